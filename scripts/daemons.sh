@@ -11,11 +11,13 @@ end() {
 }
 
 # Starts the daemon NAME, with what words follow, unless the one in RECORD runs.  It outlives this shell and holds
-# neither its terminal nor its lock files; what it says goes to LOG.
+# neither its terminal nor its lock files; what it says goes to LOG.  What it hands on to systems under test is the
+# declared state, and nothing of whoever runs this.
 start() {
-    local name=$1 record=$2 log=$3 path=$PATH:/usr/sbin:/sbin
+    local name=$1 record=$2 log=$3 path=$PATH:/usr/sbin:/sbin state
+    state=$(dirname "${BASH_SOURCE[0]}")/../strata/host/starting_state.py
     shift 3
-    "${root[@]}" env PATH="$path" start-stop-daemon --start --oknodo --quiet --background --output "$log" \
+    "${root[@]}" env PATH="$path" python3 -S "$state" start-stop-daemon --start --oknodo --quiet --background --output "$log" \
         --make-pidfile --pidfile "$record" --name "$name" --startas "$(PATH=$path type -P "$name")" -- "$@"
 }
 

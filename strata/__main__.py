@@ -41,6 +41,8 @@ def main(words: list[str]) -> int:
     from strata.base.errors import UserError
     from strata.base.signals import Interrupted
 
+    # Nothing that is made is closed to others because its maker's files are.
+    os.umask(0o022)
     try:
         # It starts once for every cell, and skips what the others need to import.
         return _cell(words[1:]) if words[:1] == ["cell"] else _command(words)

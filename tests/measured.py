@@ -119,7 +119,7 @@ def record(
     """The record of a cell whose log this is."""
     planned = experiment["workloads"][load]
     parameters = {
-        key: 2 - (value["rule"] == "client-last-cpu") if isinstance(value, dict) else value
+        key: {"cpus": 2, "first-cpu": 0, "client-last-cpu": 1}[value["rule"]] if isinstance(value, dict) else value
         for key, value in planned["parameters"].items()
     }
     begun = 1_767_225_600 + 10 * place
@@ -176,6 +176,7 @@ def record(
             "cpus": 2,
             "vm": None,
         },
+        "starting_state": {"values": {"nice": "0"}, "differences": []},
         "observed": {
             "inside": {**inside, "versions": {"gcc": "14.2.0"}},
             "host": {
@@ -212,7 +213,7 @@ def edit(path: Path, change: Callable[[dict], object]) -> None:
 
 def planned() -> dict:
     """The plan of the project in the working directory, whose environments count as available whatever is here."""
-    experiment = config.experiment(config.read(), {**capacity.facts(), "cpus": 2})
+    experiment = config.experiment(config.read(), {**capacity.facts(), "cpus": 2, "mask": None})
     for entry in experiment["environments"].values():
         entry |= {"available": True, "reason": None}
     return experiment

@@ -1,5 +1,7 @@
 """Sizes as people write them, and lists of numbers as the kernel does.  A cell needs no more to read them."""
 
+from collections.abc import Iterable
+
 UNIT = {"KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
 _OTHER = {"%": 1 / 100, "s": 1, "min": 60, "h": 3600}
 
@@ -15,6 +17,17 @@ def amount(value: str | float | None) -> float | None:
         return value
     digits = value.rstrip("%bhimnsBGKM")
     return float(digits) * (UNIT | _OTHER)[value[len(digits) :]]
+
+
+def ranges(values: Iterable[int]) -> str:
+    """The list of some numbers: 0, 1, 2, 5 give ``0-2,5``."""
+    found: list[list[int]] = []
+    for value in sorted(values):
+        if found and value == found[-1][1] + 1:
+            found[-1][1] = value
+        else:
+            found.append([value, value])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in found)
 
 
 def numbers(text: str) -> list[int]:

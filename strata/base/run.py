@@ -4,6 +4,7 @@ import os
 import signal
 from collections.abc import Sequence
 
+from strata.base import signals
 from strata.base.errors import UserError
 from strata.base.process import alive, identity, wait_for
 from strata.base.shapes import Fields
@@ -61,7 +62,7 @@ def owner() -> Fields:
 
 
 def end_with_it() -> None:
-    """See that this process is asked to end (SIGTERM) as soon as its run has ended; a thread sleeps until then."""
+    """End this process (:data:`strata.base.signals.ENDED`) as soon as its run has ended; a thread waits for that."""
     process = owner()
     if process["pid"] == os.getpid():
         return
@@ -73,4 +74,4 @@ def end_with_it() -> None:
 def _watch(pid: int, thread: int) -> None:
     wait_for(pid)
     # That very thread: it may delay signals now, and sleep once it no longer does.
-    signal.pthread_kill(thread, signal.SIGTERM)
+    signal.pthread_kill(thread, signals.ENDED)

@@ -28,6 +28,7 @@ else:
         """What of a machine decides sizes."""
 
         cpus: int
+        mask: str | None
         memory_bytes: int
         cache_bytes: int | None
 
@@ -137,6 +138,7 @@ else:
         checks: list[Fields]
         image: Fields
         system: Fields
+        starting_state: Fields
         observed: Fields
         quiet: Fields
         log: Fields

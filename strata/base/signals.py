@@ -5,6 +5,8 @@ import signal
 from collections.abc import Iterator
 
 ASKING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+# By it a thread of this process says that the run has ended: nobody else's, and ignored by no caller.
+ENDED = signal.SIGUSR1
 
 
 class Interrupted(Exception):
@@ -16,21 +18,26 @@ _asked: Interrupted | None = None
 
 
 def heed() -> None:
-    """From now on the first signal that asks this process to end raises Interrupted, and no other does anything."""
+    """From now on the first signal that asks this process to end raises Interrupted, and no other does anything.
+
+    Signals that the caller ignored (``nohup``, a job in the background) stay ignored.
+    """
     for number in ASKING:
-        signal.signal(number, _on_signal)
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, _on_signal)
+    signal.signal(ENDED, _on_signal)
 
 
 def ignore() -> None:
     """From now on no such signal does anything; children hear them as ever."""
-    for number in ASKING:
+    for number in (*ASKING, ENDED):
         signal.signal(number, lambda number, frame: None)
 
 
 def _on_signal(number: int, frame: object) -> None:
     global _asked
     ignore()
-    error = Interrupted(signal.Signals(number).name)
+    error = Interrupted("the end of its run" if number == ENDED else signal.Signals(number).name)
     if not _starting:
         raise error
     _asked = error

@@ -11,6 +11,7 @@ from hashlib import sha256
 
 from strata import layers
 from strata.base import patience, places
+from strata.base.amounts import numbers
 from strata.base.clock import Watch
 from strata.base.errors import CellFailed, Endless, Unable
 from strata.base.files import read_json
@@ -21,6 +22,7 @@ from strata.cell.inputs import Inputs
 from strata.cell.steps import Steps
 from strata.experiment import blocks, plan, sizes
 from strata.host import node
+from strata.host.observe import NOT_AVAILABLE
 from strata.image import cache
 from strata.system import testbed
 
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
 # Of the record.
-FORMAT = 5
+FORMAT = 6
 # Seconds after a thaw that belong to no lap: a server of a network is then as quick as before it was frozen
 # (docs/method.md).
 THAWING = 0.2
@@ -57,6 +59,11 @@ class Cell:
         self.known: Fields = {}
         self.running: Future[None] | None = None
         self.turns: list[list[int]] = []
+
+    @property
+    def mask(self) -> str | None:
+        """The processors to which all that is measured is held; None: all."""
+        return self.plan["machine"]["mask"]
 
     @property
     def name(self) -> str:
@@ -114,9 +121,10 @@ class Cell:
         log = logs.Log(self.draft, self.systems)
         data = prepared.ensure(self.workload, self.work, plan.cell_seed(self.plan, self.workload, 0), self.image)
         system = self._fresh(self.entry["layers"], link, number)
-        inside, client = testbed.look(system.top), link.seen if link else None
+        native = testbed.native_state(self.mask)
+        (inside, state), client = testbed.look(system.top), link.seen if link else None
         cpus = self._cpus(system, inside)
-        values = self._values(cpus, client)
+        values = self._values(cpus, inside, client)
         self.known |= {
             "seed": values["seed"],
             "parameters": {key: value for key, value in values.items() if key not in BUILT_IN},
@@ -132,6 +140,7 @@ class Cell:
                 "vm": None,
                 **system.facts["facts"],
             },
+            "starting_state": testbed.compare_state(system.top, state, native),
             "observed": {"inside": inside, "host": None, "client": client},
         }
         inputs = Inputs(self.workload, self.work["cell"], system, self._bring_files(system, values, data))
@@ -143,7 +152,7 @@ class Cell:
     def _fresh(self, stack: Stack, link: testbed.Link | None, number: int) -> testbed.System:
         ports = sorted({port for _, port in plan.ports_of(self.work)})
         shift = number * plan.apart(ports)
-        return testbed.System(self.environment, stack, self.image, link, ports, self.systems, shift)
+        return testbed.System(self.environment, stack, self.image, link, ports, self.systems, shift, self.mask)
 
     def _afresh(self, way: str) -> testbed.System:
         """Its system, brought up again in a way."""
@@ -249,22 +258,23 @@ class Cell:
         Machines have their own.  Systems that all see the host's share them evenly, or those to which they are bound,
         each with one at the least; nothing but what they are asked to use keeps them to that.
         """
-        seen = system.top.cpus() or inside["cpus"]
+        seen = inside["cpus"]
         if not isinstance(seen, int):
             return None
         return seen if system.top.machine() else max(1, seen // self.systems)
 
-    def _values(self, cpus: int | None, client: Fields | None) -> Fields:
-        """The parameters, with what only the system under test or the client can say, and the cell's seed."""
+    def _values(self, cpus: int | None, inside: Fields, client: Fields | None) -> Fields:
+        """The parameters, with what only the system under test or the client can show, and the cell's seed."""
         values = dict(self.work["parameters"])
         for key, value in values.items():
             if isinstance(value, dict):
                 of_client = value["rule"] == "client-last-cpu"
-                found = (client or {}).get("cpus") if of_client else cpus
-                if not isinstance(found, int):
+                text = (client or {} if of_client else inside).get("processors", NOT_AVAILABLE)
+                usable = [] if text == NOT_AVAILABLE else numbers(text)
+                if cpus is None or not usable:
                     where = "client" if of_client else "system under test"
-                    raise CellFailed(f"the {where} does not say how many CPUs it has; set {key}")
-                values[key] = found - of_client
+                    raise CellFailed(f"the {where} does not show which CPUs it has; set {key}")
+                values[key] = {"cpus": cpus, "first-cpu": usable[0], "client-last-cpu": usable[-1]}[value["rule"]]
         values["seed"] = plan.cell_seed(self.plan, self.workload, self.key[2])
         return values
 

@@ -17,14 +17,15 @@ from collections.abc import Callable, Sequence
 
 from strata import layers
 from strata.base import places, progress, run, signals
+from strata.base.amounts import numbers
 from strata.base.errors import CellFailed, Unable, UserError
 from strata.base.files import write_json, write_text
-from strata.base.shapes import Fields
+from strata.base.shapes import Fields, Plan
 from strata.base.signals import Interrupted
 from strata.cell import quiet, spool
 from strata.cell.cell import Cell
 from strata.experiment import blocks, plan
-from strata.host import observe
+from strata.host import observe, starting_state
 from strata.image import cache
 from strata.system import testbed
 
@@ -47,6 +48,7 @@ def measure(environment: str, workload: str, repetition: int) -> None:
     if key not in order.places:
         raise UserError(f"{places.PLAN}: {order.missing(*key)}")
     cell = Cell(experiment, key, order)
+    starting_state.declare(processors(experiment))
     try:
         with testbed.exclusive():
             if not spool.waiting(experiment, key):
@@ -58,6 +60,13 @@ def measure(environment: str, workload: str, repetition: int) -> None:
                 spool.forget(key)
     except Interrupted as asked:
         raise CellFailed(f"{cell.name} was ended by {asked} before it began") from None
+
+
+def processors(experiment: Plan) -> set[int]:
+    """Those on which a plan's cells are measured: of a node of several the ones that its job has."""
+    mask = experiment["machine"]["mask"]
+    own = starting_state.online() if mask is None else set(numbers(mask))
+    return os.sched_getaffinity(0) if experiment.get("spread") else own
 
 
 def _provide(cell: Cell) -> None:
@@ -184,7 +193,11 @@ class Turns:
         lookout = quiet.Lookout(first.plan["quiet"])
         testbed.take_down()
         self._each(Cell.begin)
-        link = testbed.Link(first.plan["client"], first.image) if plan.uses_client(first.work["cell"]) else None
+        link = (
+            testbed.Link(first.plan["client"], first.image, first.mask)
+            if plan.uses_client(first.work["cell"])
+            else None
+        )
         for number, cell in enumerate(list(self.spent)):
             self._each(Cell.bring_up, link, number, order=[cell])
         self._prepare()

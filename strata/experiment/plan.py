@@ -13,7 +13,7 @@ from strata.base.process import capture
 from strata.base.shapes import Any, CellWork, Fields, Plan, PlannedWorkload, Source, Step
 from strata.experiment import blocks
 
-FORMAT = 7
+FORMAT = 8
 # How many equal parts a system may have at most, as schemas/workload.schema.json says.
 PARTS = 64
 LAST_PORT = 65535
@@ -60,6 +60,8 @@ def fingerprint(plan: Plan, environment: str, workload: str) -> str:
         parts["data"] = cell.get("data", {}).get("argv")
     if uses_client(cell):
         parts["client"] = plan["client"]
+    if mask := plan["machine"]["mask"]:
+        parts["mask"] = mask
     if systems(planned) > 1:
         parts["systems"] = systems(planned)
     return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]

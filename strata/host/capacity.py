@@ -2,17 +2,24 @@
 
 import os
 
+from strata.base.amounts import ranges
 from strata.base.process import capture
 from strata.base.shapes import Fields, HostFacts
-from strata.host import observe
+from strata.host import observe, starting_state
 
 
 def facts() -> HostFacts:
-    """``{cpus, memory_bytes, cache_bytes}`` of this host; cache_bytes may be None."""
+    """``{cpus, mask, memory_bytes, cache_bytes}`` of this host; cache_bytes may be None.
+
+    mask: the processors to which whoever started this is held (``taskset``, a cpuset), as a list such as ``0-1,3``;
+    None where that is all of them.
+    """
+    usable = os.sched_getaffinity(0)
     seen = observe.understand(observe.read_files(observe.FILES))
     cache = seen["cache_bytes"]
     return {
-        "cpus": len(os.sched_getaffinity(0)),
+        "cpus": len(usable),
+        "mask": None if usable >= starting_state.online() else ranges(usable),
         "memory_bytes": seen["memory_bytes"],
         "cache_bytes": None if cache == observe.NOT_AVAILABLE else cache,
     }

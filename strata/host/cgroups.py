@@ -20,8 +20,11 @@ GROUP = "strata"
 HOLDER = ["/usr/bin/sleep", "infinity"]
 # The files by which a group is frozen, of version 1 and of version 2.
 OLD, NEW = "freezer.state", "cgroup.freeze"
-# Arguments: groups that are made; where version 1 bounds CPUs and memory it wants to be told of them.
+# Arguments: the processors that they are held to (empty: all), groups that are made; where version 1 bounds CPUs and
+# memory it has to be given them.
 MAKE = """
+mask=$1
+shift
 for group; do
     mkdir -p "$group"
     for file in cpuset.cpus cpuset.mems; do
@@ -31,6 +34,9 @@ for group; do
             fi
         done
     done
+    if [ -n "$mask" ] && [ -e "$group/cpuset.cpus" ]; then
+        echo "$mask" >"$group/cpuset.cpus"
+    fi
 done
 """
 JOIN = 'while [ "$1" != -- ]; do echo $$ >"$1/cgroup.procs"; shift; done; shift; exec "$@"'
@@ -74,18 +80,21 @@ def groups_of(id: str) -> list[str]:
     return [f"{top}/{path_of(id)}" for top in hierarchies()]
 
 
-def hold(id: str) -> None:
+def hold(id: str, mask: str | None) -> None:
     """Make the groups of a native system for any number of commands, one after the other or at the same time.
+
+    mask: the processors to which it is held; None: all.
 
     Each is run by :func:`join`.  systemd's group, which has the controllers that a container's has, lives as long as
     something runs in it: as in a container something that does nothing stays there.
     """
     if managed_by_systemd():
-        unit = [f"--slice={SLICE}", f"--unit={id}", "--property=Delegate=yes"]
+        unit = [f"--slice={SLICE}", f"--unit={id}", "--property=Delegate=yes", "--property=TasksMax=infinity"]
+        unit += [f"--property=AllowedCPUs={mask}"] if mask else []
         stay = ["sh", "-euc", 'setsid "$@" </dev/null >/dev/null 2>&1 &', "strata", *HOLDER]
         capture(as_root(["systemd-run", "--scope", "--quiet", "--collect", *unit, "--", *stay]))
     else:
-        capture(as_root(["sh", "-euc", MAKE, "strata", *groups_of(id)]))
+        capture(as_root(["sh", "-euc", MAKE, "strata", mask or "", *groups_of(id)]))
 
 
 def join(id: str) -> list[str]:
@@ -126,6 +135,12 @@ def running(name: str) -> list[str]:
     """The command lines of the processes in the groups of a system."""
     told = observe.read_files([f"/proc/{process}/cmdline" for process in sorted(members(name))])
     return [line for text in told.values() if (line := " ".join(text.replace("\0", " ").split()))]
+
+
+def named(name: str, program: str) -> list[int]:
+    """Ids of those processes in the groups of a system whose command line begins with a program's name."""
+    lines = observe.read_files([f"/proc/{process}/cmdline" for process in sorted(members(name))])
+    return [int(path.split("/")[2]) for path, line in lines.items() if line.startswith(program)]
 
 
 def remove(name: str) -> None:

@@ -26,6 +26,7 @@ class Context:
     data: the host's folder for the data of a system that keeps them outside of itself.
     image: the object in the image's image.json (with `folder`), or None where no layer needs one.
     address: the host's address as the client reaches it.  ports: those that servers in the system listen on.
+    mask: the processors to which all that is measured is held, as a list; None: all that the host has.
     part, of: the system is number `part` (from 0) of so many equal ones; `first` is the folder of number 0.
     note: what is called with the trace (:mod:`strata.system.state`) of each thing on the host before it is made.
     """
@@ -37,11 +38,13 @@ class Context:
         image: Image | None,
         address: str = "127.0.0.1",
         ports: Sequence[int] = (),
+        mask: str | None = None,
         part: int = 0,
         of: int = 1,
         first: str | None = None,
         note: Callable[[Fields], None] = lambda trace: None,
     ) -> None:
         self.id, self.folder, self.image, self.address, self.ports = id, folder, image, address, ports
+        self.mask = mask
         self.part, self.of, self.first = part, of, first or folder
         self.data, self.note = os.path.join(folder, "data"), note

@@ -53,9 +53,9 @@ RULES: dict[str, Callable[..., tuple[Any, str | None]]] = {
 
 # The smallest value with which the workload's size rules hold: strata.experiment.sizes.
 SMALLEST = "smallest"
-# cpus: how many the system under test has, of several that share the host's its part.  client-last-cpu: the number
-# of the last one of the client.
-OF_THE_CELL = ("cpus", "client-last-cpu")
+# cpus: how many the system under test has, of several that share the host's its part.  first-cpu: the number of its
+# first one.  client-last-cpu: that of the client's last one.
+OF_THE_CELL = ("cpus", "first-cpu", "client-last-cpu")
 
 
 def at_scale(value: object, scale: str) -> object:

@@ -33,6 +33,24 @@ def forms(names: Iterable[str]) -> set[str]:
     return {form for name in names for form in kind(name).forms}
 
 
+def changes(top: Layer) -> dict[str, str]:
+    """What the stack below and with this layer declares to be otherwise than natively where programs start.
+
+    Gives its name in the starting state → the layer and its reason, or the option that sets it.
+    """
+    found: dict[str, str] = {}
+    layer = top
+    while True:
+        own = kind(layer.name)
+        options = {key: names for key, names in own.changed_by.items() if layer.options.get(key) not in (None, "")}
+        found |= {name: f"{layer.name}: {why}" for name, why in own.changes.items() if name not in found}
+        for key, names in options.items():
+            found |= dict.fromkeys(names, f"option {key}: {layer.options[key]}")
+        if layer.below is layer:
+            return found
+        layer = layer.below
+
+
 def build(layers: list[Fields], context: Context) -> list[Layer]:
     """The stack for ``[{name: options}, …]``, the host at the bottom; the last one is the system under test."""
     stack: list[Layer] = []

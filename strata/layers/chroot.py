@@ -1,6 +1,7 @@
 """The image's files on the bare host: a change of root, and no namespace or virtual device in between."""
 
 import os
+from types import MappingProxyType
 
 from strata.base.process import as_root, capture
 from strata.base.shapes import Fields, HostFacts
@@ -35,6 +36,7 @@ class Kind(layer.Kind):
     forms = ("tree",)
     stands_idle = True
     needs_root = True
+    changed_by = MappingProxyType({"numactl": ("processors", "memory policy")})
     options_schema = layer.takes(
         numactl={
             "type": "string",
@@ -66,7 +68,7 @@ class Layer(layer.Layer):
             os.makedirs(folder, exist_ok=True)
         os.chmod(temporary, 0o1777)
         capture(as_root(["sh", "-euc", MOUNT, "strata", self.root, tree, self.context.data, temporary]))
-        cgroups.hold(self.context.id)
+        cgroups.hold(self.context.id, self.context.mask)
 
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
         placed = ["numactl", *self.options["numactl"].split(), "--"] if "numactl" in self.options else []

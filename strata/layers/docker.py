@@ -151,6 +151,11 @@ class Layer(engine.Layer):
             self.context.note({"kind": "group", "id": self.id_file})
         return words
 
+    def host_process(self) -> int | None:
+        if not sandboxed(self.options):
+            return super().host_process()
+        return next(iter(cgroups.named(self.group() or "", "runsc-sandbox")), None)
+
     def trace(self) -> Fields:
         # A daemon that is gone still has its containers.
         return {**super().trace(), "start": "scripts/dockerd.sh"}

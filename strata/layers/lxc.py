@@ -26,6 +26,7 @@ class Kind(layer.Kind):
     programs = ("lxc-start",)
     installed_by = "install the distribution's package lxc"
     needs_root = True
+    changes = layer.OF_CONTAINERS
 
 
 class Layer(chroot.Layer):
@@ -55,6 +56,9 @@ class Layer(chroot.Layer):
             f"lxc.cgroup.dir.monitor = {cgroups.path_of(monitor)}",
             f"lxc.init.cmd = {' '.join(cgroups.HOLDER)}",
         ]
+        if self.context.mask:
+            kind = "cgroup2" if cgroups.unified() else "cgroup"
+            settings.append(f"lxc.{kind}.cpuset.cpus = {self.context.mask}")
         os.mkdir(own)
         write_text(os.path.join(own, "config"), "\n".join([*settings, ""]))
         log = os.path.join(own, "log")

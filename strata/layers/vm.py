@@ -20,6 +20,15 @@ class Kind(layer.Kind):
     forms = ("disk",)
     programs = PROGRAMS
     needs_root = True
+    changes = dict.fromkeys(
+        (
+            "processors", "memory nodes", "capabilities", "capability bounds", "speculation", "indirect branches",
+            "coredump filter",
+        ),
+        "a kernel and processors of its own",
+    ) | dict.fromkeys(
+        ("processors on the host", "memory nodes on the host", "memory policy on the host"), "as its profile places it"
+    )  # fmt: skip
     daemons = ("libvirtd", "virtlogd", "virtqemud", "virtnetworkd", "virtstoraged", "dnsmasq")
     options_schema = layer.takes(
         profile={"type": "string", "known": {"in": "profiles", "what": "profile of vm.profiles"}},
@@ -87,6 +96,9 @@ class Layer(layer.Layer):
     def machine(self) -> layer.Layer:
         return self
 
+    def host_process(self) -> int | None:
+        return libvirt.process(self._machine.wanted["name"])
+
     def processes(self) -> list[int]:
-        found = libvirt.process(self._machine.wanted["name"])
+        found = self.host_process()
         return [found] if found else []

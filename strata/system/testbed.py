@@ -16,16 +16,20 @@ from collections.abc import Sequence
 from strata import client as client_of
 from strata import layers
 from strata.base import locks, places
-from strata.base.errors import UserError
+from strata.base.amounts import numbers, ranges
+from strata.base.errors import CellFailed, UserError
 from strata.base.locks import exclusive as exclusive
-from strata.base.process import alive, capture, identity
+from strata.base.process import alive, as_root, capture, identity
 from strata.base.progress import say, seconds_once
 from strata.base.shapes import Fields, Image, Stack
-from strata.host import cgroups, observe
+from strata.host import cgroups, observe, starting_state
 from strata.host.context import Context
+from strata.host.observe import NOT_AVAILABLE
 from strata.layers import Layer
 from strata.system import state
 
+# A starting state: its parts by name.
+States = dict[str, str]
 # For whom the client is up.
 CLIENT = "(client)"
 
@@ -48,9 +52,66 @@ def _up(stack: list[Layer]) -> Fields:
     return facts
 
 
-def look(place: Layer) -> Fields:
-    """What is observed at a place."""
-    return observe.understand(observe.split(capture(place.command_plain(observe.command()), check=False).stdout))
+def look(place: Layer) -> tuple[Fields, States]:
+    """What is observed at a place, and the state in which a program starts there."""
+    command = place.command_plain(starting_state.look(*observe.FILES))
+    files = observe.split(capture(command, check=False).stdout)
+    seen, state = observe.understand(files), starting_state.understand(files)
+    # Those that it may use, where it shows that; else it numbers as many as it has from 0.
+    seen["processors"] = state.get("processors", NOT_AVAILABLE)
+    if "processors" in state:
+        seen["cpus"] = len(numbers(state["processors"]))
+    elif seen["cpus"] != NOT_AVAILABLE:
+        seen["processors"] = ranges(range(seen["cpus"]))
+    return seen, state
+
+
+@functools.cache
+def native_state(mask: str | None) -> States:
+    """The state in which this process starts programs of the host: native's, with which all others are compared.
+
+    mask: the processors to which all is held.  Raises CellFailed where it is not the declared one.
+    """
+    printed = capture(as_root(starting_state.look()), check=False).stdout
+    state = starting_state.understand(observe.split(printed))
+    wrong = starting_state.undeclared(state)
+    wanted = mask or ranges(starting_state.online())
+    if "processors" in state and state["processors"] != wanted:
+        wrong["processors"] = (wanted, state["processors"])
+    if wrong:
+        found = "; ".join(f"{name} is {here} and must be {declared}" for name, (declared, here) in wrong.items())
+        raise CellFailed(
+            f"programs cannot be started in the declared state here: {found}; whoever started this run limits it, and "
+            "the right to undo that is missing: run it as root, or without that limit"
+        )
+    return state
+
+
+def compare_state(top: Layer, inside: States, native: States) -> Fields:
+    """``{values, differences}`` of the state in which programs start in a system, for its record.
+
+    differences: ``[{name, native, here, by}]``, each declared by a layer or an option of the stack.  inside: of the top
+    layer.  Raises CellFailed with both values where something differs that none declares.
+    """
+    outside: States = {}
+    if host_process := top.host_process():
+        printed = capture(as_root(starting_state.look(process=host_process)), check=False).stdout
+        whole = starting_state.understand(observe.split(printed))
+        outside = {f"{name} on the host": whole[name] for name in starting_state.OF_THE_HOST if name in whole}
+    beside = {**native, **{f"{name} on the host": value for name, value in native.items()}}
+    by = layers.changes(top)
+    found = starting_state.differences({**inside, **outside}, beside)
+    wrong = [f"{name}: native {one}, here {other}" for name, (one, other) in found.items() if name not in by]
+    if wrong:
+        raise CellFailed(
+            "programs start in another state here than natively, which no layer or option of this environment "
+            f"declares: {'; '.join(wrong)}"
+        )
+    values = {**inside, **outside}
+    # What an option sets is listed also where that is native's value.
+    chosen = [name for name in values if name in found or by.get(name, "").startswith("option ")]
+    rows = [{"name": name, "native": beside[name], "here": values[name], "by": by[name]} for name in chosen]
+    return {"values": values, "differences": rows}
 
 
 class Link:
@@ -60,9 +121,10 @@ class Link:
     `password` that of the servers that it reaches.
     """
 
-    def __init__(self, settled: Fields, image: Image | None) -> None:
+    def __init__(self, settled: Fields, image: Image | None, mask: str | None) -> None:
         id = _begin(CLIENT, image)
-        context = Context(id, os.path.join(places.systems(), id), image, note=functools.partial(state.note, id))
+        folder = os.path.join(places.systems(), id)
+        context = Context(id, folder, image, mask=mask, note=functools.partial(state.note, id))
         stack, self.layer = client_of.make(settled, context)
         _up(stack)
         self.client = stack[-1]
@@ -72,7 +134,7 @@ class Link:
     @functools.cached_property
     def seen(self) -> Fields:
         """What is observed at the client, once it is joined to a system."""
-        return {**look(self.client), "link": self.layer.facts()}
+        return {**look(self.client)[0], "link": self.layer.facts()}
 
 
 class System:
@@ -80,6 +142,7 @@ class System:
 
     stack: layers with their settled options.  link: the client that is up and reaches the `ports` of its servers, all
     of which are higher by `shift`: others at the same address have those below.
+    mask: the processors to which it is held.
 
     `tops` are the tops of the stacks of all parts, `top` that of the first.  `facts` is what is known of it for the
     records: its id, its layers, when and how quickly it came up, what its layers say of themselves.
@@ -96,6 +159,7 @@ class System:
         ports: Sequence[int] = (),
         parts: int = 1,
         shift: int = 0,
+        mask: str | None = None,
     ) -> None:
         id = _begin(environment, image)
         self.id, self.environment, self.link, self.shift = id, environment, link, shift
@@ -110,7 +174,7 @@ class System:
         stacks = []
         for part, (name, folder) in enumerate(zip(names, folders, strict=True)):
             own = [port + shift + part for port in ports]
-            context = Context(name, folder, image, address, own, part, parts, folders[0], note)
+            context = Context(name, folder, image, address, own, mask, part, parts, folders[0], note)
             stacks.append(layers.build(stack, context))
         self.tops = [built[-1] for built in stacks]
         self.top = self.tops[0]

@@ -18,6 +18,8 @@ def _child(parent: Element, tag: str, /, **attributes: str) -> Element:
 def tune(xml: str, extra: Fields) -> str:
     """A domain's XML with the settings of `extra` (of :func:`strata.vm.settings.resolve`) in it."""
     domain = ElementTree.fromstring(xml)
+    if extra["mask"]:
+        _child(domain, "vcpu", cpuset=extra["mask"])
     if extra["host_caches"]:
         _child(_child(domain, "cpu"), "cache", mode="passthrough")
     if extra["iothread"]:

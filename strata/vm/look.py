@@ -10,10 +10,11 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 
-from strata.base.amounts import numbers
+from strata.base.amounts import numbers, ranges
+from strata.base.errors import UserError
 from strata.base.process import capture
 from strata.base.shapes import Fields, WantedMachine
-from strata.host import observe
+from strata.host import observe, starting_state
 from strata.host.observe import NOT_AVAILABLE
 from strata.vm import card, domain, libvirt, ssh
 
@@ -24,9 +25,13 @@ for cache in /sys/devices/system/cpu/cpu0/cache/index*/; do
     if [ -e "$cache/size" ]; then echo "L$(cat "$cache/level") $(cat "$cache/type") $(cat "$cache/size")"; fi
 done
 """
-# Mounts the data disk where that was not done yet, and prints the numbers of queues (of the card by which it is
-# reached) and nodes, and the caches.
+# Gives the sessions of ssh the declared limits, mounts the data disk where that was not done yet, and prints the
+# numbers of queues (of the card by which it is reached) and nodes, and the caches.
 _SCRIPT = f"""
+for process in $(grep -l '^sshd' /proc/[0-9]*/comm 2>/dev/null); do
+    process=${{process#/proc/}}
+    prlimit --pid "${{process%/comm}}" {" ".join(starting_state.prlimit_words())} || true
+done
 mkdir -p /data
 mountpoint -q /data || mount -o defaults LABEL={DATA_LABEL} /data || exit 1
 way=$(echo "$SSH_CONNECTION" | cut -d' ' -f3)
@@ -45,7 +50,8 @@ def inside(folder: str) -> list[str]:
 def at(folder: str, wanted: WantedMachine, profile: Fields, refused: dict[str, str]) -> Fields:
     """See that the data disk is mounted, and look: those facts of ``system.vm`` that are seen (docs/files.md).
 
-    profile: complete.  refused: key → why it was left out.
+    profile: complete.  refused: key → why it was left out.  Raises UserError where it runs on processors of the host
+    to which the experiment is not held.
     """
     queues, nodes, *caches = inside(folder)
     known = observe.understand(observe.split(ssh.run(folder, observe.command(), check=False)))
@@ -61,6 +67,9 @@ def at(folder: str, wanted: WantedMachine, profile: Fields, refused: dict[str, s
         "host_caches": ", ".join(capture(["sh", "-c", _CACHES]).stdout.splitlines()),
         "card": card.give(folder, wanted) if wanted["card"] else None,
     }
+    used = {number for cpus in [seen["emulator"], *seen["vcpus"].values()] for number in numbers(cpus or "")}
+    if (mask := wanted["extra"]["mask"]) and not used <= set(numbers(mask)):
+        raise UserError(f"the machine runs on the processors {ranges(used)}, and the experiment is held to {mask}")
     return {
         "vcpus": known["cpus"],
         "memory_bytes": wanted["memory_mib"] * 2**20,

@@ -116,7 +116,9 @@ class Machine:
             self.refused |= dict.fromkeys(("passthrough", "card"), "; ".join(complaints))
             profile |= {"passthrough": [], "card": None}
         memory, topology = capacity.facts()["memory_bytes"], capacity.topology()
-        every = [settings.resolve(profile, topology, memory, accelerator, part, of) for part in range(of)]
+        every = [
+            settings.resolve(profile, topology, memory, accelerator, part, of, self.context.mask) for part in range(of)
+        ]
         each, there = every[0]["memory_mib"], memory // settings.MIB
         if of > 1 and of * each > there:
             key = f"vm.profiles.{self.options['profile']}.memory"

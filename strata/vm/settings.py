@@ -72,11 +72,18 @@ def _cells(chosen: list[Fields], memory_mib: int) -> list[Fields]:
 
 
 def resolve(
-    profile: Fields, topology: list[Fields], memory_bytes: int, accelerator: str, part: int = 0, of: int = 1
+    profile: Fields,
+    topology: list[Fields],
+    memory_bytes: int,
+    accelerator: str,
+    part: int = 0,
+    of: int = 1,
+    mask: str | None = None,
 ) -> WantedMachine:
     """Every setting of a machine that follows from its profile and the host.
 
     profile: as :func:`complete` gives it.  topology: of :func:`strata.host.capacity.topology`.
+    mask: the processors to which the experiment is held; None: all.
     part, of: this is machine `part` (from 0) of so many equal ones, which share CPUs and memory evenly.
     Returns ``{cpus, memory_mib, driver, cpu, topology, affinity, numa, huge_pages, disk, extra}``; what does not
     apply is None or empty.  `extra` goes to :func:`strata.vm.domain.tune`.
@@ -115,6 +122,8 @@ def resolve(
         "card": profile.get("card"),
         # Beside arguments of the kernel this is what Vagrant cannot say.
         "extra": {
+            # All that the profile does not pin runs on the processors to which the experiment is held.
+            "mask": mask,
             # Only a processor that is passed through can show the host's caches.
             "host_caches": bool(form and kvm),
             "emulator": ",".join(map(str, others or [chosen[0]["cpu"]])) if profile["pin_emulator"] else None,

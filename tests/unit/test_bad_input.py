@@ -21,7 +21,7 @@ PAGE = yaml.safe_load((projects.ROOT / "config.yaml").read_text())
 TEXT = (projects.ROOT / "config.yaml").read_bytes()
 FILES = sorted(projects.ROOT.glob("workloads/*/workload.yaml"))
 WORKLOADS = {path.parent.name: yaml.safe_load(path.read_text()) for path in FILES}
-MACHINE = {"cpus": 4, "memory_bytes": 16 * 2**30, "cache_bytes": 32 * 2**20}
+MACHINE = {"cpus": 4, "mask": None, "memory_bytes": 16 * 2**30, "cache_bytes": 32 * 2**20}
 NOWHERE = [[["unexpected"]], {"unexpected": 1}, float("nan"), float("-inf")]
 # Every key in the long tests, one of five in the others.
 EVERY_KEY = pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.long)], ids=["some", "all"])

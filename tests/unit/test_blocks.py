@@ -12,6 +12,7 @@ from strata.experiment import blocks
 def experiment(seed=1, repetitions=4, absent=(), order="blocks", emulated=(), precision=None, left_out=()):
     names = ["native", "docker", "vm", "other"]
     return {
+        "machine": {"mask": None},
         "seed": seed,
         "order": order,
         "scale": "tiny",

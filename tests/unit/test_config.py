@@ -13,7 +13,7 @@ from strata.base.errors import UserError
 from strata.experiment import blocks, config, plan
 from strata.experiment.plan import fingerprint
 
-MACHINE = {"cpus": 4, "memory_bytes": 16 * 2**30, "cache_bytes": 32 * 2**20}
+MACHINE = {"cpus": 4, "mask": None, "memory_bytes": 16 * 2**30, "cache_bytes": 32 * 2**20}
 DOCKER = {"docker": {"network": "host", "data": "volume"}}
 
 
@@ -122,7 +122,7 @@ def test_words_and_pages_are_laid_over_the_page(checkout, tmp_path, monkeypatch)
 
 
 def test_paper_scale_follows_the_published_rules(checkout):
-    large = {"cpus": 64, "memory_bytes": 256 * 2**30, "cache_bytes": 256 * 2**20}
+    large = {"cpus": 64, "mask": None, "memory_bytes": 256 * 2**30, "cache_bytes": 256 * 2**20}
     for machine, elements, sizes in ((MACHINE, 80_000_000, [41000]), (large, 4 * 256 * 2**20 // 8, [45000, 65000])):
         workloads = planned(machine, scale="paper")["workloads"]
         assert workloads["stream"]["parameters"]["elements"] == elements

@@ -18,7 +18,7 @@ from strata.host.context import Context
 from strata.layers import docker, podman
 from strata.layers.common import limits
 
-MACHINE = {"cpus": 2, "memory_bytes": 4 * 2**30, "cache_bytes": 2**20, "arithmetic": None}
+MACHINE = {"cpus": 2, "mask": None, "memory_bytes": 4 * 2**30, "cache_bytes": 2**20, "arithmetic": None}
 PLAIN = {"network": "bridge", "data": "volume"}
 # As `tail -v` printed them in a container with a bound for memory, on one CPU, without seccomp.
 SEEN = """==> /proc/self/status <==

@@ -24,9 +24,9 @@ def declared(**more):
 
 def test_figures_of_every_kind_reach_the_plan_as_they_are(project):
     project(workloads={"noop": declared(figures=FIGURES, headline=HEADLINE)})
-    entry = config.experiment(config.read(), {"cpus": 2, "memory_bytes": 2**30, "cache_bytes": None})["workloads"][
-        "noop"
-    ]
+    entry = config.experiment(config.read(), {"cpus": 2, "mask": None, "memory_bytes": 2**30, "cache_bytes": None})[
+        "workloads"
+    ]["noop"]
     assert entry["figures"] == FIGURES
     assert entry["headline"] == HEADLINE
 

@@ -96,7 +96,7 @@ def test_cells_of_added_blocks_count_for_a_fixed_number_of_them(tmp_path, monkey
         (lambda told: told["observed"]["host"].pop("during"), "observed.host.during: missing"),
         (lambda told: told["observed"]["inside"].update(cpus="two"), "observed.inside.cpus: "),
         (lambda told: told.update(more=1), "more: unknown key"),
-        (lambda told: told.update(format=1), "format: 5 was expected"),
+        (lambda told: told.update(format=1), "format: 6 was expected"),
         (lambda told: told.update(scale="paper"), "its scale is"),
         (lambda told: told["parameters"].update(trials=99), "its parameters are"),
         (lambda told: told["system"].update(layers=[{"docker": {"network": "host"}}]), "its layers are"),

@@ -104,6 +104,22 @@ def heeding():
         signal.signal(number, handler)
 
 
+@pytest.mark.parametrize("number", signals.ASKING)
+def test_a_signal_that_the_caller_ignored_ends_nothing_and_is_not_ignored_by_children(number):
+    script = (
+        "import os; from strata.base import process, signals; from strata.host import starting_state; "
+        "signals.heed(); starting_state.declare(os.sched_getaffinity(0)); print('up', flush=True); "
+        "print(process.capture(['sh', '-c', f'kill -{int(signals.ASKING[INDEX])} {os.getpid()}; sleep 0.2; "
+        "grep SigIgn /proc/self/status']).stdout, flush=True)"
+    ).replace("INDEX", str(signals.ASKING.index(number)))
+    done = subprocess.run(
+        ["sh", "-c", f'trap "" {number.name[3:]}; exec "$@"', "sh", sys.executable, "-S", "-c", script],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout.split()[-1], 16) & 1 << number - 1 == 0
+
+
 def test_a_child_that_starts_while_the_end_is_asked_for_is_ended_too(heeding, outputs, monkeypatch):
     class Started(subprocess.Popen):
         def __init__(self, *words, **more):
@@ -142,7 +158,7 @@ def test_whoever_brings_something_up_notices_the_end_of_its_run():
     owner.kill()
     owner.wait()
     _, errors = one.communicate(timeout=20)
-    assert "Interrupted: SIGTERM" in errors
+    assert "Interrupted: the end of its run" in errors
     assert process.start_time(int(child)) is None
 
 

@@ -151,7 +151,7 @@ def test_this_machine_can_be_read_and_a_busy_process_is_seen():
 
 def test_no_setting_makes_a_cell_another_one(project):
     project()
-    facts = {"cpus": 2, "memory_bytes": 2**34, "cache_bytes": None}
+    facts = {"cpus": 2, "mask": None, "memory_bytes": 2**34, "cache_bytes": None}
     plans = [
         config.experiment(config.read({"quiet": settings}), facts)
         for settings in ({}, {"action": "retry", "busy": "50%"}, {"load": 3})

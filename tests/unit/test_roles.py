@@ -10,7 +10,7 @@ from strata.cell import servers
 from strata.cell.inputs import Inputs, fill
 from strata.experiment import plan, workload
 
-MACHINE = {"cpus": 2, "memory_bytes": 2**30, "cache_bytes": None}
+MACHINE = {"cpus": 2, "mask": None, "memory_bytes": 2**30, "cache_bytes": None}
 PORT = {"schema": {"type": "integer"}, "about": "x"}
 
 

@@ -184,7 +184,13 @@ def test_a_port_that_some_system_would_have_above_the_last_is_refused_with_the_l
 def fingerprint(number, **cell_of):
     planned = {"parameters": {"n": number}, "cell": {"steps": [], **cell_of}}
     environments = {"e": {"layers": []}}
-    facts = {"seed": 1, "scale": "tiny", "image": {"recipe": "r"}, "environments": environments}
+    facts = {
+        "seed": 1,
+        "machine": {"mask": None},
+        "scale": "tiny",
+        "image": {"recipe": "r"},
+        "environments": environments,
+    }
     return plan.fingerprint({**facts, "workloads": {"w": planned}}, "e", "w")
 
 

@@ -17,7 +17,7 @@ def machines(number):
     chance = random.Random(1)
     for _ in range(number):
         cache = chance.randint(2**18, 2**29)
-        yield {"cpus": chance.randint(1, 256), "cache_bytes": cache, "memory_bytes": 2**42}
+        yield {"cpus": chance.randint(1, 256), "mask": None, "cache_bytes": cache, "memory_bytes": 2**42}
 
 
 def resolved(name, machine, scale="standard", **overrides):
@@ -41,7 +41,7 @@ def test_the_smallest_size_keeps_every_rule_and_less_does_not(name):
 
 
 def test_what_is_not_known_is_not_broken_and_has_its_floor():
-    machine = {"cpus": 2, "cache_bytes": None, "memory_bytes": 2**36}
+    machine = {"cpus": 2, "mask": None, "cache_bytes": None, "memory_bytes": 2**36}
     values, found = resolved("stream", machine, "paper")
     assert values["elements"] == 80000000
     assert [one["holds"] for one in found] == [None, True, True]
@@ -49,7 +49,7 @@ def test_what_is_not_known_is_not_broken_and_has_its_floor():
 
 @pytest.mark.parametrize(("mib", "share"), [(None, 1), (32, 1), (64, 1), (96, 2 / 3), (128, 1 / 2), (480, 2 / 15)])
 def test_a_large_cache_makes_fewer_laps_of_long_runs_and_says_so(mib, share):
-    machine = {"cpus": 2, "cache_bytes": mib and mib * 2**20, "memory_bytes": 2**42}
+    machine = {"cpus": 2, "mask": None, "cache_bytes": mib and mib * 2**20, "memory_bytes": 2**42}
     for name, most in (("stream", 8), ("randomaccess", 3), ("linpack", 2)):
         values, notes = workload.resolve(name, {}, "standard", machine)
         own = max(int(most * share), 1)
@@ -58,7 +58,7 @@ def test_a_large_cache_makes_fewer_laps_of_long_runs_and_says_so(mib, share):
 
 
 def test_metrics_of_the_log_decide_a_rule_and_the_smallest_counts():
-    machine = {"cpus": 2, "cache_bytes": 2**25, "memory_bytes": 2**36}
+    machine = {"cpus": 2, "mask": None, "cache_bytes": 2**25, "memory_bytes": 2**36}
     values, _ = workload.resolve("mysql", {}, "standard", machine)
     seconds = values["seconds"] * values["laps"]
 
@@ -72,13 +72,13 @@ def test_metrics_of_the_log_decide_a_rule_and_the_smallest_counts():
 
 
 def test_equal_systems_share_processors():
-    machine = {"cpus": 8, "cache_bytes": 2**25, "memory_bytes": 2**36}
+    machine = {"cpus": 8, "mask": None, "cache_bytes": 2**25, "memory_bytes": 2**36}
     assert resolved("pxz", machine, systems=4)[0]["bytes"] == resolved("pxz", machine | {"cpus": 2})[0]["bytes"]
 
 
 def test_what_the_memory_does_not_hold_is_refused():
     with pytest.raises(UserError, match="choose a smaller value"):
-        resolved("stream", {"cpus": 2, "cache_bytes": 2**29, "memory_bytes": 2**31})
+        resolved("stream", {"cpus": 2, "mask": None, "cache_bytes": 2**29, "memory_bytes": 2**31})
 
 
 @pytest.mark.parametrize("name", RULED)
@@ -90,7 +90,7 @@ def test_every_rule_has_a_source_that_is_there(name):
 
 @pytest.mark.parametrize("name", RULED)
 def test_the_default_breaks_no_rule_and_tests_are_smaller(name):
-    machine = {"cpus": 2, "cache_bytes": 2**25, "memory_bytes": 2**34}
+    machine = {"cpus": 2, "mask": None, "cache_bytes": 2**25, "memory_bytes": 2**34}
     assert not sizes.broken(resolved(name, machine)[1])
     if name in COMPUTED:
         assert sizes.broken(resolved(name, machine, "tiny")[1])

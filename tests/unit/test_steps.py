@@ -90,6 +90,7 @@ def planned(data, tmp_path, monkeypatch, scale="tiny"):
 def experiment(cell):
     return {
         "seed": 1,
+        "machine": {"mask": None},
         "scale": "tiny",
         "image": {"recipe": "r"},
         "client": {"kind": "namespace", "rate": None},

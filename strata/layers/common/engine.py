@@ -8,12 +8,11 @@ import os
 from collections.abc import Collection
 
 from strata.base import places
-from strata.base.amounts import numbers
 from strata.base.errors import UserError
 from strata.base.process import capture
 from strata.base.progress import once, step
 from strata.base.shapes import Described, Fields, HostFacts, Image
-from strata.host import cgroups, observe
+from strata.host import cgroups, observe, starting_state
 from strata.host.observe import NOT_AVAILABLE
 from strata.layers.common import layer, limits
 
@@ -54,6 +53,9 @@ def schema(**more: Fields) -> Fields:
 
 class Kind(layer.Kind):
     """What is known of an engine's containers."""
+
+    changes = layer.OF_CONTAINERS
+    changed_by = limits.CHANGED
 
     def tool(self, *words: str) -> list[str]:
         """A command of the engine on the host."""
@@ -140,7 +142,7 @@ class Layer(layer.Layer):
         words = ["run", "--detach", "--init", "--pull", "never", "--name", self.context.id]
         words += ["--hostname", "strata"] * (self.options["network"] != "host")
         words += ["--label", f"{LABEL}={places.home_mark()}", "--network", self.options["network"]]
-        words += [*own, *place, *self.published(), *limits.words(self.options)]
+        words += [*own, *place, *self.published(), *self.starting(), *limits.words(self.options)]
         # By its id, which is that of its content: a name would have to be looked up before.
         assert self.context.image
         image = self.context.image["id"].removeprefix("sha256:")
@@ -177,6 +179,12 @@ class Layer(layer.Layer):
         forms = [f"{self.below.listen()}:{port}:{port}/{kind}" for port in ports for kind in ("tcp", "udp")]
         return [word for form in forms for word in ("--publish", form)]
 
+    def starting(self) -> list[str]:
+        """The words that give what starts in the container the declared state, as far as the engine gives any."""
+        words = ["--oom-score-adj", str(starting_state.OOM_SCORE), "--pids-limit", "-1", *starting_state.limit_words()]
+        own = self.context.mask if self.machine() is None and "cpuset-cpus" not in self.options else None
+        return words + (["--cpuset-cpus", own] if own else [])
+
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
         return self.tool("exec", *["--interactive"] * fed, self.context.id, *argv)
 
@@ -185,9 +193,6 @@ class Layer(layer.Layer):
             return self.below.listen()
         form = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}"
         return self.run_below(self.tool("inspect", "--format", form, self.context.id)).strip()
-
-    def cpus(self) -> int | None:
-        return len(set(numbers(self.options["cpuset-cpus"]))) if "cpuset-cpus" in self.options else None
 
     def group(self) -> str | None:
         # It is not known of a container in a machine.

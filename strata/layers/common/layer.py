@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import stat
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 
 from strata.base.process import capture
 from strata.base.shapes import Fields, HostFacts
@@ -18,6 +19,16 @@ KEEP = 'here=$1; shift; exec "$@" >"$here"'
 WRITE = 'umask 077; cat >"$1"; chmod "$2" "$1"'
 # Seconds for a file of any size.
 COPYING = 3600
+# What every container has otherwise than natively in the state in which programs start (see `Kind.changes`).
+OF_CONTAINERS: Mapping[str, str] = MappingProxyType(
+    {
+        "capabilities": "a container has fewer",
+        "capability bounds": "a container has fewer",
+        "seccomp": "a container's system calls are filtered",
+        "speculation": "a filter of system calls may switch it off",
+        "indirect branches": "a filter of system calls may switch it off",
+    }
+)
 
 
 def takes(*required: str, **properties: Fields) -> Fields:
@@ -45,6 +56,10 @@ class Kind:
     # Whether a system of it uses no CPU while no command runs in it: then it may be up while others are measured.
     stands_idle: bool = False
     options_schema: Fields = takes()
+    # What differs from native in the state in which programs start in it (:mod:`strata.host.starting_state`): the name
+    # there → why; and the names that an option changes.
+    changes: Mapping[str, str] = MappingProxyType({})
+    changed_by: Mapping[str, Sequence[str]] = MappingProxyType({})
     # Programs without which it is not available, and what installs them.
     programs: tuple[str, ...] = ()
     installed_by: str = "run `make setup`"
@@ -159,9 +174,9 @@ class Layer(ABC):
         """Of a virtual machine: (PCI address, the client's address) of the card by which it is reached, if any."""
         return None
 
-    def cpus(self) -> int | None:
-        """To how many of the CPUs that it sees the layer is bound; None where it may use all."""
-        return None
+    def host_process(self) -> int | None:
+        """The process of the host that is the system's kernel: a sandbox or a machine; None where there is none."""
+        return None if self.below is self else self.below.host_process()
 
     def processes(self) -> list[int]:
         """Processes of the host that hold the system's memory while nothing runs in it."""

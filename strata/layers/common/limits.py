@@ -18,6 +18,11 @@ PROPERTIES: dict[str, Fields] = {
 STATUS, MOUNTS = "/proc/self/status", "/proc/mounts"
 BOUNDS = ["/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory.max"]
 LOOK = ["tail", "-v", "-n", "+1", STATUS, MOUNTS, *BOUNDS]
+# What each changes in the state in which programs start.
+CHANGED = {
+    "seccomp": ("seccomp", "speculation", "indirect branches"),
+    "cpuset-cpus": ("processors", "processors on the host"),
+}
 FILTERS = {"0": "unconfined", "1": "strict", "2": "default"}
 
 

@@ -75,7 +75,9 @@ facts_of <- function(paper) {
   list(
     processor = gsub("\\((R|TM)\\)", "", listed(seen("cpu_model") %or% "a processor that was not recorded")),
     hosts = seen("machine"), nodes = of_node("name"), boots = length(of_node("boot")),
-    cpus = machine$cpus, memory = round(machine$memory_bytes / 2^30),
+    cpus = machine$cpus,
+    held = if (is.null(machine$mask)) "" else glue(" (the run was held to processors {machine$mask})"),
+    memory = round(machine$memory_bytes / 2^30),
     kernel = listed(seen("kernel") %or% "not recorded"),
     guest = setdiff(seen("virtualization"), c("none", "bare metal", "not available")),
     steal = during("steal_share"),

@@ -235,3 +235,20 @@ runs_table <- function(paper) {
       gsub(".+", "*", flags)), Records = link(repetition, record, ""), .groups = "drop") |>
     mutate(across(c("Raw logs", "Records"), markdown))
 }
+
+#' In what the state of programs that start in an environment differs from native's, and what declares it
+#'
+#' Environments with the same differences share rows.  NULL where no record holds any.
+states_table <- function(paper) {
+  rows <- bind_rows(lapply(unname(paper$records), function(one) {
+    bind_rows(lapply(one$starting_state$differences, as_tibble)) |> mutate(environment = one$environment)
+  }))
+  if (nrow(rows) == 0) return(NULL)
+  rows |>
+    distinct() |>
+    left_join(select(paper$environments, environment, label), by = "environment") |>
+    group_by(name, native, here, by) |>
+    summarise(label = listed(paper$environments$label[paper$environments$label %in% label]), .groups = "drop") |>
+    arrange(by, name) |>
+    transmute(State = name, Native = native, Environments = label, "In them" = here, "Declared by" = by)
+}

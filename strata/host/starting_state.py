@@ -85,7 +85,6 @@ _STATUS = {
     "group": "Gid",
     "groups": "Groups",
     "capabilities": "CapEff",
-    "capability bounds": "CapBnd",
     "ambient capabilities": "CapAmb",
     "no new privileges": "NoNewPrivs",
     "seccomp": "Seccomp",

@@ -22,7 +22,7 @@ class Kind(layer.Kind):
     needs_root = True
     changes = dict.fromkeys(
         (
-            "processors", "memory nodes", "capabilities", "capability bounds", "speculation", "indirect branches",
+            "processors", "memory nodes", "capabilities", "speculation", "indirect branches",
             "coredump filter",
         ),
         "a kernel and processors of its own",

@@ -271,4 +271,45 @@ def test_what_a_container_may_do_is_what_was_asked_for(up, image):
     seen = {setting["name"]: setting["seen"] for setting in system.facts["facts"]["docker"]["settings"]}
     assert seen == {"data": "tmpfs", "seccomp": "unconfined", "cpuset-cpus": "0", "memory": str(2**30)}
     assert inside(system.top, "nproc") == "1"
-    assert system.top.cpus() == 1
+    assert testbed.look(system.top)[0]["processors"] == "0"
+
+
+# A terminal or job that limits what it starts.
+CALLER = [
+    *("sh", "-c", 'umask 077; ulimit -Sn 700; ulimit -Ss 4096; trap "" HUP INT QUIT; exec "$@"', "sh"),
+    *("nice", "-n", "10", "chrt", "--batch", "0", "ionice", "-c", "3", "setarch", "-R", "taskset", "-c", "1"),
+]
+
+
+@pytest.mark.skipif(os.cpu_count() == 1, reason="a mask needs two processors")
+@pytest.mark.parametrize(
+    "names",
+    [["docker", "docker-gvisor"], pytest.param(["podman", "lxc", "vm", "vm-docker"], marks=pytest.mark.long)],
+)
+def test_whoever_starts_a_run_all_environments_start_alike(image, tmp_path, machine_stays, names):
+    known = stacks()
+    page = projects.default(
+        repetitions=1,
+        environments={name: {"layers": known[name]} for name in ("native", *names)},
+        workloads={"stream": {"elements": 1_000_000, "trials": 3, "laps": 2}},
+    )
+    folder = projects.make(tmp_path / "project", page)
+    words = [*CALLER, *projects.command("snakemake", "--cores", "1", "cells")]
+    done = subprocess.run(words, cwd=folder, env=projects.environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr + done.stdout
+    records = {record["environment"]: record for record in projects.records(folder)}
+    native = records["native"]["starting_state"]
+    assert native["differences"] == []
+    assert native["values"]["processors"] == "1"
+    assert {"native"} < records.keys()
+    for name, record in records.items():
+        state = record["starting_state"]
+        assert record["parameters"]["threads"] == 1
+        assert all(row["by"].partition(":")[0] in ("docker", "podman", "lxc", "vm") for row in state["differences"])
+        limits = {key: value for key, value in state["values"].items() if key.startswith("limit ")}
+        assert limits.items() <= native["values"].items(), name
+        on_host = state["values"].get("processors on the host", state["values"].get("processors"))
+        assert on_host == "1"
+    # Without the mask all of it is another experiment.
+    due = projects.good(folder, "strata", "plan").stdout
+    assert f"{len(records)} of {len(records)} cells are due" in due

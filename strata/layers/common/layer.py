@@ -22,8 +22,7 @@ COPYING = 3600
 # What every container has otherwise than natively in the state in which programs start (see `Kind.changes`).
 OF_CONTAINERS: Mapping[str, str] = MappingProxyType(
     {
-        "capabilities": "a container has fewer",
-        "capability bounds": "a container has fewer",
+        "capabilities": "a container has fewer rights",
         "seccomp": "a container's system calls are filtered",
         "speculation": "a filter of system calls may switch it off",
         "indirect branches": "a filter of system calls may switch it off",

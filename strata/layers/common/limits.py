@@ -20,7 +20,7 @@ BOUNDS = ["/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory.
 LOOK = ["tail", "-v", "-n", "+1", STATUS, MOUNTS, *BOUNDS]
 # What each changes in the state in which programs start.
 CHANGED = {
-    "seccomp": ("seccomp", "speculation", "indirect branches"),
+    "seccomp": ("seccomp",),
     "cpuset-cpus": ("processors", "processors on the host"),
 }
 FILTERS = {"0": "unconfined", "1": "strict", "2": "default"}

@@ -209,9 +209,7 @@ pseudomedian <- function(x) {
 #' One environment against another, every series
 #'
 #' @param rows,reference tidy rows of the two
-#' @param looks how often it was asked whether there are enough blocks: p is multiplied by it, the wider
-#'   interval is that of Bonferroni
-compare_environments <- function(rows, reference, looks = 1) {
+compare_environments <- function(rows, reference) {
   key <- function(rows) paste(rows$workload, rows$metric, rows$factors, sep = "\r")
   places <- split(seq_len(nrow(reference)), key(reference))
   by_group(rows, c(SERIES, "environment", "label"), function(own) {
@@ -221,10 +219,8 @@ compare_environments <- function(rows, reference, looks = 1) {
     if (own$better[[1]] == "lower") pairs$ratio <- 1 / pairs$ratio
     ratio <- of_blocks(pairs)
     row <- compare_pairs(ratio, own$percentile[[1]])
-    wide <- if (looks > 1) compare_pairs(ratio, own$percentile[[1]], 1 - ALPHA / looks) else row
-    row[c("p", "p_equivalent")] <- lapply(row[c("p", "p_equivalent")], function(p) pmin(p * looks, 1))
     cbind(reference = reference$environment[[1]], row, ratios = paste(signif(ratio, 6), collapse = ";"),
-          looks = looks, wide_low = wide$low, wide_high = wide$high, slow_n = nrow(pairs),
+          slow_n = nrow(pairs),
           slow = if (nrow(pairs) >= 10) stats::quantile(pairs$ratio, 0.1, names = FALSE) else NA_real_)
   })
 }
@@ -243,7 +239,7 @@ decide <- function(rows) {
 compare_all <- function(results) {
   tidy <- results$tidy
   others <- tidy[tidy$environment != NATIVE, ]
-  rows <- compare_environments(others, tidy[tidy$environment == NATIVE, ], results$looks)
+  rows <- compare_environments(others, tidy[tidy$environment == NATIVE, ])
   if (is.null(rows)) return(NULL)
   rows$family <- results$environments$family[match(rows$environment, results$environments$environment)]
   decide(rows)

@@ -90,7 +90,26 @@ test_that("what is slower is told, whichever way a metric counts, and nothing el
   again <- made_side("again", native = 10, docker = 10, seed = 3)
   three <- compare_sides(list(before, again, after))
   expect_equal(unique(paste(three$from, three$to)), c("before again", "before after", "again after"))
-  expect_match(outcome_of_sides(rows, list(before, after), 0.02)$text, "after is slower in 1 of 2 series")
+  expect_match(outcome_of_sides(rows, list(before, after), 0.02)$text,
+               "after is slower in 1 of 2 series (1 undecided)", fixed = TRUE)
+})
+
+test_that("the outcome says how much is known, and on how many comparisons that rests", {
+  sides <- lapply(c("a", "b", "c"), function(name) list(name = name))
+  found <- function(...) {
+    rows <- data.frame(from = c("a", "b", "a"), to = c("b", "c", "c"), outcome = c(...))
+    outcome_of_sides(rows, sides, 0.02)
+  }
+  nothing <- found("undecided", "undecided", "no interval")
+  expect_equal(nothing$outcome, "undecided")
+  expect_match(nothing$text, "2 of 2 comparisons undecided.*1 more")
+  expect_equal(nothing[c("compared", "undecided")], list(compared = 2, undecided = 2), ignore_attr = TRUE)
+  expect_equal(found("undecided", "undecided", "equivalent")$outcome, "no difference")
+  expect_equal(found("no interval", "no interval", "no interval")$outcome, "nothing to compare")
+  # A slow change shows between the first and the last alone.
+  slow <- found("undecided", "equivalent", "slower")
+  expect_equal(slow$outcome, "difference")
+  expect_match(slow$text, "b is undecided in all 1.*c is not found .* of 1 .*with a: c is slower in 1 of 1")
 })
 
 test_that("emulated machines are compared with emulated ones alone", {

@@ -20,12 +20,9 @@ stack_rows <- function(rows) {
 #' @param folder that holds plan.json, plan.csv, tidy/ and raw/
 #' @param tidy folder of the tidy tables
 #' @return list: plan; environments (native beside emulated machines is among the `emulated`), metrics (data
-#'   frames in the plan's order); planned (cells); tidy (values
-#'   that count, with
-#'   labels); emulated (the same of emulated machines); records (of planned cells, named by their log); looks
-#'   (how
-#'   often it was looked whether there are enough blocks, and found so); valid (whether the scale answers a
-#'   question); invalid (workloads that answer none, since a size rule is broken); sizes (their rules)
+#'   frames in the plan's order); planned (cells); tidy (values that count, with labels); emulated (the same
+#'   of emulated machines); records (of planned cells, named by their log); valid (whether the scale answers
+#'   a question); invalid (workloads that answer none, since a size rule is broken); sizes (their rules)
 #' @section Errors: no plan; no values; an environment or workload that is not in the plan
 read_results <- function(folder, tidy = file.path(folder, "tidy")) {
   path <- file.path(folder, "plan.json")
@@ -49,9 +46,6 @@ read_results <- function(folder, tidy = file.path(folder, "tidy")) {
                                     planned[c("environment", "workload", "repetition")]))
   paths <- stats::setNames(sub("log$", "json", sub("^results", folder, planned$log)), planned$log)
   records <- lapply(paths[file.exists(paths)], jsonlite::read_json)
-  decisions <- list.files(file.path(folder, "precision"), "[.]json$", full.names = TRUE)
-  decisions <- lapply(decisions, jsonlite::read_json)
-  looks <- sum(vapply(decisions, function(one) isTRUE(one$enough), NA))
   apart_names <- environments$environment[environments$emulated]
   apart <- tidy$environment %in% apart_names
   counts <- tidy$counts == "yes"
@@ -59,8 +53,7 @@ read_results <- function(folder, tidy = file.path(folder, "tidy")) {
   valid <- plan$scale != "tiny"
   list(folder = folder, plan = plan, environments = environments, metrics = metrics, all = tidy,
        planned = planned, tidy = tidy[!apart & counts, ], emulated = tidy[apart & counts, ],
-       records = records,
-       looks = max(looks, 1), valid = valid, sizes = sizes,
+       records = records, valid = valid, sizes = sizes,
        invalid = if (valid) unique(sizes$workload[sizes$holds %in% FALSE]) else names(plan$workloads))
 }
 

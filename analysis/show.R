@@ -109,7 +109,6 @@ levels_table <- function(paper) {
 comparisons_table <- function(rows) {
   transmute(rows, Series = if_else(duplicated(series), "", series), Environment = label, Blocks = n,
             "Of native [95\u00a0%]" = share_interval(ratio, low, high),
-            "Widened" = if_else(is.na(wide_low) | looks < 2, "", share_interval(ratio, wide_low, wide_high)),
             p = if_else(is.na(p_adjusted), "", format.pval(p_adjusted, digits = 2, eps = 0.001)),
             Outcome = as.character(outcome),
             "More blocks" = if_else(is.na(more), "", format(more, big.mark = ",", trim = TRUE)),

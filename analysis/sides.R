@@ -126,26 +126,47 @@ facts_of_side <- function(side) {
 }
 
 #' The outcome, in words and counts
+#'
+#' @return list: outcome ("difference"; "no difference", where something is decided; "undecided", where
+#'   nothing is; "nothing to compare", where nothing has an interval), text, compared (rows with an interval),
+#'   and how many rows came out how
 outcome_of_sides <- function(rows, sides, effect) {
   counts <- as.list(table(factor(rows$outcome, OUTCOMES)))
-  told <- sum(rows$outcome != "no interval")
-  outcome <- if (counts$slower + counts$faster > 0) "difference" else "no difference"
-  if (told == 0) outcome <- "nothing to compare"
+  compared <- sum(rows$outcome != "no interval")
+  outcome <- if (compared == 0) "nothing to compare"
+  else if (counts$slower + counts$faster > 0) "difference"
+  else if (counts$equivalent > 0) "no difference"
+  else "undecided"
+  without <- counts[["no interval"]]
+  text <- switch(outcome,
+    "nothing to compare" = paste("Of", without, "comparisons none has an interval: nothing can be said."),
+    undecided = paste0(counts$undecided, " of ", compared, " comparisons undecided: nothing can be said of ",
+                       "differences of more than ", format(100 * effect), " %",
+                       if (without > 0) paste0("; ", without, " more have no interval"), "."),
+    sides_in_words(rows, sides, effect))
+  c(list(outcome = outcome, text = text, compared = compared), counts)
+}
+
+# Every side beside the one before it and beside the first, each with how many series that rests on.
+sides_in_words <- function(rows, sides, effect) {
   names <- vapply(sides, `[[`, "", "name")
-  changes <- rows[match(rows$from, names) == match(rows$to, names) - 1 & rows$outcome != "no interval", ]
-  said <- vapply(names[-1], function(name) {
-    own <- changes$outcome[changes$to == name]
-    worse <- sum(own == "slower")
-    better <- sum(own == "faster")
-    what <- c(if (worse > 0) paste("slower in", worse), if (better > 0) paste("faster in", better))
-    if (length(own) == 0) paste(name, "has no series that can be compared")
-    else if (length(what) == 0) paste(name, "is not found to differ in any of", length(own), "series")
-    else paste(name, "is", paste(what, collapse = " and "), "of", length(own), "series")
-  }, "")
-  text <- paste0("By more than ", format(100 * effect), " %, each compared with the one before it: ",
-                 paste(said, collapse = "; "), ".")
-  if (told == 0) {
-    text <- "Nothing was measured often enough on two sides for an interval: nothing can be told."
+  before <- match(rows$from, names) == match(rows$to, names) - 1
+  said <- function(rows) {
+    vapply(unique(rows$to), function(name) {
+      own <- factor(rows$outcome[rows$to == name], OUTCOMES)
+      counts <- table(own)[c("slower", "faster", "equivalent", "undecided")]
+      if (sum(counts) == 0) return(paste(name, "has no series that can be compared"))
+      found <- counts[c("slower", "faster")]
+      found <- found[found > 0]
+      shown <- counts[c("equivalent", "undecided")]
+      shown <- paste(shown[shown > 0], names(shown)[shown > 0], collapse = ", ")
+      of <- paste(sum(counts), "series", if (shown != "") paste0("(", shown, ")"))
+      if (length(found) > 0) paste(name, "is", paste(names(found), "in", found, collapse = " and "), "of", of)
+      else if (counts[["equivalent"]] > 0) paste(name, "is not found to differ in any of", of)
+      else paste(name, "is undecided in all", sum(counts), "series")
+    }, "") |> trimws() |> paste(collapse = "; ")
   }
-  c(list(outcome = outcome, text = text, compared = told), counts)
+  text <- paste0("By more than ", format(100 * effect), " %, each compared with the one before it: ",
+                 said(rows[before, ]), ".")
+  if (all(before)) text else paste0(text, " Compared with ", names[[1]], ": ", said(rows[!before, ]), ".")
 }

@@ -14,10 +14,9 @@ MOST_ALIKE <- 0.8
 #' @param percentile,level whether they are of percentiles; of the interval
 #' @return the row of compare_values, with scatter (of the logarithms) and se (of their mean)
 compare_pairs <- function(ratios, percentile = FALSE, level = 1 - ALPHA) {
-  d <- log(ratios)
-  d <- d[is.finite(d)]
+  d <- suppressWarnings(log(ratios))
   row <- compare_values(list(d), percentile, level, words = c("blocks", "ratio"))
-  row$scatter <- if (length(d) > 1) stats::sd(d) else NA_real_
+  row$scatter <- if (length(d) > 1 && all(is.finite(d))) stats::sd(d) else NA_real_
   se <- function() if (percentile) row$scatter / sqrt(row$n) else error_of_mean(d)$se
   row$se <- if (row$why == "") se() else NA_real_
   row
@@ -30,8 +29,14 @@ compare_pairs <- function(ratios, percentile = FALSE, level = 1 - ALPHA) {
 #' @param percentile,level as above
 #' @param edge logarithm of the smallest ratio that matters
 compare_samples <- function(x, y = NULL, how = "ratio", percentile = FALSE, level = 1 - ALPHA, edge = EDGE) {
-  sides <- lapply(Filter(Negate(is.null), list(x, y)), if (how == "ratio") log else identity)
-  compare_values(sides, percentile, level, edge, if (how == "ratio") exp else identity)
+  sides <- Filter(Negate(is.null), list(x, y))
+  if (how == "ratio") {
+    return(compare_values(lapply(sides, function(x) suppressWarnings(log(x))), percentile, level, edge))
+  }
+  # In units of the largest, so that squares of what is huge or tiny are numbers too.
+  size <- max(abs(unlist(sides)), 0)
+  if (!is.finite(size) || size == 0) size <- 1
+  compare_values(lapply(sides, `/`, size), percentile, level, edge, function(x) x * size)
 }
 
 #' One sample of distances, or the distance of two samples
@@ -43,19 +48,28 @@ compare_samples <- function(x, y = NULL, how = "ratio", percentile = FALSE, leve
 #' @param sides list of the one or two samples
 #' @param back from their scale to that of what is told
 #' @param words what there must be enough of, and what must vary
-#' @return data frame of one row: n (of the smaller one), ratio, low, high, p, p_equivalent, why (no interval)
+#' @return data frame of one row: n (of the smaller one), ratio, low, high, p, p_equivalent, why (there is no
+#'   interval); what is not known is NA, and nothing is NaN
 compare_values <- function(sides, percentile, level, edge = EDGE, back = exp, words = c("runs", "value")) {
   n <- min(lengths(sides))
+  # A ratio of what is not above 0 has no logarithm.
+  known <- all(is.finite(unlist(sides)))
   away <- Reduce(`-`, lapply(sides, if (percentile) stats::median else mean))
-  row <- list2DF(list(n = n, ratio = if (n > 0) back(away) else NA_real_, low = NA_real_, high = NA_real_,
-                      p = NA_real_, p_equivalent = NA_real_, why = ""))
+  row <- list2DF(list(n = n, ratio = if (n > 0 && known) back(away) else NA_real_, low = NA_real_,
+                      high = NA_real_, p = NA_real_, p_equivalent = NA_real_, why = ""))
   least <- if (percentile) PERCENTILE_PAIRS else 3
   if (n < least) row$why <- paste("fewer than", least, words[[1]])
+  else if (!known) row$why <- paste("not all", words[[1]], "give a", words[[2]])
   else if (all(vapply(sides, stats::sd, 0) < 1e-12)) {
-    row$why <- paste("all", words[[1]], "give the same", words[[2]])
+    of <- if (length(sides) > 1) "of a side"
+    row$why <- paste(c("all", words[[1]], of, "give the same", words[[2]]), collapse = " ")
   }
   if (row$why != "") return(row)
   found <- if (percentile) by_ranks(sides, level, edge) else by_mean(sides, level, edge)
+  if (anyNA(found)) {
+    row$why <- paste("too many", words[[1]], "give the same", words[[2]])
+    return(row)
+  }
   found[c("ratio", "low", "high")] <- lapply(found[c("ratio", "low", "high")], back)
   row[names(found)] <- found
   row
@@ -80,21 +94,23 @@ by_mean <- function(sides, level, edge) {
 #'
 #' As many independent values are put for the blocks as follow from the correlation of neighbours (Bartlett
 #' 1946), the bias of which is taken off (Marriott and Pope 1954); it is taken to be 0.15 at least, since few
-#' blocks do not show it.
+#' blocks do not show it.  The mean of values that do not vary has no error.
 error_of_mean <- function(d) {
   n <- length(d)
   e <- d - mean(d)
-  seen <- sum(e[-1] * e[-n]) / sum(e ^ 2)
+  seen <- if (any(e != 0)) sum(e[-1] * e[-n]) / sum(e ^ 2) else 0
   alike <- min(max(LEAST_ALIKE, seen + (1 + 4 * seen) / n), MOST_ALIKE)
   independent <- n * (1 - alike) / (1 + alike)
   list(se = stats::sd(d) / sqrt(independent), df = max(independent - 1, 2))
 }
 
+# NA where so many values are alike that R finds no interval.
 by_ranks <- function(sides, level, edge) {
   other <- if (length(sides) > 1) sides[[2]]
   test <- function(...) suppressWarnings(stats::wilcox.test(sides[[1]], other, conf.int = TRUE, ...))
   p <- function(edge, side) test(mu = edge, alternative = side)$p.value
-  both <- test(conf.level = level)
+  both <- tryCatch(test(conf.level = level), error = function(e) NULL)
+  if (is.null(both)) return(NA)
   # Twice the smaller is never less than the sum.
   list(ratio = both$estimate[[1]], low = both$conf.int[[1]], high = both$conf.int[[2]],
        p = min(1, 2 * p(edge, "greater"), 2 * p(-edge, "less")),
@@ -209,9 +225,7 @@ pseudomedian <- function(x) {
 #' One environment against another, every series
 #'
 #' @param rows,reference tidy rows of the two
-#' @param looks how often it was asked whether there are enough blocks: p is multiplied by it, the wider
-#'   interval is that of Bonferroni
-compare_environments <- function(rows, reference, looks = 1) {
+compare_environments <- function(rows, reference) {
   key <- function(rows) paste(rows$workload, rows$metric, rows$factors, sep = "\r")
   places <- split(seq_len(nrow(reference)), key(reference))
   by_group(rows, c(SERIES, "environment", "label"), function(own) {
@@ -221,10 +235,8 @@ compare_environments <- function(rows, reference, looks = 1) {
     if (own$better[[1]] == "lower") pairs$ratio <- 1 / pairs$ratio
     ratio <- of_blocks(pairs)
     row <- compare_pairs(ratio, own$percentile[[1]])
-    wide <- if (looks > 1) compare_pairs(ratio, own$percentile[[1]], 1 - ALPHA / looks) else row
-    row[c("p", "p_equivalent")] <- lapply(row[c("p", "p_equivalent")], function(p) pmin(p * looks, 1))
     cbind(reference = reference$environment[[1]], row, ratios = paste(signif(ratio, 6), collapse = ";"),
-          looks = looks, wide_low = wide$low, wide_high = wide$high, slow_n = nrow(pairs),
+          slow_n = nrow(pairs),
           slow = if (nrow(pairs) >= 10) stats::quantile(pairs$ratio, 0.1, names = FALSE) else NA_real_)
   })
 }
@@ -243,7 +255,7 @@ decide <- function(rows) {
 compare_all <- function(results) {
   tidy <- results$tidy
   others <- tidy[tidy$environment != NATIVE, ]
-  rows <- compare_environments(others, tidy[tidy$environment == NATIVE, ], results$looks)
+  rows <- compare_environments(others, tidy[tidy$environment == NATIVE, ])
   if (is.null(rows)) return(NULL)
   rows$family <- results$environments$family[match(rows$environment, results$environments$environment)]
   decide(rows)

@@ -8,7 +8,7 @@ for (file in c("read", "statistics", "claims", "choices")) source(file.path(here
 # The columns of every table, in their order: an empty table has them too.
 SERIES_KEYS <- "workload,title,metric,metric_label,factors,series,unit,better,environment,label"
 LEVELS <- "n,mean,sd,mean_low,mean_high,median,median_low,median_high,min,max"
-OF_RATIO <- "n,ratio,low,high,looks,wide_low,wide_high,p,p_adjusted,p_equivalent,verdict,direction,why"
+OF_RATIO <- "n,ratio,low,high,p,p_adjusted,p_equivalent,verdict,direction,why"
 AND_MORE <- "slow,slow_n,more,scatter,ratios"
 OF_PAIR <- "question,reference,family,valid,headline"
 TABLES <- c(

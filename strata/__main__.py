@@ -29,6 +29,8 @@ def _command(words: list[str]) -> int:
 
         return commands.main(words)
     except ModuleNotFoundError as missing:
+        if _is_own(missing):
+            raise
         own = os.path.join(places.PROJECT, ".venv/bin/python")
         if not os.path.exists(own) or os.path.samefile(sys.prefix, os.path.join(places.PROJECT, ".venv")):
             raise UserError(f"the Python package {missing.name} is not installed: `make setup` installs it") from None
@@ -36,8 +38,14 @@ def _command(words: list[str]) -> int:
         os.execv(own, [own, "-m", "strata", *words])
 
 
+def _is_own(missing: ImportError) -> bool:
+    """Whether what cannot be imported is part of the project itself."""
+    return (missing.name or "").partition(".")[0] in ("strata", "kit")
+
+
 def main(words: list[str]) -> int:
     """Run a command; a user's mistake gives a message and status 1 (2 for the command line itself)."""
+    from strata.base import places
     from strata.base.errors import UserError
     from strata.base.signals import Interrupted
 
@@ -48,6 +56,12 @@ def main(words: list[str]) -> int:
         return _cell(words[1:]) if words[:1] == ["cell"] else _command(words)
     except UserError as error:
         print(f"strata: {error}" if "\n" not in str(error) else str(error), file=sys.stderr)
+        return 1
+    except ImportError as missing:
+        if not _is_own(missing):
+            raise
+        whole = f"{places.PROJECT} is incomplete or changed: `git status` shows how"
+        print(f"strata: {missing}; {whole}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130

@@ -121,7 +121,10 @@ def _parser() -> argparse.ArgumentParser:
     rebuild("--to", dest="target", metavar="FOLDER", help="output folder (named after the archive unless given)")
     for command in (verify, rebuild):
         command("path", metavar="ARCHIVE", help="the file, or the folder of an unpacked archive")
-    text = "compare testbeds or dates; ends with 0: no difference, 1: a difference, 2: they can't be compared"
+    text = (
+        "compare testbeds or dates; exit status 0: no difference found, 1: a difference, "
+        "2: they can't be compared, 3: all is undecided"
+    )
     compare = add("compare", "strata.archive.compare:main", text)
     compare("paths", nargs="+", metavar="SIDE", help="an archive, a project, or a folder of results")
     compare("--names", nargs="+", metavar="NAME", help="names of the sides, in their order")

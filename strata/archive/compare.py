@@ -15,15 +15,20 @@ from strata.base.errors import UserError
 from strata.base.files import read_json, write_json
 
 # Exit statuses, for use in CI.
-SAME, DIFFERENT, NOT_COMPARABLE = 0, 1, 2
-_STATUS = {"no difference": SAME, "difference": DIFFERENT, "nothing to compare": NOT_COMPARABLE}
+SAME, DIFFERENT, NOT_COMPARABLE, UNDECIDED = 0, 1, 2, 3
+_STATUS = {
+    "no difference": SAME,
+    "difference": DIFFERENT,
+    "nothing to compare": NOT_COMPARABLE,
+    "undecided": UNDECIDED,
+}
 
 
 def main(**options: Any) -> int:
-    """As :func:`compare`, with the exit status of what cannot be compared."""
+    """As :func:`compare`, with the exit status of what cannot be compared, trouble of our own included."""
     try:
         return compare(**options)
-    except UserError as error:
+    except (UserError, OSError) as error:
         print(f"strata: {error}", file=sys.stderr)
         return NOT_COMPARABLE
 
@@ -33,8 +38,8 @@ def compare(paths: list[str], names: list[str] | None, effect: str | None, out: 
 
     effect: the minimum effect, such as ``2%``; None for that of the paper.
 
-    Status 0: no difference beyond it; 1: a difference; 2 is by way of UserError, for what cannot be compared, or
-    where nothing on two sides has an interval.
+    Status 0: no difference beyond it, and something is decided; 1: a difference; 2: nothing on two
+    sides has an interval; 3: all is undecided.  Raises UserError for what cannot be compared.
     """
     called, least = names_of(paths, names), [] if effect is None else [repr(share(effect))]
     with contextlib.ExitStack() as stack:
@@ -55,8 +60,12 @@ def compare(paths: list[str], names: list[str] | None, effect: str | None, out: 
         except FileNotFoundError:
             raise UserError("Rscript is missing; `make setup-paper` installs it") from None
     if done.returncode != 0:
-        raise UserError((done.stderr or done.stdout).strip())
-    outcome = read_json(os.path.join(out, "outcome.json")) or {}
+        said = (done.stderr or done.stdout).strip()
+        raise UserError(said or f"Rscript ended with status {done.returncode} and said nothing")
+    path = os.path.join(out, "outcome.json")
+    outcome = read_json(path)
+    if not outcome or outcome.get("outcome") not in _STATUS:
+        raise UserError(f"{path}: missing or damaged; remove {out} and compare again")
     print(outcome["text"])
     print(f"compare: {os.path.join(out, 'index.html')}, comparison.csv and provenance.csv are written", file=sys.stderr)
     return _STATUS[outcome["outcome"]]

@@ -54,7 +54,7 @@ class Cell:
         self.entry = experiment["environments"][self.environment]
         self.work = plan.of_environment(experiment, self.environment, self.workload)
         self.systems, self.laps = plan.systems(self.work), plan.laps(experiment, self.environment, self.workload)
-        self.turn = self.work["cell"].get("turn") if self.systems == 1 else None
+        self.turn = plan.turn(experiment, self.environment, self.workload)
         self.watch = Watch()
         self.known: Fields = {}
         self.running: Future[None] | None = None
@@ -88,7 +88,7 @@ class Cell:
     @property
     def takes_turns(self) -> bool:
         """Whether it has laps or turns, and its system uses nothing of the host while no command runs in it."""
-        turns = self.laps > 1 or (self.turn is not None and not blocks.is_apart(self.entry))
+        turns = self.laps > 1 or self.turn is not None
         return turns and all(layers.kind(name).stands_idle for name in self.layers)
 
     @property

@@ -43,7 +43,10 @@ def cell_seed(plan: Plan, workload: str, repetition: int) -> int:
 
 
 def fingerprint(plan: Plan, environment: str, workload: str) -> str:
-    """What decides a cell's result besides chance; a cell is measured again when it changes."""
+    """What decides a cell's result besides chance; a cell is measured again when it changes.
+
+    How it is measured is part of that: in how many laps, and for how long its run goes on at once.
+    """
     planned = of_environment(plan, environment, workload)
     cell = planned["cell"]
     parts = {
@@ -64,6 +67,10 @@ def fingerprint(plan: Plan, environment: str, workload: str) -> str:
         parts["mask"] = mask
     if systems(planned) > 1:
         parts["systems"] = systems(planned)
+    if (count := laps(plan, environment, workload)) > 1:
+        parts["laps"] = count
+    if seconds := turn(plan, environment, workload):
+        parts["turn"] = seconds
     return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -97,6 +104,14 @@ def laps(plan: Plan, environment: str, workload: str) -> int:
     planned = of_environment(plan, environment, workload)
     name = planned["cell"].get("laps")
     return 1 if name is None or blocks.is_apart(plan["environments"][environment]) else planned["parameters"][name]
+
+
+def turn(plan: Plan, environment: str, workload: str) -> float | None:
+    """For how many seconds a cell's run goes on while those of others are frozen; None: to its end."""
+    planned = of_environment(plan, environment, workload)
+    if systems(planned) > 1 or blocks.is_apart(plan["environments"][environment]):
+        return None
+    return planned["cell"].get("turn")
 
 
 def groups(cell: CellWork, values: Fields) -> list[list[str]]:

@@ -258,3 +258,22 @@ def test_a_config_that_snakemake_merged_may_hold_anything(folder):
 @pytest.mark.parametrize("number", ["²", "٣", "9" * 5000, "1e3", "0x1", " 1"])
 def test_a_repetition_that_is_no_number_is_refused(folder, number):
     assert said(folder, "cell", "native", "stream", number)[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("lost", "words"),
+    [
+        ("strata/archive/compare.py", ["compare", "a", "b"]),
+        ("strata/cell/logs.py", ["cell", "bare", "noop", "1"]),
+        ("strata/experiment/blocks.py", ["plan"]),
+        ("workloads/kit/logs.py", ["plan"]),
+    ],
+)
+def test_a_file_of_the_project_that_is_lost_is_no_package_to_be_installed(tmp_path, lost, words):
+    made = projects.make(tmp_path / "project", projects.on_host(), {"noop": projects.NOOP}, copy=True)
+    (made / lost).unlink()
+    done = projects.run(made, "strata", *words, PYTHONPATH=str(made))
+    assert done.returncode == 1
+    assert "git status" in done.stderr
+    for word in ("Traceback", "is not installed"):
+        assert word not in done.stderr

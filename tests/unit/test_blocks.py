@@ -29,7 +29,10 @@ def experiment(seed=1, repetitions=4, absent=(), order="blocks", emulated=(), pr
             for name in names
         },
         "workloads": {
-            name: {"parameters": {"size": 1}, "cell": {"steps": [{"step": "run", "argv": [name], "timeout": 1}]}}
+            name: {
+                "parameters": {"size": 1, "again": 3},
+                "cell": {"steps": [{"step": "run", "argv": [name], "timeout": 1}]},
+            }
             for name in ["a", "b", "c"]
         },
     }

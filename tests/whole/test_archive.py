@@ -26,7 +26,7 @@ from measured import edit
 
 from strata.archive import check, container, crate, derive, guide, make, source, sums
 from strata.base.errors import UserError
-from strata.experiment import workload
+from strata.experiment import plan, workload
 from strata.results import judge, products
 
 RECORD = "results/raw/docker/linpack/2.json"
@@ -305,6 +305,29 @@ def test_what_would_not_verify_is_not_archived_and_named(project, name, says):
         make.make("archive.zip")
     assert not (project / "archive.zip").exists()
     assert not os.listdir(project / "results/tmp")
+
+
+def test_what_an_older_target_decided_changes_neither_tables_nor_archive(tmp_path, monkeypatch):
+    asked = measured.page(repetitions={"min": 3, "max": 300, "target": "5%"})
+    folder = measured.project(tmp_path / "project", monkeypatch, asked, commit=True)
+    experiment = plan.read()
+    none = dict.fromkeys(experiment["workloads"], 0)
+
+    def tables():
+        measured.pretend(folder)
+        return {name: (folder / name).read_bytes() for name in products.tables(experiment)}
+
+    measured.decide(folder, experiment, 3, none)
+    alone = tables()
+    older = {**experiment, "precision": {**experiment["precision"], "target": 0.5}}
+    for round in (1, 11, 39):
+        measured.decide(folder, older, round, none)
+    (folder / "results/precision/7.json").write_text("[")
+    assert tables() == alone
+    make.make("archive.zip")
+    found = unpack(folder / "archive.zip", tmp_path / "unpacked")
+    assert os.listdir(found / "results/precision") == ["3.json"]
+    assert check.findings(str(found)) == []
 
 
 def test_what_the_paper_rests_on_and_git_does_not_track_is_refused(project):

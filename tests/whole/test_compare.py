@@ -121,5 +121,38 @@ def test_what_cannot_be_compared_ends_with_two_and_says_why(sides, tmp_path):
         done = compare(tmp_path, sides / "before", *words)
         assert done.returncode == 2, (words, done.stderr)
         assert says in done.stderr, words
+    (tmp_path / "taken").write_text("")
+    done = compare(tmp_path, sides / "before", sides / "after", "--to", "taken")
+    assert (done.returncode, "taken" in done.stderr) == (2, True)
     done = compare(tmp_path, single, single, "--names", "a", "b")
-    assert (done.returncode, "nothing can be told" in done.stdout) == (2, True)
+    outcome = json.loads((tmp_path / "comparison/outcome.json").read_text())
+    assert (done.returncode, outcome["outcome"]) == (2, "nothing to compare")
+
+
+def test_what_is_undecided_altogether_ends_with_three_and_says_so(sides, tmp_path, monkeypatch):
+    noisy = [
+        measured.project(tmp_path / name, monkeypatch, measured.page(), seed=seed, noise=0.3)
+        for name, seed in (("one", 1), ("two", 2))
+    ]
+    for folder in noisy:
+        projects.good(folder, "strata", "tidy")
+    done = compare(tmp_path, *noisy)
+    outcome = json.loads((tmp_path / "comparison/outcome.json").read_text())
+    assert (done.returncode, outcome["outcome"]) == (3, "undecided"), done.stdout
+    assert outcome["compared"] == outcome["undecided"] == len(rows(tmp_path / "comparison")) > 1
+    assert f"{outcome['undecided']} of {outcome['compared']}" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("program", "says"),
+    [("exit 0", "outcome.json"), ("echo no room >&2; exit 7", "no room"), ("kill -KILL $$", "-9")],
+)
+def test_trouble_of_the_analysis_is_no_difference(sides, tmp_path, program, says):
+    path = tmp_path / "bin/Rscript"
+    path.parent.mkdir()
+    path.write_text(f"#!/bin/sh\n{program}\n")
+    path.chmod(0o755)
+    words = ("strata", "compare", str(sides / "before"), str(sides / "after"))
+    done = projects.run(tmp_path, *words, PATH=f"{path.parent}:/usr/bin:/bin")
+    assert (done.returncode, done.stdout, says in done.stderr) == (2, "", True), done.stderr
+    assert "Traceback" not in done.stderr

@@ -12,11 +12,54 @@ test_that("two samples have the interval of their ratio, and too few have none",
   ranks <- compare_samples(9 * exp(rnorm(12, 0, 0.01)), 10 * exp(rnorm(12, 0, 0.01)), percentile = TRUE)
   expect_true(ranks$low < 0.9 && 0.9 < ranks$high && ranks$p < 0.001)
   expect_equal(compare_samples(c(1, 2), c(2, 3))$why, "fewer than 3 runs")
-  expect_equal(compare_samples(c(2, 2, 2), c(1, 1, 1))$why, "all runs give the same value")
   expect_true(is.na(compare_samples(1:5, 1:5, percentile = TRUE)$low))
   less <- compare_samples(c(5.1, 5, 4.9, 5), c(3, 3.1, 2.9, 3), "difference")
   expect_equal(c(less$ratio, less$low < 2, less$high > 2), c(2, 1, 1))
   expect_equal(compare_samples(c(5.1, 5, 4.9, 5), NULL, "level")$ratio, 5)
+})
+
+test_that("whatever the values, an interval has two ends or a reason why there is none", {
+  values <- list(constant = function(n) rep(3.3, n), zero = function(n) rep(0, n),
+                 nearly = function(n) 5 + 5e-11 * (seq_len(n) == 1),
+                 rounded = function(n) 7 + 8 * .Machine$double.eps * seq_len(n),
+                 normal = function(n) exp(cos(seq_len(n))), ties = function(n) rep(1:2, length.out = n),
+                 negative = function(n) -seq_len(n) / 10, mixed = function(n) seq_len(n) - 2,
+                 huge = function(n) 1e300 * seq_len(n), tiny = function(n) 1e-300 * seq_len(n),
+                 infinite = function(n) c(Inf, 1:9)[seq_len(n)], missing = function(n) c(NA, 1:9)[seq_len(n)])
+  compared <- function(first, second, n, how, percentile) {
+    x <- values[[first]](n)
+    found <- if (second == "pairs") compare_pairs(x, percentile)
+    else if (second == "none") compare_samples(x, NULL, how, percentile)
+    else compare_samples(x, values[[second]](if (n > 3) 7 else n), how, percentile)
+    ends <- unlist(found[c("low", "high", "p", "p_equivalent")])
+    why <- found$why != ""
+    whole <- if (why) all(is.na(ends)) else !anyNA(c(found$ratio, ends)) && found$low <= found$high
+    whole && !any(is.nan(c(found$ratio, ends)))
+  }
+  cases <- expand.grid(first = names(values), second = c(names(values), "none", "pairs"), n = 1:7,
+                       how = c("ratio", "difference", "level"), percentile = c(FALSE, TRUE),
+                       stringsAsFactors = FALSE)
+  cases <- cases[(cases$second == "none") == (cases$how == "level"), ]
+  good <- do.call(mapply, c(list(compared), cases))
+  expect_equal(do.call(paste, cases[!good, ]), character())
+})
+
+test_that("a side that does not vary has no error, as one that hardly does, and two have no interval", {
+  x <- 3 * exp(c(0, 0.02, -0.01, 0.03, 0.01))
+  rigid <- compare_samples(x, rep(2, 5))
+  expect_equal(rigid$why, "")
+  alone <- compare_pairs(x / 2)
+  expect_equal(rigid[c("ratio", "low", "high", "p")], alone[c("ratio", "low", "high", "p")])
+  hardly <- compare_samples(x, 2 * (1 + 1e-9 * c(0, 1, 0, 0, 1)))
+  expect_equal(rigid, hardly, tolerance = 1e-6)
+  turned <- compare_samples(rep(2, 5), x)
+  expect_equal(c(turned$low, turned$high), 1 / c(rigid$high, rigid$low))
+  for (how in c("ratio", "difference")) expect_match(compare_samples(rep(2, 5), rep(1, 5), how)$why, "same")
+  # Values that have no ratio are not left out.
+  expect_match(compare_pairs(c(1, 1.1, 0, 1.2))$why, "not all")
+  # In whatever unit.
+  small <- compare_samples(1e-200 * x, NULL, "level")
+  expect_equal(small[c("low", "high")], 1e-200 * compare_samples(x, NULL, "level")[c("low", "high")])
 })
 
 made_side <- function(name, ..., seed = 1, emulated = NULL, scale = "paper", better = "higher") {
@@ -47,7 +90,26 @@ test_that("what is slower is told, whichever way a metric counts, and nothing el
   again <- made_side("again", native = 10, docker = 10, seed = 3)
   three <- compare_sides(list(before, again, after))
   expect_equal(unique(paste(three$from, three$to)), c("before again", "before after", "again after"))
-  expect_match(outcome_of_sides(rows, list(before, after), 0.02)$text, "after is slower in 1 of 2 series")
+  expect_match(outcome_of_sides(rows, list(before, after), 0.02)$text,
+               "after is slower in 1 of 2 series (1 undecided)", fixed = TRUE)
+})
+
+test_that("the outcome says how much is known, and on how many comparisons that rests", {
+  sides <- lapply(c("a", "b", "c"), function(name) list(name = name))
+  found <- function(...) {
+    rows <- data.frame(from = c("a", "b", "a"), to = c("b", "c", "c"), outcome = c(...))
+    outcome_of_sides(rows, sides, 0.02)
+  }
+  nothing <- found("undecided", "undecided", "no interval")
+  expect_equal(nothing$outcome, "undecided")
+  expect_match(nothing$text, "2 of 2 comparisons undecided.*1 more")
+  expect_equal(nothing[c("compared", "undecided")], list(compared = 2, undecided = 2), ignore_attr = TRUE)
+  expect_equal(found("undecided", "undecided", "equivalent")$outcome, "no difference")
+  expect_equal(found("no interval", "no interval", "no interval")$outcome, "nothing to compare")
+  # A slow change shows between the first and the last alone.
+  slow <- found("undecided", "equivalent", "slower")
+  expect_equal(slow$outcome, "difference")
+  expect_match(slow$text, "b is undecided in all 1.*c is not found .* of 1 .*with a: c is slower in 1 of 1")
 })
 
 test_that("emulated machines are compared with emulated ones alone", {

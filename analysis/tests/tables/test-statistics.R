@@ -85,18 +85,6 @@ test_that("families do not lend one another significance", {
   expect_equal(decide(transform(p, family = "all"))$verdict[[1]], "different")
 })
 
-test_that("looking again widens the interval and p", {
-  once <- made_results(made_values(native = 10, docker = 9.9))
-  looked <- function(looks) compare_all(utils::modifyList(once, list(looks = looks)))
-  again <- looked(2)
-  least <- looked(1e9)
-  once <- compare_all(once)
-  expect_equal(once$wide_low, once$low)
-  expect_lt(again$wide_low, once$low)
-  expect_equal(again$p_equivalent, 2 * once$p_equivalent)
-  expect_equal(max(least$p, least$p_equivalent), 1)
-})
-
 test_that("a few slow laps leave a block's ratio as it is, and rare slowness is shown", {
   rows <- made_values(native = 10, docker = 10)
   lap <- function(value, slow) paste(value * c(1, 1.1, 0.9, 1, rep(slow, 2), 1, 1.2, 0.8, 1), collapse = ";")

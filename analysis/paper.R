@@ -65,21 +65,22 @@ published_ratios <- function(folder, told) {
 
 facts_of <- function(paper) {
   hosts <- lapply(paper$records, function(one) one$observed$host$static)
-  seen <- function(key) unique(unlist(lapply(hosts, `[[`, key)))
+  seen <- function(key) setdiff(unlist(lapply(hosts, `[[`, key)), "not available")
   during <- function(key) {
     suppressWarnings(as.numeric(unlist(lapply(paper$records, function(one) one$observed$host$during[[key]]))))
   }
   started <- vapply(paper$records, function(one) one$started %or% "", "")
   machine <- paper$plan$machine
   of_node <- function(key) unique(unlist(lapply(paper$records, function(one) one$node[[key]])))
+  processors <- seen("cpu_model")
+  if (length(processors) == 0) processors <- "a processor that was not recorded"
   list(
-    processor = gsub("\\((R|TM)\\)", "", listed(seen("cpu_model") %or% "a processor that was not recorded")),
+    processor = gsub("\\((R|TM)\\)", "", listed(processors)),
     hosts = seen("machine"), nodes = of_node("name"), boots = length(of_node("boot")),
     cpus = machine$cpus,
     held = if (is.null(machine$mask)) "" else glue(" (the run was held to processors {machine$mask})"),
     memory = round(machine$memory_bytes / 2^30),
-    kernel = listed(seen("kernel") %or% "not recorded"),
-    guest = setdiff(seen("virtualization"), c("none", "bare metal", "not available")),
+    guest = "guest of a hypervisor" %in% seen("virtualization"),
     steal = during("steal_share"),
     days = if (length(started) > 0) unique(substr(range(started), 1, 10)) else "",
     disturbed = sum(paper$runs$flags != ""),

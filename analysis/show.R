@@ -194,7 +194,7 @@ shown_choices <- function(paper) {
 testbed_table <- function(records) {
   facts <- c(os = "Operating system", kernel = "Kernel", cpu_model = "Processor", cpus = "Processors",
              memory_bytes = "Memory",
-             cache_bytes = "Last-level cache", huge_pages = "Transparent huge pages",
+             cache_bytes = "Last-level caches together", huge_pages = "Transparent huge pages",
              clocksource = "Clock source",
              virtualization = "Virtualisation", governor = "Frequency governor", turbo = "Turbo",
              microcode = "Microcode")
@@ -205,6 +205,8 @@ testbed_table <- function(records) {
     }))
     paste(unique(values), collapse = "; ")
   }
+  # Inside nobody looks for these.
+  inside <- setdiff(names(facts), c("cache_bytes", "governor", "turbo"))
   systems <- lapply(records, function(one) one$system)
   several <- function(of) paste(unique(unlist(lapply(systems, of))), collapse = "; ")
   version <- function(one) if (!is.null(one)) paste(c(one$program, one$version), collapse = SPACE)
@@ -216,7 +218,8 @@ testbed_table <- function(records) {
   bind_rows(
     tibble(Observed = unname(facts),
            "On the host" = vapply(names(facts), seen, "", of = function(x) x$host$static),
-           "Inside the environments" = vapply(names(facts), seen, "", of = function(x) x$inside)),
+           "Inside the environments" = if_else(names(facts) %in% inside,
+             vapply(names(facts), seen, "", of = function(x) x$inside), "")),
     tibble(Observed = names(programs), "On the host" = unname(programs), "Inside the environments" = ""))
 }
 

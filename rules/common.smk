@@ -22,6 +22,8 @@ def told(function, *arguments):
 
 
 experiment = told(Workflow, config, PROJECT)
+# Known once Snakemake looks which jobs are due, which is after this file is read.
+experiment.triggers = lambda: map(str, workflow.rerun_triggers)
 
 # The code and texts that products are made by and of: inputs like any other.
 PARSERS = code(

@@ -139,7 +139,7 @@ def main() -> None:
     lines = [
         PAGE.read_text().split(MARK)[0] + MARK,
         f"Measured on {host.get('cpu_model')} with {machine['cpus']} processors and "
-        f"{(machine['cache_bytes'] or 0) / 2**20:.0f} MiB of last-level cache, {time.strftime('%Y-%m-%d')}: "
+        f"{(machine['cache_bytes'] or 0) / 2**20:.0f} MiB of last-level caches, {time.strftime('%Y-%m-%d')}: "
         "native's level, its share of that at the standard size in the same block, Docker's ratio to it "
         f"(n = {BLOCKS}, with half-widths of 95 % intervals), and the standard deviation of a block's ratio.",
         "",

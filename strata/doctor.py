@@ -43,7 +43,7 @@ def _space() -> Row:
 
 def _seen() -> list[Row]:
     """What of the host decides results, and may be out of sight."""
-    host, mark = observe.host(), observe.mark()
+    host, mark = observe.host(capacity.processors()), observe.mark()
     governor, pages_of = host["governor"], host["huge_pages"]
     return [
         *([("the host", None, mark)] if mark else []),
@@ -67,7 +67,7 @@ def main(over: Fields) -> int:
     cache = f"{facts['cache_bytes'] / 2**20:.0f} MiB" if facts["cache_bytes"] else observe.NOT_AVAILABLE
     groups = f"control groups version {2 if cgroups.unified() else 1}"
     memory = f"{facts['memory_bytes'] / 1e9:.1f} GB of memory"
-    print(f"This machine: {facts['cpus']} CPUs, {memory}, last-level cache {cache}, {groups}")
+    print(f"This machine: {facts['cpus']} CPUs, {memory}, last-level caches of {cache}, {groups}")
     of_layers = [layers.kind(name).examine() for name in layers.names() if name != "host"]
     kvm = acceleration.known()
     of_layers.append(("KVM", kvm["accelerator"] == "kvm" or None, kvm["accelerator_reason"]))

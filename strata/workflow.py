@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from strata import client, layers
@@ -26,6 +26,8 @@ from strata.vm import acceleration
 
 # Before any other job, and after all of them the cells, the first of the plan first.
 MOST_CELLS = 10**7
+# By what Snakemake sees that a job is due: cells by their parameters, what is made of them by times.
+TRIGGERS = ("mtime", "params")
 
 begun: list["Workflow"] = []
 
@@ -40,7 +42,7 @@ class Workflow:
 
     settings: the checked config.  plan: the object of results/plan.json.  known: the order as far as it is decided.
     digest: what changes with the plan, so that tables are made again.  rests_on: what of it a decision on more blocks
-    rests on.  tables: the files of all tables.
+    rests on.  tables: the files of all tables.  triggers: gives those that this run of Snakemake heeds.
     """
 
     def __init__(self, over: Fields, project: str) -> None:
@@ -57,6 +59,7 @@ class Workflow:
         self.settings: dict[str, Any] = config.read(over)
         self.partial: bool = self.settings["partial"]
         self._lock: int | None = None
+        self.triggers: Callable[[], Iterable[str]] = lambda: TRIGGERS
         self._make()
         # What profiles/slurm asks for.
         os.environ["STRATA_CPUS"] = str(self.plan["machine"]["cpus"])
@@ -103,7 +106,16 @@ class Workflow:
     # What is measured.
 
     def order(self, checkpoints: Any) -> blocks.Order:
-        """The order of all cells, once it is decided how many there are; until then raises Snakemake's exception."""
+        """The order of all cells, once it is decided how many there are; until then raises Snakemake's exception.
+
+        Raises UserError where results of another plan or of other logs would be taken for these.
+        """
+        if without := set(TRIGGERS) - set(self.triggers()):
+            raise UserError(
+                f"rerun-triggers: leaves out {' and '.join(sorted(without))}, so that results of "
+                "other parameters or logs would stay: run without this option, or say "
+                f"`--rerun-triggers {' '.join(TRIGGERS)}`"
+            )
         if untried(self.plan, blocks.available(self.plan)):
             checkpoints.machine.get()
             self._make()

@@ -8,6 +8,7 @@ one that was asked for is given up, and measured by itself once it is asked for.
 """
 
 import contextlib
+import math
 import os
 import random
 import subprocess
@@ -222,11 +223,15 @@ class Turns:
         first, *others = self.spent
         before = observe.memory()
         self._each(Cell.prepare, order=[first])
-        needed = max(0, before - observe.memory()) * len(others)
+        left = observe.memory()
+        # Where the kernel does not say what is left, they go on together.
+        needed, room = 0.0, math.inf
+        if before is not None and left is not None:
+            needed, room = max(0, before - left) * len(others), left - MEMORY_KEPT * before
         if first.turn:
             # Runs that go on together hold it at the same time.
             needed += first.work.get("memory_bytes", 0) * first.systems * len(self.spent)
-        if others and needed > observe.memory() - MEMORY_KEPT * before:
+        if others and needed > room:
             for cell in others:
                 self._dismiss(cell, CellFailed(f"the memory does not hold {len(self.spent)} such systems"))
             first.known["alone"] = "memory"

@@ -13,8 +13,10 @@ from collections import defaultdict, deque, namedtuple
 from collections.abc import Collection, Sequence
 
 from strata.base import places, run
-from strata.base.shapes import Fields, Quiet
+from strata.base.errors import CellFailed
+from strata.base.shapes import Any, Fields, Quiet
 from strata.host import observe
+from strata.host.capacity import processors
 from strata.host.cgroups import GROUP, SLICE
 from strata.host.observe import NOT_AVAILABLE
 
@@ -22,62 +24,81 @@ from strata.host.observe import NOT_AVAILABLE
 LEAST_SECONDS = 0.05
 # A hypervisor takes memory back in bursts of about 1 GB that are two to three seconds apart.
 LOOKS, LOOK_SECONDS, LONGEST_SECONDS = 7, 0.5, 20.0
+# Two clocks that are read one after the other may differ by so much though neither was set.
+CLOCK_SECONDS = 0.001
+VMSTAT = "/proc/vmstat"
 _KERNEL_THREAD = 0x00200000
 _TICK = os.sysconf("SC_CLK_TCK")
 
 # What a process has used: seconds of its own, and of children that it waited for; its name and its parent's id.
 # (The classes of typing say more of their fields, but every cell would pay for its import.)
 Usage = namedtuple("Usage", ["name", "parent", "own", "waited"])
-# The counters of a moment, in seconds, ticks, and bytes; what cannot be read is None.  processes: (id, start) → Usage.
-Reading = namedtuple("Reading", ["moment", "ticks", "processes", "throttled", "swapped"])
+# The counters of a moment, in seconds, ticks, and bytes; what cannot be read is None.
+# processes: (id, start) → Usage.  clock: how far the clock of the day is ahead of `moment`.
+Reading = namedtuple("Reading", ["moment", "ticks", "processes", "throttled", "swapped", "clock"])
 
 
 def take() -> Reading:
     """A reading of this moment."""
-    return Reading(time.monotonic(), observe.cpu_times(), _processes(), _throttled(), _swapped())
+    moment, clock = time.monotonic(), _clock()
+    counted = (observe.cpu_times(processors()), _processes(), _throttled(), _swapped())
+    return Reading(moment, *counted, clock)
+
+
+def _clock() -> float:
+    """How far the clock of the day is ahead of the monotonic one: the same until somebody sets it."""
+    looks = []
+    for _ in range(5):
+        before, day, after = time.monotonic(), time.time(), time.monotonic()
+        looks.append((after - before, day - before))
+    # The one in which nothing came in between.
+    return min(looks)[1]
 
 
 def _processes() -> dict[tuple[int, str], Usage] | None:
-    """Every process but the kernel's own threads, by its id and start; None where others are hidden from us."""
+    """Every process but the kernel's own threads, by its id and start.
+
+    None where others are hidden from us.
+    """
     found = {}
-    for entry in filter(str.isdecimal, os.listdir("/proc")):
-        try:
-            # Unbuffered, at a third of what it costs else.
-            with open(f"/proc/{entry}/stat", "rb", buffering=0) as file:
-                first, _, last = file.read(4096).rpartition(b")")
-        except OSError:
-            continue
+    for entry in filter(str.isdecimal, observe.listed("/proc")):
+        first, _, last = (observe.read(f"/proc/{entry}/stat") or "").rpartition(")")
         fields = last.split()
-        if int(fields[6]) & _KERNEL_THREAD:
+        try:
+            parent, flags, *ticks = (int(fields[at]) for at in (1, 6, 11, 12, 13, 14))
+            key = int(entry), fields[19]
+        except (ValueError, IndexError):
+            # It has just ended, or less is told of it.
             continue
-        # What the first process waits for are orphans, whose time is nobody's.
-        waited = 0.0 if entry == "1" else (int(fields[13]) + int(fields[14])) / _TICK
-        own = (int(fields[11]) + int(fields[12])) / _TICK
-        name = first.partition(b"(")[2].decode(errors="replace")
-        found[int(entry), fields[19].decode()] = Usage(name, int(fields[1]), own, waited)
+        if not flags & _KERNEL_THREAD:
+            # What the first process waits for are orphans, whose time is nobody's.
+            waited = 0.0 if entry == "1" else sum(ticks[2:]) / _TICK
+            own = sum(ticks[:2]) / _TICK
+            found[key] = Usage(first.partition("(")[2], parent, own, waited)
     return found if any(pid == 1 for pid, _ in found) else None
 
 
 def _throttled() -> int | None:
-    """How often the processors say that heat throttled them; None where they do not."""
-    folders = [f"{observe.CPU}/cpu{number}/thermal_throttle" for number in range(os.cpu_count() or 1)]
+    """How often our processors say that heat throttled them; None where they do not."""
+    folders = [f"{observe.CPU}/cpu{number}/thermal_throttle" for number in processors()]
     paths = [f"{folder}/{kind}_throttle_count" for folder in folders for kind in ("core", "package")]
-    counts = observe.read_files(paths).values()
-    return sum(map(int, counts)) if counts else None
+    counts = [count for path in paths if (count := observe.number(observe.read(path))) is not None]
+    return sum(counts) if counts else None
 
 
-def _swapped() -> int:
-    """Bytes that were swapped in or out since the start of the machine."""
-    with open("/proc/vmstat", encoding="utf-8") as file:
-        counts = dict(line.split() for line in file)
-    return (int(counts["pswpin"]) + int(counts["pswpout"])) * os.sysconf("SC_PAGE_SIZE")
+def _swapped() -> int | None:
+    """Bytes that were swapped in or out since the machine's start; None where it does not count them."""
+    counts = dict(line.split(" ", 1) for line in (observe.read(VMSTAT) or "").splitlines() if " " in line)
+    pages = [observe.number(counts.get(key)) for key in ("pswpin", "pswpout")]
+    return None if None in pages else sum(filter(None, pages)) * os.sysconf("SC_PAGE_SIZE")
 
 
 def used(early: Reading, late: Reading) -> dict[tuple[int, str], float] | None:
     """Seconds of CPU time that each process used between two readings, with the children that it waited for.
 
     One that was there at the first reading and has ended counts from then on.  No more is found than all processors
-    together could do: a process that came and went while a reading was taken is in neither with its past.
+    of the machine together could do, for others may use those that measurements do not: a process that came and went
+    while a reading was taken is in neither with its past.
     """
     if early.processes is None or late.processes is None:
         return None
@@ -133,7 +154,7 @@ def others(early: Reading, late: Reading, daemons: Collection[str], measuring: b
     total: dict[str, float] = defaultdict(float)
     for (pid, _), seconds in spent.items():
         if seconds > 0 and not is_ours(pid, known, roots, daemons):
-            total["".join(letter if letter.isprintable() else "?" for letter in known[pid].name)] += seconds
+            total[observe.printable(known[pid].name)] += seconds
     busiest = sorted(total.items(), key=lambda item: -item[1])
     return [{"name": name, "share": round(seconds / elapsed, 4)} for name, seconds in busiest]
 
@@ -141,12 +162,18 @@ def others(early: Reading, late: Reading, daemons: Collection[str], measuring: b
 def facts(early: Reading, late: Reading, daemons: Collection[str], measuring: bool = False) -> Fields:
     """What the record says of the time between two readings: shares of CPU time, swapping and throttling."""
     found = others(early, late, daemons, measuring)
+
+    def more(name: str) -> Any:
+        """By how much a counter grew; one that goes back was begun anew."""
+        was, now = getattr(early, name), getattr(late, name)
+        return NOT_AVAILABLE if was is None or now is None else max(0, now - was)
+
     return {
         **observe.shares(early.ticks, late.ticks),
         "others_share": NOT_AVAILABLE if found is None else round(sum(entry["share"] for entry in found), 4),
         "others": NOT_AVAILABLE if found is None else found[:5],
-        "swapped_bytes": late.swapped - early.swapped,
-        "throttled": NOT_AVAILABLE if early.throttled is None else late.throttled - early.throttled,
+        "swapped_bytes": more("swapped"),
+        "throttled": more("throttled"),
     }
 
 
@@ -180,7 +207,7 @@ def judge(when: str, seconds: float, seen: Fields, thresholds: Fields) -> list[F
         "stall": seen.get("stalled_seconds", NOT_AVAILABLE),
     }
     # A share of less CPU time than can be told is none.
-    least = {"steal": LEAST_SECONDS / (os.cpu_count() or 1), "busy": LEAST_SECONDS}
+    least = {"steal": LEAST_SECONDS / len(processors()), "busy": LEAST_SECONDS}
     flags = []
     for what, value in values.items():
         limit = thresholds.get(what)
@@ -201,20 +228,21 @@ def cause(flags: list[Fields]) -> str:
 def settle(limit: float | None) -> None:
     """Wait until a hypervisor has taken back what memory was freed, or for 20 s.
 
-    Meanwhile it takes time from processors that are busy, and shows in nothing else: so they are kept busy, until for
+    Meanwhile it takes time from processors that are busy, and shows in nothing else: so ours are kept busy, until for
     some seconds it took no more than a share of `limit`.  A machine whose processors never lost time is not kept.
     """
-    first = observe.cpu_times()
-    if limit is None or first[7] == 0:
+    ours = processors()
+    first = observe.cpu_times(ours)
+    if limit is None or not any(first[7:8]):
         return
     begun, seen = time.monotonic(), deque([1.0], LOOKS)
     with contextlib.ExitStack() as busy:
-        for _ in range(os.cpu_count() or 1):
+        for _ in ours:
             spinning = ["setpriv", "--pdeathsig", "KILL", "sh", "-c", "while :; do :; done"]
             busy.callback(busy.enter_context(subprocess.Popen(spinning)).terminate)
         while max(seen) > limit and time.monotonic() - begun < LONGEST_SECONDS:
             time.sleep(LOOK_SECONDS)
-            early, first = first, observe.cpu_times()
+            early, first = first, observe.cpu_times(ours)
             share = observe.shares(early, first)["steal_share"]
             seen.append(0.0 if share == NOT_AVAILABLE else share)
 
@@ -229,7 +257,7 @@ class Lookout:
         """Begin to watch, at the cell's start."""
         self._reading = take()
         self.report: Fields = {**settings, "flags": []}
-        self.host: Fields = {"static": None, "before": observe.moment()}
+        self.host: Fields = {"static": None, "before": observe.moment(processors())}
 
     def ready(self, daemons: Collection[str]) -> None:
         """Look before the first command of the run; daemons: those that work for any environment of the experiment."""
@@ -238,12 +266,18 @@ class Lookout:
     def end(self, daemons: Collection[str], commands: Sequence[list[Fields]]) -> None:
         """Look after the last command, in systems that these daemons work for; then `host` is whole.
 
-        commands: those of each cell that was measured meanwhile.
+        commands: those of each cell that was measured meanwhile.  Raises CellFailed where the clock was set meanwhile.
         """
-        after = observe.moment()
+        after, before = observe.moment(processors()), self._reading.clock
         longest = max(0.0, *map(stalled, commands))
         during = self._since("during", after, daemons, stalled_seconds=round(longest, 3))
-        self.host |= {"static": observe.host(), "after": after, "during": during}
+        self.host |= {"static": observe.host(processors()), "after": after, "during": during}
+        # Runs that go on in slices, and xz, are timed by the clock that systems share.
+        if abs(by := self._reading.clock - before) > CLOCK_SECONDS:
+            raise CellFailed(
+                f"the machine's clock was set by {by:+.3g} s during the run, or it slept: times of "
+                "the run may be wrong, so nothing of it is kept"
+            )
 
     def _since(self, when: str, moment: Fields, daemons: Collection[str], **more: float) -> Fields:
         """What was seen since the last reading; what of it, and of the moment, crossed its threshold is flagged."""

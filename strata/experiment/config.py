@@ -3,6 +3,7 @@
 import contextlib
 import copy
 import functools
+import math
 from collections.abc import Iterator, Sequence
 from typing import cast
 
@@ -11,12 +12,13 @@ from strata.base import checking, pages
 from strata.base.amounts import amount, size
 from strata.base.checking import Finding
 from strata.base.errors import UserError
-from strata.base.shapes import Fields, HostFacts, Plan, Quiet, Stack
+from strata.base.shapes import Any, Fields, HostFacts, Plan, Quiet, Stack
 from strata.experiment import blocks, plan, recipe, workload
-from strata.vm import settings
 from strata.vm.settings import GIB
 
 FILE = "config.yaml"
+# What a workload may take of a machine's memory; the rest is for its kernel.
+MOST_OF_MEMORY = 0.9
 
 
 def merge(base: Fields, over: Fields) -> Fields:
@@ -140,13 +142,24 @@ def _check_stack(key: str, stack: Stack, data: Fields) -> Iterator[Finding]:
         below = name
 
 
-def _check_memory(config: Fields, machine: HostFacts) -> Iterator[Finding]:
-    """Machines with more memory than the host."""
-    for name, profile in config["vm"]["profiles"].items():
-        memory = settings.complete(profile, config["scale"])["memory"]
-        if memory != "host" and size(memory) > machine["memory_bytes"]:
-            there = f"this machine has {machine['memory_bytes'] / GIB:.1f} GiB: choose less"
-            yield f"vm.profiles.{name}.memory", f"is {memory}; {there}"
+def _check_memory(made: Plan) -> Iterator[Finding]:
+    """Machines that are measured here with more memory than the host, or less than a workload takes."""
+    needed: dict[tuple[str, str], list[tuple[int, str]]] = {}
+    for environment, load in sorted({cell[:2] for cell in blocks.Order(made).places}):
+        for layer in made["environments"][environment]["layers"]:
+            memory = layer.get("vm", {}).get("settings", {}).get("memory", "host")
+            if memory != "host":
+                takes = plan.of_environment(made, environment, load).get("memory_bytes", 0)
+                needed.setdefault((layer["vm"]["profile"], memory), []).append((takes, load))
+    for (name, memory), loads in needed.items():
+        there, (takes, load) = made["machine"]["memory_bytes"], max(loads)
+        if size(memory) > there:
+            words = f"is {memory}; this machine has {there / GIB:.1f} GiB: choose less"
+            yield f"vm.profiles.{name}.memory", words
+        elif takes > MOST_OF_MEMORY * size(memory):
+            least = math.ceil(takes / MOST_OF_MEMORY / GIB)
+            words = f"is {memory}; {load} takes {takes / GIB:.1f} GiB of it: choose {least}GiB or more"
+            yield f"vm.profiles.{name}.memory", words
 
 
 def experiment(config: Fields, machine: HostFacts) -> Plan:
@@ -167,7 +180,7 @@ def experiment(config: Fields, machine: HostFacts) -> Plan:
         raise UserError(f"{FILE}: environments: none can be measured on this machine ({reasons})")
     _add_beside(config, machine, environments, workloads)
     turns = 1 if config["order"] == "sequential" else _turns(environments)
-    checking.complain(FILE, [*_check_memory(config, machine), *plan.wrong_ports(workloads, turns)])
+    checking.complain(FILE, [*plan.wrong_ports(workloads, turns)])
     described = recipe.describe(config["image"])
     # What an experiment that is narrowed down does not have is left out by nobody.
     left_out: Fields = {"not_emulated": [name for name in config.get("not_emulated", []) if name in workloads]}
@@ -179,7 +192,7 @@ def experiment(config: Fields, machine: HostFacts) -> Plan:
     nowhere = [load for load in workloads if all(load in of_each[name] for name in there)]
     words = "every environment that can be measured here leaves it out: measure it in one, or drop the workload"
     checking.complain(FILE, [(f"leave_out: {load}", words) for load in nowhere])
-    made = {
+    made: Any = {
         "format": plan.FORMAT,
         **{key: config[key] for key in ("scale", "seed", "order", "quiet", "vm")},
         **_repetitions(config),
@@ -191,6 +204,7 @@ def experiment(config: Fields, machine: HostFacts) -> Plan:
         **({"spread": True} if config.get("spread") else {}),
         "workloads": workloads,
     }
+    checking.complain(FILE, [*_check_memory(made)])
     return cast(Plan, made)
 
 

@@ -23,7 +23,7 @@ SHAPES: dict[str, tuple[Callable[[float], float], Callable[[float], int]]] = {
 
 
 def share_of(machine: Fields, systems: int) -> Fields:
-    """What of a machine each of several equal systems has; they share its last-level cache."""
+    """What of a machine each of several equal systems has; they share its last-level caches."""
     shares = {key: max(machine[key] // systems, 1) for key in ("memory_bytes", "cpus")}
     return {**machine, **shares, "systems": systems}
 

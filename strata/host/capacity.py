@@ -3,9 +3,15 @@
 import os
 
 from strata.base.amounts import ranges
+from strata.base.errors import UserError
 from strata.base.process import capture
 from strata.base.shapes import Fields, HostFacts
 from strata.host import observe, starting_state
+
+
+def processors() -> set[int]:
+    """The processors that measurements may use."""
+    return os.sched_getaffinity(0)
 
 
 def facts() -> HostFacts:
@@ -13,30 +19,40 @@ def facts() -> HostFacts:
 
     mask: the processors to which whoever started this is held (``taskset``, a cpuset), as a list such as ``0-1,3``;
     None where that is all of them.
+    cache_bytes: of all last-level caches of :func:`processors` together.  Raises UserError where
+    the memory is not known, from which sizes follow.
     """
-    usable = os.sched_getaffinity(0)
-    seen = observe.understand(observe.read_files(observe.FILES))
-    cache = seen["cache_bytes"]
+    memory = observe.kib(observe.read(observe.MEMORY), "MemTotal")
+    if not memory:
+        raise UserError(
+            f"{observe.MEMORY}: has no line 'MemTotal: … kB', and sizes follow from the memory: "
+            "run Strata where /proc is mounted and says it"
+        )
+    usable = processors()
     return {
         "cpus": len(usable),
         "mask": None if usable >= starting_state.online() else ranges(usable),
-        "memory_bytes": seen["memory_bytes"],
-        "cache_bytes": None if cache == observe.NOT_AVAILABLE else cache,
+        "memory_bytes": memory,
+        "cache_bytes": observe.last_level_caches(usable),
     }
 
 
 def topology() -> list[Fields]:
-    """``[{cpu, socket, core, node}, …]`` of the usable CPUs, neighbours (threads of a core) beside each other."""
-    return neighbours(capture(["lscpu", "--parse=CPU,SOCKET,CORE,NODE"]).stdout, os.sched_getaffinity(0))
+    """``[{cpu, socket, core, node}, …]`` of the usable CPUs, threads of a core side by side."""
+    printed = capture(["lscpu", "--parse=CPU,SOCKET,CORE,NODE"], check=False).stdout
+    return neighbours(printed, processors())
 
 
 def neighbours(printed: str, allowed: set[int]) -> list[Fields]:
-    """The topology of those CPUs that are allowed, as lscpu printed it."""
-    rows = [line.split(",") for line in printed.splitlines() if not line.startswith("#")]
-    # Where the kernel does not say, every CPU is a core of one socket.
-    found = [
-        {"cpu": int(cpu), "socket": int(socket or 0), "core": int(core or cpu), "node": int(node or 0)}
-        for cpu, socket, core, node in rows
-        if int(cpu) in allowed
-    ]
-    return sorted(found, key=lambda entry: (entry["node"], entry["socket"], entry["core"], entry["cpu"]))
+    """The topology of those CPUs that are allowed, as lscpu printed it.
+
+    One of which it does not say so is a core of its own, on the first socket.
+    """
+    rows = [[observe.number(word) for word in line.split(",")] for line in printed.splitlines()]
+    told = {row[0]: row[1:] for row in rows if len(row) == 4}
+    found = []
+    for cpu in allowed:
+        socket, core, node = told.get(cpu, [None] * 3)
+        core = cpu if core is None else core
+        found.append({"cpu": cpu, "socket": socket or 0, "core": core, "node": node or 0})
+    return sorted(found, key=lambda entry: tuple(entry[key] for key in ("node", "socket", "core", "cpu")))

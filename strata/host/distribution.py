@@ -1,11 +1,11 @@
 """Which distribution the image is made of, and from which of the host's package sources."""
 
 import os
-import platform
 
 from strata.base.errors import UserError
 from strata.base.process import capture
 from strata.base.shapes import Chosen, Fields
+from strata.host import observe
 
 DEFAULT_RELEASE = {"debian": "trixie", "ubuntu": "noble"}
 COMPONENTS = {"debian": "main", "ubuntu": "main universe"}
@@ -13,10 +13,10 @@ COMPONENTS = {"debian": "main", "ubuntu": "main universe"}
 
 def os_release() -> dict[str, str]:
     """The fields of the host's os-release file; where there is none, a distribution that is unknown."""
-    try:
-        return platform.freedesktop_os_release()
-    except OSError:
-        return {"ID": "unknown"}
+    paths = ("/etc/os-release", "/usr/lib/os-release")
+    text = next(filter(None, map(observe.read, paths)), "")
+    said = {name: value.strip("'") for name, value in observe.fields(text).items()}
+    return {"ID": "unknown"} | said
 
 
 def choose(image: Fields, host: dict[str, str]) -> Chosen:

@@ -4,6 +4,7 @@ Records name nobody: a node has a mark there, made of its name.
 """
 
 import os
+import re
 from collections.abc import Mapping
 from hashlib import sha256
 
@@ -21,7 +22,13 @@ def facts() -> Fields:
     Two names with one such id are one machine; it is None where the kernel does not tell it.
     """
     mark = sha256((os.environ.get(SLURM) or os.uname().nodename).encode()).hexdigest()[:6]
-    return {"name": f"node-{mark}", "boot": observe.read_files([BOOT]).get(BOOT)}
+    return {"name": f"node-{mark}", "boot": boot()}
+
+
+def boot() -> str | None:
+    """The id of this start of the kernel; None where it does not tell it."""
+    found = re.fullmatch("[0-9a-f-]{36}", observe.read(BOOT) or "")
+    return found and found[0]
 
 
 def of_record(record: Mapping[str, Any] | None) -> str | None:

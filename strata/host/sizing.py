@@ -38,10 +38,10 @@ def fitting(
 
 
 def by_cache(machine: Fields, most: int, mib: int) -> tuple[int, str | None]:
-    """Laps: `most`, and in proportion fewer where the last-level cache (and so a run) is above so many MiB."""
+    """Laps: `most`, and in proportion fewer where the last-level caches (and so a run) are above so many MiB."""
     there = (machine["cache_bytes"] or 0) / 1024**2
     laps = min(most, max(1, int(most * mib / max(there, 1))))
-    words = f"Laps: {laps} and not {most}, for a last-level cache of {there:,.0f} MiB makes each run long."
+    words = f"Laps: {laps} and not {most}, for last-level caches of {there:,.0f} MiB make each run long."
     return laps, words if laps < most else None
 
 

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from strata import client as client_of
 from strata import layers
 from strata.base import locks, places
-from strata.base.amounts import numbers, ranges
+from strata.base.amounts import ranges
 from strata.base.errors import CellFailed, UserError
 from strata.base.locks import exclusive as exclusive
 from strata.base.process import alive, as_root, capture, identity
@@ -57,12 +57,9 @@ def look(place: Layer) -> tuple[Fields, States]:
     command = place.command_plain(starting_state.look(*observe.FILES))
     files = observe.split(capture(command, check=False).stdout)
     seen, state = observe.understand(files), starting_state.understand(files)
-    # Those that it may use, where it shows that; else it numbers as many as it has from 0.
-    seen["processors"] = state.get("processors", NOT_AVAILABLE)
-    if "processors" in state:
-        seen["cpus"] = len(numbers(state["processors"]))
-    elif seen["cpus"] != NOT_AVAILABLE:
-        seen["processors"] = ranges(range(seen["cpus"]))
+    # Where a system does not show their numbers, it counts from 0.
+    counted = NOT_AVAILABLE if seen["cpus"] == NOT_AVAILABLE else ranges(range(seen["cpus"]))
+    seen["processors"] = state.get("processors", counted)
     return seen, state
 
 

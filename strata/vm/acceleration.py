@@ -12,6 +12,7 @@ from strata.base.files import read_json, write_json, write_text
 from strata.base.patience import stretched
 from strata.base.process import as_root, capture
 from strata.base.shapes import Fields
+from strata.host import node
 
 # What machines are called, by what accelerates them; None: by what is not known yet.
 CALLED = {"kvm": "KVM", "tcg": "VM (TCG emulation)", None: "VM"}
@@ -28,8 +29,7 @@ def path() -> str:
 
 def circumstances() -> Fields:
     """What the finding holds for: this boot of the host; the device may appear later."""
-    with open("/proc/sys/kernel/random/boot_id") as file:
-        return {"boot": file.read().strip(), "device": os.path.exists(DEVICE)}
+    return {"boot": node.boot(), "device": os.path.exists(DEVICE)}
 
 
 def known() -> Fields:

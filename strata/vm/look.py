@@ -93,8 +93,9 @@ def process_of(pid: int | None, proc: str = "/proc") -> Fields:
     folder = f"{proc}/{pid}"
     files = observe.read_files([f"{folder}/status", f"{folder}/numa_maps", *glob.glob(f"{folder}/task/*/status")])
     main = observe.fields(files.pop(f"{folder}/status", ""))
+    huge = observe.number(main.get("HugetlbPages"))
     facts: Fields = {
-        "huge_mib": int(main["HugetlbPages"].split()[0]) // 1024 if "HugetlbPages" in main else None,
+        "huge_mib": None if huge is None else huge // 1024,
         "vcpus": {},
         "emulator": main.get("Cpus_allowed_list"),
         "vhost": None,
@@ -102,7 +103,7 @@ def process_of(pid: int | None, proc: str = "/proc") -> Fields:
     }
     for task in map(observe.fields, files.values()):
         if name := re.fullmatch(r"CPU (\d+)/(KVM|TCG)", task.get("Name", "")):
-            facts["vcpus"][name[1]] = task["Cpus_allowed_list"]
+            facts["vcpus"][name[1]] = task.get("Cpus_allowed_list", NOT_AVAILABLE)
     with contextlib.suppress(OSError):
         facts["vhost"] = "/dev/vhost-net" in [os.readlink(f"{folder}/fd/{name}") for name in os.listdir(f"{folder}/fd")]
     return facts

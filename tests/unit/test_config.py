@@ -60,7 +60,6 @@ MISTAKES = [
     ({"environments": {"native": {"layers": [DOCKER, "vm"]}}}, "environments.native.layers.1"),
     ({"environments": {"vm": {"layers": [{"vm": {"profile": "big"}}]}}}, "environments.vm.layers.0.vm.profile"),
     ({"vm": {"profiles": {"default": {"memory": {"tiny": "1MiB"}}}}}, "vm.profiles.default.memory.tiny"),
-    ({"vm": {"profiles": {"default": {"memory": "99999999GiB"}}}}, "vm.profiles.default.memory"),
     ({"workloads": {"strem": {}}}, "workloads.strem"),
     ({"workloads": {"stream": {"elements": 10**15}}}, "workloads.stream.elements"),
     ({"workloads": {"pxz": {"corpus": "/no/such/enwik9"}}}, "workloads.pxz.corpus"),
@@ -136,6 +135,39 @@ def test_what_cannot_be_had_keeps_its_place_and_its_reason(checkout, monkeypatch
     environments = planned()["environments"]
     assert [environments[name]["reason"] for name in ("docker", "vm-docker")] == ["no Docker", "no QEMU"]
     assert "none can be measured" in refused({"only": {"environments": ["docker"]}}, "environments")
+
+
+@pytest.mark.parametrize(
+    ("memory", "kvm", "over", "words"),
+    [
+        # (memory of a host in GiB, whether machines can be measured, values of the page, what is said of it)
+        (3.8, True, {}, "is 4GiB; this machine has 3.8 GiB: choose less"),
+        (3.8, False, {}, None),
+        (3.8, True, {"only": {"environments": ["native", "docker"]}}, None),
+        (1.9, True, {"only": {"environments": ["native"]}, "scale": "tiny"}, None),
+        (1.9, True, {"scale": "tiny"}, "is 2GiB; this machine has 1.9 GiB: choose less"),
+        (64, True, {}, None),
+        (
+            64,
+            True,
+            {"workloads": {"stream": {"elements": 2 * 10**8}}},
+            "is 4GiB; stream takes 4.5 GiB of it: choose 5GiB",
+        ),
+        (64, True, {"workloads": {"stream": {"elements": 2 * 10**8}}, "leave_out": {"vm": ["stream"]}}, None),
+        (64, True, {"vm": {"profiles": {"unused": {"memory": "99999999GiB"}}}}, None),
+    ],
+)
+def test_machines_have_the_memory_that_is_there_and_needed(checkout, monkeypatch, memory, kvm, over, words):
+    monkeypatch.setattr(layers.kind("vm"), "unavailable", lambda: None if kvm else "no QEMU")
+    finding = {"accelerator": "kvm", "accelerator_reason": "tried"}
+    monkeypatch.setattr("strata.vm.acceleration.known", lambda: finding)
+    over = {"only": {"environments": ["native", "vm"]}, **over}
+    machine = {**MACHINE, "memory_bytes": int(memory * 2**30)}
+    if words is None:
+        assert planned(machine, **over)
+    else:
+        with pytest.raises(UserError, match=f"vm.profiles.default.memory: {words}"):
+            planned(machine, **over)
 
 
 def test_repetitions_are_a_number_or_follow_a_precision(checkout):

@@ -1,3 +1,8 @@
+"""What is made of the kernel's files on machines of several kinds."""
+
+import pytest
+import seen
+
 from strata.host import observe
 
 CPUINFO = "\n\n".join(
@@ -12,8 +17,6 @@ FILES = {
     "/proc/meminfo": "MemTotal:       16384 kB\nSwapTotal:       100 kB\nSwapFree:       60 kB",
     "/proc/self/cgroup": "2:cpu:/strata/abc\n1:name=systemd:/strata/abc\n0::/strata/abc",
     "/sys/kernel/mm/transparent_hugepage/enabled": "always [madvise] never",
-    "/sys/devices/system/cpu/cpu0/cache/index0/size": "32K",
-    "/sys/devices/system/cpu/cpu0/cache/index3/size": "20480K",
     "/opt/strata/packages": "libc6 2.41-12\nxz-utils 5.8.1-1",
 }
 FACTS = {
@@ -24,7 +27,6 @@ FACTS = {
     "sockets": 2,
     "cores_per_socket": 2,
     "threads_per_core": 2,
-    "cache_bytes": 20 * 2**20,
     "memory_bytes": 16384 * 1024,
     "huge_pages": "madvise",
     "cgroup": "/strata/abc",
@@ -38,15 +40,71 @@ def test_facts_are_read_from_the_kernels_files_and_never_invented():
     assert set(observe.understand({}).values()) == {"not available"}
 
 
+# What kernels print of other processors, shortened, and what is known of them then.
+ARM = "\n\n".join(
+    f"processor\t: {cpu}\nBogoMIPS\t: 50.00\nFeatures\t: fp asimd evtstrm crc32 cpuid\nCPU implementer\t: 0x41"
+    for cpu in range(4)
+)
+RISCV = "\n\n".join(f"processor\t: {cpu}\nhart\t\t: {cpu}\nisa\t\t: rv64imafdc\nmmu\t\t: sv39" for cpu in range(2))
+S390 = """vendor_id       : IBM/S390
+# processors    : 3
+bogomips per cpu: 3033.00
+processor 0: version = 00,  identification = 0133E8,  machine = 2964
+processor 1: version = 00,  identification = 0133E8,  machine = 2964
+processor 2: version = 00,  identification = 0133E8,  machine = 2964
+
+cpu number      : 0
+cpu MHz dynamic : 5000"""
+
+
+@pytest.mark.parametrize(
+    ("cpuinfo", "allowed", "cpus", "virtualization"),
+    [
+        (CPUINFO, "0-7", 8, "none seen"),
+        (CPUINFO, "1,4-5", 3, "none seen"),
+        # What could be plugged in is allowed, too.
+        (CPUINFO, "0-127", 8, "none seen"),
+        (CPUINFO.replace("vme", "hypervisor"), "0-7", 8, "guest of a hypervisor"),
+        (ARM, "0-3", 4, "not available"),
+        (ARM, "", 4, "not available"),
+        (RISCV, "1", 1, "not available"),
+        (S390, "0-2", 3, "not available"),
+        ("", "0-3", "not available", "not available"),
+    ],
+)
+def test_processors_are_those_that_may_be_used(cpuinfo, allowed, cpus, virtualization):
+    status = f"Name:\ttail\nCpus_allowed:\tff\nCpus_allowed_list:\t{allowed}"
+    found = observe.understand({"/proc/cpuinfo": cpuinfo, "/proc/self/status": status})
+    assert (found["cpus"], found["virtualization"]) == (cpus, virtualization)
+
+
+def test_bare_metal_and_a_guest_are_told_apart():
+    for bare, word in ((False, observe.GUEST), (True, observe.BARE)):
+        assert observe.understand(seen.files(bare))["virtualization"] == word
+
+
+def test_times_are_those_of_the_processors_that_measurements_use(monkeypatch):
+    lines = ["cpu  9 9 9 9", "cpu0 1 2 3 4 5 6 7 8 0 0", "cpu1 10 20 30 40 50 60 70 80 0 0", "cpu3 100 200 300"]
+    seen.Host({"/proc/stat": "\n".join([*lines, "intr 5 5"])}).put(monkeypatch.setattr)
+    assert observe.cpu_times({1}) == (10, 20, 30, 40, 50, 60, 70, 80, 0, 0)
+    assert observe.cpu_times({0, 1})[:4] == (11, 22, 33, 44)
+    assert observe.cpu_times({1, 2}) == observe.cpu_times({1})
+    assert observe.cpu_times({7}) == (9, 9, 9, 9)
+    assert observe.cpu_times({3}) == (100, 200, 300)
+
+
 def test_shares_are_of_all_ticks_and_not_invented_without_one():
     before = (100, 0, 0, 900, 0, 0, 0, 0, 50, 0)
     after = (130, 0, 10, 950, 0, 0, 0, 10, 70, 0)
     assert observe.shares(before, after) == {"steal_share": 0.1, "busy_share": 0.4}
     assert observe.shares(before, before) == {"steal_share": "not available", "busy_share": "not available"}
+    assert observe.shares(before[:7], after[:7]) == {"steal_share": "not available", "busy_share": 0.44444}
+    # A counter that goes back has not run.
+    assert observe.shares((100, 0, 0, 900, 70), (150, 0, 0, 950, 60))["busy_share"] == 0.5
 
 
 def test_this_host_can_be_observed():
-    facts = observe.host()
+    facts = observe.host({0})
     assert facts["cpus"] >= 1
     assert facts["memory_bytes"] > 2**28
-    assert isinstance(observe.moment()["load1"], float)
+    assert isinstance(observe.moment({0})["load1"], float)

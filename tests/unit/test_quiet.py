@@ -9,6 +9,7 @@ import time
 import projects
 import pytest
 
+from strata.base.errors import CellFailed
 from strata.cell import quiet
 from strata.experiment import config, plan
 
@@ -17,9 +18,9 @@ CALM = {"load1": 0.1, "temperature_c": "not available"}
 SPIN = [sys.executable, "-c", "while True: pass"]
 
 
-def reading(moment=0.0, steal=0, idle=0, processes=None, throttled=None, swapped=0):
+def reading(moment=0.0, steal=0, idle=0, processes=None, throttled=None, swapped=0, clock=0.0):
     found = {(1, "1"): quiet.Usage("init", 0, 0.0, 0.0), **(processes or {})}
-    return quiet.Reading(moment, (0, 0, 0, idle, 0, 0, 0, steal, 0, 0), found, throttled, swapped)
+    return quiet.Reading(moment, (0, 0, 0, idle, 0, 0, 0, steal, 0, 0), found, throttled, swapped, clock)
 
 
 def usage(own, waited=0.0, parent=1, name="cc1"):
@@ -52,9 +53,9 @@ def test_what_crosses_its_threshold_is_flagged(late, flag):
 
 
 def test_nothing_is_judged_that_cannot_be_read_or_has_no_threshold():
-    nothing = quiet.Reading(0, (0,) * 10, None, None, 0)
+    nothing = quiet.Reading(0, (), None, None, None, 0.0)
     seen = quiet.facts(nothing, nothing, ())
-    assert set(seen.values()) == {"not available", 0}
+    assert set(seen.values()) == {"not available"}
     moment = {"load1": "not available", "temperature_c": "not available"}
     assert quiet.judge("before", 0.0, {**moment, **seen}, {**THRESHOLDS, "load": 0}) == []
     busy = reading(10, steal=500, processes={(50, "7"): usage(9.0)}, swapped=2**40)
@@ -173,6 +174,21 @@ def test_a_lap_that_stood_still_is_a_disturbance():
     assert (flag["what"], quiet.cause([flag])) == ("stall", "stall was 3.8, and 1 is the most")
 
 
+@pytest.mark.parametrize("step", [0.0004, -0.0015, 30])
+def test_a_clock_that_is_set_during_a_run_spoils_it(monkeypatch, step):
+    taken = iter([reading(0, clock=5.0), reading(1, clock=9.0), reading(11, clock=9.0 + step)])
+    monkeypatch.setattr(quiet, "take", lambda: next(taken))
+    lookout = quiet.Lookout(config.quiet({}))
+    # Before a run nothing is timed.
+    lookout.ready([])
+    if abs(step) < 0.001:
+        lookout.end([], [[]])
+    else:
+        with pytest.raises(CellFailed, match="clock was set by"):
+            lookout.end([], [[]])
+    assert set(lookout.host) == {"static", "before", "after", "during"}
+
+
 @pytest.mark.parametrize(
     ("stolen", "looks"),
     [
@@ -185,7 +201,7 @@ def test_a_lap_that_stood_still_is_a_disturbance():
 def test_a_cell_waits_until_the_hypervisor_takes_nothing_any_more(monkeypatch, stolen, looks):
     seen = []
 
-    def times():
+    def times(_cpus):
         seen.append(stolen[len(seen)] if len(seen) < len(stolen) else 0)
         return 100 * len(seen) - sum(seen), 0, 0, 0, 0, 0, 0, sum(seen)
 

@@ -5,9 +5,11 @@ import re
 
 import projects
 import pytest
+import seen
 
 from strata.base.errors import UserError
 from strata.experiment import sizes, workload
+from strata.host import observe
 
 RULED = [name for name in workload.known() if "sizes" in workload.load(name)]
 COMPUTED = ["linpack", "pxz", "randomaccess", "stream"]
@@ -69,6 +71,63 @@ def test_metrics_of_the_log_decide_a_rule_and_the_smallest_counts():
     assert last() is None
     assert last(500, 200 / seconds) is True
     assert last(500, 199 / seconds) is False
+
+
+def caches(*of, level=3):
+    """The files of caches of a level: (processors, MiB, who shares it; None: the kernel does not say)."""
+    found = {}
+    for cpus, mib, sharing in of:
+        for cpu in cpus:
+            folder = f"{observe.CPU}/cpu{cpu}/cache/index{level}"
+            said = {"level": level, "type": "Unified", "size": f"{mib * 1024}K", "shared_cpu_list": sharing}
+            found |= {f"{folder}/{key}": str(value) for key, value in said.items() if value is not None}
+    return found
+
+
+EPYC = [(range(8 * die, 8 * die + 8), 32, f"{8 * die}-{8 * die + 7}") for die in range(8)]
+SOCKETS = [
+    ([*range(10), *range(20, 30)], 40, "0-9,20-29"),
+    ([*range(10, 20), *range(30, 40)], 40, "10-19,30-39"),
+]
+# (files, processors that measurements may use, MiB of all last-level caches, elements of STREAM's arrays)
+MACHINES = {
+    "a desktop": (caches((range(8), 16, "0-7")), range(8), 16, 8_388_608),
+    "two sockets": (caches(*SOCKETS), range(40), 80, 41_943_040),
+    "one of two sockets": (caches(*SOCKETS), range(10), 40, 20_971_520),
+    "an EPYC of eight dies": (caches(*EPYC), range(64), 256, 134_217_728),
+    "a mask that has a processor of two dies": (caches(*EPYC), [3, 40], 64, 33_554_432),
+    # Two large cores, four small ones that share a cache of the second level, and two that have nothing above it.
+    "a hybrid": (
+        caches((range(6), 12, "0-5"))
+        | caches((range(2), 2, "0-1"), (range(2, 6), 4, "2-5"), (range(6, 8), 2, "6-7"), level=2),
+        range(8),
+        12,
+        6_291_456,
+    ),
+    "no third level": (caches(*(([cpu], 1, str(cpu)) for cpu in range(4)), level=2), range(4), 4, 2_097_152),
+    "a kernel that does not say who shares": (caches((range(8), 16, None)), range(8), 16, 8_388_608),
+    "ARM without files": ({}, range(4), None, 1_000_000),
+    "no size": ({f"{observe.CPU}/cpu0/cache/index3/level": "3"}, [0], None, 1_000_000),
+}
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_the_cache_is_the_sum_of_all_that_measurements_use(monkeypatch, name):
+    files, cpus, mib, elements = MACHINES[name]
+    seen.Host(files).put(monkeypatch.setattr)
+    cache = observe.last_level_caches(set(cpus))
+    assert cache == (mib and mib * 2**20)
+    machine = {"cpus": len(cpus), "cache_bytes": cache, "memory_bytes": 2**42}
+    assert resolved("stream", machine)[0]["elements"] == elements
+    (order,) = resolved("linpack", machine)[0]["sizes"]
+    assert 8 * order**2 >= 4 * (cache or 0)
+
+
+@pytest.mark.parametrize(("text", "mib"), [("32M", 32), ("32768K", 32), ("1G", 1024), ("", None), ("many", None)])
+def test_a_size_has_its_unit(monkeypatch, text, mib):
+    there = caches(([0], 1, "0"))
+    seen.Host(there | {f"{observe.CPU}/cpu0/cache/index3/size": text}).put(monkeypatch.setattr)
+    assert observe.last_level_caches({0}) == (mib and mib * 2**20)
 
 
 def test_equal_systems_share_processors():

@@ -210,6 +210,14 @@ def test_a_changed_parameter_measures_its_workload_again_in_blocks_and_back(proj
     assert project.measured == cells(*(f"*/work/{number}" for number in (1, 2, 3)))
 
 
+@pytest.mark.parametrize(("left", "without"), [("mtime", "params"), ("params", "mtime")])
+def test_triggers_by_which_results_would_stay_behind_are_refused(project, left, without):
+    changed = ("--config", "workloads={work: {number: 8}}", "--rerun-triggers", left, "--", TABLES)
+    assert project.run(*changed) != 0
+    assert f"rerun-triggers: leaves out {without}," in project.said
+    assert project.measured == []
+
+
 def test_an_experiment_that_is_narrowed_measures_nothing_and_has_tables_of_its_own(project):
     narrow = ("--config", "only={environments: [native, docker], workloads: [work]}", "--")
     project.good(*narrow, TABLES)

@@ -174,7 +174,7 @@ def watch(places: Sequence[Place], generators: Sequence[Process], proxies: Proxi
         say(server=number, **done, rate=digits(rate))
         rates, gets, sets = rates + rate, gets + done["gets"], sets + done["sets"]
     say(total=digits(rates), get_share=digits(100 * gets / (gets + sets)))
-    cpus = os.cpu_count() or 1
+    cpus = len(os.sched_getaffinity(0))
     shares = {name: digits(100 * of / took / cpus) for name, of in (("driver_share", driver), ("proxy_share", proxy))}
     say(client=round(took, 6), cpus=cpus, processes=len(generators), **shares)
 

@@ -23,6 +23,10 @@ ENVIRONMENTS <- list(
 # How much of native's performance each has.
 TRUTH <- c(native = 1, docker = 1, "docker-hostnet" = 1, "docker-gvisor" = 0.7, vm = 0.9, "vm-tuned" = 0.97)
 
+# What Python's observers make of a captured host, bare and as a guest.
+SEEN <- withr::with_envvar(c(PYTHONPATH = root), jsonlite::fromJSON(simplifyVector = FALSE,
+  system2("python3", file.path(root, "tests", "seen.py"), stdout = TRUE)))
+
 metric_of <- function(label, unit, better = "higher") list(label = label, unit = unit, better = better)
 WORKLOADS <- list(
   stream = list(title = "STREAM", about = "Memory bandwidth.", question = "memory", factors = "",
@@ -54,12 +58,12 @@ WORKLOADS <- list(
 #' @param change a function of the plan, for what is not as usual
 #' @param lost logs that are missing, such as "docker/stream/2"
 #' @param flags of the quiet record, of every other run
-#' @param host what records saw of it besides
+#' @param kind of host: bare or guest
+#' @param host what records saw of it otherwise
 #' @param sizes whether a workload kept the rule of its size, by its name
 #' @return path
 made_experiment <- function(environments, workloads, blocks = 6, change = identity, lost = character(),
-                            flags = list(),
-                            host = list(), sizes = c()) {
+                            flags = list(), kind = "bare", host = list(), sizes = c()) {
   set.seed(1)
   folder <- file.path(tempfile("made"), "results")
   dir.create(file.path(folder, "tidy"), recursive = TRUE)
@@ -84,8 +88,8 @@ made_experiment <- function(environments, workloads, blocks = 6, change = identi
   write_table(data.frame(log = character(), reason = character()), "left_out.csv")
   cells <- cells[!paste(cells$environment, cells$workload, cells$repetition, sep = "/") %in% lost, ]
   cells$log <- paste0("results/raw/", cells$environment, "/", cells$workload, "/", cells$repetition, ".log")
-  host <- c(host, list(os = "Debian", kernel = "6.1", cpu_model = "A (R) processor_9", cpus = 8, sockets = 1,
-               memory_bytes = 2^34, virtualization = "bare metal"))
+  seen <- SEEN[[kind]]
+  seen$host$static <- utils::modifyList(seen$host$static, host)
   for (i in seq_len(nrow(cells))) {
     path <- file.path(dirname(folder), sub("log$", "json", cells$log[i]))
     dir.create(dirname(path), recursive = TRUE, showWarnings = FALSE)
@@ -93,7 +97,7 @@ made_experiment <- function(environments, workloads, blocks = 6, change = identi
                    started = "2026-01-02T03:04:05Z", seconds = 2,
                    system = list(up_seconds = i / 10),
                    quiet = list(flags = if (i %% 2 == 0) flags else list()),
-                   observed = list(host = list(static = host, during = list(steal_share = 0)), inside = host))
+                   observed = seen)
     if (cells$workload[i] %in% names(sizes)) {
       record$sizes <- list(list(rule = "It is large enough", source = "mccalpin1995", value = 5, least = 4,
                                 holds = sizes[[cells$workload[i]]]))

@@ -1,13 +1,18 @@
 # Six whole papers, each rendered in both formats and read against its tables.
 
 test_that("a small run: the first page says what was found, and every number is its table's", {
-  folder <- made_experiment(c("native", "docker"), "stream")
+  folder <- made_experiment(c("native", "docker"), "stream", host = list(cpu_model = "A (R) processor_9"))
   papers <- papers_of(folder)
   expect_whole(papers)
   rows <- table_of(folder, "comparisons")
   expect_equal(rows$verdict, rep("equivalent", 2))
   expect_says(papers$first, "of 2 comparisons with native, 2 equivalent")
   expect_says(papers$first, "Figure 1")
+  # Of a host whose processor has no flag of a hypervisor.
+  for (text in c(papers$text, papers$html)) {
+    expect_says(text, "itself a virtual machine|host is a guest|not bare metal", not = TRUE)
+    expect_says(text, "none seen")
+  }
   expect_lte(lengths(strsplit(papers$first, "\\s+")), 500)
   shown <- cells_of(papers, "Comparisons with native")
   expect_equal(vapply(shown, `[[`, "", 3), as.character(rows$n))
@@ -77,9 +82,14 @@ test_that("a partial run names what is missing, and an emulated host itself", {
   expect_equal(vapply(cells_of(papers, "Planned runs that are missing"), `[[`, "", 3), c("2", "1"))
 })
 
-test_that("native alone compares nothing and says so", {
-  papers <- papers_of(made_experiment("native", c("stream", "redis")))
+test_that("native alone, on a guest, compares nothing and says both", {
+  papers <- papers_of(made_experiment("native", c("stream", "redis"), kind = "guest"))
   expect_whole(papers)
+  expect_says(papers$first, "a host that is itself a virtual machine")
+  for (text in c(papers$text, papers$html)) {
+    expect_says(text, "The host is a guest")
+    expect_says(text, "other guests took at most 1(\\.0)?.{1,8}% of its processor time")
+  }
   expect_says(papers$first, "Bare Linux, Measured Again")
   expect_says(papers$first, "Nothing was measured beside native")
   expect_says(papers$text, "Comparisons with native", not = TRUE)

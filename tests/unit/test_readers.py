@@ -1,0 +1,146 @@
+"""Whatever the kernel's files hold, or do not, what is not known is not available and nothing else goes wrong."""
+
+import json
+import re
+
+import jsonschema
+import projects
+import pytest
+import seen
+
+from strata.base.errors import UserError
+from strata.cell import quiet
+from strata.experiment import config
+from strata.host import capacity, counters, distribution, node, observe
+from strata.vm import acceleration
+
+SCHEMA = json.loads((projects.ROOT / "schemas/record.schema.json").read_text())
+THRESHOLDS = config.quiet({})["thresholds"]
+FILES = seen.files()
+# What another reading of the same host finds, ten seconds later.
+LATER = {
+    "/proc/50/stat": FILES["/proc/50/stat"].replace(" 300 20 ", " 900 20 "),
+    "/proc/stat": re.sub(r"(?m)^(cpu\d* +(?:\d+ ){7})", r"\g<1>9", FILES["/proc/stat"]),
+}
+NA = observe.NOT_AVAILABLE
+
+
+def between(host):
+    """What a record says of the time between two readings."""
+    early, first = quiet.take(), host.there
+    host.there = {path: LATER.get(path, text) if text == FILES[path] else text for path, text in first.items()}
+    late = quiet.take()._replace(moment=early.moment + 10)
+    facts = quiet.facts(early, late, (), measuring=True)
+    host.there = first
+    return facts
+
+
+def flags(host):
+    """What of it is flagged."""
+    return quiet.judge("before", 10.0, {**observe.moment(seen.CPUS), **between(host)}, THRESHOLDS)
+
+
+# Every public reader, and what of the record's schema its facts are.
+READERS = {
+    "static": (lambda _: observe.host(seen.CPUS), "seen"),
+    "inside": (lambda _: observe.understand(observe.read_files(observe.FILES)), "seen"),
+    "moment": (lambda _: observe.moment(seen.CPUS), "at_a_moment"),
+    "during": (between, "over_a_time"),
+    "flags": (flags, None),
+    "memory": (lambda _: observe.memory(), None),
+    "ticks": (lambda _: observe.cpu_times(seen.CPUS), None),
+    "mark": (lambda _: observe.mark(), None),
+    "machine": (lambda _: capacity.facts(), None),
+    "cpu": (lambda _: counters.cpu_line([]), None),
+    "node": (lambda _: node.facts(), None),
+    "kvm": (lambda _: acceleration.circumstances(), None),
+    "system": (lambda _: distribution.os_release(), None),
+}
+# Which facts rest on a file alone: not available where it is missing or empty.
+REST_ON = {
+    "/proc/vmstat": [("during", "swapped_bytes")],
+    "/proc/stat": [("during", "steal_share"), ("during", "busy_share")],
+    "/proc/1/stat": [("during", "others_share"), ("during", "others")],
+    "/proc/meminfo": [("static", "memory_bytes"), ("moment", "swap_used_bytes")],
+    "/proc/loadavg": [("moment", "load1")],
+    "/proc/version": [("inside", "kernel")],
+    "/proc/cpuinfo": [("inside", key) for key in ("cpus", "sockets", "cpu_model", "virtualization", "microcode")],
+    "/proc/self/cgroup": [("inside", "cgroup")],
+    "/etc/os-release": [("inside", "os")],
+    "/opt/strata/packages": [("inside", "versions")],
+    observe.TEMPERATURE: [("moment", "temperature_c")],
+    f"{observe.CPU}/cpu0/cpufreq/scaling_governor": [("static", "governor")],
+    f"{observe.CPU}/cpu0/cpufreq/scaling_cur_freq": [("moment", "frequency_mhz")],
+}
+
+
+def changed(text, number):
+    """A text with this in the place of each of its numbers."""
+    return re.sub(r"(?<![\w.])\d+(?![\w.])", number, text)
+
+
+ODD = {
+    "absent": lambda text: None,
+    "empty": lambda text: "",
+    "binary": lambda text: "\0\x1b[31m\ufffd\x7f" + text[:9],
+    "negative": lambda text: changed(text, "-7"),
+    "huge": lambda text: changed(text, "9" * 30),
+    "endless": lambda text: changed(text, "9" * 5000),
+    "words": lambda text: changed(text, "unknown"),
+    "fraction": lambda text: changed(text, "0.5"),
+    "zero": lambda text: changed(text, "0"),
+    "half": lambda text: text[: len(text) // 2],
+    "first words": lambda text: "\n".join(line.split(" ")[0] for line in text.splitlines()),
+    "names": lambda text: "\n".join(line.partition(":")[0] + ":" for line in text.splitlines()),
+    "turned round": lambda text: "\n".join(reversed(text.splitlines())),
+}
+
+
+def validated(value, name):
+    wanted = {"$ref": f"#/$defs/{name}", "$defs": SCHEMA["$defs"]}
+    jsonschema.Draft202012Validator(wanted).validate(value)
+
+
+def found(monkeypatch, there):
+    """What each reader makes of these files, and of which it says that it cannot do without; what was read."""
+    host, values, needed = seen.Host(there), {}, {}
+    host.put(monkeypatch.setattr)
+    for name, (reader, schema) in READERS.items():
+        try:
+            values[name] = reader(host)
+        except UserError as error:
+            needed[name] = str(error)
+            continue
+        json.dumps(values[name], allow_nan=False)
+        if schema:
+            validated(values[name], schema)
+    return values, needed, host.asked
+
+
+@pytest.fixture(autouse=True)
+def two_processors(monkeypatch):
+    monkeypatch.setattr(capacity, "processors", lambda: seen.CPUS)
+    monkeypatch.setattr(quiet, "processors", lambda: seen.CPUS)
+
+
+def test_a_whole_host_is_known_and_every_file_of_it_is_read(monkeypatch):
+    values, needed, asked = found(monkeypatch, FILES)
+    assert not needed
+    assert asked >= FILES.keys()
+    assert values["during"]["others"] == [{"name": "cc1 (plus)", "share": 0.6}]
+    assert [flag["what"] for flag in values["flags"]] == ["steal", "busy"]
+    assert NA not in [*values["static"].values(), *values["inside"].values(), *values["moment"].values()]
+    assert {"/proc/vmstat", "/proc/stat"} <= REST_ON.keys() <= FILES.keys()
+
+
+@pytest.mark.parametrize("path", FILES)
+def test_no_file_is_needed_but_the_memory_and_the_times_of_processors(monkeypatch, path):
+    for kind, change in ODD.items():
+        text = change(FILES[path])
+        there = {key: value for key, value in {**FILES, path: text}.items() if value is not None}
+        values, needed, _ = found(monkeypatch, there)
+        assert set(needed) <= {"/proc/meminfo": {"machine"}, "/proc/stat": {"cpu"}}.get(path, set()), kind
+        assert all(words.startswith(f"{path}: ") for words in needed.values())
+        if kind in ("absent", "empty"):
+            for reader, key in REST_ON.get(path, []):
+                assert values[reader][key] == NA, kind

@@ -21,7 +21,12 @@ def told(function, *arguments):
         raise WorkflowError(str(error))
 
 
-experiment = told(Workflow, config, PROJECT)
+def makes():
+    """Whether anything is made: Snakemake knows it once it looks for what is to be done."""
+    return workflow.executor_plugin is not None and not workflow.dryrun
+
+
+experiment = told(Workflow, config, PROJECT, makes)
 
 # The code and texts that products are made by and of: inputs like any other.
 PARSERS = code(
@@ -43,8 +48,11 @@ TEXTS = code(
     "paper/page.html",
     "paper/sort.html",
 )
-# A folder is newer than the tables once a log in it was deleted: then they are made again, and the log before.
-FOLDERS = experiment.folders()
+
+
+def folders(job):
+    """Each is newer than the tables once a log in it was deleted: they are made again, and the log before."""
+    return experiment.folders()
 
 
 def logs():

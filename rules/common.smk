@@ -21,7 +21,12 @@ def told(function, *arguments):
         raise WorkflowError(str(error))
 
 
-experiment = told(Workflow, config, PROJECT)
+def makes():
+    """Whether anything is made: Snakemake knows it once it looks for what is to be done."""
+    return workflow.executor_plugin is not None and not workflow.dryrun
+
+
+experiment = told(Workflow, config, PROJECT, makes)
 # Known once Snakemake looks which jobs are due, which is after this file is read.
 experiment.triggers = lambda: map(str, workflow.rerun_triggers)
 
@@ -45,8 +50,11 @@ TEXTS = code(
     "paper/page.html",
     "paper/sort.html",
 )
-# A folder is newer than the tables once a log in it was deleted: then they are made again, and the log before.
-FOLDERS = experiment.folders()
+
+
+def folders(job):
+    """Each is newer than the tables once a log in it was deleted: they are made again, and the log before."""
+    return experiment.folders()
 
 
 def logs():

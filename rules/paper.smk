@@ -6,7 +6,7 @@ rule paper:
         experiment.tables,
         ANALYSIS,
         TEXTS,
-        FOLDERS,
+        folders,
         sums="results/SHA256SUMS",
     output:
         report("paper/report.{ending}", category="Papers"),

@@ -6,7 +6,7 @@ rule measured:
     # parameters changed: a plan with more blocks would leave tables as they are.
     input:
         lambda measured: told(experiment.measured, checkpoints),
-        FOLDERS,
+        folders,
     output:
         temp("results/tmp/measured"),
     log:
@@ -23,7 +23,7 @@ rule tables:
         experiment.image(),
         PARSERS,
         ANALYSIS,
-        FOLDERS,
+        folders,
         measured="results/tmp/measured",
     output:
         tables=report(experiment.tables, category="Tables"),

@@ -45,8 +45,12 @@ class Workflow:
     rests on.  tables: the files of all tables.  triggers: gives those that this run of Snakemake heeds.
     """
 
-    def __init__(self, over: Fields, project: str) -> None:
-        """Read the experiment: its page, and what is laid `over` it.  Raises UserError with all that is wrong."""
+    def __init__(self, over: Fields, project: str, makes: Callable[[], bool] = lambda: True) -> None:
+        """Read the experiment: its page, and what is laid `over` it.  Raises UserError with all that is wrong.
+
+        makes: whether this Snakemake makes anything; a dry run, a summary or a graph does not.
+        """
+        self._makes = makes
         # The rules' commands find this interpreter and this package, and know whose end to outlive.
         os.environ["PATH"] = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]
         os.environ["PYTHONPATH"] = project
@@ -94,7 +98,7 @@ class Workflow:
         """
         if environment not in self.plan["environments"] or workload not in self.plan["workloads"]:
             return ""
-        if untried(self.plan, [environment]):
+        if self._makes() and untried(self.plan, [environment]):
             # The cell was named by itself, so that the checkpoint was not asked.
             build.probe(self.settings["image"])
             self._make()
@@ -145,8 +149,13 @@ class Workflow:
         return [places.cell_path("raw", *cell, "log") for cell in order.cells()]
 
     def folders(self) -> list[str]:
-        """The folders of all logs, which are made here: one is newer than the tables once a log in it was deleted."""
+        """The folders of all logs, which are made here: one is newer than the tables once a log in it was deleted.
+
+        Where nothing is made, they are those that are there.
+        """
         found = sorted({os.path.dirname(places.cell_path("raw", *cell, "log")) for cell in self.known.cells()})
+        if not self._makes():
+            return [folder for folder in found if os.path.isdir(folder)]
         for folder in found:
             os.makedirs(folder, exist_ok=True)
         return found

@@ -20,6 +20,21 @@ def read_json(path: str) -> Any:
     return found if isinstance(found, dict) else None
 
 
+def read_text(paths: Sequence[str]) -> str:
+    """The content of files, one after the other; with root's rights where this user may not read one.
+
+    Raises OSError or UserError where that fails.
+    """
+    found = []
+    try:
+        for path in paths:
+            with open(path, encoding="utf-8", errors="replace") as file:
+                found.append(file.read())
+    except PermissionError:
+        return capture(as_root(["cat", "--", *paths])).stdout
+    return "".join(found)
+
+
 def write_text(path: str, text: str) -> None:
     """Write a file by way of a sibling, so that a reader sees the old or the new one, whole."""
     sibling = f"{path}.{os.getpid()}.part"

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from strata.base.clock import Watch
 from strata.base.errors import CellFailed, Endless, Unable
+from strata.base.files import read_text
 from strata.base.patience import stretched
 from strata.base.process import capture, run_together, wait_for_any
 from strata.base.shapes import Fields, Step
@@ -181,8 +182,6 @@ def _in_systems(commands: list[Fields]) -> str:
 
 def memory_held(processes: list[int]) -> int | None:
     """Bytes of memory that processes of the host hold, shared pages by their share; None where there is none."""
-    total = 0
-    for process in processes:
-        with open(f"/proc/{process}/smaps_rollup", encoding="utf-8") as file:
-            total += sum(int(line.split()[1]) * 1024 for line in file if line.startswith("Pss:"))
-    return total if processes else None
+    told = read_text([f"/proc/{process}/smaps_rollup" for process in processes])
+    shares = [int(line.split()[1]) * 1024 for line in told.splitlines() if line.startswith("Pss:")]
+    return sum(shares) if processes else None

@@ -293,6 +293,7 @@ def clean(images: bool = False) -> list[str]:
     with locks.locked(places.RUN_LOCK, wait=False) as free:
         if not free:
             raise UserError("a run is active in this folder; wait for its end, or end it")
-    removed = [*take_down(), *sweep()]
-    remove_tree("results/tmp")
+        removed = [*take_down(), *sweep()]
+        # With the file of the lock, which no run gets hold of before it is gone.
+        remove_tree("results/tmp")
     return removed + build.prune(0 if images else build.KEPT)

@@ -11,7 +11,8 @@ import time
 import projects
 import pytest
 
-from strata.base import places, process
+from strata.base import locks, places, process
+from strata.image import build
 from strata.system import state, testbed
 
 
@@ -232,6 +233,23 @@ def test_a_folder_is_not_cleaned_under_a_run_that_has_no_system_up(project):
         assert lock.exists()
     assert projects.run(folder, "strata", "clean").returncode == 0
     assert not lock.exists()
+
+
+def test_no_run_begins_while_its_folder_is_cleaned(project, monkeypatch):
+    monkeypatch.chdir(project())
+    seen = []
+
+    def look(*words):
+        with locks.locked(places.RUN_LOCK, wait=False) as free:
+            seen.append(free)
+        return []
+
+    for name in ("take_down", "sweep"):
+        monkeypatch.setattr(testbed, name, look)
+    monkeypatch.setattr(build, "prune", lambda kept: [])
+    assert testbed.clean() == []
+    assert seen == [False, False]
+    assert not os.path.exists("results/tmp")
 
 
 def test_a_cell_starts_without_what_only_plan_and_image_need():

@@ -1,7 +1,11 @@
-"""Trees that are removed: whole, and nothing else with them."""
+"""Trees that are removed: whole, and nothing else with them; files that are read, root's among them."""
 
+import multiprocessing
 import os
+import shutil
 import subprocess
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -57,3 +61,41 @@ def test_not_a_file_of_another_file_system_is_removed(tmp_path, monkeypatch):
         assert (folder / "a/b/other").exists()
     finally:
         subprocess.run(["umount", str(folder / "a/b")], check=True)
+
+
+# It lets its caller in to one file, as root's rights would; that belongs to the caller here.
+SUDO = """#!/bin/sh
+[ "$1 $2" = "-n --" ] || exit 1
+shift 2
+chmod u+r "$FILE" && exec "$@"
+"""
+
+
+def rights_of(user):
+    os.setgid(user)
+    os.setuid(user)
+
+
+@pytest.mark.parametrize("may", [True, False])
+def test_a_file_that_this_user_may_not_read_is_read_with_roots_rights(monkeypatch, may):
+    user = os.geteuid() or 65534
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o755)
+    for name, mode, content in (("own", 0o600, "1"), ("roots", 0, "2"), ("sudo", 0o755, SUDO)):
+        (folder / name).write_text(content)
+        (folder / name).chmod(mode)
+        os.chown(folder / name, user, -1)
+    monkeypatch.setenv("FILE", str(folder / "roots"))
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}" if may else "/nothing")
+    try:
+        with multiprocessing.get_context("fork").Pool(1, rights_of, [user]) as other:
+            given = [[str(folder / name) for name in ("own", "roots")]]
+            if may:
+                assert other.apply(files.read_text, given) == "12"
+            else:
+                with pytest.raises(UserError, match="install sudo or run as root"):
+                    other.apply(files.read_text, given)
+            # Without root nobody is asked for it.
+            assert other.apply(files.read_text, [given[0][:1]]) == "1"
+    finally:
+        shutil.rmtree(folder)

@@ -50,7 +50,7 @@ def test_a_dry_run_counts_what_would_be_made_and_a_summary_tells_of_each_file(pr
     assert {name: told.get(name) for name in ("cell", "tables", "paper", "image")} == {
         "cell": "4", "tables": "1", "paper": "2", "image": None,
     }  # fmt: skip
-    assert [path for path in (folder / "results").rglob("*") if path.is_file()] == []
+    assert not (folder / "results").exists()
     # One cell that is gone, and only that.
     projects.good(folder, "snakemake", "--cores", "1", "--", "cells")
     (folder / "results/raw/bare/noop/2.log").unlink()
@@ -61,6 +61,48 @@ def test_a_dry_run_counts_what_would_be_made_and_a_summary_tells_of_each_file(pr
     assert states.pop("results/raw/bare/noop/2.log") == ["missing", "update pending"]
     assert len(states) == 3
     assert set(map(tuple, states.values())) == {("ok", "no update")}
+
+
+# A layer of which it is not known what accelerates it, and what finds that out by building and booting.
+UNTRIED = """
+from strata.layers.common import layer
+
+
+class Kind(layer.Kind):
+    title, forms = "machine", ()
+
+    def describe(self, settled):
+        return {"accelerator": None}
+
+
+class Layer(layer.Layer):
+    def up(self):
+        pass
+
+    def wrap(self, argv, fed=False):
+        return argv
+"""
+PROBE = """
+
+def probe(settings):
+    open("probed", "w").close()
+"""
+
+
+def test_what_makes_nothing_boots_nothing_and_makes_no_folder(tmp_path):
+    page = projects.on_host(environments={"new": {"layers": ["machine"]}})
+    folder = projects.make(tmp_path / "p", page, {"noop": projects.NOOP}, copy=True)
+    (folder / "strata/layers/machine.py").write_text(UNTRIED)
+    with open(folder / "strata/image/build.py", "a") as file:
+        file.write(PROBE)
+    target = "results/raw/new/noop/1.log"
+    for words in (["--dry-run"], ["-n", "--quiet=rules"], ["--summary"], ["--cores", "1"]):
+        done = projects.run(folder, "snakemake", *words, "--", target, PYTHONPATH="")
+        made = words == ["--cores", "1"]
+        assert (done.returncode == 0, (folder / "probed").exists(), (folder / target).exists()) == (
+            True, made, made,
+        ), done.stderr  # fmt: skip
+        assert (folder / "results").exists() == made
 
 
 def test_another_folder_is_refused_by_the_words_that_name_the_right_one(project, tmp_path):

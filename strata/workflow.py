@@ -26,7 +26,7 @@ from strata.vm import acceleration
 
 # Before any other job, and after all of them the cells, the first of the plan first.
 MOST_CELLS = 10**7
-# By what Snakemake sees that a job is due: cells by their parameters, what is made of them by times.
+# By what Snakemake sees that a job is due: a cell by its parameters, what follows by times.
 TRIGGERS = ("mtime", "params")
 
 begun: list["Workflow"] = []
@@ -42,7 +42,8 @@ class Workflow:
 
     settings: the checked config.  plan: the object of results/plan.json.  known: the order as far as it is decided.
     digest: what changes with the plan, so that tables are made again.  rests_on: what of it a decision on more blocks
-    rests on.  tables: the files of all tables.  triggers: gives those that this run of Snakemake heeds.
+    rests on.  tables: the files of all tables.
+    triggers: gives those that this run of Snakemake heeds.
     """
 
     def __init__(self, over: Fields, project: str, makes: Callable[[], bool] = lambda: True) -> None:

@@ -1,4 +1,4 @@
-"""A host whose files were captured, as the observers see it: for tests in Python, and printed for those in R.
+"""A captured host, as the observers see it: for tests in Python, and printed for those in R.
 
 tests/golden/host.txt holds the files as `tail -v` prints them.  Usage: PYTHONPATH=. python tests/seen.py
 """
@@ -19,13 +19,13 @@ def files(bare: bool = False) -> dict[str, str]:
 
 
 class Host:
-    """In place of the kernel's files: those of :func:`files`, or others; `asked` are those that were read."""
+    """In place of the kernel's files: those of :func:`files`, or others; `paths` are those that were read."""
 
     def __init__(self, there: dict[str, str]) -> None:
-        self.there, self.asked = there, set()
+        self.there, self.paths = there, set()
 
     def read(self, path: str) -> str | None:
-        self.asked.add(path)
+        self.paths.add(path)
         return self.there.get(path)
 
     def listed(self, folder: str) -> list[str]:

@@ -68,7 +68,7 @@ def _processes() -> dict[tuple[int, str], Usage] | None:
             parent, flags, *ticks = (int(fields[at]) for at in (1, 6, 11, 12, 13, 14))
             key = int(entry), fields[19]
         except (ValueError, IndexError):
-            # It has just ended, or less is told of it.
+            # It has just ended, or the kernel says less of it.
             continue
         if not flags & _KERNEL_THREAD:
             # What the first process waits for are orphans, whose time is nobody's.
@@ -87,8 +87,9 @@ def _throttled() -> int | None:
 
 
 def _swapped() -> int | None:
-    """Bytes that were swapped in or out since the machine's start; None where it does not count them."""
-    counts = dict(line.split(" ", 1) for line in (observe.read(VMSTAT) or "").splitlines() if " " in line)
+    """Bytes that were swapped in or out since the machine's start; None where nothing counts them."""
+    lines = (observe.read(VMSTAT) or "").splitlines()
+    counts = dict(line.split(" ", 1) for line in lines if " " in line)
     pages = [observe.number(counts.get(key)) for key in ("pswpin", "pswpout")]
     return None if None in pages else sum(filter(None, pages)) * os.sysconf("SC_PAGE_SIZE")
 
@@ -97,8 +98,8 @@ def used(early: Reading, late: Reading) -> dict[tuple[int, str], float] | None:
     """Seconds of CPU time that each process used between two readings, with the children that it waited for.
 
     One that was there at the first reading and has ended counts from then on.  No more is found than all processors
-    of the machine together could do, for others may use those that measurements do not: a process that came and went
-    while a reading was taken is in neither with its past.
+    of the machine together could do, for others may use those that measurements do not: a process
+    that came and went while a reading was taken is in neither with its past.
     """
     if early.processes is None or late.processes is None:
         return None
@@ -228,8 +229,9 @@ def cause(flags: list[Fields]) -> str:
 def settle(limit: float | None) -> None:
     """Wait until a hypervisor has taken back what memory was freed, or for 20 s.
 
-    Meanwhile it takes time from processors that are busy, and shows in nothing else: so ours are kept busy, until for
-    some seconds it took no more than a share of `limit`.  A machine whose processors never lost time is not kept.
+    Meanwhile it takes time from processors that are busy, and shows in nothing else: so ours are
+    kept busy, until for some seconds it took no more than a share of `limit`.  A machine whose
+    processors never lost time is not kept.
     """
     ours = processors()
     first = observe.cpu_times(ours)
@@ -266,7 +268,8 @@ class Lookout:
     def end(self, daemons: Collection[str], commands: Sequence[list[Fields]]) -> None:
         """Look after the last command, in systems that these daemons work for; then `host` is whole.
 
-        commands: those of each cell that was measured meanwhile.  Raises CellFailed where the clock was set meanwhile.
+        commands: those of each cell that was measured meanwhile.
+        Raises CellFailed where the clock was set meanwhile.
         """
         after, before = observe.moment(processors()), self._reading.clock
         longest = max(0.0, *map(stalled, commands))

@@ -143,7 +143,7 @@ def _check_stack(key: str, stack: Stack, data: Fields) -> Iterator[Finding]:
 
 
 def _check_memory(made: Plan) -> Iterator[Finding]:
-    """Machines that are measured here with more memory than the host, or less than a workload takes."""
+    """Machines that are measured here, with more memory than the host or less than a load takes."""
     needed: dict[tuple[str, str], list[tuple[int, str]]] = {}
     for environment, load in sorted({cell[:2] for cell in blocks.Order(made).places}):
         for layer in made["environments"][environment]["layers"]:
@@ -158,8 +158,8 @@ def _check_memory(made: Plan) -> Iterator[Finding]:
             yield f"vm.profiles.{name}.memory", words
         elif takes > MOST_OF_MEMORY * size(memory):
             least = math.ceil(takes / MOST_OF_MEMORY / GIB)
-            words = f"is {memory}; {load} takes {takes / GIB:.1f} GiB of it: choose {least}GiB or more"
-            yield f"vm.profiles.{name}.memory", words
+            words = f"is {memory}; {load} takes {takes / GIB:.1f} GiB of it"
+            yield f"vm.profiles.{name}.memory", f"{words}: choose {least}GiB or more"
 
 
 def experiment(config: Fields, machine: HostFacts) -> Plan:

@@ -49,10 +49,11 @@ def neighbours(printed: str, allowed: set[int]) -> list[Fields]:
     One of which it does not say so is a core of its own, on the first socket.
     """
     rows = [[observe.number(word) for word in line.split(",")] for line in printed.splitlines()]
-    told = {row[0]: row[1:] for row in rows if len(row) == 4}
+    known = {row[0]: row[1:] for row in rows if len(row) == 4}
     found = []
     for cpu in allowed:
-        socket, core, node = told.get(cpu, [None] * 3)
+        socket, core, node = known.get(cpu, [None] * 3)
         core = cpu if core is None else core
         found.append({"cpu": cpu, "socket": socket or 0, "core": core, "node": node or 0})
-    return sorted(found, key=lambda entry: tuple(entry[key] for key in ("node", "socket", "core", "cpu")))
+    order = ("node", "socket", "core", "cpu")
+    return sorted(found, key=lambda entry: [entry[key] for key in order])

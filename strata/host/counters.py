@@ -40,11 +40,12 @@ def cycles() -> Iterator[list[int]]:
 
 
 def cpu_line(counting: list[int]) -> str:
-    """One JSON line: seconds on the clock, and of the CPUs that measurements may use how many they
-    are, their busy and steal seconds since the boot, and their cycles so far; what is not known is null.
+    """One JSON line about the CPUs that measurements may use.
 
-    Busy is all but idle, waiting for input or output, and steal; it includes what virtual machines ran.
-    Raises UserError where the kernel does not tell it.
+    It has the seconds on the clock, how many CPUs they are, their busy and steal seconds since the
+    boot, and their cycles so far; steal and cycles are null where they are not known.  Busy is all
+    but idle, waiting for input or output, and steal; it includes what virtual machines ran.
+    Raises UserError where /proc/stat has no such times.
     """
     ticks, cpus = os.sysconf("SC_CLK_TCK"), capacity.processors()
     times = observe.cpu_times(cpus)[:8]

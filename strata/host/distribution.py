@@ -15,8 +15,8 @@ def os_release() -> dict[str, str]:
     """The fields of the host's os-release file; where there is none, a distribution that is unknown."""
     paths = ("/etc/os-release", "/usr/lib/os-release")
     text = next(filter(None, map(observe.read, paths)), "")
-    said = {name: value.strip("'") for name, value in observe.fields(text).items()}
-    return {"ID": "unknown"} | said
+    found = {name: value.strip("'") for name, value in observe.fields(text).items()}
+    return {"ID": "unknown"} | found
 
 
 def choose(image: Fields, host: dict[str, str]) -> Chosen:

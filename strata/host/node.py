@@ -26,7 +26,7 @@ def facts() -> Fields:
 
 
 def boot() -> str | None:
-    """The id of this start of the kernel; None where it does not tell it."""
+    """The id of this start of the kernel; None where it has none."""
     found = re.fullmatch("[0-9a-f-]{36}", observe.read(BOOT) or "")
     return found and found[0]
 

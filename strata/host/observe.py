@@ -123,14 +123,15 @@ def understand(files: dict[str, str]) -> Fields:
         "microcode": cpu.get("microcode"),
         "versions": dict(line.split(" ", 1) for line in packages if " " in line) or None,
     }
-    shown = {key: printable(told) if isinstance(told, str) else told for key, told in facts.items()}
-    return {key: NOT_AVAILABLE if told in (None, "") else told for key, told in shown.items()}
+    shown = {key: printable(one) if isinstance(one, str) else one for key, one in facts.items()}
+    return {key: NOT_AVAILABLE if one in (None, "") else one for key, one in shown.items()}
 
 
 def _cpus(cpuinfo: str, status: dict[str, str]) -> int:
     """How many of the processors that are switched on the process that looks may use."""
-    switched_on = set(map(int, re.findall(r"^processor\s*([0-9]{1,5})\s*:", cpuinfo, re.MULTILINE)))
-    switched_on |= set(map(int, re.findall(r"^processor\s*:\s*([0-9]{1,5})$", cpuinfo, re.MULTILINE)))
+    # Most kernels write the number behind the colon, that of s390 before it.
+    forms = (r"(?m)^processor\s*:\s*([0-9]{1,5})$", r"(?m)^processor\s*([0-9]{1,5})\s*:")
+    switched_on = {int(number) for form in forms for number in re.findall(form, cpuinfo)}
     return len(switched_on & cpu_list(status.get("Cpus_allowed_list")) or switched_on)
 
 
@@ -168,7 +169,8 @@ def last_level_caches(cpus: set[int]) -> int | None:
     found: dict[tuple[int, tuple[int, ...]], int] = {}
     for cpu in sorted(cpus):
         if not any(cpu in sharing for _, sharing in found):
-            own = [cache for name in listed(f"{CPU}/cpu{cpu}/cache") if (cache := _cache(cpu, name))]
+            names = listed(f"{CPU}/cpu{cpu}/cache")
+            own = [cache for name in names if (cache := _cache(cpu, name))]
             for level, sharing, size in sorted(own)[-1:]:
                 found[level, sharing] = max(size, found.get((level, sharing), 0))
     highest = max((level for level, _ in found), default=0)
@@ -176,7 +178,7 @@ def last_level_caches(cpus: set[int]) -> int | None:
 
 
 def _cache(cpu: int, name: str) -> tuple[int, tuple[int, ...], int] | None:
-    """(level, who shares it, bytes) of a processor's cache for data; None where that is not told."""
+    """(level, who shares it, bytes) of a processor's cache for data; None where not known."""
     folder = f"{CPU}/cpu{cpu}/cache/{name}"
     level, text = number(read(f"{folder}/level")), read(f"{folder}/size")
     size = re.fullmatch("([1-9][0-9]{0,8})([KMG])", text or "")
@@ -202,7 +204,7 @@ def memory() -> int | None:
 def cpu_times(cpus: set[int]) -> tuple[int, ...]:
     """Ticks of these processors: user, nice, system, idle, iowait, irq, softirq, steal …
 
-    Of all processors where /proc/stat tells none of these apart; as many columns as it has.
+    Of all processors where /proc/stat has a line for none of these; as many columns as it has.
     """
     rows: dict[str, list[int]] = {}
     for line in (read(STAT) or "").splitlines():

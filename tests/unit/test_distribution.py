@@ -1,6 +1,7 @@
 import types
 
 import pytest
+import seen
 
 from strata.base.errors import UserError
 from strata.host import distribution
@@ -34,6 +35,21 @@ def test_the_host_decides_unless_the_config_does(image, host, chosen):
     else:
         with pytest.raises(UserError, match=chosen):
             distribution.choose(image, host)
+
+
+@pytest.mark.parametrize(
+    ("files", "named"),
+    [
+        ({"/etc/os-release": "ID='ubuntu'\nVERSION_CODENAME=\"noble\"\n# x=y"}, UBUNTU),
+        ({"/usr/lib/os-release": "ID=debian\nVERSION_CODENAME=bookworm"}, DEBIAN),
+        ({"/etc/os-release": "", "/usr/lib/os-release": "ID=debian\nVERSION_CODENAME=bookworm"}, DEBIAN),
+        ({"/etc/os-release": "NAME=x\nID="}, {"ID": "unknown"}),
+        ({}, {"ID": "unknown"}),
+    ],
+)
+def test_a_host_is_what_its_file_says(monkeypatch, files, named):
+    seen.Host(files).put(monkeypatch.setattr)
+    assert named.items() <= distribution.os_release().items()
 
 
 def test_the_hosts_own_suites_are_replaced_and_no_other(monkeypatch):

@@ -99,6 +99,7 @@ def test_shares_are_of_all_ticks_and_not_invented_without_one():
     assert observe.shares(before, after) == {"steal_share": 0.1, "busy_share": 0.4}
     assert observe.shares(before, before) == {"steal_share": "not available", "busy_share": "not available"}
     assert observe.shares(before[:7], after[:7]) == {"steal_share": "not available", "busy_share": 0.44444}
+    assert set(observe.shares(before[:3], after[:3]).values()) == {"not available"}
     # A counter that goes back has not run.
     assert observe.shares((100, 0, 0, 900, 70), (150, 0, 0, 950, 60))["busy_share"] == 0.5
 

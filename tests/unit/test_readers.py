@@ -114,7 +114,7 @@ def found(monkeypatch, there):
         json.dumps(values[name], allow_nan=False)
         if schema:
             validated(values[name], schema)
-    return values, needed, host.asked
+    return values, needed, host.paths
 
 
 @pytest.fixture(autouse=True)
@@ -124,9 +124,9 @@ def two_processors(monkeypatch):
 
 
 def test_a_whole_host_is_known_and_every_file_of_it_is_read(monkeypatch):
-    values, needed, asked = found(monkeypatch, FILES)
+    values, needed, paths = found(monkeypatch, FILES)
     assert not needed
-    assert asked >= FILES.keys()
+    assert paths >= FILES.keys()
     assert values["during"]["others"] == [{"name": "cc1 (plus)", "share": 0.6}]
     assert [flag["what"] for flag in values["flags"]] == ["steal", "busy"]
     assert NA not in [*values["static"].values(), *values["inside"].values(), *values["moment"].values()]

@@ -81,4 +81,7 @@ def test_the_topology_is_as_lscpu_tells_it():
     assert settings.shape(found) == {"sockets": 2, "cores": 2, "threads": 2}
     assert settings.shape(found[:3]) is None
     assert settings.shape(capacity.neighbours("0,,,\n1,,,\n", {0, 1})) == {"sockets": 1, "cores": 2, "threads": 1}
+    # Of what it does not say, or says oddly, each CPU is a core of its own.
+    for odd in ("", "0\n1,1\n", "0,-,x,\n1,0,1,0\n", "words\n\0,\n1,,,\n"):
+        assert settings.shape(capacity.neighbours(odd, {0, 1})) == {"sockets": 1, "cores": 2, "threads": 1}
     assert len(capacity.topology()) == capacity.facts()["cpus"]

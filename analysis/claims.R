@@ -129,7 +129,7 @@ claim_parts <- function(claim, published, values, here) {
   for (what in c("sockets", "processors")) {
     needed <- claim$conditions[[what]] %or% claim[[what]] %or% 0
     if (needed > 0 && !(here[[what]] >= needed) %in% TRUE) {
-      return(cannot("machine", "it needs ", needed, " ", what, ", and here are ", here[[what]]))
+      return(cannot("hardware", "it needs ", needed, " ", what, ", and here are ", here[[what]]))
     }
   }
   if (!is.null(claim$metrics)) rows <- rows[rows$metric %in% unlist(claim$metrics), ]

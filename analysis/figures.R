@@ -285,20 +285,23 @@ draw_claims <- function(claims) {
     labs(x = "Ratio of the two environments, % (logarithmic)", y = NULL)
 }
 
-#' Every value as its deviation from the mean of its environment, in the order of measurement
+#' Every value as its deviation from the mean of its environment, in the order of measurement; those that were
+#' set aside, of which no mean is made, among them
 draw_order <- function(paper) {
-  order <- paper$runs$order[match(paper$tidy$log, paper$runs$log)]
-  disturbed <- paper$runs$flags[match(paper$tidy$log, paper$runs$log)] != ""
-  mutate(paper$tidy, order = order, disturbed = disturbed, title = factor(title, unique(title))) |>
-    filter(headline) |>
+  rows <- filter(paper$all, headline, environment %in% paper$measured$environment)
+  at <- match(rows$log, paper$runs$log)
+  mutate(rows, order = paper$runs$order[at], disturbed = paper$runs$flags[at] != "",
+         title = factor(title, unique(title))) |>
     group_by(series, environment) |>
-    mutate(deviation = value / mean(value) - 1) |>
+    filter(any(counts == "yes")) |>
+    mutate(deviation = value / mean(value[counts == "yes"]) - 1) |>
     ungroup() |>
     mutate(environment = factor(environment, paper$measured$environment)) |>
     ggplot(aes(order, deviation, colour = environment, shape = environment)) +
     geom_hline(yintercept = 0, linewidth = 0.3, colour = "grey50") +
     geom_point(size = 3.2, shape = 1, colour = "grey60", data = \(d) filter(d, disturbed)) +
-    geom_point(size = 1.2, alpha = 0.8) +
+    geom_point(aes(alpha = counts), size = 1.2) +
+    scale_alpha_manual(values = c(yes = 0.8, no = 0.3), guide = "none") +
     facet_wrap(vars(title), scales = "free_y", ncol = 2) +
     scale_x_continuous(breaks = function(ends) unique(round(pretty(ends)))) +
     scale_y_continuous(labels = scales::label_percent()) + environment_scales(paper) +

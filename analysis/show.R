@@ -45,7 +45,8 @@ column_widths <- function(data, line = 116L) {
 markdown <- function(x) structure(x, class = "markdown")
 
 environments_table <- function(paper) {
-  runs <- count(paper$runs, environment, name = "Runs")
+  runs <- group_by(paper$runs, environment) |>
+    summarise(counting = sum(counts == "yes"), Runs = n(), .groups = "drop")
   what <- function(entry, key) vapply(entry, function(one) one[[key]] %or% "", "")
   entries <- lapply(paper$plan$environments, `[[`, "told")
   tibble(environment = names(entries), isolated = vapply(entries,
@@ -56,7 +57,9 @@ environments_table <- function(paper) {
     left_join(runs, by = "environment") |>
     transmute(Environment = label, "Isolated by" = isolated, Network = coalesce(network, ""), Data = data,
               Runs = if_else(available,
-                             paste0(coalesce(Runs, 0L), if_else(emulated & !beside, " (emulated)", "")),
+                             paste0(if_else(counting < Runs, paste0(counting, " of "), "", ""),
+                                    coalesce(Runs, 0L), if_else(counting < Runs, " count", "", ""),
+                                    if_else(emulated & !beside, " (emulated)", "")),
                              paste("not available:", reason)))
 }
 
@@ -152,8 +155,7 @@ REASONS <- c(statement = "It is no statement about a measured difference between
              metric = "The metric or its part was not measured.",
              size = "The workload was measured at a size that answers no question.",
              hardware = "It takes other hardware.",
-             "other-product" = "It is about a product that cannot be had here.",
-             machine = "It is about the machine of then.")
+             "other-product" = "It is about a product that cannot be had here.")
 
 untested_table <- function(claims) {
   filter(claims, verdict == "not tested") |>
@@ -223,6 +225,12 @@ testbed_table <- function(records) {
     tibble(Observed = names(programs), "On the host" = unname(programs), "Inside the environments" = ""))
 }
 
+# "slices", or "slices (9); alone (1)" where they are not all alike.
+counted <- function(texts) {
+  counts <- table(factor(texts, unique(texts)))
+  if (length(counts) == 1) names(counts) else paste0(names(counts), " (", counts, ")", collapse = "; ")
+}
+
 #' A row for each workload and environment, with links to the raw logs and records of its runs
 runs_table <- function(paper) {
   link <- function(n, path, flags) {
@@ -233,8 +241,9 @@ runs_table <- function(paper) {
             repetition) |>
     group_by(Workload = factor(title, unique(title)), Environment = factor(label,
       paper$environments$label)) |>
-    summarise(Runs = n(), Disturbed = sum(flags != ""), "Raw logs" = link(repetition, log,
-      gsub(".+", "*", flags)), Records = link(repetition, record, ""), .groups = "drop") |>
+    summarise(Runs = n(), Disturbed = sum(flags != ""), Taken = counted(how),
+              "Raw logs" = link(repetition, log, gsub(".+", "*", flags)),
+              Records = link(repetition, record, ""), .groups = "drop") |>
     mutate(across(c("Raw logs", "Records"), markdown))
 }
 

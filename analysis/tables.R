@@ -20,7 +20,8 @@ TABLES <- c(
                  "environment,reference,series,n,ratio,low,high,level,parts,verdict,against_published",
                  "reason,because,note,transferred", sep = ","),
   blocks = "workload,title,series,blocks,share,p",
-  runs = "environment,label,workload,title,repetition,round,order,counts,flags,emulated,seconds,log,record"
+  runs = paste("environment,label,workload,title,repetition,round,order,counts,how,flags,emulated,seconds",
+               "log,record", sep = ",")
 )
 
 write_result <- function(rows, name, folder) {
@@ -44,7 +45,26 @@ runs_table <- function(results) {
   rows$seconds <- as.numeric(of_record(function(one) as.character(one$seconds %or% NA)))
   rows$emulated <- results$environments$emulated[match(rows$environment, results$environments$environment)]
   rows$record <- sub("log$", "json", rows$log)
+  rows$how <- how_measured(rows, results)
   rows
+}
+
+# How each run was taken: "alone" to its end, in "laps" that alternate with those of the block's other cells,
+# or these in "slices"; and whether that is not as native's run of its block, with which it is compared.
+how_measured <- function(rows, results) {
+  records <- results$records[rows$log]
+  sliced <- vapply(results$plan$workloads, function(one) !is.null(one$cell$turn), NA)
+  how <- vapply(records, function(one) {
+    if (length(one$interleaved) == 0) "alone"
+    else if (sliced[[one$workload]] && (one$system$parts %or% 1) == 1) "slices"
+    else "laps"
+  }, "")
+  # Cells that were measured together name the same one as their first.
+  together <- vapply(records, function(one) paste(unlist(one$together), collapse = " "), "")
+  native <- match(paste(NATIVE, rows$workload, rows$repetition),
+                  paste(rows$environment, rows$workload, rows$repetition))
+  like <- how == how[native] & together == together[native]
+  paste0(how, ifelse(like %in% FALSE & !rows$emulated, ", unlike native", ""))
 }
 
 main <- function(folder, claims) {

@@ -49,6 +49,17 @@ alone_sentence <- function(paper) {
   }
 }
 
+#' What became of the runs during or before which something else used the machine, as a part of a sentence
+#'
+#' @param runs rows of runs.csv, at least one of which was disturbed
+fate_of_disturbed <- function(runs) {
+  counts <- runs$counts[runs$flags != ""] == "yes"
+  fates <- c("set aside, each with its whole block, and measured again", "kept and marked")
+  many <- c(sum(!counts), sum(counts))
+  subjects <- if (all(many > 0)) paste(many, ifelse(many == 1, "was", "were")) else "all were"
+  paste(paste(subjects, fates)[many > 0], collapse = ", ")
+}
+
 #' The outcome of a comparison in one word; what has no interval has none
 outcome_of <- function(rows) {
   ifelse(is.na(rows$low), "no interval", ifelse(rows$verdict == "different", rows$direction, rows$verdict)) |>

@@ -4,6 +4,7 @@ import hashlib
 import os
 import re
 import stat
+from collections import Counter
 
 from strata.archive.container import files_below
 
@@ -27,7 +28,7 @@ def _others(folder: str) -> list[str]:
 
 
 def findings(folder: str) -> list[str]:
-    """Every file that was changed, is missing or was added, a sentence each."""
+    """Every file that was changed, is missing, was added or is listed twice, a sentence each."""
     try:
         with open(os.path.join(folder, NAME), encoding="utf-8") as file:
             lines = [re.fullmatch(r"([0-9a-f]{64})  (.+)\n", line) for line in file]
@@ -37,6 +38,8 @@ def findings(folder: str) -> list[str]:
         return [f"{NAME}: changed: it is not text"]
     written = {line[2]: line[1] for line in lines if line}
     found = [] if all(lines) else [f"{NAME}: changed: it is not a list of checksums"]
+    times = Counter(line[2] for line in lines if line)
+    found += [f"{NAME}: changed: it lists {name} {times[name]} times" for name in sorted(times) if times[name] > 1]
     there = set(_others(folder))
     for name in sorted(written.keys() | there):
         path = os.path.join(folder, name)

@@ -21,12 +21,42 @@ PROGRAM = "sh"
 SECONDS_TO_END = 5.0
 # Bytes that are longer than what it says of a command that has ended.
 MOST = 64
+# Seconds between two looks at a command whose time is nearly over.
+LEAST = 0.05
+
+
+class Stopwatch:
+    """Counts the seconds for which commands go on: none while they are frozen.  It goes at first.
+
+    One thread stops it while another reads it.
+    """
+
+    def __init__(self) -> None:
+        # The seconds until it last began to go, and when that was; None where it stands.
+        self._told: tuple[float, float | None] = (0.0, time.monotonic())
+
+    def seconds(self) -> float:
+        """Seconds for which it has gone."""
+        passed, since = self._told
+        return passed if since is None else passed + time.monotonic() - since
+
+    def stop(self) -> None:
+        """Stand still."""
+        self._told = (self.seconds(), None)
+
+    def go_on(self) -> None:
+        """Go, again or still."""
+        self._told = (self.seconds(), time.monotonic())
 
 
 class Shell:
-    """One such shell.  argv: the host's command that starts it in the system; it reads its standard input."""
+    """One such shell.  argv: the host's command that starts it in the system; it reads its standard input.
+
+    `clock` counts the time of its commands: whoever freezes them stops it.
+    """
 
     def __init__(self, argv: Sequence[str]) -> None:
+        self.clock = Stopwatch()
         # What stands, behind a line's end of its own, before the exit code of a command that has ended.
         self._mark = os.urandom(12).hex()
         pipe = subprocess.PIPE
@@ -39,15 +69,15 @@ class Shell:
         self._sent, self._printed = self._process.stdin, self._process.stdout
 
     def run(self, argv: Sequence[str], output: int, timeout: float) -> tuple[int | None, float]:
-        """Run a command, what it prints into a descriptor: its exit code and the seconds it took.
+        """Run a command, what it prints into a descriptor: its exit code and the seconds for which it went on.
 
-        The code is None where it does not end within `timeout` seconds (as stretched).  Then, and where the shell ends
-        under it, whose code it is in that case, the shell is gone.
+        The code is None where it does not end within `timeout` such seconds (as stretched).  Then, and
+        where the shell ends under it, whose code it is in that case, the shell is gone.
         """
         # Not where a cell without laps would pay for it.
         import shlex
 
-        begun, code = time.monotonic(), None
+        begun, code = self.clock.seconds(), None
         try:
             # That it has ended is seen where it is read.
             with contextlib.suppress(BrokenPipeError):
@@ -57,7 +87,7 @@ class Shell:
         finally:
             if code is None:
                 end(self._process)
-        return code, time.monotonic() - begun
+        return code, self.clock.seconds() - begun
 
     def close(self) -> None:
         """Let it end, which it does once it can be sent nothing more."""
@@ -67,12 +97,17 @@ class Shell:
         self._printed.close()
 
     def _pass_on(self, output: int, deadline: float) -> int | None:
-        """Write what is printed to a descriptor until the command has ended; its exit code, None at the deadline."""
+        """Write what is printed to a descriptor until the command has ended; its exit code, None at the deadline.
+
+        deadline: by the clock.
+        """
         source, ended = self._printed.fileno(), re.compile(rb"\n%s ([0-9]+)\n" % self._mark.encode())
         poll = select.poll()
         poll.register(source, select.POLLIN)
         held = b""
-        while poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
+        while (left := deadline - self.clock.seconds()) > 0:
+            if not poll.poll(max(LEAST, left) * 1000):
+                continue
             piece = os.read(source, 1 << 16)
             held += piece
             if told := ended.search(held):

@@ -35,8 +35,12 @@ def _named(key: str, data: Fields) -> str:
 
 
 def _cross_check(data: Fields) -> Iterator[Finding]:
-    """What a schema cannot say: limits in their order, and metrics that the workloads of tested claims declare."""
+    """What a schema cannot say: one claim for each id, limits in their order, metrics that the workloads of tested
+    claims declare."""
+    first: dict[str, int] = {}
     for number, claim in enumerate(data["claims"]):
+        if first.setdefault(claim["id"], number) != number:
+            yield f"claims.{number}.id", f"is the id of claims.{first[claim['id']]} too; each claim needs its own"
         low, high = (claim.get("tolerance", {}).get(limit) for limit in ("low", "high"))
         if low is not None and high is not None and high < low:
             yield f"claims.{number}.tolerance.high", f"is {high}; must be at least low, {low}"

@@ -18,6 +18,7 @@ from strata.experiment import claims
         (["claims", 2], "no object"),
         (["claims", 0, "workload"], "pxy"),
         (["claims", "tested", "metrics"], ["triads"]),
+        (["claims", 1, "id"], 0),
     ],
 )
 def test_mistakes_in_the_claims_are_refused_by_key(checkout, tmp_path, path, value):
@@ -33,7 +34,8 @@ def test_mistakes_in_the_claims_are_refused_by_key(checkout, tmp_path, path, val
     inner = data
     for part in path[:-1]:
         inner = inner[part]
-    inner[path[-1]] = value
+    # The id of another claim, by its place.
+    inner[path[-1]] = data["claims"][value]["id"] if path[-1] == "id" else value
     (tmp_path / "claims.json").write_text(json.dumps(data))
     with pytest.raises(UserError, match=rf"claims\.json: {'.'.join(map(str, path))}") as caught:
         claims.check(str(tmp_path / "claims.json"))

@@ -529,3 +529,57 @@ def test_what_a_program_says_of_itself_is_found_or_refused():
     assert values.program(b'begun\n{"rate": 1}\n') == {}
     with pytest.raises(BrokenLogError, match="no JSON"):
         values.program(b'{"tool": "xz", broken}\n')
+
+
+# Two turns, whose freezes were seen 600 µs after they were asked for.
+TURNS = [[1000, 51000, 51600], [90000, 140000, 140600]]
+
+
+@pytest.mark.parametrize(
+    ("turns", "runs", "counted"),
+    [
+        # (begin, end) of each run, in microseconds; what counts of them all, None where they are refused.
+        (TURNS, [(1200, 40000)], 38800),
+        (TURNS, [(1200, 100000)], 49800 + 10000),
+        # An end, or a begin, between the asking and the freeze; what is done there counts in no turn.
+        (TURNS, [(1200, 51040)], 49800),
+        (TURNS, [(1200, 140600)], 49800 + 50000),
+        (TURNS, [(1200, 51040), (51050, 100000)], 49800 + 10000),
+        (TURNS, [(1200, 51700)], None),
+        (TURNS, [(60000, 100000)], None),
+        (TURNS, [(1200, 140700)], None),
+        (TURNS, [(500, 40000)], None),
+        (TURNS, [(1200, 40000), (39000, 45000)], None),
+        # As older logs have them.
+        ([[1000, 51600], [90000, 140600]], [(1200, 140600)], 50400 + 50600),
+        ([[1000, 51600], [90000, 140600]], [(1200, 51700)], None),
+        ([[1000, 51000, 51600], [90000, 140600]], [(1200, 40000)], None),
+        ([[1000, 51000, 50000]], [(1200, 40000)], None),
+        ([[1000, 51000, 51600, 51700]], [(1200, 40000)], None),
+        ([], [(1200, 40000)], None),
+    ],
+)
+def test_of_a_run_in_turns_that_counts_for_which_it_went_on(turns, runs, counted):
+    from kit.checks import BrokenLogError as Broken
+    from kit.logs import Log, worked
+
+    told = [{"seconds": 1e-6 * (ended - begun), "ended": ended} for begun, ended in runs]
+    log, seconds = Log({"turns": [{"turns": turns}]}, []), sum(run["seconds"] for run in told)
+    if counted is None:
+        with pytest.raises(Broken):
+            worked(log, told, seconds)
+    else:
+        assert worked(log, told, seconds) == pytest.approx(1e-6 * counted)
+
+
+@pytest.mark.parametrize("name", ["linpack/turns", "pxz/turns"])
+def test_a_log_whose_turns_end_before_the_freeze_has_shorter_runs(name):
+    one = BY_NAME[name]
+    *lines, last = one.lines
+    turns = json.loads(last)["turns"]
+    # The last run ends in the last turn, and before the freeze of it.
+    asked = [[begun, ended - 500, ended] for begun, ended in turns[:-1]] + [[turns[-1][0], turns[-1][1], turns[-1][1]]]
+    found = one.parse([*lines, json.dumps({"turns": asked})])
+    before, after = ({each.metric: each.value for each in values} for values in (one.values, found))
+    assert before.keys() == after.keys()
+    assert all(1 < after[metric] / before[metric] < 1.02 for metric in before)

@@ -1,6 +1,8 @@
 """A shell that waits for commands: what they print, how they end, and what is left of them."""
 
 import os
+import signal
+import threading
 import time
 
 import pytest
@@ -73,3 +75,36 @@ def test_what_prints_on_behind_a_command_is_not_waited_for(printed):
     code, text = printed("sh", "-c", "(while :; do echo more; done) & echo begun; sleep 0.2")
     assert code == 0
     assert b"begun\n" in text
+
+
+def test_what_a_command_is_frozen_for_is_none_of_its_time_nor_of_its_limit(printed, shell):
+    def freeze(frozen):
+        shell.clock.stop() if frozen else shell.clock.go_on()
+        os.killpg(shell._process.pid, signal.SIGSTOP if frozen else signal.SIGCONT)
+
+    def go_on_at_times():
+        for _ in range(8):
+            time.sleep(0.25)
+            freeze(False)
+            time.sleep(0.05)
+            freeze(True)
+        freeze(False)
+
+    def run(turns, *argv, timeout):
+        freeze(True)
+        thread = threading.Thread(target=turns)
+        thread.start()
+        begun = time.monotonic()
+        found = shell.run(argv, os.open(os.devnull, os.O_WRONLY), timeout)
+        thread.join()
+        return *found, time.monotonic() - begun
+
+    work = "i=0; while [ $i -lt 5 ]; do sleep 0.05; i=$((i+1)); done; exit 3"
+    code, seconds, whole = run(go_on_at_times, "sh", "-c", work, timeout=1.5)
+    assert code == 3
+    assert whole > 1.6 > 1.5 > seconds
+    # One that does not end is ended after its own time, and not before.
+    code, seconds, whole = run(go_on_at_times, "sleep", "60", timeout=1.5)
+    assert code is None
+    assert whole > 3
+    assert 1.5 <= seconds < 2.5

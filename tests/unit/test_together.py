@@ -229,3 +229,24 @@ def test_laps_are_of_the_plan_and_none_of_emulated_machines(checkout):
     planned = {"cell": {"laps": "laps"}, "parameters": {"laps": 5}}
     made = {"workloads": {"a": planned}, "environments": {"vm": {"emulated": True}, "docker": {}}}
     assert (plan.laps(made, "docker", "a"), plan.laps(made, "vm", "a")) == (5, 1)
+
+
+def test_a_run_in_turns_is_limited_by_its_own_time_and_its_turns_are_in_the_log(planned):
+    # On the bare host nothing is frozen, and what sleeps through the turns of others has slept.
+    folder = planned(run=[{"argv": ["/bin/sh", "-c", "echo 7; sleep 1.5"], "timeout": 1.2}], turn=0.05)
+    turns = {}
+    for name in ("two", "one", "three"):
+        done = measure(folder, name)
+        assert done.returncode == 0, done.stderr
+        own = record(folder, name)
+        found = [json.loads(line) for line in log(folder, name).splitlines() if line.startswith('{"turns"')]
+        turns[name] = [turn for line in found for turn in line["turns"]]
+        assert len(found) == len(own["commands"]) == 3
+        worked = [sum(asked - begun for begun, asked, _ in line["turns"]) / 1e6 for line in found]
+        for command, seconds in zip(own["commands"], worked, strict=True):
+            assert command["seconds"] == pytest.approx(seconds, abs=0.1)
+            assert command["seconds"] < 1.2
+    # One goes on at a time.
+    taken = sorted(turn for own in turns.values() for turn in own)
+    assert all(begun <= asked <= frozen for begun, asked, frozen in taken)
+    assert all(early[2] <= late[0] for early, late in itertools.pairwise(taken))

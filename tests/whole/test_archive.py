@@ -135,6 +135,15 @@ def test_a_file_that_was_added_or_is_a_link_is_found(unpacked):
     assert any(said.startswith("results/summary.csv: ") for said in found)
 
 
+@pytest.mark.parametrize("first", ["0" * 64, None], ids=["other", "same"])
+def test_a_file_that_is_listed_twice_is_found(unpacked, first):
+    listed = unpacked / sums.NAME
+    [line] = [line for line in listed.read_text().splitlines() if line.endswith("  results/plan.csv")]
+    listed.write_text(f"{first or line[:64]}  results/plan.csv\n{listed.read_text()}")
+    [found] = check.findings(str(unpacked))
+    assert "results/plan.csv 2 times" in found
+
+
 def rows(path, change):
     """Change a table's rows."""
     found = projects.table(path)

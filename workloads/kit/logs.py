@@ -106,20 +106,23 @@ def worked(log: Log, runs: list[Object], seconds: float) -> float:
     """How many of the seconds of runs they went on; all of them, unless they were frozen between turns.
 
     runs: each with its `seconds`, all of which make `seconds`, and the moment when it `ended`, in microseconds since
-    the epoch.
+    the epoch.  Of a turn what lies before the freeze is asked for counts; a run may end or begin until it is seen.
     """
     require_close("seconds", seconds, sum(numbers(runs, "seconds")))
     if "turns" not in log.objects:
         return seconds
     turns = log.objects["turns"][0]["turns"]
     moments = [moment for turn in turns for moment in turn]
-    require(moments == sorted(moments) and {len(turn) for turn in turns} == {2}, "turns follow one another")
+    # Turns of older logs have two moments: they last until the freeze is seen.
+    alike = {len(turn) for turn in turns} in ({2}, {3})
+    require(alike and moments == sorted(moments), "turns follow one another")
     spans = [(run["ended"] - 1e6 * run["seconds"], run["ended"]) for run in runs]
     # Moments are in whole microseconds.
     apart = all(to <= begun + 2 for (_, to), (begun, _) in itertools.pairwise(spans))
-    within = all(any(begun - 2 <= x <= ended for begun, ended in turns) for span in spans for x in span)
+    within = all(any(begun - 2 <= x <= frozen for begun, *_, frozen in turns) for span in spans for x in span)
     require(apart and within, "a run begins and ends in turns, after the one before it")
-    went_on: float = sum(max(0, min(to, ended) - max(since, begun)) for begun, ended in spans for since, to in turns)
+    overlaps = (min(to, ended) - max(since, begun) for begun, ended in spans for since, to, *_ in turns)
+    went_on: float = sum(max(0, overlap) for overlap in overlaps)
     return 1e-6 * went_on
 
 

@@ -57,13 +57,15 @@ WORKLOADS <- list(
 #' @param blocks how many
 #' @param change a function of the plan, for what is not as usual
 #' @param lost logs that are missing, such as "docker/stream/2"
-#' @param flags of the quiet record, of every other run
+#' @param flags of the quiet record, of every other run of the blocks `disturbed`
+#' @param aside blocks that were set aside
 #' @param kind of host: bare or guest
 #' @param host what records saw of it otherwise
 #' @param sizes whether a workload kept the rule of its size, by its name
 #' @return path
 made_experiment <- function(environments, workloads, blocks = 6, change = identity, lost = character(),
-                            flags = list(), kind = "bare", host = list(), sizes = c()) {
+                            flags = list(), disturbed = seq_len(blocks), aside = integer(),
+                            kind = "bare", host = list(), sizes = c()) {
   set.seed(1)
   folder <- file.path(tempfile("made"), "results")
   dir.create(file.path(folder, "tidy"), recursive = TRUE)
@@ -96,7 +98,8 @@ made_experiment <- function(environments, workloads, blocks = 6, change = identi
     record <- list(environment = cells$environment[i], workload = cells$workload[i],
                    started = "2026-01-02T03:04:05Z", seconds = 2,
                    system = list(up_seconds = i / 10),
-                   quiet = list(flags = if (i %% 2 == 0) flags else list()),
+                   quiet = list(flags = if (i %% 2 == 0 && cells$repetition[i] %in% disturbed) flags
+                                else list()),
                    observed = seen)
     if (cells$workload[i] %in% names(sizes)) {
       record$sizes <- list(list(rule = "It is large enough", source = "mccalpin1995", value = 5, least = 4,
@@ -116,7 +119,8 @@ made_experiment <- function(environments, workloads, blocks = 6, change = identi
                            order = rows$position, metric = rows$metric,
                            unit = vapply(WORKLOADS[[name]]$metrics[rows$metric], `[[`, "", "unit"),
                            value = value, laps = "", factors = rows$factors,
-                           check = "passed", counts = "yes", log = rows$log),
+                           check = "passed", counts = ifelse(rows$repetition %in% aside, "no", "yes"),
+                           log = rows$log),
                            file.path("tidy", paste0(name, ".csv")))
   }
   run_script("tables.R", folder)

@@ -117,7 +117,37 @@ test_that("a disturbed run of which a size breaks a rule says so, and why there 
   expect_says(papers$text, "command\u2019s end\u2020|command's end\u2020", not = TRUE)
   expect_equal(vapply(cells_of(papers, "Size rules"), `[[`, "", 5), c("no\u2020", "yes"))
   expect_says(papers$text, "busy during a run")
+  for (text in c(papers$first, papers$text)) {
+    expect_says(text, "all were kept and marked")
+    expect_says(text, "set aside", not = TRUE)
+  }
   # On a real host no page is marked as of an emulated one.
   mark <- jsonlite::read_json(file.path(root, "schemas/constants/hosts.json"))$mark
   expect_says(papers$text, mark, not = TRUE)
+})
+
+test_that("runs that were set aside are told, counted and drawn, and those that were kept too", {
+  flag <- list(list(what = "busy", when = "during", value = 0.4, threshold = 0.05))
+  folder <- made_experiment(c("native", "docker"), "stream", flags = flag, disturbed = 1:3, aside = 1:2)
+  papers <- papers_of(folder)
+  expect_whole(papers)
+  runs <- table_of(folder, "runs")
+  expect_equal(as.vector(table(runs$counts)), c(4, 8))
+  for (text in c(papers$first, papers$text)) {
+    expect_says(text, "3 of 12.runs")
+    expect_says(text, "2 were set aside, each with its whole block, and measured again")
+    expect_says(text, "1 was kept and marked")
+  }
+  shown <- cells_of(papers, "The environments")
+  expect_equal(unique(vapply(shown, `[[`, "", 5)), "4 of 6 count")
+  # All values are drawn, and a circle for each that was disturbed.
+  expect_says(papers$text, "Pale: set aside")
+  files <- file.path(root, "analysis", paste0(c("read", "words", "paper", "show", "figures"), ".R"))
+  for (file in files) suppressMessages(source(file, local = TRUE))
+  paper <- read_paper(folder, file.path(root, "published"), file.path(root, "schemas/constants/hosts.json"))
+  figure <- draw_order(paper)
+  points <- Filter(function(one) inherits(one$geom, "GeomPoint"), figure$layers)
+  series <- 2
+  expect_equal(vapply(seq_along(points), function(i) nrow(ggplot2::layer_data(figure, i + 1)), 1L),
+               c(3, 12) * series)
 })

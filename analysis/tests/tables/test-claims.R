@@ -67,7 +67,7 @@ test_that("what cannot be tested says why", {
   expect_equal(ask(values, metrics = list("copy"))$reason, "metric")
   expect_equal(ask(values, factors = list(threads = 9))$reason, "size")
   expect_equal(ask(values, here = utils::modifyList(HERE, list(invalid = "stream")))$reason, "size")
-  expect_equal(ask(values, sockets = 2)$reason, "machine")
+  expect_equal(ask(values, sockets = 2)$reason, "hardware")
   expect_equal(ask(values, pairs = c(claim$pairs, kvm))$verdict, "tested in part")
 })
 

@@ -39,7 +39,8 @@ made_folder <- function(scale = "full", vm_emulated = FALSE) {
   utils::write.csv(cells, file.path(folder, "plan.csv"), row.names = FALSE, quote = FALSE)
   for (path in sub("log$", "json", sub("^results", folder, log))) {
     dir.create(dirname(path), recursive = TRUE, showWarnings = FALSE)
-    jsonlite::write_json(list(seconds = 4, quiet = list(flags = list("steal"))), path, auto_unbox = TRUE)
+    record <- list(workload = "stream", seconds = 4, quiet = list(flags = list("steal")))
+    jsonlite::write_json(record, path, auto_unbox = TRUE)
   }
   folder
 }
@@ -74,6 +75,36 @@ test_that("accelerated machines are a family, and emulated ones a table", {
   # A machine around Docker is one choice, Docker in the machine another.
   pairs <- paste(found$choices$reference, found$choices$environment)
   expect_setequal(pairs, c("docker gvisor", "docker vm-docker", "vm vm-docker"))
+})
+
+test_that("a run tells how it was taken, and whether native's was taken otherwise", {
+  folder <- made_folder()
+  edit <- function(path, change) {
+    path <- file.path(folder, path)
+    jsonlite::write_json(change(jsonlite::read_json(path)), path, auto_unbox = TRUE)
+  }
+  taken <- function(environment, repetition, first) {
+    edit(file.path("raw", environment, "stream", paste0(repetition, ".json")), function(record) {
+      c(record, list(interleaved = list("other"), together = list(first = first, started = "then")))
+    })
+  }
+  for (environment in c("native", "docker", "slow")) taken(environment, 1, "native")
+  # Of the second block Docker's was measured again, with gVisor's.
+  taken("native", 2, "native")
+  for (environment in c("docker", "gvisor")) taken(environment, 2, "gvisor")
+  how <- function() {
+    runs <- tables_of(folder)$runs
+    stats::setNames(runs$how, paste(runs$environment, runs$repetition))
+  }
+  found <- how()
+  expect_equal(unname(found[c("native 1", "docker 1", "gvisor 1", "docker 2", "gvisor 4", "slow 4")]),
+               c("laps", "laps", "alone, unlike native", "laps, unlike native", "alone", "alone"))
+  expect_equal(sum(grepl("unlike", found)), 3 + 4)
+  edit("plan.json", function(plan) {
+    plan$workloads$stream$cell$turn <- 0.05
+    plan
+  })
+  expect_equal(how(), sub("laps", "slices", found))
 })
 
 test_that("claims on machines are tested where they were accelerated", {

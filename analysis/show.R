@@ -259,7 +259,8 @@ states_table <- function(paper) {
     distinct() |>
     left_join(select(paper$environments, environment, label), by = "environment") |>
     group_by(name, native, here, by) |>
-    summarise(label = listed(paper$environments$label[paper$environments$label %in% label]), .groups = "drop") |>
+    summarise(label = listed(paper$environments$label[paper$environments$label %in% label]),
+              .groups = "drop") |>
     arrange(by, name) |>
     transmute(State = name, Native = native, Environments = label, "In them" = here, "Declared by" = by)
 }

@@ -14,11 +14,9 @@ from strata.base.checking import Finding
 from strata.base.errors import UserError
 from strata.base.shapes import Any, Fields, HostFacts, Plan, Quiet, Stack
 from strata.experiment import blocks, plan, recipe, workload
-from strata.vm.settings import GIB
+from strata.vm.settings import GIB, MOST_OF_MEMORY
 
 FILE = "config.yaml"
-# What a workload may take of a machine's memory; the rest is for its kernel.
-MOST_OF_MEMORY = 0.9
 
 
 def merge(base: Fields, over: Fields) -> Fields:
@@ -174,6 +172,7 @@ def experiment(config: Fields, machine: HostFacts) -> Plan:
         workloads[name] = workload.planned(name, config["workloads"][name], config["scale"], machine)
 
     checking.together(*(functools.partial(planned, name) for name in config["workloads"]))
+    config = {**config, "takes": max(entry.get("memory_bytes", 0) for entry in workloads.values())}
     environments = {name: _planned(entry, config, machine) for name, entry in config["environments"].items()}
     if not any(entry["available"] for entry in environments.values()):
         reasons = "; ".join(f"{name}: {entry['reason']}" for name, entry in environments.items())

@@ -45,12 +45,14 @@ class Kind(layer.Kind):
 
     def settle(self, options: Fields, config: Fields) -> Fields:
         """The options with the profile's own settings and the accelerator, which decide a cell's result."""
-        name = options.get("profile", "default")
+        name, accelerator = options.get("profile", "default"), acceleration.known()["accelerator"]
+        # Emulated machines run the workloads at their smallest.
+        takes = 0 if accelerator == "tcg" else config.get("takes", 0)
         return {
             "profile": name,
             "fresh": options.get("fresh", "boot"),
-            "settings": settings.complete(config["vm"]["profiles"].get(name), config["scale"]),
-            "accelerator": acceleration.known()["accelerator"],
+            "settings": settings.complete(config["vm"]["profiles"].get(name), config["scale"], takes),
+            "accelerator": accelerator,
         }
 
     def grants(self, settled: Fields, machine: HostFacts) -> HostFacts:

@@ -4,6 +4,7 @@ The result is what ``vagrant/Vagrantfile`` reads; what Vagrant cannot say is put
 domain by :mod:`strata.vm.domain` before the machine starts.
 """
 
+import math
 from collections import Counter
 from typing import Any
 
@@ -18,6 +19,8 @@ MIB = 1024**2
 EMULATED_CPU = {"mode": "custom", "model": "Nehalem", "features": [{"name": "cx16", "policy": "disable"}]}
 # The clock of an emulated machine would otherwise be mistrusted, and a busy host be taken for a stuck CPU.
 EMULATED_ARGUMENTS = "tsc=reliable no_timer_check nowatchdog rcupdate.rcu_cpu_stall_suppress=1"
+# Memory by what the workloads take, of a machine's memory at most this share.
+NEEDED, LEAST_GIB, MOST_OF_MEMORY = "needed", 4, 0.9
 DEFAULTS: dict[str, Any] = {
     "cpus": "host",
     "memory": "host",
@@ -35,9 +38,15 @@ DEFAULTS: dict[str, Any] = {
 }
 
 
-def complete(profile: Fields | None, scale: str) -> Fields:
-    """A profile with every key that it leaves out, and of those that differ by scale the one of this scale."""
-    return {key: at_scale(value, scale) for key, value in (DEFAULTS | (profile or {})).items()}
+def complete(profile: Fields | None, scale: str, takes: int = 0) -> Fields:
+    """A profile with every key that it leaves out, and of those that differ by scale the one of this scale.
+
+    takes: bytes that the largest workload takes, for a machine whose memory is what is needed.
+    """
+    found = {key: at_scale(value, scale) for key, value in (DEFAULTS | (profile or {})).items()}
+    if found["memory"] == NEEDED:
+        found["memory"] = f"{max(LEAST_GIB, math.ceil(takes / MOST_OF_MEMORY / GIB))}GiB"
+    return found
 
 
 def spare_memory(total: int) -> int:

@@ -151,8 +151,19 @@ def test_what_cannot_be_had_keeps_its_place_and_its_reason(checkout, monkeypatch
             64,
             True,
             {"workloads": {"stream": {"elements": 2 * 10**8}}},
+            None,
+        ),
+        (
+            64,
+            True,
+            {
+                "workloads": {"stream": {"elements": 2 * 10**8}},
+                "vm": {"profiles": {"default": {"memory": "4GiB"}}},
+            },
             "is 4GiB; stream takes 4.5 GiB of it: choose 5GiB",
         ),
+        # More than this machine can give.
+        (4.5, True, {"workloads": {"stream": {"elements": 17 * 10**7}}}, "is 5GiB; this machine has 4.5 GiB"),
         (64, True, {"workloads": {"stream": {"elements": 2 * 10**8}}, "leave_out": {"vm": ["stream"]}}, None),
         (64, True, {"vm": {"profiles": {"unused": {"memory": "99999999GiB"}}}}, None),
     ],

@@ -25,7 +25,7 @@ _STATUS = {
 
 
 def main(**options: Any) -> int:
-    """As :func:`compare`, with the exit status of what cannot be compared, trouble of our own included."""
+    """Compare, and give status 2 with a message for trouble of our own and what cannot be compared."""
     try:
         return compare(**options)
     except (UserError, OSError) as error:

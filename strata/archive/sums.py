@@ -39,7 +39,8 @@ def findings(folder: str) -> list[str]:
     written = {line[2]: line[1] for line in lines if line}
     found = [] if all(lines) else [f"{NAME}: changed: it is not a list of checksums"]
     times = Counter(line[2] for line in lines if line)
-    found += [f"{NAME}: changed: it lists {name} {times[name]} times" for name in sorted(times) if times[name] > 1]
+    twice = [name for name in sorted(times) if times[name] > 1]
+    found += [f"{NAME}: changed: it lists {name} {times[name]} times" for name in twice]
     there = set(_others(folder))
     for name in sorted(written.keys() | there):
         path = os.path.join(folder, name)

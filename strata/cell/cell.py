@@ -180,8 +180,8 @@ class Cell:
     def go_on(self, seconds: float) -> None:
         """Let its run go on for so many seconds or to its end, after which the log says when it did.
 
-        A turn's time ends before the freeze is asked for, to see which takes ten times as long as the
-        work that is done meanwhile.
+        A turn counts until its freeze is asked for: to see the freeze takes ten times as long as what
+        is worked meanwhile.
         """
         assert self.running
         assert self.steps.shell

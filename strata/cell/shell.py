@@ -69,7 +69,7 @@ class Shell:
         self._sent, self._printed = self._process.stdin, self._process.stdout
 
     def run(self, argv: Sequence[str], output: int, timeout: float) -> tuple[int | None, float]:
-        """Run a command, what it prints into a descriptor: its exit code and the seconds for which it went on.
+        """Run a command, what it prints into a descriptor: its exit code and the seconds it went on.
 
         The code is None where it does not end within `timeout` such seconds (as stretched).  Then, and
         where the shell ends under it, whose code it is in that case, the shell is gone.
@@ -97,9 +97,9 @@ class Shell:
         self._printed.close()
 
     def _pass_on(self, output: int, deadline: float) -> int | None:
-        """Write what is printed to a descriptor until the command has ended; its exit code, None at the deadline.
+        """Write what is printed to a descriptor until the command has ended; its exit code.
 
-        deadline: by the clock.
+        The code is None at the deadline, which is one of the clock.
         """
         source, ended = self._printed.fileno(), re.compile(rb"\n%s ([0-9]+)\n" % self._mark.encode())
         poll = select.poll()

@@ -35,12 +35,15 @@ def _named(key: str, data: Fields) -> str:
 
 
 def _cross_check(data: Fields) -> Iterator[Finding]:
-    """What a schema cannot say: one claim for each id, limits in their order, metrics that the workloads of tested
-    claims declare."""
+    """What a schema cannot say.
+
+    One claim has an id, limits are in order, and the workloads of tested claims declare their metrics.
+    """
     first: dict[str, int] = {}
     for number, claim in enumerate(data["claims"]):
         if first.setdefault(claim["id"], number) != number:
-            yield f"claims.{number}.id", f"is the id of claims.{first[claim['id']]} too; each claim needs its own"
+            other = f"claims.{first[claim['id']]}"
+            yield f"claims.{number}.id", f"is the id of {other} too; each claim needs its own"
         low, high = (claim.get("tolerance", {}).get(limit) for limit in ("low", "high"))
         if low is not None and high is not None and high < low:
             yield f"claims.{number}.tolerance.high", f"is {high}; must be at least low, {low}"

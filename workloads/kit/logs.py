@@ -106,7 +106,7 @@ def worked(log: Log, runs: list[Object], seconds: float) -> float:
     """How many of the seconds of runs they went on; all of them, unless they were frozen between turns.
 
     runs: each with its `seconds`, all of which make `seconds`, and the moment when it `ended`, in microseconds since
-    the epoch.  Of a turn what lies before the freeze is asked for counts; a run may end or begin until it is seen.
+    the epoch.  A turn counts until its freeze is asked for; a run may begin or end until the freeze is seen.
     """
     require_close("seconds", seconds, sum(numbers(runs, "seconds")))
     if "turns" not in log.objects:

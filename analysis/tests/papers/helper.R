@@ -55,11 +55,12 @@ WORKLOADS <- list(
 #' @param lost logs that are missing, such as "docker/stream/2"
 #' @param flags of the quiet record, of every other run
 #' @param host what records saw of it besides
+#' @param engine a function of a cell's number: what its record says of Docker
 #' @param sizes whether a workload kept the rule of its size, by its name
 #' @return path
 made_experiment <- function(environments, workloads, blocks = 6, change = identity, lost = character(),
                             flags = list(),
-                            host = list(), sizes = c()) {
+                            host = list(), sizes = c(), engine = function(i) NULL) {
   set.seed(1)
   folder <- file.path(tempfile("made"), "results")
   dir.create(file.path(folder, "tidy"), recursive = TRUE)
@@ -91,7 +92,8 @@ made_experiment <- function(environments, workloads, blocks = 6, change = identi
     dir.create(dirname(path), recursive = TRUE, showWarnings = FALSE)
     record <- list(environment = cells$environment[i], workload = cells$workload[i],
                    started = "2026-01-02T03:04:05Z", seconds = 2,
-                   system = list(up_seconds = i / 10),
+                   system = c(list(up_seconds = i / 10),
+                              if (cells$environment[i] == "docker") list(docker = engine(i))),
                    quiet = list(flags = if (i %% 2 == 0) flags else list()),
                    observed = list(host = list(static = host, during = list(steal_share = 0)), inside = host))
     if (cells$workload[i] %in% names(sizes)) {

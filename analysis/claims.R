@@ -11,7 +11,8 @@
 #'   value)
 #' @param here list: invalid (workloads whose sizes answer no question), sockets, processors (NA: not known),
 #'   emulated
-#'   (names of environments that were measured in emulation alone); paired, exact (both as of values that were
+#'   (names of environments that were measured in emulation alone), otherwise (names of those that a daemon
+#'   made others of); paired, exact (both as of values that were
 #'   measured here, where they are left out)
 #' @return data frame, one row per claim, and one more where another product stands for the published
 test_claims <- function(published, values, here) {
@@ -28,7 +29,8 @@ here_of <- function(results) {
   sockets <- Filter(is.numeric, lapply(results$records, function(one) one$observed$host$static$sockets))
   list(invalid = results$invalid, sockets = if (length(sockets) == 0) NA else max(unlist(sockets)),
        processors = results$plan$machine$cpus %or% NA,
-       emulated = results$environments$environment[results$environments$emulated])
+       emulated = results$environments$environment[results$environments$emulated],
+       otherwise = results$environments$environment[results$environments$otherwise])
 }
 
 # A claim about a product for which an environment of this project stands as a transfer; NULL where there is
@@ -139,12 +141,16 @@ claim_parts <- function(claim, published, values, here) {
 
 pair_parts <- function(pair, claim, published, rows, here) {
   entries <- published$environments[unlist(pair)]
-  names <- vapply(entries, function(one) c(intersect(unlist(one$measured_as), rows$environment), "")[[1]], "")
+  there <- setdiff(rows$environment, here$otherwise)
+  names <- vapply(entries, function(one) c(intersect(unlist(one$measured_as), there), "")[[1]], "")
   for (i in which(names == "")) {
     moved <- length(entries[[i]]$measured_as) == 0 && !is.null(entries[[i]]$transferred)
     emulated <- any(unlist(entries[[i]]$measured_as) %in% here$emulated)
     reason <- if (emulated) "emulation" else if (moved) "other-product" else "environment"
-    how <- if (emulated) "was measured in emulation alone" else "was not measured"
+    other <- any(unlist(entries[[i]]$measured_as) %in% here$otherwise)
+    how <- if (emulated) "was measured in emulation alone"
+           else if (other) "was measured with a daemon that makes another environment of it"
+           else "was not measured"
     return(list(list(reason = reason, because = paste(entries[[i]]$label, how))))
   }
   wanted <- function(i) {

@@ -93,6 +93,7 @@ read_environment <- function(name, entry) {
   if (name == NATIVE) family <- ""
   data.frame(environment = name, label = entry$label, available = entry$available,
              reason = entry$reason %or% "", family = family,
+             otherwise = !is.null(entry$otherwise),
              emulated = isTRUE(entry$emulated) || isTRUE(entry$beside), beside = isTRUE(entry$beside))
 }
 

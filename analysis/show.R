@@ -209,20 +209,61 @@ testbed_table <- function(records) {
   }
   # Inside nobody looks for these.
   inside <- setdiff(names(facts), c("cache_bytes", "governor", "turbo"))
-  systems <- lapply(records, function(one) one$system)
-  several <- function(of) paste(unique(unlist(lapply(systems, of))), collapse = "; ")
-  version <- function(one) if (!is.null(one)) paste(c(one$program, one$version), collapse = SPACE)
-  platform <- function(one) if (!is.null(one)) paste0(one$version, ", platform ", one$platform)
-  programs <- c(Docker = several(function(x) x$docker$engine),
-                gVisor = several(function(x) platform(x$docker$sandbox)),
-                "Other containers" = several(function(x) version(x$container)))
-  programs <- programs[programs != ""]
   bind_rows(
     tibble(Observed = unname(facts),
            "On the host" = vapply(names(facts), seen, "", of = function(x) x$host$static),
            "Inside the environments" = if_else(names(facts) %in% inside,
              vapply(names(facts), seen, "", of = function(x) x$inside), "")),
-    tibble(Observed = names(programs), "On the host" = unname(programs), "Inside the environments" = ""))
+    engines_table(lapply(records, function(one) one$system)))
+}
+
+#' What makes containers, keeps their files and leads to their ports, on the host and in machines
+engines_table <- function(systems) {
+  in_machine <- !vapply(systems, function(one) is.null(one$vm), NA)
+  engines <- lapply(systems, function(one) one$docker %or% one$container)
+  words <- function(...) {
+    parts <- unlist(list(...))
+    paste(parts[parts != "not available"], collapse = ", ")
+  }
+  # By its whole name: Podman has a network_backend too.
+  of_network <- function(make) function(x) if (!is.null(x[["network"]])) make(x[["network"]])
+  docker <- function(x) is.null(x$program)
+  rows <- list(
+    Docker = function(x) if (docker(x)) x$engine,
+    gVisor = function(x) {
+      words(x$sandbox$version, if (!is.null(x$sandbox)) paste("platform", x$sandbox$platform))
+    },
+    "Other containers" = function(x) if (!docker(x)) paste(c(x$program, x$version), collapse = SPACE),
+    "Container programs" = function(x) {
+      if (docker(x)) words(paste("containerd", x$containerd), paste("runc", x$runc))
+      else words(x$runtime, x$conmon, x$network_backend)
+    },
+    "Container storage" = function(x) words(x$storage_driver, x$backing_filesystem),
+    "Container logs" = function(x) x$log_driver,
+    "Container control groups" = function(x) {
+      words(x$cgroup_driver, if (!is.null(x$cgroup_version)) paste("version", x$cgroup_version))
+    },
+    "Users in containers" = function(x) x$users,
+    "Confined by" = function(x) x$security,
+    "Published ports" = of_network(function(x) {
+      beside <- x$docker_proxy == "runs" && x$ports != "docker-proxy alone"
+      words(x$ports, if (beside) "docker-proxy beside it", if (!is.null(x$mtu)) paste("MTU", x$mtu))
+    }),
+    Firewall = of_network(function(x) words(x$firewall, x$firewall_version)),
+    "Firewall rules" = of_network(function(x) x$rules),
+    "IP forwarding" = of_network(function(x) x$ip_forwarding),
+    "Bridges pass the firewall" = of_network(function(x) x$bridge_nf))
+  column <- function(own) {
+    vapply(rows, function(row) {
+      found <- unique(unlist(lapply(Filter(Negate(is.null), engines[own]), row)))
+      # Each port adds some.
+      if (is.numeric(found)) found <- paste(unique(range(found)), collapse = "\u2013")
+      paste(found[found != ""], collapse = "; ")
+    }, "")
+  }
+  tibble(Observed = names(rows), "On the host" = unname(column(!in_machine)),
+         "Inside the environments" = unname(column(in_machine))) |>
+    filter(.data[["On the host"]] != "" | .data[["Inside the environments"]] != "")
 }
 
 # "slices", or "slices (9); alone (1)" where they are not all alike.

@@ -43,6 +43,7 @@ else:
         daemons: list[str]
         emulated: bool
         doubtful: NotRequired[bool]
+        otherwise: NotRequired[str]
         beside: NotRequired[bool]
         accelerator: NotRequired[str | None]
         accelerator_reason: NotRequired[str | None]

@@ -236,7 +236,7 @@ def _planned(entry: Fields, config: Fields, machine: HostFacts) -> Fields:
     for given in entry["layers"]:
         ((kind, options),) = given.items()
         layer = layers.kind(kind)
-        settled = layer.settle(options, config)
+        settled = layer.found(layer.settle(options, config), below)
         reason = reason or layer.unavailable() or layer.refusal(settled, below, machine)
         machine = layer.grants(settled, machine)
         below = kind
@@ -247,8 +247,9 @@ def _planned(entry: Fields, config: Fields, machine: HostFacts) -> Fields:
     emulated = described.get("accelerator") == "tcg"
     if emulated and not config["emulation"]:
         reason = reason or "KVM runs no guest here, and emulation is switched off (emulation: false)"
+    label = entry["label"].replace("{vm}", described.pop("shown", "VM"))
     return {
-        "label": entry["label"].replace("{vm}", described.pop("shown", "VM")),
+        "label": f"{label} ({described['otherwise']})" if "otherwise" in described else label,
         "layers": stack,
         "available": reason is None,
         "reason": reason,

@@ -17,14 +17,6 @@ INITS = ("docker-init", "tini-static", "catatonit")
 MAKES_BRIDGES = ("/usr/lib/podman/netavark", "/usr/libexec/podman/netavark", "/usr/lib/cni/bridge")
 # The bit of CAP_SYS_RESOURCE, without which nobody may raise limits.
 SYS_RESOURCE = 24
-FACTS = {
-    "version": "{{.Version.Version}}",
-    "runtime": "{{.Host.OCIRuntime.Version}}",
-    "conmon": "{{.Host.Conmon.Version}}",
-    "storage_driver": "{{.Store.GraphDriverName}}",
-    "network_backend": "{{.Host.NetworkBackend}}",
-    "cgroup_driver": "{{.Host.CgroupManager}}",
-}
 
 
 class Kind(engine.Kind):
@@ -61,10 +53,26 @@ class Kind(engine.Kind):
 class Layer(engine.Layer):
     """Its group is its own: conmon, which holds the container, stays outside."""
 
-    told = FACTS
-
     def tool(self, *words: str) -> list[str]:
         return Kind().tool("--runtime", self.options["runtime"], *words)
+
+    def told(self, said: Fields) -> Fields:
+        host, store = said["host"], said["store"]
+        security = engine.at(host, "security") or {}
+        kept = [name for name in ("seccomp", "apparmor", "selinux") if security.get(f"{name}Enabled")]
+        return {
+            "version": said["version"]["Version"],
+            "runtime": engine.at(host, "ociRuntime", "version"),
+            "conmon": engine.at(host, "conmon", "version"),
+            "storage_driver": store.get("graphDriverName"),
+            "backing_filesystem": engine.at(store, "graphStatus", "Backing Filesystem"),
+            "log_driver": host.get("logDriver"),
+            "network_backend": host.get("networkBackend"),
+            "cgroup_driver": host.get("cgroupManager"),
+            "cgroup_version": (host.get("cgroupVersion") or "").removeprefix("v"),
+            "users": "rootless" if security.get("rootless") else "the host’s",
+            "security": ", ".join(kept) or "none",
+        }
 
     def prepare(self) -> list[str]:
         if self.published():

@@ -35,7 +35,8 @@ def show(experiment: Plan, order: bool = False) -> None:
             print(f"  {name:{width}}  not available here: {entry['reason']}")
         elif name in of_environment:
             loads = ", ".join(f"{load} {count}" for load, count in sorted(of_environment[name].items()))
-            print(f"  {name:{width}}  {of_environment[name].total()}: {loads}")
+            other = f"; {entry['otherwise']}" if "otherwise" in entry else ""
+            print(f"  {name:{width}}  {of_environment[name].total()}: {loads}{other}")
             forms |= layers.forms(kind for layer in entry["layers"] for kind in layer)
     recipe = experiment["image"]["recipe"]
     if forms and cache.find(recipe) is None:

@@ -3,18 +3,16 @@
 With the real image they are among the environments of test_environments.py (`make test-long`).
 """
 
-import hashlib
-import io
 import json
 import os
 import shutil
 import subprocess
 import sys
-import tarfile
 import time
 
 import leftovers
 import pytest
+import small_image
 
 from strata.base import places
 from strata.base.errors import UserError
@@ -22,7 +20,6 @@ from strata.host import capacity, cgroups
 from strata.layers import podman
 from strata.system import testbed
 
-APPLETS = ["cat", "chmod", "cut", "echo", "env", "id", "ls", "readlink", "setsid", "sh", "sleep", "tail", "wc"]
 KIND = podman.Kind()
 BRIDGE = {"network": "bridge", "data": "volume"}
 
@@ -37,39 +34,9 @@ RUNTIMES = list(filter(makes, podman.RUNTIMES))
 pytestmark = pytest.mark.skipif(not (RUNTIMES and shutil.which("busybox")), reason="no Podman or no busybox is here")
 
 
-def packed(files):
-    """An archive of the files: path → content, or what a link leads to."""
-    made = io.BytesIO()
-    with tarfile.open(fileobj=made, mode="w") as archive:
-        for path, content in files.items():
-            entry = tarfile.TarInfo(path)
-            if isinstance(content, str):
-                entry.type, entry.linkname = tarfile.SYMTYPE, content
-                archive.addfile(entry)
-            else:
-                entry.size, entry.mode = len(content), 0o755
-                archive.addfile(entry, io.BytesIO(content))
-    return made.getvalue()
-
-
 @pytest.fixture
 def image(home, tmp_path):
-    """An image of this installation as `docker save` writes one, in which busybox is all there is."""
-    files = {"bin/busybox": open(shutil.which("busybox"), "rb").read(), "data/.keep": b"", "tmp/.keep": b""}
-    layer = packed({**files, **{f"bin/{name}": "busybox" for name in APPLETS}})
-    told = {
-        "architecture": "amd64",
-        "os": "linux",
-        "config": {"Labels": {"strata.image": places.home_mark()}},
-        "rootfs": {"type": "layers", "diff_ids": [f"sha256:{hashlib.sha256(layer).hexdigest()}"]},
-    }
-    configuration = json.dumps(told).encode()
-    id = hashlib.sha256(configuration).hexdigest()
-    manifest = [{"Config": f"{id}.json", "RepoTags": ["strata/image:000000000000"], "Layers": ["layer.tar"]}]
-    whole = {"layer.tar": layer, f"{id}.json": configuration, "manifest.json": json.dumps(manifest).encode()}
-    (tmp_path / "image").mkdir()
-    (tmp_path / "image/image.tar").write_bytes(packed(whole))
-    return {"recipe": "0" * 64, "id": f"sha256:{id}", "folder": str(tmp_path / "image")}
+    return small_image.make(tmp_path / "image")
 
 
 @pytest.fixture

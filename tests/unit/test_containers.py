@@ -3,6 +3,7 @@
 What a container is, may do, leaves and loses is in tests/system/test_environments.py, test_podman.py and test_image.py.
 """
 
+import json
 import os
 import shutil
 from types import SimpleNamespace
@@ -13,11 +14,12 @@ import pytest
 from strata import layers
 from strata.base.errors import UserError
 from strata.experiment import config
-from strata.host import cgroups
+from strata.host import cgroups, firewall
 from strata.host.context import Context
 from strata.layers import docker, podman
 from strata.layers.common import limits
 
+GOLDEN = projects.ROOT / "tests/golden/docker"
 MACHINE = {"cpus": 2, "mask": None, "memory_bytes": 4 * 2**30, "cache_bytes": 2**20, "arithmetic": None}
 PLAIN = {"network": "bridge", "data": "volume"}
 # As `tail -v` printed them in a container with a bound for memory, on one CPU, without seccomp.
@@ -108,14 +110,164 @@ def test_what_this_machine_cannot_provide_is_a_reason(monkeypatch, name, entry, 
     assert reason in kind.refusal(kind.settle({**PLAIN, **entry}, {}), "host", MACHINE)
 
 
-def test_a_daemon_that_does_not_know_the_sandbox_is_told(monkeypatch):
+def info(name, **changes):
+    """What a daemon said of itself; on this machine, unless the changes say otherwise."""
+    here = {"Name": os.uname().nodename, "KernelVersion": os.uname().release}
+    return {**json.loads((GOLDEN / name).read_text()), **here, **changes}
+
+
+@pytest.fixture
+def daemon(monkeypatch):
+    """A daemon of this machine that says so of itself, and that has NAT."""
+
+    def answers(said, nat=True, bridge=True):
+        monkeypatch.setattr(docker.Kind, "answers", lambda self: True)
+        monkeypatch.setattr(docker, "_said", lambda *place: said)
+        monkeypatch.setattr(docker, "_has_nat", lambda: nat)
+        monkeypatch.setattr(docker, "bridge", lambda: {docker.BRIDGE: "docker0"} if bridge else {})
+
+    return answers
+
+
+def gvisor(stack):
+    return {**PLAIN, "runtime": "runsc", "sandbox": {"platform": "ptrace", "stack": stack, "version": "1"}}
+
+
+OLD, NEW = "20.10-userns.json", "28-documented.json"
+PLAINLY = {**json.loads((GOLDEN / OLD).read_text()), "SecurityOptions": ["name=seccomp,profile=default"]}
+KATA = {"strata-runsc-host": {"path": "/usr/bin/kata-runtime", "runtimeArgs": ["--network=host"]}}
+
+
+@pytest.mark.parametrize(
+    ("said", "options", "reason"),
+    [
+        (info(NEW), gvisor("host"), None),
+        (info(NEW), gvisor("sandbox"), "is not runsc --network=sandbox but another program"),
+        (info(NEW, Runtimes=KATA), gvisor("host"), "is not runsc --network=host but /usr/bin/kata-runtime"),
+        (info(NEW, Runtimes={"runc": {"path": "runc"}}), gvisor("host"), "`scripts/dockerd.sh runtimes` adds them"),
+        (info(NEW), PLAIN, None),
+        ({}, PLAIN, None),
+        (info(NEW, Name="build-7"), PLAIN, "on another machine or in a virtual one (build-7"),
+        (info(NEW, KernelVersion="6.6.12-linuxkit"), PLAIN, "`docker context use default`"),
+        (info(NEW, SecurityOptions=["name=rootless"]), PLAIN, "one without root"),
+        (info(OLD), PLAIN, "set data: layered"),
+        (info(OLD), {**PLAIN, "network": "host"}, "set network: bridge"),
+        (info(OLD), {**PLAIN, "data": "layered"}, None),
+    ],
+)
+def test_a_daemon_that_would_make_another_environment_is_a_reason(daemon, said, options, reason):
+    daemon(said)
     kind = layers.kind("docker")
-    monkeypatch.setattr(type(kind), "answers", lambda self: True)
-    settled = {**PLAIN, "runtime": "runsc", "sandbox": {"platform": "ptrace", "stack": "host", "version": "1"}}
-    for known, refused in (('{"runc": {}, "strata-runsc-sandbox": {}}', True), ('{"strata-runsc-host": {}}', False)):
-        monkeypatch.setattr(docker, "capture", lambda argv, check, known=known: SimpleNamespace(stdout=known))
-        reason = kind.refusal(settled, "host", MACHINE)
-        assert ("`scripts/dockerd.sh runtimes` adds them" in (reason or "")) is refused
+    found = kind.refusal(kind.found(options, "host"), "host", MACHINE)
+    assert (reason is found is None) or reason in found
+    # A machine has a daemon of its own.
+    assert sandboxed(options) or kind.refusal(kind.found(options, "vm"), "vm", MACHINE) is None
+
+
+def sandboxed(options):
+    return options.get("runtime") == "runsc"
+
+
+def test_a_daemon_without_a_bridge_is_a_reason(daemon):
+    daemon(info(NEW), nat=None, bridge=False)
+    kind = layers.kind("docker")
+    assert "no bridge of its own" in kind.refusal(PLAIN, "host", MACHINE)
+    assert kind.refusal({**PLAIN, "network": "host"}, "host", MACHINE) is None
+
+
+@pytest.mark.parametrize(
+    ("said", "nat", "options", "ending", "labels"),
+    [
+        (info(NEW), True, PLAIN, None, {}),
+        # What cannot be seen changes nothing.
+        (info(NEW), None, PLAIN, None, {}),
+        ({}, False, PLAIN, None, {}),
+        (info(NEW), False, PLAIN, "user-land proxy", {"network": "bridge, user-land proxy"}),
+        (info(NEW), False, {**PLAIN, "network": "host"}, None, {"network": "its host’s"}),
+        (
+            info(OLD),
+            True,
+            {**PLAIN, "data": "layered"},
+            "users remapped",
+            {"title": "Docker container, users remapped"},
+        ),
+        (
+            info(NEW, Driver="vfs"),
+            True,
+            {**PLAIN, "data": "layered"},
+            "vfs storage",
+            {"data": "layered file system, vfs"},
+        ),
+        (info(NEW, Driver="vfs"), True, PLAIN, None, {}),
+        (info(NEW, SecurityOptions=[]), True, PLAIN, "seccomp none", {"title": "Docker container, seccomp none"}),
+        (info(NEW, SecurityOptions=[]), True, {**PLAIN, "seccomp": "unconfined"}, None, {}),
+        (info(NEW), False, gvisor("host"), "user-land proxy", {"network": "bridge, user-land proxy, the host’s stack"}),
+    ],
+)
+def test_what_a_daemon_makes_of_an_environment_is_in_its_label_and_its_options(
+    daemon, said, nat, options, ending, labels
+):
+    daemon(said, nat)
+    kind = layers.kind("docker")
+    found = kind.found(options, "host")
+    assert kind.describe(found).get("otherwise") == ending
+    assert (found != options) == (ending is not None)
+    assert kind.labels(found) == kind.labels(options) | labels
+    # A machine's daemon is the image's own.
+    assert kind.found(options, "vm") == options
+
+
+@pytest.mark.parametrize(
+    ("name", "facts"),
+    [
+        (OLD, {
+            "engine": "20.10.24+dfsg1", "containerd": "1.6.20~ds1-1+deb12u3", "runc": "1.1.5+ds1-1+deb12u1",
+            "storage_driver": "overlay2", "backing_filesystem": "extfs", "log_driver": "json-file",
+            "cgroup_driver": "cgroupfs", "cgroup_version": "1", "users": "remapped",
+            "security": "seccomp (default), userns",
+        }),
+        (NEW, {
+            "engine": "28.3.2", "containerd": "05044ec0a9a75232cad458027ca83437aae3f4da", "runc": "v1.2.5-0-g59923ef",
+            "storage_driver": "overlayfs", "backing_filesystem": None, "log_driver": "journald",
+            "cgroup_driver": "systemd", "cgroup_version": "2", "users": "the host’s",
+            "security": "apparmor, cgroupns, seccomp (builtin)",
+        }),
+    ],
+)  # fmt: skip
+def test_a_daemon_is_recorded_as_it_says_itself(name, facts):
+    assert docker.recorded(info(name)) == facts
+    # What it does not say is not available.
+    assert set(docker.recorded({}).values()) == {None, "the host’s", "none"}
+
+
+NOTHING = "==> /iptables-save <==\n\n==> /nft <==\n\n==> /pgrep <==\n"
+
+
+@pytest.mark.parametrize(
+    ("printed", "firewall_is", "rules", "nat", "proxy"),
+    [
+        ("20.10-nf_tables.txt", "nf_tables", 21, True, True),
+        ("20.10-legacy.txt", "legacy", 21, True, True),
+        ("29-nftables-documented.txt", "nf_tables", 5, True, True),
+        (NOTHING, "none", 0, False, False),
+        ("", "not available", "not available", None, None),
+    ],
+)
+def test_how_a_published_port_is_reached_is_seen_in_the_rules(printed, firewall_is, rules, nat, proxy):
+    text = (GOLDEN / printed).read_text() if printed.endswith(".txt") else printed
+    seen = firewall.Seen(text)
+    facts = seen.facts()
+    assert (facts["firewall"], facts["rules"]) == (firewall_is, rules)
+    assert seen.serves("docker0") is nat
+    assert (seen.leads("172.17.0.2", 6379), seen.passes("172.17.0.2", 6379)) == (nat, proxy)
+    # Of another bridge, container or port nothing is there.
+    for other in (seen.serves("docker"), seen.leads("172.17.0.21", 6379), seen.leads("172.17.0.2", 637),
+                  seen.passes("172.17.0.2", 63), seen.passes("17.17.0.2", 6379)):  # fmt: skip
+        assert other in (False, None)
+    # Without its back end's program the rules are those that the other prints.
+    less = text.replace("==> /nft <==", "==> /none <==")
+    if text and "/iptables-save <==\n#" in text:
+        assert firewall.Seen(less).facts()["rules"] == rules
 
 
 def test_what_podman_lacks_on_this_machine_is_named(monkeypatch, tmp_path):

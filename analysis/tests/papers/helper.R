@@ -61,11 +61,12 @@ WORKLOADS <- list(
 #' @param aside blocks that were set aside
 #' @param kind of host: bare or guest
 #' @param host what records saw of it otherwise
+#' @param engine a function of a cell's number: what its record says of Docker
 #' @param sizes whether a workload kept the rule of its size, by its name
 #' @return path
 made_experiment <- function(environments, workloads, blocks = 6, change = identity, lost = character(),
                             flags = list(), disturbed = seq_len(blocks), aside = integer(),
-                            kind = "bare", host = list(), sizes = c()) {
+                            kind = "bare", host = list(), sizes = c(), engine = function(i) NULL) {
   set.seed(1)
   folder <- file.path(tempfile("made"), "results")
   dir.create(file.path(folder, "tidy"), recursive = TRUE)
@@ -97,7 +98,8 @@ made_experiment <- function(environments, workloads, blocks = 6, change = identi
     dir.create(dirname(path), recursive = TRUE, showWarnings = FALSE)
     record <- list(environment = cells$environment[i], workload = cells$workload[i],
                    started = "2026-01-02T03:04:05Z", seconds = 2,
-                   system = list(up_seconds = i / 10),
+                   system = c(list(up_seconds = i / 10),
+                              if (cells$environment[i] == "docker") list(docker = engine(i))),
                    quiet = list(flags = if (i %% 2 == 0 && cells$repetition[i] %in% disturbed) flags
                                 else list()),
                    observed = seen)

@@ -1,9 +1,23 @@
 # Six whole papers, each rendered in both formats and read against its tables.
 
 test_that("a small run: the first page says what was found, and every number is its table's", {
-  folder <- made_experiment(c("native", "docker"), "stream", host = list(cpu_model = "A (R) processor_9"))
+  folder <- made_experiment(c("native", "docker"), "stream", host = list(cpu_model = "A (R) processor_9"),
+                            engine = function(i) {
+    list(engine = "28.3.2", containerd = "1.7", runc = "1.2", storage_driver = "overlay2",
+         backing_filesystem = "ext_fs", log_driver = "json-file", cgroup_driver = "systemd",
+         network = list(ports = "destination NAT", docker_proxy = "runs", mtu = "1450",
+                        firewall = "nf_tables", firewall_version = "iptables 1.8.9", rules = 20 + i,
+                        ip_forwarding = "on", bridge_nf = "not available"))
+  })
   papers <- papers_of(folder)
   expect_whole(papers)
+  seen <- cells_of(papers, "The testbed")
+  on_host <- setNames(vapply(seen, `[[`, "", 2), vapply(seen, `[[`, "", 1))
+  expect_equal(unname(on_host[c("Docker", "Container storage", "Published ports", "Firewall",
+                                "IP forwarding")]),
+               c("28.3.2", "overlay2, ext_fs", "destination NAT, docker-proxy beside it, MTU 1450",
+                 "nf_tables, iptables 1.8.9", "on"))
+  expect_match(on_host[["Firewall rules"]], "^[0-9]+\u2013[0-9]+$")
   rows <- table_of(folder, "comparisons")
   expect_equal(rows$verdict, rep("equivalent", 2))
   expect_says(papers$first, "of 2 comparisons with native, 2 equivalent")

@@ -61,6 +61,12 @@ test_that("what cannot be tested says why", {
   expect_equal(ask(values, pairs = kvm)$reason, "environment")
   emulated <- utils::modifyList(HERE, list(emulated = "vm"))
   expect_equal(ask(values, pairs = kvm, here = emulated)$reason, "emulation")
+  # What a daemon made another environment of is not the one that it is about.
+  other <- read_environment("docker", list(label = "Docker (user-land proxy)", available = TRUE,
+                                           otherwise = "user-land proxy"))
+  expect_equal(ask(values)$verdict, "reproduced")
+  here <- here_of(list(records = list(), environments = other))
+  expect_equal(ask(values, here = here[c("emulated", "otherwise", "sockets")])$reason, "environment")
   elsewhere <- ask(values, workload = "fio")
   expect_equal(elsewhere$reason, "workload")
   expect_equal(c(elsewhere$tolerance_low, elsewhere$tolerance_high), c(0.85, 0.95))

@@ -4,6 +4,7 @@ A container stays up for its cell, or for those that share it; its first program
 """
 
 import functools
+import json
 import os
 from collections.abc import Collection
 
@@ -11,14 +12,17 @@ from strata.base import places
 from strata.base.errors import UserError
 from strata.base.process import capture
 from strata.base.progress import once, step
-from strata.base.shapes import Described, Fields, HostFacts, Image
-from strata.host import cgroups, observe, starting_state
+from strata.base.shapes import Any, Described, Fields, HostFacts, Image
+from strata.host import cgroups, firewall, observe, starting_state
 from strata.host.observe import NOT_AVAILABLE
 from strata.layers.common import layer, limits
 
 # Each says whose a container is: one of a system, or one in which an image is built.
 LABEL, BUILDING = "strata.home", "strata.building"
 NETWORKS = {"bridge": "bridge with NAT", "host": "its host’s"}
+# Where a bridge is without NAT, and how packets come to a container's published ports.
+PROXIED = "bridge, user-land proxy"
+NAT, PROXY, NOTHING = "destination NAT", "docker-proxy alone", "nothing seen"
 DATA = {"volume": "volume", "layered": "layered file system", "tmpfs": "memory (tmpfs)"}
 
 
@@ -33,9 +37,16 @@ def base_tag(base: str) -> str:
 
 
 @functools.cache
-def _printed(*argv: str) -> str:
+def printed(*argv: str) -> str:
     """What a command prints on the host: asked once by a process, which brings up all systems of a block."""
     return capture(argv).stdout
+
+
+def at(said: Any, *keys: str) -> Any:
+    """What lies at these keys of a mapping of mappings; None where it is not so deep."""
+    for key in keys:
+        said = said.get(key) if isinstance(said, dict) else None
+    return said
 
 
 def schema(**more: Fields) -> Fields:
@@ -103,18 +114,22 @@ class Kind(layer.Kind):
 class Layer(layer.Layer):
     """A container by the engine :meth:`tool`."""
 
-    # What is recorded of the engine, and the places where it tells that.
-    told: dict[str, str]
-
     def tool(self, *words: str) -> list[str]:
         """A command of the engine, for the layer below."""
         return [self.name, *words]
 
     def ask(self) -> Fields:
         """What the engine says of itself, for the records.  Raises UserError."""
-        said = _printed(*self.below.command_plain(self.tool("info", "--format", "|".join(self.told.values()))))
-        lines = [value.strip().partition("\n")[0] for value in said.split("|")]
-        return {name: line or NOT_AVAILABLE for name, line in zip(self.told, lines, strict=True)}
+        words = self.tool("info", "--format", "{{json .}}")
+        # The first alone takes its time.
+        with once():
+            self.said: Fields = json.loads(printed(*self.below.command_plain(words)))
+        told = self.told(self.said).items()
+        return {name: str(value or NOT_AVAILABLE).partition("\n")[0] for name, value in told}
+
+    def told(self, said: Fields) -> Fields:
+        """What is recorded of the engine, from what its `info` says."""
+        raise NotImplementedError
 
     def prepare(self) -> list[str]:
         """Words of `run` that are the engine's own; what is needed for them is noted and made."""
@@ -159,6 +174,30 @@ class Layer(layer.Layer):
             self.run_below(argv)
         if limits.asked(self.options):
             self._info["settings"] = limits.seen(self.options, self.run_below(self.wrap(limits.LOOK), check=False))
+        with once():
+            self.see()
+
+    def see(self) -> None:
+        """See where the container runs and how it is reached.  Raises UserError where that is not as planned."""
+        if self.machine() is None and not cgroups.members(self.group() or ""):
+            raise UserError(
+                f"the container’s control group is not on this host, where it could be frozen: {self.name} is not "
+                "this machine’s own; unset DOCKER_HOST, DOCKER_CONTEXT and CONTAINER_HOST, or set them to this host’s"
+            )
+        if self.published():
+            self._info["network"] = self.path()
+
+    def path(self) -> Fields:
+        """How packets come to the published ports, of which the first is looked at, for the records."""
+        if self.machine() is None:
+            seen = firewall.here()
+        else:
+            seen = firewall.Seen(self.run_below(firewall.LOOKING, check=False))
+        where = self._own_address, min(self.context.ports)
+        nat, proxy = seen.leads(*where), seen.passes(*where)
+        way = NOT_AVAILABLE if nat is None else NAT if nat else PROXY if proxy else NOTHING
+        words = {True: "runs", False: "none", None: NOT_AVAILABLE}
+        return {"ports": way, "docker_proxy": words[proxy], **seen.facts()}
 
     def trace(self) -> Fields:
         """How the container is found and removed."""
@@ -191,6 +230,11 @@ class Layer(layer.Layer):
     def listen(self) -> str:
         if self.options["network"] == "host":
             return self.below.listen()
+        return self._own_address
+
+    @functools.cached_property
+    def _own_address(self) -> str:
+        """That of the container on its bridge."""
         form = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}"
         return self.run_below(self.tool("inspect", "--format", form, self.context.id)).strip()
 

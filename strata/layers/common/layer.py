@@ -84,6 +84,13 @@ class Kind:
         """The options as the plan holds them: with all of the config and of this machine that decides a result."""
         return options
 
+    def found(self, settled: Fields, below: str) -> Fields:
+        """The settled options, with what of the running system makes the environment another than the usual one.
+
+        So it has other labels (:meth:`labels`, ``otherwise`` of :meth:`describe`), and its cells are measured anew.
+        """
+        return settled
+
     def refusal(self, settled: Fields, below: str, machine: HostFacts) -> str | None:
         """Like :meth:`unavailable`, for these settled options."""
         return None
@@ -100,6 +107,7 @@ class Kind:
         """What else the plan says of an environment with this layer.
 
         With ``doubtful: True`` it may be unable to run a workload, which is then a result and no failed cell.
+        ``otherwise``: words that its label ends with.
         """
         return {}
 

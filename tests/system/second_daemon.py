@@ -1,0 +1,83 @@
+"""A second Docker daemon with options of its own, and all of its network in a namespace: none of the host's changes."""
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+NAME = "strata-test-docker"
+FOLDER = Path("/var/tmp", NAME)
+# A filter of system calls that a daemon may be given.
+PROFILE = FOLDER / "profile.json"
+SOCKET = f"unix://{FOLDER}/socket"
+# Arguments: the folder, the words of dockerd.  Users that are mapped are in files of its own.
+START = """
+for kind in uid gid; do
+    { cat "/etc/sub$kind" 2>/dev/null; printf '%s:200000:65536\\n' nobody nogroup; } >"$1/sub$kind"
+    [ -e "/etc/sub$kind" ] && mount --bind "$1/sub$kind" "/etc/sub$kind"
+done
+folder=$1; shift
+exec dockerd "$@" >"$folder/log" 2>&1
+"""
+
+
+def run(*argv: str, **more: str) -> subprocess.CompletedProcess:
+    """Run a command where the daemon is this machine's."""
+    inside = ["nsenter", f"--net=/run/netns/{NAME}", *argv]
+    variables = {**os.environ, "DOCKER_HOST": SOCKET, **more}
+    return subprocess.run(inside, capture_output=True, text=True, env=variables, timeout=120)
+
+
+@contextlib.contextmanager
+def up(*words: str) -> Iterator[None]:
+    """Have the daemon up with these options."""
+    end()
+    FOLDER.mkdir()
+    (FOLDER / "config.json").write_text("{}")
+    PROFILE.write_text('{"defaultAction": "SCMP_ACT_ALLOW"}')
+    subprocess.run(["ip", "netns", "add", NAME], check=True)
+    try:
+        subprocess.run(["ip", "-n", NAME, "link", "set", "lo", "up"], check=True)
+        places = [f"--{option}={FOLDER}/{name}" for option, name in (
+            ("config-file", "config.json"), ("data-root", "data"), ("exec-root", "exec"), ("pidfile", "pid"),
+        )]  # fmt: skip
+        inside = ["nsenter", f"--net=/run/netns/{NAME}", "unshare", "--mount", "--propagation", "private"]
+        argv = [*inside, "sh", "-euc", START, "sh", str(FOLDER), *places, f"--host={SOCKET}", *words]
+        daemon = subprocess.Popen(argv, start_new_session=True)
+        deadline = time.monotonic() + 30
+        while run("docker", "version").returncode:
+            gone = daemon.poll() is not None or time.monotonic() > deadline
+            assert not gone, (FOLDER / "log").read_text()[-2000:]
+            time.sleep(0.2)
+        yield
+    finally:
+        end()
+
+
+def end() -> None:
+    """End it with all that it started and keeps, also what another test left that was killed."""
+    with contextlib.suppress(FileNotFoundError):
+        # By their namespace and, since a container has one of its own, by the folder that its shim names.
+        named = subprocess.run(["ip", "netns", "pids", NAME], capture_output=True, text=True).stdout.split()
+        shims = subprocess.run(["pgrep", "-f", f"shim.*{FOLDER}"], capture_output=True, text=True).stdout.split()
+        held = [subprocess.run(["pgrep", "-P", shim], capture_output=True, text=True).stdout.split() for shim in shims]
+        for process in [*named, *(one for some in held for one in some), *shims]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(process), signal.SIGKILL)
+        deadline = time.monotonic() + 10
+        while subprocess.run(["ip", "netns", "pids", NAME], capture_output=True).stdout.strip():
+            assert time.monotonic() < deadline, f"what runs in {NAME} does not end"
+            time.sleep(0.05)
+    subprocess.run(["ip", "netns", "del", NAME], capture_output=True, check=False)
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    if FOLDER.exists():
+        subprocess.run(["rm", "-rf", "--one-file-system", FOLDER], check=True)
+
+
+def strata(folder: Path, *words: str) -> subprocess.CompletedProcess:
+    return run("env", "-C", str(folder), sys.executable, "-m", "strata", *words)

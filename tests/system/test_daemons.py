@@ -1,0 +1,142 @@
+"""Docker daemons that make of an environment another one: what the plan, the record and the doctor say of each."""
+
+import json
+import os
+import shutil
+import sys
+
+import pytest
+import second_daemon
+import small_image
+
+from strata.system import testbed
+
+pytestmark = pytest.mark.skipif(
+    not (shutil.which("busybox") and shutil.which("dockerd")), reason="no busybox or dockerd"
+)
+
+STACKS = {
+    "docker": {"network": "bridge", "data": "volume"},
+    "docker-hostnet": {"network": "host", "data": "volume"},
+    "docker-layered": {"network": "bridge", "data": "layered"},
+}
+# Plans an environment with this daemon and brings it up as it was planned, or as these options say.
+SCRIPT = """
+import json, sys
+from strata.base.errors import UserError
+from strata.experiment import config
+from strata.host import capacity
+from strata.system import testbed
+
+stacks, image, usual = json.loads(sys.argv[1])
+page = {"only": {"environments": list(stacks), "workloads": ["stream"]}, "scale": "tiny"}
+page |= {"environments": {name: {"label": name.title(), "layers": [{"docker": one}]} for name, one in stacks.items()}}
+try:
+    planned = config.experiment(config.read(page), capacity.facts())["environments"]
+except UserError as error:
+    sys.exit(f"no plan: {error}")
+found = {"plan": planned, "record": {}}
+for name, entry in planned.items():
+    layers = [{"docker": stacks[name]}] if usual else entry["layers"]
+    if entry["available"] or usual:
+        try:
+            known = testbed.System(name, layers, image, ports=[28643]).facts["facts"]["docker"]
+            found["record"][name] = known.get("network", {}) | {"users": known["users"]}
+        except UserError as error:
+            found["record"][name] = str(error)
+        testbed.take_down()
+print(json.dumps(found))
+"""
+NAT = {"ports": "destination NAT", "docker_proxy": "runs", "users": "the host’s", "bridge": "docker0", "mtu": "1500"}
+PROXY = {**NAT, "ports": "docker-proxy alone"}
+OFF = ["--iptables=false", "--ip6tables=false"]
+MAPPED = "the Docker daemon maps users"
+# Words of the daemon; of each environment how its label ends or why it is refused, and what its record has; words of
+# the doctor.
+ROWS = {
+    "usual": ([], ["", "", ""], [NAT, {"users": "the host’s"}, NAT], "version"),
+    "no proxy": (
+        ["--userland-proxy=false"],
+        ["", "", ""],
+        [{**NAT, "docker_proxy": "none"}, {"users": "the host’s"}, {**NAT, "docker_proxy": "none"}],
+        "version",
+    ),
+    "no rules": (
+        OFF,
+        ["(user-land proxy)", "", "(user-land proxy)"],
+        [PROXY, {"users": "the host’s"}, PROXY],
+        "other than usual: user-land proxy",
+    ),
+    "neither": ([*OFF, "--userland-proxy=false"], ["(user-land proxy)", "", "(user-land proxy)"], [
+        "switch one on", {"users": "the host’s"}, "switch one on",
+    ], "other than usual: user-land proxy"),
+    "mapped": (
+        ["--userns-remap=nobody:nogroup"],
+        [f"{MAPPED} (take userns-remap out", f"{MAPPED} (take userns-remap out", "(users remapped)"],
+        [None, None, {**NAT, "users": "remapped"}],
+        "other than usual: users remapped",
+    ),
+    "own profile": (
+        [f"--seccomp-profile={second_daemon.PROFILE}"],
+        ["(seccomp profile of its own)"] * 3,
+        [NAT, {"users": "the host’s"}, NAT],
+        "other than usual: seccomp profile of its own",
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture
+def bring_up(tmp_path, monkeypatch, machine_stays):
+    """Plan, and bring up each environment under the machine's lock, with a daemon that has these words."""
+    monkeypatch.setenv("STRATA_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("STRATA_OWNER", raising=False)
+    image = small_image.make(tmp_path / "image")
+
+    def go(usual=False, stacks=STACKS):
+        argv = json.dumps([stacks, image, usual])
+        done = second_daemon.run("env", "-C", os.getcwd(), sys.executable, "-c", SCRIPT, argv)
+        assert done.returncode == 0, done.stderr + done.stdout
+        return json.loads(done.stdout)
+
+    with testbed.exclusive():
+        yield go
+        second_daemon.end()
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_what_a_daemon_makes_of_an_environment_is_said_or_refused(bring_up, name):
+    words, planned, recorded, doctors = ROWS[name]
+    with second_daemon.up(*words):
+        found = bring_up()
+        doctor = second_daemon.strata(".", "doctor").stdout
+    for (environment, entry), plan, record in zip(found["plan"].items(), planned, recorded, strict=True):
+        assert entry["available"] == (record is not None), (environment, entry)
+        said = entry["reason"] or entry["label"]
+        assert said.startswith(plan) if record is None else said == f"{environment.title()} {plan}".strip()
+        proxied = "user-land proxy" in plan
+        assert entry["told"][0]["network"] == (
+            "its host’s"
+            if environment == "docker-hostnet"
+            else "bridge, user-land proxy"
+            if proxied
+            else "bridge with NAT"
+        )
+        # Of another environment the cells are others.
+        assert ("daemon" in entry["layers"][0]["docker"]) == ("(" in plan)
+        seen = found["record"].get(environment)
+        if isinstance(record, dict):
+            assert {key: seen[key] for key in record} == record, (environment, seen)
+        else:
+            assert record is None or record in seen
+    [line] = [line for line in doctor.splitlines() if line.split()[:1] == ["Docker"]]
+    assert doctors in line
+    assert ("other than usual" in line) == ("other than usual" in doctors)
+
+
+def test_a_daemon_that_is_not_as_planned_is_refused_as_a_container_comes_up(bring_up):
+    with second_daemon.up(*OFF):
+        found = bring_up(usual=True)["record"]
+    assert {name: "run again" in str(seen) for name, seen in found.items()} == {
+        "docker": True, "docker-hostnet": False, "docker-layered": True,
+    }  # fmt: skip
+    assert "now: user-land proxy; planned: as usual" in found["docker"]

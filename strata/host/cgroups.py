@@ -128,7 +128,8 @@ def held(name: str) -> list[int]:
     """Ids of the processes in the groups of a container, and of what holds them."""
     found = members(name)
     told = observe.read_files([f"/proc/{process}/stat" for process in found])
-    return sorted((found | {int(text.rpartition(")")[2].split()[1]) for text in told.values()}) - {0, 1})
+    fields = [text.rpartition(")")[2].split() for text in told.values()]
+    return sorted((found | {int(words[1]) for words in fields if len(words) > 1}) - {0, 1})
 
 
 def running(name: str) -> list[str]:

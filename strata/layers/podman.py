@@ -1,7 +1,6 @@
 """A Podman container of the image, as root: by no daemon, but by programs that come and go."""
 
 import os
-import resource
 
 from strata.base import places
 from strata.base.process import as_root
@@ -9,14 +8,11 @@ from strata.base.shapes import Fields, HostFacts
 from strata.host import cgroups, firewall, observe
 from strata.host.daemons import where
 from strata.layers.common import engine
-from strata.layers.common.limits import STATUS
 
 RUNTIMES = ("crun", "runc")
 # What a container's first program takes in orphans by; Docker's own, so that both have the same, and others.
 INITS = ("docker-init", "tini-static", "catatonit")
 MAKES_BRIDGES = ("/usr/lib/podman/netavark", "/usr/libexec/podman/netavark", "/usr/lib/cni/bridge")
-# The bit of CAP_SYS_RESOURCE, without which nobody may raise limits.
-SYS_RESOURCE = 24
 
 
 class Kind(engine.Kind):
@@ -81,12 +77,6 @@ class Layer(engine.Layer):
             firewall.let_through(self.context, ours)
         words = ["--init-path", where(*INITS) or INITS[0], "--cgroups", "no-conmon", "--replace"]
         words += ["--cgroup-parent", cgroups.parent_for(cgroups.driver())]
-        rights = observe.fields(observe.read_files([STATUS])[STATUS])["CapBnd"]
-        if not int(rights, 16) >> SYS_RESOURCE & 1:
-            # They stay as they are.  Podman holds itself, and so what it starts, to so many processes.
-            files, processes = (resource.getrlimit(kind) for kind in (resource.RLIMIT_NOFILE, resource.RLIMIT_NPROC))
-            soft, hard = (min(limit, 32768) if limit >= 0 else 32768 for limit in processes)
-            words += ["--ulimit", f"nofile={files[0]}:{files[1]}", "--ulimit", f"nproc={soft}:{hard}"]
         return words
 
     def complete(self, argv: list[str]) -> list[str]:

@@ -13,7 +13,7 @@ from strata.base.errors import UserError
 from strata.base.process import capture
 from strata.base.progress import once, step
 from strata.base.shapes import Any, Described, Fields, HostFacts, Image
-from strata.host import cgroups, firewall, observe, starting_state
+from strata.host import capacity, cgroups, firewall, observe, starting_state
 from strata.host.observe import NOT_AVAILABLE
 from strata.layers.common import layer, limits
 
@@ -77,7 +77,7 @@ class Kind(layer.Kind):
         return self.unavailable() is None
 
     def refusal(self, settled: Fields, below: str, machine: HostFacts) -> str | None:
-        return limits.refusal(settled, os.sched_getaffinity(0), machine["memory_bytes"])
+        return limits.refusal(settled, capacity.processors(), machine["memory_bytes"])
 
     def labels(self, settled: Fields) -> Fields:
         return {"network": NETWORKS[settled["network"]], "data": DATA[settled["data"]]}

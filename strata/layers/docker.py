@@ -65,10 +65,13 @@ def _has_nat() -> bool | None:
     return firewall.here().serves(bridge()[BRIDGE]) if BRIDGE in bridge() else None
 
 
-def unusual(options: Fields, said: Fields) -> dict[str, str]:
-    """What of the host's daemon makes a container of these options another one than its usual label says."""
+def unusual(options: Fields, said: Fields, rules: bool = True) -> dict[str, str]:
+    """What of the host's daemon makes a container of these options another one than its usual label says.
+
+    rules: whether the kernel's are looked at.
+    """
     found = {}
-    if options["network"] == "bridge" and _has_nat() is False:
+    if rules and options["network"] == "bridge" and _has_nat() is False:
         found["ports"] = "docker-proxy"
     confined = security(said)
     if "userns" in confined:
@@ -314,8 +317,11 @@ class Layer(engine.Layer):
         """See that the daemon is the one that the plan was made for.  Raises UserError."""
         if reason := elsewhere(self.said):
             raise UserError(reason)
+        # Those for published ports are looked at once they are there.
+        rules = not self.published()
+        planned = {key: value for key, value in self.options.get("daemon", {}).items() if rules or key != "ports"}
         with once():
-            seen, planned = unusual(self.options, self.said), self.options.get("daemon", {})
+            seen = unusual(self.options, self.said, rules)
         if seen != planned:
             now, before = (in_words(found) or "as usual" for found in (seen, planned))
             raise UserError(
@@ -337,8 +343,9 @@ class Layer(engine.Layer):
             )
         if ports not in (planned, NOT_AVAILABLE):
             raise UserError(
-                f"the published ports are reached by {ports}, where {planned} was planned: rules of an earlier daemon "
-                "are left, or its firewall was loaded anew; restart the Docker daemon, or the machine, and run again"
+                f"the published ports are reached by {ports}, and {planned} was planned, perhaps while no daemon "
+                "answered: run again, and the plan is made anew; if this comes again, the kernel has rules of a "
+                "daemon that is gone, or lost those of this one: restart the machine, or the daemon"
             )
         if sandboxed(self.options):
             self._info["sandbox"] = sandbox(cgroups.running(self.group() or ""))

@@ -2,13 +2,15 @@
 
 import contextlib
 import os
-import shutil
+import re
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+
+from strata.host import cgroups
 
 NAME = "strata-test-docker"
 FOLDER = Path("/var/tmp", NAME)
@@ -61,22 +63,21 @@ def up(*words: str) -> Iterator[None]:
 
 def end() -> None:
     """End it with all that it started and keeps, also what another test left that was killed."""
-    with contextlib.suppress(FileNotFoundError):
-        # By their namespace and, since a container has one of its own, by the folder that its shim names.
-        named = subprocess.run(["ip", "netns", "pids", NAME], capture_output=True, text=True).stdout.split()
-        shims = subprocess.run(["pgrep", "-f", f"shim.*{FOLDER}"], capture_output=True, text=True).stdout.split()
-        held = [subprocess.run(["pgrep", "-P", shim], capture_output=True, text=True).stdout.split() for shim in shims]
-        for process in [*named, *(one for some in held for one in some), *shims]:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(int(process), signal.SIGKILL)
-        deadline = time.monotonic() + 10
-        while subprocess.run(["ip", "netns", "pids", NAME], capture_output=True).stdout.strip():
-            assert time.monotonic() < deadline, f"what runs in {NAME} does not end"
-            time.sleep(0.05)
+    listed = subprocess.run(["pgrep", "-af", f"shim.*{FOLDER}"], capture_output=True, text=True).stdout
+    shims = re.findall(r"(?m)^(\d+) .* -id (\w+)", listed)
+    named = subprocess.run(["ip", "netns", "pids", NAME], capture_output=True, text=True).stdout.split()
+    for process in [*named, *(shim for shim, _ in shims)]:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(process), signal.SIGKILL)
+    for _, container in shims:
+        # What runs in it goes with its control group.
+        cgroups.remove(container)
+    deadline = time.monotonic() + 10
+    while subprocess.run(["ip", "netns", "pids", NAME], capture_output=True).stdout.strip():
+        assert time.monotonic() < deadline, f"what runs in {NAME} does not end"
+        time.sleep(0.05)
     subprocess.run(["ip", "netns", "del", NAME], capture_output=True, check=False)
-    shutil.rmtree(FOLDER, ignore_errors=True)
-    if FOLDER.exists():
-        subprocess.run(["rm", "-rf", "--one-file-system", FOLDER], check=True)
+    subprocess.run(["rm", "-rf", "--one-file-system", FOLDER], check=True)
 
 
 def strata(folder: Path, *words: str) -> subprocess.CompletedProcess:

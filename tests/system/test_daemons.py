@@ -28,7 +28,7 @@ from strata.experiment import config
 from strata.host import capacity
 from strata.system import testbed
 
-stacks, image, usual = json.loads(sys.argv[1])
+stacks, image, ports, usual = json.loads(sys.argv[1])
 page = {"only": {"environments": list(stacks), "workloads": ["stream"]}, "scale": "tiny"}
 page |= {"environments": {name: {"label": name.title(), "layers": [{"docker": one}]} for name, one in stacks.items()}}
 try:
@@ -40,7 +40,7 @@ for name, entry in planned.items():
     layers = [{"docker": stacks[name]}] if usual else entry["layers"]
     if entry["available"] or usual:
         try:
-            known = testbed.System(name, layers, image, ports=[28643]).facts["facts"]["docker"]
+            known = testbed.System(name, layers, image, ports=ports).facts["facts"]["docker"]
             found["record"][name] = known.get("network", {}) | {"users": known["users"]}
         except UserError as error:
             found["record"][name] = str(error)
@@ -92,8 +92,8 @@ def bring_up(tmp_path, monkeypatch, machine_stays):
     monkeypatch.delenv("STRATA_OWNER", raising=False)
     image = small_image.make(tmp_path / "image")
 
-    def go(usual=False, stacks=STACKS):
-        argv = json.dumps([stacks, image, usual])
+    def go(usual=False, ports=(28643,)):
+        argv = json.dumps([STACKS, image, ports, usual])
         done = second_daemon.run("env", "-C", os.getcwd(), sys.executable, "-c", SCRIPT, argv)
         assert done.returncode == 0, done.stderr + done.stdout
         return json.loads(done.stdout)
@@ -135,8 +135,12 @@ def test_what_a_daemon_makes_of_an_environment_is_said_or_refused(bring_up, name
 
 def test_a_daemon_that_is_not_as_planned_is_refused_as_a_container_comes_up(bring_up):
     with second_daemon.up(*OFF):
-        found = bring_up(usual=True)["record"]
-    assert {name: "run again" in str(seen) for name, seen in found.items()} == {
-        "docker": True, "docker-hostnet": False, "docker-layered": True,
-    }  # fmt: skip
-    assert "now: user-land proxy; planned: as usual" in found["docker"]
+        for ports, words in (
+            ([28643], "reached by docker-proxy alone"),
+            ([], "now: user-land proxy; planned: as usual"),
+        ):
+            found = bring_up(usual=True, ports=ports)["record"]
+            for name in ("docker", "docker-layered"):
+                assert words in found[name]
+                assert "run again, and the plan is made anew" in found[name]
+            assert found["docker-hostnet"] == {"users": "the host’s"}

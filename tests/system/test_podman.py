@@ -104,6 +104,11 @@ def test_it_stands_where_dockers_containers_stand_and_can_what_they_can(up, runt
     assert (tmp_path / "out").read_bytes() == content
     facts = system.facts["facts"]["container"]
     assert facts["program"] == "podman"
+    network = facts["network"]
+    assert (network["ports"], network["docker_proxy"]) == ("destination NAT", "none")
+    assert network["rules"] > 0
+    assert {facts[key] for key in ("users", "cgroup_version")} <= {"the host’s", "1", "2"}
+    assert facts["backing_filesystem"] != "not available"
     assert facts["runtime"].startswith(runtime)
     assert "not available" not in facts.values()
 

@@ -55,6 +55,8 @@ class Workflow:
         # The rules' commands find this interpreter and this package, and know whose end to outlive.
         os.environ["PATH"] = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]
         os.environ["PYTHONPATH"] = project
+        if {"{", "}"} & set(project):
+            raise UserError(f"{project}: Snakemake takes braces in a folder's path for wildcards: use another folder")
         if not os.path.samefile(project, os.getcwd()):
             raise UserError(
                 f"results and papers lie in the project's folder, and this is {os.getcwd()}: add `--directory "

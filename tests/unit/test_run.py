@@ -10,6 +10,7 @@ import pytest
 from strata.base import places, progress, run
 from strata.base.errors import UserError
 from strata.base.files import write_json, write_text
+from strata.workflow import Workflow
 
 COMMANDS = [
     ("cells", "snakemake --cores 1"),
@@ -96,3 +97,8 @@ def test_what_runs_once_is_summed_without_what_it_holds(monkeypatch):
         with progress.once():
             now[0] += 3
     assert progress.seconds_once() - before == 5
+
+
+def test_a_folder_that_snakemake_cannot_work_in_is_refused():
+    with pytest.raises(UserError, match=r"a\{b\}: .*use another folder"):
+        Workflow({}, "/home/a{b}")

@@ -58,8 +58,9 @@ def transfer(point: Point, name: str, direction: str, rate: float | None, parame
     require_asked(head, parameters, "streams", "seconds")
     require_pinned(head, parameters["client_cpu"])
     require(not any("classic_mode" in line for line in point.lines), "nuttcp found no server")
-    [result] = [line for line in point.lines if re.match("megabytes=.* tx_cpu=", line)]
-    found: Object = {key: text_or_number(text) for key, text in re.findall(r"(\w+)=(\S+)", result)}
+    results = [line for line in point.lines if re.match("megabytes=.* tx_cpu=", line)]
+    require_equal("the number of lines of the form megabytes=… tx_cpu=…", len(results), 1)
+    found: Object = {key: text_or_number(text) for key, text in re.findall(r"(\w+)=(\S+)", results[0])}
     seconds = number(found, "real_seconds")
     require_lasted("the transfer took", seconds, parameters["seconds"])
     # The time is printed in hundredths of a second.

@@ -170,10 +170,9 @@ def declare(processors: set[int]) -> None:
     to be had is left as it is: :func:`undeclared` shows it.
     """
     _own(processors)
-    if os.geteuid() == 0:
-        of_process(os.getpid())
-    else:
-        # sudo runs this file: limits may be raised and priorities given by root alone.
+    of_process(os.getpid())
+    if os.geteuid() != 0:
+        # Anybody may lower limits.  sudo runs this file to raise them, and to give back priority.
         command = ["sudo", "-n", "--", sys.executable, "-S", os.path.abspath(__file__), "--process", str(os.getpid())]
         with contextlib.suppress(OSError):
             subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
@@ -210,7 +209,7 @@ def _nothing(number: int, frame: object) -> None:
 
 
 def of_process(pid: int) -> None:
-    """Set what root may set of a process: limits, priority, classes, and the score of the killer of processes."""
+    """Set limits, priority, classes and the out-of-memory score of a process, as far as this user may."""
     for name, most in LIMITS.items():
         number = _NUMBERS.get(name, getattr(resource, f"RLIMIT_{name.upper()}", None))
         value = resource.RLIM_INFINITY if most is None else most

@@ -20,7 +20,6 @@ _FIXED = {"LC_ALL": "C.UTF-8", "TZ": "UTC", "SOURCE_DATE_EPOCH": "0"}
 _OF_GIT = {
     "GIT_CONFIG_GLOBAL": "/dev/null",
     "GIT_CONFIG_NOSYSTEM": "1",
-    "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
 }
 # R and LaTeX take this long at most.
@@ -97,7 +96,7 @@ def git(project: str, *words: str, check: bool = False, **more: str) -> subproce
     with for_git(project, **more) as start:
         done = capture(["git", "-C", project, *words], check=False, **start)
     if check and done.returncode != 0:
-        raise MachineError(f"`git {words[0]}` failed: {_words(done)}")
+        raise MachineError(f"git failed: {_words(done)}")
     return done
 
 

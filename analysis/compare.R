@@ -15,11 +15,7 @@ main <- function(listing, out, effect = MARGIN) {
   origins <- origins_apart(sides)
   outcome <- outcome_of_sides(rows, sides, effect)
   dir.create(out, recursive = TRUE, showWarnings = FALSE)
-  write <- function(name, make) {
-    part <- file.path(out, paste0(name, ".part"))
-    make(part)
-    invisible(file.rename(part, file.path(out, name)))
-  }
+  write <- function(name, make) put_file(file.path(out, name), make)
   write("comparison.csv", function(part) utils::write.csv(rows, part, row.names = FALSE, na = ""))
   write("provenance.csv", function(part) utils::write.csv(origins, part, row.names = FALSE))
   values <- list(sides = sides, rows = rows, origins = origins, outcome = outcome, effect = effect)

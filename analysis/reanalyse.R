@@ -11,9 +11,9 @@ arguments <- commandArgs(TRUE)
 if (length(arguments) != 2) stop("usage: reanalyse.R FOLDER OUT.pdf", call. = FALSE)
 results <- read_reanalysis(arguments[[1]], file.path(root, "published"))
 for (name in c("differences", "claims")) {
-  path <- file.path(arguments[[1]], paste0(name, ".csv"))
-  utils::write.csv(results[[name]], paste0(path, ".part"), row.names = FALSE, na = "")
-  invisible(file.rename(paste0(path, ".part"), path))
+  put_file(file.path(arguments[[1]], paste0(name, ".csv")), function(part) {
+    utils::write.csv(results[[name]], part, row.names = FALSE, na = "")
+  })
 }
 render_document(root, "reanalysis.Rmd", arguments[[2]], "The Raw Results of 2014, Read Again",
                 list(results = results))

@@ -1,3 +1,35 @@
+# The font of all figures, whatever a system calls its plain one (scripts/packages.txt).
+FONT <- "DejaVu Sans"
+
+# The value of code; an error where the disk was full for a file, of which R only warns as it closes it.
+whole <- function(code) {
+  withCallingHandlers(code, warning = function(w) {
+    if (identical(as.list(conditionCall(w))[1], list(quote(close.connection)))) {
+      stop(conditionMessage(w), call. = FALSE)
+    }
+  })
+}
+
+#' Write a file, whole or not at all, so that it lasts
+#'
+#' @param write writes it under another name
+put_file <- function(path, write) {
+  part <- paste0(path, ".part")
+  whole(write(part))
+  # Where sync is missing, nothing but a power cut is the worse for it.
+  sync <- function(name) suppressWarnings(system2("sync", shQuote(name), stdout = FALSE, stderr = FALSE))
+  sync(part)
+  if (!file.rename(part, path)) stop(path, ": cannot be written", call. = FALSE)
+  invisible(sync(dirname(path)))
+}
+
+#' The files that figures take the font's letters from, a line each: the family, its file, its SHA-256
+font_files <- function() {
+  faces <- lapply(c(FALSE, TRUE), function(bold) systemfonts::font_info(FONT, bold = bold))
+  digest <- function(path) sub(" .*", "", system2("sha256sum", shQuote(path), stdout = TRUE))
+  vapply(faces, function(face) paste(face$family, basename(face$path), digest(face$path)), "")
+}
+
 # The documents of paper/: made in a copy, so that nothing half-made stands there and two can be made at once,
 # and whole or not written at all.  Their bytes follow from the results.
 
@@ -8,7 +40,7 @@
 #' @param params of the document
 render_document <- function(root, rmd, out, title = "", values = list(), params = NULL) {
   ending <- sub(".*[.]", "", out)
-  Sys.setenv(SOURCE_DATE_EPOCH = Sys.getenv("SOURCE_DATE_EPOCH", "0"), TZ = "UTC", LC_ALL = "C.UTF-8")
+  Sys.setenv(SOURCE_DATE_EPOCH = "0", TZ = "UTC", LC_ALL = "C.UTF-8")
   invisible(Sys.setlocale("LC_ALL", "C.UTF-8"))
   work <- tempfile("document-")
   dir.create(work)
@@ -17,22 +49,21 @@ render_document <- function(root, rmd, out, title = "", values = list(), params 
   file.copy(texts, work, recursive = TRUE)
   heads <- paste0("\\newcommand\\", c("papertitle", "papermark"), "{", c(title, ""), "}")
   writeLines(heads, file.path(work, "title.tex"))
-  made <- rmarkdown::render(file.path(work, rmd), paste0("bookdown::", ending, "_document2"),
-                            output_file = paste0("made.", ending), params = params, quiet = TRUE,
-                            envir = list2env(values, parent = globalenv()))
+  made <- whole(rmarkdown::render(file.path(work, rmd), paste0("bookdown::", ending, "_document2"),
+                                  output_file = paste0("made.", ending), params = params, quiet = TRUE,
+                                  envir = list2env(values, parent = globalenv())))
   if (ending == "html") {
     # The title is the page's only first heading.
     page <- paste(readLines(made, encoding = "UTF-8"), collapse = "\n")
     for (level in 5:0) {
       page <- gsub(paste0("<(/?)h", level, "([ >])"), paste0("<\\1h", level + 1, "\\2"), page)
     }
-    writeLines(page, made, useBytes = TRUE)
+    whole(writeLines(page, made, useBytes = TRUE))
   }
   dir.create(dirname(out), recursive = TRUE, showWarnings = FALSE)
-  part <- paste0(out, ".part")
-  if (!file.copy(made, part, overwrite = TRUE) || !file.rename(part, out)) {
-    stop(out, ": cannot be written", call. = FALSE)
-  }
+  put_file(out, function(part) {
+    if (!file.copy(made, part, overwrite = TRUE)) stop(out, ": cannot be written", call. = FALSE)
+  })
 }
 
 #' Chunks without options that make knitr write LaTeX itself, so that figures are Markdown in both formats
@@ -46,8 +77,8 @@ set_chunks <- function() {
     dir.create(dirname(file), recursive = TRUE, showWarnings = FALSE)
     width <- options$fig.width
     height <- options$fig.height
-    if (web) svglite::svglite(file, width, height, bg = "transparent")
-    else grDevices::cairo_pdf(file, width, height)
+    if (web) svglite::svglite(file, width, height, bg = "transparent", system_fonts = list(sans = FONT))
+    else grDevices::cairo_pdf(file, width, height, family = FONT)
     on.exit(grDevices::dev.off())
     print(x)
     knitr::knit_print(knitr::include_graphics(file), options)

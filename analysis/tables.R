@@ -1,9 +1,10 @@
 #!/usr/bin/env Rscript
-# Usage: tables.R RESULTS [CLAIMS.json]: from RESULTS/tidy to all tables of results, in RESULTS.
+# Usage: tables.R RESULTS [OUT]: from OUT/tidy, and what was measured in RESULTS, to all tables of results,
+# in OUT (RESULTS unless given).
 
 invisible(compiler::enableJIT(0))
 here <- dirname(sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE)))
-for (file in c("read", "statistics", "claims", "choices")) source(file.path(here, paste0(file, ".R")))
+for (file in c("read", "statistics", "claims", "choices", "render")) source(file.path(here, paste0(file, ".R")))
 
 # The columns of every table, in their order: an empty table has them too.
 SERIES_KEYS <- "workload,title,metric,metric_label,factors,series,unit,better,environment,label"
@@ -31,10 +32,10 @@ write_result <- function(rows, name, folder) {
   rows[] <- lapply(rows, function(x) {
     if (is.logical(x)) ifelse(x, "yes", "no") else if (is.double(x)) signif(x, 10) else x
   })
-  path <- file.path(folder, paste0(name, ".csv"))
   text <- which(!vapply(rows, is.numeric, NA))
-  utils::write.csv(rows, paste0(path, ".part"), row.names = FALSE, na = "", quote = text)
-  invisible(file.rename(paste0(path, ".part"), path))
+  put_file(file.path(folder, paste0(name, ".csv")), function(part) {
+    utils::write.csv(rows, part, row.names = FALSE, na = "", quote = text)
+  })
 }
 
 # A row for each cell that gave values, with where its raw log and record lie.
@@ -67,11 +68,11 @@ how_measured <- function(rows, results) {
   paste0(how, ifelse(like %in% FALSE & !rows$emulated, ", unlike native", ""))
 }
 
-main <- function(folder, claims) {
-  results <- read_results(folder)
+main <- function(folder, out = folder) {
+  results <- read_results(folder, file.path(out, "tidy"))
   write <- function(rows, name) {
     if (!is.null(rows)) rows$valid <- !rows$workload %in% results$invalid
-    write_result(rows, name, folder)
+    write_result(rows, name, out)
   }
   compared <- compare_all(results)
   write(add_levels(summarise_runs(results$tidy), compared), "summary")
@@ -80,10 +81,10 @@ main <- function(folder, claims) {
   write(emulated_table(results), "emulated")
   write(share_of_blocks(results$tidy), "blocks")
   write(runs_table(results), "runs")
-  write(test_claims(jsonlite::read_json(claims), results$tidy, here_of(results)), "claims")
+  claims <- jsonlite::read_json(file.path(dirname(here), "published", "claims.json"))
+  write(test_claims(claims, results$tidy, here_of(results)), "claims")
 }
 
 arguments <- commandArgs(TRUE)
-if (length(arguments) < 1) stop("usage: tables.R RESULTS [CLAIMS.json]", call. = FALSE)
-claims <- c(arguments[-1], file.path(dirname(here), "published", "claims.json"))[[1]]
-main(arguments[[1]], claims)
+if (!length(arguments) %in% 1:2) stop("usage: tables.R RESULTS [OUT]", call. = FALSE)
+do.call(main, as.list(arguments))

@@ -1,42 +1,61 @@
 # From raw logs to tables: all of them from all logs, which takes seconds.
+#
+# What is made of logs is made as a draft, and put in its place once that is whole.  So a failure leaves what is there
+# as it was.  And it stays a failure: of a job that failed Snakemake removes the output and remembers all input as read;
+# the rule that puts a draft in its place has the same input, and it never fails for what is in there.
 
 
 rule measured:
-    # All cells, and the decisions on the way.  Of a job that waits for a checkpoint Snakemake does not see that its
-    # parameters changed: a plan with more blocks would leave tables as they are.
+    # All cells, the decisions on the way, and a digest of them.  Of a job that waits for a checkpoint Snakemake does
+    # not see that its parameters changed: a plan with more blocks would leave tables as they are.
     input:
         lambda measured: told(experiment.measured, checkpoints),
         folders,
     output:
-        temp("results/tmp/measured"),
+        "results/tmp/measured",
     log:
         "results/logs/measured.log",
     localrule: True
     conda:
         "../envs/analysis.yaml"
     shell:
-        "touch {output} 2>{log}"
+        "find results/raw -type f -print0 2>{log} | sort -z | xargs -0 -r sha256sum 2>>{log} | sha256sum >{output}"
 
 
-rule tables:
+TABLES_OF = [*experiment.image(), *PARSERS, *ANALYSIS, "results/tmp/measured"]
+
+
+rule draft_tables:
     input:
-        experiment.image(),
-        PARSERS,
-        ANALYSIS,
-        folders,
-        measured="results/tmp/measured",
+        TABLES_OF,
     output:
-        tables=report(experiment.tables, category="Tables"),
-        sums="results/SHA256SUMS",
+        temp(directory("results/tmp/tables")),
     log:
         "results/logs/tables.log",
     localrule: True
     conda:
         "../envs/analysis.yaml"
     params:
-        plan=lambda tables: experiment.digest,
         partial="--partial" if experiment.partial else "",
-    # Where they fail, the next run asks for the cells again.
     shell:
-        "(rm {input.measured} && python3 -m strata tidy {params.partial} && Rscript analysis/tables.R results"
-        " && sha256sum {output.tables} >{output.sums}) 2>&1 | tee {log}"
+        "python3 -m strata tables {params.partial} --to {output} 2>&1 | tee {log}"
+
+
+rule tables:
+    input:
+        TABLES_OF,
+        draft="results/tmp/tables",
+    output:
+        tables=report(experiment.tables, category="Tables"),
+        sums="results/SHA256SUMS",
+    log:
+        "results/logs/tables-placed.log",
+    localrule: True
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        plan=lambda tables: experiment.digest,
+        partial=experiment.partial,
+    # As other names of the same files, which are on the disk by then.
+    shell:
+        "(cp --recursive --link {input.draft}/* results && sync results results/tidy) 2>{log}"

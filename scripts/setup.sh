@@ -16,16 +16,23 @@ declare -A optional=([vm]="environments with a virtual machine" [gvisor]="enviro
 
 install() { "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install "$@" >/dev/null; }
 
+# The R packages and the fonts that there are for everybody, as strata/base/programs.py starts R: a user's own do not count.
+of_r() {
+    env -i "PATH=$PATH" HOME=/nonexistent LC_ALL=C.UTF-8 Rscript --vanilla -e '
+        cat("", rownames(installed.packages(priority = "NA")), "")
+        cat(basename(systemfonts::system_fonts()[["path"]]), "")' 2>/dev/null || true
+}
+
 # The lines of packages.txt whose thing is not there.
 missing() {
-    local r_packages
-    r_packages=" $(Rscript -e 'cat(rownames(installed.packages(priority = "NA")))' 2>/dev/null || true) "
+    local there
+    there=$(of_r)
     while read -r kind thing package; do
         case $kind:$purpose in
         "#":* | test:run | *:paper) [ "$kind" = paper ] || continue ;;
         esac
         case $thing in
-        r:*) [[ $r_packages == *" ${thing#r:} "* ]] && continue ;;
+        r:* | font:*) [[ "$there " == *" ${thing#*:} "* ]] && continue ;;
         /*) [ -e "$thing" ] && continue ;;
         tex:*) [ -n "$(kpsewhich "${thing#tex:}" 2>/dev/null || true)" ] && continue ;;
         *) [ -n "$(PATH=$PATH:/usr/sbin:/sbin type -P "$thing" || true)" ] && continue ;;

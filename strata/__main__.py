@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import io
 import os
 import re
 import sys
@@ -44,9 +45,13 @@ def _is_own(missing: ImportError) -> bool:
 
 
 def main(words: list[str]) -> int:
-    """Run a command; a user's mistake gives a message and status 1 (2 for the command line itself)."""
+    """Run a command; its status.
+
+    A user's mistake gives a message and status 1; 2 where it could not be done for another reason: the command line,
+    trouble of the machine, or a fault of ours, which gives a traceback.
+    """
     from strata.base import places
-    from strata.base.errors import UserError
+    from strata.base.errors import MachineError, UserError
     from strata.base.signals import Interrupted
 
     # Nothing that is made is closed to others because its maker's files are.
@@ -56,22 +61,32 @@ def main(words: list[str]) -> int:
         return _cell(words[1:]) if words[:1] == ["cell"] else _command(words)
     except UserError as error:
         print(f"strata: {error}" if "\n" not in str(error) else str(error), file=sys.stderr)
-        return 1
+        return 2 if isinstance(error, MachineError) else 1
     except ImportError as missing:
         if not _is_own(missing):
             raise
         whole = f"{places.PROJECT} is incomplete or changed: `git status` shows how"
         print(f"strata: {missing}; {whole}", file=sys.stderr)
-        return 1
+        return 2
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
         return 141
     except Interrupted:
         return 143
+    except Exception as error:
+        if isinstance(error, OSError | MemoryError):
+            print(f"strata: {str(error) or 'not enough memory'}", file=sys.stderr)
+        else:
+            sys.excepthook(type(error), error, error.__traceback__)
+        return 2
 
 
 if __name__ == "__main__":
+    for stream in (sys.stdout, sys.stderr):
+        # Whatever the locale.  One that was closed is None.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     status = main(sys.argv[1:])
     if sys.argv[1:2] == ["cell"]:
         # As it is: to take the interpreter apart would cost a cell a tenth of its CPU time.

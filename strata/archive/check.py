@@ -6,22 +6,46 @@ its description of its plan and records, and its source is held against the comm
 
 import functools
 import os
+import shutil
 import sys
-import tempfile
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from strata.archive import container, crate, derive, guide, source, sums
-from strata.base import places
-from strata.base.errors import UserError
+from strata.base import checking, places, programs
+from strata.base.errors import MachineError, UserError
 from strata.base.shapes import Fields
 from strata.experiment import blocks, plan
 from strata.image import manifest
 from strata.results import judge, products
 from strata.results.judge import load
 
-# What a file that is not laid out as it should be makes its reader stumble over.
-MISSHAPEN = (KeyError, TypeError, AttributeError, ValueError, IndexError, OSError)
+_DECISIONS = "results/precision"
+
+
+@contextmanager
+def blameless(path: str) -> Iterator[None]:
+    """What fails within for a reason of this machine, or by a fault of ours, says nothing of the archive.
+
+    Raises MachineError that says so.
+    """
+    try:
+        yield
+    except shutil.Error as trouble:
+        # Of a tree, all that could not be copied: the last of it says why.
+        words = str(trouble.args[0][-1][-1])
+    except (MachineError, OSError, MemoryError) as trouble:
+        words = str(trouble) or "not enough memory"
+    except UserError:
+        raise
+    except Exception as fault:
+        *_, at = traceback.extract_tb(fault.__traceback__)
+        name = os.path.relpath(at.filename, places.PROJECT)
+        words = f"Strata itself failed at {name}:{at.lineno}, perhaps on a file of an odd form: {fault!r}"
+    else:
+        return
+    raise MachineError(f"{path}: could not be checked: {words}")
 
 
 @contextmanager
@@ -33,7 +57,7 @@ def unpacked(path: str) -> Iterator[str]:
     if os.path.isdir(path):
         yield path
         return
-    with tempfile.TemporaryDirectory(prefix="strata-archive-") as folder:
+    with programs.scratch("archive") as folder:
         container.unpack(path, folder)
         yield folder
 
@@ -42,13 +66,14 @@ def verify(path: str, papers: bool = False) -> int:
     """Say what is wrong with an archive, or with the folder of an unpacked one, or what to know of a good one.
 
     papers: whether they are made again too, not tables alone.  Returns the exit status: 1 for an archive with findings.
+    Raises MachineError where it could not be checked, which is status 2.
     """
-    with unpacked(path) as folder:
+    with blameless(path), unpacked(path) as folder:
         found = findings(folder, papers)
-        facts = {} if found else load(folder, guide.FACTS)
+        notes = [] if found else [*guide.notes(facts := guide.read(folder)), *_of_commit(facts)]
     for sentence in found:
         print(sentence)
-    for note in [] if found else [*guide.notes(facts), *_of_commit(facts)]:
+    for note in notes:
         print(f"{path}: note: {note}", file=sys.stderr)
     outcome = f"NOT good: {len(found)} {'finding' if len(found) == 1 else 'findings'}"
     good = "good: every file is as it was archived, every record fits its log, and all tables follow from the logs"
@@ -60,35 +85,38 @@ def findings(folder: str, papers: bool = False) -> list[str]:
     """What is wrong with an unpacked archive, a sentence each.
 
     What is made of files that are wrong themselves says nothing more, so the first check that finds something ends it.
+    Raises MachineError, and what else goes wrong here (`blameless`).
     """
     if not os.path.exists(os.path.join(folder, guide.FACTS)) and not os.path.exists(os.path.join(folder, sums.NAME)):
         return [f"{guide.FACTS}: missing; this is not an archive of Strata"]
-    checks: list[tuple[str, Callable[[str], list[str]]]] = [
-        (sums.NAME, sums.findings),
-        (guide.FACTS, _of_format),
-        (places.PLAN, _of_plan),
-        (places.IMAGE, _of_image),
-        (guide.FACTS, _of_source),
-        (guide.FACTS, _described),
-        (places.PLAN, functools.partial(_derived, papers=papers)),
+    derived = functools.partial(_derived, papers=papers)
+    checks: list[Callable[[str], list[str]]] = [
+        sums.findings,
+        _of_format,
+        _of_plan,
+        _of_image,
+        _of_source,
+        _described,
+        derived,
     ]
-    for name, check in checks:
+    for check in checks:
         try:
             found = check(folder)
+        except MachineError:
+            raise
         except UserError as error:
             found = [str(error)]
-        except MISSHAPEN:
-            found = [f"{name}: it is not laid out as in an archive"]
         if found:
             return found
     return []
 
 
 def _of_format(folder: str) -> list[str]:
-    told = load(folder, guide.FACTS)["format"]
-    if told == guide.FORMAT:
-        return []
-    return [f"{guide.FACTS}: its format is {told}; this version reads format {guide.FORMAT}"]
+    told = load(folder, guide.FACTS).get("format")
+    if told != guide.FORMAT:
+        return [f"{guide.FACTS}: its format is {told}; this version reads format {guide.FORMAT}"]
+    guide.read(folder)
+    return []
 
 
 def _of_plan(folder: str) -> list[str]:
@@ -96,27 +124,41 @@ def _of_plan(folder: str) -> list[str]:
     experiment = load(folder, places.PLAN)
     if wrong := plan.faults(experiment):
         return wrong
+    decision = checking.schema("decision")
+    for name in container.files_below(os.path.join(folder, _DECISIONS)):
+        found = load(folder, f"{_DECISIONS}/{name}")
+        wrong += [f"{_DECISIONS}/{name}: {key}: {words}" for key, words in checking.findings(decision, found)]
+    if wrong:
+        return wrong
     order = blocks.Order(experiment, os.path.join(folder, "results"))
     faults = judge.faults(experiment, judge.measured(order.cells(), folder), folder)
     found = [sentence for sentences in faults.values() for sentence in sentences]
-    with open(os.path.join(folder, places.CELLS), "rb") as file:
-        if file.read() != order.as_csv().encode():
-            found.append(f"{places.CELLS}: it is not the order that {places.PLAN} gives")
+    if _content(folder, places.CELLS) != order.as_csv().encode():
+        found.append(f"{places.CELLS}: it is not the order that {places.PLAN} gives")
     return found
+
+
+def _content(folder: str, name: str) -> bytes:
+    """The bytes of a file of the archive.  Raises UserError where it has none of that name."""
+    path = os.path.join(folder, name)
+    if not os.path.isfile(path):
+        raise UserError(f"{name}: missing")
+    with open(path, "rb") as file:
+        return file.read()
 
 
 def _of_image(folder: str) -> list[str]:
     """The image's list of files against its digest."""
     if not os.path.exists(os.path.join(folder, places.MANIFEST)):
         return []
-    if manifest.digest(load(folder, places.MANIFEST)) == load(folder, places.IMAGE)["manifest_sha256"]:
+    if manifest.digest(load(folder, places.MANIFEST)) == load(folder, places.IMAGE).get("manifest_sha256"):
         return []
     return [f"{places.MANIFEST}: it is not the manifest that {places.IMAGE} names"]
 
 
 def _of_source(folder: str) -> list[str]:
     """The source, or the commit that stands for it, against its SWHID, and against the commit that it is said to be."""
-    told = load(folder, guide.FACTS)["source"]
+    told = guide.read(folder)["source"]
     commit = source.committed(places.PROJECT, told["revision"])
     here = source.tree(os.path.join(folder, "source")) if told["packed"] else commit
     if here is None:
@@ -143,12 +185,12 @@ def _of_commit(facts: Fields) -> list[str]:
     revision = facts["source"]["revision"]
     if revision is None or source.committed(places.PROJECT, revision) is not None:
         return []
-    return [f"This repository has no commit {revision}, with which the archive's source could be compared."]
+    return [f"{source.lacking(places.PROJECT, revision)}; so the archive's source was not compared with it."]
 
 
 def _described(folder: str) -> list[str]:
     """What describes the archive against what it follows from: plan and records."""
-    told = load(folder, guide.FACTS)
+    told = guide.read(folder)
     again = guide.facts(folder, {key: told[key] for key in guide.GIVEN})
     found = [
         f"{guide.FACTS}: {key}: does not follow from plan and records"
@@ -156,9 +198,8 @@ def _described(folder: str) -> list[str]:
         if told.get(key) != again.get(key)
     ]
     for name, text in ((guide.README, guide.readme(told)), (crate.FILE, crate.text(folder, told))):
-        with open(os.path.join(folder, name), "rb") as file:
-            if file.read() != text.encode():
-                found.append(f"{name}: it is not what follows from {guide.FACTS} and the archive's files")
+        if _content(folder, name) != text.encode():
+            found.append(f"{name}: it is not what follows from {guide.FACTS} and the archive's files")
     return found
 
 
@@ -167,13 +208,17 @@ def _derived(folder: str, papers: bool) -> list[str]:
     experiment = load(folder, places.PLAN)
     lacking = [name for name in experiment["workloads"] if not os.path.isdir(f"{places.PROJECT}/workloads/{name}")]
     if lacking:
-        return [f"workloads/{name}: this checkout has none by which its logs could be read" for name in lacking]
-    with tempfile.TemporaryDirectory(prefix="strata-derived-") as work:
+        raise MachineError(f"this checkout has no workloads/{lacking[0]}, by which its logs could be read")
+    with programs.scratch("derived") as work:
         derive.own_code(work)
         derive.remake(folder, work, papers)
         states = derive.states(folder, work, products.made(experiment) if papers else products.tables(experiment))
-    return [
-        f"{name}: it is not what the code of this checkout makes of the logs"
-        for name, state in states.items()
-        if state != "identical"
-    ]
+        found = [
+            f"{name}: it is not what the code of this checkout makes of the logs"
+            for name, state in states.items()
+            if state not in ("identical", derive.NOT_COMPARABLE)
+        ]
+        if not found and derive.NOT_COMPARABLE in states.values():
+            unlike = "; ".join(guide.unlike(folder))
+            raise MachineError(f"all is good but the papers, which are {derive.NOT_COMPARABLE}: {unlike}")
+    return found

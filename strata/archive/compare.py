@@ -2,15 +2,13 @@
 
 import contextlib
 import os
-import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from typing import Any
 
 from strata.archive import check
 from strata.archive.sums import of_file
-from strata.base import places
+from strata.base import places, programs
 from strata.base.errors import UserError
 from strata.base.files import read_json, write_json
 
@@ -52,16 +50,9 @@ def compare(paths: list[str], names: list[str] | None, effect: str | None, out: 
             }
             for path, name in zip(paths, called, strict=True)
         ]
-        listing = os.path.join(stack.enter_context(tempfile.TemporaryDirectory(prefix="strata-compare-")), "sides.json")
+        listing = os.path.join(stack.enter_context(programs.scratch("compare")), "sides.json")
         write_json(listing, sides)
-        command = ["Rscript", os.path.join(places.PROJECT, "analysis/compare.R"), listing, out, *least]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
-        except FileNotFoundError:
-            raise UserError("Rscript is missing; `make setup-paper` installs it") from None
-    if done.returncode != 0:
-        said = (done.stderr or done.stdout).strip()
-        raise UserError(said or f"Rscript ended with status {done.returncode} and said nothing")
+        programs.r(os.path.join(places.PROJECT, "analysis/compare.R"), listing, out, *least)
     path = os.path.join(out, "outcome.json")
     outcome = read_json(path)
     if not outcome or outcome.get("outcome") not in _STATUS:
@@ -78,8 +69,11 @@ def results_of(path: str) -> Iterator[str]:
     Raises UserError where there are none, or where the archive does not verify.
     """
     if os.path.isfile(path) or os.path.exists(os.path.join(path, "archive.json")):
-        with check.unpacked(path) as folder:
-            if found := check.findings(folder):
+        with contextlib.ExitStack() as stack:
+            with check.blameless(path):
+                folder = stack.enter_context(check.unpacked(path))
+                found = check.findings(folder)
+            if found:
                 raise UserError("\n".join([f"{path}: does not verify, and is not compared:", *found]))
             yield os.path.join(folder, "results")
         return

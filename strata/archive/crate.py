@@ -11,6 +11,7 @@ from typing import Any
 
 from strata.archive import sums
 from strata.archive.container import files_below
+from strata.base.errors import UserError
 from strata.base.shapes import Fields
 
 FILE = "ro-crate-metadata.json"
@@ -59,6 +60,8 @@ def text(folder: str, facts: Fields) -> str:
     there = {*files_below(folder), sums.NAME} - {FILE}
     names = sorted(name for name in there if not name.startswith("source/") or name == main)
     files = {name: _file(folder, name) for name in names}
+    if main not in files:
+        raise UserError(f"{main}: missing")
     files[main] |= {
         "@type": ["File", "SoftwareSourceCode", "ComputationalWorkflow"],
         "name": "The workflow that measures and makes the paper",

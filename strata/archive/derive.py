@@ -1,16 +1,22 @@
 """Tables and papers made again of archived logs, by some code: nothing is measured, and no Docker or QEMU is needed."""
 
+import contextlib
 import filecmp
 import os
 import shutil
 import sys
 
-from strata.base import places
+from strata.archive import guide, source, sums
+from strata.base import places, programs
 from strata.base.errors import UserError
+from strata.base.files import sync, write_text
 from strata.base.process import capture
+from strata.base.progress import say
+from strata.experiment import plan
 from strata.results import products
-from strata.results.judge import load
 
+# The state of a paper whose bytes follow from what this machine has not.
+NOT_COMPARABLE = "not comparable here"
 # What of the results is measured or decided; the rest is made of it.
 INPUTS = ("plan.json", "plan.csv", "image.json", "image-manifest.json", "raw", "failed", "precision")
 # Folders of the project whose code and texts tables and papers are made by.
@@ -30,17 +36,14 @@ def archived_code(folder: str, work: str) -> None:
 
     Raises UserError where this repository has no such commit.
     """
-    source, tar = load(folder, "archive.json")["source"], os.path.join(work, "source.tar")
-    if source["packed"]:
+    of, tar = guide.read(folder)["source"], os.path.abspath(os.path.join(work, "source.tar"))
+    if of["packed"]:
         shutil.copytree(os.path.join(folder, "source"), work, dirs_exist_ok=True)
         return
-    revision = str(source["revision"])
-    done = capture(["git", "-C", places.PROJECT, "archive", "--output", os.path.abspath(tar), revision], check=False)
-    if done.returncode != 0:
-        raise UserError(
-            f"the archive holds no source but names commit {revision}, which this repository has not: "
-            "`git fetch --unshallow`, or take the whole archive"
-        )
+    if source.committed(places.PROJECT, of["revision"]) is None:
+        why = source.lacking(places.PROJECT, of["revision"])
+        raise UserError(f"the archive holds no source but names a commit. {why}; or take the whole archive")
+    programs.git(places.PROJECT, "archive", "--output", tar, of["revision"], check=True)
     capture(["tar", "-C", work, "-xf", tar])
     os.unlink(tar)
 
@@ -48,7 +51,7 @@ def archived_code(folder: str, work: str) -> None:
 def remake(folder: str, work: str, papers: bool) -> None:
     """Make tables, and papers if asked, of the logs of an archive in `folder` by the code that is laid out in `work`.
 
-    Raises UserError with what the command said, where one fails.
+    Raises as :func:`make_tables`.
     """
     results = os.path.join(folder, "results")
     shutil.copytree(
@@ -57,33 +60,78 @@ def remake(folder: str, work: str, papers: bool) -> None:
         ignore=lambda where, names: set(names) - set(INPUTS) if where == results else set(),
         dirs_exist_ok=True,
     )
-    make_tables(work, ["--partial"] if load(folder, "archive.json")["partial"] else [])
+    make_tables(work, ["--partial"] if guide.read(folder)["partial"] else [])
     if papers:
         make_papers(work)
 
 
-def make_tables(work: str, options: list[str]) -> None:
-    """Make all tables of a project from its logs, by its own code."""
-    capture(_in(work, sys.executable, "-m", "strata", "tidy", *options), timeout=3600)
-    capture(_in(work, "Rscript", "analysis/tables.R", "results"), timeout=3600)
+def make_tables(work: str, options: list[str], to: str = "results") -> str:
+    """Make all tables of a project from its logs, by its own code; what there is to know of logs that are left out.
+
+    to: folder below `work`.  Raises UserError where a log or record is refused, MachineError where a tool fails.
+    """
+    # The versions that older archives hold know no other folder.
+    elsewhere = [to] if to != "results" else []
+    said = programs.python(work, "tidy", *options, *(word for name in elsewhere for word in ("--to", name))).stderr
+    programs.r("analysis/tables.R", "results", *elsewhere, folder=work)
+    return said
 
 
 def make_papers(work: str) -> None:
     """Make the papers of a project from its tables, by its own code."""
     for paper in products.PAPERS:
-        capture(_in(work, "Rscript", "analysis/report.R", paper), timeout=3600)
+        programs.r("analysis/report.R", paper, folder=work)
 
 
-def _in(work: str, *words: str) -> list[str]:
-    return ["env", "-C", work, f"PYTHONPATH={os.path.abspath(work)}", *words]
+def tables(partial: bool, to: str) -> None:
+    """Make the tables of the project in the working directory in a folder, with their checksums (rule `tables`)."""
+    os.makedirs(to, exist_ok=True)
+    print(make_tables(".", ["--partial"] if partial else [], to), end="", file=sys.stderr)
+    names = {name: os.path.join(to, os.path.relpath(name, "results")) for name in _tables()}
+    lines = [f"{sums.of_file(path)}  {name}\n" for name, path in names.items()]
+    write_text(os.path.join(to, sums.NAME), "".join(lines), lasting=True)
+
+
+def paper(out: str) -> None:
+    """Make a paper of the project in the working directory (rule `paper`).
+
+    Tables that were edited since they were made are made again first.
+    """
+    if edited := _edited():
+        say("tables", f"made again, since these were edited: {', '.join(edited)}")
+        with programs.scratch("tables", "results/tmp") as folder:
+            tables(True, folder)
+            for name in [*_tables(), f"results/{sums.NAME}"]:
+                os.replace(os.path.join(folder, os.path.relpath(name, "results")), name)
+        for name in ("results", "results/tidy"):
+            sync(name)
+    programs.r("analysis/report.R", out)
+
+
+def _tables() -> list[str]:
+    return products.tables(plan.read_checked())
+
+
+def _edited() -> list[str]:
+    """The tables that are not those of their checksums."""
+    written: list[str] = []
+    with contextlib.suppress(FileNotFoundError), open(f"results/{sums.NAME}", encoding="utf-8") as file:
+        written = file.read().splitlines()
+    return [name for name in _tables() if not os.path.exists(name) or f"{sums.of_file(name)}  {name}" not in written]
 
 
 def states(folder: str, work: str, names: list[str]) -> dict[str, str]:
-    """Whether each of an archive's products is identical, different or missing in `work`."""
+    """Whether each of an archive's products is identical, different or missing in `work`.
+
+    A different paper is not comparable where the archive's was made with other fonts, versions of R and so on.
+    """
     found = {}
     for name in names:
         archived, again = (os.path.join(root, name) for root in (folder, work))
         there = os.path.exists(again)
         same = there and os.path.exists(archived) and filecmp.cmp(archived, again, shallow=False)
         found[name] = "identical" if same else "different" if there else "missing"
+    papers = [name for name in products.PAPERS if found.get(name) == "different"]
+    if papers and guide.unlike(folder):
+        found |= dict.fromkeys(papers, NOT_COMPARABLE)
     return found

@@ -1,11 +1,11 @@
 """What tells a reader what an archive holds: archive.json and README.md, which follow from its other files."""
 
+import functools
 import importlib.metadata
 import os
 
-from strata.base import pages, places
+from strata.base import checking, pages, places, programs
 from strata.base.errors import UserError
-from strata.base.process import capture
 from strata.base.progress import duration
 from strata.base.shapes import Fields
 from strata.experiment import blocks
@@ -20,9 +20,10 @@ FORMAT = 4
 GIVEN = ("strata", "snakemake", "source")
 # Files of the source that stand at the top of an archive too.
 ON_TOP = ("LICENSE", "CITATION.cff", "Snakefile")
-# Tools whose versions belong to a result; each says its own.
+# Tools whose versions belong to a result; each says its own.  The first two make papers.
 _TOOLS = ("pandoc", "pdflatex", "docker", "packer", "mmdebstrap", "vagrant", "qemu-system-x86_64", "git")
 _R = 'cat(R.version.string, "\\n"); p <- installed.packages(); cat(paste(p[, "Package"], p[, "Version"]), sep = "\\n")'
+_FONTS = 'source("analysis/render.R"); cat(font_files(), sep = "\\n")'
 # A note names so many files.
 _SHOWN = 10
 
@@ -30,22 +31,54 @@ _SHOWN = 10
 def _said(*words: str) -> list[str]:
     """The lines that a tool prints, or that it is not available."""
     try:
-        done = capture(words, check=False)
+        done = programs.run(words)
     except UserError:
         return [NOT_AVAILABLE]
     lines = [line.strip() for line in (done.stdout or done.stderr).strip().splitlines()]
     return lines if lines and done.returncode == 0 else [NOT_AVAILABLE]
 
 
+@functools.cache
 def packages() -> dict[str, list[str]]:
-    """Which Python and R packages and which tools are on this machine; versions, no paths."""
+    """Which Python and R packages, tools and fonts of the figures are on this machine; versions, no paths."""
     found = {f"{entry.metadata['Name']}=={entry.version}" for entry in importlib.metadata.distributions()}
-    version, *of_r = _said("Rscript", "-e", _R)
+    version, *of_r = _said("Rscript", "--vanilla", "-e", _R)
     return {
         "environment/python.txt": sorted(found, key=str.lower),
         "environment/r.txt": [version, *sorted(set(of_r))],
+        "environment/fonts.txt": _said("env", "-C", places.PROJECT, "Rscript", "--vanilla", "-e", _FONTS),
         "environment/tools.txt": [f"{tool}: {_said(tool, '--version')[0]}" for tool in _TOOLS],
     }
+
+
+def unlike(folder: str) -> list[str]:
+    """What the bytes of papers follow from, and is another in an archive than on this machine: a sentence each."""
+    here, fonts = packages(), "environment/fonts.txt"
+    found = []
+    for name in ("environment/r.txt", "environment/tools.txt"):
+        own = {line.split()[0]: line for line in here[name] if name.endswith("r.txt") or line.startswith(_TOOLS[:2])}
+        told = _lines(folder, name)
+        pairs = [(own[key], line) for line in told if line not in here[name] and (key := line.split()[0]) in own]
+        found += [f"{ours} here, {theirs} there" for ours, theirs in pairs]
+    if (told := _lines(folder, fonts)) != here[fonts]:
+        found.append(f"the font of figures: {', '.join(here[fonts])} here, {', '.join(told) or 'not named'} there")
+    return found
+
+
+def _lines(folder: str, name: str) -> list[str]:
+    """The lines of a file of an archive that are not empty; none where it has no such file."""
+    path = os.path.join(folder, name)
+    if not os.path.isfile(path):
+        return []
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return [line.strip() for line in file if line.strip()]
+
+
+def read(folder: str) -> Fields:
+    """The object of archive.json.  Raises UserError that names each key that is not as its schema says."""
+    found: Fields = load(folder, FACTS)
+    checking.complain(FACTS, checking.findings(checking.schema("archive"), found))
+    return found
 
 
 def facts(folder: str, given: Fields) -> Fields:
@@ -62,8 +95,12 @@ def facts(folder: str, given: Fields) -> Fields:
     missing = ["/".join(map(str, cell)) for cell in cells if cell not in set(measured)]
     citation = os.path.join(folder, "CITATION.cff")
     cited = pages.read(citation) if os.path.exists(citation) else {}
-    names = [entry.get("name") or f"{entry.get('given-names')} {entry.get('family-names')}" for entry in
-             cited.get("authors", [])]  # fmt: skip
+    people = cited["authors"] if isinstance(cited.get("authors"), list) else []
+    names = [
+        str(entry.get("name") or f"{entry.get('given-names')} {entry.get('family-names')}")
+        for entry in people
+        if isinstance(entry, dict)
+    ]
     environments, workloads = (sorted({record[key] for record in records}) for key in ("environment", "workload"))
     revisions: dict[str, dict[str, int]] = {}
     for record in records:
@@ -75,7 +112,7 @@ def facts(folder: str, given: Fields) -> Fields:
         **given,
         "title": str(cited.get("title", "Strata")),
         "authors": ", ".join(names) or NOT_AVAILABLE,
-        "license": cited.get("license"),
+        "license": None if cited.get("license") is None else str(cited["license"]),
         "description": (
             f"{len(records)} measured runs of {len(workloads)} workloads ({', '.join(workloads)}) in "
             f"{len(environments)} environments ({', '.join(environments)}), what was made of them, and all that "

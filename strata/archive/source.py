@@ -6,17 +6,17 @@ from a commit it is that commit's.
 
 import hashlib
 import os
+import pathlib
 import re
-import tempfile
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from strata.archive.sums import of_file
+from strata.base import programs
 from strata.base.errors import UserError
-from strata.base.process import capture
 
-# What a user or a machine sets for git changes nothing.
-_ALONE = ["-u", "GIT_INDEX_FILE", "-u", "GIT_OBJECT_DIRECTORY", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1"]
+# A comparison by bytes and names, whatever the repository's own settings.
+_PLAIN = ("--relative", "--no-renames", "--no-ext-diff", "--no-textconv")
 
 
 @dataclass
@@ -46,10 +46,7 @@ class Tree(NamedTuple):
 
 
 def _git(project: str, *words: str) -> str | None:
-    try:
-        done = capture(["git", "-C", project, *words], check=False)
-    except UserError:
-        return None
+    done = programs.git(project, *words)
     return done.stdout if done.returncode == 0 else None
 
 
@@ -64,7 +61,7 @@ def listing(project: str) -> Source:
     """
     names = _names(_git(project, "ls-files", "-z"))
     if "Snakefile" not in names:
-        raise UserError("git does not say which files are the project's: `git init && git add .` tells it")
+        raise UserError(f"which files are the project's is not known: {_unknown(project)}")
     found = Source(revision=(_git(project, "rev-parse", "--verify", "--quiet", "HEAD") or "").strip() or None)
     for name in sorted(set(names)):
         path = os.path.join(project, name)
@@ -73,7 +70,7 @@ def listing(project: str) -> Source:
         if os.path.exists(path):
             found.files.append(name)
     found.untracked = sorted(_names(_git(project, "ls-files", "-z", "--others", "--exclude-standard")))
-    found.changed = sorted(_names(_git(project, "diff", "-z", "--name-only", "--relative", "HEAD", "--", ".")))
+    found.changed = sorted(_names(_git(project, "diff", "-z", "--name-only", *_PLAIN, "HEAD", "--", ".")))
     return found
 
 
@@ -87,16 +84,20 @@ def state(project: str) -> str:
 
 def tree(folder: str) -> Tree:
     """The tree of all files in a folder, as bytes.  Raises UserError where there is no git."""
-    with tempfile.TemporaryDirectory(prefix="strata-tree-") as room:
-        git = ["env", "-C", folder, *_ALONE, "git", f"--git-dir={room}", f"--work-tree={os.path.abspath(folder)}"]
-        capture([*git, "init", "--quiet", "--object-format=sha1"])
+    with programs.scratch("tree") as room:
+        where = (f"--git-dir={room}", f"--work-tree={os.path.abspath(folder)}")
+
+        def git(*words: str) -> str:
+            return programs.git(folder, *where, *words, check=True).stdout
+
+        git("init", "--quiet", "--object-format=sha1")
         os.makedirs(os.path.join(room, "info"), exist_ok=True)
-        with open(os.path.join(room, "info/attributes"), "w") as file:
+        with open(os.path.join(room, "info/attributes"), "w", encoding="utf-8") as file:
             # Over any .gitattributes of the folder: bytes count as they are.
             file.write("* -text -filter -ident -working-tree-encoding\n")
-        capture([*git, "-c", "core.looseCompression=0", "add", "--all", "--force", "."])
-        files = capture([*git, "ls-files", "--stage", "-z"]).stdout
-        return _tree(capture([*git, "write-tree"]).stdout, files, 1)
+        git("-c", "core.looseCompression=0", "add", "--all", "--force", ".")
+        files = git("ls-files", "--stage", "-z")
+        return _tree(git("write-tree"), files, 1)
 
 
 def committed(project: str, revision: str | None) -> Tree | None:
@@ -107,6 +108,40 @@ def committed(project: str, revision: str | None) -> Tree | None:
     if found is None:
         return None
     return _tree(found, _git(project, "ls-tree", "-r", "-z", "--full-tree", found.strip()) or "", 2)
+
+
+def _unknown(project: str) -> str:
+    """Why git does not track a project's files, and what would help."""
+    if not _is_in_repository(project):
+        return "this folder is in no git repository; `git init && git add .` makes one of it"
+    if why := refusal(project):
+        return f"git says: {why}"
+    return "the git repository that this folder lies in does not track them; `git add` them there, or move the folder"
+
+
+def _is_in_repository(project: str) -> bool:
+    """Whether a folder, or one above it, has a repository, which git may refuse to read."""
+    above = pathlib.Path(os.path.realpath(project))
+    return any(os.path.lexists(folder / ".git") for folder in (above, *above.parents))
+
+
+def refusal(project: str) -> str | None:
+    """Why git says nothing of a project's repository, in its own words; None where it does."""
+    done = programs.git(project, "rev-parse", "--git-dir")
+    return None if done.returncode == 0 else done.stderr.strip()
+
+
+def lacking(project: str, revision: str | None) -> str:
+    """Why :func:`committed` knows no such commit, and what would help: a sentence without its full stop."""
+    if revision is None:
+        return "No commit is named"
+    if not _is_in_repository(project):
+        return f"Commit {revision} is not at hand, since this folder is no clone of the project"
+    if why := refusal(project):
+        return f"Commit {revision} is looked for in this project's repository, and git says: {why}"
+    shallow = (_git(project, "rev-parse", "--is-shallow-repository") or "").strip() == "true"
+    more = ", which has not its whole history: `git fetch --unshallow` brings it" if shallow else ""
+    return f"This repository has no commit {revision}{more}"
 
 
 def _tree(name: str, entries: str, place: int) -> Tree:

@@ -19,7 +19,7 @@ def of_file(path: str) -> str:
 
 def write(folder: str) -> None:
     """Write the checksums of all files below a folder into it."""
-    with open(os.path.join(folder, NAME), "w") as file:
+    with open(os.path.join(folder, NAME), "w", encoding="utf-8", errors="surrogateescape") as file:
         file.writelines(f"{of_file(os.path.join(folder, name))}  {name}\n" for name in _others(folder))
 
 

@@ -5,6 +5,12 @@ class UserError(Exception):
     """Something a user can mend.  The text says what is wrong, where, and what would be right."""
 
 
+class MachineError(UserError):
+    """The machine, or one of our own tools, failed, and nothing follows of what it was given: a full disk, a missing
+    program.
+    """
+
+
 class CellFailed(UserError):
     """A cell that did not give a complete, checked log."""
 

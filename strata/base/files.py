@@ -35,41 +35,57 @@ def read_text(paths: Sequence[str]) -> str:
     return "".join(found)
 
 
-def write_text(path: str, text: str) -> None:
-    """Write a file by way of a sibling, so that a reader sees the old or the new one, whole."""
-    sibling = f"{path}.{os.getpid()}.part"
+def write_text(path: str, text: str, lasting: bool = False) -> None:
+    """Write a file by way of a sibling, so that a reader sees the old or the new one, whole.
+
+    lasting: also after a power cut; for what still counts then.  Raises UserError where it cannot be written.
+    """
+    sibling, folder = f"{path}.{os.getpid()}.part", os.path.dirname(path) or "."
     try:
-        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        os.makedirs(folder, exist_ok=True)
         with open(sibling, "w", encoding="utf-8") as file:
             file.write(text)
+        if lasting:
+            sync(sibling)
         os.replace(sibling, path)
+        if lasting:
+            sync(folder)
     except OSError as error:
         with contextlib.suppress(OSError):
             os.unlink(sibling)
         raise UserError(f"{path}: cannot be written: {error.strerror}") from None
 
 
-def write_json(path: str, value: object, indent: int | None = 1) -> None:
+def sync(path: str) -> None:
+    """Have the disk hold what a file holds, or which names a folder has."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_json(path: str, value: object, indent: int | None = 1, lasting: bool = False) -> None:
     """Write a value as JSON, like :func:`write_text`."""
-    write_text(path, json.dumps(value, indent=indent, ensure_ascii=False) + "\n")
+    write_text(path, json.dumps(value, indent=indent, ensure_ascii=False) + "\n", lasting)
 
 
 def write_csv(path: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Write a table, like :func:`write_text`."""
+    """Write a table that lasts, like :func:`write_text`."""
     import csv
     import io
 
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([columns, *rows])
-    write_text(path, text.getvalue())
+    write_text(path, text.getvalue(), lasting=True)
 
 
 def write_if_changed(path: str, text: str) -> None:
-    """Write a file only where its text differs."""
-    with contextlib.suppress(FileNotFoundError), open(path, encoding="utf-8") as file:
+    """Write a file that lasts, only where its text differs."""
+    with contextlib.suppress(FileNotFoundError, UnicodeDecodeError), open(path, encoding="utf-8") as file:
         if file.read() == text:
             return
-    write_text(path, text)
+    write_text(path, text, lasting=True)
 
 
 def mounts_below(folder: str) -> list[str]:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Sequence
 
 from strata.base import signals
-from strata.base.errors import UserError
+from strata.base.errors import MachineError, UserError
 from strata.base.patience import stretched
 from strata.base.shapes import Any, Fields
 
@@ -132,25 +132,32 @@ def run_together(
         end(*processes)
 
 
-def capture(argv: Sequence[str], timeout: float = 120, check: bool = True) -> subprocess.CompletedProcess[str]:
+def capture(
+    argv: Sequence[str], timeout: float = 120, check: bool = True, **start: Any
+) -> subprocess.CompletedProcess[str]:
     """Run a command of the machinery and return what it printed (text); it ends with whatever ends the wait for it.
 
-    Raises :class:`UserError` after `timeout` seconds (as stretched), and with the command's own words if it fails and
-    `check` is set.
+    start: for subprocess.Popen: `cwd`, `env`, `umask`.  What it prints is read as UTF-8 in every locale.
+    Raises MachineError where it cannot be started or does not end within `timeout` seconds (as stretched), and
+    :class:`UserError` with the command's own words if it fails and `check` is set.
     """
     process: subprocess.Popen[str] | None = None
     pipe = subprocess.PIPE
     try:
         with signals.undisturbed():
             process = subprocess.Popen(
-                argv, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True, errors="replace",
-                start_new_session=True,
+                argv, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, encoding="utf-8", errors="replace",
+                start_new_session=True, **start,
             )  # fmt: skip
         said, complaint = process.communicate(timeout=stretched(timeout))
     except subprocess.TimeoutExpired:
-        raise UserError(f"`{' '.join(argv)}` did not end within {stretched(timeout):g} s") from None
-    except FileNotFoundError:
-        raise UserError(f"{argv[0]} is not installed: run `make setup`") from None
+        raise MachineError(f"`{' '.join(argv)}` did not end within {stretched(timeout):g} s") from None
+    except FileNotFoundError as error:
+        if error.filename != argv[0]:
+            raise MachineError(f"{error.filename}: {error.strerror}") from None
+        raise MachineError(f"{argv[0]} is not installed: run `make setup`") from None
+    except OSError as error:
+        raise MachineError(f"`{argv[0]}` cannot be started: {error.strerror}") from None
     finally:
         if process is not None:
             end(process)

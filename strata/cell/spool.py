@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from strata.base import places
 from strata.base.errors import UserError
-from strata.base.files import read_json, write_json
+from strata.base.files import read_json, sync, write_json
 from strata.base.shapes import Fields, Plan
 from strata.experiment import blocks, plan
 from strata.host import node
@@ -45,7 +45,7 @@ def waiting(experiment: Plan, cell: blocks.Cell) -> bool:
 def put(cell: blocks.Cell, log: str, record: Fields) -> None:
     """Let a cell wait: the record first and the log last, so that where the log is, all is.  What failed is gone."""
     forget(cell)
-    write_json(places.cell_path("spool", *cell, "json"), record)
+    write_json(places.cell_path("spool", *cell, "json"), record, lasting=True)
     os.replace(log, places.cell_path("spool", *cell, "log"))
     forget(cell, "failed")
 
@@ -62,6 +62,7 @@ def take(cell: blocks.Cell) -> Fields:
                 os.unlink(sibling)
             os.link(source, sibling)
             os.replace(sibling, target)
+            sync(os.path.dirname(target))
         except OSError as error:
             raise UserError(f"{target}: cannot be written: {error.strerror}") from None
     return _record("raw", cell)

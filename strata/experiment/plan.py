@@ -9,7 +9,6 @@ from strata.base import places
 from strata.base.errors import UserError
 from strata.base.files import read_json, write_if_changed
 from strata.base.placeholders import several
-from strata.base.process import capture
 from strata.base.shapes import Any, CellWork, Fields, Plan, PlannedWorkload, Source, Step
 from strata.experiment import blocks
 
@@ -158,13 +157,24 @@ def wrong_ports(workloads: Fields, turns: int) -> Iterator[tuple[str, str]]:
 
 
 def source(project: str) -> Source:
-    """``{revision, changed}`` of the project's source: the commit, and whether files that git tracks differ from it."""
-    words = ["git", "-C", project, "describe", "--exclude=*", "--always", "--abbrev=40", "--dirty"]
+    """``{revision, changed}`` of the project's source: the commit, and whether files that git tracks differ from it.
+
+    Both are None where no repository tracks the project's files in this very place.  Where it has a repository that
+    git refuses to read, git's words are said on standard error.
+    """
+    from strata.base import programs, progress
+
     try:
-        told = capture(words, check=False).stdout.strip()
-    except UserError:
-        told = ""
-    revision, _, changed = told.partition("-")
+        # No commit of a repository in which the project only happens to lie.
+        tracked = programs.git(project, "ls-files", "--error-unmatch", "--", "Snakefile")
+        told = programs.git(project, "describe", "--exclude=*", "--always", "--abbrev=40", "--dirty")
+        revision = told.stdout.strip() if tracked.returncode == 0 else ""
+        why = tracked.stderr.strip() if tracked.returncode > 1 else ""
+    except UserError as error:
+        revision, why = "", str(error)
+    if why and os.path.lexists(os.path.join(project, ".git")):
+        progress.say("source", f"the commit is not known: {why}")
+    revision, _, changed = revision.partition("-")
     return {"revision": revision or None, "changed": bool(changed) if revision else None}
 
 

@@ -30,7 +30,7 @@ def seal(plan: Plan, source: Source) -> Fields:
     if any(entry.get("accelerator", "") is None for entry in plan["environments"].values()):
         raise UserError("it is not known yet whether KVM runs a guest here: run `python -m strata image` first")
     found = {"sha256": digest(plan), "at": Watch().now(), **source}
-    write_json(FILE, found)
+    write_json(FILE, found, lasting=True)
     return found
 
 

@@ -4,6 +4,7 @@ import hashlib
 import os
 import subprocess
 
+from strata.base import programs
 from strata.base.errors import UserError
 from strata.base.shapes import Fields
 
@@ -89,9 +90,9 @@ def _git(path: str, *arguments: str) -> bytes | None:
     """Output of git for the repository at exactly this path; None if there is none, git fails or is not installed."""
     inner = os.path.join(path, ".git")
     place = inner if os.path.exists(inner) else path
-    safe = ("-c", f"safe.directory={os.path.realpath(path)}", "-c", "core.fsmonitor=false")
     try:
-        done = subprocess.run(["git", f"--git-dir={place}", *safe, *arguments], capture_output=True, check=False)
+        with programs.for_git(path) as start:
+            done = subprocess.run(["git", f"--git-dir={place}", *arguments], capture_output=True, check=False, **start)
     except FileNotFoundError:
         return None
     return done.stdout if done.returncode == 0 else None

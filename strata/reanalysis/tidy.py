@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from strata.base import files
+from strata.base import files, places, programs
 from strata.base.errors import UserError
 from strata.host.observe import NOT_AVAILABLE
 from strata.reanalysis import logs, mysql, workbooks
@@ -41,8 +41,9 @@ class Row(NamedTuple):
     environment: str = ""
 
 
-def make(folder: str, to: str) -> None:
-    """Write tidy.csv, unreadable.csv and source.json into the folder `to`.
+def make(folder: str, to: str, paper: str | None = None) -> None:
+    """Write tidy.csv, unreadable.csv and source.json into the folder `to`, and where `paper` names a file, the paper of
+    them there and its tables in `to`.
 
     folder: a checkout, a git directory, or a folder of the files, in which those of the older revision lie below
     ``at-b72ae3e``.  Raises UserError where it holds nothing that can be read.
@@ -67,6 +68,8 @@ def make(folder: str, to: str) -> None:
     for file, line, reason in refused:
         print(f"{file}{f':{line}' if line else ''}: {reason}", file=sys.stderr)
     print(f"reanalysis: {len(told)} values in {len(count)} series; {len(refused)} places that cannot be used")
+    if paper is not None:
+        programs.r(os.path.join(places.PROJECT, "analysis/reanalyse.R"), to, paper)
 
 
 def _rows(source: Files) -> Iterator[Row]:

@@ -7,14 +7,13 @@ between environments.
 import json
 import math
 import os
-import tempfile
 from collections import defaultdict
 from collections.abc import Container, Sequence
 
+from strata.base import programs
 from strata.base.constants import result
 from strata.base.errors import UserError
 from strata.base.files import write_csv, write_json
-from strata.base.process import capture
 from strata.base.shapes import Fields, Plan
 from strata.cell import quiet
 from strata.experiment import blocks, plan, precision
@@ -33,7 +32,7 @@ def decide(round: int) -> None:
         due = f"one is due after {order.last}" if order.asked else "the config adds no blocks"
         raise UserError(f"no decision is due after round {round}; {due}")
     decision = _decision(experiment, order, tidy.values())
-    write_json(result("precision", round=round), decision)
+    write_json(result("precision", round=round), decision, lasting=True)
     # So that the next cell says of how many it is one.
     plan.write_cells(experiment)
     print(f"after round {round} it {'ends' if decision['enough'] else 'goes on'}: {decision['reason']}")
@@ -126,10 +125,10 @@ def _widths(found: tidy.Values, aside: Container[blocks.Block]) -> list[Fields]:
     left = {load: [row for row in rows if (load, row[2]) not in aside] for load, rows in found.rows.items()}
     if not any(left.values()):
         return []
-    with tempfile.TemporaryDirectory() as folder:
+    with programs.scratch("widths") as folder:
         for load, rows in left.items():
             write_csv(os.path.join(folder, f"{load}.csv"), tidy.COLUMNS, rows)
-        told = capture(["Rscript", "analysis/widths.R", "results", folder], timeout=3600).stdout
+        told = programs.r("analysis/widths.R", "results", folder)
     ratios: list[Fields] = json.loads(told)
     return [{**row, "half_width": math.inf if row["half_width"] is None else row["half_width"]} for row in ratios]
 

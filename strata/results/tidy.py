@@ -38,15 +38,19 @@ class Values(NamedTuple):
     left_out: list[Sequence[object]]
 
 
-def make(partial: bool = False) -> None:
-    """Write the tidy tables of all cells.
+def make(partial: bool = False, to: str = "results") -> None:
+    """Write the tidy tables of all cells into a folder.
 
     partial: whether cells may be missing.  Raises UserError as `values` does.
     """
     found = values(partial)
+
+    def write(name: str, columns: Sequence[str], rows: list[Sequence[object]]) -> None:
+        write_csv(os.path.join(to, os.path.relpath(name, "results")), columns, rows)
+
     for load, rows in found.rows.items():
-        write_csv(result("tidy", workload=load), COLUMNS, rows)
-    write_csv(result("left_out"), ("log", "reason"), found.left_out)
+        write(result("tidy", workload=load), COLUMNS, rows)
+    write(result("left_out"), ("log", "reason"), found.left_out)
     _note_unplanned(found.cells)
 
 

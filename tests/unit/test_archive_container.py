@@ -1,5 +1,6 @@
 """The file of an archive: the same bytes for the same contents, and nothing that is unsafe to unpack."""
 
+import errno
 import os
 import stat
 import zipfile
@@ -7,7 +8,7 @@ import zipfile
 import pytest
 
 from strata.archive import container
-from strata.base.errors import UserError
+from strata.base.errors import MachineError, UserError
 
 FILE = stat.S_IFREG | 0o644
 
@@ -65,6 +66,11 @@ def test_the_same_contents_are_the_same_bytes_whenever_and_by_whomever_they_are_
         *((name, b"x", FILE) for name in ("/etc/passwd", "../outside", "a/../../b", "a//b", "./a", "a\\b", "good")),
         *(("a", b"/etc/passwd", kind | 0o777) for kind in (stat.S_IFLNK, stat.S_IFCHR, stat.S_IFIFO)),
         ("a", b"0" * 50_000_000, FILE),
+        # As a folder that holds something, and as a file where others need a folder.
+        *(("a/", b"x", kind | 0o755) for kind in (0, stat.S_IFDIR)),
+        *((name, b"", stat.S_IFDIR | 0o755) for name in ("../", "/", "a//")),
+        ("good/b", b"x", FILE),
+        ("a" * 300, b"x", FILE),
     ],
 )
 def test_what_no_archive_has_is_refused_before_anything_is_unpacked(tmp_path, member):
@@ -77,6 +83,29 @@ def test_what_no_archive_has_is_refused_before_anything_is_unpacked(tmp_path, me
     with pytest.raises(UserError, match=r"bad\.zip: .*nothing was unpacked"):
         unpack(path, tmp_path)
     assert not list((tmp_path / "unpacked").iterdir())
+
+
+@pytest.mark.parametrize("mode", [0, stat.S_IFDIR | 0o755])
+def test_entries_of_folders_that_other_packers_add_are_left_out(folder, packed, tmp_path, mode):
+    again = tmp_path / "again.zip"
+    with zipfile.ZipFile(packed) as before, zipfile.ZipFile(again, "w") as after:
+        for name in ("b/", "empty-folder/"):
+            info = zipfile.ZipInfo(name)
+            info.external_attr = mode << 16
+            after.writestr(info, b"")
+        for name in before.namelist():
+            after.writestr(name, before.read(name))
+    target = unpack(again, tmp_path)
+    assert container.files_below(str(target)) == container.files_below(str(folder))
+
+
+def test_a_disk_that_is_full_is_no_fault_of_the_file(packed, tmp_path, monkeypatch):
+    def full(*words, **more):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "makedirs", full)
+    with pytest.raises(MachineError, match="No space left on device"):
+        unpack(packed, tmp_path)
 
 
 @pytest.mark.parametrize("content", [None, b"", b"no zip", b"PK\x03\x04" + b"\0" * 40])

@@ -54,11 +54,46 @@ def test_what_git_does_not_know_is_no_change(committed):
 
 @pytest.mark.parametrize("repository", [True, False])
 def test_a_folder_that_git_does_not_know_is_refused(tmp_path, project, repository):
-    """Nor is one in the repository of something else."""
+    """Nor is one in the repository of something else, in which another repository would be harm."""
     if repository:
-        git(tmp_path, "init", "--quiet")
-    with pytest.raises(UserError, match="git init && git add"):
+        (tmp_path / "notes").write_text("x\n")
+        track(tmp_path, commit=True)
+        git(tmp_path, "rm", "--quiet", "-r", "--cached", "project")
+        git(tmp_path, "commit", "--quiet", "--message", "Notes alone")
+    with pytest.raises(UserError) as caught:
         source.listing(str(project))
+    assert ("git init" in str(caught.value)) is not repository
+    assert plan.source(str(project)) == {"revision": None, "changed": None}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_a_repository_that_belongs_to_somebody_else_is_read(committed):
+    for path in (committed, *committed.rglob("*")):
+        os.chown(path, 12345, 12345)
+    revision = plan.source(str(committed))["revision"]
+    assert revision == source.listing(str(committed)).revision is not None
+    assert source.committed(str(committed), revision) is not None
+
+
+def test_where_git_refuses_its_own_words_are_said(committed, capsys):
+    (committed / ".git/HEAD").write_text("nothing\n")
+    with pytest.raises(UserError, match="git says: fatal: ") as caught:
+        source.listing(str(committed))
+    assert "git init" not in str(caught.value)
+    assert plan.source(str(committed))["revision"] is None
+    assert "fatal: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("key", ["core.autocrlf=true", "core.fsmonitor=false; exit 1", "diff.external=false"])
+def test_no_setting_of_the_user_makes_a_change(committed, monkeypatch, tmp_path, key):
+    name, _, text = key.partition("=")
+    (tmp_path / "home").mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    git(committed, "config", "--global", name, text)
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "nowhere"))
+    (committed / "Snakefile").touch()
+    assert plan.source(str(committed))["changed"] is False
+    assert source.listing(str(committed)).changed == []
 
 
 def test_a_link_is_refused_by_name(committed):

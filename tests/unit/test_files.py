@@ -46,6 +46,20 @@ def test_a_tree_in_which_something_is_mounted_stays(tmp_path, monkeypatch):
     assert (folder / "a/b/0").exists()
 
 
+@pytest.mark.parametrize("lasting", [True, False])
+def test_what_lasts_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch, lasting):
+    done, sync, replace = [], os.fsync, os.replace
+
+    def path(descriptor):
+        return os.readlink(f"/proc/self/fd/{descriptor}")
+
+    monkeypatch.setattr(os, "fsync", lambda one: (done.append(os.path.realpath(path(one))), sync(one)))
+    monkeypatch.setattr(os, "replace", lambda *names: (done.append("named"), replace(*names)))
+    files.write_json(str(tmp_path / "a/x.json"), {}, lasting=lasting)
+    [written] = [one for one in done if one.endswith(".part")] or [None]
+    assert done == ([written, "named", str(tmp_path / "a")] if lasting else ["named"])
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount")
 def test_not_a_file_of_another_file_system_is_removed(tmp_path, monkeypatch):
     folder = tree(tmp_path / "tree", 1)

@@ -25,7 +25,7 @@ import urllib3
 from measured import edit
 
 from strata.archive import check, container, crate, derive, guide, make, source, sums
-from strata.base.errors import UserError
+from strata.base.errors import MachineError, UserError
 from strata.experiment import plan, workload
 from strata.results import judge, products
 
@@ -243,6 +243,70 @@ def test_a_broken_file_is_a_finding_and_never_a_traceback(unpacked, name, conten
     (unpacked / name).write_bytes(content)
     sums.write(str(unpacked))
     assert any(name in sentence for sentence in check.findings(str(unpacked)))
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda facts: facts.pop("source"), "archive.json: source: missing"),
+        (lambda facts: facts["source"].pop("packed"), "archive.json: source.packed: missing"),
+        *(
+            (
+                lambda facts, text=text: facts["source"].update(revision=text, packed=False),
+                "archive.json: source.revision: ",
+            )
+            for text in ("--output=taken", "HEAD", 7)
+        ),
+        (lambda facts: facts["source"].update(revision=None, packed=False), "No commit is named"),
+        (lambda facts: facts["source"].update(revision="0a" * 20, packed=False), f"has no commit {'0a' * 20}"),
+    ],
+)
+def test_a_description_that_names_no_source_is_neither_verified_nor_rebuilt(packed, unpacked, tmp_path, change, says):
+    edit(unpacked / "archive.json", change)
+    sums.write(str(unpacked))
+    done = projects.run(packed.parent, "strata", "rebuild", str(unpacked), "--to", str(tmp_path / "again"))
+    assert (done.returncode, says in done.stderr) == (1, True), done.stderr
+    assert "unshallow" not in done.stderr
+    done = projects.run(packed.parent, "strata", "verify", str(unpacked))
+    assert done.returncode == 1
+    assert not list(packed.parent.rglob("taken"))
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "says"),
+    [
+        (None, None, None),
+        ("environment/fonts.txt", lambda text: text.replace("DejaVu Sans", "Liberation Sans"), "Liberation Sans"),
+        ("environment/fonts.txt", None, "not named there"),
+        ("environment/r.txt", lambda text: re.sub("(?m)^svglite .*", "svglite 0.1", text), "svglite 0.1 there"),
+        (
+            "environment/tools.txt",
+            lambda text: re.sub("(?m)^pandoc: .*", "pandoc: pandoc 0.1", text),
+            "pandoc 0.1 there",
+        ),
+        ("environment/tools.txt", lambda text: re.sub("(?m)^docker: .*", "docker: 0.1", text), None),
+    ],
+)
+def test_a_paper_that_was_made_with_what_this_machine_has_not_is_not_comparable(unpacked, tmp_path, name, change, says):
+    if name:
+        path = unpacked / name
+        path.write_text(change(path.read_text())) if change else path.unlink()
+    again = tmp_path / "again"
+    (again / "paper").mkdir(parents=True)
+    for paper in products.PAPERS:
+        (again / paper).write_text("another\n")
+    found = derive.states(str(unpacked), str(again), list(products.PAPERS))
+    assert set(found.values()) == {derive.NOT_COMPARABLE if says else "different"}
+    assert [says] * bool(says) == [says for text in guide.unlike(str(unpacked)) if says in text]
+
+
+def test_a_fault_of_ours_is_no_finding(packed, monkeypatch):
+    def faulty(*words):
+        return {}["nothing"]
+
+    monkeypatch.setattr(guide, "facts", faulty)
+    with pytest.raises(MachineError, match=r"could not be checked: Strata itself failed at .*KeyError"):
+        check.verify(str(packed))
 
 
 def test_what_is_no_archive_is_an_error_that_says_so(packed, tmp_path):

@@ -58,8 +58,9 @@ class Project:
         self.said, _ = process.communicate(timeout=300)
         # Snakemake says so only of jobs that ended well.
         self.jobs = Counter(re.findall(r"Finished jobid: \d+ \(Rule: (\w+)\)", self.said))
-        # It only waits for the cells.
-        del self.jobs["measured"]
+        # One only waits for the cells, and drafts come before what is made of them.
+        aside = ("measured", "draft_tables", "draft_paper")
+        self.jobs = Counter({name: count for name, count in self.jobs.items() if name not in aside})
         after = self.records()
         self.measured = sorted(cell for cell in after if before.get(cell) != after[cell])
         return process.returncode
@@ -71,10 +72,11 @@ class Project:
     def records(self) -> dict[str, str]:
         """When each cell that is in its place was measured."""
         paths = (self.folder / "results/raw").glob("*/*/*.json")
+        found = {path: re.search('"started": "(.*?)"', path.read_text()) for path in paths}
         return {
-            str(path.relative_to(self.folder / "results/raw").with_suffix("")): json.loads(path.read_text())["started"]
-            for path in paths
-            if path.with_suffix(".log").exists()
+            str(path.relative_to(self.folder / "results/raw").with_suffix("")): started[1]
+            for path, started in found.items()
+            if started and path.with_suffix(".log").exists()
         }
 
     def record(self, cell: str) -> dict:
@@ -191,15 +193,6 @@ def test_a_log_that_was_changed_is_refused_and_named_and_measured_again_once_it_
     log.unlink()
     project.good(TABLES)
     assert project.measured == ["docker/load/2"]
-
-
-def test_a_table_that_was_edited_is_refused(project):
-    table = project.path("results/comparisons.csv")
-    table.write_text(table.read_text() + "x\n")
-    assert project.run(PAPER) != 0
-    assert "results/comparisons.csv" in project.said
-    table.unlink()
-    project.good(PAPER)
 
 
 def test_a_changed_parameter_measures_its_workload_again_in_blocks_and_back(project):
@@ -459,8 +452,9 @@ def test_a_decision_stands_whatever_becomes_of_code_and_logs(adaptive):
 def test_a_decision_that_is_damaged_is_named_with_what_mends_it(adaptive, text):
     [first, *_] = sorted(adaptive.path("results/precision").glob("*.json"))
     first.write_text(text)
-    assert adaptive.run(TABLES) != 0
-    assert f"results/precision/{first.name}" in adaptive.said
+    for _ in range(2):
+        assert adaptive.run(TABLES) != 0
+        assert f"results/precision/{first.name}" in adaptive.said
     first.unlink()
     adaptive.good(TABLES)
     assert not adaptive.measured

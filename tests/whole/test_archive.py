@@ -296,7 +296,7 @@ def test_a_fault_of_ours_is_no_finding(packed, monkeypatch):
         return {}["nothing"]
 
     monkeypatch.setattr(guide, "facts", faulty)
-    with pytest.raises(MachineError, match="could not be checked: Strata itself failed at .*KeyError"):
+    with pytest.raises(MachineError, match=r"could not be checked: Strata itself failed at .*KeyError"):
         check.verify(str(packed))
 
 

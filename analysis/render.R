@@ -23,11 +23,14 @@ put_file <- function(path, write) {
   invisible(sync(dirname(path)))
 }
 
-#' The files that figures take the font's letters from, a line each: the family, its file, its SHA-256
+#' The files that figures take their letters from, a line each: the family, its file, its SHA-256
 font_files <- function() {
   faces <- lapply(c(FALSE, TRUE), function(bold) systemfonts::font_info(FONT, bold = bold))
   digest <- function(path) sub(" .*", "", system2("sha256sum", shQuote(path), stdout = TRUE))
-  vapply(faces, function(face) paste(face$family, basename(face$path), digest(face$path)), "")
+  vapply(faces, function(face) {
+    instead <- if (face$family != FONT) paste0(FONT, " is missing, and stands for it: ")
+    paste0(instead, paste(face$family, basename(face$path), digest(face$path)))
+  }, "")
 }
 
 # The documents of paper/: made in a copy, so that nothing half-made stands there and two can be made at once,

@@ -4,7 +4,8 @@
 
 invisible(compiler::enableJIT(0))
 here <- dirname(sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE)))
-for (file in c("read", "statistics", "claims", "choices", "render")) source(file.path(here, paste0(file, ".R")))
+files <- c("read", "statistics", "claims", "choices", "render")
+for (file in files) source(file.path(here, paste0(file, ".R")))
 
 # The columns of every table, in their order: an empty table has them too.
 SERIES_KEYS <- "workload,title,metric,metric_label,factors,series,unit,better,environment,label"

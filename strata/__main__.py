@@ -23,7 +23,7 @@ def _cell(words: list[str]) -> int:
 def _command(words: list[str]) -> int:
     # Where this Python lacks a package, that of .venv takes over.
     from strata.base import places
-    from strata.base.errors import UserError
+    from strata.base.errors import MachineError
 
     try:
         from strata import commands
@@ -34,7 +34,8 @@ def _command(words: list[str]) -> int:
             raise
         own = os.path.join(places.PROJECT, ".venv/bin/python")
         if not os.path.exists(own) or os.path.samefile(sys.prefix, os.path.join(places.PROJECT, ".venv")):
-            raise UserError(f"the Python package {missing.name} is not installed: `make setup` installs it") from None
+            why = f"the Python package {missing.name} is not installed: `make setup` installs it"
+            raise MachineError(why) from None
         sys.stdout.flush()
         os.execv(own, [own, "-m", "strata", *words])
 

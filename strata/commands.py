@@ -119,7 +119,10 @@ def _parser() -> argparse.ArgumentParser:
     archive("--allow", dest="allowed", nargs="*", metavar="TEXT", help=text)
     text = "leave out the source, whose commit is named, and the list of the image's files"
     archive("--light", action="store_true", help=text)
-    text = "check an archive: every file, records against plan and logs, and tables made again from the logs"
+    text = (
+        "check an archive: every file, records against plan and logs, and tables made again from the logs; "
+        "ends with 0: good, 1: NOT good, 2: it could not be checked"
+    )
     verify = add("verify", "strata.archive.check:verify", text)
     verify("--paper", dest="papers", action="store_true", help="also make the papers again and compare them")
     text = "make the paper again from an archive's raw logs, and compare its tables; measures nothing"

@@ -16,6 +16,7 @@ class Kind(host.Kind):
     kind = "sandbox"
     title = "toy box"
     stands_on = ("host",)
+    changes = {"limit nofile": "the toy box has few"}
 
     def describe(self, settled):
         return {"doubtful": True}

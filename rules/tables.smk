@@ -6,28 +6,32 @@
 
 
 rule measured:
-    # All cells, the decisions on the way, and a digest of them.  Of a job that waits for a checkpoint Snakemake does
-    # not see that its parameters changed: a plan with more blocks would leave tables as they are.
+    # All cells, the decisions on the way, and the checksums of what there is.  Of a job that waits for a checkpoint
+    # Snakemake does not see that its parameters changed: a plan with more blocks would leave tables as they are.
     input:
         lambda measured: told(experiment.measured, checkpoints),
         folders,
     output:
-        "results/tmp/measured",
+        # Whoever makes tables asks for all cells again.
+        waited=temp("results/tmp/measured"),
+        sums="results/raw.sha256",
     log:
         "results/logs/measured.log",
     localrule: True
     conda:
         "../envs/analysis.yaml"
     shell:
-        "find results/raw -type f -print0 2>{log} | sort -z | xargs -0 -r sha256sum 2>>{log} | sha256sum >{output}"
+        "(find results/raw -type f -print0 | sort -z | xargs -0 -r sha256sum >{output.sums}"
+        " && touch {output.waited}) 2>{log}"
 
 
-TABLES_OF = [*experiment.image(), *PARSERS, *ANALYSIS, "results/tmp/measured"]
+TABLES_OF = [*experiment.image(), *PARSERS, *ANALYSIS, "results/raw.sha256"]
 
 
 rule draft_tables:
     input:
         TABLES_OF,
+        measured="results/tmp/measured",
     output:
         temp(directory("results/tmp/tables")),
     log:
@@ -37,8 +41,9 @@ rule draft_tables:
         "../envs/analysis.yaml"
     params:
         partial="--partial" if experiment.partial else "",
+    # Where they fail, the next run asks for the cells again, which may be others by then.
     shell:
-        "python3 -m strata tables {params.partial} --to {output} 2>&1 | tee {log}"
+        "rm {input.measured} && python3 -m strata tables {params.partial} --to {output} 2>&1 | tee {log}"
 
 
 rule tables:

@@ -273,7 +273,7 @@ def test_a_file_of_the_project_that_is_lost_is_no_package_to_be_installed(tmp_pa
     made = projects.make(tmp_path / "project", projects.on_host(), {"noop": projects.NOOP}, copy=True)
     (made / lost).unlink()
     done = projects.run(made, "strata", *words, PYTHONPATH=str(made))
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "git status" in done.stderr
     for word in ("Traceback", "is not installed"):
         assert word not in done.stderr

@@ -82,7 +82,7 @@ def test_runs_go_on_in_turns_that_never_overlap(image, tmp_path, machine_stays, 
         lines = (folder / f"results/raw/{environment}/randomaccess/1.log").read_text().splitlines()
         told = [json.loads(line)["turns"] for line in lines if line.startswith('{"turns"')]
         assert len(told) == laps
-        turns += [(*moments, environment) for lap in told for moments in lap]
+        turns += [(thawed, frozen, environment) for lap in told for thawed, _, frozen in lap]
     turns.sort()
     assert all(to <= since for (_, to, _), (since, _, _) in pairwise(turns))
     # They take turns until one has ended, mostly.

@@ -24,7 +24,7 @@ def config(**more):
 
 
 def turns(log):
-    """Those of each lap of a log, in microseconds since the epoch."""
+    """Those of each lap of a log, (thawed, freeze requested, frozen), in microseconds since the epoch."""
     return [json.loads(line)["turns"] for line in log.read_text().splitlines() if line.startswith('{"turns"')]
 
 
@@ -34,9 +34,9 @@ def spans(folder):
     for record in projects.records(folder):
         cell = "{}/{}/{}.log".format(*projects.cell_of(record))
         cut = [
-            tuple(moment / 1e6 % 86400 for moment in turn)
+            tuple(moment / 1e6 % 86400 for moment in (thawed, frozen))
             for lap in turns(folder / "results/raw" / cell)
-            for turn in lap
+            for thawed, _, frozen in lap
         ]
         found += cut
         for command in record["commands"]:
@@ -104,7 +104,7 @@ def pxz_values(log):
     rates = []
     for one, lap in zip(passes, laps, strict=True):
         begun, ended = one["ended"] - one["microseconds"], one["ended"]
-        rates.append(4_000_000 / sum(max(0, min(to, ended) - max(since, begun)) for since, to in lap))
+        rates.append(4_000_000 / sum(max(0, min(to, ended) - max(since, begun)) for since, to, _ in lap))
     return {"throughput": statistics.mean(rates)}
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 from collections.abc import Iterable, Sequence
 
 from strata.base.errors import UserError
@@ -91,8 +92,10 @@ def write_if_changed(path: str, text: str) -> None:
 def mounts_below(folder: str) -> list[str]:
     """Mount points at or below a folder, the deepest first."""
     folder = os.path.realpath(folder)
-    with open("/proc/self/mountinfo", encoding="utf-8") as file:
-        points = [line.split()[4].encode().decode("unicode_escape") for line in file]
+    with open("/proc/self/mountinfo", "rb") as file:
+        fields = [line.split(b" ")[4] for line in file]
+    # The kernel writes space, tab, line end and backslash as three digits; all else are bytes.
+    points = [os.fsdecode(re.sub(rb"\\([0-7]{3})", lambda found: bytes([int(found[1], 8)]), one)) for one in fields]
     return [point for point in reversed(points) if point == folder or point.startswith(folder + "/")]
 
 

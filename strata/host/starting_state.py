@@ -14,6 +14,7 @@ import os
 import re
 import resource
 import signal
+import struct
 import subprocess
 import sys
 
@@ -61,6 +62,10 @@ _NAMES = {
 # Signals 32 and 33 are the C library's own, which leaves them ignored in what it starts by posix_spawn.
 _OF_THE_LIBRARY = 0b11 << 31
 UMASK, NICE, OOM_SCORE, TIMER_SLACK = 0o022, 0, 0, 50_000
+# What a program of 32 bits has of itself.
+_OF_32_BITS = 0x00800000
+# State by its line in a file: the scheduler's slice of time, and whether the kernel merges equal pages.
+_LINES = (("time slice", "sched", r"se\.slice"), ("merged pages", "ksm_stat", "ksm_merge_any"))
 POLICIES = {"0": "other", "1": "fifo", "2": "round robin", "3": "batch", "5": "idle", "6": "deadline", "7": "ext"}
 
 # Prints the state of the process with the id of the first argument (self: of a program that starts there), and the
@@ -72,8 +77,10 @@ of=/proc/$1; process=${1#self}; shift
 echo "==> $of/ioprio <=="; ionice ${process:+-p "$process"}
 echo "==> $of/numa_maps <=="; head -n 1 "$of/numa_maps"
 exec tail -v -n +1 "$of/status" "$of/limits" "$of/stat" "$of/oom_score_adj" "$of/timerslack_ns" "$of/personality" \
-    "$of/coredump_filter" "$@"
+    "$of/sched" "$of/ksm_stat" "$@"
 """
+# The files that show what a process can only change of itself.
+_SELF = ("status", "personality", "numa_maps", "sched", "ksm_stat")
 # State by its field in /proc/PID/status.
 _STATUS = {
     "umask": "Umask",
@@ -125,9 +132,14 @@ def understand(files: dict[str, str]) -> dict[str, str]:
         words = re.fullmatch(r"(Max [a-z ]+?) {2,}(\w+) +(\w+)( +\w+)?\s*", line)
         if words and words[1] in _NAMES:
             found[f"limit {_NAMES[words[1]]}"] = words[2] if words[2] == words[3] else f"{words[2]}:{words[3]}"
-    for name in ("oom_score_adj", "timerslack_ns", "personality", "coredump_filter"):
+    for name in ("oom_score_adj", "timerslack_ns"):
         if text.get(name):
             found[name.replace("_", " ")] = text[name].split()[0]
+    if re.fullmatch("[0-9a-f]{8}", text.get("personality", "")):
+        found["personality"] = f"{int(text['personality'], 16) & ~_OF_32_BITS:08x}"
+    for name, field, form in _LINES:
+        if shown := re.search(rf"(?m)^{form}\s*:?\s*(\S+)$", text.get(field, "")):
+            found[name] = shown[1]
     return found
 
 
@@ -149,6 +161,7 @@ def undeclared(state: dict[str, str]) -> dict[str, tuple[str, str]]:
     wanted |= {"real-time priority": "0", "I/O class": "none", "memory policy": "default"}
     wanted |= {"oom score adj": str(OOM_SCORE), "timerslack ns": str(TIMER_SLACK), "personality": "00000000"}
     wanted |= {"blocked signals": "0" * 16, "ignored signals": "0" * 16, "huge pages": "1"}
+    wanted |= {"no new privileges": "0", "merged pages": "no"}
     return differences(state, wanted)
 
 
@@ -193,15 +206,22 @@ def _own(processors: set[int]) -> None:
     if os.geteuid() == 0:
         with contextlib.suppress(OSError):
             os.setgroups([0])
-    content = _content("personality"), _content("numa_maps").split()[1:2], _content("status")
-    if content[0].strip("0\n") or content[1] not in ([], ["default"]) or "THP_enabled:\t0" in content[2]:
+    own = understand({f"/proc/self/{name}": _content(name) for name in _SELF})
+    # A slice of its own is another than that of the machine's first process.
+    first = understand({"/proc/self/sched": _content("sched", "1")})
+    usual = {"personality": "00000000", "memory policy": "default", "huge pages": "1", "merged pages": "no", **first}
+    if differences(own, usual):
         import ctypes
 
         libc = ctypes.CDLL(None)
         libc.personality(0)
-        # PR_SET_THP_DISABLE; the number of set_mempolicy on x86-64 and in the generic table.
+        # PR_SET_THP_DISABLE and PR_SET_MEMORY_MERGE; the numbers of set_mempolicy and sched_setattr on x86-64, and in
+        # the generic table.  The attributes: size, usual policy, no flags, nice, priority, and no slice of its own.
         libc.prctl(41, 0, 0, 0, 0)
-        libc.syscall(238 if os.uname().machine == "x86_64" else 237, 0, None, 0)
+        libc.prctl(67, 0, 0, 0, 0)
+        policy, attributes = (238, 314) if os.uname().machine == "x86_64" else (237, 274)
+        libc.syscall(policy, 0, None, 0)
+        libc.syscall(attributes, 0, struct.pack("=2IQiI3Q", 48, 0, 0, NICE, 0, 0, 0, 0), 0)
 
 
 def _nothing(number: int, frame: object) -> None:
@@ -242,8 +262,8 @@ def _limit(pid: int, number: int, value: int) -> None:
             resource.prlimit(pid, number, (hard, hard))
 
 
-def _content(name: str) -> str:
-    with contextlib.suppress(OSError), open(f"/proc/self/{name}", encoding="utf-8", errors="replace") as file:
+def _content(name: str, process: str = "self") -> str:
+    with contextlib.suppress(OSError), open(f"/proc/{process}/{name}", encoding="utf-8", errors="replace") as file:
         return file.read()
     return ""
 
@@ -260,7 +280,9 @@ def _leave_groups() -> None:
     """Leave the caller's control groups for the top of each hierarchy, where there is no service manager to mind."""
     if os.path.isdir("/run/systemd/system"):
         return
-    for path in glob.glob("/sys/fs/cgroup/*/cgroup.procs") + ["/sys/fs/cgroup/cgroup.procs"]:
+    # In version 2 the folders below the top are groups, not hierarchies.
+    unified = os.path.exists("/sys/fs/cgroup/cgroup.controllers")
+    for path in glob.glob(f"/sys/fs/cgroup/{'' if unified else '*/'}cgroup.procs"):
         with contextlib.suppress(OSError), open(path, "w", encoding="ascii") as file:
             file.write(str(os.getpid()))
 

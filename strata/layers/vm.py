@@ -23,7 +23,7 @@ class Kind(layer.Kind):
     changes = dict.fromkeys(
         (
             "processors", "memory nodes", "capabilities", "speculation", "indirect branches",
-            "coredump filter",
+            "time slice",
         ),
         "a kernel and processors of its own",
     ) | dict.fromkeys(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from strata import client, layers
-from strata.base import places, progress, run
+from strata.base import places, progress, run, signals
 from strata.base.errors import UserError
 from strata.base.files import read_json
 from strata.base.shapes import Fields, Plan
@@ -52,6 +52,8 @@ class Workflow:
         makes: whether this Snakemake makes anything; a dry run, a summary or a graph does not.
         """
         self._makes = makes
+        run.forget()
+        signals.hear_children()
         # The rules' commands find this interpreter and this package, and know whose end to outlive.
         os.environ["PATH"] = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]
         os.environ["PYTHONPATH"] = project

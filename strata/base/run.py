@@ -16,6 +16,21 @@ COMMAND = "STRATA_COMMAND"
 _PAGES = ("--configfile", "--configfiles", "--config", "-C", "--profile", "--workflow-profile")
 
 
+# Variables, or their beginnings, by which a caller would steer the programs that bring systems up.  Which daemon is
+# asked (DOCKER_HOST, DOCKER_CONTEXT) stays his choice, and is looked at.
+_STEERING = (
+    "CONTAINERS_", "STORAGE_", "DOCKER_DEFAULT_PLATFORM", "DOCKER_CONTENT_TRUST", "DOCKER_BUILDKIT", "LIBVIRT_",
+    "VIRSH_", "VAGRANT_", "PACKER_", "PKR_", "TAR_OPTIONS", "XZ_", "GZIP", "ZSTD_", "POSIXLY_CORRECT", "BASH_ENV",
+    "LD_PRELOAD",
+)  # fmt: skip
+
+
+def forget() -> None:
+    """Forget what the caller would have the programs do that are started from here on."""
+    for name in [name for name in os.environ if name.startswith(_STEERING)]:
+        del os.environ[name]
+
+
 def again(target: str) -> str:
     """The command that makes a target of the same experiment, as a person types it."""
     return f"{os.environ.get(COMMAND, 'snakemake --cores 1')} {target}"

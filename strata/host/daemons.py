@@ -1,5 +1,6 @@
 """Programs and daemons that the layers need: whether they are there, and a start where no service manager does it."""
 
+import contextlib
 import errno
 import os
 from collections.abc import Callable
@@ -22,7 +23,26 @@ def listens(path: str) -> bool:
     import socket
 
     with socket.socket(socket.AF_UNIX) as probe:
-        return probe.connect_ex(path) in (0, errno.EACCES)
+        try:
+            return probe.connect_ex(path) in (0, errno.EACCES)
+        except OSError:
+            # No such path can be: it is too long.
+            return False
+
+
+def other_network(path: str) -> bool:
+    """Whether what listens at a Unix socket is in another network namespace than this process.
+
+    False where that is not seen: only root sees it of root's processes.
+    """
+    import socket
+    import struct
+
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as probe:
+        probe.connect(path)
+        pid, _, _ = struct.unpack("3i", probe.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+        return os.readlink(f"/proc/{pid}/ns/net") != os.readlink("/proc/self/ns/net")
+    return False
 
 
 def start(complaint: str, script: str, answers: Callable[[], bool]) -> None:

@@ -116,6 +116,12 @@ def recorded(said: Fields) -> Fields:
     }
 
 
+def socket_of() -> str:
+    """The path of the Unix socket at which the daemon is asked; empty where it is asked in another way."""
+    place = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
+    return place.removeprefix("unix://") if place.startswith("unix://") else ""
+
+
 def elsewhere(said: Fields) -> str | None:
     """Why a daemon is not the one whose containers can be seen and frozen here; None if it is."""
     here = os.uname()
@@ -123,6 +129,8 @@ def elsewhere(said: Fields) -> str | None:
     kernels = {re.sub(r"^(\d+\.\d+)\.0\b", r"\1", name) for name in (here.release, said.get("KernelVersion", ""))}
     if said.get("Name") != here.nodename or len(kernels) > 1:
         where = f"on another machine or in a virtual one ({said.get('Name')}, kernel {said.get('KernelVersion')})"
+    elif daemons.other_network(socket_of()):
+        where = "in another network namespace than this process, whose rules and addresses are others"
     elif "rootless" in security(said):
         where = "one without root, whose network, storage and control groups are others"
     else:
@@ -169,9 +177,8 @@ class Kind(engine.Kind):
 
     def answers(self) -> bool:
         # What listens where the client will look for it is a daemon.
-        place = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
-        there = not place.startswith("unix://") or daemons.listens(place.removeprefix("unix://"))
-        return there and where("docker") is not None
+        place = socket_of()
+        return (not place or daemons.listens(place)) and where("docker") is not None
 
     def unavailable(self) -> str | None:
         if (reason := super().unavailable()) or self.answers() or where("dockerd"):

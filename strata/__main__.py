@@ -27,7 +27,10 @@ def _command(words: list[str]) -> int:
 
     try:
         from strata import commands
+        from strata.base import signals
 
+        # What a command made for itself goes with it, whatever ends it.
+        signals.heed()
         return commands.main(words)
     except ModuleNotFoundError as missing:
         if _is_own(missing):
@@ -51,33 +54,34 @@ def main(words: list[str]) -> int:
     A user's mistake gives a message and status 1; 2 where it could not be done for another reason: the command line,
     trouble of the machine, or a fault of ours, which gives a traceback.
     """
-    from strata.base import places
+    from strata.base import places, progress, run, signals
     from strata.base.errors import MachineError, UserError
-    from strata.base.signals import Interrupted
 
     # Nothing that is made is closed to others because its maker's files are.
     os.umask(0o022)
+    run.forget()
+    signals.hear_children()
     try:
         # It starts once for every cell, and skips what the others need to import.
         return _cell(words[1:]) if words[:1] == ["cell"] else _command(words)
     except UserError as error:
-        print(f"strata: {error}" if "\n" not in str(error) else str(error), file=sys.stderr)
+        progress.shown(f"strata: {error}" if "\n" not in str(error) else str(error))
         return 2 if isinstance(error, MachineError) else 1
     except ImportError as missing:
         if not _is_own(missing):
             raise
         whole = f"{places.PROJECT} is incomplete or changed: `git status` shows how"
-        print(f"strata: {missing}; {whole}", file=sys.stderr)
+        progress.shown(f"strata: {missing}; {whole}")
         return 2
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
         return 141
-    except Interrupted:
-        return 143
+    except signals.Interrupted as asked:
+        return 130 if str(asked) == "SIGINT" else 143
     except Exception as error:
         if isinstance(error, OSError | MemoryError):
-            print(f"strata: {str(error) or 'not enough memory'}", file=sys.stderr)
+            progress.shown(f"strata: {str(error) or 'not enough memory'}")
         else:
             sys.excepthook(type(error), error, error.__traceback__)
         return 2
@@ -92,7 +96,7 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["cell"]:
         # As it is: to take the interpreter apart would cost a cell a tenth of its CPU time.
         for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError, AttributeError):
                 stream.flush()
         os._exit(status)
     sys.exit(status)

@@ -7,13 +7,12 @@ its description of its plan and records, and its source is held against the comm
 import functools
 import os
 import shutil
-import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from strata.archive import container, crate, derive, guide, source, sums
-from strata.base import checking, places, programs
+from strata.base import checking, places, programs, progress
 from strata.base.errors import MachineError, UserError
 from strata.base.shapes import Fields
 from strata.experiment import blocks, plan
@@ -74,10 +73,10 @@ def verify(path: str, papers: bool = False) -> int:
     for sentence in found:
         print(sentence)
     for note in notes:
-        print(f"{path}: note: {note}", file=sys.stderr)
+        progress.shown(f"{path}: note: {note}")
     outcome = f"NOT good: {len(found)} {'finding' if len(found) == 1 else 'findings'}"
     good = "good: every file is as it was archived, every record fits its log, and all tables follow from the logs"
-    print(f"{path}: {outcome if found else good}", file=sys.stderr)
+    progress.shown(f"{path}: {outcome if found else good}")
     return 1 if found else 0
 
 

@@ -2,13 +2,12 @@
 
 import contextlib
 import os
-import sys
 from collections.abc import Iterator
 from typing import Any
 
 from strata.archive import check
 from strata.archive.sums import of_file
-from strata.base import places, programs
+from strata.base import places, programs, progress
 from strata.base.errors import UserError
 from strata.base.files import read_json, write_json
 
@@ -27,7 +26,7 @@ def main(**options: Any) -> int:
     try:
         return compare(**options)
     except (UserError, OSError) as error:
-        print(f"strata: {error}", file=sys.stderr)
+        progress.shown(f"strata: {error}")
         return NOT_COMPARABLE
 
 
@@ -58,7 +57,7 @@ def compare(paths: list[str], names: list[str] | None, effect: str | None, out: 
     if not outcome or outcome.get("outcome") not in _STATUS:
         raise UserError(f"{path}: missing or damaged; remove {out} and compare again")
     print(outcome["text"])
-    print(f"compare: {os.path.join(out, 'index.html')}, comparison.csv and provenance.csv are written", file=sys.stderr)
+    progress.shown(f"compare: {os.path.join(out, 'index.html')}, comparison.csv and provenance.csv are written")
     return _STATUS[outcome["outcome"]]
 
 

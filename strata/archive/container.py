@@ -58,7 +58,7 @@ def unpack(path: str, folder: str) -> None:
     machine cannot read or write.  Entries for folders, which other packers add, hold nothing and are left out.
     """
     if not os.path.isfile(path):
-        raise UserError(f"{path}: there is no such file")
+        raise MachineError(f"{path}: there is no such file")
     with contextlib.ExitStack() as stack:
         with _reading(path):
             archive = stack.enter_context(zipfile.ZipFile(path))

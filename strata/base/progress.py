@@ -54,9 +54,15 @@ def seconds_once() -> float:
     return _once
 
 
+def shown(text: str) -> None:
+    """Print a line on standard error, if there is one that takes it: nothing fails for that."""
+    with contextlib.suppress(OSError, ValueError):
+        print(text, file=sys.stderr, flush=True)
+
+
 def say(topic: str, text: str) -> None:
     """Tell where something long is that is no cell."""
-    print(f"{topic}: {text}", file=sys.stderr, flush=True)
+    shown(f"{topic}: {text}")
 
 
 @contextlib.contextmanager
@@ -80,7 +86,7 @@ def duration(seconds: float) -> str:
 def announce(name: str) -> None:
     """Say which cell runs now, and how many are done."""
     done, planned, _ = count()
-    print(f"[{done} of {planned} done] {name} …", file=sys.stderr, flush=True)
+    shown(f"[{done} of {planned} done] {name} …")
 
 
 def done(name: str, seconds: float, more: bool = False) -> None:
@@ -90,4 +96,4 @@ def done(name: str, seconds: float, more: bool = False) -> None:
     words = f"; {planned - number} to go" if number < planned else ""
     words += f", about {duration(rest)}" if rest and words else ""
     words += "; then it is decided whether more are needed" if more else ""
-    print(f"[{number} of {planned} done] {name}: {seconds:.1f} s{words}", file=sys.stderr, flush=True)
+    shown(f"[{number} of {planned} done] {name}: {seconds:.1f} s{words}")

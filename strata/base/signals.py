@@ -9,7 +9,7 @@ ASKING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 ENDED = signal.SIGUSR1
 
 
-class Interrupted(Exception):
+class Interrupted(BaseException):
     """A signal, which it names, asked this process to end."""
 
 
@@ -26,6 +26,13 @@ def heed() -> None:
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, _on_signal)
     signal.signal(ENDED, _on_signal)
+
+
+def hear_children() -> None:
+    """Hear of the end of children, also where the caller ignored that: their exit codes would be lost."""
+    with contextlib.suppress(ValueError):
+        # Elsewhere than in the first thread it stays as it is.
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
 
 
 def ignore() -> None:

@@ -76,7 +76,7 @@ class Log:
         self._systems = systems
         self._marked: int | None = None
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        self.descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC)
+        self.descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o644)
 
     def write(self, line: str) -> None:
         """Write a line of ours."""

@@ -1,0 +1,83 @@
+"""Exit codes and variables, whatever the caller's signals, streams and variables are."""
+
+import os
+import subprocess
+import sys
+
+import projects
+import pytest
+
+from strata.base import files, run
+from strata.base.errors import UserError
+from strata.base.patience import NAME, factor
+
+# Words of a shell that start the rest.
+CALLERS = {
+    "usual": 'exec "$@"',
+    "SIGCHLD ignored": 'trap "" CHLD; exec "$@"',
+    "standard error is full": 'exec "$@" 2>/dev/full',
+    "standard error is closed": 'exec "$@" 2>&-',
+    "standard output is closed": 'exec "$@" >&-',
+}
+
+
+def status(folder, caller, *words):
+    argv = ["sh", "-c", CALLERS[caller], "sh", sys.executable, "-m", "strata", *words]
+    return subprocess.run(argv, cwd=folder, env=projects.environment(), capture_output=True, check=False).returncode
+
+
+@pytest.mark.parametrize("caller", CALLERS)
+def test_a_failure_is_one_whoever_calls(project, caller):
+    work = {**projects.NOOP, "run": [{"argv": ["/bin/sh", "-c", "exit 3"], "timeout": 20}]}
+    folder = project(workloads={"noop": work})
+    projects.plan(folder)
+    assert status(folder, caller, "cell", "bare", "noop", "1") == 1
+    assert status(folder, caller, "cell", "bare", "noop", "99") == 1
+    assert status(folder, caller, "verify", "no-such.zip") == 2
+    assert status(folder, caller, "compare", "no-such.zip", "other.zip") == 2
+
+
+@pytest.mark.parametrize("caller", CALLERS)
+def test_what_is_measured_is_so_whoever_calls(project, caller):
+    folder = project()
+    projects.plan(folder)
+    assert status(folder, caller, "cell", "bare", "noop", "1") == 0
+    assert (folder / "results/raw/bare/noop/1.log").read_text().strip() == "7"
+    assert (folder / "results/raw/bare/noop/1.log").stat().st_mode & 0o777 == 0o644
+
+
+@pytest.mark.parametrize("value", ["0", "-3", "abc", "1.5", "99999"])
+def test_a_patience_that_is_none_is_refused(monkeypatch, value):
+    monkeypatch.setenv(NAME, value)
+    with pytest.raises(UserError, match=f"{NAME}: is '{value}'"):
+        factor()
+
+
+def test_variables_that_steer_programs_are_forgotten_and_those_that_name_a_daemon_stay(monkeypatch):
+    for name in ("CONTAINERS_CONF", "STORAGE_DRIVER", "TAR_OPTIONS", "DOCKER_DEFAULT_PLATFORM", "DOCKER_HOST"):
+        monkeypatch.setenv(name, "x")
+    run.forget()
+    assert [name for name in os.environ if name.startswith(("CONTAINERS_", "STORAGE_", "TAR_", "DOCKER_"))] == [
+        "DOCKER_HOST"
+    ]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts need root")
+@pytest.mark.parametrize("name", ["José", "a b\tc", "back\\slash", "new\nline", "plain"])
+def test_what_is_mounted_below_any_name_is_kept(tmp_path, name):
+    precious, folder = tmp_path / "precious", tmp_path / name
+    precious.mkdir()
+    (precious / "file").write_text("kept")
+    (folder / "sys").mkdir(parents=True)
+    script = (
+        f"import subprocess; from strata.base import files; subprocess.run(['mount', '--bind', {str(precious)!r}, "
+        f"{str(folder / 'sys')!r}], check=True); files.clear_tree({str(folder)!r})"
+    )
+    words = ["unshare", "--mount", "--propagation", "private", sys.executable, "-c", script]
+    done = subprocess.run(words, cwd=projects.ROOT, capture_output=True, text=True, check=False)
+    if "unshare" in done.stderr:
+        pytest.skip("no mounts can be made here")
+    assert done.returncode == 0, done.stderr
+    assert (precious / "file").read_text() == "kept"
+    assert not folder.exists()
+    assert files.mounts_below(str(tmp_path)) == []

@@ -103,7 +103,13 @@ def bring_up(tmp_path, monkeypatch, machine_stays):
         second_daemon.end()
 
 
-@pytest.mark.parametrize("name", ROWS)
+# Those by which an environment gets another label or none.
+IN_EVERY_RUN = {"no rules", "mapped"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(one, marks=[pytest.mark.long] * (one not in IN_EVERY_RUN)) for one in ROWS]
+)
 def test_what_a_daemon_makes_of_an_environment_is_said_or_refused(bring_up, name):
     words, planned, recorded, doctors = ROWS[name]
     with second_daemon.up(*words):

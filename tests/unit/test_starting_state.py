@@ -131,9 +131,12 @@ def test_what_differs_from_native_is_declared_by_a_layer_or_option_or_fails_the_
     }
 
 
-def test_what_a_system_does_not_show_is_no_difference(tmp_path):
+def test_only_a_part_that_a_system_does_not_show_is_no_difference(tmp_path):
     top = layers.build([{"docker": DOCKER}], Context("strata-x", str(tmp_path), None))[-1]
-    assert testbed.compare_state(top, {}, NATIVE) == {"values": {}, "differences": []}
+    part = {"nice": NATIVE["nice"]}
+    assert testbed.compare_state(top, part, NATIVE) == {"values": part, "differences": []}
+    with pytest.raises(CellFailed):
+        testbed.compare_state(top, {}, NATIVE)
 
 
 def test_a_callers_mask_is_part_of_the_experiment(project, monkeypatch):

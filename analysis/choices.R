@@ -63,7 +63,7 @@ compare_choices <- function(results) {
   rows <- stack_rows(lapply(seq_len(NROW(pairs)), function(i) {
     own <- tidy[tidy$environment == pairs$environment[[i]], ]
     base <- tidy[tidy$environment == pairs$base[[i]], ]
-    found <- if (nrow(own) > 0) compare_environments(own, base)
+    found <- if (nrow(own) > 0) compare_environments(pairs_of(own, base))
     if (is.null(found)) return(NULL)
     loads <- results$plan$workloads[found$workload]
     seen <- vapply(loads, function(one) notices(pairs$touches[[i]], one), NA)

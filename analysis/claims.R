@@ -189,6 +189,6 @@ pair_parts <- function(pair, claim, published, rows, here) {
     pairs <- pair_rows(own, other)
     if (isTRUE(claim$performance) && own$better[[1]] == "lower") pairs$ratio <- 1 / pairs$ratio
     list(environment = names[[1]], reference = names[[2]], workload = own$workload[[1]],
-         series = own$series[[1]], percentile = own$percentile[[1]], ratio = of_blocks(pairs))
+         series = own$series[[1]], percentile = own$percentile[[1]], ratio = of_blocks(pairs)$ratio)
   })
 }

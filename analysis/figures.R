@@ -151,8 +151,8 @@ draw_runs <- function(paper, name, figure) {
   rows <- rows_of(paper$comparisons, name, figure)
   rows$panel <- panels_of(rows)
   rows$environment <- factor(rows$environment, rev(paper$measured$environment))
-  blocks <- tidyr::separate_longer_delim(select(rows, panel, environment, ratios), ratios, ";") |>
-    mutate(ratio = as.numeric(ratios))
+  blocks <- select(rows, panel, series, environment) |>
+    inner_join(select(paper$ratios, series, environment, ratio), by = c("series", "environment"))
   # An interval that is much wider than the blocks are apart goes on beyond the panel.
   ends <- group_by(blocks, panel) |>
     summarise(away = 1.3 * max(abs(log(ratio)), -2 * log(1 - MARGIN)))

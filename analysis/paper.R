@@ -1,18 +1,22 @@
 # What the paper is made of: the tables of results as data frames, and the facts of the run that its text
 # names.
 
+# The tables of results of which a paper is made.
+TABLES_READ <- c("summary", "comparisons", "ratios", "choices", "emulated", "claims", "blocks", "runs",
+                 "left_out")
+
 #' @param folder of results: plan, plan.csv, records and all tables
 #' @param published folder with claims.json and ibm-table1.json
 #' @param emulated path of the file that names emulated hosts and their mark
-#' @return list: what read_results gives; the tables summary, comparisons, choices, claims (rows with an
-#'   `outcome` each), emulated, blocks, runs, left_out; `told` (the headline comparisons); `measured`
+#' @return list: what read_results gives; the tables summary, comparisons, ratios, choices, claims (rows with
+#'   an `outcome` each), emulated, blocks, runs, left_out; `told` (the headline comparisons); `measured`
 #'   (environments that stand in the text), `missing`, `published`, `facts` (words and numbers of the testbed)
 #'   and `mark` (of an emulated host or tiny sizes)
 read_paper <- function(folder, published, emulated) {
   paper <- read_results(folder)
   text <- c("workload", "metric", "environment", "factors", "flags", "unit", "why", "direction",
-            "against_published", "because", "transferred", "ratios")
-  for (name in c("summary", "comparisons", "choices", "emulated", "claims", "blocks", "runs", "left_out")) {
+            "against_published", "because", "transferred")
+  for (name in TABLES_READ) {
     paper[[name]] <- read_table(file.path(folder, paste0(name, ".csv")), text)
   }
   paper$comparisons$outcome <- outcome_of(paper$comparisons)
@@ -26,7 +30,7 @@ read_paper <- function(folder, published, emulated) {
            why = case_when(unable != "" ~ paste("cannot be done there:", unable), !is.na(refused) ~ refused,
                            reason != "" ~ reason, TRUE ~ "not measured")) |>
     count(workload, label, why)
-  for (name in c("tidy", "summary", "comparisons", "choices", "told", "blocks")) {
+  for (name in c("tidy", "summary", "comparisons", "ratios", "choices", "told", "blocks")) {
     paper[[name]] <- mark_sizes(paper[[name]], paper)
   }
   paper$published <- if (paper$valid) published_ratios(published, paper$told) else tibble()

@@ -140,10 +140,12 @@ blocks_to_decide <- function(ratio, scatter) {
 
 SERIES <- c("workload", "title", "question", "metric", "metric_label", "factors", "series", "unit", "better",
             "headline")
+# Those of a comparison.
+PAIRED <- c(SERIES, "percentile", "environment", "label")
 
 #' Mean with Student's interval, median with that of order statistics
 summarise_runs <- function(tidy) {
-  keys <- c(setdiff(SERIES, "question"), "percentile", "environment", "label")
+  keys <- setdiff(PAIRED, "question")
   by_group(tidy, keys, function(rows) {
     x <- rows$value
     n <- length(x)
@@ -184,12 +186,13 @@ add_levels <- function(summary, compared) {
   summary
 }
 
-# What a function makes of each group of rows, behind the columns that make the group; in their order.
+# The rows that a function makes of each group of rows, behind the columns that make the group, in their
+# order.
 by_group <- function(rows, keys, make) {
   group <- do.call(paste, c(rows[keys], sep = "\r"))
   parts <- split(seq_len(nrow(rows)), factor(group, unique(group)))
   made <- lapply(unname(parts), function(at) make(rows[at, ]))
-  first <- vapply(unname(parts), `[[`, 1L, 1)[!vapply(made, is.null, NA)]
+  first <- rep(vapply(unname(parts), `[[`, 1L, 1), vapply(made, NROW, 1L))
   made <- stack_rows(made)
   if (!is.null(made)) cbind(rows[first, keys], made, row.names = NULL)
 }
@@ -211,8 +214,12 @@ pair_rows <- function(rows, reference) {
 }
 
 #' The ratio of each block: of laps the pseudomedian of their pairs (Hodges and Lehmann 1963)
+#'
+#' @param pairs as of pair_rows
+#' @return data frame, one row per block: repetition, ratio
 of_blocks <- function(pairs) {
-  as.vector(tapply(pairs$ratio, pairs$repetition, pseudomedian))
+  ratios <- tapply(pairs$ratio, pairs$repetition, pseudomedian)
+  data.frame(repetition = as.numeric(names(ratios)), ratio = as.vector(ratios))
 }
 
 #' The median of the geometric means of all pairs of values, each of a value and itself among them: of normal
@@ -222,22 +229,38 @@ pseudomedian <- function(x) {
   exp(stats::median(means[upper.tri(means, diag = TRUE)]))
 }
 
-#' One environment against another, every series
+#' The performance of one environment as a share of another's, every series, pair by pair
 #'
 #' @param rows,reference tidy rows of the two
-compare_environments <- function(rows, reference) {
+#' @return data frame: the columns that make a series, percentile, environment, label, reference, and those of
+#'   pair_rows; NULL of no pair
+pairs_of <- function(rows, reference) {
   key <- function(rows) paste(rows$workload, rows$metric, rows$factors, sep = "\r")
   places <- split(seq_len(nrow(reference)), key(reference))
-  by_group(rows, c(SERIES, "environment", "label"), function(own) {
+  by_group(rows, PAIRED, function(own) {
     other <- reference[places[[key(own[1, ])]], ]
     pairs <- pair_rows(own, other)
     if (nrow(pairs) == 0) return(NULL)
     if (own$better[[1]] == "lower") pairs$ratio <- 1 / pairs$ratio
-    ratio <- of_blocks(pairs)
-    row <- compare_pairs(ratio, own$percentile[[1]])
-    cbind(reference = reference$environment[[1]], row, ratios = paste(signif(ratio, 6), collapse = ";"),
-          slow_n = nrow(pairs),
-          slow = if (nrow(pairs) >= 10) stats::quantile(pairs$ratio, 0.1, names = FALSE) else NA_real_)
+    cbind(reference = other$environment[[1]], pairs)
+  })
+}
+
+#' The ratio of each block of pairs_of
+block_ratios <- function(pairs) {
+  if (!is.null(pairs)) by_group(pairs, c(PAIRED, "reference"), of_blocks)
+}
+
+#' One environment against another, every series
+#'
+#' @param pairs as of pairs_of
+compare_environments <- function(pairs) {
+  if (is.null(pairs)) return(NULL)
+  by_group(pairs, c(PAIRED, "reference"), function(own) {
+    row <- compare_pairs(of_blocks(own)$ratio, own$percentile[[1]])
+    enough <- nrow(own) >= 10
+    cbind(row, slow_n = nrow(own),
+          slow = if (enough) stats::quantile(own$ratio, 0.1, names = FALSE) else NA_real_)
   })
 }
 
@@ -251,11 +274,16 @@ decide <- function(rows) {
   rows
 }
 
+#' All pairs with native
+pairs_of_native <- function(tidy) {
+  pairs_of(tidy[tidy$environment != NATIVE, ], tidy[tidy$environment == NATIVE, ])
+}
+
 #' All comparisons with native
-compare_all <- function(results) {
-  tidy <- results$tidy
-  others <- tidy[tidy$environment != NATIVE, ]
-  rows <- compare_environments(others, tidy[tidy$environment == NATIVE, ])
+#'
+#' @param pairs as of pairs_of_native
+compare_all <- function(results, pairs = pairs_of_native(results$tidy)) {
+  rows <- compare_environments(pairs)
   if (is.null(rows)) return(NULL)
   rows$family <- results$environments$family[match(rows$environment, results$environments$environment)]
   decide(rows)

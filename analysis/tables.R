@@ -11,11 +11,12 @@ for (file in files) source(file.path(here, paste0(file, ".R")))
 SERIES_KEYS <- "workload,title,metric,metric_label,factors,series,unit,better,environment,label"
 LEVELS <- "n,mean,sd,mean_low,mean_high,median,median_low,median_high,min,max"
 OF_RATIO <- "n,ratio,low,high,p,p_adjusted,p_equivalent,verdict,direction,why"
-AND_MORE <- "slow,slow_n,more,scatter,ratios"
+AND_MORE <- "slow,slow_n,more,scatter"
 OF_PAIR <- "question,reference,family,valid,headline"
 TABLES <- c(
   summary = paste(SERIES_KEYS, LEVELS, "level,level_low,level_high,valid,headline", sep = ","),
   comparisons = paste(SERIES_KEYS, OF_PAIR, OF_RATIO, AND_MORE, sep = ","),
+  ratios = paste(SERIES_KEYS, "reference,valid,headline,repetition,ratio", sep = ","),
   choices = paste(SERIES_KEYS, "choice,control", OF_PAIR, OF_RATIO, AND_MORE, sep = ","),
   emulated = paste(SERIES_KEYS, LEVELS, "ratio", sep = ","),
   claims = paste("id,publication,place,statement,workload,published,unit,tolerance_low,tolerance_high",
@@ -75,9 +76,11 @@ main <- function(folder, out = folder) {
     if (!is.null(rows)) rows$valid <- !rows$workload %in% results$invalid
     write_result(rows, name, out)
   }
-  compared <- compare_all(results)
+  pairs <- pairs_of_native(results$tidy)
+  compared <- compare_all(results, pairs)
   write(add_levels(summarise_runs(results$tidy), compared), "summary")
   write(compared, "comparisons")
+  write(block_ratios(pairs), "ratios")
   write(compare_choices(results), "choices")
   write(emulated_table(results), "emulated")
   write(share_of_blocks(results$tidy), "blocks")

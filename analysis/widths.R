@@ -18,7 +18,7 @@ widths <- function(rows, id = "", bounds = c(NA_real_, NA_real_)) {
 of_headlines <- function(rows) {
   if (nrow(rows) == 0) return(NULL)
   native <- rows$environment == NATIVE
-  if (any(native) && !all(native)) return(widths(compare_environments(rows[!native, ], rows[native, ])))
+  if (any(native) && !all(native)) return(widths(compare_environments(pairs_of_native(rows))))
   found <- summarise_runs(rows)
   widths(transform(found, ratio = mean, low = mean_low, high = mean_high, scatter = sd / mean))
 }

@@ -40,7 +40,7 @@ measured <- function(projects) {
     native <- tidy[tidy$environment == NATIVE, ]
     stack_rows(lapply(setdiff(unique(tidy$environment), NATIVE), function(name) {
       other <- tidy[tidy$environment == name, ]
-      paired <- compare_environments(other, native)
+      paired <- compare_environments(pairs_of(other, native))
       apart <- by_group(rbind(other, native), c("workload", "metric", "factors"), function(own) {
         values <- split(own$value, own$environment == NATIVE)
         unpaired(values[["FALSE"]], values[["TRUE"]])

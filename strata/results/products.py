@@ -7,7 +7,7 @@ from strata.base.shapes import Plan
 from strata.experiment import blocks
 
 PAPERS = ("paper/report.pdf", "paper/report.html")
-_OF_ALL = ("left_out", "summary", "comparisons", "choices", "emulated", "claims", "blocks", "runs")
+_OF_ALL = ("left_out", "summary", "comparisons", "ratios", "choices", "emulated", "claims", "blocks", "runs")
 
 
 def tables(experiment: Plan) -> list[str]:

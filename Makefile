@@ -73,7 +73,7 @@ test-rig: setup-test    ## test on emulated hosts with KVM (docs/testing.md)
 	$(PYTHON) -m pytest -q --durations 25 -m long tests/rig
 
 rig: setup-test         ## run a command on an emulated host with KVM: make rig RUN="make paper" (docs/testing.md)
-	PYTHONPATH=tests $(PYTHON) -m rig $(RIG) -- "$${RUN:-make doctor}"
+	PYTHONPATH=tests:tests/helpers $(PYTHON) -m rig $(RIG) -- "$${RUN:-make doctor}"
 
 lint: setup-test        ## Python, R, shell and Snakemake
 	scripts/lint.sh
@@ -106,7 +106,7 @@ sizes: setup           ## level, ratio and scatter by size, into docs/sizes.md (
 	PYTHONPATH=. $(PYTHON) scripts/sizes.py
 
 bench: setup-paper            ## measure the machinery itself, beside plain Snakemake (docs/architecture.md)
-	PYTHONPATH=tests $(PYTHON) -m bench $(BENCH)
+	PYTHONPATH=tests:tests/helpers $(PYTHON) -m bench $(BENCH)
 
 image-paper: setup      ## a container image in which archives are verified and rebuilt (docs/artifact-evaluation.md)
 	scripts/image-paper.sh

@@ -110,7 +110,7 @@ def test_a_client_reaches_the_machine_over_the_function(measure, there, function
 
 
 # A second machine is a namespace with an sshd, and the card's other function is plugged into it.
-OTHER = "python tests/system/second_machine.py {} /root/other"
+OTHER = "python tests/helpers/second_machine.py {} /root/other"
 PLUG = """
 card=$(basename /sys/bus/pci/devices/{card}/virtfn1/net/*)
 ip link set "$card" netns strata-other

@@ -1,4 +1,4 @@
-"""What the layout of a paper must keep, measured on its PDF; `python tests/layout.py PDF` tells what it does not."""
+"""Faults of a paper's layout, measured on its PDF: `python tests/helpers/layout.py PDF` lists them."""
 
 import re
 import sys

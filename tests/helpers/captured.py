@@ -1,7 +1,7 @@
 """The captured logs of the workloads, with the parameters of their runs and the values that they hold.
 
-`PYTHONPATH=. python tests/captured.py WORKLOAD LOG [NAME]` keeps the log of a cell as a fixture, NAME being `tiny`
-unless given.
+`PYTHONPATH=. python tests/helpers/captured.py WORKLOAD LOG [NAME]` keeps the log of a cell as a fixture.  NAME is
+`tiny` unless given.
 """
 
 import json

@@ -1,6 +1,6 @@
 """A captured host, as the observers see it: for tests in Python, and printed for those in R.
 
-tests/golden/host.txt holds the files as `tail -v` prints them.  Usage: PYTHONPATH=. python tests/seen.py
+tests/golden/host.txt holds the files as `tail -v` prints them.  Usage: PYTHONPATH=. python tests/helpers/seen.py
 """
 
 import json
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from strata.host import observe
 
-TEXT = (Path(__file__).parent / "golden/host.txt").read_text()
+TEXT = (Path(__file__).parents[1] / "golden/host.txt").read_text()
 CPUS = {0, 1}
 
 

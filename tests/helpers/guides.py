@@ -3,7 +3,7 @@
 A fenced block of `sh` is typed; one of `text` right behind it is what the reader sees, of which every line must have
 been printed, in this order (`…` in a line stands for anything).  All other blocks are only read.  A comment
 `<!-- run: … -->` in a guide says what that needs: `quick` (nothing, and it takes seconds), `long`, `Docker`.
-`python tests/guides.py GUIDE FOLDER` follows one in a new clone in FOLDER.
+`python tests/helpers/guides.py GUIDE FOLDER` follows one in a new clone in FOLDER.
 """
 
 import os

@@ -1,6 +1,6 @@
 """A second machine on this one: a network namespace with a real sshd in it, joined to the host by a cable of its own.
 
-`python tests/system/second_machine.py up FOLDER` plays it until `down FOLDER`; FOLDER/ssh_config knows it as `other`.
+`python tests/helpers/second_machine.py up FOLDER` plays it until `down FOLDER`; FOLDER/ssh_config knows it as `other`.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""What a web page of ours must keep, in headless Chromium; `python tests/pages.py PAGE` tells what it lacks."""
+"""What a web page of ours must keep, in headless Chromium; `python tests/helpers/pages.py PAGE` tells what it lacks."""
 
 import sys
 from collections.abc import Iterator

@@ -17,7 +17,7 @@ import yaml
 
 from strata.base.process import identity
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 SHARED = [
     "Snakefile",
     "rules",

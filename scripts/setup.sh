@@ -108,6 +108,8 @@ install_python_packages() {
     say "installing Python packages into .venv"
     [ -x .venv/bin/python ] || python3 -m venv .venv
     .venv/bin/python -m pip install --quiet --disable-pip-version-check --use-pep517 --requirement "$list"
+    # The command `strata`, of this checkout.
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --no-build-isolation --editable .
     # The tests' list holds the run's: having it is having both.
     for name in requirements.txt "$list"; do cat requirements.txt "$name" | sha256sum; done >.venv/strata-stamp
 }

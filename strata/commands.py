@@ -128,6 +128,8 @@ def _parser() -> argparse.ArgumentParser:
     archive("--image", dest="with_image", action="store_true", help="include the image (default: its hashes alone)")
     text = "accept this text, or this FILE:LINE, although it looks private (default: none)"
     archive("--allow", dest="allowed", nargs="*", metavar="TEXT", help=text)
+    text = "the version of Snakemake that made the results (default: the one installed here)"
+    archive("--snakemake", metavar="VERSION", help=text)
     text = "leave out the source, whose commit is named, and the list of the image's files"
     archive("--light", action="store_true", help=text)
     text = (

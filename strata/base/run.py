@@ -15,7 +15,7 @@ COMMAND = "STRATA_COMMAND"
 # Options of Snakemake that say what experiment this is, and where the programs of the rules come from.
 _PAGES = (
     *("--configfile", "--configfiles", "--config", "-C", "--profile", "--workflow-profile"),
-    *("--software-deployment-method", "--deployment-method", "--deployment", "--sdm", "--use-conda"),
+    *("--software-deployment-method", "--deployment-method", "--deployment", "--sdm"),
 )
 
 
@@ -52,7 +52,7 @@ def command(words: Sequence[str]) -> str:
     keeping = False
     for word in words[1:]:
         keeping = word.partition("=")[0] in _PAGES if word.startswith("-") else keeping
-        kept += [word] * keeping
+        kept += [word] * (keeping or word == "--use-conda")
     return shlex.join([program, "--cores", "1", *kept, *(["--"] if kept else [])])
 
 

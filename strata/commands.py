@@ -36,7 +36,11 @@ def _machine() -> None:
 def _image(over: Fields, planned: list[str] | None) -> None:
     if planned is None:
         settings = config.read(over)
-        names, entries, image = list(settings["environments"]), settings["environments"], settings["image"]
+        names, entries, image = (
+            list(settings["environments"]),
+            settings["environments"],
+            settings["image"],
+        )
     else:
         experiment = plan.read_checked()
         names, entries, image = planned, experiment["environments"], experiment["image"]["settings"]
@@ -56,7 +60,10 @@ def _check(over: Fields) -> None:
     loads = [
         check
         for name in workload.known()
-        for check in (lambda name=name: workload.load(name), lambda name=name: parsing.load_parser(name, os.getcwd()))
+        for check in (
+            lambda name=name: workload.load(name),
+            lambda name=name: parsing.load_parser(name, os.getcwd()),
+        )
     ]
     checking.together(lambda: config.experiment(config.read(over), capacity.facts()), *loads, claims.check)
     print("config.yaml: good")
@@ -87,10 +94,10 @@ def _parser() -> argparse.ArgumentParser:
     def add(
         name: str, function: Callable[..., Any] | str, about: str, example: str = "", rule: str = ""
     ) -> Callable[..., Any]:
-        """Add a command: its function, or where that is imported from when called; options are arguments.
+        """Add a command.  Its options are arguments of the function, which may be named as MODULE:NAME.
 
-        about: the first line stands in the list of commands.  rule: the rule of Snakemake that calls it, where people
-        seldom do.
+        about: its first line is in the list of commands.  rule: the rule of Snakemake that calls it,
+        where people seldom do.
         """
         listed: dict[str, Any] = {} if rule else {"help": about.partition("\n")[0]}
         if rule:
@@ -109,23 +116,44 @@ def _parser() -> argparse.ArgumentParser:
     plan = add("plan", _plan, "List the cells that are due, what has to be built, and the time.", "--show")
     add_overrides(plan)
     plan("--show", action="store_true", help="also print the order of measurement")
-    text = "record the plan's SHA-256 before the first run: the paper then says whether the plan was changed"
+    text = "record the plan's SHA-256 before the first run; the paper then says whether it was kept"
     plan("--seal", action="store_true", help=text)
-    add_overrides(add("doctor", "strata.doctor:main", "Say what this machine can measure, and what would change that."))
     add_overrides(
-        add("check", _check, "Check config.yaml, the workloads and the published claims.", "--config scale=paper")
+        add(
+            "doctor",
+            "strata.doctor:main",
+            "Say what this machine can measure, and what would change that.",
+        )
+    )
+    add_overrides(
+        add(
+            "check",
+            _check,
+            "Check config.yaml, the workloads and the published claims.",
+            "--config scale=paper",
+        )
     )
     image = add("image", _image, "Build the image, unless it is in the cache.")
     add_overrides(image)
     text = (
-        "use the plan in results/ and build for these environments; without names, write results/image.json alone "
-        "(the rule `image` of Snakemake; default: use config.yaml)"
+        "use the plan in results/ and build for these environments; without names, only write "
+        "results/image.json, for the rule `image` of Snakemake (default: use config.yaml)"
     )
     image("--planned", nargs="*", metavar="ENVIRONMENT", help=text)
     text = "Pack results, paper and source into one file."
     archive = add("archive", "strata.archive.make:make", text, "--out mine.zip")
-    archive("--out", metavar="FILE", default="archive.zip", help="the file to write (default: archive.zip)")
-    archive("--image", dest="with_image", action="store_true", help="include the image (default: its hashes alone)")
+    archive(
+        "--out",
+        metavar="FILE",
+        default="archive.zip",
+        help="the file to write (default: archive.zip)",
+    )
+    archive(
+        "--image",
+        dest="with_image",
+        action="store_true",
+        help="include the image (default: its hashes alone)",
+    )
     text = "accept this text, or this FILE:LINE, although it looks private (default: none)"
     archive("--allow", dest="allowed", nargs="*", metavar="TEXT", help=text)
     text = "the version of Snakemake that made the results (default: the one installed here)"
@@ -137,7 +165,12 @@ def _parser() -> argparse.ArgumentParser:
         "It ends with 0: good, 1: NOT good, 2: the archive could not be checked."
     )
     verify = add("verify", "strata.archive.check:verify", text, "archive.zip")
-    verify("--paper", dest="papers", action="store_true", help="also make the papers again and compare them")
+    verify(
+        "--paper",
+        dest="papers",
+        action="store_true",
+        help="also make the papers again and compare them",
+    )
     text = "Make the paper of an archive again from its logs, without measuring."
     rebuild = add("rebuild", "strata.archive.rebuild:rebuild", text, "archive.zip --to again")
     text = "output folder (default: the archive's name with -rebuilt)"
@@ -146,16 +179,36 @@ def _parser() -> argparse.ArgumentParser:
         command("path", metavar="ARCHIVE", help="the file, or the folder of an unpacked archive")
     text = (
         "Compare machines or dates.\n"
-        "It ends with 0: no difference found, 1: a difference, 2: they cannot be compared, 3: all is undecided."
+        "It ends with 0: no difference found, 1: a difference, 2: they cannot be compared,\n"
+        "3: all is undecided."
     )
     compare = add("compare", "strata.archive.compare:main", text, "before.zip results --names before after")
     compare("paths", nargs="+", metavar="SIDE", help="an archive, a project, or a folder of results")
-    compare("--names", nargs="+", metavar="NAME", help="names of the sides, in their order (default: of the files)")
-    compare("--effect", metavar="SHARE", help="smallest difference that matters, such as 5%% (default: the paper's)")
-    compare("--to", dest="out", metavar="FOLDER", default="comparison", help="output folder (default: comparison)")
+    compare(
+        "--names",
+        nargs="+",
+        metavar="NAME",
+        help="names of the sides, in their order (default: of the files)",
+    )
+    compare(
+        "--effect",
+        metavar="SHARE",
+        help="smallest difference that matters, such as 5%% (default: the paper's)",
+    )
+    compare(
+        "--to",
+        dest="out",
+        metavar="FOLDER",
+        default="comparison",
+        help="output folder (default: comparison)",
+    )
     text = "Remove what killed runs left on this machine; results stay."
     clean = add("clean", _clean, text, "--images")
-    clean("--images", action="store_true", help="also empty the cache: every image, its base and its disks")
+    clean(
+        "--images",
+        action="store_true",
+        help="also empty the cache: every image, its base and its disks",
+    )
     text = "Read the published raw results of the original again."
     reanalyse = add("reanalyse", "strata.reanalysis.tidy:make", text, "DIR --to results/reanalysis")
     reanalyse("folder", metavar="FOLDER", help="a checkout or a git directory of them")

@@ -1,7 +1,7 @@
-"""An archive of a distribution as apt reads it, signed, whose packages are stubs: what the recipe of the image needs.
+"""A signed apt archive whose packages are stubs: what the recipe of the image needs.
 
-One package is essential: a shell, dpkg and tar of this host, with their libraries.  The others give what the recipe's
-scripts call, or nothing.  `gcc` makes a program that does nothing.
+One package is essential: shell, dpkg and tar of this host, with their libraries.  Others hold what the
+recipe's scripts call, or nothing.  `gcc` makes a program that does nothing.
 """
 
 import contextlib
@@ -25,8 +25,23 @@ done
 """
 SCRIPTS = {"gcc": {"gcc": COMPILER}, "systemd-sysv": {"systemctl": NOTHING}}
 # Of this host: what busybox has of these does less, or starts its own programs in place of others.
-PROGRAMS = ("busybox", "dash", "env", "dpkg", "dpkg-deb", "dpkg-split", "dpkg-query", "tar", "install", "find")
-USERS = {"passwd": "root:x:0:0:root:/root:/bin/sh\n", "group": "root:x:0:\n", "shadow": "root:*:19000:0:99999:7:::\n"}
+PROGRAMS = (
+    "busybox",
+    "dash",
+    "env",
+    "dpkg",
+    "dpkg-deb",
+    "dpkg-split",
+    "dpkg-query",
+    "tar",
+    "install",
+    "find",
+)
+USERS = {
+    "passwd": "root:x:0:0:root:/root:/bin/sh\n",
+    "group": "root:x:0:\n",
+    "shadow": "root:*:19000:0:99999:7:::\n",
+}
 OF_ADMINISTRATION = ("ldconfig", "start-stop-daemon", "update-initramfs")
 
 
@@ -86,14 +101,18 @@ def _package(pool: Path, name: str, work: Path) -> str:
     about += "Essential: yes\nPriority: required\n" if essential else ""
     (tree / "DEBIAN/control").write_text(f"{about}Description: a stub\n")
     file = pool / f"{name}.deb"
-    subprocess.run(["dpkg-deb", "--root-owner-group", "-Znone", "--build", tree, file], check=True, capture_output=True)
+    subprocess.run(
+        ["dpkg-deb", "--root-owner-group", "-Znone", "--build", tree, file],
+        check=True,
+        capture_output=True,
+    )
     content = file.read_bytes()
     facts = f"Filename: {pool.name}/{file.name}\nSize: {len(content)}\nSHA256: {hashlib.sha256(content).hexdigest()}\n"
     return f"{about}{facts}Description: a stub\n\n"
 
 
 def make(folder: Path, release: str, components: dict[str, Iterable[str]]) -> None:
-    """Write the archive of a release into `folder`, with the keyring of its key: ``keyrings`` beside it.
+    """Write the archive of a release into `folder`, and its keyring into ``keyrings`` next to it.
 
     components: the names of the packages of each.
     """
@@ -110,9 +129,22 @@ def make(folder: Path, release: str, components: dict[str, Iterable[str]]) -> No
     about += "Date: Fri, 27 Nov 2026 00:00:00 UTC\n"
     (suite / "Release").write_text(f"{about}Components: {' '.join(components)}\nSHA256:\n{listed}")
     home.mkdir(mode=0o700)
-    gpg = ["gpg", "--homedir", str(home), "--batch", "--quiet", "--passphrase", "", "--pinentry-mode", "loopback"]
+    gpg = [
+        "gpg",
+        "--homedir",
+        str(home),
+        "--batch",
+        "--quiet",
+        "--passphrase",
+        "",
+        "--pinentry-mode",
+        "loopback",
+    ]
     try:
-        subprocess.run([*gpg, "--quick-generate-key", "Stubs <stubs@example.org>", "ed25519", "sign"], check=True)
+        subprocess.run(
+            [*gpg, "--quick-generate-key", "Stubs <stubs@example.org>", "ed25519", "sign"],
+            check=True,
+        )
         signed = ["--clearsign", "--output", str(suite / "InRelease"), str(suite / "Release")]
         subprocess.run([*gpg, *signed], check=True)
         keys = subprocess.check_output([*gpg, "--export"])

@@ -1,8 +1,8 @@
 """A `conda` for tests, and its channel: a stub stands for each package that envs/ names.
 
-Programs of the channel note that they ran, and start the host's; packages of R and Python are links to the host's, a
-package each, with what it depends on.  An environment sees what it names, and nothing else of R and Python.  The module
-run as a program is `conda` itself, in so far as Snakemake uses it: rattler solves and installs.
+Programs of the channel note that they ran, and start the host's.  Packages of R and Python are links to the
+host's, and depend on each other as those do.  So an environment has what it names, and no other package of R
+and Python.  As a program the module is `conda`, as far as Snakemake uses it: rattler solves and installs.
 """
 
 import argparse
@@ -21,7 +21,7 @@ import yaml
 
 CHANNEL = "conda-forge"
 SITE = f"lib/python3.{sys.version_info.minor}/site-packages"
-# Where the host's Python is: beside its settings, by which it finds the environment's packages alone.
+# The host's Python, next to the settings by which it finds the environment's packages alone.
 HIDDEN = "libexec/python3"
 START = """#!/bin/sh
 here=$(dirname "$(dirname "$0")")
@@ -43,14 +43,19 @@ cat(jsonlite::toJSON(lapply(stats::setNames(nm = names(of)), entry), auto_unbox 
 
 
 class Stub:
-    """A package: the texts of its programs, its links (path → target), and the names of what it depends on."""
+    """A package: texts of its programs, links (path → target), names of what it depends on."""
 
-    def __init__(self, texts: dict[str, str] | None = None, links: dict[str, str] | None = None, needs: tuple = ()):
+    def __init__(
+        self,
+        texts: dict[str, str] | None = None,
+        links: dict[str, str] | None = None,
+        needs: tuple = (),
+    ):
         self.texts, self.links, self.needs = texts or {}, links or {}, sorted(needs)
 
 
 def named(environments: Path) -> dict[str, str]:
-    """The packages that environments name → the longest version that one of them asks for, or nothing."""
+    """The packages that environments name → the longest version asked for, or nothing."""
     found: dict[str, str] = {}
     for file in environments.glob("*.yaml"):
         for entry in yaml.safe_load(file.read_text())["dependencies"]:
@@ -106,11 +111,20 @@ def _python_package(there: importlib.metadata.Distribution) -> Stub:
     tops = {file.parts[0] for file in there.files or []} - {"..", "__pycache__"}
     wanted = [Requirement(text) for text in there.requires or []]
     needs = {one.name.lower() for one in wanted if one.marker is None or one.marker.evaluate({"extra": ""})}
-    return Stub(links={f"{SITE}/{top}": str(there.locate_file(top)) for top in tops}, needs=(*needs, "python"))
+    return Stub(
+        links={f"{SITE}/{top}": str(there.locate_file(top)) for top in tops},
+        needs=(*needs, "python"),
+    )
 
 
 def _pack(channel: Path, name: str, version: str, stub: Stub) -> None:
-    index = {"name": name, "version": version, "build": "0", "build_number": 0, "depends": stub.needs}
+    index = {
+        "name": name,
+        "version": version,
+        "build": "0",
+        "build_number": 0,
+        "depends": stub.needs,
+    }
     paths = [{"_path": path, "path_type": "hardlink"} for path in stub.texts]
     paths += [{"_path": path, "path_type": "softlink"} for path in stub.links]
     facts = {

@@ -39,7 +39,7 @@ def make(
     """Write the archive to `out` and say on standard error what it holds.
 
     allowed: as of :class:`strata.archive.private.Private`.  light: without the source, of which the commit is named
-    alone, and without the list of the image's files.  snakemake: the version that ran; else the one installed here.
+    alone, and without the list of the image's files.  snakemake: the version that ran (default: the one installed).
     Raises UserError where something is missing or private, or where what was put together would not verify.
     """
     os.makedirs("results/tmp", exist_ok=True)

@@ -12,7 +12,7 @@ from strata.base.shapes import Fields
 # The process of the run, as ID:START, and the words by which it is started again.
 OWNER = "STRATA_OWNER"
 COMMAND = "STRATA_COMMAND"
-# Options of Snakemake that say what experiment this is, and where the programs of the rules come from.
+# Options of Snakemake that decide the experiment, and where the programs of the rules come from.
 _PAGES = (
     *("--configfile", "--configfiles", "--config", "-C", "--profile", "--workflow-profile"),
     *("--software-deployment-method", "--deployment-method", "--deployment", "--sdm"),

@@ -55,8 +55,8 @@ def sources(chosen: Chosen, mirror: str | None, host: dict[str, str]) -> str:
     keyring = f"/usr/share/keyrings/{distribution}-archive-keyring.gpg"
     if distribution != host["ID"] and not os.path.exists(keyring):
         raise UserError(
-            f"{keyring} is missing, which holds the keys that packages of {distribution} are checked by: install the "
-            f"package {KEYS[distribution]}, or take that file out of the package of this name in {mirror}"
+            f"{keyring} is missing, by which packages of {distribution} are checked: install "
+            f"{KEYS[distribution]}, or take the file from the package of this name in {mirror}"
         )
     option = f"[signed-by={keyring}] " if os.path.exists(keyring) else ""
     if mirror:

@@ -164,7 +164,8 @@ def _unmade(described: Described, mirror: str | None, said: str) -> UserError:
     lines = said.strip().splitlines()
     # The others of these are mmdebstrap's: which of its commands failed.
     reasons = [line for line in lines if re.match("[EW]: (?!setup failed|mmdebstrap |apt-get )", line)]
-    of, source = f"{described['distribution']} {described['release']}", mirror or "the host's package sources"
+    of = f"{described['distribution']} {described['release']}"
+    source = mirror or "the host's package sources"
     listed = "\n".join(reasons or lines[-20:])
     return UserError(
         f"mmdebstrap could not make the base of {of} from {source} (config.yaml: image; whole log: {log}):\n{listed}"

@@ -1,6 +1,6 @@
-"""The recipe of an image of Ubuntu, against an archive of stubs: its steps, and what it says where they fail.
+"""The recipe of an Ubuntu image: its steps with an archive of stubs, and its messages.
 
-That Ubuntu's own archive has these packages, and what is measured in an image of them, is not said here.
+Whether Ubuntu's own archive has these packages is not tested here.
 """
 
 import json
@@ -23,15 +23,21 @@ UBUNTU = {"distribution": "ubuntu", "release": "noble"}
 def archive(tmp_path_factory):
     """The folder of an archive with all that the recipe asks for; the keys are beside it."""
     folder = tmp_path_factory.mktemp("ubuntu") / "archive"
-    # `busybox` stands for what a workload of the tests asks for, and lies in the other component.
-    names = {*recipe.MACHINE_PACKAGES, *recipe.BASE_PACKAGES, recipe.KERNELS["machines"]["ubuntu"], "base-files", "apt"}
+    # `hello` is a workload's package, in the other component.
+    names = {
+        *recipe.MACHINE_PACKAGES,
+        *recipe.BASE_PACKAGES,
+        recipe.KERNELS["machines"]["ubuntu"],
+        "base-files",
+        "apt",
+    }
     archive_of_stubs.make(folder, UBUNTU["release"], {"main": sorted(names), "universe": ["hello"]})
     return folder
 
 
 @pytest.fixture
 def build(tmp_path, archive, monkeypatch):
-    """What builds the image of a project with these packages by the command, with keys or without; how it ended."""
+    """Run `strata image` in a project whose workload asks for these packages, with or without keys."""
     monkeypatch.setenv("STRATA_HOME", str(tmp_path / "home"))
     (tmp_path / "none").mkdir()
 
@@ -43,9 +49,23 @@ def build(tmp_path, archive, monkeypatch):
         # In a view of the host's files of its own, in which the keys are the archive's.
         view = 'mount --bind "$0" /usr/share/keyrings && exec "$@"'
         held = archive.parent / "keyrings" if keys else tmp_path / "none"
-        argv = ["unshare", "--mount", "sh", "-c", view, str(held), *projects.command("strata", "image")]
+        argv = [
+            "unshare",
+            "--mount",
+            "sh",
+            "-c",
+            view,
+            str(held),
+            *projects.command("strata", "image"),
+        ]
         return subprocess.run(
-            argv, cwd=folder, env=projects.environment(), capture_output=True, text=True, timeout=300, check=False
+            argv,
+            cwd=folder,
+            env=projects.environment(),
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
         )
 
     yield build
@@ -72,10 +92,23 @@ def test_an_image_is_made_of_its_packages(build, archive, tmp_path, machine_stay
 @pytest.mark.parametrize(
     ("image", "more", "said"),
     [
-        ({"mirror": "http://127.0.0.1:1/ubuntu"}, {}, "from http://127.0.0.1:1/ubuntu .*\nE: .*Could not connect"),
-        pytest.param({"release": "nosuch"}, {}, "\nE: .* nosuch Release' does not have a Release file", marks=LONG),
+        (
+            {"mirror": "http://127.0.0.1:1/ubuntu"},
+            {},
+            "from http://127.0.0.1:1/ubuntu .*\nE: .*Could not connect",
+        ),
+        pytest.param(
+            {"release": "nosuch"},
+            {},
+            "\nE: .* nosuch Release' does not have a Release file",
+            marks=LONG,
+        ),
         pytest.param({}, {"packages": ["nosuch"]}, "\nE: Unable to locate package nosuch\n$", marks=LONG),
-        ({}, {"keys": False}, "ubuntu-archive-keyring.gpg is missing.* install the package ubuntu-keyring"),
+        (
+            {},
+            {"keys": False},
+            "ubuntu-archive-keyring.gpg is missing.* install ubuntu-keyring",
+        ),
     ],
     ids=["no archive", "no release", "no package", "no keys"],
 )

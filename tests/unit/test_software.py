@@ -1,4 +1,4 @@
-"""What rules import and call is named by the environments of conda and by what the set-up installs."""
+"""The environments of conda and the set-up name what the rules import and call."""
 
 import ast
 import importlib.metadata
@@ -11,8 +11,9 @@ import pytest
 import yaml
 
 ROOT = projects.ROOT
-# Where a program is in a package of another name; LaTeX and fonts are the distribution's in any case.
+# Programs that are in a package of another name.  LaTeX and fonts are always the distribution's.
 OF_CONDA = {"Rscript": "r-base"}
+LOADED = re.compile(r"\b(?:library|require)\((\w[\w.]*)\)|\b([A-Za-z][\w.]*):::?[A-Za-z]")
 RULE = re.compile(r"^(?:rule|checkpoint) \w+:\n(.*?)(?=^\S|\Z)", re.MULTILINE | re.DOTALL)
 
 
@@ -27,8 +28,8 @@ def commands():
 
 
 def code_of(command):
-    """The text of the modules of Strata that a command imports at any time → the other modules that each imports."""
-    functions = dict(re.findall(r'"(\w+)", "(strata[\w.]+):\w+"', (ROOT / "strata/commands.py").read_text()))
+    """Text of each module of Strata that a command imports → the names of what else it imports."""
+    functions = dict(re.findall(r'"(\w+)",\s+"(strata[\w.]+):\w+"', (ROOT / "strata/commands.py").read_text()))
     waiting = ["strata.cell.measure"] if command == "cell" else ["strata.commands", functions.get(command, "strata")]
     seen, found = set(), {}
     while waiting:
@@ -52,13 +53,7 @@ def code_of(command):
 def r_packages():
     """The packages that the analysis and the papers load, without those of R itself."""
     texts = [*ROOT.glob("analysis/*.R"), *ROOT.glob("paper/**/*.Rmd"), ROOT / "paper/_output.yml"]
-    used = {
-        name
-        for file in texts
-        for pair in re.findall(r"\b(?:library|require)\((\w[\w.]*)\)|\b([A-Za-z][\w.]*):::?[A-Za-z]", file.read_text())
-        for name in pair
-        if name
-    }
+    used = {name for file in texts for pair in LOADED.findall(file.read_text()) for name in pair if name}
     script = 'cat(rownames(installed.packages(priority = "base")))'
     return used - set(subprocess.check_output(["Rscript", "--vanilla", "-e", script], text=True).split())
 

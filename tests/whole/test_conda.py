@@ -1,6 +1,7 @@
-"""Rules in conda environments, of a channel of stubs (tests/conda.py): rules and environments fit together.
+"""Rules and conda environments fit together: a run with a channel of stubs (tests/conda.py).
 
-That the real channel has and solves what the environments name is not said here: .github/workflows/conda.yml tries it.
+Whether the real channel has what the environments name is not tested here:
+.github/workflows/conda.yml is for that.
 """
 
 import importlib.metadata
@@ -21,14 +22,14 @@ def conda(tmp_path_factory):
 
 @pytest.fixture
 def folder(tmp_path):
-    """A project of three cells on the bare host, whose numbers vary, and whose files may be edited."""
+    """A project of three cells on the bare host; its numbers vary, its files may be edited."""
     argv = ["/bin/sh", "-c", "date +1%N", "{number}"]
     work = {**projects.NOOP, "run": [{"argv": argv, "timeout": 20}]}
     return projects.make(tmp_path / "project", projects.on_host(repetitions=3), {"noop": work}, copy=True)
 
 
 def snakemake(folder, conda, *words):
-    """What Snakemake says with conda; a pin that does not install only warns, which is an error here."""
+    """Output of Snakemake with conda.  A pin that does not install only warns: an error here."""
     words = ("--software-deployment-method", "conda", "--cores", "1", *words)
     done = projects.run(folder, "snakemake", *words, PYTHONPATH="", **conda)
     said = done.stdout + done.stderr

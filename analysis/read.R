@@ -27,7 +27,7 @@ stack_rows <- function(rows) {
 read_results <- function(folder, tidy = file.path(folder, "tidy")) {
   path <- file.path(folder, "plan.json")
   if (!file.exists(path)) {
-    stop(path, ": missing: `snakemake --cores 1 paper/report.pdf` writes it; or name the folder that holds it",
+    stop(path, ": missing: `snakemake --cores 1 paper/report.pdf` writes it; or name its folder",
          call. = FALSE)
   }
   plan <- jsonlite::read_json(path)

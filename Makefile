@@ -84,7 +84,7 @@ format:                 ## format code
 	git ls-files '*.sh' .ci/run | xargs .venv/bin/shfmt --write
 
 lock: UV = uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-annotate \
-    --custom-compile-command "make lock" pyproject.toml
+    --custom-compile-command "make lock" pyproject.toml --group build
 lock:                   ## requirements*.txt as pyproject.toml asks, with hashes (needs uv: pip install uv)
 	$(UV) --output-file requirements.txt
 	$(UV) --constraint requirements.txt --group test --output-file requirements-test.txt

@@ -27,7 +27,8 @@ stack_rows <- function(rows) {
 read_results <- function(folder, tidy = file.path(folder, "tidy")) {
   path <- file.path(folder, "plan.json")
   if (!file.exists(path)) {
-    stop(path, ": missing: run `snakemake plan`, or name the folder that holds it", call. = FALSE)
+    stop(path, ": missing: `snakemake --cores 1 paper/report.pdf` writes it; or name its folder",
+         call. = FALSE)
   }
   plan <- jsonlite::read_json(path)
   environments <- stack_rows(Map(read_environment, names(plan$environments), plan$environments))

@@ -11,11 +11,14 @@ rule archive:
         "results/logs/archive.log",
     localrule: True
     conda:
-        "../envs/archive.yaml"
+        "../envs/analysis.yaml"
     params:
         image="--image" if experiment.settings["archive_image"] else "",
         allow=experiment.settings["archive_allow"],
         # The source is part of it.
         source=lambda archive: experiment.source(),
+        # The one that runs this, which the environment of the rule does not hold.
+        snakemake=SNAKEMAKE,
     shell:
-        "python3 -m strata archive --out {output} {params.image} --allow {params.allow:q} 2>&1 | tee {log}"
+        "python3 -m strata archive --out {output} {params.image} --allow {params.allow:q}"
+        " --snakemake {params.snakemake} 2>&1 | tee {log}"

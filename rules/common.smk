@@ -8,6 +8,7 @@ sys.path.insert(0, PROJECT)
 # What `make setup` installed stands behind Snakemake's own packages: pygments, say, for a report.
 sys.path.append(f"{PROJECT}/.venv/lib/python3.{sys.version_info.minor}/site-packages")
 
+from snakemake import __version__ as SNAKEMAKE
 from snakemake.exceptions import WorkflowError
 from strata.base.errors import UserError
 from strata.workflow import Workflow, code
@@ -29,6 +30,9 @@ def makes():
 experiment = told(Workflow, config, PROJECT, makes)
 # Known once Snakemake looks which jobs are due, which is after this file is read.
 experiment.triggers = lambda: map(str, workflow.rerun_triggers)
+experiment.brings_software = lambda: bool(
+    workflow.deployment_settings.deployment_method
+)
 
 # The code and texts that products are made by and of: inputs like any other.
 PARSERS = code(

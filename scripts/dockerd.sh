@@ -27,7 +27,7 @@ begin() {
     fi
 }
 
-known() { "${root[@]}" docker info --format '{{json .Runtimes}}' 2>/dev/null | grep -q strata-runsc-host; }
+known() { [[ $("${root[@]}" docker info --format '{{json .Runtimes}}' 2>/dev/null || true) == *strata-runsc-host* ]]; }
 
 # Puts the runtimes into the configuration FILE, among the user's own, of which nothing changes.  One for each network
 # stack; strata/layers/docker.py asks for them by these names.

@@ -15,6 +15,11 @@ trap '{ pkill -P "$r"; kill "$r"; } 2>/dev/null || true' EXIT
 .venv/bin/mypy --strict --explicit-package-bases --exclude kit/load/ workloads/kit workloads/*/parse.py
 .venv/bin/lint-imports --no-cache >/dev/null || .venv/bin/lint-imports --no-cache
 shellcheck "${shell[@]}"
+# Under pipefail what still prints when its reader has left fails, at random.
+if git grep -nE '\| *grep -[a-zA-Z]*q' -- "${shell[@]}"; then
+    echo "lint: read all that a command prints, then look in it: [[ \$(command) == *text* ]]" >&2
+    exit 1
+fi
 .venv/bin/shfmt --diff "${shell[@]}"
 .venv/bin/snakefmt --check Snakefile rules
 .venv/bin/python -m snakemake --lint

@@ -41,6 +41,19 @@ missing() {
     done <scripts/packages.txt
 }
 
+is_known() { [ -n "$(apt-cache madison "$1" 2>/dev/null || true)" ]; }
+
+# Whether apt has to read its sources again for these lines of packages.txt: not where all of them are optional and apt,
+# which has read its sources once, knew none.
+is_worth_update() {
+    local kind package
+    is_known bash || return 0
+    while read -r kind _ package; do
+        if [ -z "${optional[$kind]:-}" ] || is_known "$package"; then return 0; fi
+    done <<<"$1"
+    return 1
+}
+
 install_packages() {
     local lacking kind thing package here=() needed=0 trouble=""
     lacking=$(missing)
@@ -58,10 +71,10 @@ install_packages() {
         done <<<"$lacking"
         return "$needed"
     fi
-    "${root[@]}" apt-get -qq update
+    if is_worth_update "$lacking"; then "${root[@]}" apt-get -qq update; fi
     # First what may be wanting altogether: nothing is installed for a run that cannot be.
     while read -r kind _ package; do
-        if [ -n "$(apt-cache madison "$package" 2>/dev/null || true)" ]; then
+        if is_known "$package"; then
             here+=("$package")
         elif [ -n "${optional[$kind]:-}" ]; then
             say "$package is not in this distribution; ${optional[$kind]} will be shown as not available"
@@ -95,14 +108,17 @@ install_python_packages() {
     say "installing Python packages into .venv"
     [ -x .venv/bin/python ] || python3 -m venv .venv
     .venv/bin/python -m pip install --quiet --disable-pip-version-check --use-pep517 --requirement "$list"
+    # The command `strata`, of this checkout.
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --no-build-isolation --editable .
     # The tests' list holds the run's: having it is having both.
     for name in requirements.txt "$list"; do cat requirements.txt "$name" | sha256sum; done >.venv/strata-stamp
 }
 
 install_packages
 # gVisor of Debian 12 knows no Systrap, which is many times as fast as what it has; that of Debian 13 runs there.
+# (All that it prints is read: under pipefail a reader that leaves early makes a good command fail, at random.)
 if [ "$purpose" != paper ] && type -P runsc >/dev/null && grep -qs '^VERSION_CODENAME=bookworm' /etc/os-release &&
-    ! runsc flags 2>&1 | grep -q systrap; then
+    [[ $(runsc flags 2>&1 || true) != *systrap* ]]; then
     scripts/other-release.sh runsc trixie || say "gVisor of Debian 13 is not to be had here; that of Debian 12 stays"
 fi
 install_python_packages

@@ -1,4 +1,4 @@
-"""The command ``python -m strata``."""
+"""The command ``strata``, which in a checkout is ``python3 -m strata`` too."""
 
 import contextlib
 import gc
@@ -25,6 +25,9 @@ def _command(words: list[str]) -> int:
     from strata.base import places
     from strata.base.errors import MachineError
 
+    if not os.path.exists(os.path.join(places.PROJECT, "schemas")):
+        why = f"{places.PROJECT} lacks a part of Strata: install a checkout by `make setup` or `pip install -e .`"
+        raise MachineError(why)
     try:
         from strata import commands
         from strata.base import signals
@@ -87,7 +90,8 @@ def main(words: list[str]) -> int:
         return 2
 
 
-if __name__ == "__main__":
+def run() -> None:
+    """Run the command line of this process, and end it with the command's status."""
     for stream in (sys.stdout, sys.stderr):
         # Whatever the locale.  One that was closed is None.
         if isinstance(stream, io.TextIOWrapper):
@@ -100,3 +104,7 @@ if __name__ == "__main__":
                 stream.flush()
         os._exit(status)
     sys.exit(status)
+
+
+if __name__ == "__main__":
+    run()

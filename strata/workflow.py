@@ -69,6 +69,8 @@ class Workflow:
         self.partial: bool = self.settings["partial"]
         self._lock: int | None = None
         self.triggers: Callable[[], Iterable[str]] = lambda: TRIGGERS
+        # Whether Snakemake makes the environments of the rules.
+        self.brings_software: Callable[[], bool] = lambda: False
         self._make()
         # What profiles/slurm asks for.
         os.environ["STRATA_CPUS"] = str(self.plan["machine"]["cpus"])
@@ -224,7 +226,7 @@ class Workflow:
             cache.verify(image)
         spool.begin()
         self._write()
-        if shutil.which("Rscript") is None:
+        if shutil.which("Rscript") is None and not self.brings_software():
             progress.say("setup", "R is missing, which decisions on more blocks, tables and papers need: `make setup`")
 
     def _write(self) -> None:

@@ -15,6 +15,7 @@ from strata.base.errors import UserError
 from strata.base.files import read_json
 from strata.base.shapes import Fields, Plan
 from strata.experiment import blocks, config, plan, recipe
+from strata.host.observe import NOT_AVAILABLE
 from strata.image import cache
 from strata.results import products
 
@@ -28,11 +29,17 @@ _REMEDY = (
 )
 
 
-def make(out: str, with_image: bool = False, allowed: list[str] | None = None, light: bool = False) -> None:
+def make(
+    out: str,
+    with_image: bool = False,
+    allowed: list[str] | None = None,
+    light: bool = False,
+    snakemake: str | None = None,
+) -> None:
     """Write the archive to `out` and say on standard error what it holds.
 
     allowed: as of :class:`strata.archive.private.Private`.  light: without the source, of which the commit is named
-    alone, and without the list of the image's files.
+    alone, and without the list of the image's files.  snakemake: the version that ran (default: the one installed).
     Raises UserError where something is missing or private, or where what was put together would not verify.
     """
     os.makedirs("results/tmp", exist_ok=True)
@@ -48,7 +55,7 @@ def make(out: str, with_image: bool = False, allowed: list[str] | None = None, l
             _copy(folder, _image(experiment))
         for name, lines in guide.packages().items():
             _write(folder, name, "".join(f"{line}\n" for line in lines))
-        told = _given(folder, found, light)
+        told = _given(folder, found, light, snakemake or _installed("snakemake"))
         facts = guide.facts(folder, told)
         _write(folder, guide.FACTS, json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
         _write(folder, guide.README, guide.readme(facts))
@@ -83,11 +90,18 @@ def _write(folder: str, name: str, text: str) -> None:
         file.write(text)
 
 
-def _given(folder: str, found: source.Source, light: bool) -> Fields:
+def _installed(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return NOT_AVAILABLE
+
+
+def _given(folder: str, found: source.Source, light: bool, snakemake: str) -> Fields:
     """The facts that do not follow from other files."""
     return {
         "strata": __version__,
-        "snakemake": importlib.metadata.version("snakemake"),
+        "snakemake": snakemake,
         "source": {
             "revision": found.revision,
             "changed": found.changed,

@@ -12,8 +12,11 @@ from strata.base.shapes import Fields
 # The process of the run, as ID:START, and the words by which it is started again.
 OWNER = "STRATA_OWNER"
 COMMAND = "STRATA_COMMAND"
-# Options of Snakemake that say what experiment this is.
-_PAGES = ("--configfile", "--configfiles", "--config", "-C", "--profile", "--workflow-profile")
+# Options of Snakemake that decide the experiment, and where the programs of the rules come from.
+_PAGES = (
+    *("--configfile", "--configfiles", "--config", "-C", "--profile", "--workflow-profile"),
+    *("--software-deployment-method", "--deployment-method", "--deployment", "--sdm"),
+)
 
 
 # Variables, or their beginnings, by which a caller would steer the programs that bring systems up.  Which daemon is
@@ -49,7 +52,7 @@ def command(words: Sequence[str]) -> str:
     keeping = False
     for word in words[1:]:
         keeping = word.partition("=")[0] in _PAGES if word.startswith("-") else keeping
-        kept += [word] * keeping
+        kept += [word] * (keeping or word == "--use-conda")
     return shlex.join([program, "--cores", "1", *kept, *(["--"] if kept else [])])
 
 

@@ -4,11 +4,12 @@ import contextlib
 import copy
 import functools
 import math
+import os
 from collections.abc import Iterator, Sequence
 from typing import cast
 
 from strata import client, layers
-from strata.base import checking, pages
+from strata.base import checking, pages, places
 from strata.base.amounts import amount, size
 from strata.base.checking import Finding
 from strata.base.errors import UserError
@@ -50,6 +51,8 @@ def read(over: Fields | None = None, path: str = FILE) -> Fields:
     Layers come out as ``[{name: options}, …]``, workloads as ``{name: {parameter: value}}``.
     Raises UserError with one line for each mistake: file, key, what is wrong, what would be right.
     """
+    if not os.path.exists(path):
+        raise UserError(f"{path}: missing in {os.getcwd()}: go to the folder of a project, such as {places.PROJECT}")
     schema = checking.schema("config")
     data = checking.converted(schema, merge(pages.read(path), over or {}))
     others = {"declared": workload.known(), "kinds": layers.names()}

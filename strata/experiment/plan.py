@@ -201,7 +201,7 @@ def read() -> Plan:
     plan: Plan | None = read_json(places.PLAN)
     if plan is None or plan.get("format") != FORMAT:
         wrong = f"no plan of format {FORMAT}: remove it and" if os.path.exists(places.PLAN) else "there is no plan yet:"
-        raise UserError(f"{places.PLAN}: {wrong} run `python3 -m strata plan` or snakemake")
+        raise UserError(f"{places.PLAN}: {wrong} `snakemake --cores 1 paper/report.pdf` writes one")
     return plan
 
 

@@ -28,7 +28,7 @@ def seal(plan: Plan, source: Source) -> Fields:
     if glob.glob("results/raw/*/*/*.log"):
         raise UserError("results/raw: runs are there, and a plan is sealed before the first: measure in a fresh folder")
     if any(entry.get("accelerator", "") is None for entry in plan["environments"].values()):
-        raise UserError("it is not known yet whether KVM runs a guest here: run `python -m strata image` first")
+        raise UserError("it is not known yet whether KVM runs a guest here: run `python3 -m strata image` first")
     found = {"sha256": digest(plan), "at": Watch().now(), **source}
     write_json(FILE, found, lasting=True)
     return found

@@ -1,6 +1,7 @@
 """Which distribution the image is made of, and from which of the host's package sources."""
 
 import os
+import re
 
 from strata.base.errors import UserError
 from strata.base.process import capture
@@ -9,6 +10,8 @@ from strata.host import observe
 
 DEFAULT_RELEASE = {"debian": "trixie", "ubuntu": "noble"}
 COMPONENTS = {"debian": "main", "ubuntu": "main universe"}
+# Packages of an archive that hold the keys by which apt checks it.
+KEYS = {"debian": "debian-archive-keyring", "ubuntu": "ubuntu-keyring"}
 
 
 def os_release() -> dict[str, str]:
@@ -46,11 +49,19 @@ def sources(chosen: Chosen, mirror: str | None, host: dict[str, str]) -> str:
     """Text of a sources.list for the chosen release, from the mirror or the host's own sources, as apt has read them.
 
     The host's suites (its release, -updates and -security) are replaced by those of the chosen one.
+    Raises UserError where the host has no keys of another distribution, or no package source.
     """
     distribution, release = chosen["distribution"], chosen["release"]
     keyring = f"/usr/share/keyrings/{distribution}-archive-keyring.gpg"
+    if distribution != host["ID"] and not os.path.exists(keyring):
+        raise UserError(
+            f"{keyring} is missing, by which packages of {distribution} are checked: install "
+            f"{KEYS[distribution]}, or take the file from the package of this name in {mirror}"
+        )
     option = f"[signed-by={keyring}] " if os.path.exists(keyring) else ""
     if mirror:
+        # What is built cannot see this host's files; apt copies them.
+        mirror = re.sub("^file:", "copy:", mirror)
         return f"deb {option}{mirror} {release} {COMPONENTS[distribution]}\n"
     codename = host.get("VERSION_CODENAME", "")
     told = capture(["apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE)", "Created-By: Packages"]).stdout

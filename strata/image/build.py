@@ -8,6 +8,7 @@ box of Vagrant's (:mod:`strata.vm.disk`) that is made of these.
 import contextlib
 import os
 import platform
+import re
 import shutil
 import time
 from collections.abc import Iterator
@@ -147,11 +148,28 @@ def _base(config: Fields, described: Described) -> str:
         write_text(listing, distribution.sources(described, config.get("mirror"), distribution.os_release()))
         with step("image", f"bootstrapping {described['distribution']} {release} with mmdebstrap"):
             command = ["mmdebstrap", "--variant=minbase", f"--include={names}", *options, *settle]
-            capture([*command, release, archive, listing], timeout=3600)
+            done = capture([*command, release, archive, listing], timeout=3600, check=False)
+            if done.returncode != 0:
+                raise _unmade(described, config.get("mirror"), done.stderr)
         with step("image", "importing the base root filesystem into Docker"):
             whose = f"LABEL strata.image={places.home_mark()}"
             capture(["docker", "import", "--change", whose, archive, tag], timeout=600)
     return tag
+
+
+def _unmade(described: Described, mirror: str | None, said: str) -> UserError:
+    """The error that there is no base, with apt's own reasons."""
+    log = os.path.join(places.home(), "images", "mmdebstrap.log")
+    write_text(log, said)
+    lines = said.strip().splitlines()
+    # The others of these are mmdebstrap's: which of its commands failed.
+    reasons = [line for line in lines if re.match("[EW]: (?!setup failed|mmdebstrap |apt-get )", line)]
+    of = f"{described['distribution']} {described['release']}"
+    source = mirror or "the host's package sources"
+    listed = "\n".join(reasons or lines[-20:])
+    return UserError(
+        f"mmdebstrap could not make the base of {of} from {source} (config.yaml: image; whole log: {log}):\n{listed}"
+    )
 
 
 def _take_out(tag: str, work: str) -> str:

@@ -1,4 +1,5 @@
 import shutil
+import subprocess
 
 import projects
 import pytest
@@ -40,6 +41,19 @@ def test_comments_blank_lines_and_the_analysis_do_not_change_the_image(copy):
 
 
 LEFT = ["notes.md", "build.sh~", "#build.sh#", ".build.sh.swp", "src/stream.c.orig", "__pycache__/x.pyc"]
+
+
+def test_a_clone_has_the_bytes_of_the_commit_whatever_git_is_set_to(tmp_path):
+    attributes = tmp_path / "attributes"
+    attributes.write_text("* text=auto eol=crlf\n")
+    for number, settings in enumerate((["core.autocrlf=true"], ["core.eol=crlf", f"core.attributesFile={attributes}"])):
+        folder = tmp_path / f"clone {number}"
+        words = [word for setting in settings for word in ("--config", setting)]
+        subprocess.run(["git", "clone", "--quiet", "--shared", *words, projects.ROOT, folder], check=True)
+        # Of each file the ends of its lines in the commit, and in the folder.
+        found = [line.split()[:2] for line in projects.git(folder, "ls-files", "--eol").splitlines()]
+        assert len(found) > 100
+        assert [ends for ends in found if ends[0][2:] != ends[1][2:]] == []
 
 
 def test_notes_and_what_editors_leave_do_not_change_the_image(copy):

@@ -18,6 +18,8 @@ COMMANDS = [
     ("--cores 1 --configfile a.yaml b.yaml -- cells", "snakemake --cores 1 --configfile a.yaml b.yaml --"),
     ("--config seed=7 partial=true --cores 2 -- x", "snakemake --cores 1 --config seed=7 partial=true --"),
     ("--configfile=a.yaml -C seed=7 --quiet", "snakemake --cores 1 --configfile=a.yaml -C seed=7 --"),
+    ("--sdm conda --cores 2 -- cells", "snakemake --cores 1 --sdm conda --"),
+    ("--use-conda cells", "snakemake --cores 1 --use-conda --"),
     ("--config 'only={environments: [native]}'", "snakemake --cores 1 --config 'only={environments: [native]}' --"),
 ]
 

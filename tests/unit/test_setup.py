@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import sys
 
 import projects
 import pytest
@@ -43,3 +44,32 @@ def test_pages_are_laid_over_the_experiment_by_make(target):
     assert all("--configfile a.yaml" in line for line in commands("CONFIG=a.yaml"))
     # A page with a mistake is told of before anything starts.
     assert ("strata check" in commands()[0]) is (target == "paper")
+
+
+def test_the_installed_command_works_in_any_folder_and_without_a_network(tmp_path):
+    python = projects.beside(tmp_path / "venv")
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        str(python),
+        "install",
+        "--quiet",
+        "--no-index",
+        "--no-deps",
+    ]
+    subprocess.run([*pip, "--no-build-isolation", "--editable", str(projects.ROOT)], check=True)
+    strata = str(python.parent / "strata")
+    for words, folder, said, status in (
+        (["--help"], tmp_path, "usage: strata", 0),
+        (["plan"], projects.ROOT, "cells are due", 0),
+        (
+            ["plan"],
+            tmp_path,
+            f"config.yaml: missing in {tmp_path}: go to the folder of a project",
+            1,
+        ),
+    ):
+        done = subprocess.run([strata, *words], cwd=folder, capture_output=True, text=True, check=False)
+        assert (done.returncode, said in done.stdout + done.stderr) == (status, True), done.stderr

@@ -118,7 +118,7 @@ class Cell:
 
         number: of the systems that are up before it, whose servers have the ports below.
         """
-        log = logs.Log(self.draft, self.systems)
+        log = logs.Log(self.draft, self.systems, self.work["cell"].get("log_limit", logs.LIMIT))
         data = prepared.ensure(self.workload, self.work, plan.cell_seed(self.plan, self.workload, 0), self.image)
         system = self._fresh(self.entry["layers"], link, number)
         native = testbed.native_state(self.mask)

@@ -55,7 +55,7 @@ def _check(over: Fields) -> None:
     loads = [
         check
         for name in workload.known()
-        for check in (lambda name=name: workload.load(name), lambda name=name: parsing.load_parser(name, os.getcwd()))
+        for check in (lambda name=name: workload.load(name), lambda name=name: parsing.check_loads(name, os.getcwd()))
     ]
     checking.together(lambda: config.experiment(config.read(over), capacity.facts()), *loads, claims.check)
     print("config.yaml: good")

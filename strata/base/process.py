@@ -50,9 +50,7 @@ def wait_for_any(pids: Iterable[int], timeout: float | None) -> set[int]:
     return _wait(pids, (), timeout)[0]
 
 
-def _wait(
-    pids: Iterable[int], files: Iterable[int], timeout: float | None
-) -> tuple[set[int], set[int]]:
+def _wait(pids: Iterable[int], files: Iterable[int], timeout: float | None) -> tuple[set[int], set[int]]:
     """Sleep as :func:`wait_for_any`, or until one of some files can be read, or is at its end.
 
     Returns the processes that ended, and these files.
@@ -226,9 +224,7 @@ def capture(
     return subprocess.CompletedProcess(argv, process.returncode, said, complaint)
 
 
-def _printed(
-    process: subprocess.Popen[bytes], argv: Sequence[str], timeout: float
-) -> tuple[str, str]:
+def _printed(process: subprocess.Popen[bytes], argv: Sequence[str], timeout: float) -> tuple[str, str]:
     """What a process prints on each stream, to its end.  Raises MachineError beyond a limit."""
     texts = {_file(stream): bytearray() for stream in (process.stdout, process.stderr)}
     deadline, files = time.monotonic() + timeout, set(texts)

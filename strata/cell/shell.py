@@ -68,9 +68,7 @@ class Shell:
         assert self._process.stdout
         self._sent, self._printed = self._process.stdin, self._process.stdout
 
-    def run(
-        self, argv: Sequence[str], output: Callable[[bytes], None], timeout: float
-    ) -> tuple[int | None, float]:
+    def run(self, argv: Sequence[str], output: Callable[[bytes], None], timeout: float) -> tuple[int | None, float]:
         """Run a command: its exit code and the seconds it went on; `output` is called with what it prints.
 
         The code is None where it does not end within `timeout` such seconds (as stretched).  Then,

@@ -8,7 +8,7 @@ import projects
 import pytest
 
 from strata.base import patience, process, signals
-from strata.base.errors import UserError
+from strata.base.errors import MachineError, UserError
 
 
 def text(output):
@@ -98,6 +98,15 @@ def test_a_failing_command_of_the_machinery_is_told_in_its_own_words():
         process.capture(["no-such-program"])
     with pytest.raises(UserError, match="did not end within"):
         process.capture(["sleep", "5"], timeout=0.2)
+    with pytest.raises(UserError, match="did not end within"):
+        process.capture(["sh", "-c", "exec >&- 2>&-; sleep 5"], timeout=0.2)
+    for script in ("yes", "yes >&2", "cat /dev/zero"):
+        with pytest.raises(MachineError, match="printed more than 64 MiB"):
+            process.capture(["sh", "-c", script])
+    with pytest.raises(UserError, match=r"failed: a{4000}$"):
+        process.capture(["sh", "-c", "printf %09999d | tr 0 a >&2; exit 1"])
+    done = process.capture(["sh", "-c", "printf 'a\\r\\nb\\377'; printf c >&2; exit 3"], check=False)
+    assert (done.stdout, done.stderr, done.returncode) == ("a\nb\ufffd", "c", 3)
 
 
 @pytest.fixture

@@ -1,0 +1,136 @@
+"""Parsers and patterns of a workload's author, run in a child process of bounded time, memory and output.
+
+Neither of them can then hold a cell, and with it the machine, for ever.
+"""
+
+import contextlib
+import json
+import os
+import resource
+import select
+import signal
+import sys
+from collections.abc import Callable, Iterator
+
+from strata.base import progress, signals
+from strata.base.errors import UserError
+from strata.base.patience import stretched
+from strata.base.shapes import Any
+
+# Seconds for each part of the work, bytes of memory for all of it, and bytes that it may print.
+SECONDS, MEMORY, PRINTED = 60, 2 << 30, 1 << 20
+# Seconds by which a child that nobody waits for any more outlasts its time.
+SPARE = 5
+# What a person sees of what it printed, in characters.
+SHOWN = 4000
+
+# Names the part that begins now, for the message where it comes to no end.
+At = Callable[[str], None]
+
+
+def run(work: Callable[[At], Iterator[Any]]) -> list[Any]:
+    """The values that `work` yields, as JSON holds them, in a child process.
+
+    work: is called with a function that it calls with a name before each part begins.
+    Raises UserError where `work` does, where it raises anything else, and where a part exceeds a limit; with the
+    name of the part.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()
+    heard, told = os.pipe()
+    printed = os.memfd_create("printed")
+    with signals.undisturbed():
+        child = os.fork()
+        if child == 0:
+            _work(work, told, printed)
+    os.close(told)
+    try:
+        lines, late = _lines(heard)
+    finally:
+        with signals.undisturbed():
+            os.kill(child, signal.SIGKILL)
+            with contextlib.suppress(OSError):
+                # What it started, if it got as far as to lead a group.
+                os.killpg(child, signal.SIGKILL)
+            status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            os.close(heard)
+            text, size = os.pread(printed, SHOWN, 0), os.fstat(printed).st_size
+            os.close(printed)
+    if text:
+        progress.shown(text.decode(errors="replace").rstrip("\n"))
+    found = [json.loads(line) for line in lines]
+    name = next((each["at"] for each in reversed(found) if "at" in each), "it")
+    failed = next((each["failed"] for each in found if "failed" in each), None)
+    if size >= PRINTED:
+        raise UserError(f"{name} was ended: it printed more than {PRINTED >> 20} MiB")
+    if late:
+        raise UserError(f"{name} was ended: it came to no end within {stretched(SECONDS):g} s")
+    if failed or status or "done" not in found[-1]:
+        how = f"by signal {-status}" if status < 0 else f"with status {status}"
+        raise UserError(failed or f"{name} ended {how}; it may use {MEMORY >> 20} MiB of memory")
+    return [each["is"] for each in found if "is" in each]
+
+
+def _lines(heard: int) -> tuple[list[bytes], bool]:
+    """The lines of a child, and whether it was silent for too long."""
+    pieces, late = [], False
+    poll = select.poll()
+    poll.register(heard, select.POLLIN)
+    while True:
+        if late := not poll.poll(stretched(SECONDS) * 1000):
+            break
+        piece = os.read(heard, 1 << 20)
+        if not piece:
+            break
+        pieces.append(piece)
+    *lines, _ = b"".join(pieces).split(b"\n")
+    return lines, late
+
+
+def _work(work: Callable[[At], Iterator[Any]], told: int, printed: int) -> None:
+    """The child: says line by line what it is at, what it yields, and why it fails."""
+    part, code = "it", 1
+
+    def say(key: str, value: object) -> None:
+        text = json.dumps({key: value}).encode() + b"\n"
+        while text:
+            text = text[os.write(told, text) :]
+
+    def at(name: str) -> None:
+        nonlocal part
+        part = name
+        say("at", name)
+        signal.setitimer(signal.ITIMER_REAL, stretched(SECONDS) + SPARE)
+
+    try:
+        os.setsid()
+        # Of the parent's files it keeps none: locks are free once the parent has ended.
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        for file in (1, 2):
+            os.dup2(printed, file)
+        told = os.dup2(told, 3, inheritable=False)
+        os.closerange(4, os.sysconf("SC_OPEN_MAX"))
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        sys.stdout = sys.stderr = open(1, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
+        for kind, most in ((resource.RLIMIT_DATA, MEMORY), (resource.RLIMIT_FSIZE, PRINTED)):
+            resource.setrlimit(kind, (most, most))
+        at(part)
+        for value in work(at):
+            say("is", value)
+        say("done", True)
+        code = 0
+    except UserError as error:
+        say("failed", str(error))
+    except MemoryError:
+        say("failed", f"{part} was ended: it needs more than {MEMORY >> 20} MiB of memory")
+    except BaseException as error:
+        import traceback
+
+        traceback.print_exc()
+        say("failed", f"{part} failed: {type(error).__name__}: {error}"[:600])
+    finally:
+        try:
+            sys.stdout.flush()
+        finally:
+            os._exit(code)

@@ -28,8 +28,8 @@ SHOWN = 4000
 At = Callable[[str], None]
 
 
-def run(work: Callable[[At], Iterator[Any]]) -> list[Any]:
-    """The values that `work` yields, as JSON holds them, in a child process.
+def run(work: Callable[[At], Iterator[Any]]) -> Iterator[Any]:
+    """The values that `work` yields, as JSON holds them, in a child process; each as soon as it is there.
 
     work: is called with a function that it calls with a name before each part begins.
     Raises UserError where `work` does, where it raises anything else, and where a part exceeds a limit; with the
@@ -45,8 +45,15 @@ def run(work: Callable[[At], Iterator[Any]]) -> list[Any]:
         if child == 0:
             _work(work, told, printed)
     os.close(told)
+    name, late, last = "it", False, {"at": "it"}
     try:
-        lines, late = _lines(heard)
+        for line in _lines(heard):
+            if late := not line:
+                break
+            last = json.loads(line)
+            name = last.get("at", name)
+            if "is" in last:
+                yield last["is"]
     finally:
         with signals.undisturbed():
             os.kill(child, signal.SIGKILL)
@@ -59,33 +66,32 @@ def run(work: Callable[[At], Iterator[Any]]) -> list[Any]:
             os.close(printed)
     if text:
         progress.shown(text.decode(errors="replace").rstrip("\n"))
-    found = [json.loads(line) for line in lines]
-    name = next((each["at"] for each in reversed(found) if "at" in each), "it")
-    failed = next((each["failed"] for each in found if "failed" in each), None)
     if size >= PRINTED:
         raise UserError(f"{name} was ended: it printed more than {PRINTED >> 20} MiB")
     if late:
         raise UserError(f"{name} was ended: it came to no end within {stretched(SECONDS):g} s")
-    if failed or status or "done" not in found[-1]:
+    if "done" not in last:
         how = f"by signal {-status}" if status < 0 else f"with status {status}"
-        raise UserError(failed or f"{name} ended {how}; it may use {MEMORY >> 20} MiB of memory")
-    return [each["is"] for each in found if "is" in each]
+        ended = f"{name} ended {how}; it may use {MEMORY >> 20} MiB of memory"
+        raise UserError(last.get("failed", ended))
 
 
-def _lines(heard: int) -> tuple[list[bytes], bool]:
-    """The lines of a child, and whether it was silent for too long."""
-    pieces, late = [], False
+def _lines(heard: int) -> Iterator[bytes]:
+    """The lines of a child as they come; an empty one where it is silent for too long."""
     poll = select.poll()
     poll.register(heard, select.POLLIN)
-    while True:
-        if late := not poll.poll(stretched(SECONDS) * 1000):
-            break
-        piece = os.read(heard, 1 << 20)
+    begun: list[bytes] = []
+    while poll.poll(stretched(SECONDS) * 1000):
+        piece = os.read(heard, 1 << 16)
         if not piece:
-            break
-        pieces.append(piece)
-    *lines, _ = b"".join(pieces).split(b"\n")
-    return lines, late
+            return
+        *whole, rest = piece.split(b"\n")
+        if whole:
+            yield b"".join([*begun, whole[0]])
+            yield from whole[1:]
+            begun = []
+        begun.append(rest)
+    yield b""
 
 
 def _work(work: Callable[[At], Iterator[Any]], told: int, printed: int) -> None:

@@ -27,7 +27,7 @@ __all__ = ["BrokenLogError", "Parser", "Value", "load_parser", "of_laps"]
 Given = tuple[str, Record, PlannedWorkload]
 
 
-def read(given: Iterable[Given], folder: str, named: bool = True) -> list[Fields]:
+def read(given: Iterable[Given], folder: str, named: bool = True) -> Iterator[Fields]:
     """Of each log, ``{checks, values, program}``, or ``{checks, broken}`` with why it is no good one.
 
     checks: as of :func:`strata.cell.logs.checks`.  values: of :func:`of_laps`, as lists.
@@ -53,7 +53,7 @@ def check_loads(workload: str, folder: str) -> None:
         load_parser(workload, folder)
         yield None
 
-    bounded.run(work)
+    list(bounded.run(work))
 
 
 def _read(log: bytes, record: Record, planned: PlannedWorkload, folder: str, at: bounded.At, place: str) -> Fields:

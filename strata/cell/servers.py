@@ -91,7 +91,7 @@ class Server:
             lines = output.splitlines()
             yield next((line for line in lines if re.search(pattern, line)), None)
 
-        found: list[str | None] = bounded.run(work)
+        found: list[str | None] = list(bounded.run(work))
         return found[0]
 
     def _expect_running(self, else_it: str) -> None:

@@ -21,8 +21,8 @@ from strata.base.shapes import Any
 SECONDS, MEMORY, PRINTED = 60, 2 << 30, 1 << 20
 # Seconds by which a child that nobody waits for any more outlasts its time.
 SPARE = 5
-# What a person sees of what it printed, in characters.
-SHOWN = 4000
+# What a person sees of what it printed, and of why it fails, in characters.
+SHOWN, REASON = 4000, 2000
 
 # Names the part that begins now, for the message where it comes to no end.
 At = Callable[[str], None]
@@ -127,14 +127,14 @@ def _work(work: Callable[[At], Iterator[Any]], told: int, printed: int) -> None:
         say("done", True)
         code = 0
     except UserError as error:
-        say("failed", str(error))
+        say("failed", str(error)[:REASON])
     except MemoryError:
         say("failed", f"{part} was ended: it needs more than {MEMORY >> 20} MiB of memory")
     except BaseException as error:
         import traceback
 
-        traceback.print_exc()
-        say("failed", f"{part} failed: {type(error).__name__}: {error}"[:600])
+        print(traceback.format_exc()[:SHOWN])
+        say("failed", f"{part} failed: {type(error).__name__}: {error}"[:REASON])
     finally:
         try:
             sys.stdout.flush()

@@ -70,7 +70,7 @@ def _read(log: bytes, record: Record, planned: PlannedWorkload, folder: str, at:
         values = of_laps(log, record, planned["metrics"], parse)
         return {"checks": found, "values": values, "program": program(log)}
     except BrokenLogError as broken:
-        return {"checks": found, "broken": str(broken)}
+        return {"checks": found, "broken": str(broken)[: bounded.REASON]}
 
 
 def program(log: bytes) -> Fields:

@@ -28,6 +28,7 @@ PARSERS = {
     "allocates": (f"{ENDLESS}lines += lines\n", "parse.py was ended: it needs more than 256 MiB of memory"),
     "prints": (f"{ENDLESS}print(lines)\n", "parse.py was ended: it printed more than 1 MiB"),
     "exits": ("    raise SystemExit(0)\n", "parse.py failed: SystemExit: 0"),
+    "complains": ("    raise OSError('x' * 10**7)\n", "parse.py failed: OSError: xxx"),
     "vanishes": ("    import os\n    os._exit(0)\n", "parse.py ended with status 0"),
 }
 
@@ -111,6 +112,7 @@ def test_a_parser_is_bounded_in_cells_and_tables(tmp_path, name):
     assert done.returncode == 1
     assert f"results/raw/bare/noop/1.log: workloads/noop/{says}" in done.stderr or says == "1 s"
     assert says in done.stderr
+    assert len(done.stderr) < 9999
     (folder / "results/raw").rename(folder / "results/old")
     failed(folder, run(folder, "strata", "cell", "bare", "noop", "1"), says)
 

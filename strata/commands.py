@@ -62,7 +62,7 @@ def _check(over: Fields) -> None:
         for name in workload.known()
         for check in (
             lambda name=name: workload.load(name),
-            lambda name=name: parsing.load_parser(name, os.getcwd()),
+            lambda name=name: parsing.check_loads(name, os.getcwd()),
         )
     ]
     checking.together(lambda: config.experiment(config.read(over), capacity.facts()), *loads, claims.check)

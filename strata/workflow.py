@@ -222,6 +222,8 @@ class Workflow:
             raise UserError(
                 "another run is active in this folder; wait for its end (nothing needs to be unlocked)"
             ) from None
+        if not os.fstat(self._lock).st_nlink:
+            raise UserError("`python3 -m strata clean` was at work in this folder: run again")
         if self.image() and (image := cache.find(self.plan["image"]["recipe"])):
             cache.verify(image)
         spool.begin()

@@ -37,7 +37,8 @@ def locked(path: str, waiting: str = "", wait: bool = True) -> Iterator[bool]:
             if wait:
                 print(f"{waiting} ({_holder(descriptor)}); waiting", file=sys.stderr, flush=True)
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield taken
+        # One that was removed since it was opened locks nobody out.
+        yield taken and os.fstat(descriptor).st_nlink > 0
     finally:
         os.close(descriptor)
 

@@ -1,16 +1,23 @@
 """Run commands without being busy, end what was started, and nothing else."""
 
+import contextlib
 import os
 import select
 import signal
 import subprocess
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from strata.base import signals
 from strata.base.errors import MachineError, UserError
 from strata.base.patience import stretched
 from strata.base.shapes import Any, Fields
+
+# Bytes that a command of the machinery may print, which are held in memory; and how many of its last
+# characters are in the message where it fails.
+MOST, LAST = 64 << 20, 4000
+# Bytes that are read at once: more than a pipe holds.
+PIECE = 1 << 20
 
 
 def start_time(pid: int) -> str | None:
@@ -40,17 +47,28 @@ def wait_for(pid: int, timeout: float | None = None) -> bool:
 
 def wait_for_any(pids: Iterable[int], timeout: float | None) -> set[int]:
     """Sleep until one of some processes ends or `timeout` seconds are over; those that ended."""
+    return _wait(pids, (), timeout)[0]
+
+
+def _wait(pids: Iterable[int], files: Iterable[int], timeout: float | None) -> tuple[set[int], set[int]]:
+    """Sleep as :func:`wait_for_any`, or until one of some files can be read, or is at its end.
+
+    Returns the processes that ended, and these files.
+    """
     watched: dict[int, int] = {}
     poll = select.poll()
+    for file in files:
+        poll.register(file, select.POLLIN)
     try:
         for pid in pids:
             descriptor = os.pidfd_open(pid)
             watched[descriptor] = pid
             poll.register(descriptor, select.POLLIN)
-        ready = poll.poll(None if timeout is None else max(0, timeout) * 1000)
-        return {watched[descriptor] for descriptor, _ in ready}
+        found = poll.poll(None if timeout is None else max(0, timeout) * 1000)
+        ready = {descriptor for descriptor, _ in found}
+        return {watched[one] for one in ready & watched.keys()}, ready - watched.keys()
     except ProcessLookupError:
-        return {pid}
+        return {pid}, set()
     finally:
         for descriptor in watched:
             os.close(descriptor)
@@ -73,11 +91,21 @@ def end(*processes: subprocess.Popen[Any], patience: float = 5.0) -> None:
 def reap(process: subprocess.Popen[Any]) -> int:
     """Wait for the end of a child, end what is left of the session that it leads, and return its exit code.
 
-    While a group has members its number is not given out again.
+    While a group has members, the child that was not waited for among them, its number is not given
+    out again.
     """
-    code = process.wait()
-    _signal(process.pid, signal.SIGKILL)
-    return code
+    with contextlib.suppress(ChildProcessError):
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return process.wait()
+    except PermissionError:
+        # The child was root's; so is what it left, if anything.
+        code = process.wait()
+        _signal(process.pid, signal.SIGKILL)
+        return code
+    return process.wait()
 
 
 def _signal(group: int, number: signal.Signals) -> None:
@@ -91,67 +119,93 @@ def _signal(group: int, number: signal.Signals) -> None:
 
 
 def run_together(
-    commands: Sequence[Sequence[str]], outputs: Sequence[int], timeout: float, needed: Sequence[int] = ()
+    commands: Sequence[Sequence[str]],
+    outputs: Sequence[Callable[[bytes], None]],
+    timeout: float,
+    needed: Sequence[int] = (),
 ) -> list[tuple[int | None, float]]:
-    """Run commands at the same time, standard output and error of each into its descriptor of `outputs`.
+    """Run commands at the same time; `outputs` are called with what each prints, on both streams.
 
-    Returns for each its exit code and the seconds it took.  The first that ends with another code than 0, the end
-    of a process of `needed`, or `timeout` seconds (as stretched), end all others: their code is None.  However they
-    end, their sessions are gone afterwards.
+    Returns for each its exit code and the seconds it took.  The first that ends with another code
+    than 0, the end of a process of `needed`, or `timeout` seconds (as stretched), end all others:
+    their code is None.  However they end, their sessions are gone afterwards; so they are where an
+    output raises, which ends this.
     """
     found: list[tuple[int | None, float]] = [(None, 0.0)] * len(commands)
     if wait_for_any(needed, 0):
         return found
-    processes: list[subprocess.Popen[Any]] = []
+    processes: list[subprocess.Popen[bytes]] = []
     begun: list[float] = []
     try:
-        for command, output in zip(commands, outputs, strict=True):
+        for command in commands:
             begun.append(time.monotonic())
             with signals.undisturbed():
                 processes.append(
                     subprocess.Popen(
-                        command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
-                        start_new_session=True,
+                        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                        stderr=subprocess.STDOUT, start_new_session=True, bufsize=0,
                     )
                 )  # fmt: skip
         running = {process.pid: number for number, process in enumerate(processes)}
+        printing = {_file(process.stdout): number for number, process in enumerate(processes)}
         deadline = time.monotonic() + stretched(timeout)
         while running:
-            ended = wait_for_any([*running, *needed], deadline - time.monotonic())
+            left = deadline - time.monotonic()
+            ended, ready = _wait([*running, *needed], printing, left)
+            now = time.monotonic()
+            for file in ready:
+                if text := os.read(file, PIECE):
+                    outputs[printing[file]](text)
+                else:
+                    del printing[file]
             for pid in ended & running.keys():
                 number = running.pop(pid)
-                seconds = time.monotonic() - begun[number]
-                found[number] = (reap(processes[number]), seconds)
+                found[number] = (reap(processes[number]), now - begun[number])
             # The time is over, something that was needed has ended, or one ended badly.
-            if not ended or ended.intersection(needed) or any(code for code, _ in found):
+            if left <= 0 or ended.intersection(needed) or any(code for code, _ in found):
                 break
         for number in running.values():
             found[number] = (None, time.monotonic() - begun[number])
+        end(*processes)
+        for file, number in printing.items():
+            # All that a pipe holds: nobody waits for a process that left its session.
+            os.set_blocking(file, False)
+            with contextlib.suppress(BlockingIOError):
+                outputs[number](os.read(file, PIECE))
         return found
     finally:
         end(*processes)
+        for process in processes:
+            assert process.stdout
+            process.stdout.close()
+
+
+def _file(stream: Any) -> int:
+    found: int = stream.fileno()
+    return found
 
 
 def capture(
     argv: Sequence[str], timeout: float = 120, check: bool = True, **start: Any
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command of the machinery and return what it printed (text); it ends with whatever ends the wait for it.
+    """Run a command of the machinery and return what it printed (text); it ends with whatever ends
+    the wait for it.
 
-    start: for subprocess.Popen: `cwd`, `env`, `umask`.  What it prints is read as UTF-8 in every locale.
-    Raises MachineError where it cannot be started or does not end within `timeout` seconds (as stretched), and
-    :class:`UserError` with the command's own words if it fails and `check` is set.
+    start: for subprocess.Popen: `cwd`, `env`, `umask`.  What it prints is read as UTF-8 in every
+    locale.
+    Raises MachineError where it cannot be started, does not end within `timeout` seconds (as
+    stretched) or prints more than :data:`MOST` bytes, and :class:`UserError` with the end of the
+    command's own words if it fails and `check` is set.
     """
-    process: subprocess.Popen[str] | None = None
+    process: subprocess.Popen[bytes] | None = None
     pipe = subprocess.PIPE
     try:
         with signals.undisturbed():
             process = subprocess.Popen(
-                argv, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, encoding="utf-8", errors="replace",
-                start_new_session=True, **start,
+                argv, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, start_new_session=True,
+                bufsize=0, **start,
             )  # fmt: skip
-        said, complaint = process.communicate(timeout=stretched(timeout))
-    except subprocess.TimeoutExpired:
-        raise MachineError(f"`{' '.join(argv)}` did not end within {stretched(timeout):g} s") from None
+        said, complaint = _printed(process, argv, stretched(timeout))
     except FileNotFoundError as error:
         if error.filename != argv[0]:
             raise MachineError(f"{error.filename}: {error.strerror}") from None
@@ -161,10 +215,40 @@ def capture(
     finally:
         if process is not None:
             end(process)
+            for stream in (process.stdout, process.stderr):
+                assert stream
+                stream.close()
     if check and process.returncode != 0:
-        words = (complaint or said).strip() or f"exit code {process.returncode}"
+        words = (complaint or said).strip()[-LAST:] or f"exit code {process.returncode}"
         raise UserError(f"`{' '.join(argv)}` failed: {words}")
     return subprocess.CompletedProcess(argv, process.returncode, said, complaint)
+
+
+def _printed(process: subprocess.Popen[bytes], argv: Sequence[str], timeout: float) -> tuple[str, str]:
+    """What a process prints on each stream, to its end.  Raises MachineError beyond a limit."""
+    texts = {_file(stream): bytearray() for stream in (process.stdout, process.stderr)}
+    deadline, files = time.monotonic() + timeout, set(texts)
+    while files or not wait_for(process.pid, 0):
+        left = deadline - time.monotonic()
+        _, ready = _wait(() if files else [process.pid], files, left)
+        if left <= 0:
+            raise MachineError(f"`{' '.join(argv)}` did not end within {timeout:g} s")
+        for file in ready:
+            text = os.read(file, PIECE)
+            texts[file] += text
+            if not text:
+                files.discard(file)
+        if sum(map(len, texts.values())) > MOST:
+            most = f"{MOST >> 20} MiB"
+            raise MachineError(f"`{' '.join(argv)}` was ended: it printed more than {most}")
+    process.wait()
+    said, complaint = (text.decode(errors="replace") for text in texts.values())
+    return _lines(said), _lines(complaint)
+
+
+def _lines(text: str) -> str:
+    """A text whose lines end in one way."""
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
 def as_root(argv: Sequence[str]) -> list[str]:

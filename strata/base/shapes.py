@@ -73,6 +73,7 @@ else:
         systems: NotRequired[str]
         laps: NotRequired[str]
         turn: NotRequired[float]
+        log_limit: NotRequired[str]
         ports: NotRequired[list[str]]
         roles: NotRequired[Fields]
         sizes: NotRequired[list[Fields]]

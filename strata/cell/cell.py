@@ -118,7 +118,7 @@ class Cell:
 
         number: of the systems that are up before it, whose servers have the ports below.
         """
-        log = logs.Log(self.draft, self.systems)
+        log = logs.Log(self.draft, self.systems, self.work["cell"].get("log_limit", logs.LIMIT))
         data = prepared.ensure(self.workload, self.work, plan.cell_seed(self.plan, self.workload, 0), self.image)
         system = self._fresh(self.entry["layers"], link, number)
         native = testbed.native_state(self.mask)
@@ -216,21 +216,17 @@ class Cell:
 
     def check(self) -> None:
         """Look at its log.  Raises Unable where a check fails, and CellFailed where its parser refuses the log."""
-        content = self._see_log()
-        self.known["checks"] = logs.checks(self.work["cell"]["checks"], content.decode(errors="replace"), self.systems)
-        failed = [check["name"] for check in self.known["checks"] if not check["passed"]]
-        if failed:
-            raise Unable(f"its check failed: {', '.join(failed)}")
-        try:
-            parse = parsing.load_parser(self.workload, os.getcwd())
-            known: Any = self.known
-            found = parsing.of_laps(content, known, self.work["metrics"], parse)
-            program = parsing.program(content)
-        except parsing.BrokenLogError as broken:
-            raise CellFailed(f"its parser refuses the log: {broken}") from None
-        metrics = [(one.metric, one.value) for one, _ in found]
+        self._see_log()
+        known: Any = self.known
+        [found] = parsing.read([(self.draft, known, self.work)], os.getcwd(), named=False)
+        self.known["checks"] = found["checks"]
+        if not all(check["passed"] for check in found["checks"]):
+            raise Unable(found["broken"])
+        if "broken" in found:
+            raise CellFailed(f"its parser refuses the log: {found['broken']}")
+        metrics = [(metric, value) for (metric, _, value, _), _ in found["values"]]
         self.known["sizes"] = sizes.of_cell(self.plan, self.workload, self.known["parameters"], metrics)
-        self.known |= program
+        self.known |= found["program"]
 
     def _see_log(self) -> bytes:
         """What was printed, whose size and digest are now known."""

@@ -10,8 +10,9 @@ import contextlib
 import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
+from strata.base.amounts import size
 from strata.base.shapes import Fields
 
 # The lines before what a system printed, or what is of none of them, and before what was printed in a lap.
@@ -20,6 +21,13 @@ LAP = re.compile(r'\{"lap": ([0-9]{1,9})\}')
 # How a line begins that tells what was observed of the host.
 OBSERVED = '{"observed":'
 Parts = list[tuple[int | None, list[str]]]
+# What the programs of a cell may print unless its workload says otherwise.  The largest log of ours has
+# 7 kB at the smallest scale, and some MB at that of the paper.
+LIMIT = "64MiB"
+
+
+class LongLogError(Exception):
+    """The programs of a cell print more than its log may hold."""
 
 
 def parts(lines: list[str], mark: re.Pattern[str]) -> Parts:
@@ -70,17 +78,18 @@ def checks(declared: list[Fields], log: str, systems: int = 1) -> list[Fields]:
 
 
 class Log:
-    """The log of a cell of so many systems while it grows, by way of its `descriptor`."""
+    """The log of a cell of so many systems while it grows; limit: how much its programs may print."""
 
-    def __init__(self, path: str, systems: int = 1) -> None:
-        self._systems = systems
+    def __init__(self, path: str, systems: int = 1, limit: str = LIMIT) -> None:
+        self._systems, self._left = systems, size(limit)
         self._marked: int | None = None
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        self.descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC
+        self._descriptor = os.open(path, flags, 0o644)
 
     def write(self, line: str) -> None:
         """Write a line of ours."""
-        os.write(self.descriptor, line.encode() + b"\n")
+        _write(self._descriptor, line.encode() + b"\n")
 
     def begin_lap(self, number: int) -> None:
         """Say that a lap begins."""
@@ -94,31 +103,47 @@ class Log:
         self._marked = system
 
     @contextlib.contextmanager
-    def outputs(self, systems: Sequence[int | None]) -> Iterator[list[int]]:
-        """Descriptors for what systems (None: none of them) print at the same time.
+    def outputs(self, systems: Sequence[int | None]) -> Iterator[list[Callable[[bytes], None]]]:
+        """To be called with what each of some systems (None: none of them) prints at the same time.
 
-        Of several the outputs are put into the log one after the other, once all have ended.
+        Each raises LongLogError once the log is full.  Of several the outputs are put into the log one
+        after the other, once all have ended.
         """
         if self._systems == 1:
-            yield [self.descriptor]
+            yield [self._taker(self._descriptor)]
             return
         import tempfile
 
-        outputs = [tempfile.TemporaryFile() for _ in systems]
+        files = [tempfile.TemporaryFile() for _ in systems]
         try:
-            yield [output.fileno() for output in outputs]
+            yield [self._taker(file.fileno()) for file in files]
         finally:
-            for system, output in zip(systems, outputs, strict=True):
+            for system, file in zip(systems, files, strict=True):
                 self.mark(system)
-                with output:
-                    output.seek(0)
-                    text = output.read()
+                with file:
+                    file.seek(0)
+                    text = file.read()
                 # What follows begins a line of its own.
-                os.write(self.descriptor, text if text[-1:] in (b"", b"\n") else text + b"\n")
+                _write(self._descriptor, text if text[-1:] in (b"", b"\n") else text + b"\n")
+
+    def _taker(self, descriptor: int) -> Callable[[bytes], None]:
+        def take(text: bytes) -> None:
+            kept, rest = text[: self._left], text[self._left :]
+            self._left -= len(kept)
+            _write(descriptor, kept)
+            if rest:
+                raise LongLogError
+
+        return take
 
     def whole(self) -> bytes:
         """All of it, which lasts from now on."""
-        os.fsync(self.descriptor)
-        os.lseek(self.descriptor, 0, os.SEEK_SET)
-        with open(self.descriptor, "rb", closefd=False) as file:
+        os.fsync(self._descriptor)
+        os.lseek(self._descriptor, 0, os.SEEK_SET)
+        with open(self._descriptor, "rb", closefd=False) as file:
             return file.read()
+
+
+def _write(descriptor: int, text: bytes) -> None:
+    while text:
+        text = text[os.write(descriptor, text) :]

@@ -284,6 +284,8 @@ class Turns:
         del self.spent[cell]
         progress.say("cell", f"{cell.name} no longer takes turns and is measured alone: {trouble}")
         testbed.take_down(cell.environment)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(cell.draft)
 
     def _complete(self, seconds: float, lookout: quiet.Lookout) -> None:
         """Make the records whole; of so many seconds each has its own, and what was done for all is shared."""

@@ -1,4 +1,4 @@
-"""The values of one cell: its log, read by its workload's parser.
+"""The values of one cell: its log, read by its workload's checks and parser in bounded time (:func:`read`).
 
 It needs the standard library alone, since it also runs at the end of every cell.
 """
@@ -10,10 +10,11 @@ import math
 import os
 import re
 import sys
+from collections.abc import Iterable, Iterator
 
-from strata.base import places
+from strata.base import bounded, places
 from strata.base.errors import UserError
-from strata.base.shapes import Fields, Record
+from strata.base.shapes import Fields, PlannedWorkload, Record
 from strata.cell import logs
 
 # What the parsers share.
@@ -22,6 +23,54 @@ from kit.checks import BrokenLogError, require
 from kit.logs import Parser, Value, guarded
 
 __all__ = ["BrokenLogError", "Parser", "Value", "load_parser", "of_laps"]
+# The log's path, the record, and the workload as planned for its environment.
+Given = tuple[str, Record, PlannedWorkload]
+
+
+def read(given: Iterable[Given], folder: str, named: bool = True) -> Iterator[Fields]:
+    """Of each log, ``{checks, values, program}``, or ``{checks, broken}`` with why it is no good one.
+
+    checks: as of :func:`strata.cell.logs.checks`.  values: of :func:`of_laps`, as lists.
+    folder: of the project.  named: whether messages name the log.  Raises UserError where a parser
+    or a pattern exceeds a limit (:mod:`strata.base.bounded`), or a parser cannot be loaded.
+    """
+
+    def work(at: bounded.At) -> Iterator[Fields]:
+        for path, record, planned in given:
+            with open(path, "rb") as file:
+                log = file.read()
+            place = (f"{path}: " if named else "") + f"workloads/{record['workload']}"
+            yield _read(log, record, planned, folder, at, place)
+
+    return bounded.run(work)
+
+
+def check_loads(workload: str, folder: str) -> None:
+    """Raise UserError where a parser cannot be loaded."""
+
+    def work(at: bounded.At) -> Iterator[None]:
+        at(f"workloads/{workload}/parse.py")
+        load_parser(workload, folder)
+        yield None
+
+    list(bounded.run(work))
+
+
+def _read(log: bytes, record: Record, planned: PlannedWorkload, folder: str, at: bounded.At, place: str) -> Fields:
+    found: list[Fields] = []
+    text, systems = log.decode(errors="replace"), record.get("system", {}).get("parts") or 1
+    for number, check in enumerate(planned["cell"]["checks"]):
+        at(f"{place}/workload.yaml: checks.{number}.pattern")
+        found += logs.checks([check], text, systems)
+    failed = [check["name"] for check in found if not check["passed"]]
+    try:
+        require(not failed, f"its check failed: {', '.join(failed)}")
+        at(f"{place}/parse.py")
+        parse = load_parser(record["workload"], folder)
+        values = of_laps(log, record, planned["metrics"], parse)
+        return {"checks": found, "values": values, "program": program(log)}
+    except BrokenLogError as broken:
+        return {"checks": found, "broken": str(broken)[: bounded.REASON]}
 
 
 def program(log: bytes) -> Fields:

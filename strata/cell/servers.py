@@ -2,8 +2,10 @@
 
 import re
 import time
+from collections.abc import Iterator
 from itertools import groupby
 
+from strata.base import bounded
 from strata.base.errors import CellFailed, Unable, UserError
 from strata.base.patience import stretched
 from strata.base.process import capture
@@ -17,6 +19,8 @@ SERVE = "/opt/strata/bin/serve"
 # each is a session of its own, servers would else have half of the processors for their start.
 PAUSE = 0.05
 KEPT = 4000
+# How `serve` begins to say that a server printed more than is kept.
+LONG = "printed more"
 # Where the password of a cell's servers is, in the system and at the client, for them alone to read.
 PASSWORD = "/data/password"
 
@@ -73,13 +77,28 @@ class Server:
             raise CellFailed(f"its server {self.shown} did not end within {limit:g} s and was killed")
         if int(code) not in self.declared["exits"]:
             raise Unable(f"its server {self.shown} ended with exit code {code}: {self.last_words()}")
+        if line := self._trouble(output):
+            raise Unable(f"its server {self.shown} reports: {line.strip()[:KEPT]}")
+
+    def _trouble(self, output: str) -> str | None:
+        """The first line that tells of trouble, if any does."""
         pattern = self.declared.get("trouble")
-        found = [line for line in output.splitlines() if pattern and re.search(pattern, line)]
-        if found:
-            raise Unable(f"its server {self.shown} reports: {found[0].strip()}")
+        if pattern is None:
+            return None
+
+        def work(at: bounded.At) -> Iterator[str | None]:
+            at(f"workloads/{self._inputs.workload}/workload.yaml: trouble of {self.declared['name']}")
+            lines = output.splitlines()
+            yield next((line for line in lines if re.search(pattern, line)), None)
+
+        found: list[str | None] = list(bounded.run(work))
+        return found[0]
 
     def _expect_running(self, else_it: str) -> None:
-        if self._serve("state").strip() != "running":
+        state = self._serve("state").strip()
+        if state.startswith(LONG):
+            raise CellFailed(f"its server {self.shown} {state}, its limit: {self.last_words()}")
+        if state != "running":
             raise Unable(f"its server {self.shown} {else_it}: {self.last_words()}")
 
     def last_words(self) -> str:

@@ -10,7 +10,7 @@ import re
 import select
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from strata.base import signals
 from strata.base.patience import stretched
@@ -68,11 +68,12 @@ class Shell:
         assert self._process.stdout
         self._sent, self._printed = self._process.stdin, self._process.stdout
 
-    def run(self, argv: Sequence[str], output: int, timeout: float) -> tuple[int | None, float]:
-        """Run a command, what it prints into a descriptor: its exit code and the seconds it went on.
+    def run(self, argv: Sequence[str], output: Callable[[bytes], None], timeout: float) -> tuple[int | None, float]:
+        """Run a command: its exit code and the seconds it went on; `output` is called with what it prints.
 
-        The code is None where it does not end within `timeout` such seconds (as stretched).  Then, and
-        where the shell ends under it, whose code it is in that case, the shell is gone.
+        The code is None where it does not end within `timeout` such seconds (as stretched).  Then,
+        where an output raises, and where the shell ends under it, whose code it is in that case, the
+        shell is gone.
         """
         # Not where a cell without laps would pay for it.
         import shlex
@@ -96,8 +97,8 @@ class Shell:
         end(self._process)
         self._printed.close()
 
-    def _pass_on(self, output: int, deadline: float) -> int | None:
-        """Write what is printed to a descriptor until the command has ended; its exit code.
+    def _pass_on(self, output: Callable[[bytes], None], deadline: float) -> int | None:
+        """Hand on what is printed until the command has ended; its exit code.
 
         The code is None at the deadline, which is one of the clock.
         """
@@ -112,21 +113,16 @@ class Shell:
             held += piece
             if told := ended.search(held):
                 # Behind it stands what was printed by something that did not end with the command.
-                _write(output, held[: told.start()] + held[told.end() :])
+                output(held[: told.start()] + held[told.end() :])
                 return int(told[1])
             if not piece:
-                _write(output, held)
+                output(held)
                 self.close()
                 # Of a signal 128 and its number, as shells tell it.
                 code: int = self._process.returncode
                 return 128 - code if code < 0 else max(1, code)
             # The beginning of the mark may stand at the end.
-            _write(output, held[:-MOST])
+            output(held[:-MOST])
             held = held[-MOST:]
-        _write(output, held)
+        output(held)
         return None
-
-
-def _write(output: int, text: bytes) -> None:
-    while text:
-        text = text[os.write(output, text) :]

@@ -62,6 +62,9 @@ def take(cell: blocks.Cell) -> Fields:
                 os.unlink(sibling)
             os.link(source, sibling)
             os.replace(sibling, target)
+            # Where the target was that file already, nothing was replaced.
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(sibling)
             sync(os.path.dirname(target))
         except OSError as error:
             raise UserError(f"{target}: cannot be written: {error.strerror}") from None

@@ -15,7 +15,7 @@ from strata.base.process import capture, run_together, wait_for_any
 from strata.base.shapes import Fields, Step
 from strata.cell import servers
 from strata.cell.inputs import Inputs, expanded, fill
-from strata.cell.logs import Log
+from strata.cell.logs import LIMIT, Log, LongLogError, last_words
 from strata.cell.shell import PROGRAM, Shell
 from strata.host.context import with_variables
 from strata.system.testbed import System
@@ -63,7 +63,8 @@ class Steps:
         if self._waits:
             self.shell = Shell(self.inputs.system.top.command_plain([PROGRAM], fed=True))
             # It is there from now on: nothing comes into a system that is frozen.
-            self.shell.run(["true"], self.log.descriptor, SECONDS_TO_BEGIN)
+            with self.log.outputs([0]) as [output]:
+                self.shell.run(["true"], output, SECONDS_TO_BEGIN)
 
     def run(self, lap: int | None = None, turn: float | None = None) -> None:
         """Take those of the run: of a cell with laps, in the one with this number, in turns of so many seconds."""
@@ -107,7 +108,14 @@ class Steps:
             argv = fill(step["argv"], own, self.inputs.workload)
             commands.append({"step": step["step"], **where, "argv": argv, "exit": None, "started": self.watch.now()})
         self.commands += commands
-        ended = self._ran(parts, [command["argv"] for command in commands], step["timeout"])
+        try:
+            ended = self._ran(parts, [command["argv"] for command in commands], step["timeout"])
+        except LongLogError:
+            name, limit = self.inputs.workload, self.inputs.cell.get("log_limit", LIMIT)
+            raise CellFailed(
+                f"its {step['step']} step was ended: `{' '.join(argv)[:200]}` printed more than the log "
+                f"may hold, {limit}; let it print less, or set log_limit in workloads/{name}/workload.yaml"
+            ) from None
         for command, (code, seconds) in zip(commands, ended, strict=True):
             if code is not None:
                 command |= {"exit": code, "seconds": round(seconds, 4), "timeout": step["timeout"]}
@@ -132,10 +140,10 @@ class Steps:
 
     def _ran(self, parts: list[int | None], argvs: list[list[str]], timeout: float) -> list[tuple[int | None, float]]:
         """Run a command in each of these systems; for each its exit code, None where it was ended, and its seconds."""
-        if self.shell is not None and parts != [None]:
-            return [self.shell.run(with_variables(argvs[0]), self.log.descriptor, timeout)]
-        commands = [self.inputs.place(part).command(argv) for part, argv in zip(parts, argvs, strict=True)]
         with self.log.outputs(parts) as outputs:
+            if self.shell is not None and parts != [None]:
+                return [self.shell.run(with_variables(argvs[0]), outputs[0], timeout)]
+            commands = [self.inputs.place(part).command(argv) for part, argv in zip(parts, argvs, strict=True)]
             return run_together(commands, outputs, timeout, self._machines)
 
     def _words(self) -> str:
@@ -155,7 +163,8 @@ class Steps:
         seconds = time.monotonic() - begun
         command |= {"exit": done.returncode, "seconds": round(seconds, 4), "timeout": step["timeout"]}
         if done.returncode != 0:
-            raise Unable(f"its {step['step']} step ended with exit code {done.returncode}: {done.stderr.strip()}")
+            words = last_words(done.stderr or done.stdout)
+            raise Unable(f"its {step['step']} step ended with exit code {done.returncode}: {words}")
         machine = system.facts["facts"].get("vm") or {}
         line = {
             "start": machine.get("started", "created"),

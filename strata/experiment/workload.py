@@ -16,7 +16,7 @@ from strata.host import sizing
 FOLDER = "workloads"
 SCALES = ("value", "tiny", "standard", "paper")
 # What a plan's cell has as it is declared, where it is.
-AS_DECLARED = ("systems", "laps", "turn", "ports", "roles", "sizes", "facts")
+AS_DECLARED = ("systems", "laps", "turn", "log_limit", "ports", "roles", "sizes", "facts")
 
 
 def known() -> list[str]:

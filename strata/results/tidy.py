@@ -15,9 +15,8 @@ from strata.base import places
 from strata.base.constants import result
 from strata.base.errors import UserError
 from strata.base.files import write_csv
-from strata.base.shapes import Fields, Plan, Record
+from strata.base.shapes import Fields
 from strata.cell import parsing
-from strata.cell.logs import checks
 from strata.experiment import blocks, plan
 from strata.host import node
 from strata.results import judge
@@ -77,37 +76,29 @@ def values(partial: bool = False) -> Values:
     order_of = {cell: at for at, cell in enumerate(sorted(records, key=lambda one: records[one]["started"]), 1)}
     rows: dict[str, list[Sequence[object]]] = {load: [] for load in experiment["workloads"]}
     left_out: list[Sequence[object]] = []
-    for cell in measured:
-        if "cannot" in records[cell]:
+    able = [cell for cell in measured if "cannot" not in records[cell]]
+    given: list[parsing.Given] = [
+        (
+            places.cell_path("raw", *cell, "log"),
+            records[cell],
+            plan.of_environment(experiment, *cell[:2]),
+        )
+        for cell in able
+    ]
+    for cell, (path, record, _), found in zip(able, given, parsing.read(given, os.getcwd()), strict=True):
+        if "broken" in found:
+            left_out.append((path, found["broken"]))
+            again = "remove it, and it is measured again"
+            print(f"tidy: left out: {path}: {found['broken']}; {again}", file=sys.stderr)
             continue
         counts = "no" if cell in paired and cell[1:] in aside else "yes"
-        try:
-            rows[cell[1]] += _rows(experiment, cell, records[cell], order_of[cell], counts)
-        except parsing.BrokenLogError as broken:
-            left_out.append((places.cell_path("raw", *cell, "log"), str(broken)))
-            print(f"tidy: left out: {left_out[-1][0]}: {broken}; remove it, and it is measured again", file=sys.stderr)
+        at = (*cell, record["round"], order_of[cell])
+        rows[cell[1]] += [
+            (*at, metric, unit, _number(value), laps, factors, "passed", counts, path)
+            for (metric, unit, value, factors), each in found["values"]
+            for laps in [";".join(map(_number, each))]
+        ]
     return Values(cells, rows, records, left_out)
-
-
-def _rows(experiment: Plan, cell: blocks.Cell, record: Record, order: int, counts: str) -> list[Sequence[object]]:
-    """The values of a cell.  Raises BrokenLogError where its log is not that of a good run."""
-    path = places.cell_path("raw", *cell, "log")
-    with open(path, "rb") as file:
-        log = file.read()
-    planned = plan.of_environment(experiment, *cell[:2])
-    text = log.decode(errors="replace")
-    failed = [
-        one["name"] for one in checks(planned["cell"]["checks"], text, plan.systems(planned)) if not one["passed"]
-    ]
-    if failed:
-        raise parsing.BrokenLogError(f"its check failed: {', '.join(failed)}")
-    parse = parsing.load_parser(cell[1], os.getcwd())
-    at = (*cell, record["round"], order)
-    return [
-        (*at, value.metric, value.unit, _number(value.value), laps, value.factors, "passed", counts, path)
-        for value, measured in parsing.of_laps(log, record, planned["metrics"], parse)
-        for laps in [";".join(map(_number, measured))]
-    ]
 
 
 def _number(value: float) -> str:

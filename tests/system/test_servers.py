@@ -134,6 +134,10 @@ TROUBLE = {
         "exit code 1; answerer said last: listening",
     ),
     "it reports trouble": (server(trouble="^listen"), "reports: listening"),
+    "it prints without end": (
+        server(argv=["/usr/bin/perl", "-e", "unless (fork) { print 7 x 999 while 1 } " + SERVER, "{port}", "{listen}"]),
+        "its server answerer printed more than 16 MiB, its limit",
+    ),
 }
 
 

@@ -1,5 +1,6 @@
 """Locks exclude each other, whoever takes them, follow no link, and say who holds them."""
 
+import glob
 import os
 import signal
 import subprocess
@@ -85,3 +86,23 @@ def test_a_killed_holder_keeps_nobody_waiting(other):
     threading.Timer(0.3, holder.send_signal, [signal.SIGKILL]).start()
     with locks.exclusive():
         assert holder.wait(10) == -signal.SIGKILL
+
+
+def test_a_lock_that_is_removed_while_somebody_waits_for_it_is_none(tmp_path):
+    path, held = tmp_path / "one.lock", []
+
+    def wait():
+        with locks.locked(str(path)) as taken:
+            held.append(taken)
+
+    waiting = threading.Thread(target=wait)
+    with locks.locked(str(path)) as first:
+        waiting.start()
+        projects.until(lambda: open_now(path) == 2)
+        path.unlink()
+    waiting.join()
+    assert (first, held) == (True, [False])
+
+
+def open_now(path):
+    return [os.path.realpath(place) for place in glob.glob("/proc/self/fd/*")].count(str(path))

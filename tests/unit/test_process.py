@@ -8,19 +8,25 @@ import projects
 import pytest
 
 from strata.base import patience, process, signals
-from strata.base.errors import UserError
+from strata.base.errors import MachineError, UserError
 
 
-def text(descriptor):
-    return os.pread(descriptor, 10000, 0).decode()
+def text(output):
+    return output.__self__.name.read_text()
 
 
 @pytest.fixture
 def outputs(tmp_path):
-    descriptors = [os.open(tmp_path / f"out{number}", os.O_RDWR | os.O_CREAT) for number in range(3)]
-    yield descriptors
-    for descriptor in descriptors:
-        os.close(descriptor)
+    class Output:
+        def __init__(self, name):
+            self.name = name
+            name.touch()
+
+        def take(self, printed):
+            with self.name.open("ab") as file:
+                file.write(printed)
+
+    return [Output(tmp_path / f"out{number}").take for number in range(3)]
 
 
 def shells(*scripts):
@@ -37,7 +43,7 @@ def test_both_streams_go_to_the_file_and_the_code_comes_back(outputs):
 def test_commands_run_at_the_same_time_and_each_has_its_own_output(outputs):
     # Each waits for the next one's file: one after the other they would wait in vain.
     script = "echo here {0}; until [ -s {1} ]; do sleep 0.01; done; exit 0"
-    paths = [os.readlink(f"/proc/self/fd/{descriptor}") for descriptor in outputs]
+    paths = [output.__self__.name for output in outputs]
     scripts = [script.format(number, paths[(number + 1) % 3]) for number in range(3)]
     found = process.run_together(shells(*scripts), outputs, 20)
     assert [code for code, _ in found] == [0, 0, 0]
@@ -92,6 +98,15 @@ def test_a_failing_command_of_the_machinery_is_told_in_its_own_words():
         process.capture(["no-such-program"])
     with pytest.raises(UserError, match="did not end within"):
         process.capture(["sleep", "5"], timeout=0.2)
+    with pytest.raises(UserError, match="did not end within"):
+        process.capture(["sh", "-c", "exec >&- 2>&-; sleep 5"], timeout=0.2)
+    for script in ("yes", "yes >&2", "cat /dev/zero"):
+        with pytest.raises(MachineError, match="printed more than 64 MiB"):
+            process.capture(["sh", "-c", script])
+    with pytest.raises(UserError, match=r"failed: a{4000}$"):
+        process.capture(["sh", "-c", "printf %09999d | tr 0 a >&2; exit 1"])
+    done = process.capture(["sh", "-c", "printf 'a\\r\\nb\\377'; printf c >&2; exit 3"], check=False)
+    assert (done.stdout, done.stderr, done.returncode) == ("a\nb\ufffd", "c", 3)
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """What is measured beside the cell that was asked for: who is due, what waits, and what a kill leaves of it."""
 
+import glob
 import json
 import os
 
@@ -72,6 +73,8 @@ def test_what_waits_is_taken_whole_and_stays_until_it_is_forgotten(planned):
     os.unlink(places.cell_path("raw", *OTHER, "log"))
     assert spool.waiting(planned, OTHER)
     spool.take(OTHER)
+    spool.take(OTHER)
+    assert {os.path.basename(path) for path in glob.glob("results/*/two/noop/*")} == {"1.json", "1.log"}
     spool.end(planned, [FIRST, OTHER], True)
     assert not spool.waiting(planned, OTHER)
     assert spool.is_measured(planned, OTHER)

@@ -137,11 +137,12 @@ def test_a_run_makes_the_same_in_the_environment_of_anybody(project, tmp_path, m
     assert products(project) == before
 
 
-def test_a_table_or_a_list_of_checksums_that_was_edited_is_made_again(project):
+def test_a_table_that_was_edited_or_has_no_checksum_is_made_again(project):
     before = products(project)
     for name in ("results/comparisons.csv", "results/SHA256SUMS"):
         path = project.path(name)
-        path.write_text(path.read_text().replace("0", "1"))
+        text = path.read_text()
+        path.write_text(text.replace("0", "1") if name.endswith("csv") else text[: len(text) // 2])
         project.path("paper/report.Rmd").touch()
         project.path(PAPER).unlink()
         project.good(PAPER)

@@ -23,7 +23,8 @@ from strata.cell import logs
 # The most bytes that one file may unpack to, and how often a packed file may be packed again.
 MOST_BYTES = 64 << 20
 DEEPEST = 6
-_STEP = 4096
+# Few at a time, so that little is lost before a damage.
+_STEP = 16
 # Where packed data may begin: gzip, bzip2, xz, the older lzma, zlib (in PDF and PNG), a member of a zip file; and the
 # first four of them in base64.
 _PACKED = re.compile(
@@ -79,8 +80,11 @@ def _parts(part: Part, depth: int, left: list[int]) -> Iterator[Part]:
 
 def _is_noise(content: bytes) -> bool:
     """Whether a content has no structure that can be seen, as what is packed or encrypted has none."""
-    sample = content[: 1 << 18]
-    if len(sample) < 32 or len(sample) - len(sample.translate(None, _WRITTEN)) > 0.6 * len(sample):
+    sample = content[: 1 << 18].replace(b"\0", b"")
+    with contextlib.suppress(UnicodeError):
+        sample.decode()
+        return False
+    if len(sample) < 16 or len(sample) - len(sample.translate(None, _WRITTEN)) > 0.6 * len(sample):
         return False
     return len(zlib.compress(sample)) > 0.95 * len(sample)
 
@@ -130,17 +134,21 @@ def _unpacked(name: str, content: bytes, left: list[int]) -> tuple[list[Part], b
             continue
         if mark == b"P":
             header = content[start : start + 30].ljust(30, b"\0")
-            flags, method, size, length, extra = struct.unpack("<6xHH8xI4xHH", header)
+            version, flags, method, size, length, extra = struct.unpack("<4xHHH8xI4xHH", header)
+            if version > 99 or not 0 < length < 4096:
+                continue
             label += "/" + content[start + 30 : start + 30 + length].decode(errors="replace")
             start += 30 + length + extra
-            if flags & 1 or method not in (0, 8):
+            if flags & 1 or method not in (0, 8, 12):
                 way = f"its method of packing in zip, {method}, is not known here"
                 found.append(Part(label, b"", "it is encrypted" if flags & 1 else way))
                 continue
         if mark == b"P" and method == 0:
             data, end, trouble = content[start : start + size], min(start + size, len(content)), ""
         else:
-            data, end, trouble = _unpack(_UNPACKERS[mark](), content, start, left)
+            data, end, trouble = _unpack(
+                _UNPACKERS[b"B" if mark == b"P" and method == 12 else mark](), content, start, left
+            )
         # Two bytes of a text or a picture may look like a beginning.
         first = match.start() == 0 and mark != b"x"
         if first or mark == b"P" or len(data) > 255 or (data and (mark != b"x" or not trouble)):
@@ -189,16 +197,16 @@ _UNSEEN = re.compile(
 _ESCAPED = re.compile(r"""\\(?:[nrtfb]|([\\/"']))""")
 # The number before a text in a binary file may read as a letter of it.
 _COUNT = re.compile(r"([\0-\x08\x0e-\x1f\ufffd])[ -~](?=[!-~]{8})")
-# One text in two quotes, as Python, C and JavaScript join them.
-_QUOTES = re.compile(r"""(?<=[\w.+/=-])(["'`])[ \t]*[+.]?[ \t]*\1(?=[\w.+/=-])""")
+# One text in two quotes, as Python, C, JavaScript, R and lists of JSON join them.
+_QUOTES = re.compile(r"""(?<=[\w.+/=-])(["'`])[ \t]*[+.,]?[ \t]*\1(?=[\w.+/=-])""")
 # What may stand behind a secret.  What stands before what is to be put in its place, such as < and {, stays.
 _BEHIND = re.compile(r"</|[,)\]}>&|*]")
-_PERCENT = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
+_PERCENT = re.compile(r"(?:(?:%|\\u00|\\x)[0-9A-Fa-f]{2})+")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{12,}={0,2}")
 _PIECE = re.compile(r"[\w.+/=~:%@-]+")
 _MARGIN = " \t\"'`+>|#*"
-# The most letters of a text that was cut over lines.
-_LONGEST = 4096
+# The most letters of a line that belong to a text which is cut there, and the fewest in a line of base64.
+_LONGEST, _BLOCK = 4096, 40
 
 
 class Reading(NamedTuple):
@@ -251,7 +259,8 @@ def readings(content: bytes) -> Iterator[Reading]:
 
 
 def _unquoted(match: re.Match[str]) -> str:
-    return urllib.parse.unquote(match[0]).replace("\n", " ")
+    text = match[0].replace("\\u00", "%").replace("\\x", "%")
+    return urllib.parse.unquote(text).replace("\n", " ")
 
 
 def _changed(old: str, new: str, cut: bool = False) -> Iterator[Reading]:
@@ -280,20 +289,27 @@ def _joined(lines: list[str]) -> str:
         text = _trimmed(line[-_LONGEST:])
         if not _PIECE.match(text[-1:]):
             continue
-        texts = []
-        for following in lines[number + 1 : number + 40]:
+        # Within a block of lines of one length, as base64 has them, no text begins.
+        if number and len(line) == len(lines[number - 1]) >= _BLOCK and _PIECE.fullmatch(line):
+            continue
+        pieces, texts = [text], []
+        for at in range(number + 1, len(lines)):
             # Between two parts of a log stands a line of ours.
-            if logs.MARK.fullmatch(following) or logs.LAP.fullmatch(following):
+            if logs.MARK.fullmatch(lines[at]) or logs.LAP.fullmatch(lines[at]):
                 continue
-            rest = following[:_LONGEST].lstrip(_MARGIN)
+            rest = lines[at][:_LONGEST].lstrip(_MARGIN)
             if not _PIECE.match(rest):
                 break
-            texts.append(text + rest)
-            text += _trimmed(rest)
-            if not _PIECE.fullmatch(_trimmed(rest)):
+            # The line behind the last piece of a short text may be another text.
+            if len(pieces) < 4:
+                texts.append("".join([*pieces, rest]))
+            pieces.append(_trimmed(rest))
+            ends = len(pieces) > 8 and not len(lines[at]) == len(lines[at - 1]) >= _BLOCK
+            if ends or not _PIECE.fullmatch(pieces[-1]):
                 break
-        # The line behind the last piece of a short text may be another text.
-        found[number] = " ".join([*texts[:3], *texts[3:][-1:]])
+        if len(pieces) > 4:
+            texts.append("".join(pieces))
+        found[number] = " ".join(texts)
     return "\n".join(found)
 
 

@@ -147,6 +147,7 @@ WHOLE = {
     "gzip with a byte behind it": lambda text: gzip.compress(text) + b"\0",
     "gzip cut short": lambda text: gzip.compress(text + NOISE)[:-3000],
     "gzip in a log": lambda text: b"one\ntwo\n" + gzip.compress(text) + b"three\n",
+    "gzip that is damaged": lambda text: gzip.compress(text + NOISE)[:-999] + NOISE,
     "bzip2": bz2.compress,
     "xz": lzma.compress,
     "lzma": lambda text: lzma.compress(text, lzma.FORMAT_ALONE),
@@ -171,6 +172,7 @@ CUT = {
     "two quotes": lambda a, b: f"x = ('{a}'\n  '{b}')\n",
     "quotes in a line": lambda a, b: f'x = "{a}" + "{b}"\n',
     "two sections of a log": lambda a, b: f'{{"system": 0}}\n{a}\n{{"system": 1}}\n{b}\n',
+    "a list of JSON": lambda a, b: json.dumps({"x": [a, b]}),
     "a colour": lambda a, b: f"x {a}\x1b[0;31m{b}\n",
 }
 
@@ -306,6 +308,8 @@ def picture():
         b"\xff\xd8\xff\xe0" + NOISE,
         b"%PDF-1.5\n1 0 obj\nstream\n" + zlib.compress(NOISE) + b"\nendstream\n",
         lzma.compress(b"0.5 1.5\n" * 999),
+        "\u4e2d\u6587".encode() * 20,
+        "x \u4e2d\u6587\n".encode("utf-16-le"),
         tar(gzip.compress(b"a,b\n1,2\n"), "w:xz"),
     ],
 )

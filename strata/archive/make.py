@@ -24,8 +24,8 @@ MOST = 40
 # Of an image's folder in the cache, what makes up the image; never a key.
 IMAGE_FILES = (".tar", ".qcow2", ".box", ".img", "image.json", "manifest.json", "disk.json")
 _REMEDY = (
-    "take it out and measure or write that anew, or allow it: archive_allow in config.yaml lists such texts, or places "
-    "as FILE:LINE"
+    "take it out and measure or write that anew, or allow it: archive_allow in config.yaml lists such texts, files, or "
+    "places as FILE:LINE"
 )
 
 
@@ -61,7 +61,8 @@ def make(
         _write(folder, guide.README, guide.readme(facts))
         if wrong := _private(folder, experiment, found, allowed or []):
             lines = [f"{one.place}: {one.what}: {one.text[:80]}" for one in wrong]
-            raise UserError("\n".join(["archive: not written, since this is private:", *_some(lines), _REMEDY]))
+            why = "archive: not written, since this is private or cannot be looked through:"
+            raise UserError("\n".join([why, *_some(lines), _REMEDY]))
         if light:
             shutil.rmtree(os.path.join(folder, "source"))
         _write(folder, crate.FILE, crate.text(folder, facts))

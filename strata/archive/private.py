@@ -1,25 +1,36 @@
 """What must not leave the machine: secrets, addresses, and the names of its user, of itself and of its folders.
 
-Nothing is rewritten.  What is found is told with file and line, and the archive is not written until it is gone, or
-allowed by name (config: ``archive_allow``).  Of the source that git tracks, which is public already, secrets and
-folders of this machine are found alone.
+Nothing is rewritten.  What is found, and what cannot be looked through, is told with file and
+line, and the archive is not written until it is gone, or allowed by name (config:
+``archive_allow``).  Of the source that git tracks, which is public already, secrets and folders of
+this machine are found alone.
 """
 
-import bz2
-import codecs
 import contextlib
-import gzip
 import ipaddress
-import lzma
 import os
 import pwd
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import NamedTuple
 
-from strata.archive.secrets import KEY_FILES, PASSWORD, RULES, SECRET, Rule
+from strata.archive import secrets, wrappings
 from strata.base.errors import UserError
 from strata.host import addresses
+
+SECRET = "a key, token or password"
+
+
+class Rule(NamedTuple):
+    """What is private: all that a pattern matches.
+
+    check: whether what matched is really what is meant.
+    """
+
+    what: str
+    pattern: re.Pattern[str]
+    check: Callable[[str], bool] = bool
+
 
 _PATH_END = r"[^/\\\s\"'<>:;,)]+"
 # What stands for somebody's home on systems of all kinds.
@@ -37,7 +48,6 @@ _CARD = Rule(
     re.compile(rf"(?<![\w:-])(?:{_PAIR}(?::{_PAIR}){{5}}|{_PAIR}(?:-{_PAIR}){{5}})(?![\w:-])"),
     lambda text: len(set(text.lower()) - {":", "-"}) > 1 and (":" in text or not text.replace("-", "").isdigit()),
 )
-_PACKED = {b"\x1f\x8b": gzip.decompress, b"BZh": bz2.decompress, b"\xfd7zXZ": lzma.decompress}
 
 
 class Found(NamedTuple):
@@ -55,21 +65,9 @@ class Found(NamedTuple):
 
 
 def said(content: bytes) -> str | None:
-    """The text of a content: UTF-8, UTF-16, or either of them packed by gzip, bzip2 or xz; None for binary content."""
-    for mark, unpack in _PACKED.items():
-        if content.startswith(mark):
-            with contextlib.suppress(OSError, EOFError, ValueError, lzma.LZMAError):
-                return said(unpack(content))
-            return None
-    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return content.decode("utf-16", "replace")
-    if b"\0" not in content:
-        # A log may hold what a tool printed in an encoding of its own.
-        return content.decode(errors="replace")
-    for encoding, zeros in (("utf-16-le", content[1:2000:2]), ("utf-16-be", content[:2000:2])):
-        if zeros.count(0) > 0.6 * len(zeros):
-            return content.decode(encoding, "replace")
-    return None
+    """The text of a content; None for binary content."""
+    text = wrappings.text_of(content)
+    return None if "\0" in text else text
 
 
 def _names() -> tuple[set[str], set[str]]:
@@ -131,10 +129,9 @@ class Private:
             users |= {user} - {"", "root"}
             hosts |= {host, host.split(".")[0] if not _is_address(host) else host} - {"", "localhost"}
         self.allowed = set(allowed)
-        self._public = [*RULES, *_any_of("a folder of this machine", _folders(project) | set(folders), r"[\w.-]")]
+        self._public = _any_of("a folder of this machine", _folders(project) | set(folders), r"[\w.-]")
         self._all = [
             *self._public,
-            PASSWORD,
             _HOMES,
             _MAIL,
             _CARD,
@@ -144,20 +141,41 @@ class Private:
         ]
 
     def look(self, name: str, content: bytes, public: bool = False) -> Iterator[Found]:
-        """What of a file is private and not allowed; public: whether it is source that git tracks."""
-        if KEY_FILES.search(name) and not {f"{name}:1", name} & self.allowed:
-            yield Found(name, 1, "a file of keys, by its name", name)
-        text = said(content)
-        if text is None:
-            return
-        for rule in self._public if public else self._all:
-            for match in rule.pattern.finditer(text):
-                it = match["it"] if "it" in rule.pattern.groupindex else match[0]
-                if rule.check(it):
-                    shown = it[:4] + "…" if rule.what == SECRET else it
-                    found = Found(name, text.count("\n", 0, match.start()) + 1, rule.what, shown)
-                    if not {found.place, it} & self.allowed:
-                        yield found
+        """What of a file is private or can't be looked through, and is not allowed.
+
+        public: whether it is source that git tracks.
+        """
+        seen = {Found(name, 0, "", "")}
+        for part in wrappings.parts(name, content):
+            for found, text in self._in(part, public):
+                if found not in seen and not {found.place, found.name, name, text} & self.allowed:
+                    seen.add(found)
+                    yield found
+
+    def _in(self, part: wrappings.Part, public: bool) -> Iterator[tuple[Found, str]]:
+        """What is private in a part of a file, with its whole text."""
+        name = part.name
+        if part.trouble:
+            yield Found(name, 1, "not looked through", part.trouble), ""
+        if secrets.KEY_FILES.search(name):
+            yield Found(name, 1, "a file of keys, by its name", name), ""
+        rules = self._public if public else self._all
+        known: set[str] = set()
+        # A name may tell as much as a text.
+        for reading in (wrappings.Reading(name, cut=False), *wrappings.readings(part.content)):
+            try:
+                for secret in secrets.find(reading.text, public or reading.cut):
+                    if reading.cut and any(secret.text in one or one in secret.text for one in known):
+                        continue
+                    known.add(secret.text)
+                    yield Found(name, secret.line, SECRET, secret.text[:4] + "…"), secret.text
+            except TimeoutError:
+                yield Found(name, 1, "not looked through", "the search for secrets in it took too long"), ""
+            for rule in () if reading.cut or part.noise else rules:
+                for match in rule.pattern.finditer(reading.text):
+                    if rule.check(match[0]):
+                        line = reading.text.count("\n", 0, match.start()) + 1
+                        yield Found(name, line, rule.what, match[0]), match[0]
 
 
 def words_of(texts: Iterable[str]) -> set[str]:

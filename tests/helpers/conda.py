@@ -54,11 +54,19 @@ class Stub:
         self.texts, self.links, self.needs = texts or {}, links or {}, sorted(needs)
 
 
+def entries(text: str) -> list[str]:
+    """The packages of an environment's file; those of pip are packages of the stub channel too."""
+    found = []
+    for entry in yaml.safe_load(text)["dependencies"]:
+        found += [entry] if isinstance(entry, str) else [of.replace("==", "=") for of in entry["pip"]]
+    return found
+
+
 def named(environments: Path) -> dict[str, str]:
     """The packages that environments name → the longest version asked for, or nothing."""
     found: dict[str, str] = {}
     for file in environments.glob("*.yaml"):
-        for entry in yaml.safe_load(file.read_text())["dependencies"]:
+        for entry in entries(file.read_text()):
             name, _, version = (part.strip() for part in entry.partition("="))
             found[name] = max(found.get(name, ""), version, key=len)
     return found
@@ -191,8 +199,7 @@ def main(words: list[str]) -> None:
         options, _ = parser.parse_known_args(words)
         text = options.file.read_text()
         if words[0] == "env":
-            page = yaml.safe_load(text)
-            asyncio.run(_create(page["channels"], page["dependencies"], options.prefix))
+            asyncio.run(_create(yaml.safe_load(text)["channels"], entries(text), options.prefix))
         else:
             asyncio.run(_create([CHANNEL], _pinned(text), options.prefix))
     elif words[:1] != ["clean"]:

@@ -6,9 +6,9 @@ import re
 import subprocess
 import sys
 
+import conda
 import projects
 import pytest
-import yaml
 
 ROOT = projects.ROOT
 # Programs that are in a package of another name.  LaTeX and fonts are always the distribution's.
@@ -67,8 +67,8 @@ def installed(purpose):
 @pytest.fixture(params=sorted(commands()))
 def environment(request):
     """The commands of an environment, and the names of its packages."""
-    page = yaml.safe_load((ROOT / "envs" / request.param).read_text())
-    return commands()[request.param], {re.split("[ =<>]", entry)[0] for entry in page["dependencies"]}
+    named = conda.entries((ROOT / "envs" / request.param).read_text())
+    return commands()[request.param], {re.split("[ =<>]", entry)[0] for entry in named}
 
 
 def test_every_environment_is_a_rules():

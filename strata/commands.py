@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from strata import __version__, layers
-from strata.base import checking, places
+from strata.base import checking, places, progress
 from strata.base.files import write_json
 from strata.base.shapes import Fields
 from strata.cell import parsing
@@ -23,7 +23,7 @@ from strata.vm import acceleration
 def _plan(over: Fields, show: bool, seal: bool) -> None:
     found = config.experiment(config.read(over), capacity.facts())
     if seal:
-        print(f"sealed: {sealing.seal(found, plan.source(os.getcwd()))['sha256']}")
+        progress.printed(f"sealed: {sealing.seal(found, plan.source(os.getcwd()))['sha256']}")
     forecast.show(found, show)
 
 
@@ -58,15 +58,15 @@ def _check(over: Fields) -> None:
         for check in (lambda name=name: workload.load(name), lambda name=name: parsing.load_parser(name, os.getcwd()))
     ]
     checking.together(lambda: config.experiment(config.read(over), capacity.facts()), *loads, claims.check)
-    print("config.yaml: good")
+    progress.printed("config.yaml: good")
 
 
 def _clean(images: bool) -> None:
     with testbed.exclusive():
         removed = testbed.clean(images)
     for item in removed:
-        print(f"removed {item}")
-    print(f"{len(removed)} things removed" if removed else "nothing of Strata's was left on this machine")
+        progress.printed(f"removed {item}")
+    progress.printed(f"{len(removed)} things removed" if removed else "nothing of Strata's was left on this machine")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -128,6 +128,8 @@ def _parser() -> argparse.ArgumentParser:
     text = "make the paper again from an archive's raw logs, and compare its tables; measures nothing"
     rebuild = add("rebuild", "strata.archive.rebuild:rebuild", text)
     rebuild("--to", dest="target", metavar="FOLDER", help="output folder (named after the archive unless given)")
+    text = "whether the archive's own code runs in a sandbox of bubblewrap (yes where that is installed)"
+    rebuild("--sandbox", dest="boxed", choices=["yes", "no"], help=text)
     for command in (verify, rebuild):
         command("path", metavar="ARCHIVE", help="the file, or the folder of an unpacked archive")
     text = (

@@ -71,7 +71,7 @@ def verify(path: str, papers: bool = False) -> int:
         found = findings(folder, papers)
         notes = [] if found else [*guide.notes(facts := guide.read(folder)), *_of_commit(facts)]
     for sentence in found:
-        print(sentence)
+        progress.printed(sentence)
     for note in notes:
         progress.shown(f"{path}: note: {note}")
     outcome = f"NOT good: {len(found)} {'finding' if len(found) == 1 else 'findings'}"
@@ -104,7 +104,7 @@ def findings(folder: str, papers: bool = False) -> list[str]:
         except MachineError:
             raise
         except UserError as error:
-            found = [str(error)]
+            found = [*error.args]
         if found:
             return found
     return []

@@ -209,5 +209,5 @@ def read_checked() -> Plan:
     """The plan in results/, checked against its schema.  Raises UserError that names file and key."""
     plan = read()
     if wrong := faults(plan):
-        raise UserError("\n".join(wrong))
+        raise UserError(*wrong)
     return plan

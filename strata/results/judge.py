@@ -138,11 +138,11 @@ def _is_log(record: Record, path: str) -> bool:
     return told.get("bytes") == os.path.getsize(path) and told.get("sha256") == found
 
 
-def complaint(found: dict[Cell, list[str]]) -> str:
-    """What to tell of refused records, and what would mend them."""
+def complaint(found: dict[Cell, list[str]]) -> list[str]:
+    """What to tell of refused records, and what would mend them: lines."""
     logs = shortened([places.cell_path("raw", *cell, "log") for cell in found])
     sentences = [sentence for wrong in found.values() for sentence in wrong]
-    return "\n".join([*sentences, f"remove what is not as it was measured, and snakemake measures it again: {logs}"])
+    return [*sentences, f"remove what is not as it was measured, and snakemake measures it again: {logs}"]
 
 
 def shortened(names: list[str]) -> str:

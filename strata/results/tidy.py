@@ -7,11 +7,10 @@ What a parser or a check refuses is left out and named in results/left_out.csv.
 
 import glob
 import os
-import sys
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from strata.base import places
+from strata.base import places, progress
 from strata.base.constants import result
 from strata.base.errors import UserError
 from strata.base.files import write_csv
@@ -69,7 +68,7 @@ def values(partial: bool = False) -> Values:
     if missing and not partial:
         raise UserError(f"{len(missing)} of {len(cells)} cells are not measured: {judge.shortened(missing)}")
     if wrong := judge.faults(experiment, measured):
-        raise UserError(judge.complaint(wrong))
+        raise UserError(*judge.complaint(wrong))
     records = {cell: judge.load(".", places.cell_path("raw", *cell, "json")) for cell in measured}
     paired = {cell: record for cell, record in records.items() if cell[0] in order.paired}
     aside = order.aside.union(_torn(paired))
@@ -85,7 +84,7 @@ def values(partial: bool = False) -> Values:
             rows[cell[1]] += _rows(experiment, cell, records[cell], order_of[cell], counts)
         except parsing.BrokenLogError as broken:
             left_out.append((places.cell_path("raw", *cell, "log"), str(broken)))
-            print(f"tidy: left out: {left_out[-1][0]}: {broken}; remove it, and it is measured again", file=sys.stderr)
+            progress.shown(f"tidy: left out: {left_out[-1][0]}: {broken}; remove it, and it is measured again")
     return Values(cells, rows, records, left_out)
 
 
@@ -126,4 +125,4 @@ def _note_unplanned(cells: Iterable[blocks.Cell]) -> None:
     """Say which logs are left out because the plan does not hold their cells."""
     planned = {places.cell_path("raw", *cell, "log") for cell in cells}
     if others := sorted(set(glob.glob("results/raw/**/*.log", recursive=True)) - planned):
-        print(f"tidy: left out, since they are not in the plan: {judge.shortened(others)}", file=sys.stderr)
+        progress.shown(f"tidy: left out, since they are not in the plan: {judge.shortened(others)}")

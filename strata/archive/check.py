@@ -158,6 +158,8 @@ def _of_image(folder: str) -> list[str]:
 def _of_source(folder: str) -> list[str]:
     """The source, or the commit that stands for it, against its SWHID, and against the commit that it is said to be."""
     told = guide.read(folder)["source"]
+    if told["packed"] and not os.path.isdir(os.path.join(folder, "source")):
+        return [f"source: missing, and {guide.FACTS} says that it is packed"]
     commit = source.committed(places.PROJECT, told["revision"])
     here = source.tree(os.path.join(folder, "source")) if told["packed"] else commit
     if here is None:

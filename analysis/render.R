@@ -17,7 +17,7 @@ put_file <- function(path, write) {
   part <- paste0(path, ".part")
   whole(write(part))
   # Where sync is missing, nothing but a power cut is the worse for it.
-  sync <- function(name) suppressWarnings(system2("sync", shQuote(name), stdout = FALSE, stderr = FALSE))
+  sync <- function(name) suppressWarnings(system2("sync", c("--", shQuote(name)), stdout = FALSE, stderr = FALSE))
   sync(part)
   if (!file.rename(part, path)) stop(path, ": cannot be written", call. = FALSE)
   invisible(sync(dirname(path)))

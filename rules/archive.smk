@@ -14,8 +14,8 @@ rule archive:
         "../envs/archive.yaml"
     params:
         image="--image" if experiment.settings["archive_image"] else "",
-        allow=experiment.settings["archive_allow"],
+        allow=[f"--allow={text}" for text in experiment.settings["archive_allow"]],
         # The source is part of it.
         source=lambda archive: experiment.source(),
     shell:
-        "python3 -m strata archive --out {output} {params.image} --allow {params.allow:q} 2>&1 | tee {log}"
+        "python3 -m strata archive --out {output} {params.image} {params.allow:q} 2>&1 | tee {log}"

@@ -116,7 +116,7 @@ def _parser() -> argparse.ArgumentParser:
     archive("--out", metavar="FILE", default="archive.zip", help="the file (archive.zip)")
     archive("--image", dest="with_image", action="store_true", help="include the image")
     text = "what may be published: a text that looks private, or its place as FILE:LINE"
-    archive("--allow", dest="allowed", nargs="*", metavar="TEXT", help=text)
+    archive("--allow", dest="allowed", action="append", metavar="TEXT", help=text)
     text = "leave out the source, whose commit is named, and the list of the image's files"
     archive("--light", action="store_true", help=text)
     text = (

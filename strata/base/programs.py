@@ -22,6 +22,9 @@ _OF_GIT = {
     "GIT_CONFIG_GLOBAL": "/dev/null",
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_TERMINAL_PROMPT": "0",
+    # Whatever a repository says of its remotes, none is asked.
+    "GIT_ALLOW_PROTOCOL": "",
+    "GIT_NO_LAZY_FETCH": "1",
 }
 # R and LaTeX take this long at most.
 _LONG = 3600

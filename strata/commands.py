@@ -128,7 +128,7 @@ def _parser() -> argparse.ArgumentParser:
     text = "make the paper again from an archive's raw logs, and compare its tables; measures nothing"
     rebuild = add("rebuild", "strata.archive.rebuild:rebuild", text)
     rebuild("--to", dest="target", metavar="FOLDER", help="output folder (named after the archive unless given)")
-    text = "whether the archive's own code runs in a sandbox of bubblewrap (yes where that is installed)"
+    text = "whether the archive's code runs in a sandbox (yes where bubblewrap is installed)"
     rebuild("--sandbox", dest="boxed", choices=["yes", "no"], help=text)
     for command in (verify, rebuild):
         command("path", metavar="ARCHIVE", help="the file, or the folder of an unpacked archive")

@@ -17,7 +17,7 @@ MOST = 100
 
 
 def files_below(folder: str) -> list[str]:
-    """Names of the files and links below a folder, relative to it, in the order of an archive (by bytes)."""
+    """Names of files and links below a folder, relative to it, in an archive's order (by bytes)."""
     found = []
     for where, folders, names in os.walk(folder):
         names += [name for name in folders if os.path.islink(os.path.join(where, name))]

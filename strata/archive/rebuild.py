@@ -10,7 +10,7 @@ from strata.results import products
 from strata.results.judge import load
 
 _OWN = "rebuild: what runs now is the archive's own code"
-_INSIDE = "in a sandbox: without network, and it can read and write nothing of yours but that folder"
+_INSIDE = "in a sandbox: without network, and nothing of yours in reach but that folder"
 _OPEN = "WITHOUT a sandbox: it can do all that you can"
 
 

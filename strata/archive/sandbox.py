@@ -1,7 +1,7 @@
 """A sandbox for an archive's own code, by bubblewrap.
 
-What runs in it has no network and sees no other process.  It can read the system's programs and one folder, and write
-that folder alone; /tmp is its own, and no home is there.  It ends with this process.
+What runs in it has no network and sees no other process.  It can read the system's programs and one
+folder, and write that folder alone; /tmp is its own, and it sees no home.  It ends with this process.
 """
 
 import contextlib
@@ -26,17 +26,18 @@ def is_installed() -> bool:
 
 
 def _elsewhere() -> list[str]:
-    """Folders and files of Python, R, pandoc and LaTeX where these are not the system's; never a whole home."""
+    """Where Python, R, pandoc and LaTeX lie that are not the system's; never a whole home."""
     packages = (path for path in sys.path if os.path.basename(path) in ("site-packages", "dist-packages"))
     found, home = {sys.prefix, sys.base_prefix, *packages}, os.path.expanduser("~")
     for path in filter(None, map(shutil.which, _USED)):
         place = os.path.dirname(os.path.dirname(os.path.realpath(path)))
         found |= {path} if home.startswith(place) or place == f"{home}/.local" else {path, place}
-    return sorted(path for path in found if not path.startswith(_SYSTEM))
+    system = tuple(f"{place}/" for place in _SYSTEM)
+    return sorted(path for path in found if not f"{path}/".startswith(system))
 
 
 def _command(folder: str) -> list[str]:
-    """The words before the command line of what runs in the sandbox, in a folder that it can write."""
+    """The words before the command line of what runs in the sandbox, in a folder that is its own."""
     folder = os.path.abspath(folder)
     readable = [*_SYSTEM, *(f"/etc/{name}" for name in _SETTINGS), *_CACHES, *_elsewhere()]
     words = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
@@ -56,8 +57,9 @@ def around(folder: str) -> Iterator[None]:
     done = programs.run([*words, "true"])
     if done.returncode != 0:
         raise MachineError(
-            f"no sandbox can be made here ({done.stderr.strip()}): let bubblewrap make user namespaces "
-            "(docs/archive.md), or use --sandbox no where you trust the archive: its code can then do all that you can"
+            f"no sandbox can be made here ({done.stderr.strip()}): let bubblewrap make user "
+            "namespaces (docs/archive.md), or use --sandbox no where you trust the archive: "
+            "its code can then do all that you can"
         )
     with programs.within(words):
         yield

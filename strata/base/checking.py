@@ -43,7 +43,7 @@ def _known(validator: Any, wanted: Fields, value: object, schema: Fields) -> Ite
 
 
 def _pattern(validator: Any, pattern: str, value: object, schema: Fields) -> Iterator[jsonschema.ValidationError]:
-    """The keyword `pattern`, whose `$` is the end of the text: to Python it is one before a last line break, too."""
+    """The keyword `pattern`, whose `$` is the end; Python's is one before a last line break, too."""
     if isinstance(value, str) and not re.search(re.sub(r"\$$", r"\\Z", pattern), value):
         yield jsonschema.ValidationError(f"{value!r} does not match {pattern!r}")
 

@@ -9,8 +9,8 @@ _SPACES = "\t\u00a0\u202f"
 def legible(text: str) -> str:
     """A message as a terminal may get it, whatever names of others are in it.
 
-    What controls a terminal or turns the direction of writing is escaped; each further line begins with a bar, so that
-    none passes for a message of its own.
+    What controls a terminal or turns the direction of writing is escaped; each further line begins
+    with a bar, so that none passes for a message of its own.
     """
     if text.isprintable():
         return text
@@ -19,7 +19,10 @@ def legible(text: str) -> str:
 
 
 class UserError(Exception):
-    """Something a user can mend.  Each text says, in a line, what is wrong, where, and what would be right."""
+    """Something a user can mend.
+
+    Each text says, in a line, what is wrong, where, and what would be right.
+    """
 
     def __init__(self, *lines: str) -> None:
         super().__init__(*lines)

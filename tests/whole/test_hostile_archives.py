@@ -23,8 +23,8 @@ from strata.base.errors import MachineError, UserError
 SMALL = projects.ROOT / "docs/small.zip"
 FILE = stat.S_IFREG | 0o644
 RECORD = "results/raw/docker/stream/1.json"
-# What a text may be taken for: an option, a path, code of a shell, of Python, R, YAML or a template; a terminal's, and
-# a line of another command.
+# What a text may be taken for: an option, a path, code of a shell, of Python, R, YAML or a template,
+# a terminal's, and a line of another command.
 TEXTS = [
     "--output={canary}", "--remote=git://127.0.0.1:{port}/x", "--upload-pack=touch {canary}", "-o{canary}",
     "../../canary", "{canary}", "$(touch {canary})", "`touch {canary}`", ";touch {canary}", "|touch {canary}",
@@ -55,7 +55,7 @@ def members():
 
 @pytest.fixture
 def trap(tmp_path, monkeypatch):
-    """Files that none may touch and a port that none may reach; what changed is named in the end."""
+    """Files that none may touch and a port that none may reach."""
     home, away = tmp_path / "home", tmp_path / "away"
     for folder in (home, away):
         folder.mkdir()
@@ -258,7 +258,7 @@ def test_no_program_of_an_archive_runs_when_it_is_verified(members, tmp_path, tr
         assert (status, "good" in said) == (0, True), said
 
 
-# What hostile code of an archive tries, in Python and in R; what it comes to stands in the output folder.
+# What hostile code of an archive tries, in Python and in R; what succeeds stands in a file.
 TRIES = """
 import json, os, socket, sys
 found = {}

@@ -7,15 +7,15 @@ library(glue)
 MARGIN <- 0.02 # the smallest difference that matters, as in statistics.R
 SPACE <- "\u00a0"
 
-#' Text of others as Markdown that shows it letter by letter, in one line: labels, names, what a tool said
+#' Text of others as Markdown that shows it letter by letter, in one line: labels, names, a tool's words
 #'
 #' @param x texts; what is marked as Markdown stays as it is
 plain <- function(x) {
   if (inherits(x, "knit_asis")) return(as.character(x))
   x <- iconv(as.character(x), "UTF-8", "UTF-8", sub = "\ufffd")
   x <- gsub("[\\p{Cc}\\p{Zl}\\p{Zp}\u202a-\u202e\u2066-\u2069]+", " ", x, perl = TRUE)
-  # What marks anywhere, an address, dashes and dots of several, and what begins a block; as numbers, since to
-  # rmarkdown a backslash before a bracket begins mathematics.
+  # What marks anywhere, an address, dashes and dots of several, and what begins a block; as numbers,
+  # since to rmarkdown a backslash before a bracket begins mathematics.
   marks <- "[][!#$()*<>@\\\\^_`{|}~&]|:(?=\\S)|[-.](?=[-.])|(?<!\\S)[-+=%:]"
   known <- !is.na(x)
   at <- gregexpr(marks, x[known], perl = TRUE)
@@ -26,7 +26,7 @@ plain <- function(x) {
   gsub("(&#40;|&#64;ref)(?=&#35;|ref(:|&#58;)|&#40;)", "\\1[]{}", x, perl = TRUE)
 }
 
-#' Markdown of ours: a template as glue has it, in which every value is plain unless it is marked itself
+#' Markdown of ours: a template of glue, in which every value is plain unless it is marked itself
 markdown <- function(template, .envir = parent.frame()) {
   shown <- function(code, envir) plain(eval(parse(text = code, keep.source = FALSE), envir))
   as_markdown(glue(template, .envir = .envir, .transformer = shown))

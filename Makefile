@@ -31,10 +31,10 @@ archive: setup          ## pack the paper and all that it rests on into archive.
 	$(SNAKEMAKE) $(PAGES) -- archive
 
 verify: setup-paper     ## check an archive: make verify ARCHIVE=archive.zip
-	$(PYTHON) -m strata verify "$(ARCHIVE)"
+	$(PYTHON) -m strata verify -- "$(ARCHIVE)"
 
 rebuild: setup-paper    ## make an archive's paper again without measuring: make rebuild ARCHIVE=archive.zip
-	$(PYTHON) -m strata rebuild "$(ARCHIVE)"
+	$(PYTHON) -m strata rebuild $(if $(SANDBOX),--sandbox "$(SANDBOX)") -- "$(ARCHIVE)"
 
 test: setup-test        ## everything that CI runs
 	+$(MAKE) --no-print-directory --jobs 2 --output-sync=line test-others test-system

@@ -44,7 +44,7 @@ environment_scales <- function(paper) {
 
 # Labels that stand beside one another in a legend, and the inches that further rows of them take.
 legend_columns <- function(paper) {
-  (if (knitr::is_html_output()) 72 else 96) %/% (max(nchar(paper$measured$label)) + 5)
+  max(1, (if (knitr::is_html_output()) 72 else 96) %/% (max(nchar(paper$measured$label)) + 5))
 }
 legend_height <- function(paper) 0.17 * ((nrow(paper$measured) - 1) %/% legend_columns(paper))
 

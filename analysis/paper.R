@@ -127,9 +127,9 @@ finding_of <- function(paper) {
 next_step <- function(paper) {
   undecided <- filter(paper$told, outcome == "undecided", !is.na(more))
   if (!paper$valid) {
-    "They check the pipeline; measure at the scale `standard` next."
+    markdown("They check the pipeline; measure at the scale `standard` next.")
   } else if (nrow(paper$told) == 0) {
-    "Add an environment to `config.yaml` next."
+    markdown("Add an environment to `config.yaml` next.")
   } else if (any(paper$told$outcome == "no interval")) {
     "Measure more blocks next: an interval takes at least three, of percentiles six."
   } else if (nrow(undecided) > 0) {

@@ -17,7 +17,9 @@ put_file <- function(path, write) {
   part <- paste0(path, ".part")
   whole(write(part))
   # Where sync is missing, nothing but a power cut is the worse for it.
-  sync <- function(name) suppressWarnings(system2("sync", shQuote(name), stdout = FALSE, stderr = FALSE))
+  sync <- function(name) {
+    suppressWarnings(system2("sync", c("--", shQuote(name)), stdout = FALSE, stderr = FALSE))
+  }
   sync(part)
   if (!file.rename(part, path)) stop(path, ": cannot be written", call. = FALSE)
   invisible(sync(dirname(path)))
@@ -71,10 +73,24 @@ render_document <- function(root, rmd, out, title = "", values = list(), params 
 
 #' Chunks without options that make knitr write LaTeX itself, so that figures are Markdown in both formats
 #'
+#' What code in the text gives, and a figure's caption, is plain unless it is marked as Markdown
+#' (words.R).
 #' Each figure is drawn once, on the device that it is for: letters of another one are of other widths.
 set_chunks <- function() {
   web <- knitr::is_html_output()
   knitr::opts_chunk$set(echo = FALSE, message = FALSE, warning = FALSE, fig.width = if (web) 5 else 6.5)
+  evaluate <- knitr::knit_hooks$get("evaluate.inline")
+  knitr::knit_hooks$set(evaluate.inline = function(code, envir) {
+    found <- evaluate(code, envir)
+    if (is.numeric(found) || is.null(found)) found else as_markdown(plain(found))
+  })
+  plot <- knitr::knit_hooks$get("plot")
+  knitr::knit_hooks$set(plot = function(x, options) {
+    # knitr escapes what it puts in an attribute, and bookdown looks for references there too.
+    if (web) options$fig.alt <- gsub("[@#\\\\[:cntrl:]]+", " ", options$fig.cap)
+    options$fig.cap <- plain(options$fig.cap)
+    plot(x, options)
+  })
   registerS3method("knit_print", "ggplot", function(x, options, ...) {
     file <- knitr::fig_path(if (web) "svg" else "pdf", options)
     dir.create(dirname(file), recursive = TRUE, showWarnings = FALSE)

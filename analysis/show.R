@@ -1,5 +1,5 @@
 # Tables: a data frame for each, and one function that sets it.  pandoc makes LaTeX and HTML of the same
-# Markdown.
+# Markdown.  Texts in them are plain (words.R) unless they are marked as Markdown.
 
 #' Set a table with its caption
 #'
@@ -9,23 +9,22 @@
 #' @return Markdown, for a chunk with a label
 as_table <- function(data, caption, runs = FALSE) {
   numeric <- vapply(data, function(x) all(grepl("^[-\u2212]?[0-9.,]*(\u00a0%.*)?$", x)), NA)
-  data[] <- lapply(data, function(x) {
-    if (inherits(x, "markdown")) unclass(x) else gsub("([*_$<`|\\\\])", "\\\\\\1", as.character(x))
-  })
-  web <- knitr::is_html_output()
-  if (runs && web) caption <- paste(caption, "Logs and records: [Runs](#runs).")
-  table <- knitr::kable(data, "pipe", caption = caption, align = ifelse(numeric, "r", "l"), row.names = FALSE)
+  if (runs && knitr::is_html_output()) caption <- paste(caption, "Logs and records: [Runs](#runs).")
   # Where lines are longer than a page's, pandoc makes columns as wide as these dashes say.
   longest <- column_widths(data)
-  rule <- grep("^\\|:?-", table)
   dashes <- ifelse(numeric, paste0(strrep("-", longest - 1L), ":"), paste0(":", strrep("-", longest - 1L)))
-  table[rule] <- paste0("|", paste(dashes, collapse = "|"), "|")
-  knitr::asis_output(paste(c("", "::: {.table}", "", table, "", ":::", ""), collapse = "\n"))
+  cells <- Map(function(x, name, wide) formatC(c(plain(name), plain(x)), width = -wide), data, names(data),
+               longest)
+  lines <- do.call(paste, c(unname(cells), sep = "|"))
+  table <- paste0("|", c(lines[1], paste(dashes, collapse = "|"), lines[-1]), "|")
+  caption <- paste0("Table: (\\#tab:", knitr::opts_current$get("label"), ")", caption)
+  as_markdown(paste(c("", "::: {.table}", "", caption, "", table, "", ":::", ""), collapse = "\n"))
 }
 
 # Letters that columns get, with the gap beside them: what is in them, and where that is more than a line
 # holds, less of those for which this makes the fewest lines, as far as their longest word allows.
 column_widths <- function(data, line = 116L) {
+  data <- lapply(data, as.character)
   letters <- lapply(data, function(x) pmax(nchar(x, "width"), 1L))
   least <- mapply(function(x, name) max(nchar(unlist(strsplit(c(x, name), " ")), "width")), data, names(data))
   wide <- pmax(vapply(letters, max, 1L, 1L), least)
@@ -41,8 +40,6 @@ column_widths <- function(data, line = 116L) {
   }
   wide + 2L
 }
-
-markdown <- function(x) structure(x, class = "markdown")
 
 environments_table <- function(paper) {
   runs <- group_by(paper$runs, environment) |>
@@ -86,13 +83,13 @@ workloads_table <- function(paper) {
 #' The size rules of the workloads, what they ask for, what it was here, and whether they hold
 sizes_table <- function(paper) {
   quantity <- function(x) if_else(is.na(x), "\u2014", formatC(x, format = "fg", digits = 4, big.mark = ","))
-  ours <- startsWith(paper$sizes$source, "docs/")
-  cited <- paste0(if_else(ours, "`", "[@"), paper$sizes$source, if_else(ours, "`", "]"))
+  source <- paper$sizes$source
+  cited <- as_markdown(if_else(grepl("^[a-z0-9]+$", source), paste0("[@", source, "]"), plain(source)))
   titles <- vapply(paper$plan$workloads, function(one) one$title, "")
   mutate(paper$sizes, title = unname(titles[workload]),
          unchecked = if_else(told == "", " ", paste0(" (not checked here: ", told, ") "))) |>
     transmute(Workload = if_else(duplicated(title), "", title),
-              Rule = markdown(paste0(rule, unchecked, cited)),
+              Rule = markdown("{rule}{unchecked}{cited}"),
               "At least" = quantity(least), Here = quantity(value),
               Holds = case_when(told != "" ~ "\u2014", is.na(holds) ~ "not known", holds ~ "yes",
                                 TRUE ~ "no\u2020"))
@@ -275,7 +272,7 @@ counted <- function(texts) {
 #' A row for each workload and environment, with links to the raw logs and records of its runs
 runs_table <- function(paper) {
   link <- function(n, path, flags) {
-    paste0("[", n, if_else(flags == "", "", "*"), "](../", path, ")", collapse = " ")
+    paste(markdown("[{n}{if_else(flags == '', '', '*')}](../{path})"), collapse = " ")
   }
   paper$runs |>
     arrange(match(workload, names(paper$plan$workloads)), match(environment, paper$environments$environment),
@@ -285,7 +282,7 @@ runs_table <- function(paper) {
     summarise(Runs = n(), Disturbed = sum(flags != ""), Taken = counted(how),
               "Raw logs" = link(repetition, log, gsub(".+", "*", flags)),
               Records = link(repetition, record, ""), .groups = "drop") |>
-    mutate(across(c("Raw logs", "Records"), markdown))
+    mutate(across(c("Raw logs", "Records"), as_markdown))
 }
 
 #' In what the state of programs that start in an environment differs from native's, and what declares it

@@ -7,6 +7,34 @@ library(glue)
 MARGIN <- 0.02 # the smallest difference that matters, as in statistics.R
 SPACE <- "\u00a0"
 
+#' Text of others as Markdown that shows it letter by letter, in one line: labels, names, a tool's words
+#'
+#' @param x texts; what is marked as Markdown stays as it is
+plain <- function(x) {
+  if (inherits(x, "knit_asis")) return(as.character(x))
+  x <- iconv(as.character(x), "UTF-8", "UTF-8", sub = "\ufffd")
+  x <- gsub("[\\p{Cc}\\p{Zl}\\p{Zp}\u202a-\u202e\u2066-\u2069]+", " ", x, perl = TRUE)
+  # What marks anywhere, an address, dashes and dots of several, and what begins a block; as numbers,
+  # since to rmarkdown a backslash before a bracket begins mathematics.
+  marks <- "[][!#$()*<>@\\\\^_`{|}~&]|:(?=\\S)|[-.](?=[-.])|(?<!\\S)[-+=%:]"
+  known <- !is.na(x)
+  at <- gregexpr(marks, x[known], perl = TRUE)
+  number <- function(found) sprintf("&#%d;", vapply(found, utf8ToInt, 1L))
+  regmatches(x[known], at) <- lapply(regmatches(x[known], at), number)
+  x <- sub("^( *\\w+)[.]", "\\1&#46;", x, perl = TRUE)
+  # bookdown looks for its labels and references in what pandoc made.
+  gsub("(&#40;|&#64;ref)(?=&#35;|ref(:|&#58;)|&#40;)", "\\1[]{}", x, perl = TRUE)
+}
+
+#' Markdown of ours: a template of glue, in which every value is plain unless it is marked itself
+markdown <- function(template, .envir = parent.frame()) {
+  shown <- function(code, envir) plain(eval(parse(text = code, keep.source = FALSE), envir))
+  as_markdown(glue(template, .envir = .envir, .transformer = shown))
+}
+
+# Marks texts as Markdown.
+as_markdown <- function(texts) structure(as.character(texts), class = "knit_asis")
+
 percent <- function(x, digits = 0) {
   ifelse(is.na(x), "\u2014", paste0(formatC(100 * x, format = "f", digits = digits), SPACE, "%"))
 }
@@ -107,9 +135,10 @@ workload_sentences <- function(rows) {
     mutate(text = glue("{label} ({range}{if (series > 1) glue(', {n} of {series}') else ''})",
                        .envir = environment()) |> unlist()) |>
     group_by(outcome) |>
-    summarise(text = glue("**{heads[as.character(outcome[1])]}:** {listed(text)}."), .groups = "drop") |>
+    summarise(text = markdown("**{heads[as.character(outcome[1])]}:** {listed(text)}."), .groups = "drop") |>
     pull(text) |>
-    paste(collapse = " ")
+    paste(collapse = " ") |>
+    as_markdown()
 }
 
 #' Which environments the page of the experiment leaves a workload out of, as a sentence; nothing where none

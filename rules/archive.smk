@@ -14,11 +14,11 @@ rule archive:
         "../envs/analysis.yaml"
     params:
         image="--image" if experiment.settings["archive_image"] else "",
-        allow=experiment.settings["archive_allow"],
+        allow=[f"--allow={text}" for text in experiment.settings["archive_allow"]],
         # The source is part of it.
         source=lambda archive: experiment.source(),
         # The one that runs this, which the environment of the rule does not hold.
         snakemake=SNAKEMAKE,
     shell:
-        "python3 -m strata archive --out {output} {params.image} --allow {params.allow:q}"
+        "python3 -m strata archive --out {output} {params.image} {params.allow:q}"
         " --snakemake {params.snakemake} 2>&1 | tee {log}"

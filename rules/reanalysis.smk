@@ -16,8 +16,8 @@ rule draft_reanalysis:
     params:
         raw=lambda _: told(experiment.published_raw),
     shell:
-        "python3 -m strata reanalyse {params.raw[0]:q} --to {output}/tables --paper {output}/reanalysis.pdf"
-        " 2>&1 | tee {log}"
+        "python3 -m strata reanalyse --to {output}/tables --paper {output}/reanalysis.pdf"
+        " -- {params.raw[0]:q} 2>&1 | tee {log}"
 
 
 rule reanalysis:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from strata import __version__, layers
-from strata.base import checking, places
+from strata.base import checking, places, progress
 from strata.base.files import write_json
 from strata.base.shapes import Fields
 from strata.cell import parsing
@@ -24,7 +24,7 @@ from strata.vm import acceleration
 def _plan(over: Fields, show: bool, seal: bool) -> None:
     found = config.experiment(config.read(over), capacity.facts())
     if seal:
-        print(f"sealed: {sealing.seal(found, plan.source(os.getcwd()))['sha256']}")
+        progress.printed(f"sealed: {sealing.seal(found, plan.source(os.getcwd()))['sha256']}")
     forecast.show(found, show)
 
 
@@ -66,15 +66,15 @@ def _check(over: Fields) -> None:
         )
     ]
     checking.together(lambda: config.experiment(config.read(over), capacity.facts()), *loads, claims.check)
-    print("config.yaml: good")
+    progress.printed("config.yaml: good")
 
 
 def _clean(images: bool) -> None:
     with testbed.exclusive():
         removed = testbed.clean(images)
     for item in removed:
-        print(f"removed {item}")
-    print(f"{len(removed)} things removed" if removed else "nothing of Strata's was left on this machine")
+        progress.printed(f"removed {item}")
+    progress.printed(f"{len(removed)} things removed" if removed else "nothing of Strata's was left on this machine")
 
 
 _ABOUT = """Measure what containers and virtual machines cost against bare Linux.
@@ -155,7 +155,7 @@ def _parser() -> argparse.ArgumentParser:
         help="include the image (default: its hashes alone)",
     )
     text = "accept this text, or this FILE:LINE, although it looks private (default: none)"
-    archive("--allow", dest="allowed", nargs="*", metavar="TEXT", help=text)
+    archive("--allow", dest="allowed", action="append", metavar="TEXT", help=text)
     text = "the version of Snakemake that made the results (default: the one installed here)"
     archive("--snakemake", metavar="VERSION", help=text)
     text = "leave out the source, whose commit is named, and the list of the image's files"
@@ -175,6 +175,8 @@ def _parser() -> argparse.ArgumentParser:
     rebuild = add("rebuild", "strata.archive.rebuild:rebuild", text, "archive.zip --to again")
     text = "output folder (default: the archive's name with -rebuilt)"
     rebuild("--to", dest="target", metavar="FOLDER", help=text)
+    text = "whether the archive's code runs in a sandbox (default: yes where bubblewrap is installed)"
+    rebuild("--sandbox", dest="boxed", choices=["yes", "no"], help=text)
     for command in (verify, rebuild):
         command("path", metavar="ARCHIVE", help="the file, or the folder of an unpacked archive")
     text = (

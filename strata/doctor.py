@@ -4,7 +4,7 @@ import os
 import shutil
 
 from strata import client, layers
-from strata.base import places
+from strata.base import places, progress
 from strata.base.process import capture
 from strata.base.shapes import Fields
 from strata.experiment import config
@@ -54,7 +54,7 @@ def _seen() -> list[Row]:
 
 def _print(rows: list[Row]) -> bool:
     for name, there, words in rows:
-        print(f"  {name:18} {MARKS[there]:9} {words}")
+        progress.printed(f"  {name:18} {MARKS[there]:9} {words}")
     return all(there is not False for _, there, _ in rows)
 
 
@@ -67,7 +67,7 @@ def main(over: Fields) -> int:
     cache = f"{facts['cache_bytes'] / 2**20:.0f} MiB" if facts["cache_bytes"] else observe.NOT_AVAILABLE
     groups = f"control groups version {2 if cgroups.unified() else 1}"
     memory = f"{facts['memory_bytes'] / 1e9:.1f} GB of memory"
-    print(f"This machine: {facts['cpus']} CPUs, {memory}, last-level caches of {cache}, {groups}")
+    progress.printed(f"This machine: {facts['cpus']} CPUs, {memory}, last-level caches of {cache}, {groups}")
     of_layers = [layers.kind(name).examine() for name in layers.names() if name != "host"]
     kvm = acceleration.known()
     of_layers.append(("KVM", kvm["accelerator"] == "kvm" or None, kvm["accelerator_reason"]))
@@ -76,11 +76,11 @@ def main(over: Fields) -> int:
     good = _print([_root(), *programs, _space(), *_seen(), *of_layers])
     settings = config.read(over)
     experiment = config.experiment(settings, facts)
-    print("Client and environments of config.yaml:")
+    progress.printed("Client and environments of config.yaml:")
     environments = experiment["environments"].items()
     told = [(name, entry["available"], entry["reason"] or entry["label"]) for name, entry in environments]
     good &= _print([client.examine(settings["client"]), *told])
     for name, entry in experiment["workloads"].items():
         for note in entry["notes"]:
-            print(f"  {name}: {note}")
+            progress.printed(f"  {name}: {note}")
     return int(not good)

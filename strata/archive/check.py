@@ -71,7 +71,7 @@ def verify(path: str, papers: bool = False) -> int:
         found = findings(folder, papers)
         notes = [] if found else [*guide.notes(facts := guide.read(folder)), *_of_commit(facts)]
     for sentence in found:
-        print(sentence)
+        progress.printed(sentence)
     for note in notes:
         progress.shown(f"{path}: note: {note}")
     outcome = f"NOT good: {len(found)} {'finding' if len(found) == 1 else 'findings'}"
@@ -104,7 +104,7 @@ def findings(folder: str, papers: bool = False) -> list[str]:
         except MachineError:
             raise
         except UserError as error:
-            found = [str(error)]
+            found = [*error.args]
         if found:
             return found
     return []
@@ -158,6 +158,8 @@ def _of_image(folder: str) -> list[str]:
 def _of_source(folder: str) -> list[str]:
     """The source, or the commit that stands for it, against its SWHID, and against the commit that it is said to be."""
     told = guide.read(folder)["source"]
+    if told["packed"] and not os.path.isdir(os.path.join(folder, "source")):
+        return [f"source: missing, and {guide.FACTS} says that it is packed"]
     commit = source.committed(places.PROJECT, told["revision"])
     here = source.tree(os.path.join(folder, "source")) if told["packed"] else commit
     if here is None:

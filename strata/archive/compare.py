@@ -26,7 +26,7 @@ def main(**options: Any) -> int:
     try:
         return compare(**options)
     except (UserError, OSError) as error:
-        progress.shown(f"strata: {error}")
+        progress.complained(error)
         return NOT_COMPARABLE
 
 
@@ -56,7 +56,7 @@ def compare(paths: list[str], names: list[str] | None, effect: str | None, out: 
     outcome = read_json(path)
     if not outcome or outcome.get("outcome") not in _STATUS:
         raise UserError(f"{path}: missing or damaged; remove {out} and compare again")
-    print(outcome["text"])
+    progress.printed(outcome["text"])
     progress.shown(f"compare: {os.path.join(out, 'index.html')}, comparison.csv and provenance.csv are written")
     return _STATUS[outcome["outcome"]]
 
@@ -73,7 +73,7 @@ def results_of(path: str) -> Iterator[str]:
                 folder = stack.enter_context(check.unpacked(path))
                 found = check.findings(folder)
             if found:
-                raise UserError("\n".join([f"{path}: does not verify, and is not compared:", *found]))
+                raise UserError(f"{path}: does not verify, and is not compared:", *found)
             yield os.path.join(folder, "results")
         return
     for folder in (path, os.path.join(path, "results")):

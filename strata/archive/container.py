@@ -17,9 +17,10 @@ MOST = 100
 
 
 def files_below(folder: str) -> list[str]:
-    """Names of the files below a folder, relative to it, in the order of an archive (by bytes)."""
+    """Names of files and links below a folder, relative to it, in an archive's order (by bytes)."""
     found = []
-    for where, _, names in os.walk(folder):
+    for where, folders, names in os.walk(folder):
+        names += [name for name in folders if os.path.islink(os.path.join(where, name))]
         found += [os.path.relpath(os.path.join(where, name), folder) for name in names]
     return sorted(found, key=lambda name: name.encode(errors="surrogateescape"))
 
@@ -87,7 +88,8 @@ def _is_folder(info: zipfile.ZipInfo) -> bool:
 def _is_plain(name: str) -> bool:
     """Whether a name leads to a place within the archive, by the one way there is."""
     short = all(len(part.encode(errors="replace")) < 256 for part in name.split("/")) and len(name) < 2000
-    return short and name == os.path.normpath(name) and not name.startswith(("/", "..")) and "\\" not in name
+    inside = name == os.path.normpath(name) and not name.startswith(("/", "..")) and "\\" not in name
+    return short and inside and name.isprintable()
 
 
 def _inspect(members: list[zipfile.ZipInfo], room: int) -> None:

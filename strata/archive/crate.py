@@ -70,7 +70,8 @@ def text(folder: str, facts: Fields) -> str:
     }
     about = {"name": "The project's own files", "identifier": code}
     source = _entity("source/", "Dataset", **about) if packed else _entity(code, "CreativeWork", **about)
-    terms = f"https://spdx.org/licenses/{facts['license']}" if facts["license"] else "#no-licence"
+    licence = urllib.parse.quote(facts["license"] or "", safe="")
+    terms = f"https://spdx.org/licenses/{licence}" if licence else "#no-licence"
     results = [files[name]["@id"] for name in names if name.startswith(("results/raw/", "paper/"))]
     parts = [*(entity["@id"] for entity in files.values()), *(["source/"] if packed else [])]
     graph = [

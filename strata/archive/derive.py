@@ -4,14 +4,13 @@ import contextlib
 import filecmp
 import os
 import shutil
-import sys
 
 from strata.archive import guide, source, sums
 from strata.base import places, programs
 from strata.base.errors import UserError
 from strata.base.files import sync, write_text
 from strata.base.process import capture
-from strata.base.progress import say
+from strata.base.progress import say, shown
 from strata.experiment import plan
 from strata.results import products
 
@@ -86,7 +85,8 @@ def make_papers(work: str) -> None:
 def tables(partial: bool, to: str) -> None:
     """Make the tables of the project in the working directory in a folder, with their checksums (rule `tables`)."""
     os.makedirs(to, exist_ok=True)
-    print(make_tables(".", ["--partial"] if partial else [], to), end="", file=sys.stderr)
+    for line in make_tables(".", ["--partial"] if partial else [], to).splitlines():
+        shown(line)
     names = {name: os.path.join(to, os.path.relpath(name, "results")) for name in _tables()}
     lines = [f"{sums.of_file(path)}  {name}\n" for name, path in names.items()]
     write_text(os.path.join(to, sums.NAME), "".join(lines), lasting=True)

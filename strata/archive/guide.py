@@ -3,6 +3,7 @@
 import functools
 import importlib.metadata
 import os
+import re
 
 from strata.base import checking, pages, places, programs
 from strata.base.errors import UserError
@@ -154,23 +155,28 @@ def _shown(names: list[str]) -> str:
     return ", ".join(names[:_SHOWN]) + more
 
 
+def _plain(text: str) -> str:
+    """A text of others in Markdown: letter by letter, in one line."""
+    return re.sub(r"([\\`*<>\[\]|&!])", r"\\\1", " ".join(text.split()))
+
+
 def readme(facts: Fields) -> str:
     """The text of README.md."""
     with open(os.path.join(os.path.dirname(__file__), "review.md"), encoding="utf-8") as file:
         template = file.read()
     source, measured = facts["source"], facts["measured"]
     return template.format(
-        title=facts["title"],
-        description=facts["description"],
-        start=measured["from"],
-        end=measured["to"],
+        title=_plain(facts["title"]),
+        description=_plain(facts["description"]),
+        start=_plain(measured["from"]),
+        end=_plain(measured["to"]),
         took=duration(measured["seconds"]),
         partial=f" {len(facts['missing'])} planned cells are missing, as the paper says." if facts["missing"] else "",
-        notes="".join(f"> **Note.** {text}\n\n" for text in notes(facts)),
+        notes="".join(f"> **Note.** {_plain(text)}\n\n" for text in notes(facts)),
         image="the image itself" if facts["image"] else "no image: it is built again from its recipe when needed",
         source="the project's own files" if source["packed"] else "not packed: it is that of the commit",
         where="the archive's folder `source`" if source["packed"] else "a clone of the project that has the commit",
         swhid=source["swhid"],
         revision=f" of commit `{source['revision']}`" if source["revision"] else "",
-        licence=f"{facts['license']}. See `LICENSE`." if facts["license"] else "None is named.",
+        licence=f"{_plain(facts['license'])}. See `LICENSE`." if facts["license"] else "None is named.",
     )

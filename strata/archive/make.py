@@ -5,12 +5,11 @@ import json
 import os
 import shutil
 import stat
-import sys
 import tempfile
 
 from strata import __version__
 from strata.archive import check, container, crate, guide, private, source, sums
-from strata.base import places, run
+from strata.base import places, progress, run
 from strata.base.errors import UserError
 from strata.base.files import read_json
 from strata.base.shapes import Fields, Plan
@@ -62,7 +61,7 @@ def make(
         if wrong := _private(folder, experiment, found, allowed or []):
             lines = [f"{one.place}: {one.what}: {one.text[:80]}" for one in wrong]
             why = "archive: not written, since this is private or cannot be looked through:"
-            raise UserError("\n".join([why, *_some(lines), _REMEDY]))
+            raise UserError(why, *_some(lines), _REMEDY)
         if light:
             shutil.rmtree(os.path.join(folder, "source"))
         _write(folder, crate.FILE, crate.text(folder, facts))
@@ -70,7 +69,7 @@ def make(
         with check.blameless(out):
             faults = check.findings(folder)
         if faults:
-            raise UserError("\n".join(["archive: not written, since it would not verify:", *faults]))
+            raise UserError("archive: not written, since it would not verify:", *faults)
         container.pack(folder, out)
         _report(found, guide.notes(facts), out, len(container.files_below(folder)))
 
@@ -185,8 +184,8 @@ def _some(lines: list[str]) -> list[str]:
 
 def _report(found: source.Source, notes: list[str], out: str, count: int) -> None:
     if untracked := found.untracked:
-        print(f"archive: not in it, since git does not track them: {', '.join(_some(untracked))}", file=sys.stderr)
+        progress.shown(f"archive: not in it, since git does not track them: {', '.join(_some(untracked))}")
     for text in notes:
-        print(f"archive: note: {text}", file=sys.stderr)
+        progress.shown(f"archive: note: {text}")
     size = os.path.getsize(out)
-    print(f"archive: {out}: {count} files, {size:,} bytes, SHA-256 {sums.of_file(out)}", file=sys.stderr)
+    progress.shown(f"archive: {out}: {count} files, {size:,} bytes, SHA-256 {sums.of_file(out)}")

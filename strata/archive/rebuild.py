@@ -2,20 +2,25 @@
 
 import contextlib
 import os
-import sys
 
-from strata.archive import check, derive, guide, sums
-from strata.base import places
+from strata.archive import check, derive, guide, sandbox, sums
+from strata.base import places, progress
 from strata.base.errors import UserError
 from strata.results import products
 from strata.results.judge import load
 
+_OWN = "rebuild: what runs now is the archive's own code"
+_INSIDE = "in a sandbox: without network, and nothing of yours in reach but that folder"
+_OPEN = "WITHOUT a sandbox: it can do all that you can"
 
-def rebuild(path: str, target: str | None) -> int:
+
+def rebuild(path: str, target: str | None, boxed: str | None = None) -> int:
     """Make an archive's paper again in `target`, and print of each product whether it is the same.
 
-    Gives the exit status: 0 where every table is byte-identical, else 1.  Raises UserError where a file of the archive
-    is not the one of its checksum, where `target` is there already, or where the paper cannot be made.
+    boxed: whether the archive's code runs in a sandbox, yes or no; None: where bubblewrap is
+    installed.  Gives the exit status: 0 where every table is byte-identical, else 1.  Raises
+    UserError where a file of the archive is not the one of its checksum, where `target` is there
+    already, or where the paper cannot be made.
     """
     work = target or f"{os.path.basename(os.path.abspath(path)).removesuffix('.zip')}-rebuilt"
     if os.path.exists(work) and (not os.path.isdir(work) or os.listdir(work)):
@@ -25,23 +30,27 @@ def rebuild(path: str, target: str | None) -> int:
             folder = stack.enter_context(check.unpacked(path))
             found = sums.findings(folder)
         if found:
-            raise UserError("\n".join([f"{path}: does not verify, and is not rebuilt:", *found]))
+            raise UserError(f"{path}: does not verify, and is not rebuilt:", *found)
+        experiment = load(folder, places.PLAN)
+        if not isinstance(experiment.get("workloads"), dict):
+            raise UserError(f"{places.PLAN}: workloads: missing, or no mapping of names to workloads")
+        inside = sandbox.is_installed() if boxed is None else boxed == "yes"
         os.makedirs(work, exist_ok=True)
-        derive.archived_code(folder, work)
-        print(f"rebuild: making the paper again in {work}", file=sys.stderr, flush=True)
-        derive.remake(folder, work, papers=True)
-        states = derive.states(folder, work, products.made(load(folder, places.PLAN)))
+        with sandbox.around(work) if inside else contextlib.nullcontext():
+            derive.archived_code(folder, work)
+            progress.shown(f"{_OWN}, in {work}, {_INSIDE if inside else _OPEN}")
+            derive.remake(folder, work, papers=True)
+        states = derive.states(folder, work, products.made(experiment))
         unlike = guide.unlike(folder) if derive.NOT_COMPARABLE in states.values() else []
     for name, state in states.items():
-        print(f"{state:9}  {name}")
+        progress.printed(f"{state:9}  {name}")
     for text in unlike:
-        print(f"rebuild: papers are {derive.NOT_COMPARABLE}: {text}", file=sys.stderr)
+        progress.shown(f"rebuild: papers are {derive.NOT_COMPARABLE}: {text}")
     tables = [state for name, state in states.items() if name.endswith(".csv")]
     papers = [states[name] for name in products.PAPERS]
-    print(f"rebuild: {tables.count('identical')} of {len(tables)} tables are byte-identical", file=sys.stderr)
-    print(
+    progress.shown(f"rebuild: {tables.count('identical')} of {len(tables)} tables are byte-identical")
+    progress.shown(
         f"rebuild: {papers.count('identical')} of {len(papers)} papers are (their bytes depend on fonts and the "
-        f"versions of R, pandoc and LaTeX too); the paper is {os.path.join(work, products.PAPERS[0])}",
-        file=sys.stderr,
+        f"versions of R, pandoc and LaTeX too); the paper is {os.path.join(work, products.PAPERS[0])}"
     )
     return 0 if set(tables) <= {"identical"} and "missing" not in papers else 1

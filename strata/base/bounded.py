@@ -133,7 +133,7 @@ def _work(work: Callable[[At], Iterator[Any]], told: int, printed: int) -> None:
     except BaseException as error:
         import traceback
 
-        print(traceback.format_exc()[:SHOWN])
+        sys.stderr.write(traceback.format_exc()[:SHOWN])
         say("failed", f"{part} failed: {type(error).__name__}: {error}"[:REASON])
     finally:
         try:

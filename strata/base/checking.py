@@ -42,6 +42,12 @@ def _known(validator: Any, wanted: Fields, value: object, schema: Fields) -> Ite
             yield jsonschema.ValidationError(words)
 
 
+def _pattern(validator: Any, pattern: str, value: object, schema: Fields) -> Iterator[jsonschema.ValidationError]:
+    """The keyword `pattern`, whose `$` is the end; Python's is one before a last line break, too."""
+    if isinstance(value, str) and not re.search(re.sub(r"\$$", r"\\Z", pattern), value):
+        yield jsonschema.ValidationError(f"{value!r} does not match {pattern!r}")
+
+
 def _is_number(checker: jsonschema.TypeChecker, value: object) -> bool:
     """Whether a value is a finite number."""
     return checker.is_type(value, "integer") or (isinstance(value, float) and math.isfinite(value))
@@ -50,7 +56,7 @@ def _is_number(checker: jsonschema.TypeChecker, value: object) -> bool:
 _extend: Any = jsonschema.validators.extend
 # To Draft 4 5.0 is no whole number: it would be printed as 5.0.
 _types = jsonschema.Draft4Validator.TYPE_CHECKER.redefine("number", _is_number)
-_Validator = _extend(jsonschema.Draft202012Validator, {"known": _known}, type_checker=_types)
+_Validator = _extend(jsonschema.Draft202012Validator, {"known": _known, "pattern": _pattern}, type_checker=_types)
 
 
 def validator(schema: Fields, **more: object) -> Any:
@@ -133,7 +139,7 @@ def complain(source: str, found: list[Finding]) -> None:
     """Raise UserError with a line for each finding, if there are any."""
     lines = [f"{source}: {' '.join(key.split())[:120] or 'the whole'}: {words}" for key, words in found]
     if lines:
-        raise UserError("\n".join(dict.fromkeys(lines)))
+        raise UserError(*dict.fromkeys(lines))
 
 
 def together(*checks: Callable[[], object]) -> None:
@@ -143,6 +149,6 @@ def together(*checks: Callable[[], object]) -> None:
         try:
             check()
         except UserError as error:
-            lines += str(error).splitlines()
+            lines += error.args
     if lines:
-        raise UserError("\n".join(dict.fromkeys(lines)))
+        raise UserError(*dict.fromkeys(lines))

@@ -1,8 +1,35 @@
 """Errors that a user can cause or mend; they are shown as a message, never as a traceback."""
 
+import re
+
+# Spaces that do not break, which tables and messages of ours have.
+_SPACES = "\t\u00a0\u202f"
+
+
+def legible(text: str) -> str:
+    """A message as a terminal may get it, whatever names of others are in it.
+
+    What controls a terminal or turns the direction of writing is escaped; each further line begins
+    with a bar, so that none passes for a message of its own.
+    """
+    if text.isprintable():
+        return text
+    shown = (one if one.isprintable() or one in _SPACES or one == "\n" else repr(one)[1:-1] for one in text)
+    return re.sub(r"\n(?!  \| |\Z)", "\n  | ", "".join(shown))
+
 
 class UserError(Exception):
-    """Something a user can mend.  The text says what is wrong, where, and what would be right."""
+    """Something a user can mend.
+
+    Each text says, in a line, what is wrong, where, and what would be right.
+    """
+
+    def __init__(self, *lines: str) -> None:
+        super().__init__(*lines)
+
+    def __str__(self) -> str:
+        """All of them, a line each."""
+        return "\n".join(map(legible, self.args))
 
 
 class MachineError(UserError):

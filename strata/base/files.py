@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 
-from strata.base.errors import UserError
+from strata.base.errors import MachineError, UserError
 from strata.base.process import as_root, capture
 from strata.base.shapes import Any
 
@@ -39,7 +39,7 @@ def read_text(paths: Sequence[str]) -> str:
 def write_text(path: str, text: str, lasting: bool = False) -> None:
     """Write a file by way of a sibling, so that a reader sees the old or the new one, whole.
 
-    lasting: also after a power cut; for what still counts then.  Raises UserError where it cannot be written.
+    lasting: also after a power cut; for what still counts then.  Raises MachineError where it cannot be written.
     """
     sibling, folder = f"{path}.{os.getpid()}.part", os.path.dirname(path) or "."
     try:
@@ -54,7 +54,7 @@ def write_text(path: str, text: str, lasting: bool = False) -> None:
     except OSError as error:
         with contextlib.suppress(OSError):
             os.unlink(sibling)
-        raise UserError(f"{path}: cannot be written: {error.strerror}") from None
+        raise MachineError(f"{path}: cannot be written: {error.strerror}") from None
 
 
 def sync(path: str) -> None:

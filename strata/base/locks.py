@@ -3,9 +3,9 @@
 import contextlib
 import fcntl
 import os
-import sys
 from collections.abc import Iterator
 
+from strata.base import progress
 from strata.base.errors import UserError
 
 # A lock needs no right to write; no link is followed, and nothing but the lock is done with what is there.
@@ -35,7 +35,7 @@ def locked(path: str, waiting: str = "", wait: bool = True) -> Iterator[bool]:
         except BlockingIOError:
             taken = wait
             if wait:
-                print(f"{waiting} ({_holder(descriptor)}); waiting", file=sys.stderr, flush=True)
+                progress.shown(f"{waiting} ({_holder(descriptor)}); waiting")
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
         # One that was removed since it was opened locks nobody out.
         yield taken and os.fstat(descriptor).st_nlink > 0

@@ -6,6 +6,7 @@ fontconfig, pandoc or LaTeX is read.
 """
 
 import contextlib
+import contextvars
 import os
 import subprocess
 import sys
@@ -21,9 +22,14 @@ _OF_GIT = {
     "GIT_CONFIG_GLOBAL": "/dev/null",
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_TERMINAL_PROMPT": "0",
+    # Whatever a repository says of its remotes, none is asked.
+    "GIT_ALLOW_PROTOCOL": "",
+    "GIT_NO_LAZY_FETCH": "1",
 }
 # R and LaTeX take this long at most.
 _LONG = 3600
+# The words before the command lines of R and Python: those of a sandbox.
+_within: contextvars.ContextVar[tuple[str, ...]] = contextvars.ContextVar("within", default=())
 # Python without its variables: with the code of one folder, and behind its own packages those that this one found.
 _START = """
 import runpy, sys
@@ -55,6 +61,16 @@ def apart(**more: str) -> Iterator[Fields]:
         yield {"env": {**taken, **place, **_FIXED, **more}, "umask": 0o022}
 
 
+@contextlib.contextmanager
+def within(words: Sequence[str]) -> Iterator[None]:
+    """R and Python start by a command that runs them in something, such as a sandbox."""
+    before = _within.set(tuple(words))
+    try:
+        yield
+    finally:
+        _within.reset(before)
+
+
 def run(argv: Sequence[str], timeout: float = 120, check: bool = False) -> subprocess.CompletedProcess[str]:
     """Run a tool, and return what it printed.  Raises as :func:`strata.base.process.capture`."""
     with apart() as start:
@@ -67,7 +83,7 @@ def r(*words: str, folder: str = ".") -> str:
     Raises MachineError with R's words where it fails.
     """
     with apart() as start:
-        done = capture(["Rscript", "--vanilla", *words], _LONG, check=False, cwd=folder, **start)
+        done = capture([*_within.get(), "Rscript", "--vanilla", *words], _LONG, check=False, cwd=folder, **start)
     if done.returncode != 0:
         raise MachineError(f"{os.path.basename(words[0])}: {_words(done)}")
     return done.stdout
@@ -81,7 +97,7 @@ def python(folder: str, *words: str) -> subprocess.CompletedProcess[str]:
     packages = [path for path in sys.path if os.path.basename(path) in ("site-packages", "dist-packages")]
     argv = [sys.executable, "-I", "-c", _START, os.path.abspath(folder), "\n".join(packages), *words]
     with apart() as start:
-        done = capture(argv, _LONG, check=False, cwd=folder, **start)
+        done = capture([*_within.get(), *argv], _LONG, check=False, cwd=folder, **start)
     if done.returncode != 0:
         kind = UserError if done.returncode == 1 else MachineError
         raise kind(_words(done).removeprefix("strata: "))

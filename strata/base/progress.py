@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 
 from strata.base import places
+from strata.base.errors import UserError, legible
 from strata.base.files import read_json, write_json
 
 # When the run began, and how many cells it found measured as the plan says.
@@ -54,10 +55,21 @@ def seconds_once() -> float:
     return _once
 
 
+def printed(text: str) -> None:
+    """Print what was asked for, a line on standard output."""
+    print(legible(text))
+
+
 def shown(text: str) -> None:
     """Print a line on standard error, if there is one that takes it: nothing fails for that."""
     with contextlib.suppress(OSError, ValueError):
-        print(text, file=sys.stderr, flush=True)
+        print(legible(text), file=sys.stderr, flush=True)
+
+
+def complained(error: Exception) -> None:
+    """Print what an error says, on standard error."""
+    for line in error.args if isinstance(error, UserError) and len(error.args) > 1 else [f"strata: {error}"]:
+        shown(line)
 
 
 def say(topic: str, text: str) -> None:

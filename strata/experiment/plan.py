@@ -178,11 +178,23 @@ def source(project: str) -> Source:
     return {"revision": revision or None, "changed": bool(changed) if revision else None}
 
 
+def _is_texts(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(one, str) for one in value)
+
+
 def faults(plan: Plan) -> list[str]:
     """Where a plan is not as schemas/plan.schema.json says: sentences that name file and key."""
     from strata.base import checking
 
-    return [f"{places.PLAN}: {key}: {sentence}" for key, sentence in checking.findings(checking.schema("plan"), plan)]
+    found = checking.findings(checking.schema("plan"), plan)
+    for load, planned in plan["workloads"].items() if not found else ():
+        cell, values = planned["cell"], planned["parameters"]
+        for name in {cell.get("systems"), cell.get("laps")} - {None}:
+            if type(value := values.get(str(name))) is not int or value < 1:
+                found.append((f"workloads.{load}.parameters.{name}", "missing, or no whole number above 0"))
+        if (roles := cell.get("roles")) and not _is_texts(values.get(roles["parameter"])):
+            found.append((f"workloads.{load}.parameters.{roles['parameter']}", "missing, or no list of texts"))
+    return [f"{places.PLAN}: {key}: {sentence}" for key, sentence in found]
 
 
 def write(plan: Plan) -> None:
@@ -209,5 +221,5 @@ def read_checked() -> Plan:
     """The plan in results/, checked against its schema.  Raises UserError that names file and key."""
     plan = read()
     if wrong := faults(plan):
-        raise UserError("\n".join(wrong))
+        raise UserError(*wrong)
     return plan

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import subprocess
 
 from strata.base import programs
@@ -77,7 +78,7 @@ class Files:
             with open(whole, "rb") as content:
                 return content.read()
         earlier, _, name = file.removeprefix("at-").partition("/") if file.startswith("at-") else ("HEAD", "", file)
-        if earlier == "HEAD" and self._lying:
+        if self._lying if earlier == "HEAD" else not re.fullmatch("[0-9a-f]{7,64}", earlier):
             return None
         return _git(self._path, "cat-file", "blob", f"{earlier}:{name}")
 

@@ -6,11 +6,10 @@ Files are named here, and no others are opened: some folders of the repository h
 import collections
 import functools
 import os
-import sys
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from strata.base import files, places, programs
+from strata.base import files, places, programs, progress
 from strata.base.errors import UserError
 from strata.host.observe import NOT_AVAILABLE
 from strata.reanalysis import logs, mysql, workbooks
@@ -66,8 +65,9 @@ def make(folder: str, to: str, paper: str | None = None) -> None:
     source = {"revision": revision(folder) or NOT_AVAILABLE, "files": len({row.file for row, _ in values})}
     files.write_json(os.path.join(to, "source.json"), source)
     for file, line, reason in refused:
-        print(f"{file}{f':{line}' if line else ''}: {reason}", file=sys.stderr)
-    print(f"reanalysis: {len(told)} values in {len(count)} series; {len(refused)} places that cannot be used")
+        progress.shown(f"{file}{f':{line}' if line else ''}: {reason}")
+    unused = f"{len(refused)} places that cannot be used"
+    progress.printed(f"reanalysis: {len(told)} values in {len(count)} series; {unused}")
     if paper is not None:
         programs.r(os.path.join(places.PROJECT, "analysis/reanalyse.R"), to, paper)
 

@@ -10,7 +10,7 @@ import os
 from collections import defaultdict
 from collections.abc import Container, Sequence
 
-from strata.base import programs
+from strata.base import programs, progress
 from strata.base.constants import result
 from strata.base.errors import UserError
 from strata.base.files import write_csv, write_json
@@ -35,7 +35,7 @@ def decide(round: int) -> None:
     write_json(result("precision", round=round), decision, lasting=True)
     # So that the next cell says of how many it is one.
     plan.write_cells(experiment)
-    print(f"after round {round} it {'ends' if decision['enough'] else 'goes on'}: {decision['reason']}")
+    progress.printed(f"after round {round} it {'ends' if decision['enough'] else 'goes on'}: {decision['reason']}")
 
 
 def _decision(experiment: Plan, order: blocks.Order, found: tidy.Values) -> Fields:

@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 
 from strata import layers
-from strata.base import places
+from strata.base import places, progress
 from strata.base.files import read_json
 from strata.base.progress import duration
 from strata.base.shapes import Plan
@@ -21,10 +21,10 @@ def show(experiment: Plan, order: bool = False) -> None:
     found = blocks.Order(experiment)
     if order:
         for (environment, load, repetition), (place, round) in found.places.items():
-            print(f"{place:6d}  round {round:<5d} {environment} · {load} · repetition {repetition}")
+            progress.printed(f"{place:6d}  round {round:<5d} {environment} · {load} · repetition {repetition}")
     due = [cell for cell in found.places if spool.due(experiment, cell)]
     more = "" if found.decided else "; further ones are decided once these are measured"
-    print(f"{len(due)} of {len(found.places)} cells are due at {experiment['scale']} scale{more}")
+    progress.printed(f"{len(due)} of {len(found.places)} cells are due at {experiment['scale']} scale{more}")
     of_environment: dict[str, Counter[str]] = defaultdict(Counter)
     for environment, load, _ in due:
         of_environment[environment][load] += 1
@@ -32,18 +32,18 @@ def show(experiment: Plan, order: bool = False) -> None:
     forms: set[str] = set()
     for name, entry in experiment["environments"].items():
         if not entry["available"]:
-            print(f"  {name:{width}}  not available here: {entry['reason']}")
+            progress.printed(f"  {name:{width}}  not available here: {entry['reason']}")
         elif name in of_environment:
             loads = ", ".join(f"{load} {count}" for load, count in sorted(of_environment[name].items()))
             other = f"; {entry['otherwise']}" if "otherwise" in entry else ""
-            print(f"  {name:{width}}  {of_environment[name].total()}: {loads}{other}")
+            progress.printed(f"  {name:{width}}  {of_environment[name].total()}: {loads}{other}")
             forms |= layers.forms(kind for layer in entry["layers"] for kind in layer)
     recipe = experiment["image"]["recipe"]
     if forms and cache.find(recipe) is None:
-        print(f"to build: the image {recipe[:12]}, about 2 min")
+        progress.printed(f"to build: the image {recipe[:12]}, about 2 min")
     if "disk" in forms and not disk.whole(recipe):
-        print("to build: the machines' disk, less than a minute")
-    print(f"time: {_time(experiment, found, due)}")
+        progress.printed("to build: the machines' disk, less than a minute")
+    progress.printed(f"time: {_time(experiment, found, due)}")
 
 
 def _time(experiment: Plan, order: blocks.Order, due: list[blocks.Cell]) -> str:

@@ -16,19 +16,35 @@ from strata.vm.acceleration import CALLED
 
 # A message names so many files.
 SHOWN = 20
+# Whole numbers of records and plans have so many digits at most: no count or hash of ours has more.
+DIGITS = 40
 # What records have in common or each for itself → the first one's, and its name.
 Shared = dict[tuple[Any, ...], tuple[Any, str]]
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON, in which each key stands once: other readers would take another of two."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key stands twice")
+    return found
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > DIGITS:
+        raise ValueError(f"a number has more than {DIGITS} digits")
+    return int(digits)
 
 
 def load(folder: str, name: str) -> Any:
     """The object in a JSON file below a folder.  Raises UserError that names it."""
     try:
         with open(os.path.join(folder, name), encoding="utf-8") as file:
-            value = json.load(file)
+            value = json.load(file, object_pairs_hook=_once, parse_int=_whole)
     except FileNotFoundError:
         raise UserError(f"{name}: missing") from None
-    except (ValueError, RecursionError):
-        raise UserError(f"{name}: is not JSON") from None
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{name}: is not JSON: {error}") from None
     if not isinstance(value, dict):
         raise UserError(f"{name}: is not a JSON object")
     return value
@@ -138,11 +154,11 @@ def _is_log(record: Record, path: str) -> bool:
     return told.get("bytes") == os.path.getsize(path) and told.get("sha256") == found
 
 
-def complaint(found: dict[Cell, list[str]]) -> str:
-    """What to tell of refused records, and what would mend them."""
+def complaint(found: dict[Cell, list[str]]) -> list[str]:
+    """What to tell of refused records, and what would mend them: lines."""
     logs = shortened([places.cell_path("raw", *cell, "log") for cell in found])
     sentences = [sentence for wrong in found.values() for sentence in wrong]
-    return "\n".join([*sentences, f"remove what is not as it was measured, and snakemake measures it again: {logs}"])
+    return [*sentences, f"remove what is not as it was measured, and snakemake measures it again: {logs}"]
 
 
 def shortened(names: list[str]) -> str:

@@ -7,11 +7,10 @@ What a parser or a check refuses is left out and named in results/left_out.csv.
 
 import glob
 import os
-import sys
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from strata.base import places
+from strata.base import places, progress
 from strata.base.constants import result
 from strata.base.errors import UserError
 from strata.base.files import write_csv
@@ -68,7 +67,7 @@ def values(partial: bool = False) -> Values:
     if missing and not partial:
         raise UserError(f"{len(missing)} of {len(cells)} cells are not measured: {judge.shortened(missing)}")
     if wrong := judge.faults(experiment, measured):
-        raise UserError(judge.complaint(wrong))
+        raise UserError(*judge.complaint(wrong))
     records = {cell: judge.load(".", places.cell_path("raw", *cell, "json")) for cell in measured}
     paired = {cell: record for cell, record in records.items() if cell[0] in order.paired}
     aside = order.aside.union(_torn(paired))
@@ -89,7 +88,7 @@ def values(partial: bool = False) -> Values:
         if "broken" in found:
             left_out.append((path, found["broken"]))
             again = "remove it, and it is measured again"
-            print(f"tidy: left out: {path}: {found['broken']}; {again}", file=sys.stderr)
+            progress.shown(f"tidy: left out: {path}: {found['broken']}; {again}")
             continue
         counts = "no" if cell in paired and cell[1:] in aside else "yes"
         at = (*cell, record["round"], order_of[cell])
@@ -117,4 +116,4 @@ def _note_unplanned(cells: Iterable[blocks.Cell]) -> None:
     """Say which logs are left out because the plan does not hold their cells."""
     planned = {places.cell_path("raw", *cell, "log") for cell in cells}
     if others := sorted(set(glob.glob("results/raw/**/*.log", recursive=True)) - planned):
-        print(f"tidy: left out, since they are not in the plan: {judge.shortened(others)}", file=sys.stderr)
+        progress.shown(f"tidy: left out, since they are not in the plan: {judge.shortened(others)}")

@@ -1,5 +1,8 @@
 """The readers of the published raw results, on small imitations that are written here."""
 
+import shutil
+import subprocess
+
 import projects
 import pytest
 
@@ -237,3 +240,23 @@ def test_a_folder_a_checkout_and_a_bare_directory_are_good_and_all_else_is_refus
     projects.git(tmp_path, "init", "--quiet", "--bare", str(tmp_path / "repository"))
     for name in ("nowhere", "file", "empty", "repository"):
         assert str(tmp_path / name) in (source.complaint(str(tmp_path / name)) or "")
+
+
+def test_a_repository_with_missing_objects_asks_nobody_for_them(tmp_path):
+    whole, ours = tmp_path / "whole", tmp_path / "ours"
+    (whole / "redis").mkdir(parents=True)
+    (whole / "redis/x.txt").write_text("x")
+    projects.track(whole, commit=True)
+    projects.git(tmp_path, "clone", "--quiet", "--bare", str(whole), str(ours))
+    shutil.rmtree(ours / "objects")
+    (ours / "objects/pack").mkdir(parents=True)
+    remote = {"promisor": "true", "url": "ssh://nobody/x"}
+    settings = {f"remote.origin.{key}": text for key, text in remote.items()}
+    settings |= {"extensions.partialClone": "origin", "core.repositoryFormatVersion": "1"}
+    settings["core.sshCommand"] = f"touch {tmp_path}/ran; false"
+    for key, text in settings.items():
+        projects.git(ours, "config", key, text)
+    assert source.complaint(str(ours))
+    assert not (tmp_path / "ran").exists()
+    subprocess.run(["git", "-C", str(ours), "ls-tree", "HEAD"], capture_output=True, check=False)
+    assert (tmp_path / "ran").exists(), "the trap is none"

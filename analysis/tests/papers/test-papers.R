@@ -165,3 +165,45 @@ test_that("runs that were set aside are told, counted and drawn, and those that 
   expect_equal(vapply(seq_along(points), function(i) nrow(ggplot2::layer_data(figure, i + 1)), 1L),
                c(3, 12) * series)
 })
+
+# Markup of every kind of the dialect that the papers are written in, each with a word of its own.
+MARKUP <- c(
+  "![w01](FILE)", "<img src=FILE alt=w02>", "[w03](javascript:alert)", "<script>w04</script>", "`r w05`",
+  "$w06^2$ \\(w07\\) \\[w08\\]", "**w09** _w10_ ~~w11~~ ^w12^", "a | w13 |", "[^1] w14 ^[w15]",
+  "[@felter2014] @w16",
+  "\\input{FILE} w17", "<http://w18.example> https://w19.example", "(\\#tab:w20) (#fig:w20)",
+  "@ref(tab:levels) \\@ref(tab:levels) w21", "(ref:w22) x", "w\n\nw23: \"!r stop()\"\n---\n# w24",
+  "\u001b[31mw25\u202e", "`w26`{=html}", "w27 -- ...", "&lt;w28&gt;", "<!-- w29", "{{w30}} %w31", "w32\\"
+)
+
+test_that("texts of others are shown letter by letter in both papers, and read no file", {
+  file <- withr::local_tempfile(lines = "What the file holds")
+  text <- gsub("FILE", file, paste(MARKUP, collapse = "; "), fixed = TRUE)
+  more <- function(one) paste(one, text)
+  papers <- papers_of(made_experiment(c("native", "docker"), "stream", change = function(plan) {
+    plan$environments <- lapply(plan$environments, function(one) {
+      utils::modifyList(one, list(label = more(one$label), told = list(list(title = text, network = text))))
+    })
+    plan$workloads$stream[c("title", "about")] <- more(plan$workloads$stream$title)
+    plan$workloads$stream$metrics$copy$label <- text
+    plan$machine$mask <- text
+    plan$source$revision <- text
+    plan
+  }, host = list(cpu_model = text, kernel = text), engine = function(i) list(engine = text),
+  sizes = c(stream = FALSE)))
+  shown <- function(text) gsub("[^[:alnum:]]+", " ", squish(text))
+  wanted <- shown(text)
+  page <- xml2::xml_find_all(papers$page, "//main//*[self::p or self::td or self::th or self::span]")
+  expect_gt(sum(grepl(wanted, shown(xml2::xml_text(page)), fixed = TRUE)), 20)
+  for (text in c(papers$text, papers$html)) expect_says(text, "What the file holds", not = TRUE)
+  expect_says(shown(papers$text), "w31 w32")
+  sources <- xml2::xml_attr(xml2::xml_find_all(papers$page, "//*[@src]"), "src")
+  expect_true(all(startsWith(sources, "data:image/svg")))
+  expect_length(xml2::xml_find_all(papers$page, "//script"), 1)
+  links <- xml2::xml_attr(xml2::xml_find_all(papers$page, "//a"), "href")
+  expect_no_match(links, "w[0-3][0-9]|javascript")
+  for (kind in c("strong", "em", "del", "sup", "math", "h2")) {
+    marked <- xml2::xml_text(xml2::xml_find_all(papers$page, paste0("//main//", kind)))
+    expect_false(any(grepl("^w[0-3][0-9]", marked)), info = kind)
+  }
+})

@@ -1,0 +1,346 @@
+"""What a hostile archive holds stays text: nothing is run, written, asked for or printed raw.
+
+Each is made of docs/small.zip, with checksums and description of whoever changed it knowingly.
+"""
+
+import contextlib
+import io
+import json
+import os
+import re
+import socket
+import stat
+import zipfile
+
+import projects
+import pytest
+
+from strata import commands
+from strata.archive import container, crate, guide, sandbox, source, sums
+from strata.base import progress
+from strata.base.errors import MachineError, UserError
+
+SMALL = projects.ROOT / "docs/small.zip"
+FILE = stat.S_IFREG | 0o644
+RECORD = "results/raw/docker/stream/1.json"
+# What a text may be taken for: an option, a path, code of a shell, of Python, R, YAML or a template,
+# a terminal's, and a line of another command.
+TEXTS = [
+    "--output={canary}", "--remote=git://127.0.0.1:{port}/x", "--upload-pack=touch {canary}", "-o{canary}",
+    "../../canary", "{canary}", "$(touch {canary})", "`touch {canary}`", ";touch {canary}", "|touch {canary}",
+    "!!python/object/apply:os.system ['touch {canary}']", '"; system("touch {canary}"); "', "{{0.__class__}}", "%s%n",
+    "\x1b[2J\x1b]0;x\x07", "x\n{archive}: good: every file", "x\r{archive}: good: every file", "\u202egood", "\0",
+    "\x9b1m",
+]  # fmt: skip
+FIELDS = [
+    ("archive.json", "format"),
+    *(("archive.json", f"source.{key}") for key in ("revision", "swhid", "changed.0")),
+    *(("archive.json", key) for key in ("title", "license", "missing.0", "measured.revisions.{text}")),
+    ("results/plan.json", "environments.docker.label"),
+    *(("results/plan.json", f"environments.{name}") for name in ("{text}", "docker.layers.0.{text}")),
+    *(("results/plan.json", f"workloads.{name}") for name in ("{text}", "stream.title", "stream.cell.steps.0.argv.0")),
+    *(("results/plan.json", key) for key in ("image.recipe", "machine.mask", "source.revision", "{text}")),
+    ("results/image.json", "manifest_sha256"),
+    *((RECORD, key) for key in ("source.revision", "observed.host.static.cpu_model", "log.sha256", "{text}")),
+]
+
+
+@pytest.fixture(scope="module")
+def members():
+    if not SMALL.exists():
+        pytest.skip("`make gallery` makes it")
+    with zipfile.ZipFile(SMALL) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+@pytest.fixture
+def trap(tmp_path, monkeypatch):
+    """Files that none may touch and a port that none may reach."""
+    home, away = tmp_path / "home", tmp_path / "away"
+    for folder in (home, away):
+        folder.mkdir()
+        (folder / "canary").write_text("sings\n")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(away)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        yield {"canary": str(home / "canary"), "port": server.getsockname()[1]}
+        with pytest.raises(BlockingIOError):
+            server.accept()
+    left = [path for folder in (home, away) for path in folder.rglob("*") if path.is_file()]
+    assert [path.read_text() for path in left] == ["sings\n"] * 2
+
+
+def zipped(path, members):
+    """An archive of (name, content, mode), word for word."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content, mode in members:
+            info = zipfile.ZipInfo("x")
+            info.filename, info.external_attr, info.compress_type = name, mode << 16, zipfile.ZIP_DEFLATED
+            archive.writestr(info, content)
+    return path
+
+
+def laid_out(folder, files):
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    sums.write(str(folder))
+    return folder
+
+
+def told(*words):
+    """Status and words of a command, which are no terminal's codes and no verdict of another's."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+        try:
+            status = commands.main([str(word) for word in words])
+        except UserError as error:
+            progress.complained(error)
+            status = 2 if isinstance(error, MachineError) else 1
+    said = out.getvalue()
+    assert re.fullmatch(r"[\n\t -~\u00a0-\u2027\u202f-\u2065\u206a-\uffff]*", said), repr(said)
+    assert "Traceback" not in said
+    assert "Strata itself failed" not in said
+    return status, said
+
+
+def put(value, keys, text):
+    *above, last = [key.replace("{text}", text) for key in keys.split(".")]
+    for key in above:
+        value = value[int(key)] if isinstance(value, list) else value.setdefault(key, {})
+    if isinstance(value, list):
+        value[int(last) :] = [text]
+    else:
+        value[last] = text
+
+
+def of_fields(members, name, keys, text):
+    value = json.loads(members[name])
+    put(value, keys, text)
+    return {**members, name: json.dumps(value).encode()}
+
+
+# Each text in some field, and each field with some text; all of both are many.
+PAIRS = [(TEXTS[at % len(TEXTS)], FIELDS[at % len(FIELDS)]) for at in range(max(len(TEXTS), len(FIELDS)))]
+ALL = [(text, field) for field in FIELDS for text in TEXTS]
+
+
+@pytest.mark.parametrize(
+    ("text", "field"),
+    [*PAIRS, *(pytest.param(*pair, marks=pytest.mark.long) for pair in ALL if pair not in PAIRS)],
+    ids=repr,
+)
+def test_a_text_is_no_code_in_any_field(members, tmp_path, trap, text, field):
+    folder = tmp_path / "unpacked"
+    text = text.format(**trap, archive=folder)
+    laid_out(folder, of_fields(members, *field, text))
+    status, said = told("verify", folder)
+    assert status == 1
+    assert not re.search(rf"(?m)^{re.escape(str(folder))}: good", said)
+
+
+@pytest.mark.parametrize("text", [text for text in TEXTS if "{" in text], ids=repr)
+def test_a_commit_is_no_option_when_a_paper_is_made_again(members, tmp_path, trap, text):
+    folder = laid_out(
+        tmp_path / "light", of_fields(members, "archive.json", "source.revision", text.format(**trap, archive="x"))
+    )
+    status, said = told("rebuild", folder, "--to", tmp_path / "again")
+    assert (status, "source.revision" in said) == (1, True)
+
+
+def member(name, content=b"x", mode=FILE):
+    return [(name, content, mode)]
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+@pytest.mark.parametrize(
+    "added",
+    [
+        *map(member, ("../canary", "/etc/canary", "a/../../canary", "a\\..\\canary", "C:\\canary", "C:/../b", "./a")),
+        *map(member, ("\x1b[2Ja", "a\nx.zip: good: all", "a\rb", "\u202egood", "a\u2028b", "README.md", "README.md/a")),
+        *(member("results/raw/a", b"/etc/passwd", kind | 0o777) for kind in (stat.S_IFLNK, stat.S_IFCHR, stat.S_IFBLK)),
+        *(member("results/raw/a", b"", kind | 0o777) for kind in (stat.S_IFIFO, stat.S_IFSOCK)),
+        [("a", b"..", stat.S_IFLNK | 0o777), ("a/canary", b"x", FILE)],
+        member("results/bomb", b"\0" * 200_000_000),
+        member("a" * 300),
+        member("/".join("a" * 900)),
+        member("inner.zip", SMALL.read_bytes() if SMALL.exists() else b""),
+        member("readme.MD"),
+    ],
+    ids=lambda added: repr(added[-1][0])[:40],
+)  # fmt: skip
+def test_a_member_that_no_archive_has_is_refused_and_written_nowhere(members, tmp_path, trap, added):
+    path = zipped(tmp_path / "x.zip", [*((name, content, FILE) for name, content in members.items()), *added])
+    for command in ("verify", "rebuild"):
+        status, said = told(command, path)
+        assert (status, f"{path}: good" in said) == (1, False)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("archive.json", b'{"format": 4, "format": 5}'),
+        ("archive.json", b'{"format": ' + b"9" * 4000 + b"}"),
+        ("archive.json", b'{"format": NaN}'),
+        ("results/plan.json", b'{"workloads": ' * 50_000),
+        ("results/plan.json", b"\0\0"),
+        ("results/plan.json", b'{"workloads": {"../../../canary": {}}}'),
+        ("results/plan.csv", b'=cmd|"/C calc"!A0\n'),
+        (RECORD, b'{"environment": "native", "environment": "docker"}'),
+        ("results/precision/1.json", b'{"rests_on": "\x1b[2J"}'),
+        ("SHA256SUMS", b"0" * 64 + b"  ../canary\n"),
+    ],
+)
+def test_a_file_of_an_odd_form_is_a_finding(members, tmp_path, trap, name, content):
+    folder = laid_out(tmp_path / "unpacked", {**members, name: content})
+    if name == sums.NAME:
+        (folder / name).write_bytes(content)
+    assert told("verify", folder)[0] == 1
+    # The rest is left to the code that the archive names.
+    if name in ("archive.json", "results/plan.json", sums.NAME):
+        assert told("rebuild", folder, "--to", tmp_path / "again")[0] == 1
+
+
+def test_a_link_to_a_folder_is_found_in_an_unpacked_archive(members, tmp_path, trap):
+    folder = laid_out(tmp_path / "unpacked", members)
+    (folder / "source").symlink_to(os.environ["HOME"])
+    assert told("verify", folder)[0] == 1
+    assert told("rebuild", folder, "--to", tmp_path / "again")[0] == 1
+    assert not (tmp_path / "again/canary").exists()
+
+
+TOUCH_R = 'file.create("{canary}-R"); stop("ran")\n'
+TOUCH_PYTHON = 'open("{canary}-python", "w")\nraise SystemExit("ran")\n'
+PROGRAMS = {
+    **dict.fromkeys([".Rprofile", "Rprofile.site", "analysis/tables.R", "analysis/report.R", ".First.R"], TOUCH_R),
+    **dict.fromkeys(
+        ["sitecustomize.py", "usercustomize.py", "conftest.py", "json.py", "strata/__init__.py", "strata/__main__.py"],
+        TOUCH_PYTHON,
+    ),
+    "workloads/stream/parse.py": TOUCH_PYTHON,
+    "Snakefile": "shell('touch {canary}-snakemake')\n",
+    ".Renviron": "R_PROFILE_USER=.Rprofile\nR_LIBS=.\n",
+    ".latexmkrc": "system('touch {canary}-latexmk');\n",
+    "texmf.cnf": "shell_escape = t\n",
+    ".gitattributes": "* filter=evil\n*.R text eol=crlf ident\n",
+    ".gitconfig": "[core]\n\tfsmonitor = touch {canary}-git\n",
+    ".gitmodules": '[submodule "x"]\n\tpath = x\n\turl = ext::touch {canary}-ext\n\tupdate = !touch {canary}-update\n',
+    "sub/.git/config": '[core]\n\tfsmonitor = touch {canary}-git\n[filter "evil"]\n\tclean = touch {canary}-clean\n',
+    "sub/.git/HEAD": "ref: refs/heads/main\n",
+    "hooks/post-checkout": "#!/bin/sh\ntouch {canary}-hook\n",
+    "_output.yml": "bookdown::pdf_document2: !expr file.create('{canary}-yaml')\n",
+}
+
+
+def with_source(members, folder, files, trap):
+    """An archive of its own source, signed."""
+    texts = {name: text.replace("{canary}", trap["canary"]).encode() for name, text in files.items()}
+    own = {name: content for name, content in members.items() if name not in guide.ON_TOP}
+    beside = {f"{place}/{name}": content for name, content in texts.items() for place in ("source", "results", ".")}
+    laid_out(folder, {**own, **beside, "Snakefile": texts["Snakefile"]})
+    given = {key: json.loads(members["archive.json"])[key] for key in guide.GIVEN}
+    given["source"] = {"revision": None, "changed": [], "packed": True, "swhid": source.tree(f"{folder}/source").swhid}
+    facts = guide.facts(str(folder), given)
+    (folder / guide.FACTS).write_text(json.dumps(facts))
+    (folder / guide.README).write_text(guide.readme(facts))
+    (folder / crate.FILE).write_text(crate.text(str(folder), facts))
+    sums.write(str(folder))
+    return folder
+
+
+def test_no_program_of_an_archive_runs_when_it_is_verified(members, tmp_path, trap):
+    folder = with_source(members, tmp_path / "whole", PROGRAMS, trap)
+    container.pack(str(folder), str(tmp_path / "whole.zip"))
+    for path in (folder, tmp_path / "whole.zip"):
+        status, said = told("verify", path)
+        assert (status, "good" in said) == (0, True), said
+
+
+# What hostile code of an archive tries, in Python and in R; what succeeds stands in a file.
+TRIES = """
+import json, os, socket, sys
+found = {}
+def attempt(name, what):
+    try: found[name] = repr(what())[:200]
+    except Exception: pass
+attempt("home", lambda: open("{canary}").read())
+attempt("host", lambda: open("/etc/hostname").read())
+attempt("passwords", lambda: open("/etc/passwd").read())
+attempt("write", lambda: open("{away}/written", "w").close())
+attempt("system", lambda: open("/usr/written", "w").close())
+attempt("others", lambda: [pid for pid in os.listdir("/proc") if pid.isdigit() and int(pid) > 100])
+attempt("secrets", lambda: {}[""] if not os.environ.get("CANARY") else os.environ["CANARY"])
+attempt("connect", lambda: socket.create_connection(("127.0.0.1", {port}), 2))
+attempt("kill", lambda: os.kill({pid}, 0))
+if found.get("others") == "[]": del found["others"]
+with open("tries.json", "w") as file: json.dump(found, file)
+"""
+TRIES_R = """
+read <- function(path) tryCatch(readLines(path), error = function(e) "", warning = function(w) "")
+found <- c(
+  home = read("{canary}"), host = read("/etc/hostname"),
+  write = if (suppressWarnings(file.create("{away}/written-R"))) "written" else "",
+  connect = tryCatch({close(socketConnection(port = {port}, timeout = 2)); "reached"}, error = function(e) "",
+                     warning = function(w) ""))
+writeLines(found, basename(tempfile("tries-", ".")))
+"""
+
+
+@pytest.mark.parametrize("boxed", ["yes", "no"])
+def test_an_archives_own_code_reaches_nothing_from_the_sandbox(members, tmp_path, trap, monkeypatch, boxed):
+    (tmp_path / "probe").mkdir()
+    try:
+        with sandbox.around(str(tmp_path / "probe")):
+            pass
+    except MachineError as error:
+        pytest.skip(str(error))
+    monkeypatch.setenv("CANARY", "a secret")
+    away = tmp_path / "reached"
+    away.mkdir()
+    values = {"canary": trap["canary"], "away": str(away), "port": str(trap["port"]), "pid": str(os.getpid())}
+
+    def filled(text):
+        return re.sub(r"\{(\w+)\}", lambda found: values[found[1]], text)
+
+    programs = {
+        "Snakefile": "",
+        "strata/__init__.py": "",
+        "strata/__main__.py": filled(TRIES),
+        **dict.fromkeys(["analysis/tables.R", "analysis/report.R"], filled(TRIES_R)),
+    }
+    folder, out = with_source(members, tmp_path / "whole", programs, trap), tmp_path / "out"
+    if boxed == "no":
+        # So that this port is not the trap's.
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            programs = {
+                name: text.replace(values["port"], str(server.getsockname()[1])) for name, text in programs.items()
+            }
+            folder = with_source(members, tmp_path / "other", programs, trap)
+            _, said = told("rebuild", folder, "--to", out, "--sandbox", "no")
+    else:
+        _, said = told("rebuild", folder, "--to", out)
+    assert "archive's own code" in said
+    python = json.loads((out / "tries.json").read_text())
+    of_r = [path.read_text().split() for path in out.glob("tries-*")]
+    assert len(of_r) == 3
+    if boxed == "yes":
+        assert python == {}
+        assert of_r == [[]] * 3
+        assert not list(away.iterdir())
+    else:
+        assert {"home", "write", "connect", "kill"} <= python.keys()
+        assert "secrets" not in python
+        assert all({"sings", "written", "reached"} <= set(words) for words in of_r)
+
+
+def test_a_sandbox_that_the_machine_refuses_is_told_with_a_way_on(members, tmp_path, trap, monkeypatch):
+    program = tmp_path / "bin/bwrap"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\necho 'bwrap: No permissions to create a new namespace' >&2\nexit 1\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    status, said = told("rebuild", SMALL, "--to", tmp_path / "out")
+    assert (status, "No permissions" in said, "--sandbox no" in said) == (2, True, True)
+    assert not any((tmp_path / "out").iterdir())

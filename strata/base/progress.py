@@ -60,6 +60,12 @@ def shown(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
 
 
+def complain(error: Exception) -> None:
+    """Print why something ends: one line with our name before it, or several as they are."""
+    text = str(error) or type(error).__name__
+    shown(f"strata: {text}" if "\n" not in text else text)
+
+
 def say(topic: str, text: str) -> None:
     """Tell where something long is that is no cell."""
     shown(f"{topic}: {text}")

@@ -196,7 +196,7 @@ def test_repetitions_are_a_number_or_follow_a_precision(checkout):
 def test_a_workload_that_every_environment_leaves_out_is_refused(checkout):
     only = {"environments": ["docker", "native"]}
     assert planned(only=only, leave_out={"docker": ["stream"]})
-    with pytest.raises(UserError, match=r"^config\.yaml: leave_out: stream: .* measure it in one"):
+    with pytest.raises(UserError, match=r"^config\.yaml: leave_out\.stream: .* measure it in one"):
         planned(only=only, leave_out={"docker": ["stream"], "native": ["stream"]})
 
 

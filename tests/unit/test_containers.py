@@ -61,16 +61,16 @@ def test_a_container_that_is_not_as_asked_for_is_told_from_one_that_is(asked, pr
 @pytest.mark.parametrize(
     ("below", "name", "entry", "key", "remedy"),
     [
-        ([], "docker", {"seccomp": "none"}, "seccomp", "'default', 'unconfined'"),
+        ([], "docker", {"seccomp": "none"}, "seccomp", '"default" or "unconfined"'),
         ([], "docker", {"cpuset-cpus": "all"}, "cpuset-cpus", "0-1,3"),
         ([], "docker", {"memory": "lots"}, "memory", "2GiB"),
-        ([], "docker", {"data": "ram"}, "data", "'volume', 'layered', 'tmpfs'"),
-        ([], "docker", {"runtime": "kata"}, "runtime", "'runc', 'runsc'"),
+        ([], "docker", {"data": "ram"}, "data", '"volume", "layered" or "tmpfs"'),
+        ([], "docker", {"runtime": "kata"}, "runtime", '"runc" or "runsc"'),
         ([], "docker", {"stack": "host"}, "stack", "set runtime: runsc too"),
         ([], "docker", {"runtime": "runsc", "network": "host"}, "stack", "set stack: host"),
         (["vm"], "docker", {"runtime": "runsc"}, "runtime", "it runs on the host alone"),
-        ([], "podman", {"runtime": "runsc"}, "runtime", "'crun', 'runc'"),
-        ([], "podman", {"network": "pasta"}, "network", "'bridge', 'host'"),
+        ([], "podman", {"runtime": "runsc"}, "runtime", '"crun" or "runc"'),
+        ([], "podman", {"network": "pasta"}, "network", '"bridge" or "host"'),
     ],
 )
 def test_a_mistake_in_an_option_is_told_with_its_key(checkout, below, name, entry, key, remedy):

@@ -80,6 +80,19 @@ def reap(process: subprocess.Popen[Any]) -> int:
     return code
 
 
+ROOT_NEEDED = "run as root, or allow sudo without a password (docs/privileges.md)"
+DOCKER_GROUP = "`sudo usermod -aG docker $USER` lets you use Docker; then log in again"
+# So many letters of a command are in a message.
+MOST_OF_COMMAND = 300
+# Causes that programs name when they fail, and what would change that.
+REMEDIES = {
+    "sudo: a password is required": ROOT_NEEDED,
+    "unable to pick chroot mode automatically": ROOT_NEEDED,
+    "permission denied while trying to connect to the Docker daemon": DOCKER_GROUP,
+    "No space left on device": "free some disk, or set STRATA_HOME to a folder on a larger one",
+}
+
+
 def _signal(group: int, number: signal.Signals) -> None:
     """Send a signal to a process group; to one of another user's (with sudo) with the rights of root."""
     try:
@@ -163,8 +176,16 @@ def capture(
             end(process)
     if check and process.returncode != 0:
         words = (complaint or said).strip() or f"exit code {process.returncode}"
-        raise UserError(f"`{' '.join(argv)}` failed: {words}")
+        remedies = [f"; {remedy}" for cause, remedy in REMEDIES.items() if cause.lower() in words.lower()]
+        command = " ".join(argv)
+        command = command if len(command) <= MOST_OF_COMMAND else command[:MOST_OF_COMMAND] + " …"
+        raise UserError(f"`{command}` failed: {words}{''.join(remedies[:1])}")
     return subprocess.CompletedProcess(argv, process.returncode, said, complaint)
+
+
+def has_root() -> bool:
+    """Whether this process is root's, or gets the rights of root from sudo without a password."""
+    return os.geteuid() == 0 or capture(["sh", "-c", "sudo -n true"], check=False).returncode == 0
 
 
 def as_root(argv: Sequence[str]) -> list[str]:

@@ -89,6 +89,7 @@ REMEDIES = {
     "sudo: a password is required": ROOT_NEEDED,
     "unable to pick chroot mode automatically": ROOT_NEEDED,
     "permission denied while trying to connect to the Docker daemon": DOCKER_GROUP,
+    "Temporary failure resolving": "no package source answers: check the network, or set image.mirror in config.yaml",
     "No space left on device": "free some disk, or set STRATA_HOME to a folder on a larger one",
 }
 
@@ -185,7 +186,11 @@ def capture(
 
 def has_root() -> bool:
     """Whether this process is root's, or gets the rights of root from sudo without a password."""
-    return os.geteuid() == 0 or capture(["sh", "-c", "sudo -n true"], check=False).returncode == 0
+    import shutil
+
+    if os.geteuid() == 0:
+        return True
+    return shutil.which("sudo") is not None and capture(["sudo", "-n", "true"], check=False).returncode == 0
 
 
 def as_root(argv: Sequence[str]) -> list[str]:

@@ -331,3 +331,11 @@ def test_a_file_goes_in_with_its_rights_and_comes_back_whatever_its_name(monkeyp
     assert (tmp_path / "in side").stat().st_mode & 0o777 == 0o640
     top.get(str(tmp_path / "in side"), "./-out")
     assert (tmp_path / "-out").read_bytes() == content
+
+
+def test_what_this_user_may_not_bring_up_is_named_with_the_remedy(monkeypatch):
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere.sock")
+    assert "unset DOCKER_HOST" in docker.Kind().barred()
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert "sudo without a password" in podman.Kind().barred()

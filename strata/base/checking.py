@@ -106,7 +106,7 @@ def _sentences(error: Any) -> list[Finding]:
         return [(f"{key}.{name}", f"missing{_wanted(declared.get(name, {}))}") for name in names]
     if "propertyNames" in error.absolute_schema_path:
         key = f"{key}.{error.instance}"
-    if error.validator in ("type", "enum", "const", "pattern") and not isinstance(error.instance, dict | list):
+    if error.validator in ("type", "enum", "const", "pattern", "oneOf") and not isinstance(error.instance, dict | list):
         value = json.dumps(error.instance, ensure_ascii=False, default=repr)
         return [(key, f"is {value if len(value) < 100 else value[:100] + '…'}{_wanted(error.schema)}")]
     if error.validator == "type":

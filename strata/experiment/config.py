@@ -4,6 +4,7 @@ import contextlib
 import copy
 import functools
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import cast
 
@@ -212,6 +213,15 @@ def experiment(config: Fields, machine: HostFacts) -> Plan:
     machine: as of :func:`strata.host.capacity.facts`.
     Raises UserError where no environment at all can be measured here, or where something does not fit.
     """
+    try:
+        return _experiment(config, machine)
+    except UserError as error:
+        # Rules of workloads, images and hosts know the key, and not the file that has it.
+        named = re.sub(rf"(?m)^{FILE}: ([^ :]+): ", lambda key: f"{config['source'](key[1])}: {key[1]}: ", str(error))
+        raise type(error)(named) from None
+
+
+def _experiment(config: Fields, machine: HostFacts) -> Plan:
     workloads: dict[str, Fields] = {}
 
     def planned(name: str) -> None:
@@ -225,7 +235,7 @@ def experiment(config: Fields, machine: HostFacts) -> Plan:
         raise UserError(f"{FILE}: environments: none can be measured on this machine ({reasons})")
     _add_beside(config, machine, environments, workloads)
     turns = 1 if config["order"] == "sequential" else _turns(environments)
-    checking.complain(config["source"], [*plan.wrong_ports(workloads, turns)])
+    checking.complain(FILE, [*plan.wrong_ports(workloads, turns)])
     described = recipe.describe(config["image"])
     # What an experiment that is narrowed down does not have is left out by nobody.
     left_out: Fields = {"not_emulated": [name for name in config.get("not_emulated", []) if name in workloads]}
@@ -236,7 +246,7 @@ def experiment(config: Fields, machine: HostFacts) -> Plan:
     there = [name for name in config["environments"] if environments[name]["available"]]
     nowhere = [load for load in workloads if all(load in of_each[name] for name in there)]
     words = "every environment that can be measured here leaves it out: measure it in one, or drop the workload"
-    checking.complain(config["source"], [(f"leave_out.{load}", words) for load in nowhere])
+    checking.complain(FILE, [(f"leave_out.{load}", words) for load in nowhere])
     made: Any = {
         "format": plan.FORMAT,
         **{key: config[key] for key in ("scale", "seed", "order", "quiet", "vm")},
@@ -249,7 +259,7 @@ def experiment(config: Fields, machine: HostFacts) -> Plan:
         **({"spread": True} if config.get("spread") else {}),
         "workloads": workloads,
     }
-    checking.complain(config["source"], [*_check_memory(made)])
+    checking.complain(FILE, [*_check_memory(made)])
     return cast(Plan, made)
 
 

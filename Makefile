@@ -3,7 +3,7 @@
 PYTHON := .venv/bin/python
 SNAKEMAKE := .venv/bin/snakemake --cores 1
 PAPERS := paper/report.pdf paper/report.html
-# make paper CONFIG=page.yaml: pages that are laid over config.yaml.
+# make paper CONFIG=mine.yaml: a configuration file that overrides config.yaml.
 PAGES = $(if $(CONFIG),--configfile $(CONFIG))
 
 .PHONY: paper everything paper-partial plan summary report archive verify rebuild test test-unit test-papers test-system test-long test-rig rig lint format keys aa sizes bench gallery release lock image-paper doctor setup clean

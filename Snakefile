@@ -24,3 +24,8 @@ rule all:
 rule cells:
     input:
         lambda wildcards: logs(),
+
+
+# Another workflow that imports this one has more targets.
+if os.path.samefile(workflow.main_snakefile, f"{PROJECT}/Snakefile"):
+    hint(sys.argv[1:], workflow.rules)

@@ -45,6 +45,10 @@ font_files <- function() {
 #' @param params of the document
 render_document <- function(root, rmd, out, title = "", values = list(), params = NULL) {
   ending <- sub(".*[.]", "", out)
+  missing <- Filter(\(name) Sys.which(name) == "", c("pandoc", if (ending == "pdf") "pdflatex"))
+  if (length(missing) > 0) {
+    stop(paste(missing, collapse = " and "), " is not installed: run `make setup-paper`", call. = FALSE)
+  }
   Sys.setenv(SOURCE_DATE_EPOCH = "0", TZ = "UTC", LC_ALL = "C.UTF-8")
   invisible(Sys.setlocale("LC_ALL", "C.UTF-8"))
   work <- tempfile("document-")

@@ -10,16 +10,26 @@ sys.path.append(f"{PROJECT}/.venv/lib/python3.{sys.version_info.minor}/site-pack
 
 from snakemake import __version__ as SNAKEMAKE
 from snakemake.exceptions import WorkflowError
+from strata.base import progress
 from strata.base.errors import UserError
-from strata.workflow import Workflow, code
+from strata.workflow import Workflow, code, hint
 
 
-def told(function, *arguments):
+def told(function, *arguments, **names):
     """What a function gives; a user's mistake as Snakemake shows one."""
     try:
-        return function(*arguments)
-    except UserError as error:
+        return function(*arguments, **names)
+    except (UserError, OSError) as error:
         raise WorkflowError(str(error))
+
+
+def or_end(function, *arguments):
+    """What a function gives; after a user's mistake its message ends the run, without lines of this file."""
+    try:
+        return function(*arguments)
+    except (UserError, OSError) as error:
+        progress.complain(error)
+        sys.exit(1)
 
 
 def makes():
@@ -27,7 +37,7 @@ def makes():
     return workflow.executor_plugin is not None and not workflow.dryrun
 
 
-experiment = told(Workflow, config, PROJECT, makes)
+experiment = or_end(Workflow, config, PROJECT, makes, workflow.overwrite_configfiles)
 # Known once Snakemake looks which jobs are due, which is after this file is read.
 experiment.triggers = lambda: map(str, workflow.rerun_triggers)
 experiment.brings_software = lambda: bool(
@@ -65,7 +75,7 @@ def logs():
     return told(experiment.logs, checkpoints)
 
 
-# Names that are unknown are told with those that are known.
+# Unknown names reach the rule of a cell, whose message lists the known ones.
 wildcard_constraints:
     environment="[^/]+",
     workload="[^/]+",
@@ -74,15 +84,15 @@ wildcard_constraints:
 
 
 onstart:
-    told(experiment.begin)
+    or_end(experiment.begin)
     # Its limit of jobs a second sets a timer in every round, each of which sets another: after n cells it would wake
     # the controller n times a second beside a measurement.  No option switches it off.
     workflow.scheduler.job_rate_limiter = None
 
 
 onsuccess:
-    experiment.end(True)
+    or_end(experiment.end, True)
 
 
 onerror:
-    experiment.end(False)
+    or_end(experiment.end, False)

@@ -19,9 +19,7 @@ rule cell:
     resources:
         testbed=1,
     params:
-        fingerprint=lambda cell: told(
-            experiment.fingerprint, cell.environment, cell.workload
-        ),
+        fingerprint=lambda cell: told(experiment.fingerprint, **cell),
     # A cell needs nothing but the standard library, and starts quicker without looking for more (-S).
     shell:
         "python3 -S -m strata cell {wildcards.environment} {wildcards.workload} {wildcards.repetition}"

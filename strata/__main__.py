@@ -68,7 +68,7 @@ def main(words: list[str]) -> int:
         # It starts once for every cell, and skips what the others need to import.
         return _cell(words[1:]) if words[:1] == ["cell"] else _command(words)
     except UserError as error:
-        progress.complained(error)
+        progress.complain(error)
         return 2 if isinstance(error, MachineError) else 1
     except ImportError as missing:
         if not _is_own(missing):

@@ -5,7 +5,7 @@ import shutil
 
 from strata import client, layers
 from strata.base import places, progress
-from strata.base.process import capture
+from strata.base.process import has_root
 from strata.base.shapes import Fields
 from strata.experiment import config
 from strata.host import capacity, cgroups, observe
@@ -27,7 +27,7 @@ NEEDED_BYTES = 10e9
 def _root() -> Row:
     if os.geteuid() == 0:
         return "root rights", True, "this user is root"
-    if where("sudo") and capture(["sudo", "-n", "true"], check=False).returncode == 0:
+    if has_root():
         return "root rights", True, "through sudo without a password"
     return "root rights", False, "native and the image need root: run as root, or allow sudo without a password"
 
@@ -77,8 +77,11 @@ def main(over: Fields) -> int:
     settings = config.read(over)
     experiment = config.experiment(settings, facts)
     progress.printed("Client and environments of config.yaml:")
-    environments = experiment["environments"].items()
-    told = [(name, entry["available"], entry["reason"] or entry["label"]) for name, entry in environments]
+    told: list[Row] = []
+    for name, environment in experiment["environments"].items():
+        [lowest] = environment["layers"][0]
+        reason = environment["reason"] or layers.kind(lowest).barred()
+        told.append((name, not reason, reason or environment["label"]))
     good &= _print([client.examine(settings["client"]), *told])
     for name, entry in experiment["workloads"].items():
         for note in entry["notes"]:

@@ -1,13 +1,14 @@
 """What the rules ask of the experiment: its cells in their order, what a product is made of, and how a run begins."""
 
 import contextlib
+import difflib
 import fcntl
 import glob
 import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from strata import client, layers
@@ -26,6 +27,8 @@ from strata.vm import acceleration
 
 # Before any other job, and after all of them the cells, the first of the plan first.
 MOST_CELLS = 10**7
+# How many failed cells are listed at the end of a run.
+MOST_SHOWN = 5
 # By what Snakemake sees that a job is due: a cell by its parameters, what follows by times.
 TRIGGERS = ("mtime", "params")
 
@@ -46,10 +49,13 @@ class Workflow:
     triggers: gives those that this run of Snakemake heeds.
     """
 
-    def __init__(self, over: Fields, project: str, makes: Callable[[], bool] = lambda: True) -> None:
-        """Read the experiment: its page, and what is laid `over` it.  Raises UserError with all that is wrong.
+    def __init__(
+        self, over: Fields, project: str, makes: Callable[[], bool] = lambda: True, names: Sequence[str] = ()
+    ) -> None:
+        """Read the experiment: config.yaml, and the values `over` it.  Raises UserError with all that is wrong.
 
         makes: whether this Snakemake makes anything; a dry run, a summary or a graph does not.
+        names: the configuration files of which `over` is made, besides --config.
         """
         self._makes = makes
         run.forget()
@@ -65,7 +71,7 @@ class Workflow:
                 f'{project}`, or in a workflow that imports this one `workdir: "{project}"`'
             )
         run.begin(sys.argv)
-        self.settings: dict[str, Any] = config.read(over)
+        self.settings: dict[str, Any] = config.read(config.Over(over, [*map(os.path.relpath, names)]))
         self.partial: bool = self.settings["partial"]
         self._lock: int | None = None
         self.triggers: Callable[[], Iterable[str]] = lambda: TRIGGERS
@@ -98,13 +104,14 @@ class Workflow:
         place = self.known.places.get(cell)
         return MOST_CELLS - place[0] if place else 0
 
-    def fingerprint(self, environment: str, workload: str) -> str:
+    def fingerprint(self, environment: str, workload: str, repetition: str) -> str:
         """What decides a cell's result besides chance: the cell is measured again when it changes.
 
-        Nothing for names that no plan holds: the cell itself says so.
+        Raises UserError for a cell that is not planned.
         """
-        if environment not in self.plan["environments"] or workload not in self.plan["workloads"]:
-            return ""
+        cell = (environment, workload, int(repetition))
+        if cell not in self.known.places and cell not in (order := blocks.Order(self.plan)).places:
+            raise UserError(f"{places.cell_path('raw', *cell, 'log')}: {order.missing(*cell)}")
         if self._makes() and untried(self.plan, [environment]):
             # The cell was named by itself, so that the checkpoint was not asked.
             build.probe(self.settings["image"])
@@ -240,9 +247,42 @@ class Workflow:
         progress.begin(sum(not spool.due(self.plan, cell) for cell in blocks.Order(self.plan).cells()))
 
     def end(self, good: bool) -> None:
-        """Remove what cells of the run that were killed left up, and what waited and was taken."""
+        """Remove what killed cells of the run left up, and what waited and was taken; list the cells that failed."""
         testbed.end_run(run.owner())
         spool.end(self.plan, self.known.cells(), good)
+        reasons = {cell: read_json(places.cell_path("failed", *cell, "json")) for cell in self.known.cells()}
+        failed = [f"{' · '.join(map(str, cell))}: {known['error']}" for cell, known in reasons.items() if known]
+        if failed and not good:
+            more = f"\n  and {len(failed) - MOST_SHOWN} more: see results/failed" if len(failed) > MOST_SHOWN else ""
+            shown = "\n  ".join(failed[:MOST_SHOWN])
+            again = "once the causes are gone, the same command measures them again"
+            progress.shown(f"strata: {len(failed)} of {len(reasons)} cells failed; {again}:\n  {shown}{more}")
+
+
+def hint(words: Sequence[str], rules: Iterable[Any]) -> None:
+    """Print the target that was probably meant, for each one that no rule makes: Snakemake names none.
+
+    words: those by which Snakemake was started.  rules: all of the workflow.
+    """
+    rules = [*rules]
+
+    def unknown(word: str) -> bool:
+        known = os.path.exists(word) or any(rule.name == word or rule.is_producer(word) for rule in rules)
+        return not (word.startswith("-") or "=" in word or known)
+
+    if not any(map(unknown, words)):
+        return
+    # It takes a third of a second, to tell targets from values of options.
+    from snakemake.cli import get_argument_parser
+
+    names = [*products.PAPERS, *(name for rule in rules for name in (rule.name, *map(str, rule.output)))]
+    for target in filter(unknown, get_argument_parser().parse_args(words).targets):
+        about = "`snakemake --list-target-rules` lists what can be made"
+        if target.startswith("results/raw/"):
+            about = "a cell is results/raw/ENVIRONMENT/WORKLOAD/REPETITION.log, with a repetition from 1"
+        elif close := difflib.get_close_matches(target, names, n=1):
+            about = f"did you mean {close[0]}?"
+        progress.shown(f"strata: nothing makes {target}; {about}")
 
 
 def untried(experiment: Plan, environments: Iterable[str]) -> bool:

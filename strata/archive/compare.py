@@ -26,7 +26,7 @@ def main(**options: Any) -> int:
     try:
         return compare(**options)
     except (UserError, OSError) as error:
-        progress.complained(error)
+        progress.complain(error)
         return NOT_COMPARABLE
 
 

@@ -23,6 +23,16 @@ from strata.base.shapes import Fields
 
 SCHEMAS = os.path.join(places.PROJECT, "schemas")
 Finding = tuple[str, str]
+# Types of JSON Schema, in words.
+KINDS = {
+    "string": "text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "object": "a mapping",
+    "array": "a list",
+    "null": "empty",
+}
 # What is checked, for the keyword `known`: the whole document, and the names that it may use of other files.
 _document: contextvars.ContextVar[Mapping[str, Any]] = contextvars.ContextVar("document")
 
@@ -98,12 +108,34 @@ def _sentences(error: Any) -> list[Finding]:
         extra = [str(name) for name in error.instance if name not in declared]
         return [(f"{key}.{name}", f"unknown key; {nearest(name, list(declared))}") for name in extra]
     if error.validator == "required":
-        return [(f"{key}.{name}", "missing") for name in error.validator_value if name not in error.instance]
+        names = [name for name in error.validator_value if name not in error.instance]
+        return [(f"{key}.{name}", f"missing{_wanted(declared.get(name, {}))}") for name in names]
     if "propertyNames" in error.absolute_schema_path:
         key = f"{key}.{error.instance}"
-    if error.validator not in ("known", "enum", "const") and "description" in error.schema:
+    if error.validator in ("type", "enum", "const", "pattern", "oneOf") and not isinstance(error.instance, dict | list):
+        value = json.dumps(error.instance, ensure_ascii=False, default=repr)
+        return [(key, f"is {value if len(value) < 100 else value[:100] + '…'}{_wanted(error.schema)}")]
+    if error.validator == "type":
+        return [(key, f"is {KINDS['object' if isinstance(error.instance, dict) else 'array']}{_wanted(error.schema)}")]
+    if error.validator != "known" and "description" in error.schema:
         about = f" ({error.schema['description']})"
     return [(key, (error.message if len(error.message) < 300 else error.message[:300] + "…") + about)]
+
+
+def _wanted(schema: Fields) -> str:
+    """What a value must be, as the end of a sentence; empty if the schema does not say it."""
+    kinds, about, usual = schema.get("type", []), schema.get("description"), schema.get("default")
+    wanted = [KINDS[kind] for kind in ([kinds] if isinstance(kinds, str) else kinds)]
+    if values := schema.get("enum", [schema["const"]] if "const" in schema else []):
+        wanted, about = [json.dumps(value) for value in values], None
+    elif "pattern" in schema and isinstance(usual, str):
+        wanted[0], about = f"{wanted[0]} such as {json.dumps(usual)}", None
+    elif "pattern" in schema and not about:
+        about = f"of the form {schema['pattern']}"
+    if not wanted:
+        return f"; must be {about}" if about else ""
+    words = " or ".join(filter(None, (", ".join(wanted[:-1]), wanted[-1])))
+    return f"; must be {words} ({about})" if about else f"; must be {words}"
 
 
 def converted(validator: Any, data: Any) -> Any:
@@ -131,13 +163,14 @@ def nearest(word: str, known: list[str]) -> str:
 
 
 def unknown(key: str, name: str, known: Iterable[str], kind: str) -> list[Finding]:
-    """A finding where a name is none of those that are known; `kind` says what these are."""
-    return [] if name in known else [(key, f"'{name}' is no {kind}; {nearest(str(name), [*known])}")]
+    """A finding where a name is not among those that are known; `kind` says what these are."""
+    return [] if name in known else [(key, f"'{name}' is not a known {kind}; {nearest(str(name), [*known])}")]
 
 
-def complain(source: str, found: list[Finding]) -> None:
-    """Raise UserError with a line for each finding, if there are any."""
-    lines = [f"{source}: {' '.join(key.split())[:120] or 'the whole'}: {words}" for key, words in found]
+def complain(source: str | Callable[[str], str], found: list[Finding]) -> None:
+    """Raise UserError with a line for each finding, if there are any; source: the file, or the file of a key."""
+    named = (lambda key: source) if isinstance(source, str) else source
+    lines = [f"{named(key)}: {' '.join(key.split())[:120] or 'the whole'}: {words}" for key, words in found]
     if lines:
         raise UserError(*dict.fromkeys(lines))
 

@@ -3,6 +3,8 @@
 They are YAML 1.1, as Snakemake reads it: `no`, `on` and `1:30` are text in quotes alone.  A date is text.
 """
 
+import os
+import re
 from typing import Any
 
 import yaml
@@ -20,6 +22,8 @@ def read(path: str) -> Fields:
     try:
         with open(path, "rb") as file:
             data = parse(path, file.read())
+    except FileNotFoundError:
+        raise UserError(f"{path}: there is no file {os.path.abspath(path)}") from None
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
     if not isinstance(data, dict):
@@ -39,7 +43,10 @@ def parse(source: str, text: str | bytes) -> Any:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f"line {mark.line + 1}: " if mark else ""
-        raise UserError(f"{source}: {where}not valid YAML: {error.problem or error.context}") from None
+        lines = (text if isinstance(text, str) else text.decode(errors="replace")).splitlines()
+        line = lines[mark.line] if mark and mark.line < len(lines) else ""
+        problem = "indented by a tab: use spaces" if re.match(" *\t", line) else error.problem or error.context
+        raise UserError(f"{source}: {where}not valid YAML: {problem}") from None
     except (yaml.YAMLError, ValueError, LookupError, RecursionError) as error:
         raise UserError(f"{source}: not valid YAML: {' '.join(str(error).split())[:200]}") from None
 
@@ -50,7 +57,7 @@ def _check(node: yaml.Node) -> None:
     for inner in node.value if isinstance(node, yaml.CollectionNode) else []:
         if isinstance(node, yaml.MappingNode):
             key, inner = inner
-            problem = f"the key {key.value} stands twice: keep one" if key.value in names else None
+            problem = f"the key {key.value} appears twice: keep one" if key.value in names else None
             if key.tag not in (_TAG + "str", _TAG + "merge"):
                 problem = "a key that is not text (in YAML 1.1, no and on are not): put it in quotes"
             if problem:

@@ -108,6 +108,20 @@ def reap(process: subprocess.Popen[Any]) -> int:
     return process.wait()
 
 
+ROOT_NEEDED = "run as root, or allow sudo without a password (docs/privileges.md)"
+DOCKER_GROUP = "`sudo usermod -aG docker $USER` lets you use Docker; then log in again"
+# So many letters of a command are in a message.
+MOST_OF_COMMAND = 300
+# Causes that programs name when they fail, and what would change that.
+REMEDIES = {
+    "sudo: a password is required": ROOT_NEEDED,
+    "unable to pick chroot mode automatically": ROOT_NEEDED,
+    "permission denied while trying to connect to the Docker daemon": DOCKER_GROUP,
+    "Temporary failure resolving": "no package source answers: check the network, or set image.mirror in config.yaml",
+    "No space left on device": "free some disk, or set STRATA_HOME to a folder on a larger one",
+}
+
+
 def _signal(group: int, number: signal.Signals) -> None:
     """Send a signal to a process group; to one of another user's (with sudo) with the rights of root."""
     try:
@@ -220,7 +234,10 @@ def capture(
                 stream.close()
     if check and process.returncode != 0:
         words = (complaint or said).strip()[-LAST:] or f"exit code {process.returncode}"
-        raise UserError(f"`{' '.join(argv)}` failed: {words}")
+        remedies = [f"; {remedy}" for cause, remedy in REMEDIES.items() if cause.lower() in words.lower()]
+        command = " ".join(argv)
+        command = command if len(command) <= MOST_OF_COMMAND else command[:MOST_OF_COMMAND] + " …"
+        raise UserError(f"`{command}` failed: {words}{''.join(remedies[:1])}")
     return subprocess.CompletedProcess(argv, process.returncode, said, complaint)
 
 
@@ -249,6 +266,15 @@ def _printed(process: subprocess.Popen[bytes], argv: Sequence[str], timeout: flo
 def _lines(text: str) -> str:
     """A text whose lines end in one way."""
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
+def has_root() -> bool:
+    """Whether this process is root's, or gets the rights of root from sudo without a password."""
+    import shutil
+
+    if os.geteuid() == 0:
+        return True
+    return shutil.which("sudo") is not None and capture(["sudo", "-n", "true"], check=False).returncode == 0
 
 
 def as_root(argv: Sequence[str]) -> list[str]:

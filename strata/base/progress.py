@@ -66,9 +66,10 @@ def shown(text: str) -> None:
         print(legible(text), file=sys.stderr, flush=True)
 
 
-def complained(error: Exception) -> None:
-    """Print what an error says, on standard error."""
-    for line in error.args if isinstance(error, UserError) and len(error.args) > 1 else [f"strata: {error}"]:
+def complain(error: Exception) -> None:
+    """Print why something ends: one line with our name before it, or several as they are."""
+    several = isinstance(error, UserError) and len(error.args) > 1
+    for line in error.args if several else [f"strata: {error or type(error).__name__}"]:
         shown(line)
 
 

@@ -49,6 +49,10 @@ def measure(environment: str, workload: str, repetition: int) -> None:
     if key not in order.places:
         raise UserError(f"{places.PLAN}: {order.missing(*key)}")
     cell = Cell(experiment, key, order)
+    # The lowest layer is the host's.
+    for kind in cell.layers[:1]:
+        if reason := layers.kind(kind).barred():
+            raise CellFailed(f"{cell.name} cannot be measured: {reason}")
     starting_state.declare(processors(experiment))
     try:
         with testbed.exclusive():

@@ -55,11 +55,11 @@ def look(ssh: list[str]) -> tuple[Fields, Fields]:
     there = dict(re.findall(SAID, done.stdout))
     if done.returncode != 0 or "address" not in there:
         words = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-        raise UserError(f"{key}: no way into {name} ({words}); `ssh {name} true` must work without a question")
+        raise UserError(f"{key}: cannot log in to {name} ({words}); `ssh {name} true` must work without a prompt")
     if "root" not in there:
-        raise UserError(f"{key}: {name} lets in one who is not root and may not `sudo -n`")
+        raise UserError(f"{key}: the user at {name} is not root: log in as root, or allow `sudo -n` there")
     if "lacks" in there:
-        raise UserError(f"{key}: {name} lacks {', '.join(there['lacks'].split())}")
+        raise UserError(f"{key}: {name} has no {', '.join(there['lacks'].split())}: install them there")
     # To this host that one is the other end.
     here = capture(["env", f"SSH_CONNECTION={there['address']}", "sh", "-c", LOOK])
     return dict(re.findall(SAID, here.stdout)), there

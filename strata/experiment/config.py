@@ -5,7 +5,8 @@ import copy
 import functools
 import math
 import os
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from typing import cast
 
 from strata import client, layers
@@ -29,18 +30,60 @@ def merge(base: Fields, over: Fields) -> Fields:
     return merged
 
 
-def laid_over(names: Sequence[str], words: Sequence[str]) -> Fields:
-    """What lies over the page: other pages, each over those before it, and over them words ``KEY=VALUE``.
+class Over(dict[str, Any]):
+    """Values laid over config.yaml: those of the configuration files `names`, and over them those of --config."""
 
-    Raises UserError that names the page and, where there is one, the line, or the word.
+    def __init__(self, values: Fields, names: Sequence[str]) -> None:
+        super().__init__(values)
+        self.names = names
+
+
+def laid_over(names: Sequence[str], words: Sequence[str]) -> Over:
+    """Merge configuration files, of which later ones win, and over them words ``KEY=VALUE``.
+
+    Raises UserError that names the file and the line, or the word.
     """
     said = [*map(pages.read, names)]
     for word in words:
         key, given, text = word.partition("=")
         if not given:
-            raise UserError(f"--config: {word[:60]!r} is not KEY=VALUE")
+            raise UserError(
+                f"--config: {word[:60]!r} is not KEY=VALUE; put the whole of KEY=VALUE in quotes if it has spaces"
+            )
         said.append({key: pages.parse(f"--config {key}", text)})
-    return functools.reduce(merge, said, {})
+    return Over(functools.reduce(merge, said, {}), names)
+
+
+def _source(path: str, over: Fields) -> Callable[[str], str]:
+    """Return the function that names the file, or --config, from which the value of a key comes."""
+    if not isinstance(over, Over):
+        return lambda key: path
+    names = [path, *over.names]
+    files = [*map(pages.read, names)]
+    merged, whole = functools.reduce(merge, files), merge(files[0], over)
+
+    def source(key: str) -> str:
+        depth, value = _walk(whole, key.split("."))
+        parts = key.split(".")[:depth]
+        if not parts:
+            return path
+        if _walk(merged, parts) != (depth, value):
+            return "--config"
+        return next(name for name, data in zip(names[::-1], files[::-1], strict=True) if _walk(data, parts)[0] == depth)
+
+    return source
+
+
+def _walk(data: Any, parts: Sequence[str]) -> tuple[int, Any]:
+    """``(depth, value)``: how many parts of a key exist in nested mappings and lists, and the value of the last."""
+    for depth, part in enumerate(parts):
+        if isinstance(data, dict) and part in data:
+            data = data[part]
+        elif isinstance(data, list) and part.isdecimal() and int(part) < len(data):
+            data = data[int(part)]
+        else:
+            return depth, data
+    return len(parts), data
 
 
 def read(over: Fields | None = None, path: str = FILE) -> Fields:
@@ -48,24 +91,27 @@ def read(over: Fields | None = None, path: str = FILE) -> Fields:
 
     over: values of some keys, or all of the page with such values in it, as Snakemake's ``config`` is.  A number or
     true may stand in it as text, as words of the command line do.
-    Layers come out as ``[{name: options}, …]``, workloads as ``{name: {parameter: value}}``.
+    Layers come out as ``[{name: options}, …]``, workloads as ``{name: {parameter: value}}``; ``source`` is the function
+    that names the file of a key.
     Raises UserError with one line for each mistake: file, key, what is wrong, what would be right.
     """
     if not os.path.exists(path):
         raise UserError(f"{path}: missing in {os.getcwd()}: go to the folder of a project, such as {places.PROJECT}")
     schema = checking.schema("config")
-    data = checking.converted(schema, merge(pages.read(path), over or {}))
+    page, over = pages.read(path), over or {}
+    source = _source(path, over)
+    data = checking.converted(schema, merge(page, over))
     others = {"declared": workload.known(), "kinds": layers.names()}
     found = checking.findings(schema, data, names=others)
     if found and checking.findings(schema, data):
-        checking.complain(path, found)
+        checking.complain(source, found)
     stacks = {name: [_normal(layer) for layer in entry["layers"]] for name, entry in data["environments"].items()}
     data["environments"] = {
         name: {**entry, "label": entry.get("label", name), "layers": stacks[name]}
         for name, entry in data["environments"].items()
     }
     declared = [functools.partial(workload.load, name) for name in data["workloads"] if name in others["declared"]]
-    checking.together(lambda: checking.complain(path, [*found, *_cross_check(data)]), *declared)
+    checking.together(lambda: checking.complain(source, [*found, *_cross_check(data)]), *declared)
     # Of the whole page: an experiment that is narrowed down has the same image.
     image = {**data.get("image", {}), "workloads": list(data["workloads"])}
     only = data.pop("only", {})
@@ -74,6 +120,7 @@ def read(over: Fields | None = None, path: str = FILE) -> Fields:
         data[section] = {name: entry for name, entry in data[section].items() if name in wanted}
     return {
         **_completed(schema.schema, data),
+        "source": source,
         "image": image,
         # Where blocks are added, so are those that are measured again.
         "quiet": quiet(data.get("quiet", {}), again=isinstance(data["repetitions"], dict)),
@@ -169,6 +216,15 @@ def experiment(config: Fields, machine: HostFacts) -> Plan:
     machine: as of :func:`strata.host.capacity.facts`.
     Raises UserError where no environment at all can be measured here, or where something does not fit.
     """
+    try:
+        return _experiment(config, machine)
+    except UserError as error:
+        # Rules of workloads, images and hosts know the key, and not the file that has it.
+        named = re.sub(rf"(?m)^{FILE}: ([^ :]+): ", lambda key: f"{config['source'](key[1])}: {key[1]}: ", str(error))
+        raise type(error)(named) from None
+
+
+def _experiment(config: Fields, machine: HostFacts) -> Plan:
     workloads: dict[str, Fields] = {}
 
     def planned(name: str) -> None:
@@ -193,7 +249,7 @@ def experiment(config: Fields, machine: HostFacts) -> Plan:
     there = [name for name in config["environments"] if environments[name]["available"]]
     nowhere = [load for load in workloads if all(load in of_each[name] for name in there)]
     words = "every environment that can be measured here leaves it out: measure it in one, or drop the workload"
-    checking.complain(FILE, [(f"leave_out: {load}", words) for load in nowhere])
+    checking.complain(FILE, [(f"leave_out.{load}", words) for load in nowhere])
     made: Any = {
         "format": plan.FORMAT,
         **{key: config[key] for key in ("scale", "seed", "order", "quiet", "vm")},

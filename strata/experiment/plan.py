@@ -212,8 +212,8 @@ def read() -> Plan:
     """The plan in results/, of which a cell looks only at the format.  Raises UserError where there is none."""
     plan: Plan | None = read_json(places.PLAN)
     if plan is None or plan.get("format") != FORMAT:
-        wrong = f"no plan of format {FORMAT}: remove it and" if os.path.exists(places.PLAN) else "there is no plan yet:"
-        raise UserError(f"{places.PLAN}: {wrong} `snakemake --cores 1 paper/report.pdf` writes one")
+        wrong = f"is no plan of format {FORMAT}: remove it;" if os.path.exists(places.PLAN) else "there is no plan yet:"
+        raise UserError(f"{places.PLAN}: {wrong} `snakemake --cores 1 cells` writes one and measures it")
     return plan
 
 

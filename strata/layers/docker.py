@@ -7,7 +7,7 @@ import os
 import re
 
 from strata.base.errors import UserError
-from strata.base.process import capture
+from strata.base.process import DOCKER_GROUP, capture
 from strata.base.progress import once
 from strata.base.shapes import Fields, HostFacts
 from strata.host import cgroups, daemons, firewall
@@ -185,6 +185,15 @@ class Kind(engine.Kind):
             return reason
         return "no Docker daemon answers and none is installed: start it, or run `make setup`"
 
+    def barred(self) -> str | None:
+        place = os.environ.get("DOCKER_HOST", "")
+        if (socket := socket_of()) and daemons.listens(socket):
+            may = os.access(socket, os.W_OK)
+            return None if may else f"this user may not use Docker at {socket}: {DOCKER_GROUP}"
+        if place and (socket or not self.said()):
+            return f"no Docker daemon answers at DOCKER_HOST, {place}: `unset DOCKER_HOST`, or start that daemon"
+        return None
+
     def check(self, options: Fields, below: str) -> list[tuple[str, str]]:
         if not sandboxed(options):
             return [("stack", "is of gVisor alone; set runtime: runsc too")] if "stack" in options else []
@@ -275,6 +284,8 @@ class Kind(engine.Kind):
         if reason := self.unavailable():
             return "Docker", False, reason
         # Docker 26 prints nothing, and no error, to a user whom the daemon refuses: the version does.
+        if reason := self.barred():
+            return "Docker", False, reason
         version = capture(["docker", "version", "--format", "version {{.Server.Version}}"], check=False)
         words = (version.stdout + version.stderr).strip().replace("\n", "; ")
         if not (said := self.said()):

@@ -58,5 +58,5 @@ def _time(experiment: Plan, order: blocks.Order, due: list[blocks.Cell]) -> str:
         return "nothing to measure"
     if not known:
         return f"not known before the first cells are measured{bound}"
-    rest = f"; nothing like the other {len(due) - len(known)} was measured yet" if len(known) < len(due) else ""
+    rest = f"; no timing yet for the other {len(due) - len(known)} cells" if len(known) < len(due) else ""
     return f"about {duration(sum(known))} for {len(known)} of these cells{rest}{bound}"

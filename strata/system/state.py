@@ -26,10 +26,14 @@ from strata.host import cgroups
 
 
 def folder() -> str:
-    """The folder for what is known of this machine, made where it is not there."""
+    """The folder for what is known of this machine, made if it is missing.  Raises UserError where that fails."""
     path = os.path.join(places.home(), "state")
-    os.makedirs(places.home(), 0o755, exist_ok=True)
-    os.makedirs(path, 0o700, exist_ok=True)
+    try:
+        os.makedirs(places.home(), 0o755, exist_ok=True)
+        os.makedirs(path, 0o700, exist_ok=True)
+    except OSError as error:
+        other = "set STRATA_HOME to a folder that you may write to, with 15 GB of free disk"
+        raise UserError(f"{path}: cannot be made: {error.strerror}; {other}") from None
     return path
 
 

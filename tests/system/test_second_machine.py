@@ -76,5 +76,5 @@ def test_a_machine_that_does_not_answer_is_named(image, other, tmp_path):
     projects.plan(folder)
     done = projects.run(folder, "strata", "cell", "native", "asking", "1", timeout=120)
     assert done.returncode == 1
-    assert "config.yaml: client.ssh: no way into nobody@127.0.0.1" in done.stderr
+    assert "config.yaml: client.ssh: cannot log in to nobody@127.0.0.1" in done.stderr
     assert "Traceback" not in done.stderr

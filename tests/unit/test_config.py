@@ -120,6 +120,18 @@ def test_words_and_pages_are_laid_over_the_page(checkout, tmp_path, monkeypatch)
         config.laid_over(["nowhere.yaml"], [])
 
 
+def test_a_mistake_is_named_by_the_file_that_holds_it(checkout, tmp_path):
+    (tmp_path / "a.yaml").write_text("quiet: {steal: lots}\nrepetitions: {min: 3, max: 2}\n")
+    (tmp_path / "b.yaml").write_text("scael: tiny\nrepetitions: {max: 4}\n")
+    names = [str(tmp_path / "a.yaml"), str(tmp_path / "b.yaml")]
+    with pytest.raises(UserError) as caught:
+        config.read(config.laid_over(names, ["seed=-1", "only={workloads: [strem]}"]))
+    found = {line.split(": ")[1]: line.split(": ")[0] for line in str(caught.value).splitlines()}
+    assert found == {
+        "quiet.steal": names[0], "scael": names[1], "seed": "--config", "only.workloads.0": "--config",
+    }  # fmt: skip
+
+
 def test_paper_scale_follows_the_published_rules(checkout):
     large = {"cpus": 64, "mask": None, "memory_bytes": 256 * 2**30, "cache_bytes": 256 * 2**20}
     for machine, elements, sizes in ((MACHINE, 80_000_000, [41000]), (large, 4 * 256 * 2**20 // 8, [45000, 65000])):
@@ -196,7 +208,7 @@ def test_repetitions_are_a_number_or_follow_a_precision(checkout):
 def test_a_workload_that_every_environment_leaves_out_is_refused(checkout):
     only = {"environments": ["docker", "native"]}
     assert planned(only=only, leave_out={"docker": ["stream"]})
-    with pytest.raises(UserError, match=r"^config\.yaml: leave_out: stream: .* measure it in one"):
+    with pytest.raises(UserError, match=r"^config\.yaml: leave_out\.stream: .* measure it in one"):
         planned(only=only, leave_out={"docker": ["stream"], "native": ["stream"]})
 
 

@@ -61,16 +61,16 @@ def test_a_container_that_is_not_as_asked_for_is_told_from_one_that_is(asked, pr
 @pytest.mark.parametrize(
     ("below", "name", "entry", "key", "remedy"),
     [
-        ([], "docker", {"seccomp": "none"}, "seccomp", "'default', 'unconfined'"),
+        ([], "docker", {"seccomp": "none"}, "seccomp", '"default" or "unconfined"'),
         ([], "docker", {"cpuset-cpus": "all"}, "cpuset-cpus", "0-1,3"),
         ([], "docker", {"memory": "lots"}, "memory", "2GiB"),
-        ([], "docker", {"data": "ram"}, "data", "'volume', 'layered', 'tmpfs'"),
-        ([], "docker", {"runtime": "kata"}, "runtime", "'runc', 'runsc'"),
+        ([], "docker", {"data": "ram"}, "data", '"volume", "layered" or "tmpfs"'),
+        ([], "docker", {"runtime": "kata"}, "runtime", '"runc" or "runsc"'),
         ([], "docker", {"stack": "host"}, "stack", "set runtime: runsc too"),
         ([], "docker", {"runtime": "runsc", "network": "host"}, "stack", "set stack: host"),
         (["vm"], "docker", {"runtime": "runsc"}, "runtime", "it runs on the host alone"),
-        ([], "podman", {"runtime": "runsc"}, "runtime", "'crun', 'runc'"),
-        ([], "podman", {"network": "pasta"}, "network", "'bridge', 'host'"),
+        ([], "podman", {"runtime": "runsc"}, "runtime", '"crun" or "runc"'),
+        ([], "podman", {"network": "pasta"}, "network", '"bridge" or "host"'),
     ],
 )
 def test_a_mistake_in_an_option_is_told_with_its_key(checkout, below, name, entry, key, remedy):
@@ -331,3 +331,11 @@ def test_a_file_goes_in_with_its_rights_and_comes_back_whatever_its_name(monkeyp
     assert (tmp_path / "in side").stat().st_mode & 0o777 == 0o640
     top.get(str(tmp_path / "in side"), "./-out")
     assert (tmp_path / "-out").read_bytes() == content
+
+
+def test_what_this_user_may_not_bring_up_is_named_with_the_remedy(monkeypatch):
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere.sock")
+    assert "unset DOCKER_HOST" in docker.Kind().barred()
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert "sudo without a password" in podman.Kind().barred()

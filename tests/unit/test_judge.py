@@ -92,11 +92,11 @@ def test_cells_of_added_blocks_count_for_a_fixed_number_of_them(tmp_path, monkey
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda told: told.update(seconds="8"), "seconds: '8' is not"),
+        (lambda told: told.update(seconds="8"), 'seconds: is "8"'),
         (lambda told: told["observed"]["host"].pop("during"), "observed.host.during: missing"),
         (lambda told: told["observed"]["inside"].update(cpus="two"), "observed.inside.cpus: "),
         (lambda told: told.update(more=1), "more: unknown key"),
-        (lambda told: told.update(format=1), "format: 6 was expected"),
+        (lambda told: told.update(format=1), "format: is 1; must be 6"),
         (lambda told: told.update(scale="paper"), "its scale is"),
         (lambda told: told["parameters"].update(trials=99), "its parameters are"),
         (lambda told: told["system"].update(layers=[{"docker": {"network": "host"}}]), "its layers are"),
@@ -161,7 +161,7 @@ def test_a_plan_that_was_edited_is_refused_by_file_and_key_whoever_reads_it(proj
 def test_the_checks_of_a_plan_name_file_and_key(project):
     edit(project / "results/plan.json", lambda told: told["environments"]["docker"].update(available="yes"))
     [wrong] = plan.faults(plan.read())
-    assert wrong.startswith("results/plan.json: environments.docker.available: 'yes' is not")
+    assert wrong.startswith('results/plan.json: environments.docker.available: is "yes"')
     (project / "results/plan.json").write_text("[]")
     with pytest.raises(UserError, match=r"^results/plan\.json: "):
         plan.read()

@@ -3,6 +3,7 @@
 import json
 
 import projects
+import pytest
 
 IMPORTING = """
 workdir: "{project}"
@@ -133,3 +134,32 @@ def test_another_workflow_imports_this_one_and_measures_in_the_planned_order(pro
     (here / "count").unlink()
     projects.good(here, "snakemake", "--cores", "1", *profile)
     assert len(projects.records(folder)) == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["paper/raport.pdf"], "did you mean paper/report.pdf?"),
+        (["--config", "seed=2", "--", "results/sumary.csv"], "did you mean results/summary.csv?"),
+        (["results/raw/bare/noop/1"], "results/raw/ENVIRONMENT/WORKLOAD/REPETITION.log"),
+        (["results/raw/bear/noop/1.log"], "no environment 'bear'"),
+        (["results/raw/bare/noop/9.log"], "no repetition 9"),
+        (["--config", "scale=Tiny"], "strata: --config: scale: "),
+    ],
+)
+def test_a_mistyped_target_or_value_is_named_in_a_dry_run(project, words, says):
+    folder = project(projects.on_host())
+    done = projects.run(folder, "snakemake", "--dry-run", *words)
+    assert done.returncode == 1
+    assert says in done.stdout + done.stderr
+    assert not (folder / "results").exists()
+
+
+def test_a_failed_run_ends_with_its_failed_cells_and_their_reasons(project):
+    folder = project(
+        projects.on_host(repetitions=7), {"noop": {**projects.NOOP, "run": [{"argv": ["/bin/false"], "timeout": 9}]}}
+    )
+    done = projects.run(folder, "snakemake", "--cores", "1", "--", "cells")
+    last = done.stderr.partition("7 of 7 cells failed")[2]
+    assert last.count("exit code 1") == 5
+    assert "and 2 more" in last

@@ -84,7 +84,7 @@ class Kind(layer.Kind):
 
     def remove_containers(self, label: str = LABEL) -> list[str]:
         """Remove our containers of this label, where the engine answers; their ids."""
-        if not self.answers():
+        if not self.answers() or self.barred():
             return []
         ours = f"label={label}={places.home_mark()}"
         found = capture(self.tool("ps", "--all", "--quiet", "--filter", ours)).stdout.split()
@@ -96,7 +96,7 @@ class Kind(layer.Kind):
         return [f"container {id}" for id in self.remove_containers()]
 
     def discard(self, kept: Collection[str]) -> list[str]:
-        if not self.answers():
+        if not self.answers() or self.barred():
             return []
         ours = ["--filter", f"label=strata.image={places.home_mark()}", "--format", "{{.Repository}}:{{.Tag}}"]
         gone = []

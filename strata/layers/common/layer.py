@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 
-from strata.base.process import capture
+from strata.base.process import ROOT_NEEDED, capture, has_root
 from strata.base.shapes import Fields, HostFacts
 from strata.host.context import Context, with_variables
 from strata.host.daemons import where
@@ -75,6 +75,10 @@ class Kind:
         if self.needs_root and os.geteuid() != 0 and not where("sudo"):
             return f"{self.title} needs root: run as root or install sudo"
         return None
+
+    def barred(self) -> str | None:
+        """Why this user may not bring the layer up here, and what would change that; None if he may."""
+        return f"root is needed ({self.title}): {ROOT_NEEDED}" if self.needs_root and not has_root() else None
 
     def check(self, options: Fields, below: str) -> list[tuple[str, str]]:
         """(key, what is wrong) of options that fit their schema, but not one another or the layer below."""

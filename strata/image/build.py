@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from strata import layers
 from strata.base import places
 from strata.base.errors import UserError
-from strata.base.files import clear_tree, remove_tree, write_json, write_text
+from strata.base.files import remove_tree, write_json, write_text
 from strata.base.process import as_root, capture
 from strata.base.progress import say, step
 from strata.base.shapes import Described, Fields, Image
@@ -225,7 +225,7 @@ def prune(keep: int = KEPT) -> list[str]:
             disk.remove(name)
             remove_tree(cache.folder_of(name))
         for name in sorted(name for name in os.listdir(folder) if name.startswith("building-")):
-            clear_tree(os.path.join(folder, name))
+            remove_tree(os.path.join(folder, name), unmount=True)
             removed.append(name.replace("building-", "unfinished image "))
         images = [image for name in cache.names() if (image := cache.find(name))]
         needed = {tag for image in images for tag in (engine.tag(image), engine.base_tag(image["base"]))}

@@ -18,7 +18,7 @@ import time
 
 from strata.base import places
 from strata.base.errors import UserError
-from strata.base.files import clear_tree, write_json
+from strata.base.files import remove_tree, write_json
 from strata.base.process import as_root, capture
 from strata.base.progress import say
 from strata.base.shapes import Fields
@@ -75,7 +75,7 @@ def remove(trace: Fields) -> None:
     if "remove" in trace:
         _by_commands(trace)
     elif kind == "folder":
-        clear_tree(id)
+        remove_tree(id, unmount=True)
     elif kind == "group":
         cgroups.remove(id)
     elif kind == "frozen":

@@ -90,6 +90,15 @@ def write_if_changed(path: str, text: str) -> None:
     write_text(path, text, lasting=True)
 
 
+def remove_whole(path: str, aside: str) -> None:
+    """Remove a folder of which nobody is to find a half, also after a kill: it is moved aside before."""
+    remove_tree(aside)
+    os.makedirs(os.path.dirname(aside), exist_ok=True)
+    with contextlib.suppress(FileNotFoundError):
+        os.rename(path, aside)
+    remove_tree(aside)
+
+
 def remove_tree(path: str, unmount: bool = False) -> None:
     """Remove a folder (or file) of ours with all in it, with root's rights where this user may not.
 

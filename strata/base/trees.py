@@ -35,7 +35,7 @@ def remove(path: str, unmount: bool = False) -> None:
     try:
         place = os.open(above or ".", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     except FileNotFoundError:
-        return
+        return None
     try:
         for here, inner, mounted, _ in _walk(place, name):
             if mounted and not unmount:

@@ -69,6 +69,14 @@ def all_up() -> list[Fields]:
     return sorted(found, key=lambda one: one["number"])
 
 
+def forget() -> list[str]:
+    """Remove files that were not written to their end, under the machine's lock, with which all are written."""
+    found = [os.path.join(folder(), name) for name in sorted(os.listdir(folder())) if not name.endswith(".up")]
+    for one in found:
+        os.unlink(one)
+    return found
+
+
 def remove(trace: Fields) -> None:
     """Remove what a trace is of, if it is there; it may be called twice.  Raises UserError."""
     kind, id = trace["kind"], trace["id"]

@@ -14,13 +14,13 @@ from collections.abc import Iterator, Sequence
 
 from strata import layers
 from strata.base import places
-from strata.base.errors import UserError
+from strata.base.errors import MachineError, UserError
 from strata.base.files import remove_tree, remove_whole, write_json, write_text
 from strata.base.process import as_root, capture
 from strata.base.progress import say, step
 from strata.base.shapes import Described, Fields, Image
 from strata.experiment import recipe
-from strata.host import distribution
+from strata.host import daemons, distribution
 from strata.image import cache, manifest
 from strata.layers import docker
 from strata.layers.common import engine
@@ -96,6 +96,8 @@ def _remove_unfinished(work: str) -> None:
 
 def _marked(work: str, argv: Sequence[str], root: bool = False) -> list[str]:
     """A command of a build: it has the mark, and its temporary files lie in the folder where something is built."""
+    if not daemons.where(argv[0]):
+        raise MachineError(f"{argv[0]} is not installed: run `make setup`")
     marked = ["env", f"{BUILDING}={places.home_mark()}", f"TMPDIR={work}", *argv]
     return as_root(marked) if root else marked
 

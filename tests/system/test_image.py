@@ -251,7 +251,7 @@ def test_what_a_killed_build_left_is_removed(building, tmp_path, machine_stays, 
 @pytest.mark.long
 @pytest.mark.timeout(3000)
 @pytest.mark.parametrize(("line", "seconds"), MOMENTS)
-def test_a_build_may_be_killed_at_any_moment(image, tmp_path, machine_stays, line, seconds):
+def test_a_build_may_be_killed_at_any_moment(image, tmp_path, line, seconds):
     page, more = projects.default(), {"another": projects.NOOP}
     if line == "making the machines":
         page["environments"]["vm"] = {"label": "{vm}", "layers": ["vm"]}

@@ -8,9 +8,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+import projects
 import pytest
 
-from strata.base import files, trees
+from strata.base import files, programs, trees
 from strata.base.errors import UserError
 
 
@@ -151,6 +152,22 @@ def test_a_path_that_names_nothing_in_a_folder_is_refused(tmp_path, monkeypatch,
     with pytest.raises(UserError):
         files.remove_tree(path)
     assert os.listdir(".") == ["a"]
+
+
+def test_the_temporary_folder_of_a_killed_command_goes_with_the_next(tmp_path):
+    script = (
+        "import sys, time; from strata.base import programs\nwith programs.scratch('x', sys.argv[1]) as folder:\n"
+        " print(folder, flush=True); time.sleep(60)"
+    )
+    argv = [sys.executable, "-c", script, tmp_path]
+    with subprocess.Popen(argv, cwd=projects.ROOT, stdout=subprocess.PIPE, text=True) as command:
+        folder = command.stdout.readline().strip()
+        assert programs.sweep(str(tmp_path)) == []
+        assert os.path.isdir(folder)
+        command.kill()
+    with programs.scratch("y", str(tmp_path)) as other:
+        assert os.listdir(tmp_path) == [os.path.basename(other)]
+    assert os.listdir(tmp_path) == []
 
 
 # It lets its caller in to one file, as root's rights would; that belongs to the caller here.

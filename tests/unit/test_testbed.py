@@ -5,7 +5,7 @@ import os
 import projects
 import pytest
 
-from strata.base import locks, places
+from strata.base import locks
 from strata.base.errors import UserError
 from strata.base.process import identity
 from strata.cell import measure
@@ -89,30 +89,6 @@ def test_where_a_part_of_a_system_cannot_be_removed_yet_all_else_is(project, tmp
     assert testbed.take_down() == ["system strata-x (e)"]
     assert not thing.parent.exists()
     assert state.all_up() == []
-
-
-def test_no_run_begins_before_clean_has_removed_all(project, tmp_path, monkeypatch):
-    project()
-    os.makedirs("results/tmp/strata-scratch-archive-x")
-    open("results/tmp/strata-scratch-archive-x/file", "w").close()
-    free = []
-
-    def look(*_):
-        with locks.locked(places.RUN_LOCK, wait=False) as held:
-            free.append(held)
-        return []
-
-    with locks.locked(places.RUN_LOCK) as held:
-        assert held
-        with pytest.raises(UserError, match="a run is active in this folder"):
-            testbed.clean()
-        before = os.stat(places.RUN_LOCK).st_ino
-    monkeypatch.setattr("strata.image.build.prune", look)
-    assert testbed.clean() == ["folder results/tmp/strata-scratch-archive-x"]
-    assert free == [False]
-    # A run that opened the file meanwhile has the same lock as the next one.
-    assert os.stat(places.RUN_LOCK).st_ino == before
-    assert os.listdir("results/tmp") == ["run.lock"]
 
 
 def test_state_and_systems_are_in_folders_that_nobody_else_may_enter(project, tmp_path):

@@ -90,7 +90,11 @@ def _begun(name: str) -> Iterator[str]:
 
 def _remove_unfinished(work: str) -> None:
     if os.path.isdir(work):
-        capture(as_root(["sh", "-uc", END, "strata", f"{BUILDING}={places.home_mark()}"]))
+        end = ["sh", "-uc", END, "strata", f"{BUILDING}={places.home_mark()}"]
+        capture(end, check=False)
+        with contextlib.suppress(UserError):
+            # Who may not has started nothing as root.
+            capture(as_root(end), check=False)
         remove_tree(work, unmount=True)
 
 

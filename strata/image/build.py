@@ -6,6 +6,7 @@ box of Vagrant's (:mod:`strata.vm.disk`) that is made of these.
 """
 
 import contextlib
+import glob
 import os
 import platform
 import shutil
@@ -90,12 +91,17 @@ def _begun(name: str) -> Iterator[str]:
 
 def _remove_unfinished(work: str) -> None:
     if os.path.isdir(work):
-        end = ["sh", "-uc", END, "strata", f"{BUILDING}={places.home_mark()}"]
-        capture(end, check=False)
-        with contextlib.suppress(UserError):
-            # Who may not has started nothing as root.
-            capture(as_root(end), check=False)
+        _end_processes()
         remove_tree(work, unmount=True)
+
+
+def _end_processes() -> None:
+    """End what killed builds left running."""
+    end = ["sh", "-uc", END, "strata", f"{BUILDING}={places.home_mark()}"]
+    capture(end, check=False)
+    with contextlib.suppress(UserError):
+        # Who may not has started nothing as root.
+        capture(as_root(end), check=False)
 
 
 def _marked(work: str, argv: Sequence[str], root: bool = False) -> list[str]:
@@ -217,15 +223,21 @@ def _run_packer(config: Fields, work: str, variables: dict[str, str]) -> None:
         raise UserError(f"Packer could not make the image (whole log: {log}):\n{last}")
 
 
+def unfinished() -> list[str]:
+    """The folders of builds that were begun and have not ended: they are made first and go last."""
+    return sorted(glob.glob(glob.escape(places.unfinished("")) + "*"))
+
+
 def _remove_builds() -> list[str]:
-    """Remove what builds left, of which none is under way: first the processes.  What it was, in words."""
-    folder = os.path.join(places.home(), "images")
-    removed = []
-    for name in sorted(name for name in os.listdir(folder) if name.startswith("building-")):
-        _remove_unfinished(os.path.join(folder, name))
-        removed.append(name.replace("building-", "unfinished image "))
+    """Remove what builds left, of which none is under way: processes, containers, folders.  What it was, in words."""
+    folders = unfinished()
+    if folders:
+        _end_processes()
     containers = docker.Kind().remove_containers(engine.BUILDING)
-    return removed + [f"container {id} of an unfinished image" for id in containers]
+    for folder in folders:
+        remove_tree(folder, unmount=True)
+    names = [os.path.basename(folder).replace("building-", "unfinished image ") for folder in folders]
+    return names + [f"container {id} of an unfinished image" for id in containers]
 
 
 def sweep() -> list[str]:

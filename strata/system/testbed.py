@@ -245,10 +245,12 @@ def take_down(environment: str | None = None) -> list[str]:
 
 
 def end_run(owner: Fields) -> None:
-    """At the end of a run: remove what its cells left up that were killed, and the snapshots that it kept.
+    """At the end of a run: remove what its cells left up that were killed, the snapshots that it kept, and what builds
+    left.
 
     It waits for no measurement of another run: whoever measures removes what is left first.
     """
+    from strata.image import build
     from strata.vm import snapshot
 
     if any(not alive(thing["owner"]) for thing in state.all_up()):
@@ -256,6 +258,8 @@ def end_run(owner: Fields) -> None:
             if free:
                 take_down()
     snapshot.remove(owner)
+    if build.unfinished():
+        build.sweep()
 
 
 def sweep() -> list[str]:

@@ -213,9 +213,10 @@ def define(folder: str, wanted: WantedMachine) -> None:
     data += ["-E", "lazy_itable_init=0,lazy_journal_init=0", disk.place("pool", wanted["data_disk"])]
     capture(as_root([*data, f"{wanted['data_disk_bytes'] // 1024}k"]), timeout=300)
     # Vagrant copies the disk of a box into the pool once, and takes for whole what is there.
-    copied = os.path.join(disk.folder_of_box(wanted["box"]), "copied")
-    if not os.path.exists(copied):
-        disk.remove_volumes(f"{wanted['box']}{disk.COPY}")
+    copy = f"{wanted['box']}{disk.COPY}"
+    whole = disk.place("pool", f"{copy}.whole")
+    if not os.path.exists(whole):
+        disk.remove_volumes(copy)
     libvirt.virsh("pool-refresh", places.prefix())
     variables = {
         "VAGRANT_HOME": disk.place("vagrant"),
@@ -228,7 +229,7 @@ def define(folder: str, wanted: WantedMachine) -> None:
     # If this process is killed, Vagrant must not go on and define a machine behind the back of who cleans up.
     command += ["setpriv", "--pdeathsig", "KILL", "vagrant", "up", "--no-tty", "--provider", "libvirt"]
     capture(as_root(command), timeout=600)
-    write_text(copied, "")
+    write_text(whole, "")
     defined = libvirt.virsh("dumpxml", "--inactive", wanted["name"])
     libvirt.create("define", domain.tune(defined, wanted["extra"]))
 

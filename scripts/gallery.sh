@@ -10,8 +10,8 @@ if ! git diff --quiet HEAD; then
     echo "gallery: files differ from the last commit, which is measured: commit them first" >&2
     exit 1
 fi
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# shellcheck source=scripts/scratch.sh
+. scripts/scratch.sh
 git clone --quiet . "$work/strata"
 cd "$work/strata"
 make setup

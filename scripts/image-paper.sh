@@ -5,8 +5,10 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 version=$(sed -n 's/^__version__ = "\(.*\)"$/\1/p' strata/__init__.py)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# shellcheck source=scripts/scratch.sh
+. scripts/scratch.sh
+# Without root somebody else's number fills it.
+chmod 0755 "$work"
 .venv/bin/python - >"$work/sources.list" <<'END'
 from strata.host import distribution
 
@@ -22,7 +24,7 @@ include=$(IFS=, && echo "${packages[*]},python3-venv,ca-certificates")
 cp requirements.txt "$work/wheels"
 # A checkout that is mounted belongs to somebody else.
 # shellcheck disable=SC2016  # the hooks' own shell knows the folder
-mmdebstrap --variant=minbase "--include=$include" "${options[@]}" \
+TMPDIR=$work mmdebstrap --variant=minbase "--include=$include" "${options[@]}" \
     --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/doc/*' \
     "--customize-hook=copy-in '$work/wheels' /tmp" \
     --customize-hook='chroot "$1" python3 -m venv /opt/venv' \

@@ -19,8 +19,8 @@ ubuntu) releases=(noble jammy) ;;
 *) exit 1 ;;
 esac
 
-work=$(mktemp -d)
-trap '"${root[@]}" rm -rf -- "$work"' EXIT
+# shellcheck source=scripts/scratch.sh
+. scripts/scratch.sh
 mkdir -p "$work/lists/partial" "$work/cache/archives/partial"
 apart=(-qq -o "Dir::Etc::SourceList=$work/sources.list" -o Dir::Etc::SourceParts=- -o "Dir::State::Lists=$work/lists"
     -o "Dir::Cache=$work/cache" -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= -o APT::Sandbox::User=root)

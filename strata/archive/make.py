@@ -5,13 +5,12 @@ import json
 import os
 import shutil
 import stat
-import tempfile
 
 from strata import __version__
 from strata.archive import check, container, crate, guide, private, source, sums
-from strata.base import places, progress, run
+from strata.base import places, programs, progress, run
 from strata.base.errors import UserError
-from strata.base.files import read_json
+from strata.base.files import read_json, remove_tree
 from strata.base.shapes import Fields, Plan
 from strata.experiment import blocks, config, plan, recipe
 from strata.host.observe import NOT_AVAILABLE
@@ -46,7 +45,7 @@ def make(
     if light and (found.revision is None or found.changed):
         raise UserError("an archive without its source is of a commit: commit all changes first")
     experiment = plan.read_checked()
-    with tempfile.TemporaryDirectory(prefix="archive-", dir="results/tmp") as folder:
+    with programs.scratch("archive", "results/tmp") as folder:
         names = [name for name in guide.ON_TOP if name in found.files]
         _copy(folder, {name: name for name in [*names, *_results(experiment, light)]})
         _copy(folder, {f"source/{name}": name for name in _source(experiment, found)})
@@ -63,7 +62,7 @@ def make(
             why = "archive: not written, since this is private or cannot be looked through:"
             raise UserError(why, *_some(lines), _REMEDY)
         if light:
-            shutil.rmtree(os.path.join(folder, "source"))
+            remove_tree(os.path.join(folder, "source"))
         _write(folder, crate.FILE, crate.text(folder, facts))
         sums.write(folder)
         with check.blameless(out):

@@ -1,11 +1,12 @@
-"""Files that are whole or not there, and trees that are removed only when nothing is mounted in them."""
+"""Files that are whole or not there, and trees that are removed, but nothing that is mounted in them."""
 
 import contextlib
 import json
 import os
-import re
+import sys
 from collections.abc import Iterable, Sequence
 
+from strata.base import trees
 from strata.base.errors import MachineError, UserError
 from strata.base.process import as_root, capture
 from strata.base.shapes import Any
@@ -89,28 +90,29 @@ def write_if_changed(path: str, text: str) -> None:
     write_text(path, text, lasting=True)
 
 
-def mounts_below(folder: str) -> list[str]:
-    """Mount points at or below a folder, the deepest first."""
-    folder = os.path.realpath(folder)
-    with open("/proc/self/mountinfo", "rb") as file:
-        fields = [line.split(b" ")[4] for line in file]
-    # The kernel writes space, tab, line end and backslash as three digits; all else are bytes.
-    points = [os.fsdecode(re.sub(rb"\\([0-7]{3})", lambda found: bytes([int(found[1], 8)]), one)) for one in fields]
-    return [point for point in reversed(points) if point == folder or point.startswith(folder + "/")]
+def remove_whole(path: str, aside: str) -> None:
+    """Remove a folder of which nobody is to find a half, also after a kill: it is moved aside before."""
+    remove_tree(aside)
+    os.makedirs(os.path.dirname(aside), exist_ok=True)
+    with contextlib.suppress(FileNotFoundError):
+        os.rename(path, aside)
+    remove_tree(aside)
 
 
-def remove_tree(folder: str) -> None:
-    """Remove a folder (or file) of ours with all in it.  Raises UserError while anything is mounted in it."""
-    if mounted := mounts_below(folder):
-        raise UserError(f"{folder} is not removed: {mounted[0]} is still mounted")
-    remove = ["rm", "-rf", "--one-file-system", "--", folder]
-    if capture(remove, 600, check=False).returncode:
-        capture(as_root(remove), 600)
+def remove_tree(path: str, unmount: bool = False) -> None:
+    """Remove a folder (or file) of ours with all in it, with root's rights where this user may not.
 
-
-def clear_tree(folder: str) -> None:
-    """Unmount what is mounted in a folder of ours, and remove it with all in it.  Raises UserError."""
-    if points := mounts_below(folder):
-        # At once, also where somebody looks into one for a moment.
-        capture(as_root(["umount", "--lazy", "--", *points]), check=False)
-    remove_tree(folder)
+    unmount: what is mounted in it is unmounted before.  Raises UserError where anything is, or stays, mounted in it.
+    """
+    try:
+        try:
+            trees.remove(path, unmount)
+        except PermissionError:
+            if os.geteuid() == 0:
+                raise
+            program = [sys.executable, "-I", "-S", trees.__file__]
+            capture(as_root([*program, *["--unmount"] * unmount, os.path.abspath(path)]), 600)
+    except trees.MountedError as error:
+        raise UserError(f"{path} is not removed: {error.filename} is still mounted") from None
+    except OSError as error:
+        raise UserError(f"{path} cannot be removed: {error.filename or path}: {error.strerror}") from None

@@ -29,7 +29,7 @@ def home() -> str:
     """
     own = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     usual = os.path.join("/var/cache" if os.geteuid() == 0 else own, "strata")
-    return os.path.abspath(os.environ.get("STRATA_HOME") or usual)
+    return os.path.realpath(os.environ.get("STRATA_HOME") or usual)
 
 
 def systems() -> str:
@@ -37,6 +37,16 @@ def systems() -> str:
     return os.path.join(home(), "systems")
 
 
+def unfinished(name: str) -> str:
+    """Where something for the cache is made, or taken apart: a folder there is removed by whoever comes next."""
+    return os.path.join(home(), "images", f"building-{name}")
+
+
 def home_mark() -> str:
-    """A mark for what belongs to this user's installation, so that nothing else is ever removed."""
-    return sha256(home().encode()).hexdigest()[:16]
+    """A mark for what belongs to this home, which no other on the machine has: nothing else is ever removed."""
+    return sha256(os.fsencode(home())).hexdigest()[:16]
+
+
+def prefix() -> str:
+    """With it begin the names of this home on the machine, or in Docker: other homes have others."""
+    return f"strata-{home_mark()[:8]}"

@@ -7,6 +7,8 @@ fontconfig, pandoc or LaTeX is read.
 
 import contextlib
 import contextvars
+import fcntl
+import glob
 import os
 import subprocess
 import sys
@@ -14,6 +16,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 
 from strata.base.errors import MachineError, UserError
+from strata.base.files import remove_tree
 from strata.base.process import capture
 from strata.base.shapes import Any, Fields
 
@@ -30,6 +33,8 @@ _OF_GIT = {
 _LONG = 3600
 # The words before the command lines of R and Python: those of a sandbox.
 _within: contextvars.ContextVar[tuple[str, ...]] = contextvars.ContextVar("within", default=())
+# How the names of temporary folders begin.
+_SCRATCH = "strata-scratch-"
 # Python without its variables: with the code of one folder, and behind its own packages those that this one found.
 _START = """
 import runpy, sys
@@ -44,12 +49,50 @@ runpy.run_module("strata", run_name="__main__", alter_sys=True)
 def scratch(name: str, place: str | None = None) -> Iterator[str]:
     """A temporary folder, in another one if named, which is gone at the end.  Raises MachineError where none can be
     made."""
+    sweep(place)
+    lock = None
     try:
-        room = tempfile.TemporaryDirectory(prefix=f"strata-{name}-", dir=place, ignore_cleanup_errors=True)
+        while lock is None:
+            folder = tempfile.mkdtemp(prefix=f"{_SCRATCH}{name}-", dir=place)
+            # Not where somebody removes what nobody holds yet.
+            lock = _hold(folder)
     except OSError as error:
         raise MachineError(f"no temporary folder can be made: {error.strerror}") from None
-    with room as folder:
+    try:
         yield folder
+    finally:
+        with contextlib.suppress(UserError):
+            remove_tree(folder)
+        os.close(lock)
+
+
+def _hold(folder: str) -> int | None:
+    """The lock of a folder, which the kernel frees when this process ends, however it does; None where it is held."""
+    try:
+        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.fstat(lock), os.stat(folder)):
+            return lock
+    except (BlockingIOError, FileNotFoundError):
+        pass
+    os.close(lock)
+    return None
+
+
+def sweep(place: str | None = None) -> list[str]:
+    """Remove temporary folders of this user whose process has ended, in a folder or the usual one; their paths."""
+    removed = []
+    for path in glob.glob(f"{glob.escape(place or tempfile.gettempdir())}/{_SCRATCH}*"):
+        with contextlib.suppress(OSError, UserError):
+            lock = _hold(path) if os.stat(path).st_uid == os.geteuid() else None
+            if lock is not None:
+                remove_tree(path)
+                os.close(lock)
+                removed.append(path)
+    return removed
 
 
 @contextlib.contextmanager
@@ -57,7 +100,8 @@ def apart(**more: str) -> Iterator[Fields]:
     """How subprocess starts a program, ``{env, umask}``; `more` are variables of its own."""
     with scratch("home") as home:
         taken = {key: text for key, text in os.environ.items() if key.startswith("OPENBLAS_")}
-        place = {"PATH": os.environ.get("PATH", os.defpath), "TMPDIR": tempfile.gettempdir(), "HOME": home}
+        os.mkdir(temporary := os.path.join(home, "tmp"))
+        place = {"PATH": os.environ.get("PATH", os.defpath), "TMPDIR": temporary, "HOME": home}
         yield {"env": {**taken, **place, **_FIXED, **more}, "umask": 0o022}
 
 

@@ -13,7 +13,7 @@ from strata.base.progress import step
 from strata.base.shapes import Image, PlannedWorkload
 from strata.cell.inputs import fill
 from strata.cell.logs import last_words
-from strata.system import testbed
+from strata.system import state, testbed
 
 # Where the command leaves the file, and where every cell finds it.
 INSIDE = "/data/prepared"
@@ -41,6 +41,7 @@ def ensure(workload: str, work: PlannedWorkload, seed: int, image: Image | None)
     if done.returncode != 0:
         words = last_words(done.stderr or done.stdout)
         raise CellFailed(f"its data could not be made (exit code {done.returncode}): {words}")
+    state.note(system.id, {"kind": "folder", "id": f"{path}.part"})
     system.top.get(INSIDE, f"{path}.part")
     os.replace(f"{path}.part", path)
     testbed.take_down(name)

@@ -6,7 +6,6 @@ the two times between them by the thresholds of the config (docs/method.md).
 
 import contextlib
 import os
-import re
 import subprocess
 import time
 from collections import defaultdict, deque, namedtuple
@@ -17,7 +16,6 @@ from strata.base.errors import CellFailed
 from strata.base.shapes import Any, Fields, Quiet
 from strata.host import observe
 from strata.host.capacity import processors
-from strata.host.cgroups import GROUP, SLICE
 from strata.host.observe import NOT_AVAILABLE
 
 # Shares of less CPU time than this say nothing: the kernel counts in hundredths of a second.
@@ -134,10 +132,17 @@ def is_ours(pid: int, processes: dict[int, Usage], roots: set[int], daemons: Col
     if any(processes[pid].name.startswith(name[:15]) for name in daemons):
         return True
     files = observe.read_files([f"/proc/{pid}/cgroup", f"/proc/{pid}/cmdline"])
-    groups = re.split(r"[/:\n]", files.get(f"/proc/{pid}/cgroup", ""))
-    words = files.get(f"/proc/{pid}/cmdline", "")
-    marks = (places.home(), f"strata-{places.home_mark()[:8]}")
-    return GROUP in groups or SLICE in groups or any(mark in words for mark in marks)
+    groups, words = (files.get(f"/proc/{pid}/{name}", "") for name in ("cgroup", "cmdline"))
+    marks = (places.home(), places.prefix())
+    return any(name in groups for name in _groups_up()) or any(mark in words for mark in marks)
+
+
+def _groups_up() -> set[str]:
+    """Names in the paths of the control groups of this home's systems; other homes may have left some that run."""
+    folder = places.systems()
+    systems = os.listdir(folder) if os.path.isdir(folder) else []
+    containers = observe.read_files([os.path.join(folder, name, "container") for name in systems])
+    return {*systems, *filter(None, containers.values())}
 
 
 def others(early: Reading, late: Reading, daemons: Collection[str], measuring: bool) -> list[Fields] | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 
+from strata.base import places
 from strata.base.errors import UserError
 from strata.base.process import as_root, capture
 from strata.base.shapes import Fields
@@ -54,15 +55,13 @@ class Link(Layer):
 
     def join(self, systems: Sequence[Layer]) -> None:
         """Make equal systems that are up reachable at their addresses.  Raises UserError."""
-        from strata.vm import libvirt
-
         machines = [machine for system in systems if (machine := system.machine())]
         if not machines:
             return
         # All are in one network.
         address, card = machines[0].address(), machines[0].card()
         if card is None:
-            self.join_bridge(machines, libvirt.prefix(), addresses.member(f"{address}/24", 0) + "/24")
+            self.join_bridge(machines, places.prefix(), addresses.member(f"{address}/24", 0) + "/24")
         elif self.options["rate"]:
             raise UserError(
                 "config.yaml: client.rate: a card that a machine has for itself is not limited; leave it out"

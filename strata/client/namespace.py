@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from strata.base import places
 from strata.base.errors import UserError
+from strata.base.places import prefix
 from strata.base.process import as_root, capture
 from strata.client.link import Link
 from strata.host import addresses
@@ -16,11 +17,6 @@ INSIDE = "eth0"
 ON_CARD = "card0"
 # The client's number in the link's network.
 CLIENT = 2
-
-
-def name() -> str:
-    """Name of the namespace."""
-    return f"strata-{places.home_mark()[:8]}"
 
 
 def device() -> str:
@@ -46,21 +42,21 @@ class Namespace(Link):
 
     def up(self) -> None:
         remove()
-        self.context.note({"kind": "namespace", "id": name()})
+        self.context.note({"kind": "namespace", "id": prefix()})
         subnet = addresses.free_subnet(addresses.host_routes())
         self.host, self.near = addresses.member(subnet, 1), device()
-        _ip("netns", "add", name())
-        _ip("link", "add", self.near, "type", "veth", "peer", "name", INSIDE, "netns", name())
+        _ip("netns", "add", prefix())
+        _ip("link", "add", self.near, "type", "veth", "peer", "name", INSIDE, "netns", prefix())
         _address(self.host, self.near)
-        _address(addresses.member(subnet, CLIENT), INSIDE, "-n", name())
-        _ip("-n", name(), "link", "set", "lo", "up")
+        _address(addresses.member(subnet, CLIENT), INSIDE, "-n", prefix())
+        _ip("-n", prefix(), "link", "set", "lo", "up")
         self.limit()
 
     def join_bridge(self, machines: Sequence[Layer], bridge: str, subnet: str) -> None:
         # The client's end of the pair is at the machine's bridge, as another machine's cable would be.
         _ip("address", "flush", "dev", self.near)
         _ip("link", "set", self.near, "master", bridge)
-        _address(addresses.member(subnet, CLIENT), INSIDE, "-n", name())
+        _address(addresses.member(subnet, CLIENT), INSIDE, "-n", prefix())
 
     def join_card(self, address: str, card: str, own: str | None) -> None:
         # It is put on the host's side of the card.
@@ -71,23 +67,25 @@ class Namespace(Link):
             )
         self.far, self.kind = ON_CARD, "the card whose function the machine has"
         # It goes with the namespace.
-        made = ["name", ON_CARD, "netns", name(), "type", "macvlan", "mode", "bridge"]
+        made = ["name", ON_CARD, "netns", prefix(), "type", "macvlan", "mode", "bridge"]
         _ip("link", "add", "link", cards.port(card), *made)
-        _ip("-n", name(), "address", "add", own, "dev", ON_CARD)
-        _ip("-n", name(), "link", "set", ON_CARD, "up")
+        _ip("-n", prefix(), "address", "add", own, "dev", ON_CARD)
+        _ip("-n", prefix(), "link", "set", ON_CARD, "up")
 
     def there(self, argv: list[str]) -> list[str]:
-        return as_root(["nsenter", f"--net=/run/netns/{name()}", "--", *argv])
+        return as_root(["nsenter", f"--net=/run/netns/{prefix()}", "--", *argv])
 
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
         return self.there(argv)
 
 
-def remove() -> bool:
-    """Remove the namespace and the pair; whether there was one.  What ran in it was ended before."""
-    found = name() in capture(["ip", "netns", "list"], check=False).stdout.split()
+def remove() -> list[str]:
+    """Remove the namespace and the pair; what it was, in words.  What ran in it was ended before."""
+    removed = []
     if os.path.exists(f"/sys/class/net/{device()}"):
         _ip("link", "delete", device(), check=False)
-    if found:
-        _ip("netns", "delete", name())
-    return found
+        removed.append(f"network device {device()}")
+    if prefix() in capture(["ip", "netns", "list"], check=False).stdout.split():
+        _ip("netns", "delete", prefix())
+        removed.append(f"network namespace {prefix()}")
+    return removed

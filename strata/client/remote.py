@@ -39,6 +39,8 @@ for process in /proc/[0-9]*; do
 done
 for attempt in 1 2 3 4 5 6 7 8 9 10; do
     grep -q " $root" /proc/mounts || break
+    # What was bound with all in it, such as /dev, may share its mounts with the place that it is of: those stay.
+    mount --make-rprivate "$root"
     umount -R "$root" || sleep 0.2
 done
 grep -q " $1/" /proc/mounts || rm -rf --one-file-system -- "$1"
@@ -117,14 +119,16 @@ class Remote(Link):
         tree = f"{CACHE}/images/{image['recipe'][:12]}-{image['manifest_sha256'][:12]}"
         if capture(self.there(["test", "-d", tree]), check=False).returncode == 0:
             return tree
-        part = f"{tree}.part"
-        self._do(["rm", "-rf", "--one-file-system", "--", part])
+        # Another home, or another machine, may bring the same.
+        part = f"{tree}.{self.context.id}.part"
+        self._undo(self.there(["rm", "-rf", "--one-file-system", "--", part]))
         self._do(["mkdir", "-p", part])
         pack = as_root(["tar", "-C", os.path.join(image["folder"], "tree"), "--numeric-owner", "-cf", "-", "."])
         unpack = self.there(["tar", "-C", part, "--numeric-owner", "-xpf", "-"])
         capture(["bash", "-o", "pipefail", "-c", f"{shlex.join(pack)} | {shlex.join(unpack)}"], timeout=3600)
         # It is there as a whole or not at all.
-        self._do(["mv", "-T", "--", part, tree])
+        self._do(["mv", "-T", "--", part, tree], check=False)
+        self._do(["test", "-d", tree])
         return tree
 
     def join_bridge(self, machines: Sequence[Layer], bridge: str, subnet: str) -> None:

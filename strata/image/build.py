@@ -6,22 +6,23 @@ box of Vagrant's (:mod:`strata.vm.disk`) that is made of these.
 """
 
 import contextlib
+import glob
 import os
 import platform
 import re
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from strata import layers
 from strata.base import places
-from strata.base.errors import UserError
-from strata.base.files import clear_tree, remove_tree, write_json, write_text
+from strata.base.errors import MachineError, UserError
+from strata.base.files import remove_tree, remove_whole, write_json, write_text
 from strata.base.process import as_root, capture
 from strata.base.progress import say, step
 from strata.base.shapes import Described, Fields, Image
 from strata.experiment import recipe
-from strata.host import distribution
+from strata.host import daemons, distribution
 from strata.image import cache, manifest
 from strata.layers import docker
 from strata.layers.common import engine
@@ -29,6 +30,18 @@ from strata.vm import acceleration, disk
 
 # So many of the images that were used last stay, with their bases and boxes.
 KEPT = 3
+# What a build starts has this variable, with the home's mark: whatever becomes of the build, its processes are found.
+BUILDING = "STRATA_BUILDING"
+# Ends all processes that have the variable "$1" (with its value), and those that they start meanwhile.
+END = """
+for _ in $(seq 100); do
+    left=$(grep -lszxFe "$1" /proc/[0-9]*/environ | cut -d / -f 3)
+    [ -n "$left" ] || exit 0
+    kill -KILL $left 2>/dev/null
+    sleep 0.05
+done
+exit 1
+"""
 
 
 def ensure(config: Fields, machines: bool = False) -> Image:
@@ -47,7 +60,7 @@ def ensure(config: Fields, machines: bool = False) -> Image:
             making = "making the machines' disk from the image's files"
             with _begun(f"box-{name[:12]}") as work, step("vm", making):
                 parts = [os.path.join(image["folder"], part) for part in ("tree", "image.tar")]
-                capture(as_root([os.path.abspath("packer/box.sh"), *parts, work]), timeout=1800)
+                capture(_marked(work, [os.path.abspath("packer/box.sh"), *parts, work], root=True), timeout=1800)
                 disk.put(name, work)
         # The last ones that were used stay.
         os.utime(cache.folder_of(name))
@@ -67,13 +80,37 @@ def probe(config: Fields) -> Fields:
 
 @contextlib.contextmanager
 def _begun(name: str) -> Iterator[str]:
-    """The folder in which something is built; what a build that failed or was killed made of it is removed."""
-    work = os.path.join(places.home(), "images", f"building-{name}")
-    remove_tree(work)
+    """The folder in which something is built, made before anything else; all that is left of it goes at the end."""
+    work = places.unfinished(name)
+    _remove_unfinished(work)
+    os.makedirs(work)
     try:
         yield work
     finally:
-        remove_tree(work)
+        _remove_unfinished(work)
+
+
+def _remove_unfinished(work: str) -> None:
+    if os.path.isdir(work):
+        _end_processes()
+        remove_tree(work, unmount=True)
+
+
+def _end_processes() -> None:
+    """End what killed builds left running."""
+    end = ["sh", "-uc", END, "strata", f"{BUILDING}={places.home_mark()}"]
+    capture(end, check=False)
+    with contextlib.suppress(UserError):
+        # Who may not has started nothing as root.
+        capture(as_root(end), check=False)
+
+
+def _marked(work: str, argv: Sequence[str], root: bool = False) -> list[str]:
+    """A command of a build: it has the mark, and its temporary files lie in the folder where something is built."""
+    if not daemons.where(argv[0]):
+        raise MachineError(f"{argv[0]} is not installed: run `make setup`")
+    marked = ["env", f"{BUILDING}={places.home_mark()}", f"TMPDIR={work}", *argv]
+    return as_root(marked) if root else marked
 
 
 def _build(config: Fields, described: Described) -> Image:
@@ -82,7 +119,6 @@ def _build(config: Fields, described: Described) -> Image:
     _remove_builds()
     try:
         with _begun(name[:12]) as work:
-            os.makedirs(work)
             _make(config, described, work)
             # What was read while it was built must be what the name stands for.
             if recipe.describe(config)["recipe"] != name:
@@ -90,14 +126,10 @@ def _build(config: Fields, described: Described) -> Image:
                     "files that go into the image changed while it was built: run `python3 -m strata image` again"
                 )
             os.rename(work, cache.folder_of(name))
-    except BaseException:
-        ours = [f"--filter=label=strata.{key}" for key in (f"image={places.home_mark()}", f"recipe={name[:12]}")]
-        if failed := capture(["docker", "image", "ls", "--quiet", *ours], check=False).stdout.split():
-            capture(["docker", "image", "rm", "--force", *failed], check=False)
-        raise
     finally:
-        # An image that was built again lost its name to the new one.
         _remove_builds()
+        # One that failed is not in the cache, and one that was built again has lost its name; the base serves again.
+        _discard(engine.base_tag(described["base"]))
     say("image", f"{name[:12]} is built")
     return cache.require(name)
 
@@ -148,12 +180,12 @@ def _base(config: Fields, described: Described) -> str:
         write_text(listing, distribution.sources(described, config.get("mirror"), distribution.os_release()))
         with step("image", f"bootstrapping {described['distribution']} {release} with mmdebstrap"):
             command = ["mmdebstrap", "--variant=minbase", f"--include={names}", *options, *settle]
-            done = capture([*command, release, archive, listing], timeout=3600, check=False)
+            done = capture(_marked(work, [*command, release, archive, listing], root=True), timeout=3600, check=False)
             if done.returncode != 0:
                 raise _unmade(described, config.get("mirror"), done.stderr)
         with step("image", "importing the base root filesystem into Docker"):
             whose = f"LABEL strata.image={places.home_mark()}"
-            capture(["docker", "import", "--change", whose, archive, tag], timeout=600)
+            capture(_marked(work, ["docker", "import", "--change", whose, archive, tag]), timeout=600)
     return tag
 
 
@@ -175,16 +207,18 @@ def _unmade(described: Described, mirror: str | None, said: str) -> UserError:
 def _take_out(tag: str, work: str) -> str:
     """Take the container image and its files into a folder: ``image.tar``, ``tree``, and the archive of these files."""
     tree, archive = os.path.join(work, "tree"), os.path.join(work, "tree.tar")
-    capture(["docker", "save", "--output", os.path.join(work, "image.tar"), tag], timeout=600)
-    container = capture(["docker", "create", tag, "true"]).stdout.strip()
+    capture(_marked(work, ["docker", "save", "--output", os.path.join(work, "image.tar"), tag]), timeout=600)
+    ours = ["--label", f"{engine.BUILDING}={places.home_mark()}"]
+    container = capture(_marked(work, ["docker", "create", *ours, tag, "true"])).stdout.strip()
     try:
-        capture(["docker", "export", "--output", archive, container], timeout=600)
+        capture(_marked(work, ["docker", "export", "--output", archive, container]), timeout=600)
     finally:
         capture(["docker", "rm", container])
     os.mkdir(tree)
     # By the first systemd would take a machine for a container; the second is Packer's.
     spare = ["--exclude=.dockerenv", "--exclude=packer-files"]
-    capture(as_root(["tar", "-C", tree, "--numeric-owner", *spare, "-xpf", archive]), timeout=600)
+    unpack = ["tar", "-C", tree, "--numeric-owner", *spare, "-xpf", archive]
+    capture(_marked(work, unpack, root=True), timeout=600)
     return archive
 
 
@@ -196,30 +230,38 @@ def _run_packer(config: Fields, work: str, variables: dict[str, str]) -> None:
     capture(["cp", "--parents", "--preserve=mode", "--", *files, context])
     write_text(os.path.join(context, "workloads", "packages"), "\n".join(recipe.packages(config)) + "\n")
     log = os.path.join(places.home(), "images", "packer.log")
-    settings = ["CHECKPOINT_DISABLE=1", "PACKER_LOG=1", f"PACKER_LOG_PATH={log}", f"PACKER_CACHE_DIR={context}/cache"]
+    settings = ["CHECKPOINT_DISABLE=1", "PACKER_LOG=1", f"PACKER_LOG_PATH={log}"]
+    settings += [f"PACKER_{name}_DIR={context}/{name}" for name in ("CACHE", "TMP")]
     words = [word for key, value in {**variables, "context": context}.items() for word in ("-var", f"{key}={value}")]
     command = ["env", *settings, "packer", "build", "-color=false", *words, "packer/image.pkr.hcl"]
-    done = capture(command, timeout=3600, check=False)
-    shutil.rmtree(context)
+    done = capture(_marked(work, command), timeout=3600, check=False)
+    remove_tree(context)
     if done.returncode != 0:
         last = "\n".join((done.stdout + done.stderr).strip().splitlines()[-20:])
         raise UserError(f"Packer could not make the image (whole log: {log}):\n{last}")
 
 
+def unfinished() -> list[str]:
+    """The folders of builds that were begun and have not ended: they are made first and go last."""
+    return sorted(glob.glob(glob.escape(places.unfinished("")) + "*"))
+
+
 def _remove_builds() -> list[str]:
-    """Remove what builds left: containers that were provisioned, and images without a name; the containers' ids."""
-    found = docker.Kind().remove_containers(engine.BUILDING)
-    nameless = ["--filter", f"label=strata.image={places.home_mark()}"]
-    capture(["docker", "image", "prune", "--force", *nameless], timeout=600, check=False)
-    return found
+    """Remove what builds left, of which none is under way: processes, containers, folders.  What it was, in words."""
+    folders = unfinished()
+    if folders:
+        _end_processes()
+    containers = docker.Kind().remove_containers(engine.BUILDING)
+    for folder in folders:
+        remove_tree(folder, unmount=True)
+    names = [os.path.basename(folder).replace("building-", "unfinished image ") for folder in folders]
+    return names + [f"container {id} of an unfinished image" for id in containers]
 
 
 def sweep() -> list[str]:
-    """Remove what builds left, unless a process is at one; what they were, in words."""
-    if not docker.Kind().answers():
-        return []
+    """Remove what builds left, unless a process is at one; what it was, in words."""
     with cache.locked(wait=False) as alone:
-        return [f"container {id} of an unfinished image" for id in (_remove_builds() if alone else [])]
+        return _remove_builds() if alone else []
 
 
 def publish(image: Image) -> None:
@@ -233,18 +275,21 @@ def prune(keep: int = KEPT) -> list[str]:
 
     Nothing goes while another process makes something here.  The caller sees that no system is up.
     """
-    folder = os.path.join(places.home(), "images")
     with cache.locked(wait=False) as alone:
         if not alone:
             say("image", "nothing is removed from the cache, since another process makes an image")
             return []
-        removed = [f"image {name[:12]}" for name in cache.names()[keep:]]
+        removed = _remove_builds()
         for name in cache.names()[keep:]:
             disk.remove(name)
-            remove_tree(cache.folder_of(name))
-        for name in sorted(name for name in os.listdir(folder) if name.startswith("building-")):
-            clear_tree(os.path.join(folder, name))
-            removed.append(name.replace("building-", "unfinished image "))
-        images = [image for name in cache.names() if (image := cache.find(name))]
-        needed = {tag for image in images for tag in (engine.tag(image), engine.base_tag(image["base"]))}
-        return [*removed, *(words for name in layers.names() for words in layers.kind(name).discard(needed))]
+            remove_whole(cache.folder_of(name), places.unfinished("removed"))
+            removed.append(f"image {name[:12]}")
+        removed += [f"volume {name}" for name in disk.remove_copies()]
+        return removed + _discard()
+
+
+def _discard(*kept: str) -> list[str]:
+    """Remove what engines have of images that are not in the cache, but for these names; what it was, in words."""
+    images = [image for name in cache.names() if (image := cache.find(name))]
+    needed = {word for one in images for word in (one["id"], engine.tag(one), engine.base_tag(one["base"]))} | {*kept}
+    return [words for name in layers.names() for words in layers.kind(name).discard(needed)]

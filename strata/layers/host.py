@@ -3,7 +3,7 @@
 import os
 
 from strata.base import places
-from strata.base.files import clear_tree
+from strata.base.files import remove_tree
 from strata.host import cgroups
 from strata.layers.common import layer
 
@@ -23,7 +23,7 @@ class Kind(layer.Kind):
         for folder in folders:
             # A native system's groups have the name of its folder.
             cgroups.remove(os.path.basename(folder))
-            clear_tree(folder)
+            remove_tree(folder, unmount=True)
         return [f"folder {folder}" for folder in folders]
 
 

@@ -15,6 +15,10 @@ INITS = ("docker-init", "tini-static", "catatonit")
 MAKES_BRIDGES = ("/usr/lib/podman/netavark", "/usr/libexec/podman/netavark", "/usr/lib/cni/bridge")
 
 
+def _podman(*words: str) -> list[str]:
+    return ["podman", "--cgroup-manager", cgroups.driver(), *words]
+
+
 class Kind(engine.Kind):
     """Containers of root's; runtime: crun or runc."""
 
@@ -26,7 +30,7 @@ class Kind(engine.Kind):
     options_schema = engine.schema(runtime={"enum": list(RUNTIMES), "description": "crun or runc"})
 
     def tool(self, *words: str) -> list[str]:
-        return as_root(["podman", "--cgroup-manager", cgroups.driver(), *words])
+        return as_root(_podman(*words))
 
     def settle(self, options: Fields, config: Fields) -> Fields:
         # crun is what Podman takes by itself.  The user is in the plans of cells that were measured.
@@ -51,6 +55,10 @@ class Layer(engine.Layer):
 
     def tool(self, *words: str) -> list[str]:
         return Kind().tool("--runtime", self.options["runtime"], *words)
+
+    def loading(self) -> list[str]:
+        # It keeps the image in a file meanwhile, which goes with the system.
+        return as_root(["env", f"TMPDIR={self.context.folder}", *_podman("load", "--quiet")])
 
     def told(self, said: Fields) -> Fields:
         host, store = said["host"], said["store"]

@@ -18,7 +18,7 @@ import time
 
 from strata.base import places
 from strata.base.errors import UserError
-from strata.base.files import clear_tree, write_json
+from strata.base.files import remove_tree, write_json
 from strata.base.process import as_root, capture
 from strata.base.progress import say
 from strata.base.shapes import Fields
@@ -73,13 +73,21 @@ def all_up() -> list[Fields]:
     return sorted(found, key=lambda one: one["number"])
 
 
+def forget() -> list[str]:
+    """Remove files that were not written to their end, under the machine's lock, with which all are written."""
+    found = [os.path.join(folder(), name) for name in sorted(os.listdir(folder())) if not name.endswith(".up")]
+    for one in found:
+        os.unlink(one)
+    return found
+
+
 def remove(trace: Fields) -> None:
     """Remove what a trace is of, if it is there; it may be called twice.  Raises UserError."""
     kind, id = trace["kind"], trace["id"]
     if "remove" in trace:
         _by_commands(trace)
     elif kind == "folder":
-        clear_tree(id)
+        remove_tree(id, unmount=True)
     elif kind == "group":
         cgroups.remove(id)
     elif kind == "frozen":

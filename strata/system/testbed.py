@@ -245,10 +245,12 @@ def take_down(environment: str | None = None) -> list[str]:
 
 
 def end_run(owner: Fields) -> None:
-    """At the end of a run: remove what its cells left up that were killed, and the snapshots that it kept.
+    """At the end of a run: remove what its cells left up that were killed, the snapshots that it kept, and what builds
+    left.
 
     It waits for no measurement of another run: whoever measures removes what is left first.
     """
+    from strata.image import build
     from strata.vm import snapshot
 
     if any(not alive(thing["owner"]) for thing in state.all_up()):
@@ -256,6 +258,8 @@ def end_run(owner: Fields) -> None:
             if free:
                 take_down()
     snapshot.remove(owner)
+    if build.unfinished():
+        build.sweep()
 
 
 def sweep() -> list[str]:
@@ -266,9 +270,7 @@ def sweep() -> list[str]:
     # The folders, by which some find what is theirs, are the host's, and go last.
     order = sorted(layers.names(), key=lambda name: name == "host")
     removed = [*build.sweep(), *(words for name in order for words in layers.kind(name).sweep())]
-    if namespace.remove():
-        removed.append(f"network namespace {namespace.name()}")
-    return removed
+    return [*removed, *namespace.remove()]
 
 
 def tidy() -> None:
@@ -290,13 +292,17 @@ def clean(images: bool = False) -> list[str]:
 
     images: whether also all images go.  Raises UserError while a run is at work.
     """
+    from strata.base import programs
     from strata.base.files import remove_tree
     from strata.image import build
 
     with locks.locked(places.RUN_LOCK, wait=False) as free:
         if not free:
             raise UserError("a run is active in this folder; wait for its end, or end it")
-        removed = [*take_down(), *sweep()]
-        # With the file of the lock, which no run gets hold of before it is gone.
-        remove_tree("results/tmp")
-    return removed + build.prune(0 if images else build.KEPT)
+        removed = [*take_down(), *sweep(), *state.forget(), *programs.sweep()]
+        folder, lock = os.path.split(places.RUN_LOCK)
+        # Not the lock: of one without a name several runs would have one each.
+        for path in [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name != lock]:
+            removed += [f"folder {path}"] * any(files for _, _, files in os.walk(path))
+            remove_tree(path)
+        return removed + build.prune(0 if images else build.KEPT)

@@ -9,9 +9,12 @@ import os
 
 from strata.base import places
 from strata.base.errors import UserError
-from strata.base.files import remove_tree
+from strata.base.files import remove_whole
 from strata.base.process import as_root, capture
 from strata.base.shapes import Fields
+
+# How the name of the copy of a box's disk goes on that Vagrant makes in the pool.
+COPY = "_vagrant_box_image_"
 
 
 def place(*parts: str) -> str:
@@ -24,9 +27,14 @@ def box_name(name: str) -> str:
     return f"strata-{name[:12]}"
 
 
+def folder_of_box(box: str) -> str:
+    """The folder of a box."""
+    return place("vagrant", "boxes", box, "0", "libvirt")
+
+
 def folder_of(name: str) -> str:
     """The folder of the box of an image."""
-    return place("vagrant", "boxes", box_name(name), "0", "libvirt")
+    return folder_of_box(box_name(name))
 
 
 def put(name: str, made: str) -> None:
@@ -51,11 +59,24 @@ def require(name: str) -> Fields:
 
 
 def remove(name: str) -> None:
-    """Remove the box of an image, and the copy of its disk that Vagrant made in the pool with the first machine."""
-    remove_tree(place("vagrant", "boxes", box_name(name)))
-    remove_volumes(f"{box_name(name)}_vagrant_box_image_")
+    """Remove the box of an image, and its copy."""
+    remove_whole(place("vagrant", "boxes", box_name(name)), places.unfinished("removed-box"))
+    remove_copies()
 
 
-def remove_volumes(beginning: str) -> None:
-    """Remove the files of the pool whose names have this beginning."""
-    capture(as_root(["rm", "-f", "--", *glob.glob(glob.escape(place("pool", beginning)) + "*")]))
+def remove_copies() -> list[str]:
+    """Remove copies in the pool of boxes that are there no more; their names."""
+    boxes = {path.partition(COPY)[0] for path in _volumes(f"strata-*{COPY}")}
+    gone = [os.path.basename(box) for box in boxes if not os.path.isdir(folder_of_box(os.path.basename(box)))]
+    return [name for box in sorted(gone) for name in remove_volumes(f"{box}{COPY}")]
+
+
+def remove_volumes(beginning: str) -> list[str]:
+    """Remove the files of the pool whose names have this beginning; these names."""
+    if found := _volumes(glob.escape(beginning)):
+        capture(as_root(["rm", "-f", "--", *found]))
+    return [os.path.basename(path) for path in found]
+
+
+def _volumes(pattern: str) -> list[str]:
+    return sorted(glob.glob(f"{glob.escape(place('pool'))}/{pattern}*"))

@@ -1,15 +1,17 @@
 """libvirt's objects of ours: the network, the storage pool, domains and volumes, each told by its name.
 
-Every name is :func:`prefix`, which is of this user's installation alone, or begins with it: no other is touched.
+Every name is :func:`strata.base.places.prefix`, or begins with it: no other is touched.  It is that of our network, of
+its bridge (15 characters at most) and of our storage pool.
 """
 
 import ipaddress
 import os
-import tempfile
 from hashlib import sha256
 
 from strata.base import places
 from strata.base.errors import UserError
+from strata.base.files import write_text
+from strata.base.places import prefix
 from strata.base.process import as_root, capture, wait_for
 from strata.host import addresses, daemons, observe
 from strata.vm import disk
@@ -20,11 +22,6 @@ PROCESSES = "/run/libvirt/qemu"
 # A client's link has the first that is free, and gives it up once it is joined to the machines' network.  Where theirs
 # began there too, a machine brought up afresh would get another than before, which its snapshot does not fit.
 FIRST_SUBNET = 185
-
-
-def prefix() -> str:
-    """The name of our network, its bridge (15 characters at most) and our storage pool; our domains' begin with it."""
-    return f"strata-{places.home_mark()[:8]}"
 
 
 def answers() -> bool:
@@ -79,14 +76,13 @@ def bring_up(machines: int = 1) -> str:
 
 def create(command: str, xml: str) -> None:
     """Hand an object's XML to virsh by a file."""
-    with tempfile.NamedTemporaryFile("w", suffix=".xml") as file:
-        file.write(xml)
-        file.flush()
-        virsh(command, file.name)
+    path = disk.place("object.xml")
+    write_text(path, xml)
+    virsh(command, path)
 
 
 def remove_domains(only: str | None = None) -> list[str]:
-    """End and remove our domains, or the `only` one of this name, with their volumes; returns their names."""
+    """End and remove our domains, or the `only` one of this name, with their volumes; what it was, in words."""
     found = [name for name in domains() if only in (None, name)]
     for name in found:
         # Asked to end, it would first write its disks, which are thrown away.
@@ -98,8 +94,8 @@ def remove_domains(only: str | None = None) -> list[str]:
         virsh("undefine", name, "--managed-save", "--snapshots-metadata", "--nvram", check=False)
     if left := [name for name in domains() if name in found]:
         raise UserError(f"libvirt did not remove the domain {left[0]}: see `virsh list --all`")
-    disk.remove_volumes(only or f"{prefix()}-")
-    return found
+    volumes = disk.remove_volumes(only or f"{prefix()}-")
+    return [*(f"domain {name}" for name in found), *(f"volume {name}" for name in volumes)]
 
 
 def process(name: str) -> int | None:
@@ -114,7 +110,7 @@ def sweep() -> list[str]:
     """Remove everything of ours from libvirt, if it is up, but the pool's folder; returns what it was, in words."""
     if not answers():
         return []
-    removed = [f"domain {name}" for name in remove_domains()]
+    removed = remove_domains()
     for kind, words in (("net", "network"), ("pool", "storage pool")):
         if prefix() in virsh(f"{kind}-list", "--name").split():
             virsh(f"{kind}-destroy", prefix(), check=False)

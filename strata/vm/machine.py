@@ -8,7 +8,7 @@ from hashlib import sha256
 
 from strata.base import places, run
 from strata.base.errors import UserError
-from strata.base.files import read_json, write_json
+from strata.base.files import read_json, remove_tree, write_json, write_text
 from strata.base.patience import stretched
 from strata.base.process import as_root, capture, wait_for
 from strata.base.progress import once, say, step
@@ -76,7 +76,7 @@ class Machine:
         box, part, of = disk.require(self.context.image["recipe"]), self.context.part, self.context.of
         every = self._resolved()
         decides = json.dumps([self.options, every[part], part, of, box["box"], box["host_key"]], sort_keys=True)
-        name = f"{libvirt.prefix()}-{sha256(decides.encode()).hexdigest()[:8]}"
+        name = f"{places.prefix()}-{sha256(decides.encode()).hexdigest()[:8]}"
         libvirt.start_daemon()
         if part == 0:
             libvirt.remove_domains()
@@ -97,7 +97,7 @@ class Machine:
             "data_disk": f"{name}-data.img",
             # The same for the domain that was saved and the restored one.
             "console": disk.place("consoles", f"{name}.log"),
-            "home": libvirt.prefix(),
+            "home": places.prefix(),
             "subnet": subnet,
             "mac": mac,
             "address": address,
@@ -212,7 +212,12 @@ def define(folder: str, wanted: WantedMachine) -> None:
     data = ["mke2fs", "-q", "-F", "-t", "ext4", "-L", look.DATA_LABEL, "-m", "0"]
     data += ["-E", "lazy_itable_init=0,lazy_journal_init=0", disk.place("pool", wanted["data_disk"])]
     capture(as_root([*data, f"{wanted['data_disk_bytes'] // 1024}k"]), timeout=300)
-    libvirt.virsh("pool-refresh", libvirt.prefix())
+    # Vagrant copies the disk of a box into the pool once, and takes for whole what is there.
+    copy = f"{wanted['box']}{disk.COPY}"
+    whole = disk.place("pool", f"{copy}.whole")
+    if not os.path.exists(whole):
+        disk.remove_volumes(copy)
+    libvirt.virsh("pool-refresh", places.prefix())
     variables = {
         "VAGRANT_HOME": disk.place("vagrant"),
         "VAGRANT_CWD": os.path.join(places.PROJECT, "vagrant"),
@@ -223,8 +228,8 @@ def define(folder: str, wanted: WantedMachine) -> None:
     command = ["env", *(f"{key}={value}" for key, value in variables.items())]
     # If this process is killed, Vagrant must not go on and define a machine behind the back of who cleans up.
     command += ["setpriv", "--pdeathsig", "KILL", "vagrant", "up", "--no-tty", "--provider", "libvirt"]
-    # The first machine of an image has its disk copied.
     capture(as_root(command), timeout=600)
+    write_text(whole, "")
     defined = libvirt.virsh("dumpxml", "--inactive", wanted["name"])
     libvirt.create("define", domain.tune(defined, wanted["extra"]))
 
@@ -250,4 +255,5 @@ def remove(folder: str) -> None:
 def forget_vagrant(folder: str) -> None:
     """Vagrant lists every machine in an index; ours are gone before it could look."""
     index = disk.place("vagrant", "data", "machine-index")
-    capture(as_root(["rm", "-rf", "--", os.path.join(folder, "vagrant"), index]), check=False)
+    for path in (os.path.join(folder, "vagrant"), index):
+        remove_tree(path)

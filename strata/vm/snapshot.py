@@ -5,6 +5,7 @@ Those of a run lie in a folder that has the name of its process.
 
 import os
 
+from strata.base import places
 from strata.base.files import remove_tree
 from strata.base.process import alive, as_root, capture
 from strata.base.shapes import Fields
@@ -38,8 +39,8 @@ def save(name: str, owner: Fields, domain: str) -> None:
 def restore(name: str, owner: Fields) -> None:
     """Put the disks back and let the domain go on."""
     place = _place(owner, name)
-    _copy(place, libvirt.prefix(), disk.place("pool"))
-    libvirt.virsh("pool-refresh", libvirt.prefix())
+    _copy(place, places.prefix(), disk.place("pool"))
+    libvirt.virsh("pool-refresh", places.prefix())
     libvirt.virsh("restore", f"{place}/memory", timeout=600)
 
 

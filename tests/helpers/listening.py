@@ -111,7 +111,7 @@ class Watcher(threading.Thread):
             self.passwords.add(read(path).strip())
         outside = os.stat("/proc/self/ns/net").st_ino
         with contextlib.suppress(OSError):
-            client = os.stat(f"/run/netns/{namespace.name()}").st_ino
+            client = os.stat(f"/run/netns/{places.prefix()}").st_ino
             known = {outside: "host"}
             for entry in os.listdir("/proc"):
                 if not entry.isdecimal():

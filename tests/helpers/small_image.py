@@ -8,7 +8,9 @@ import tarfile
 from pathlib import Path
 
 from strata.base import places
+from strata.layers.common import engine
 
+RECIPE = "0" * 64
 APPLETS = ["cat", "chmod", "cut", "echo", "env", "id", "ls", "readlink", "setsid", "sh", "sleep", "tail", "wc"]
 
 
@@ -39,8 +41,8 @@ def make(folder: Path) -> dict:
     }
     configuration = json.dumps(told).encode()
     id = hashlib.sha256(configuration).hexdigest()
-    manifest = [{"Config": f"{id}.json", "RepoTags": ["strata/image:000000000000"], "Layers": ["layer.tar"]}]
+    manifest = [{"Config": f"{id}.json", "RepoTags": [engine.tag({"recipe": RECIPE})], "Layers": ["layer.tar"]}]
     whole = {"layer.tar": layer, f"{id}.json": configuration, "manifest.json": json.dumps(manifest).encode()}
     folder.mkdir()
     (folder / "image.tar").write_bytes(packed(whole))
-    return {"recipe": "0" * 64, "id": f"sha256:{id}", "folder": str(folder)}
+    return {"recipe": RECIPE, "id": f"sha256:{id}", "folder": str(folder)}

@@ -1,18 +1,23 @@
 """One image for every environment: the container's files and the native tree are the same."""
 
+import glob
 import json
 import os
 import shutil
 import signal
 import subprocess
+import time
 
 import projects
 import pytest
+import small_image
 
 from strata.base import places
-from strata.image import cache, manifest
+from strata.base.files import write_json
+from strata.image import build, cache, manifest
 from strata.layers.common import engine
 from strata.system import testbed
+from strata.vm import disk
 
 # Prints of each file below a folder its hash or target, and its path.
 INSIDE = r"""
@@ -136,25 +141,58 @@ def test_a_missing_image_is_told_with_the_command_that_builds_it():
         cache.require("0" * 64)
 
 
-# In Packer's place: makes what that makes before it names the image, and fails, or never ends.
+# In Packer's place: makes what that makes before it names the image, and fails, never ends, or names it.
 PACKER = """#!/bin/bash
 set -e
 for word; do
     case $word in home=* | tag=* | base=*) declare "${word%%=*}=${word#*=}" ;; esac
 done
-recipe=${tag#*:}
+recipe=${tag#*:} here=$(dirname "$0")
 container=$(docker run -d --network none --label "strata.building=$home" "$base" sleep 900)
-docker commit --change "LABEL strata.building= strata.image=$home strata.recipe=$recipe" "$container"
+id=$(docker commit --change "LABEL strata.building= strata.image=$home strata.recipe=$recipe" "$container")
 echo "out of order"
-[ -e "$(dirname "$0")/fail" ] || sleep 900
-exit 1
+[ ! -e "$here/fail" ] || exit 1
+if [ ! -e "$here/export" ]; then touch "$here/reached"; sleep 900; fi
+docker tag "$id" "$tag"
+docker rm --force "$container"
 """
+# In Docker's: an image's files never come out.
+DOCKER = """#!/bin/bash
+case $1 in
+save) exec touch "$3" ;;
+export) touch "$(dirname "$0")/reached" && exec sleep 900 ;;
+*) PATH=${PATH#*:} exec docker "$@" ;;
+esac
+"""
+# Lines of a build's output, and seconds after them, at which it is killed; the first two take a base of their own.
+MOMENTS = [
+    ("bootstrapping", 20), ("importing", 1), ("provisioning", 3), ("taking its files", 0), ("taking its files", 8),
+    ("hashing", 1), ("making the machines", 1), ("making the machines", 15), ("making the machines", 40),
+]  # fmt: skip
 
 
-def in_docker():
-    """Ids of all containers and images."""
-    commands = (["ps", "--all", "--quiet"], ["images", "--all", "--quiet"])
-    return [subprocess.run(["docker", *words], capture_output=True, text=True, check=True).stdout for words in commands]
+def left():
+    """All that builds leave: containers, images, processes with the mark, folders of the cache, temporary ones."""
+    containers, images = (
+        subprocess.run(["docker", *words], capture_output=True, text=True, check=True).stdout
+        for words in (["ps", "--all", "--quiet"], ["images", "--all", "--no-trunc"])
+    )
+    mark = ["grep", "-lsz", f"STRATA_BUILDING={places.home_mark()}", *glob.glob("/proc/[0-9]*/environ")]
+    marked = subprocess.run(mark, capture_output=True, text=True, check=False).stdout.split()
+    folders = [path for name in ("images", "vm/vagrant/boxes") for path in glob.glob(f"{places.home()}/{name}/*")]
+    mounts = [line for line in open("/proc/self/mountinfo") if places.home() in line]
+    return {
+        "containers": {id for id in containers.split() if places.home_mark() in labels(id)},
+        "images": {line.split()[2] for line in images.splitlines() if places.home_mark() in labels(line.split()[2])},
+        "processes": set(marked),
+        "folders": set(folders) - {os.path.join(places.home(), "images", "packer.log")},
+        "mounts": set(mounts),
+    }
+
+
+def labels(id):
+    form = ["docker", "inspect", "--format", "{{.Config.Labels}}", id]
+    return subprocess.run(form, capture_output=True, text=True, check=False).stdout.strip()
 
 
 @pytest.fixture
@@ -163,19 +201,16 @@ def building(image, tmp_path):
     folder = projects.beside_real(tmp_path / "p", projects.default(), {"another": projects.NOOP})
     (folder / "workloads/another/build.sh").write_text("true\n")
     (tmp_path / "bin").mkdir()
-    (tmp_path / "bin/packer").write_text(PACKER)
-    (tmp_path / "bin/packer").chmod(0o755)
+    for name, program in (("packer", PACKER), ("docker", DOCKER)):
+        (tmp_path / "bin" / name).write_text(program)
+        (tmp_path / "bin" / name).chmod(0o755)
     return folder, f"{tmp_path}/bin:{os.environ['PATH']}"
-
-
-def unfinished():
-    return [name for name in os.listdir(os.path.join(places.home(), "images")) if name.startswith("building-")]
 
 
 def test_a_build_that_fails_leaves_nothing(building, tmp_path):
     folder, path = building
     (tmp_path / "bin/fail").touch()
-    before, folders = in_docker(), unfinished()
+    before = left()
     done = projects.run(folder, "strata", "image", PATH=path)
     assert done.returncode == 1
     assert "Packer could not make the image" in done.stderr
@@ -183,20 +218,84 @@ def test_a_build_that_fails_leaves_nothing(building, tmp_path):
     # It said what ran, and not that it had ended.
     assert "with Packer …" in done.stderr
     assert "is built" not in done.stderr
-    assert in_docker() == before
-    assert unfinished() == folders
+    assert left() == before
 
 
-def test_what_a_killed_build_left_is_removed(building, machine_stays):
+def removed(folder, before):
+    """What `strata clean` removes, all of which it names, so that the machine is as before."""
+    found = left()
+    assert found != before
+    cleaned = projects.good(folder, "strata", "clean").stdout
+    assert left() == before, cleaned
+    for id in (found["containers"] - before["containers"]) | (found["images"] - before["images"]):
+        shown = subprocess.run(["docker", "inspect", id], capture_output=True, check=False)
+        assert shown.returncode != 0
+    assert "unfinished image" in cleaned
+    return cleaned
+
+
+@pytest.mark.parametrize("stage", ["packer", "export"])
+def test_what_a_killed_build_left_is_removed(building, tmp_path, machine_stays, stage):
     folder, path = building
-    before = in_docker()
+    (tmp_path / "bin" / stage).touch()
+    before = left()
     with projects.start(folder, "strata", "image", output=subprocess.DEVNULL, PATH=path) as process:
-        projects.until(lambda: in_docker()[1] != before[1])
-        os.killpg(process.pid, signal.SIGKILL)
-    assert in_docker() != before
-    cleaned = projects.good(folder, "strata", "clean")
-    assert "unfinished image" in cleaned.stdout
-    assert in_docker() == before
+        projects.until((tmp_path / "bin/reached").exists)
+        os.kill(process.pid, signal.SIGKILL)
+    assert left()["containers"] - before["containers"]
+    cleaned = removed(folder, before)
+    assert "container" in cleaned
+    assert "image strata-" in cleaned or stage == "packer"
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3000)
+@pytest.mark.parametrize(("line", "seconds"), MOMENTS)
+def test_a_build_may_be_killed_at_any_moment(image, tmp_path, line, seconds):
+    page, more = projects.default(), {"another": projects.NOOP}
+    if line == "making the machines":
+        page["environments"]["vm"] = {"label": "{vm}", "layers": ["vm"]}
+        disk.remove(image["recipe"])
+        more = {}
+    elif line in ("bootstrapping", "importing"):
+        more["another"] = {**projects.NOOP, "packages": ["hello"]}
+    folder = projects.beside_real(tmp_path / "p", page, more)
+    for name in more:
+        (folder / "workloads" / name / "build.sh").write_text("true\n")
+    before = left()
+    with projects.start(folder, "strata", "image") as process:
+        said = next((one for one in process.stdout if line in one), None)
+        assert said, "it never came so far"
+        time.sleep(seconds)
+        os.kill(process.pid, signal.SIGKILL)
+    cleaned = removed(folder, before)
+    print(f"{line} + {seconds} s: {cleaned}")
+
+
+def test_homes_leave_each_other_their_images(tmp_path, monkeypatch):
+    """Of one recipe, also where somebody took the name of one in Docker away."""
+    made = {}
+    for home in ("a", "b"):
+        monkeypatch.setenv("STRATA_HOME", str(tmp_path / home))
+        (tmp_path / home / "images").mkdir(parents=True)
+        folder = tmp_path / home / "images" / small_image.RECIPE
+        made[home] = {**small_image.make(folder), "base": "0" * 64}
+        write_json(str(folder / "image.json"), made[home])
+        subprocess.run(["docker", "load", "--input", folder / "image.tar"], check=True, capture_output=True)
+    # As a build of another home did that took the same name.
+    subprocess.run(["docker", "tag", made["a"]["id"], engine.tag(made["b"])], check=True)
+    assert "<none>" in subprocess.check_output(["docker", "images", "--filter", "dangling=true"], text=True)
+    try:
+        for home in ("a", "b"):
+            monkeypatch.setenv("STRATA_HOME", str(tmp_path / home))
+            assert build.prune() == []
+        monkeypatch.setenv("STRATA_HOME", str(tmp_path / "a"))
+        assert f"image {small_image.RECIPE[:12]}" in build.prune(0)
+        assert not labels(made["a"]["id"])
+        assert labels(made["b"]["id"])
+    finally:
+        for one in made.values():
+            subprocess.run(["docker", "image", "rm", "--force", one["id"]], check=False, capture_output=True)
 
 
 def test_an_image_says_whose_it_is(image, see_image):

@@ -12,6 +12,7 @@ import projects
 import pytest
 import test_faults as faults
 
+from strata.base import places
 from strata.base.errors import UserError
 from strata.cell import logs
 from strata.experiment import config
@@ -208,4 +209,4 @@ def test_a_tuned_machine_shows_what_was_applied(tuned, image):
     # It is reached over a bridge of our own.
     address = tuned.top.address()
     found = subprocess.check_output(["ip", "-o", "route", "get", address], text=True)
-    assert libvirt.prefix() in found
+    assert places.prefix() in found

@@ -7,7 +7,7 @@ import sys
 import projects
 import pytest
 
-from strata.base import files, run
+from strata.base import run
 from strata.base.errors import UserError
 from strata.base.patience import NAME, factor
 
@@ -60,24 +60,3 @@ def test_variables_that_steer_programs_are_forgotten_and_those_that_name_a_daemo
     assert [name for name in os.environ if name.startswith(("CONTAINERS_", "STORAGE_", "TAR_", "DOCKER_"))] == [
         "DOCKER_HOST"
     ]
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="mounts need root")
-@pytest.mark.parametrize("name", ["José", "a b\tc", "back\\slash", "new\nline", "plain"])
-def test_what_is_mounted_below_any_name_is_kept(tmp_path, name):
-    precious, folder = tmp_path / "precious", tmp_path / name
-    precious.mkdir()
-    (precious / "file").write_text("kept")
-    (folder / "sys").mkdir(parents=True)
-    script = (
-        f"import subprocess; from strata.base import files; subprocess.run(['mount', '--bind', {str(precious)!r}, "
-        f"{str(folder / 'sys')!r}], check=True); files.clear_tree({str(folder)!r})"
-    )
-    words = ["unshare", "--mount", "--propagation", "private", sys.executable, "-c", script]
-    done = subprocess.run(words, cwd=projects.ROOT, capture_output=True, text=True, check=False)
-    if "unshare" in done.stderr:
-        pytest.skip("no mounts can be made here")
-    assert done.returncode == 0, done.stderr
-    assert (precious / "file").read_text() == "kept"
-    assert not folder.exists()
-    assert files.mounts_below(str(tmp_path)) == []

@@ -3,6 +3,7 @@
 import os
 import time
 
+import projects
 import pytest
 
 from strata.base.errors import UserError
@@ -96,3 +97,34 @@ def test_nobody_else_reaches_an_images_files(tmp_path, monkeypatch):
     (tmp_path / "images/r").mkdir(parents=True)
     monkeypatch.setattr(build, "_build", lambda *words: (tmp_path / "images").stat().st_mode & 0o777)
     assert build.ensure({}) == 0o700
+
+
+def files(folder):
+    return sum(len(names) for _, _, names in os.walk(folder))
+
+
+@pytest.mark.parametrize("part", ["x", "removed", "removed-box"])
+def test_a_clean_that_is_killed_leaves_nothing_that_looks_whole_and_the_next_one_ends_it(project, tmp_path, part):
+    folder, home, name = project(), tmp_path / "home", "1" * 64
+    image_in_cache(name, 1)
+    trees = {
+        "x": home / "images/building-x",
+        "removed": home / "images" / name / "tree",
+        "removed-box": home / "vm/vagrant/boxes" / disk.box_name(name) / "0/libvirt",
+    }
+    for one, tree in trees.items():
+        os.makedirs(tree)
+        # So many that its removal takes a while.
+        for number in range(3000 if one == part else 1):
+            (tree / str(number)).touch()
+    place = home / f"images/building-{part}"
+    with projects.start(folder, "strata", "clean", "--images") as process:
+        projects.until(lambda: place.exists() and files(place) < 3000)
+        process.kill()
+    assert files(place), "it was not killed in its midst"
+    assert disk.whole(name) is (part == "x")
+    assert (cache.find(name) is None) is (part == "removed")
+    cleaned = projects.good(folder, "strata", "clean", "--images").stdout
+    assert f"removed unfinished image {part}" in cleaned
+    assert os.listdir(home / "images") == ["cache.lock"]
+    assert not files(home / "vm")

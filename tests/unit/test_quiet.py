@@ -211,3 +211,17 @@ def test_a_cell_waits_until_the_hypervisor_takes_nothing_any_more(monkeypatch, s
     monkeypatch.setattr(quiet.time, "sleep", lambda seconds: clock.__setitem__(0, clock[0] + seconds))
     quiet.settle(0.02)
     assert len(seen) - 1 == looks
+
+
+@pytest.mark.parametrize(("group", "ours"), [("strata-x", True), ("0a1b", True), ("strata-y", False)])
+def test_what_another_home_left_running_is_not_ours(tmp_path, monkeypatch, group, ours):
+    monkeypatch.setenv("STRATA_HOME", str(tmp_path))
+    (tmp_path / "systems/strata-x").mkdir(parents=True)
+    (tmp_path / "systems/strata-x/container").write_text("0a1b")
+    read = quiet.observe.read
+
+    def seen(path):
+        return f"1:cpu:/strata/{group}\n" if path.endswith("/cgroup") else "work" if "cmdline" in path else read(path)
+
+    monkeypatch.setattr(quiet.observe, "read", seen)
+    assert quiet.is_ours(7, {7: quiet.Usage("work", 1, 1.0, 0.0)}, set(), ()) is ours

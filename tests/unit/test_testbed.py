@@ -35,7 +35,10 @@ def test_the_end_of_a_run_removes_what_killed_cells_left_and_waits_for_nobody(pr
     with testbed.exclusive():
         testbed.end_run(identity(os.getpid()))
     assert state.all_up() == before
+    build = tmp_path / "home/images/building-x"
+    (build / "tree").mkdir(parents=True)
     testbed.end_run(identity(os.getpid()))
+    assert not build.exists()
     assert (state.all_up() == before) is not goes
     assert system.exists() is not goes
 

@@ -88,7 +88,7 @@ def test_a_domain_is_ended_at_once_and_nothing_but_its_own_process(monkeypatch, 
     with subprocess.Popen(ends_late, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         process.stdout.readline()  # Its words can be read of it only a moment after it was started.
         (tmp_path / "strata-x.pid").write_text(f"{process.pid}\n")
-        assert libvirt.remove_domains() == ["strata-x"]
+        assert libvirt.remove_domains() == ["domain strata-x"]
         assert process.poll() == ended
         process.kill()
 

@@ -28,12 +28,12 @@ DATA = {"volume": "volume", "layered": "layered file system", "tmpfs": "memory (
 
 def tag(image: Image | Described) -> str:
     """The name under which an engine knows the image, by its recipe."""
-    return f"strata/image:{image['recipe'][:12]}"
+    return f"{places.prefix()}/image:{image['recipe'][:12]}"
 
 
 def base_tag(base: str) -> str:
     """The name under which Docker knows the base (a hash) of images."""
-    return f"strata/base:{base[:12]}"
+    return f"{places.prefix()}/base:{base[:12]}"
 
 
 @functools.cache
@@ -98,16 +98,19 @@ class Kind(layer.Kind):
     def discard(self, kept: Collection[str]) -> list[str]:
         if not self.answers() or self.barred():
             return []
-        ours = ["--filter", f"label=strata.image={places.home_mark()}", "--format", "{{.Repository}}:{{.Tag}}"]
+        ours = ["--filter", f"label=strata.image={places.home_mark()}", "--no-trunc"]
+        form = ["--format", "{{.ID}} {{.Repository}}:{{.Tag}}"]
         gone = []
-        for name in sorted(set(capture(self.tool("image", "ls", *ours), check=False).stdout.split())):
+        for line in sorted(set(capture(self.tool("image", "ls", *ours, *form), check=False).stdout.splitlines())):
+            id, _, name = line.partition(" ")
             # Podman puts a registry's name before it.
             own = "/".join(name.split("/")[-2:])
-            if not own.startswith("strata/") or own in kept:
+            if id in kept or own in kept or not own.startswith(("strata", "<none>")):
                 continue
+            one = name if own.startswith("strata") else id
             # One of which a container is there stays.
-            if capture(self.tool("image", "rm", name), 600, check=False).returncode == 0:
-                gone.append(f"the image {name} of {self.title.split()[0]}")
+            if capture(self.tool("image", "rm", one), 600, check=False).returncode == 0:
+                gone.append(f"the image {one} of {self.title.split()[0]}")
         return gone
 
 
@@ -169,7 +172,7 @@ class Layer(layer.Layer):
                 raise
             archive = os.path.join(self.context.image["folder"], "image.tar")
             with once(), step(self.name, "loading the image"):
-                load = self.below.command_plain(self.tool("load", "--quiet"), fed=True)
+                load = self.below.command_plain(self.loading(), fed=True)
                 capture(["sh", "-euc", layer.FEED, "strata", archive, *load], layer.COPYING)
             self.run_below(argv)
         if limits.asked(self.options):
@@ -207,6 +210,10 @@ class Layer(layer.Layer):
             "find": self.tool("ps", "--all", "--quiet", "--filter", f"name=^/?{self.context.id}$"),
             "remove": [self.complete(self.tool("rm", "--force", "--volumes", self.context.id))],
         }
+
+    def loading(self) -> list[str]:
+        """The command that reads an image from standard input."""
+        return self.tool("load", "--quiet")
 
     def complete(self, argv: list[str]) -> list[str]:
         """A command of the engine that comes to its end, whatever ends the wait for it."""

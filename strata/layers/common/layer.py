@@ -125,7 +125,8 @@ class Kind:
         return []
 
     def discard(self, kept: Collection[str]) -> list[str]:
-        """Remove stored images but those with these names (as of :func:`strata.layers.common.engine.tag`)."""
+        """Remove stored images but those with these names (:func:`strata.layers.common.engine.tag`) or ids; what they
+        were, in words."""
         return []
 
 

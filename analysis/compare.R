@@ -6,7 +6,8 @@
 # EFFECT: the smallest difference that matters, as a share.
 
 script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
-root <- normalizePath(file.path(dirname(script), ".."))
+# R writes a space in the path of a script as "~+~".
+root <- normalizePath(file.path(dirname(gsub("~+~", " ", script, fixed = TRUE)), ".."))
 files <- c("read", "statistics", "sides", "words", "show", "figures", "render")
 for (file in files) suppressMessages(source(file.path(root, "analysis", paste0(file, ".R"))))
 

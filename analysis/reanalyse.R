@@ -4,7 +4,8 @@
 # it, and the document OUT.pdf.
 
 script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
-root <- normalizePath(file.path(dirname(script), ".."))
+# R writes a space in the path of a script as "~+~".
+root <- normalizePath(file.path(dirname(gsub("~+~", " ", script, fixed = TRUE)), ".."))
 files <- c("read", "statistics", "claims", "reanalysis", "words", "show", "figures", "render")
 for (file in files) source(file.path(root, "analysis", paste0(file, ".R")))
 

@@ -6,7 +6,8 @@
 # Each function runs too seldom to be worth compiling.
 invisible(compiler::enableJIT(0))
 script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
-analysis <- dirname(script)
+# R writes a space in the path of a script as "~+~".
+analysis <- dirname(gsub("~+~", " ", script, fixed = TRUE))
 files <- c("read", "statistics", "claims", "choices", "render")
 for (file in files) source(file.path(analysis, paste0(file, ".R")))
 

@@ -6,7 +6,8 @@
 # Each function runs too seldom to be worth compiling.
 invisible(compiler::enableJIT(0))
 script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
-analysis <- dirname(script)
+# R writes a space in the path of a script as "~+~".
+analysis <- dirname(gsub("~+~", " ", script, fixed = TRUE))
 for (file in c("read", "statistics", "claims")) {
   source(file.path(analysis, paste0(file, ".R")))
 }

@@ -8,7 +8,8 @@
 # with all runs of one name before those of the other and Welch's test (1947).
 
 script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
-analysis <- file.path(dirname(script), "..", "analysis")
+# R writes a space in the path of a script as "~+~".
+analysis <- file.path(dirname(gsub("~+~", " ", script, fixed = TRUE)), "..", "analysis")
 for (file in c("read", "statistics")) source(file.path(analysis, paste0(file, ".R")))
 arguments <- commandArgs(TRUE)
 if (length(arguments) < 2) stop("usage: studies/aa.R FOLDER PROJECT...", call. = FALSE)

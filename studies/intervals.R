@@ -5,7 +5,8 @@
 # wide; both.  A difference of 0 is an A/A test; 2 % and 5 % are positive controls.
 
 script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
-analysis <- file.path(dirname(script), "..", "analysis")
+# R writes a space in the path of a script as "~+~".
+analysis <- file.path(dirname(gsub("~+~", " ", script, fixed = TRUE)), "..", "analysis")
 for (file in c("read", "statistics")) source(file.path(analysis, paste0(file, ".R")))
 runs <- as.integer(c(commandArgs(TRUE), 2000)[[1]])
 # Functions of the number of blocks; the standard deviation is 1 without contamination.

@@ -146,3 +146,13 @@ test_that("an empty column holds numbers", {
   path <- withr::local_tempfile(lines = c('"n","low","why"', '1,,"one block"'))
   expect_equal(read_table(path, "why"), data.frame(n = 1L, low = NA_real_, why = "one block"))
 })
+
+test_that("every script finds its files from a path with a space", {
+  folder <- withr::local_tempdir(pattern = "a b")
+  file.copy(file.path(root, "analysis"), folder, recursive = TRUE)
+  for (name in c("tables.R", "widths.R", "compare.R", "reanalyse.R", "report.R")) {
+    script <- shQuote(file.path(folder, "analysis", name))
+    output <- suppressWarnings(system2("Rscript", script, stdout = TRUE, stderr = TRUE))
+    expect_match(output, paste("usage:", name), all = FALSE)
+  }
+})

@@ -69,7 +69,7 @@ make_environment_scales <- function(paper) {
 # The number of labels that fit side by side into a legend.
 count_legend_columns <- function(paper) {
   letters <- if (knitr::is_html_output()) 72 else 96
-  letters %/% (max(nchar(paper$measured$label)) + 5)
+  max(1, letters %/% (max(nchar(paper$measured$label)) + 5))
 }
 
 #' Compute the height of all rows of a legend but the first, in inches

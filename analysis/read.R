@@ -45,7 +45,8 @@ list_differing_keys <- function(pair) {
 read_results <- function(folder, tidy = file.path(folder, "tidy")) {
   path <- file.path(folder, "plan.json")
   if (!file.exists(path)) {
-    stop(path, ": missing: run `snakemake plan`, or name the folder that holds it", call. = FALSE)
+    stop(path, ": missing: `snakemake --cores 1 paper/report.pdf` writes it; or name its folder",
+         call. = FALSE)
   }
   plan <- jsonlite::read_json(path)
   environments <- stack_rows(Map(describe_environment, names(plan$environments), plan$environments))

@@ -4,7 +4,6 @@
 library(dplyr)
 library(glue)
 
-MARGIN <- 0.02 # the smallest difference that matters, as in statistics.R
 SPACE <- "\u00a0"
 
 percent <- function(x, digits = 0) {

@@ -1,74 +1,109 @@
-# Pairs of environments that differ in exactly one choice, found from their layers.  What a workload cannot
-# notice is a control: whatever differs there is called falsely.
+# Compares environments that differ in exactly one choice.  A choice that a workload cannot notice
+# is a control: every difference that is found there is false.
 
-#' The pairs
+#' Find the pairs of environments that differ in one choice
 #'
-#' @return data frame: base, environment, choice ("docker network", or "docker" for a layer more), touches
-#'   ("network", "data" or "")
-choice_pairs <- function(plan) {
-  entries <- Filter(function(one) isTRUE(one$available) && !isTRUE(one$emulated), plan$environments)
+#' @param plan contents of plan.json
+#' @return data frame: base, environment, choice (layer and option, such as "docker network", or the
+#'   layer that one of them has more), touches ("network", "data" or ""); NULL of no pairs
+find_choice_pairs <- function(plan) {
+  is_usable <- function(entry) isTRUE(entry$available) && !isTRUE(entry$emulated)
+  entries <- Filter(is_usable, plan$environments)
   if (length(entries) < 2) return(NULL)
   stack_rows(lapply(utils::combn(names(entries), 2, simplify = FALSE), function(pair) {
-    choice <- single_choice(entries[[pair[[1]]]], entries[[pair[[2]]]])
+    choice <- find_single_choice(entries[[pair[[1]]]], entries[[pair[[2]]]])
     if (is.null(choice)) return(NULL)
     if (choice$reversed) pair <- rev(pair)
-    data.frame(base = pair[[1]], environment = pair[[2]], choice = choice$choice, touches = choice$touches)
+    data.frame(base = pair[[1]], environment = pair[[2]], choice = choice$choice,
+               touches = choice$touches)
   }))
 }
 
-single_choice <- function(first, second) {
-  stacks <- lapply(list(first$layers, second$layers), lapply, function(layer) {
-    lapply(layer, function(options) options[sort(as.character(names(options)))])
-  })
-  sizes <- lengths(stacks)
-  if (diff(sizes) != 0) {
-    longer <- stacks[[which.max(sizes)]]
-    added <- Filter(function(i) identical(longer[-i], stacks[[which.min(sizes)]]), seq_along(longer))
-    if (length(added) == 0) return(NULL)
-    return(list(choice = names(longer[[added[[1]]]]), touches = "", reversed = sizes[[1]] > sizes[[2]]))
-  }
+# The one choice in which two environments of the plan differ, as list(choice, touches, reversed);
+# `reversed` if the first has a layer more.  NULL if they differ in none or in several.
+find_single_choice <- function(first, second) {
+  stacks <- lapply(list(first$layers, second$layers), lapply, sort_options)
+  if (length(stacks[[1]]) != length(stacks[[2]])) return(find_added_layer(stacks))
   at <- which(!mapply(identical, stacks[[1]], stacks[[2]]))
-  if (length(at) != 1 || names(stacks[[1]][[at]]) != names(stacks[[2]][[at]])) return(NULL)
-  options <- lapply(stacks, function(stack) stack[[at]][[1]])
-  differing <- function(options) {
-    keys <- unique(unlist(lapply(options, names)))
-    Filter(function(key) !identical(options[[1]][[key]], options[[2]][[key]]), keys)
-  }
-  # What holds several settings follows from the option that names them.
-  several <- function(key) any(vapply(options, function(one) is.list(one[[key]]), NA))
-  named <- Filter(Negate(several), differing(options))
-  only <- differing(options)
-  if (length(named) == 0 && length(only) == 1) named <- differing(lapply(options, `[[`, only))
-  if (length(named) != 1) return(NULL)
-  told <- lapply(list(first, second), function(entry) entry$told[[at]])
-  touches <- differing(told)
-  list(choice = paste(names(stacks[[1]][[at]]), named), reversed = FALSE,
+  if (length(at) != 1) return(NULL)
+  layers <- lapply(stacks, function(stack) stack[[at]])
+  if (names(layers[[1]]) != names(layers[[2]])) return(NULL)
+  option <- find_differing_option(lapply(layers, `[[`, 1))
+  if (is.null(option)) return(NULL)
+  descriptions <- lapply(list(first, second), function(entry) entry$told[[at]])
+  touches <- list_differing_keys(descriptions)
+  list(choice = paste(names(layers[[1]]), option), reversed = FALSE,
        touches = if (length(touches) == 1 && touches %in% c("network", "data")) touches else "")
 }
 
-#' Whether a workload can notice a choice of the network or of where data lie
-notices <- function(touches, entry) {
-  any_step <- function(steps, is) any(vapply(steps, function(one) is(one) || any_step(one$steps, is), NA))
-  client <- function(one) identical(one$at, "client")
-  if (any_step(entry$cell$steps, function(one) !is.null(one$fresh))) return(TRUE)
-  switch(touches, data = !identical(entry$storage, FALSE),
-         network = length(entry$cell$ports) > 0 || any_step(entry$cell$steps, client),
+# A layer with its options sorted by name, so that equal layers are identical.
+sort_options <- function(layer) {
+  lapply(layer, function(options) options[sort(as.character(names(options)))])
+}
+
+# The choice of find_single_choice where one of two stacks is the other with a layer more.
+find_added_layer <- function(stacks) {
+  sizes <- lengths(stacks)
+  shorter <- stacks[[which.min(sizes)]]
+  longer <- stacks[[which.max(sizes)]]
+  is_added <- function(i) identical(longer[-i], shorter)
+  added <- Filter(is_added, seq_along(longer))
+  if (length(added) == 0) return(NULL)
+  list(choice = names(longer[[added[[1]]]]), touches = "", reversed = sizes[[1]] > sizes[[2]])
+}
+
+# The name of the one option in which two lists of options differ; NULL if there is none or several.
+# An option that holds several settings follows from the option that names them, and does not count
+# unless it alone differs: then one of its settings is the choice.
+find_differing_option <- function(options) {
+  differing <- list_differing_keys(options)
+  holds_settings <- function(key) {
+    any(vapply(options, function(side) is.list(side[[key]]), NA))
+  }
+  named <- Filter(Negate(holds_settings), differing)
+  if (length(named) == 0 && length(differing) == 1) {
+    named <- list_differing_keys(lapply(options, `[[`, differing))
+  }
+  if (length(named) == 1) named
+}
+
+#' Tell whether a workload can notice a choice
+#'
+#' @param touches "network", "data" (where data lie) or "", which every workload can notice
+#' @param entry in the plan's `workloads`
+#' @return logical
+can_notice <- function(touches, entry) {
+  any_step <- function(steps, test) {
+    any(vapply(steps, function(step) test(step) || any_step(step$steps, test), NA))
+  }
+  is_fresh <- function(step) !is.null(step$fresh)
+  is_at_client <- function(step) identical(step$at, "client")
+  if (any_step(entry$cell$steps, is_fresh)) return(TRUE)
+  switch(touches,
+         data = !identical(entry$storage, FALSE),
+         network = length(entry$cell$ports) > 0 || any_step(entry$cell$steps, is_at_client),
          TRUE)
 }
 
-#' What each choice costs; choices and controls are a family each
+#' Compare the environments of each choice in the headline series
+#'
+#' @param results list of read_results
+#' @return data frame of compare_environments with the columns of add_verdicts, choice, control
+#'   ("yes" or "no") and family: choices and controls are a family each; NULL of no comparisons
 compare_choices <- function(results) {
-  pairs <- choice_pairs(results$plan)
-  tidy <- results$tidy[results$tidy$headline, ]
+  pairs <- find_choice_pairs(results$plan)
+  headlines <- results$tidy[results$tidy$headline, ]
   rows <- stack_rows(lapply(seq_len(NROW(pairs)), function(i) {
-    own <- tidy[tidy$environment == pairs$environment[[i]], ]
-    base <- tidy[tidy$environment == pairs$base[[i]], ]
-    found <- if (nrow(own) > 0) compare_environments(pairs_of(own, base))
-    if (is.null(found)) return(NULL)
-    loads <- results$plan$workloads[found$workload]
-    seen <- vapply(loads, function(one) notices(pairs$touches[[i]], one), NA)
-    cbind(found, choice = pairs$choice[[i]], control = ifelse(seen, "no", "yes"),
-          family = ifelse(seen, "choices", "controls"))
+    changed <- headlines[headlines$environment == pairs$environment[[i]], ]
+    base <- headlines[headlines$environment == pairs$base[[i]], ]
+    if (nrow(changed) == 0) return(NULL)
+    compared <- compare_environments(pair_environments(changed, base))
+    if (is.null(compared)) return(NULL)
+    noticed <- vapply(results$plan$workloads[compared$workload], function(entry) {
+      can_notice(pairs$touches[[i]], entry)
+    }, NA)
+    cbind(compared, choice = pairs$choice[[i]], control = ifelse(noticed, "no", "yes"),
+          family = ifelse(noticed, "choices", "controls"))
   }))
-  if (is.null(rows)) NULL else decide(rows)
+  if (is.null(rows)) NULL else add_verdicts(rows)
 }

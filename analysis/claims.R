@@ -1,194 +1,277 @@
-# Published claims against values: one engine, whoever measured them.  Reproduced: of every part the 90 %
-# interval lies within the tolerance; contradicted: of some part the 95 % interval (Bonferroni over the parts)
-# lies outside of it.  Values of one machine are compared in their blocks; those of others, whose runs are not
-# paired (`here$paired` is FALSE), as two samples, and printed ones (`here$exact`) as they are.
+# Tests published claims against values, whoever measured them.  A claim is reproduced if the 90 %
+# interval of every part lies within the tolerance, and contradicted if the 95 % interval of a part
+# (Bonferroni over the parts) lies outside.  Values of one machine are compared in their blocks.
+# Values of other machines, whose runs are not paired, are compared as two samples, and printed
+# values are taken without an error.
 
-
-#' All claims
+#' Test all claims
 #'
-#' @param published as in published/claims.json
-#' @param values tidy rows (environment, workload, metric, factors, series, better, percentile, repetition,
-#'   value)
-#' @param here list: invalid (workloads whose sizes answer no question), sockets, processors (NA: not known),
-#'   emulated
-#'   (names of environments that were measured in emulation alone), otherwise (names of those that a daemon
-#'   made others of); paired, exact (both as of values that were
-#'   measured here, where they are left out)
-#' @return data frame, one row per claim, and one more where another product stands for the published
-test_claims <- function(published, values, here) {
+#' @param published list as in published/claims.json
+#' @param values tidy rows: environment, workload, metric, factors, series, better, percentile,
+#'   repetition, value
+#' @param context list about the values: invalid (workloads whose sizes answer no question); sockets
+#'   and processors (numbers; NA: not known); emulated (names of environments that were measured in
+#'   emulation only); otherwise (names of environments that a daemon made others of); paired and
+#'   exact (by default TRUE and FALSE: values are paired in blocks; values have no error)
+#' @return data frame, one row for each claim, and a second row for a claim about a product that
+#'   another environment stands for
+test_claims <- function(published, values, context) {
   rows <- lapply(published$claims, function(claim) {
-    direct <- test_claim(claim, published, values, here)
-    moved <- moved_claim(claim, published, values, here)
-    rbind(direct, moved)
+    rbind(test_claim(claim, published, values, context),
+          test_transferred_claim(claim, published, values, context))
   })
   stack_rows(rows)
 }
 
-# What claims ask of a run and its machine.
-here_of <- function(results) {
-  sockets <- Filter(is.numeric, lapply(results$records, function(one) one$observed$host$static$sockets))
-  list(invalid = results$invalid, sockets = if (length(sockets) == 0) NA else max(unlist(sockets)),
+#' Describe a run and its machine for the claims
+#'
+#' @param results list of read_results
+#' @return the `context` of test_claims
+describe_run <- function(results) {
+  sockets <- lapply(results$records, function(record) record$observed$host$static$sockets)
+  sockets <- unlist(Filter(is.numeric, sockets))
+  environments <- results$environments
+  list(invalid = results$invalid, sockets = if (length(sockets) == 0) NA else max(sockets),
        processors = results$plan$machine$cpus %or% NA,
-       emulated = results$environments$environment[results$environments$emulated],
-       otherwise = results$environments$environment[results$environments$otherwise])
+       emulated = environments$environment[environments$emulated],
+       otherwise = environments$environment[environments$otherwise])
 }
 
-# A claim about a product for which an environment of this project stands as a transfer; NULL where there is
-# none.
-moved_claim <- function(claim, published, values, here) {
-  products <- Filter(function(one) !is.null(one$transferred), published$environments[unlist(claim$pairs)])
-  claim$pairs <- Filter(function(pair) any(unlist(pair) %in% names(products)), claim$pairs)
+# Tests a claim about a product by the environment that stands for it; NULL if no environment does,
+# or if nothing can be tested.
+test_transferred_claim <- function(claim, published, values, context) {
+  products <- Filter(function(environment) !is.null(environment$transferred),
+                     published$environments[unlist(claim$pairs)])
   if (length(products) == 0 || !is.null(claim$untestable)) return(NULL)
-  for (name in names(products)) published$environments[[name]]$measured_as <- products[[name]]$transferred$to
-  row <- test_claim(claim, published, values, here)
-  row$transferred <- paste(unique(vapply(products, function(one) one$transferred$from, "")), collapse = ", ")
-  if (row$verdict == "not tested") NULL else row
+  claim$pairs <- Filter(function(pair) any(unlist(pair) %in% names(products)), claim$pairs)
+  for (name in names(products)) {
+    published$environments[[name]]$measured_as <- products[[name]]$transferred$to
+  }
+  row <- test_claim(claim, published, values, context)
+  if (row$verdict == "not tested") return(NULL)
+  origins <- vapply(products, function(product) product$transferred$from, "")
+  row$transferred <- paste(unique(origins), collapse = ", ")
+  row
 }
 
-test_claim <- function(claim, published, values, here) {
-  bounds <- tolerance_of(claim)
-  row <- data.frame(
-    id = claim$id, publication = published$publications[[claim$publication]]$label, place = claim$place,
-    statement = claim$statement, workload = claim$workload,
-    published = as.numeric(claim$published$value %or% NA),
-    unit = claim$published$unit %or% "", tolerance_low = bounds[[1]], tolerance_high = bounds[[2]],
-    environment = "", reference = "", series = "", n = NA_real_, ratio = NA_real_,
-    low = NA_real_, high = NA_real_, level = NA_real_, parts = 0, verdict = "not tested",
-    against_published = "", reason = "", because = "", note = claim$note %or% "", transferred = ""
-  )
-  parts <- unlist(lapply(claim$tests %or% list(list()), function(test) {
-    claim[names(test)] <- test
-    lapply(claim_parts(claim, published, values, here), c, list(bounds = tolerance_of(claim)))
-  }), recursive = FALSE)
+# The row of one claim; arguments as of test_claims.
+test_claim <- function(claim, published, values, context) {
+  row <- describe_claim(claim, published)
+  parts <- list_claim_parts(claim, published, values, context)
   untested <- Filter(function(part) !is.null(part$reason), parts)
   tested <- Filter(function(part) is.null(part$reason), parts)
   if (length(untested) > 0) row[c("reason", "because")] <- untested[[1]][c("reason", "because")]
   if (length(tested) == 0) return(row)
   inner <- stack_rows(lapply(tested, compare_part, 1 - 2 * ALPHA))
-  outer <- stack_rows(lapply(tested, compare_part, 1 - ALPHA / length(tested)))
-  bound <- function(i) vapply(tested, function(part) part$bounds[[i]], 0)
-  low <- ifelse(is.na(bound(1)), 0, bound(1))
-  high <- ifelse(is.na(bound(2)), Inf, bound(2))
+  outer_level <- 1 - ALPHA / length(tested)
+  outer <- stack_rows(lapply(tested, compare_part, outer_level))
+  low <- vapply(tested, function(part) part$bounds[[1]], 0)
+  high <- vapply(tested, function(part) part$bounds[[2]], 0)
+  low <- ifelse(is.na(low), 0, low)
+  high <- ifelse(is.na(high), Inf, high)
   within <- (inner$low >= low & inner$high <= high) %in% TRUE
   outside <- (outer$high < low | outer$low > high) %in% TRUE
   row$verdict <- if (all(within)) "reproduced" else "undecided"
   if (length(untested) > 0) row$verdict <- "tested in part"
   if (any(outside)) row$verdict <- "contradicted"
-  # Shown is the part that decides: one outside of the tolerance, else that which is farthest from being
-  # within.
+  # The row shows the part that decides: one outside of the tolerance, else the one that is farthest
+  # from lying within.
   at <- order(!outside, within, -pmax(low - inner$low, inner$high - high))[[1]]
+  part <- tested[[at]]
   shown <- (if (within[[at]]) inner else outer)[at, ]
-  row[c("tolerance_low", "tolerance_high")] <- as.list(tested[[at]]$bounds)
-  row[c("environment", "reference", "series")] <- tested[[at]][c("environment", "reference", "series")]
+  row[c("tolerance_low", "tolerance_high")] <- as.list(part$bounds)
+  row[c("environment", "reference", "series")] <- part[c("environment", "reference", "series")]
   row[c("n", "ratio", "low", "high")] <- shown[c("n", "ratio", "low", "high")]
-  row$level <- if (within[[at]]) 1 - 2 * ALPHA else 1 - ALPHA / length(tested)
+  row$level <- if (within[[at]]) 1 - 2 * ALPHA else outer_level
   row$parts <- length(tested)
   if (row$unit == "ratio" && !is.na(row$published)) {
-    row$against_published <- against(tested[[at]], row$published)
+    row$against_published <- compare_with_published(part, row$published)
   }
   row
 }
 
-#' A tolerance that ends at 1 means a difference: it ends at the smallest that matters
-tolerance_of <- function(claim) {
+# The row of a claim before it is tested.
+describe_claim <- function(claim, published) {
+  bounds <- read_tolerance(claim)
+  data.frame(
+    id = claim$id, publication = published$publications[[claim$publication]]$label,
+    place = claim$place, statement = claim$statement, workload = claim$workload,
+    published = as.numeric(claim$published$value %or% NA), unit = claim$published$unit %or% "",
+    tolerance_low = bounds[[1]], tolerance_high = bounds[[2]],
+    environment = "", reference = "", series = "", n = NA_real_, ratio = NA_real_,
+    low = NA_real_, high = NA_real_, level = NA_real_, parts = 0, verdict = "not tested",
+    against_published = "", reason = "", because = "", note = claim$note %or% "", transferred = ""
+  )
+}
+
+#' Read the tolerance of a claim
+#'
+#' A tolerance that ends at 1 means a difference, so that it ends at the smallest that matters.
+#'
+#' @param claim an entry of published/claims.json
+#' @return numeric vector of the lower and the upper bound; NA for none
+read_tolerance <- function(claim) {
   bounds <- c(as.numeric(claim$tolerance$low %or% NA), as.numeric(claim$tolerance$high %or% NA))
   if (bounds[[1]] %in% 1) bounds[[1]] <- 1 / (1 - MARGIN)
   if (bounds[[2]] %in% 1) bounds[[2]] <- 1 - MARGIN
   bounds
 }
 
-# What was measured, as a share of the published value: the second verdict.
-against <- function(part, value) {
-  found <- compare_part(part, 1 - ALPHA, value)
-  sub("equivalent", "equal", verdict_of(found$p, found$p_equivalent))
+# The second verdict: whether a part is "equal" to the published value, "different" or "undecided".
+compare_with_published <- function(part, value) {
+  row <- compare_part(part, 1 - ALPHA, value)
+  sub("equivalent", "equal", choose_verdict(row$p, row$p_equivalent))
 }
 
-# The ratio of a part, as a share of a value.
+#' Compare a part of a claim with a value
+#'
+#' @param part entry of list_claim_parts without a reason
+#' @param level confidence level of the interval
+#' @param value number by which the part's ratio is divided
+#' @return row of compare_values
 compare_part <- function(part, level, value = 1) {
   if (!is.null(part$ratio)) return(compare_pairs(part$ratio / value, part$percentile, level))
-  found <- compare_samples(part$x / value, part$y, part$how, part$percentile, level)
-  if (!part$exact) return(found)
-  apart <- abs(log(found$ratio)) > EDGE
-  found[c("low", "high")] <- found$ratio
-  found[c("p", "p_equivalent")] <- c(!apart, apart)
-  found$why <- ""
-  found
+  row <- compare_samples(part$x / value, part$y, part$how, part$percentile, level)
+  if (!part$exact) return(row)
+  differs <- abs(log(row$ratio)) > EDGE
+  row[c("low", "high")] <- row$ratio
+  row[c("p", "p_equivalent")] <- c(!differs, differs)
+  row$why <- ""
+  row
 }
 
-#' The parts of a claim: a list of series of ratios (environment, reference, workload, series, percentile,
-#' ratio), or of two samples (x, y, how, exact for ratio), or of reasons
-claim_parts <- function(claim, published, values, here) {
-  cannot <- function(reason, ...) list(list(reason = reason, because = paste0(...)))
-  if (!is.null(claim$untestable)) return(cannot(claim$untestable$reason, claim$untestable$because))
-  about <- unlist(published$workload_groups[[claim$workload]] %or% claim$workload)
-  rows <- values[claim$workload == "*" | values$workload %in% about, ]
-  if (nrow(rows) == 0) return(cannot("workload", claim$workload, " was not measured"))
-  small <- rows$workload %in% here$invalid
-  names_small <- toString(unique(rows$workload[small]))
-  too_small <- if (any(small)) cannot("size", names_small, " broke a rule of its size")
-  rows <- rows[!small, ]
+#' List the parts of a claim: each series of each pair of environments in each of its tests
+#'
+#' @inheritParams test_claims
+#' @param claim an entry of published/claims.json
+#' @return list of lists: environment, reference, series, percentile and bounds, with workload and
+#'   ratio (of each block) or with x, y and how (as of compare_samples) and exact (no errors); for a
+#'   part that cannot be tested, reason (a code) and because (a sentence)
+list_claim_parts <- function(claim, published, values, context) {
+  tests <- claim$tests %or% list(list())
+  parts <- lapply(tests, function(test) {
+    tested <- claim
+    tested[names(test)] <- test
+    bounds <- list(bounds = read_tolerance(tested))
+    lapply(list_test_parts(tested, published, values, context), c, bounds)
+  })
+  unlist(parts, recursive = FALSE)
+}
+
+# The parts of one test of a claim, as of list_claim_parts without their bounds.
+list_test_parts <- function(claim, published, values, context) {
+  if (!is.null(claim$untestable)) {
+    return(list(refuse_part(claim$untestable$reason, claim$untestable$because)))
+  }
+  workloads <- unlist(published$workload_groups[[claim$workload]] %or% claim$workload)
+  rows <- values[claim$workload == "*" | values$workload %in% workloads, ]
+  if (nrow(rows) == 0) {
+    return(list(refuse_part("workload", claim$workload, " was not measured")))
+  }
+  invalid <- rows$workload %in% context$invalid
+  too_small <- NULL
+  if (any(invalid)) {
+    workload_names <- toString(unique(rows$workload[invalid]))
+    too_small <- list(refuse_part("size", workload_names, " broke a rule of its size"))
+  }
+  rows <- rows[!invalid, ]
   if (nrow(rows) == 0) return(too_small)
-  for (what in c("sockets", "processors")) {
-    needed <- claim$conditions[[what]] %or% claim[[what]] %or% 0
-    if (needed > 0 && !(here[[what]] >= needed) %in% TRUE) {
-      return(cannot("hardware", "it needs ", needed, " ", what, ", and here are ", here[[what]]))
+  for (hardware in c("sockets", "processors")) {
+    needed <- claim$conditions[[hardware]] %or% claim[[hardware]] %or% 0
+    available <- context[[hardware]]
+    if (needed > 0 && !(available >= needed) %in% TRUE) {
+      return(list(refuse_part("hardware", "it needs ", needed, " ", hardware, ", and here are ",
+                              available)))
     }
   }
   if (!is.null(claim$metrics)) rows <- rows[rows$metric %in% unlist(claim$metrics), ]
-  if (nrow(rows) == 0) return(cannot("metric", toString(unlist(claim$metrics)), " was not measured"))
-  c(unlist(lapply(claim$pairs, pair_parts, claim, published, rows, here), recursive = FALSE), too_small)
+  if (nrow(rows) == 0) {
+    return(list(refuse_part("metric", toString(unlist(claim$metrics)), " was not measured")))
+  }
+  parts <- lapply(claim$pairs, list_pair_parts, claim, published, rows, context)
+  c(unlist(parts, recursive = FALSE), too_small)
 }
 
-pair_parts <- function(pair, claim, published, rows, here) {
+# A part that cannot be tested: the code of the reason, and texts that make the reason's sentence.
+refuse_part <- function(reason, ...) list(reason = reason, because = paste0(...))
+
+# The parts of one pair of environments of a claim, or of one environment whose level is claimed.
+list_pair_parts <- function(pair, claim, published, rows, context) {
   entries <- published$environments[unlist(pair)]
-  there <- setdiff(rows$environment, here$otherwise)
-  names <- vapply(entries, function(one) c(intersect(unlist(one$measured_as), there), "")[[1]], "")
-  for (i in which(names == "")) {
-    moved <- length(entries[[i]]$measured_as) == 0 && !is.null(entries[[i]]$transferred)
-    emulated <- any(unlist(entries[[i]]$measured_as) %in% here$emulated)
-    reason <- if (emulated) "emulation" else if (moved) "other-product" else "environment"
-    other <- any(unlist(entries[[i]]$measured_as) %in% here$otherwise)
-    how <- if (emulated) "was measured in emulation alone"
-           else if (other) "was measured with a daemon that makes another environment of it"
-           else "was not measured"
-    return(list(list(reason = reason, because = paste(entries[[i]]$label, how))))
+  measured <- setdiff(rows$environment, context$otherwise)
+  environments <- vapply(entries, function(entry) {
+    c(intersect(unlist(entry$measured_as), measured), "")[[1]]
+  }, "")
+  if (any(environments == "")) {
+    return(list(explain_missing_environment(entries[environments == ""][[1]], context)))
   }
-  wanted <- function(i) {
-    own <- entries[[i]]$factors
-    all <- c(claim$factors[setdiff(names(claim$factors), names(own))], own)
-    keep <- rows$environment == names[[i]]
-    for (name in names(all)) {
-      keep <- keep & factor_of(rows$factors, name) %in% as.character(unlist(all[[name]]))
+  # Series of the two environments are matched by all factors in which the claim sets them equal.
+  differing <- unique(unlist(lapply(entries, function(entry) names(entry$factors))))
+  select_rows <- function(i) {
+    selected <- select_claimed_rows(rows, environments[[i]], claim$factors, entries[[i]]$factors)
+    factors <- selected$factors
+    if (length(differing) > 0) {
+      pattern <- paste0("(^|;)(", paste(differing, collapse = "|"), ")=[^;]*")
+      factors <- gsub(pattern, "", factors)
     }
-    found <- rows[keep, ]
-    # Series of the two are told apart by all factors but those that differ by the claim.
-    given <- unique(unlist(lapply(entries, function(one) names(one$factors))))
-    pattern <- paste0("(^|;)(", paste(given, collapse = "|"), ")=[^;]*")
-    rest <- if (length(given) > 0) gsub(pattern, "", found$factors) else found$factors
-    found$joined <- paste(found$workload, found$metric, rest)
-    found
+    selected$matched <- paste(selected$workload, selected$metric, factors)
+    selected
   }
-  first <- wanted(1)
-  second <- if (length(pair) > 1) wanted(2) else first
-  common <- intersect(first$joined, second$joined)
-  if (length(common) == 0) return(list(list(reason = "size", because = "its size or load was not measured")))
+  first <- select_rows(1)
+  second <- if (length(pair) > 1) select_rows(2) else first
+  common <- intersect(first$matched, second$matched)
+  if (length(common) == 0) return(list(refuse_part("size", "its size or load was not measured")))
   if (identical(claim$over, "all")) {
-    first <- transform(first[first$joined %in% common, ], joined = "all")
-    second <- transform(second[second$joined %in% common, ], joined = "all")
+    first <- transform(first[first$matched %in% common, ], matched = "all")
+    second <- transform(second[second$matched %in% common, ], matched = "all")
     common <- "all"
   }
-  lapply(common, function(one) {
-    own <- first[first$joined == one, ]
-    other <- second[second$joined == one, ]
-    if (isFALSE(here$paired)) {
-      reference <- if (length(pair) > 1) names[[2]] else ""
-      return(list(environment = names[[1]], reference = reference, series = own$series[[1]],
-                  percentile = own$percentile[[1]], x = own$value, y = if (reference != "") other$value,
-                  how = claim$how %or% "ratio", exact = isTRUE(here$exact)))
-    }
-    pairs <- pair_rows(own, other)
-    if (isTRUE(claim$performance) && own$better[[1]] == "lower") pairs$ratio <- 1 / pairs$ratio
-    list(environment = names[[1]], reference = names[[2]], workload = own$workload[[1]],
-         series = own$series[[1]], percentile = own$percentile[[1]], ratio = of_blocks(pairs)$ratio)
+  lapply(common, function(series) {
+    series_rows <- first[first$matched == series, ]
+    reference_rows <- if (length(pair) > 1) second[second$matched == series, ]
+    make_part(claim, series_rows, reference_rows, context)
   })
+}
+
+# Why an environment of a claim has no values; `entry` is of the published environments.
+explain_missing_environment <- function(entry, context) {
+  measured_as <- unlist(entry$measured_as)
+  if (any(measured_as %in% context$emulated)) {
+    return(refuse_part("emulation", entry$label, " was measured in emulation alone"))
+  }
+  transferred <- length(measured_as) == 0 && !is.null(entry$transferred)
+  reason <- if (transferred) "other-product" else "environment"
+  if (any(measured_as %in% context$otherwise)) {
+    return(refuse_part(reason, entry$label,
+                       " was measured with a daemon that makes another environment of it"))
+  }
+  refuse_part(reason, entry$label, " was not measured")
+}
+
+# The rows of an environment that have the factors of a claim; those of its published environment
+# come first.
+select_claimed_rows <- function(rows, environment, claim_factors, environment_factors) {
+  factors <- c(claim_factors[setdiff(names(claim_factors), names(environment_factors))],
+               environment_factors)
+  keep <- rows$environment == environment
+  for (name in names(factors)) {
+    value <- extract_factor(rows$factors, name)
+    keep <- keep & value %in% as.character(unlist(factors[[name]]))
+  }
+  rows[keep, ]
+}
+
+# A part of a claim that can be tested; `reference_rows` is NULL where a level is claimed.
+make_part <- function(claim, rows, reference_rows, context) {
+  part <- list(environment = rows$environment[[1]],
+               reference = reference_rows$environment[[1]] %or% "",
+               series = rows$series[[1]], percentile = rows$percentile[[1]])
+  if (isFALSE(context$paired)) {
+    return(c(part, list(x = rows$value, y = reference_rows$value, how = claim$how %or% "ratio",
+                        exact = isTRUE(context$exact))))
+  }
+  pairs <- pair_runs(rows, reference_rows)
+  lower_is_better <- rows$better[[1]] == "lower"
+  if (isTRUE(claim$performance) && lower_is_better) pairs$ratio <- 1 / pairs$ratio
+  c(part, list(workload = rows$workload[[1]], ratio = summarise_blocks(pairs)$ratio))
 }

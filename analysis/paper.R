@@ -151,7 +151,7 @@ figures_of <- function(paper, name) {
   declared <- paper$plan$workloads[[name]]$figures
   if (length(declared) == 0) declared <- list(list(kind = "runs", name = "runs"))
   figures <- lapply(declared, function(figure) {
-    points <- n_distinct(factor_of(rows_of(paper$summary, name, figure)$factors, figure$along %or% ""))
+    points <- n_distinct(extract_factor(rows_of(paper$summary, name, figure)$factors, figure$along %or% ""))
     if (points == 1 && figure$kind == "sweep") figure <- modifyList(figure, list(kind = "runs", along = NULL))
     rows <- rows_of(if (figure$kind == "runs") paper$comparisons else paper$summary, name, figure)
     if (nrow(rows) > 0 && (points > 1 || figure$kind != "against")) figure
@@ -162,6 +162,6 @@ figures_of <- function(paper, name) {
 #' The rows of a table that a figure shows
 rows_of <- function(table, name, figure) {
   rows <- table[table$workload == name, ]
-  rows[chosen(list(metric = c(figure$metrics, figure$metric), where = figure$where), rows) &
+  rows[match_rows(list(metric = c(figure$metrics, figure$metric), where = figure$where), rows) &
        nchar(rows$metric) > 0, ]
 }

@@ -1,29 +1,47 @@
-# From the folder of results to data frames.  What is emulated is set apart here, and nowhere else.
+# Reads a folder of results into data frames, and separates emulated environments from the others.
 
 NATIVE <- "native"
 
-`%or%` <- function(x, y) if (is.null(x)) y else x
+# Columns of the tidy tables that hold texts, whatever they look like.
+TEXT_COLUMNS <- c("metric", "unit", "laps", "factors", "check", "counts", "log")
 
-# Columns of the tidy tables that are no numbers.
-TEXT <- c("metric", "unit", "laps", "factors", "check", "counts", "log")
+# A value, or `default` where the value is NULL.
+`%or%` <- function(value, default) if (is.null(value)) default else value
 
-# Data frames with the same columns, and NULLs, as one; NULL of none.
-stack_rows <- function(rows) {
-  rows <- Filter(Negate(is.null), unname(rows))
-  if (length(rows) == 0) return(NULL)
-  column <- function(name) do.call(c, lapply(rows, `[[`, name))
-  list2DF(lapply(stats::setNames(nm = names(rows[[1]])), column))
+#' Bind data frames with the same columns below one another
+#'
+#' @param tables list of data frames and NULLs
+#' @return data frame; NULL if all are NULL
+stack_rows <- function(tables) {
+  tables <- Filter(Negate(is.null), unname(tables))
+  if (length(tables) == 0) return(NULL)
+  bind_column <- function(name) do.call(c, lapply(tables, `[[`, name))
+  list2DF(lapply(stats::setNames(nm = names(tables[[1]])), bind_column))
 }
 
-#' The results of an experiment
+#' List the keys whose values differ between two lists
 #'
-#' @param folder that holds plan.json, plan.csv, tidy/ and raw/
+#' @param pair list of two named lists
+#' @return names of the keys; NULL if there are no keys
+list_differing_keys <- function(pair) {
+  keys <- unique(unlist(lapply(pair, names)))
+  Filter(function(key) !identical(pair[[1]][[key]], pair[[2]][[key]]), keys)
+}
+
+#' Read the results of an experiment
+#'
+#' @param folder holds plan.json, plan.csv and raw/
 #' @param tidy folder of the tidy tables
-#' @return list: plan; environments (native beside emulated machines is among the `emulated`), metrics (data
-#'   frames in the plan's order); planned (cells); tidy (values that count, with labels); emulated (the same
-#'   of emulated machines); records (of planned cells, named by their log); valid (whether the scale answers
-#'   a question); invalid (workloads that answer none, since a size rule is broken); sizes (their rules)
-#' @section Errors: no plan; no values; an environment or workload that is not in the plan
+#' @return list:
+#'   folder, plan;
+#'   environments, metrics (data frames in the plan's order);
+#'   all (rows of the tidy tables with their labels), tidy (those that count, of environments that
+#'   are not emulated), emulated (those that count, of emulated machines and of the native runs at
+#'   their sizes);
+#'   planned (cells), records (of planned cells, named by their log);
+#'   valid (whether the scale can answer a question), sizes (rules of the sizes), invalid (workloads
+#'   that answer no question, because the scale is tiny or a size rule is broken)
+#' @section Errors: the plan or all values are missing; an environment or metric is not in the plan
 read_results <- function(folder, tidy = file.path(folder, "tidy")) {
   path <- file.path(folder, "plan.json")
   if (!file.exists(path)) {
@@ -31,130 +49,198 @@ read_results <- function(folder, tidy = file.path(folder, "tidy")) {
          call. = FALSE)
   }
   plan <- jsonlite::read_json(path)
-  environments <- stack_rows(Map(read_environment, names(plan$environments), plan$environments))
-  metrics <- stack_rows(Map(read_metrics, names(plan$workloads), plan$workloads))
-  # What an earlier plan left behind is not of this one.
+  environments <- stack_rows(Map(describe_environment, names(plan$environments), plan$environments))
+  metrics <- stack_rows(Map(list_metrics, names(plan$workloads), plan$workloads))
+  # Tables of workloads that are not planned were left by an earlier plan.
   tables <- file.path(tidy, paste0(names(plan$workloads), ".csv"))
-  tidy <- stack_rows(lapply(tables[file.exists(tables)], read_table, text = TEXT))
-  if (is.null(tidy) || nrow(tidy) == 0) stop(folder, "/tidy: no value was measured", call. = FALSE)
-  unknown <- setdiff(paste(tidy$workload, tidy$metric), paste(metrics$workload, metrics$metric))
-  unknown <- c(unknown, setdiff(tidy$environment, environments$environment))
-  if (length(unknown) > 0) stop(folder, "/tidy: ", unknown[[1]], " is not in ", path, call. = FALSE)
-  tidy <- label_rows(tidy, metrics, environments)
-  tidy$headline <- is_headline(tidy, plan)
+  rows <- stack_rows(lapply(tables[file.exists(tables)], read_table, text = TEXT_COLUMNS))
+  if (is.null(rows) || nrow(rows) == 0) {
+    stop(folder, "/tidy: no value was measured", call. = FALSE)
+  }
+  unknown <- c(setdiff(paste(rows$workload, rows$metric), paste(metrics$workload, metrics$metric)),
+               setdiff(rows$environment, environments$environment))
+  if (length(unknown) > 0) {
+    stop(folder, "/tidy: ", unknown[[1]], " is not in ", path, call. = FALSE)
+  }
+  rows <- label_rows(rows, metrics, environments)
+  rows$headline <- mark_headlines(rows, plan)
   planned <- read_table(file.path(folder, "plan.csv"))
   planned$log <- do.call(sprintf, c("results/raw/%s/%s/%s.log",
                                     planned[c("environment", "workload", "repetition")]))
-  paths <- stats::setNames(sub("log$", "json", sub("^results", folder, planned$log)), planned$log)
-  records <- lapply(paths[file.exists(paths)], jsonlite::read_json)
-  apart_names <- environments$environment[environments$emulated]
-  apart <- tidy$environment %in% apart_names
-  counts <- tidy$counts == "yes"
-  sizes <- size_rules(Filter(function(one) !one$environment %in% apart_names, records))
+  records <- read_records(planned$log, folder)
+  emulated_names <- environments$environment[environments$emulated]
+  emulated <- rows$environment %in% emulated_names
+  counts <- rows$counts == "yes"
+  is_measured <- function(record) !record$environment %in% emulated_names
+  sizes <- collect_size_rules(Filter(is_measured, records))
   valid <- plan$scale != "tiny"
-  list(folder = folder, plan = plan, environments = environments, metrics = metrics, all = tidy,
-       planned = planned, tidy = tidy[!apart & counts, ], emulated = tidy[apart & counts, ],
+  broken <- unique(sizes$workload[sizes$holds %in% FALSE])
+  list(folder = folder, plan = plan, environments = environments, metrics = metrics, all = rows,
+       planned = planned, tidy = rows[!emulated & counts, ], emulated = rows[emulated & counts, ],
        records = records, valid = valid, sizes = sizes,
-       invalid = if (valid) unique(sizes$workload[sizes$holds %in% FALSE]) else names(plan$workloads))
+       invalid = if (valid) broken else names(plan$workloads))
 }
 
-#' The size rules of workloads, and whether they held in all runs
+# Records that exist, as a list named by the paths of their logs; `folder` holds the results.
+read_records <- function(logs, folder) {
+  paths <- stats::setNames(sub("log$", "json", sub("^results", folder, logs)), logs)
+  lapply(paths[file.exists(paths)], jsonlite::read_json)
+}
+
+#' Collect the size rules of workloads, and whether they held in all runs
 #'
-#' @return data frame: workload, rule, source, told, value, least, holds (NA: not known); NULL of none
-size_rules <- function(records) {
-  rows <- stack_rows(lapply(unname(records), function(one) {
-    stack_rows(lapply(one$sizes, function(rule) {
-      data.frame(workload = one$workload, rule = rule$rule, source = rule$source, told = rule$told %or% "",
-                 value = rule$value %or% NA_real_, least = rule$least %or% NA_real_,
-                 holds = rule$holds %or% NA)
+#' @param records list of records
+#' @return data frame, one row for each rule: workload, rule, source, told (the reason if the rule
+#'   is not checked), value, least, holds (NA: not known); NULL of no rules
+collect_size_rules <- function(records) {
+  rows <- stack_rows(lapply(unname(records), function(record) {
+    stack_rows(lapply(record$sizes, function(rule) {
+      data.frame(workload = record$workload, rule = rule$rule, source = rule$source,
+                 told = rule$told %or% "", value = rule$value %or% NA_real_,
+                 least = rule$least %or% NA_real_, holds = rule$holds %or% NA)
     }))
   }))
   if (is.null(rows)) return(NULL)
-  # A rule that is broken anywhere is broken.
-  at <- match(paste(rows$workload, rows$rule), unique(paste(rows$workload, rows$rule)))
-  rows <- rows[order(at, !rows$holds %in% FALSE, rows$value), ]
+  # The first row of each rule is kept: a run that broke it, else the run with the least value.
+  key <- paste(rows$workload, rows$rule)
+  rows <- rows[order(match(key, unique(key)), !rows$holds %in% FALSE, rows$value), ]
   rows[!duplicated(rows[c("workload", "rule")]), ]
 }
 
-# A CSV table whose other columns are read as what they look like, and empty ones as numbers.
+#' Read a CSV table
+#'
+#' @param path file
+#' @param text names of the columns that hold texts; the types of the others follow from their
+#'   values, and an empty column holds numbers
+#' @return data frame
 read_table <- function(path, text = character()) {
-  table <- utils::read.csv(path, colClasses = "character", na.strings = character(), check.names = FALSE)
-  other <- setdiff(names(table), text)
-  table[other] <- lapply(table[other], function(column) {
-    if (all(column == "")) as.numeric(column) else utils::type.convert(column, as.is = TRUE, na.strings = "")
+  rows <- utils::read.csv(path, colClasses = "character", na.strings = character(),
+                          check.names = FALSE)
+  typed <- setdiff(names(rows), text)
+  rows[typed] <- lapply(rows[typed], function(column) {
+    if (all(column == "")) return(as.numeric(column))
+    utils::type.convert(column, as.is = TRUE, na.strings = "")
   })
-  table
+  rows
 }
 
-read_environment <- function(name, entry) {
-  kinds <- vapply(entry$told, function(one) one$kind %or% "", "")
-  machine <- "machine" %in% kinds || any(vapply(entry$layers, function(one) "vm" %in% names(one), NA))
-  sandbox <- "sandbox" %in% kinds || any(vapply(entry$layers, function(one) !is.null(one[[1]]$sandbox), NA))
-  family <- if (machine) "machines" else if (sandbox) "sandboxes" else "containers"
+#' Describe an environment of the plan
+#'
+#' @param name of the environment
+#' @param entry in the plan's `environments`
+#' @return data frame of one row: environment, label, available, reason, family ("containers",
+#'   "sandboxes", "machines"; "" for native), otherwise (whether a daemon makes another environment
+#'   of it), emulated (whether its values are set apart), beside (whether it is native at the sizes
+#'   of emulated machines)
+describe_environment <- function(name, entry) {
+  kinds <- vapply(entry$told, function(layer) layer$kind %or% "", "")
+  has_vm <- vapply(entry$layers, function(layer) "vm" %in% names(layer), NA)
+  has_sandbox <- vapply(entry$layers, function(layer) !is.null(layer[[1]]$sandbox), NA)
+  family <- "containers"
+  if ("sandbox" %in% kinds || any(has_sandbox)) family <- "sandboxes"
+  if ("machine" %in% kinds || any(has_vm)) family <- "machines"
   if (name == NATIVE) family <- ""
   data.frame(environment = name, label = entry$label, available = entry$available,
              reason = entry$reason %or% "", family = family,
              otherwise = !is.null(entry$otherwise),
-             emulated = isTRUE(entry$emulated) || isTRUE(entry$beside), beside = isTRUE(entry$beside))
+             emulated = isTRUE(entry$emulated) || isTRUE(entry$beside),
+             beside = isTRUE(entry$beside))
 }
 
-read_metrics <- function(workload, entry) {
-  stack_rows(Map(function(metric, one) {
+#' List the metrics of a workload of the plan
+#'
+#' @param workload its name
+#' @param entry in the plan's `workloads`
+#' @return data frame, one row for each metric: workload, title, question, metric, metric_label,
+#'   better, percentile (whether its values are percentiles)
+list_metrics <- function(workload, entry) {
+  stack_rows(Map(function(name, metric) {
     data.frame(workload = workload, title = entry$title, question = entry$question %or% workload,
-               metric = metric, metric_label = one$label, better = one$better,
-               percentile = identical(one$statistic, "percentile"))
+               metric = name, metric_label = metric$label, better = metric$better,
+               percentile = identical(metric$statistic, "percentile"))
   }, names(entry$metrics), entry$metrics))
 }
 
-# Labels, and the order of the plan: workloads, metrics, factors (numbers as numbers), environments.
-label_rows <- function(tidy, metrics, environments) {
-  at <- match(paste(tidy$workload, tidy$metric), paste(metrics$workload, metrics$metric))
-  tidy <- cbind(tidy, metrics[at, c("title", "question", "metric_label", "better", "percentile")])
-  tidy$label <- environments$label[match(tidy$environment, environments$environment)]
-  words <- factor_words(tidy$factors)
-  tidy$series <- paste0(tidy$title, " ", tidy$metric_label, ifelse(words == "", "", ", "), words)
-  padded <- gsub("([0-9]+)", "000000000000\\1", tidy$factors)
+# Adds labels to tidy rows, and sorts them by the plan's order of workloads, metrics and
+# environments, and by their factors.
+label_rows <- function(rows, metrics, environments) {
+  metric <- match(paste(rows$workload, rows$metric), paste(metrics$workload, metrics$metric))
+  rows <- cbind(rows, metrics[metric, c("title", "question", "metric_label", "better",
+                                        "percentile")])
+  environment <- match(rows$environment, environments$environment)
+  rows$label <- environments$label[environment]
+  factors <- describe_factors(rows$factors)
+  rows$series <- paste0(rows$title, " ", rows$metric_label, ifelse(factors == "", "", ", "),
+                        factors)
+  # Numbers in factors are padded with zeros, so that the order of texts is that of numbers.
+  padded <- gsub("([0-9]+)", "000000000000\\1", rows$factors)
   padded <- gsub("0*([0-9]{12})(?![0-9])", "\\1", padded, perl = TRUE)
-  place <- match(tidy$environment, environments$environment)
-  tidy <- tidy[order(at, padded, place, tidy$repetition, method = "radix"), ]
-  rownames(tidy) <- NULL
-  tidy
+  rows <- rows[order(metric, padded, environment, rows$repetition, method = "radix"), ]
+  rownames(rows) <- NULL
+  rows
 }
 
-# Factors as a reader names them: a name that its value explains is left out.
-factor_words <- function(factors) {
-  gsub(";", ", ", gsub("[=_]", " ", gsub("(^|;)(test|job|operation|setup|direction)=", "\\1", factors)))
+#' Describe factors for readers
+#'
+#' @param factors texts such as "test=SET;connections=4"
+#' @return texts such as "SET, connections 4": names that their values explain are left out
+describe_factors <- function(factors) {
+  short <- gsub("(^|;)(test|job|operation|setup|direction)=", "\\1", factors)
+  gsub(";", ", ", gsub("[=_]", " ", short))
 }
 
-#' The value of one factor, such as "4" of "test=SET;connections=4"; "" where there is none
-factor_of <- function(factors, name) {
-  found <- regmatches(factors, regexec(paste0("(^|;)", name, "=([^;]*)"), factors))
-  vapply(found, function(one) if (length(one) > 0) one[[3]] else "", "")
+#' Extract the values of one factor
+#'
+#' @param factors texts such as "test=SET;connections=4"
+#' @param name of the factor
+#' @return texts such as "4"; "" where the factor is missing
+extract_factor <- function(factors, name) {
+  matches <- regmatches(factors, regexec(paste0("(^|;)", name, "=([^;]*)"), factors))
+  vapply(matches, function(match) if (length(match) > 0) match[[3]] else "", "")
 }
 
-#' Whether values are of the series that a workload's tables tell of: those it declares, or of a sweep the
-#' largest
-is_headline <- function(tidy, plan) {
-  shown <- rep(FALSE, nrow(tidy))
-  for (workload in unique(tidy$workload)) {
-    own <- which(tidy$workload == workload)
-    entry <- plan$workloads[[workload]]
-    drawn <- Filter(function(one) one$kind %in% c("runs", "sweep"), entry$figures)
-    wanted <- entry$headline %or% lapply(drawn, function(one) {
-      list(metric = one$metrics %or% one$metric,
-           where = c(one$where, if (one$kind == "sweep") stats::setNames(list("largest"), one$along)))
-    })
-    found <- Reduce(`|`, lapply(wanted, chosen, rows = tidy[own, ]), rep(FALSE, length(own)))
-    shown[own] <- if (any(found)) found else TRUE
+#' Mark the rows of the headline series
+#'
+#' The headlines of a workload are those that it declares, or the series of its figures; of a sweep
+#' the largest point.  Without any of these all series are headlines.
+#'
+#' @param rows tidy rows
+#' @param plan contents of plan.json
+#' @return logical vector
+mark_headlines <- function(rows, plan) {
+  headline <- rep(FALSE, nrow(rows))
+  for (workload in unique(rows$workload)) {
+    at <- which(rows$workload == workload)
+    selections <- list_headlines(plan$workloads[[workload]])
+    marked <- lapply(selections, match_rows, rows = rows[at, ])
+    marked <- Reduce(`|`, marked, rep(FALSE, length(at)))
+    headline[at] <- if (any(marked)) marked else TRUE
   }
-  shown
+  headline
 }
 
-chosen <- function(want, rows) {
-  keep <- is.null(want$metric) | rows$metric %in% unlist(want$metric)
-  for (name in names(want$where)) {
-    value <- factor_of(rows$factors, name)
-    wanted <- as.character(unlist(want$where[[name]]))
+# The headlines of a workload as selections of match_rows.
+list_headlines <- function(entry) {
+  if (!is.null(entry$headline)) return(entry$headline)
+  figures <- Filter(function(figure) figure$kind %in% c("runs", "sweep"), entry$figures)
+  lapply(figures, function(figure) {
+    where <- figure$where
+    if (figure$kind == "sweep") where <- c(where, stats::setNames(list("largest"), figure$along))
+    list(metric = figure$metrics %or% figure$metric, where = where)
+  })
+}
+
+#' Match rows against a selection
+#'
+#' @param selection list: metric (names; NULL for all), where (named by factors: their values,
+#'   "none", "largest" or "smallest")
+#' @param rows data frame: metric, factors
+#' @return logical vector
+match_rows <- function(selection, rows) {
+  keep <- is.null(selection$metric) | rows$metric %in% unlist(selection$metric)
+  for (name in names(selection$where)) {
+    value <- extract_factor(rows$factors, name)
+    wanted <- as.character(unlist(selection$where[[name]]))
     number <- suppressWarnings(as.numeric(value))
     keep <- keep & if (identical(wanted, "largest")) {
       !is.na(number) & number == max(number[keep], -Inf, na.rm = TRUE)

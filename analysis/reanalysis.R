@@ -1,201 +1,278 @@
-# What the original printed, beside what its raw logs give: every value, and every claim of its text.
+# Compares everything that the original printed, its values and the claims of its text, with what
+# its raw logs give.
 
-#' @param folder where `python3 -m strata reanalyse` wrote
+#' Read the values of the raw logs, and compare the printed values and the claims with them
+#'
+#' @param folder in which `python3 -m strata reanalyse` wrote its tables
 #' @param published folder of the printed values and of the claims
-#' @return list: tidy (values of the runs that were shown), refused, source, differences, claims
+#' @return list: tidy (values of the runs that the original shows), refused (places in the logs that
+#'   cannot be used), source (revision of the logs), differences (table of compare_printed), claims
+#'   (table of test_own_claims)
 read_reanalysis <- function(folder, published) {
   tidy <- read_table(file.path(folder, "tidy.csv"), text = c("factors", "unit"))
   tidy <- tidy[tidy$selection == "paper", ]
-  print <- printed_values(published)
+  printed <- read_printed_values(published)
   list(tidy = tidy, refused = read_table(file.path(folder, "unreadable.csv")),
        source = jsonlite::read_json(file.path(folder, "source.json")),
-       differences = differences_of(print, tidy), claims = own_claims(published, print, tidy))
+       differences = compare_printed(printed, tidy),
+       claims = test_own_claims(published, printed, tidy))
 }
 
-#' The printed values: Table I with its digits, and the figures as they were read off
+#' Read the printed values: Table I with its digits, and the figures as they were read off
 #'
-#' @return data frame: place, workload, environment, metric, unit, factors, statistic (value, mean, sd, min,
-#'   max, deviation_percent), n (values behind it), published (text), tolerance (half of the last digit, or
-#'   what a figure can be read to), doubted (whether the raw logs contradict the name of its environment)
-printed_values <- function(folder) {
-  figures <- read_table(file.path(folder, "ibm-figures.csv"), text = c("published", "factors", "unit"))
+#' @param folder of the printed values
+#' @return data frame: place, workload, environment, metric, unit, factors, statistic (value, mean,
+#'   sd, min, max, deviation_percent), n (number of values behind it), published (text), tolerance
+#'   (half of the last digit, or the precision of reading a figure), doubted (whether the raw logs
+#'   contradict the name of its environment)
+read_printed_values <- function(folder) {
+  figures <- read_table(file.path(folder, "ibm-figures.csv"),
+                        text = c("published", "factors", "unit"))
   figures <- cbind(place = paste("Figure", figures$figure), figures[-1])
-  names <- c(native = "native", docker = "docker", kvm = "vm", kvm_tuned = "vm-tuned")
-  rows <- lapply(jsonlite::read_json(file.path(folder, "ibm-table1.json"))$rows, function(row) {
-    factors <- paste(names(row$conditions), format(unlist(row$conditions), trim = TRUE), sep = "=",
-                     collapse = ";", recycle0 = TRUE)
-    stack_rows(lapply(names(row$values), function(name) {
-      printed <- vapply(row$values[[name]], as.character, "")
-      statistic <- names(printed)
-      unit <- ifelse(statistic == "deviation_percent", "%", row$unit)
-      data.frame(place = "Table I", workload = row$workload, environment = names[[name]], metric = row$metric,
-                 unit = unit, factors = factors, statistic = statistic, n = 10, published = printed,
-                 tolerance = 0.5 * 10 ^ -nchar(sub("^[^.]*[.]?", "", printed)))
-    }))
-  })
-  values <- rbind(stack_rows(rows), figures)
+  table_rows <- jsonlite::read_json(file.path(folder, "ibm-table1.json"))$rows
+  values <- rbind(stack_rows(lapply(table_rows, read_table_row)), figures)
   configurations <- jsonlite::read_json(file.path(folder, "ibm-tables.json"))$configurations
-  doubted <- Filter(function(one) !is.null(one$doubt), configurations)
+  doubted <- Filter(function(configuration) !is.null(configuration$doubt), configurations)
   values$doubted <- values$environment %in% vapply(doubted, `[[`, "", "drawn")
   rownames(values) <- NULL
   values
 }
 
-#' Every printed value beside the one that the raw logs give
+# The values of one row of Table I, as of read_printed_values without `doubted`.
+read_table_row <- function(row) {
+  environments <- c(native = "native", docker = "docker", kvm = "vm", kvm_tuned = "vm-tuned")
+  factors <- paste(names(row$conditions), format(unlist(row$conditions), trim = TRUE), sep = "=",
+                   collapse = ";", recycle0 = TRUE)
+  stack_rows(lapply(names(row$values), function(name) {
+    printed <- vapply(row$values[[name]], as.character, "")
+    statistic <- names(printed)
+    unit <- ifelse(statistic == "deviation_percent", "%", row$unit)
+    data.frame(place = "Table I", workload = row$workload, environment = environments[[name]],
+               metric = row$metric, unit = unit, factors = factors, statistic = statistic, n = 10,
+               published = printed, tolerance = 0.5 * 10 ^ -count_decimals(printed))
+  }))
+}
+
+# The number of digits behind the decimal point of printed numbers.
+count_decimals <- function(printed) nchar(sub("^[^.]*[.]?", "", printed))
+
+#' Compare every printed value with the one that the raw logs give
 #'
 #' The standard deviations of STREAM were printed with the divisor n, all others with n - 1.
 #'
-#' @return data frame: the columns of `print`, with n_read, recomputed, low and high (of a mean, Student's at
-#'   95 %), difference (recomputed less printed), verdict, files
-differences_of <- function(print, tidy) {
-  key <- function(rows, environment) paste(rows$workload, environment, rows$metric, rows$factors)
-  groups <- split(seq_len(nrow(tidy)), key(tidy, tidy$environment))
+#' @param printed data frame of read_printed_values
+#' @param tidy data frame: workload, environment, metric, factors, value, file
+#' @return `printed` with n_read, recomputed, low and high (Student's 95 % interval of a mean),
+#'   difference (recomputed - printed), verdict, files
+compare_printed <- function(printed, tidy) {
+  make_key <- function(rows, environment) {
+    paste(rows$workload, environment, rows$metric, rows$factors)
+  }
+  groups <- split(seq_len(nrow(tidy)), make_key(tidy, tidy$environment))
   # The figures show MB/s of 1000 KB/s.
   tidy$value <- tidy$value / ifelse(tidy$metric == "thread_bandwidth", 1000, 1)
-  values <- function(environment) lapply(groups[key(print, environment)], function(at) tidy$value[at])
-  own <- values(print$environment)
-  found <- mapply(recompute, own, values("native"), print$statistic, print$workload)
-  half <- vapply(own, function(x) if (length(x) > 1) half_width(x) else NA_real_, 0)
-  half[print$statistic != "mean"] <- NA
-  print$n_read <- unname(lengths(own))
-  print$recomputed <- unname(found)
-  print$low <- print$recomputed - unname(half)
-  print$high <- print$recomputed + unname(half)
-  print$difference <- print$recomputed - as.numeric(print$published)
-  # A printed number stands for all that round to it, whichever way a half is rounded.
-  agrees <- abs(print$difference) <= print$tolerance * (1 + 1e-9)
-  print$verdict <- ifelse(agrees, ifelse(print$doubted, "label contradicted", "agrees"), "differs")
-  print$verdict[print$n_read < print$n] <- "incomplete"
-  print$verdict[is.na(print$recomputed)] <- "not available"
-  print$files <- vapply(groups[key(print, print$environment)],
-                        function(at) paste(unique(tidy$file[at]), collapse = ";"), "")
-  print
+  select_raw_values <- function(environment) {
+    lapply(groups[make_key(printed, environment)], function(at) tidy$value[at])
+  }
+  samples <- select_raw_values(printed$environment)
+  recomputed <- mapply(recompute_statistic, samples, select_raw_values("native"), printed$statistic,
+                       printed$workload)
+  half_width <- vapply(samples, compute_half_width, 0)
+  half_width[printed$statistic != "mean"] <- NA
+  printed$n_read <- unname(lengths(samples))
+  printed$recomputed <- unname(recomputed)
+  printed$low <- printed$recomputed - unname(half_width)
+  printed$high <- printed$recomputed + unname(half_width)
+  printed$difference <- printed$recomputed - as.numeric(printed$published)
+  # A printed number may be any that rounds to it, whichever way halves were rounded.
+  agrees <- abs(printed$difference) <= printed$tolerance * (1 + 1e-9)
+  printed$verdict <- ifelse(agrees, ifelse(printed$doubted, "label contradicted", "agrees"),
+                            "differs")
+  printed$verdict[printed$n_read < printed$n] <- "incomplete"
+  printed$verdict[is.na(printed$recomputed)] <- "not available"
+  printed$files <- vapply(groups[make_key(printed, printed$environment)], function(at) {
+    paste(unique(tidy$file[at]), collapse = ";")
+  }, "")
+  printed
 }
 
-half_width <- function(x) stats::qt(1 - ALPHA / 2, length(x) - 1) * stats::sd(x) / sqrt(length(x))
+# Half of the width of the 95 % interval of a mean by Student's t; NA of fewer than two values.
+compute_half_width <- function(x) {
+  n <- length(x)
+  if (n < 2) return(NA_real_)
+  stats::qt(1 - ALPHA / 2, n - 1) * stats::sd(x) / sqrt(n)
+}
 
-recompute <- function(x, native, statistic, workload) {
+# A printed statistic, computed from raw values and from native's; NA if they are missing.
+recompute_statistic <- function(x, native, statistic, workload) {
   n <- length(x)
   if (n == 0) return(NA_real_)
-  switch(statistic, value = , mean = mean(x), min = min(x), max = max(x),
-         sd = stats::sd(x) * if (workload == "stream") sqrt((n - 1) / n) else 1,
-         deviation_percent = if (length(native) > 0) 100 * (mean(x) / mean(native) - 1) else NA_real_)
+  switch(
+    statistic,
+    value = , mean = mean(x), min = min(x), max = max(x),
+    sd = stats::sd(x) * if (workload == "stream") sqrt((n - 1) / n) else 1,
+    deviation_percent = if (length(native) > 0) 100 * (mean(x) / mean(native) - 1) else NA_real_
+  )
 }
 
-#' The claims of the originals, judged by what they printed and by their raw logs
+#' Test the original's own claims by its printed values and by its raw logs
 #'
-#' @return data frame: as of test_claims, one row for each claim; `source` is printed or raw; n of printed
-#'   values is empty, since they are taken as they are
-own_claims <- function(published, print, tidy) {
-  known <- jsonlite::read_json(file.path(published, "claims.json"))
-  own <- jsonlite::read_json(file.path(published, "ibm-own-claims.json"))
-  ids <- vapply(known$claims, `[[`, "", "id")
-  own$publications <- known$publications
-  own$claims <- lapply(own$claims, function(claim) {
-    told <- if (claim$id %in% ids) known$claims[[match(claim$id, ids)]] else list()
-    told[c("untestable", "conditions", "performance", "note")] <- NULL
-    told[names(claim)] <- claim
-    if (!is.null(claim$label)) told$note <- claim$label
-    told
-  })
-  levels <- print[print$statistic %in% c("mean", "value"), ]
+#' @param published folder of the claims
+#' @param printed data frame of read_printed_values
+#' @param tidy data frame: workload, environment, metric, factors, unit, value, repetition
+#' @return data frame of test_claims with `source` ("printed" or "raw"); n is NA for printed values,
+#'   which have no error
+test_own_claims <- function(published, printed, tidy) {
+  catalogue <- read_own_claims(published)
+  levels <- printed[printed$statistic %in% c("mean", "value"), ]
   levels <- levels[!duplicated(levels[c("workload", "environment", "metric", "factors")]), ]
   levels$value <- as.numeric(levels$published)
-  judged <- Map(function(rows, source) {
-    words <- gsub(";", ", ", gsub("=", " ", rows$factors))
-    rows$series <- paste0(rows$metric, ifelse(words == "", "", ", "), words)
+  claims <- stack_rows(Map(function(rows, source) {
+    factors <- gsub(";", ", ", gsub("=", " ", rows$factors))
+    rows$series <- paste0(rows$metric, ifelse(factors == "", "", ", "), factors)
     rows$percentile <- rep(FALSE, nrow(rows))
-    here <- list(invalid = character(), sockets = 2, processors = 32, emulated = character(), paired = FALSE,
-                 exact = source == "printed")
-    found <- test_claims(own, rows, here)
-    found$source <- source
-    if (here$exact) found$n <- NA
-    found
-  }, list(levels, tidy), c("printed", "raw"))
-  claims <- stack_rows(judged)
-  labelled <- vapply(Filter(function(claim) !is.null(claim$label), own$claims), `[[`, "", "id")
-  claims$verdict[claims$id %in% labelled & claims$verdict != "not tested"] <- "label contradicted"
+    context <- list(invalid = character(), sockets = 2, processors = 32, emulated = character(),
+                    paired = FALSE, exact = source == "printed")
+    tested <- test_claims(catalogue, rows, context)
+    tested$source <- source
+    if (context$exact) tested$n <- NA
+    tested
+  }, list(levels, tidy), c("printed", "raw")))
+  has_label <- function(claim) !is.null(claim$label)
+  labelled <- vapply(Filter(has_label, catalogue$claims), `[[`, "", "id")
+  contradicted <- claims$id %in% labelled & claims$verdict != "not tested"
+  claims$verdict[contradicted] <- "label contradicted"
   claims
 }
 
-ORIGINAL_LABELS <- c(native = "Native", docker = "Docker", "docker-hostnet" = "Docker, host network",
+# The original's own claims in the form of published/claims.json: entries of ibm-own-claims.json,
+# completed by the entries of claims.json with the same id.
+read_own_claims <- function(folder) {
+  published <- jsonlite::read_json(file.path(folder, "claims.json"))
+  catalogue <- jsonlite::read_json(file.path(folder, "ibm-own-claims.json"))
+  ids <- vapply(published$claims, `[[`, "", "id")
+  catalogue$publications <- published$publications
+  catalogue$claims <- lapply(catalogue$claims, function(claim) {
+    complete <- if (claim$id %in% ids) published$claims[[match(claim$id, ids)]] else list()
+    complete[c("untestable", "conditions", "performance", "note")] <- NULL
+    complete[names(claim)] <- claim
+    if (!is.null(claim$label)) complete$note <- claim$label
+    complete
+  })
+  catalogue
+}
+
+ORIGINAL_LABELS <- c(native = "Native", docker = "Docker",
+                     "docker-hostnet" = "Docker, host network",
                      "docker-hostnet-layered" = "Docker, host network, AUFS",
                      "docker-layered" = "Docker, AUFS", vm = "KVM", "vm-tuned" = "KVM, tuned")
 
-#' Printed values by place and verdict
-verdicts_table <- function(differences) {
+#' Count the printed values of each place by their verdicts
+#'
+#' @param differences table of compare_printed
+#' @return data frame for the paper
+tabulate_verdicts <- function(differences) {
   verdicts <- c("agrees", "label contradicted", "differs", "incomplete", "not available")
-  counts <- table(factor(differences$place, unique(differences$place)), factor(differences$verdict, verdicts))
-  table <- rbind(counts, All = colSums(counts))
-  data.frame(Place = rownames(table), Values = rowSums(table), table, check.names = FALSE, row.names = NULL)
+  counts <- table(factor(differences$place, unique(differences$place)),
+                  factor(differences$verdict, verdicts))
+  counts <- rbind(counts, All = colSums(counts))
+  data.frame(Place = rownames(counts), Values = rowSums(counts), counts, check.names = FALSE,
+             row.names = NULL)
 }
 
-#' Table I: mean (standard deviation) and deviation from native in %, as printed and recomputed
-table_one <- function(differences) {
+#' Make Table I: mean (standard deviation), deviation from native in %, as printed and recomputed
+#'
+#' @param differences table of compare_printed
+#' @return data frame: workload, metric, environment, printed, recomputed, n, verdict (the worst)
+tabulate_table_one <- function(differences) {
   rows <- differences[differences$place == "Table I", ]
-  decimals <- nchar(sub("^[^.]*[.]?", "", rows$published))
+  decimals <- count_decimals(rows$published)
   rows$rounded <- ifelse(is.na(rows$recomputed), NA, sprintf("%.*f", decimals, rows$recomputed))
   rows$rounded <- sub("^-(0([.]0*)?)$", "\\1", rows$rounded)
-  cell <- function(one, column) {
-    of <- function(name) one[[column]][match(name, one$statistic)]
-    if (is.na(of("mean"))) return("")
-    deviation <- of("deviation_percent")
-    paste0(of("mean"), " (", of("sd"), ")", if (!is.na(deviation)) paste0(", ", deviation, SPACE, "%"))
+  make_cell <- function(group, column) {
+    get_statistic <- function(name) group[[column]][match(name, group$statistic)]
+    if (is.na(get_statistic("mean"))) return("")
+    deviation <- get_statistic("deviation_percent")
+    paste0(get_statistic("mean"), " (", get_statistic("sd"), ")",
+           if (!is.na(deviation)) paste0(", ", deviation, SPACE, "%"))
   }
-  by_group(rows, c("workload", "metric", "environment"), function(one) {
-    order <- c("differs", "label contradicted", "incomplete", "not available", "agrees")
-    data.frame(printed = cell(one, "published"), recomputed = cell(one, "rounded"), n = max(one$n_read),
-               verdict = order[order %in% one$verdict][[1]])
+  map_groups(rows, c("workload", "metric", "environment"), function(group) {
+    verdicts <- c("differs", "label contradicted", "incomplete", "not available", "agrees")
+    data.frame(printed = make_cell(group, "published"), recomputed = make_cell(group, "rounded"),
+               n = max(group$n_read), verdict = verdicts[verdicts %in% group$verdict][[1]])
   })
 }
 
-#' Where all the raw results behind a printed value contradict it
-contradictions_table <- function(differences) {
+#' List the printed values that all the raw results behind them contradict
+#'
+#' @param differences table of compare_printed
+#' @return data frame for the paper
+tabulate_contradictions <- function(differences) {
   rows <- differences[differences$verdict == "differs", ]
-  interval <- ifelse(is.na(rows$low), "", paste0(" [", number(rows$low, rows$high - rows$low), ", ",
-                                                 number(rows$high, rows$high - rows$low), "]"))
-  data.frame(Place = rows$place, Workload = rows$workload, Environment = ORIGINAL_LABELS[rows$environment],
+  width <- rows$high - rows$low
+  interval <- ifelse(is.na(rows$low), "", paste0(" [", number(rows$low, width), ", ",
+                                                 number(rows$high, width), "]"))
+  data.frame(Place = rows$place, Workload = rows$workload,
+             Environment = ORIGINAL_LABELS[rows$environment],
              Quantity = gsub("_", " ", rows$statistic), Unit = rows$unit, Printed = rows$published,
-             "Recomputed [95\u00a0%]" = paste0(number(rows$recomputed), interval), n = rows$n_read,
-             Logs = rows$files, check.names = FALSE, row.names = NULL)
+             "Recomputed [95\u00a0%]" = paste0(number(rows$recomputed), interval),
+             n = rows$n_read, Logs = rows$files, check.names = FALSE, row.names = NULL)
 }
 
-#' Every claim with the verdict by the print and that by the raw logs
-own_claims_table <- function(claims) {
-  told <- function(rows) {
-    half <- (rows$high - rows$low) / 2
-    value <- number(rows$ratio, ifelse(half %in% 0, NA, half))
-    low <- number(rows$low, half)
-    high <- number(rows$high, half)
+#' List every claim with its verdict by the print and by the raw logs, contradicted ones first
+#'
+#' @param claims table of test_own_claims
+#' @return data frame for the paper
+tabulate_own_claims <- function(claims) {
+  describe_verdict <- function(rows) {
+    half_width <- (rows$high - rows$low) / 2
+    value <- number(rows$ratio, ifelse(half_width %in% 0, NA, half_width))
+    low <- number(rows$low, half_width)
+    high <- number(rows$high, half_width)
     interval <- ifelse(is.na(rows$n) | is.na(rows$low), "", paste0(" [", low, ", ", high, "]"))
     n <- ifelse(is.na(rows$n), "", paste0(", n = ", rows$n))
-    ifelse(rows$verdict == "not tested", "\u2014", paste0(value, interval, n, ": ", rows$verdict))
+    ifelse(rows$verdict == "not tested", "\u2014",
+           paste0(value, interval, n, ": ", rows$verdict))
   }
-  print <- claims[claims$source == "printed", ]
+  printed <- claims[claims$source == "printed", ]
   raw <- claims[claims$source == "raw", ]
-  first <- order(!grepl("contradicted", paste(print$verdict, raw$verdict)))
-  data.frame(Claim = print$statement, Place = print$place, "By the print" = told(print),
-             "By the raw logs" = told(raw), check.names = FALSE)[first, ]
+  contradicted <- grepl("contradicted", paste(printed$verdict, raw$verdict))
+  rows <- data.frame(Claim = printed$statement, Place = printed$place,
+                     "By the print" = describe_verdict(printed),
+                     "By the raw logs" = describe_verdict(raw), check.names = FALSE)
+  rows[order(!contradicted), ]
 }
 
-#' A figure of the original: hollow as printed, filled as recomputed
+#' Draw a figure of the original: circles as printed, crosses as recomputed
+#'
+#' @param differences table of compare_printed
+#' @param number of the figure
+#' @return ggplot
 draw_original <- function(differences, number) {
   rows <- differences[differences$place == paste("Figure", number), ]
   rows <- rows[rows$statistic %in% c("mean", "value"), ]
   factors <- sub("=.*", "", unlist(strsplit(rows$factors, ";")))
   along <- intersect(c("connections", "threads", "percentile"), factors)
-  words <- gsub(";", "\n", gsub("[a-z_]+=", "", rows$factors))
-  x <- if (length(along) > 0) as.numeric(factor_of(rows$factors, along[[1]])) else words
-  points <- rbind(data.frame(rows, x = x, value = as.numeric(rows$published), source = "printed"),
-                  data.frame(rows, x = x, value = rows$recomputed, source = "recomputed"))
+  is_curve <- length(along) > 0
+  if (is_curve) {
+    x <- as.numeric(extract_factor(rows$factors, along[[1]]))
+  } else {
+    x <- gsub(";", "\n", gsub("[a-z_]+=", "", rows$factors))
+  }
+  points <- rbind(
+    data.frame(rows, x = x, value = as.numeric(rows$published), source = "printed"),
+    data.frame(rows, x = x, value = rows$recomputed, source = "recomputed")
+  )
   points$panel <- paste0(gsub("_", " ", points$metric), " (", points$unit, ")")
   points$label <- factor(ORIGINAL_LABELS[points$environment], ORIGINAL_LABELS)
   points <- points[!is.na(points$value), ]
+  colours <- stats::setNames(COLOURS[seq_along(ORIGINAL_LABELS)], ORIGINAL_LABELS)
   ggplot(points, aes(x, value, colour = label, shape = source)) +
-    geom_point(size = 1.7, position = if (length(along) > 0) "identity" else position_dodge(width = 0.5)) +
+    geom_point(size = 1.7, position = if (is_curve) "identity" else position_dodge(width = 0.5)) +
     facet_wrap(vars(panel), scales = "free") +
     scale_shape_manual(values = c(printed = 1, recomputed = 4)) +
-    scale_colour_manual(values = stats::setNames(COLOURS[seq_along(ORIGINAL_LABELS)], ORIGINAL_LABELS)) +
-    scale_y_continuous(labels = scales::label_comma(), limits = function(x) c(min(0, x[1]), x[2])) +
-    labs(x = if (length(along) > 0) along[[1]] else NULL, y = NULL) + guides(colour = guide_legend(nrow = 2))
+    scale_colour_manual(values = colours) +
+    scale_y_continuous(labels = scales::label_comma(), limits = include_zero) +
+    labs(x = if (is_curve) along[[1]] else NULL, y = NULL) +
+    guides(colour = guide_legend(nrow = 2))
 }

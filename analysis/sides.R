@@ -1,172 +1,219 @@
-# Several testbeds, or one at several dates: every side against the first, and against the one before it.
+# Compares testbeds, or one testbed at several dates: every side with the first, and with the side
+# before it.
 
-#' One side of a comparison
+#' Read one side of a comparison
 #'
-#' @param told name, results (its folder), source, sha256
-#' @return list: what read_results gives, with these, image (facts and packages) and ratios (its own
-#'   comparisons with native, or NULL)
-read_side <- function(told) {
-  side <- read_results(told$results)
-  read <- function(name) {
-    path <- file.path(told$results, name)
+#' @param entry list: name, results (its folder), source, sha256
+#' @return list of read_results with the entry's values, image (facts and packages) and ratios (the
+#'   side's comparisons with native, if it has that table)
+read_side <- function(entry) {
+  side <- read_results(entry$results)
+  read_image_file <- function(name) {
+    path <- file.path(entry$results, name)
     if (file.exists(path)) jsonlite::read_json(path)
   }
-  side$image <- c(read("image.json"), packages = list(read("image-manifest.json")$packages))
-  ratios <- file.path(told$results, "comparisons.csv")
-  if (file.exists(ratios)) side$ratios <- read_table(ratios, text = c("factors", "direction", "why"))
-  c(side, told)
+  packages <- read_image_file("image-manifest.json")$packages
+  side$image <- c(read_image_file("image.json"), packages = list(packages))
+  path <- file.path(entry$results, "comparisons.csv")
+  if (file.exists(path)) side$ratios <- read_table(path, text = c("factors", "direction", "why"))
+  c(side, entry)
 }
 
-#' The comparisons: one family of tests
+#' Compare all sides
 #'
-#' Sides are independent samples, since no block holds runs of both.  An emulated machine is compared with
-#' emulated ones alone.
+#' Sides are independent samples, since no block holds runs of both.  An emulated machine is
+#' compared with emulated ones only.  The p values of all rows are one family.
 #'
-#' @return data frame: from, to, emulated, workload, series, metric, factors, unit, better, environment,
-#'   label, question, headline, n_from, mean_from, n_to, mean_to, ratio (of performance), low, high, p,
-#'   p_adjusted, p_equivalent, outcome, why, differs (parameters and layers that are not the same)
-#' @section Errors: sides of different scales
+#' @param sides list of read_side
+#' @param effect the smallest difference that matters, as a share
+#' @return data frame: from, to, emulated, environment, workload, metric, unit, better, factors,
+#'   series, label, question, headline, n_from, mean_from, n_to, mean_to, ratio (of performance),
+#'   low, high, p, p_equivalent, why, differs (parameters and layers that are not the same),
+#'   p_adjusted, outcome
+#' @section Errors: the sides have different scales
 compare_sides <- function(sides, effect = MARGIN) {
   scales <- vapply(sides, function(side) side$plan$scale, "")
-  other <- which(scales != scales[[1]])
-  if (length(other) > 0) {
-    stop(sides[[1]]$name, " is at scale ", scales[[1]], " and ", sides[[other[[1]]]]$name, " at scale ",
-         scales[[other[[1]]]], "; only runs of one scale can be compared", call. = FALSE)
+  differing <- which(scales != scales[[1]])
+  if (length(differing) > 0) {
+    stop(sides[[1]]$name, " is at scale ", scales[[1]], " and ", sides[[differing[[1]]]]$name,
+         " at scale ", scales[[differing[[1]]]], "; only runs of one scale can be compared",
+         call. = FALSE)
   }
   later <- seq_along(sides)[-1]
   pairs <- unique(rbind(data.frame(from = 1, to = later), data.frame(from = later - 1, to = later)))
   rows <- stack_rows(Map(function(from, to) {
-    compare_two(sides[[from]], sides[[to]], -log(1 - effect))
+    compare_two_sides(sides[[from]], sides[[to]], -log(1 - effect))
   }, pairs$from, pairs$to))
   rows$p_adjusted <- stats::p.adjust(rows$p, "BH")
-  verdict <- verdict_of(rows$p_adjusted, rows$p_equivalent)
-  rows$outcome <- ifelse(verdict != "different", verdict, ifelse(rows$ratio < 1, "slower", "faster"))
+  verdict <- choose_verdict(rows$p_adjusted, rows$p_equivalent)
+  rows$outcome <- ifelse(verdict != "different", verdict,
+                         ifelse(rows$ratio < 1, "slower", "faster"))
   rows$outcome[is.na(rows$low)] <- "no interval"
   rows
 }
 
-KEY <- c("emulated", "environment", "workload", "metric", "unit", "better", "factors")
+# The columns by which the series of two sides are matched.
+SIDE_KEYS <- c("emulated", "environment", "workload", "metric", "unit", "better", "factors")
 
-compare_two <- function(first, second, edge) {
-  sides <- lapply(list(first, second), function(side) {
-    apart <- cbind(side$emulated, emulated = rep(TRUE, nrow(side$emulated)))
-    rbind(cbind(side$tidy, emulated = rep(FALSE, nrow(side$tidy))), apart)
-  })
-  keyed <- lapply(sides, function(rows) do.call(paste, c(rows[KEY], sep = "\r")))
-  both <- rbind(sides[[1]], sides[[2]])
-  series <- both[!duplicated(unlist(keyed)), ]
-  differs <- differing(first, second)
-  stack_rows(lapply(seq_len(nrow(series)), function(i) {
-    one <- series[i, ]
-    key <- do.call(paste, c(one[KEY], sep = "\r"))
-    values <- Map(function(rows, keys) rows$value[keys == key], sides, keyed)
-    x <- if (one$better == "lower") values else rev(values)
+# The rows of compare_sides for two sides, without p_adjusted and outcome; `edge` is the logarithm
+# of the smallest ratio that matters.
+compare_two_sides <- function(first, second, edge) {
+  tables <- lapply(list(first, second), list_side_values)
+  series_keys <- lapply(tables, function(rows) do.call(paste, c(rows[SIDE_KEYS], sep = "\r")))
+  all_rows <- rbind(tables[[1]], tables[[2]])
+  all_keys <- unlist(series_keys)
+  at <- which(!duplicated(all_keys))
+  find_differences <- make_difference_finder(first, second)
+  average <- function(values) if (length(values) > 0) mean(values) else NA_real_
+  stack_rows(lapply(at, function(i) {
+    series <- all_rows[i, ]
+    values <- Map(function(rows, keys) rows$value[keys == all_keys[[i]]], tables, series_keys)
     if (all(lengths(values) > 0)) {
-      found <- compare_samples(x[[1]], x[[2]], percentile = one$percentile, edge = edge)
+      # The ratio is of performance, so that the second side's cost is divided.
+      samples <- if (series$better == "lower") values else rev(values)
+      row <- compare_samples(samples[[1]], samples[[2]], percentile = series$percentile,
+                             edge = edge)
     } else {
-      side <- if (length(values[[1]]) > 0) first$name else second$name
-      found <- data.frame(ratio = NA_real_, low = NA_real_, high = NA_real_, p = NA_real_,
-                          p_equivalent = NA_real_, why = paste("measured on", side, "alone"))
+      only <- if (length(values[[1]]) > 0) first$name else second$name
+      row <- data.frame(ratio = NA_real_, low = NA_real_, high = NA_real_, p = NA_real_,
+                        p_equivalent = NA_real_, why = paste("measured on", only, "alone"))
     }
-    average <- function(v) if (length(v) > 0) mean(v) else NA_real_
-    shown <- c(KEY, "series", "label", "question", "headline")
-    found <- found[c("ratio", "low", "high", "p", "p_equivalent", "why")]
-    cbind(data.frame(from = first$name, to = second$name), one[shown], n_from = length(values[[1]]),
-          mean_from = average(values[[1]]), n_to = length(values[[2]]), mean_to = average(values[[2]]), found,
-          differs = differs(one$environment, one$workload), row.names = NULL)
+    cbind(data.frame(from = first$name, to = second$name),
+          series[c(SIDE_KEYS, "series", "label", "question", "headline")],
+          n_from = length(values[[1]]), mean_from = average(values[[1]]),
+          n_to = length(values[[2]]), mean_to = average(values[[2]]),
+          row[c("ratio", "low", "high", "p", "p_equivalent", "why")],
+          differs = find_differences(series$environment, series$workload), row.names = NULL)
   }))
 }
 
-# A function of environment and workload: which parameters, and whether the layers, are not the same.
-differing <- function(first, second) {
-  about <- function(side) vapply(side$records, function(one) paste(one$environment, one$workload), "")
-  at <- lapply(list(first, second), about)
+# The values of a side, with emulated ones marked.
+list_side_values <- function(side) {
+  rbind(cbind(side$tidy, emulated = rep(FALSE, nrow(side$tidy))),
+        cbind(side$emulated, emulated = rep(TRUE, nrow(side$emulated))))
+}
+
+# A function of an environment and a workload that names the parameters of their cells, and
+# "layers", that differ between two sides; "" if a side has no cell of them.
+make_difference_finder <- function(first, second) {
+  sides <- list(first, second)
+  cell_keys <- lapply(sides, function(side) {
+    vapply(side$records, function(record) paste(record$environment, record$workload), "")
+  })
   function(environment, workload) {
-    found <- Map(function(side, at) side$records[at == paste(environment, workload)], list(first, second), at)
-    if (any(lengths(found) == 0)) return("")
-    cells <- lapply(found, `[[`, 1)
-    names <- sort(unique(unlist(lapply(cells, function(one) names(one$parameters)))), method = "radix")
-    same <- vapply(names, function(name) {
-      identical(cells[[1]]$parameters[[name]], cells[[2]]$parameters[[name]])
-    }, NA)
-    layers <- identical(cells[[1]]$system$layers, cells[[2]]$system$layers)
-    paste(c(names[!same], if (!layers) "layers"), collapse = ";")
+    key <- paste(environment, workload)
+    records <- Map(function(side, keys) side$records[keys == key], sides, cell_keys)
+    if (any(lengths(records) == 0)) return("")
+    cells <- lapply(records, `[[`, 1)
+    parameters <- lapply(cells, `[[`, "parameters")
+    keys <- sort(as.character(list_differing_keys(parameters)), method = "radix")
+    same_layers <- identical(cells[[1]]$system$layers, cells[[2]]$system$layers)
+    paste(c(keys, if (!same_layers) "layers"), collapse = ";")
   }
 }
 
-#' Whatever was observed to differ in the origin of the sides
+#' Compare the origins of the sides
 #'
-#' @return data frame: item, and a column for each side (all values that were seen, parted by " | ")
-origins_apart <- function(sides) {
-  facts <- lapply(sides, facts_of_side)
+#' @param sides list of read_side
+#' @return data frame, one row for each item that differs: item, and a column for each side with all
+#'   values that were observed, separated by " | "
+compare_origins <- function(sides) {
+  facts <- lapply(sides, collect_facts)
   items <- sort(unique(unlist(lapply(facts, names))), method = "radix")
   values <- lapply(facts, function(known) {
-    found <- unname(known[items])
-    ifelse(is.na(found), "not available", found)
+    value <- unname(known[items])
+    ifelse(is.na(value), "not available", value)
   })
   names(values) <- vapply(sides, `[[`, "", "name")
-  table <- data.frame(item = items, values, check.names = FALSE)
-  apart <- lengths(apply(table[-1], 1, unique, simplify = FALSE)) > 1
-  table[apart, ]
+  rows <- data.frame(item = items, values, check.names = FALSE)
+  distinct_values <- apply(rows[-1], 1, unique, simplify = FALSE)
+  rows[lengths(distinct_values) > 1, ]
 }
 
-facts_of_side <- function(side) {
-  of_record <- function(one) {
-    inside <- one$observed$inside
-    # Named after the system, which is another one in every block.
+# What the plan, the image and all records of a side state of its origin, as texts named by item.
+collect_facts <- function(side) {
+  list_record_facts <- function(record) {
+    inside <- record$observed$inside
+    # The control group is named after the system, whose name is new in every block.
     inside$cgroup <- NULL
-    told <- list(one$observed$host$static, one$observed$client, inside, list(layers = one$system$layers),
-                 one$parameters, list(revision = one$source$revision))
-    stats::setNames(told, c("host", "client", one$environment, one$environment, one$workload, "source"))
+    facts <- list(record$observed$host$static, record$observed$client, inside,
+                  list(layers = record$system$layers), record$parameters,
+                  list(revision = record$source$revision))
+    stats::setNames(facts, c("host", "client", record$environment, record$environment,
+                             record$workload, "source"))
   }
-  told <- unlist(lapply(unname(side$records), of_record), recursive = FALSE)
-  planned <- side$plan[intersect(c("machine", "seed", "order", "repetitions", "image"), names(side$plan))]
-  flat <- unlist(c(planned, list(built = side$image), told))
-  tapply(as.character(flat), names(flat), function(x) paste(sort(unique(x)), collapse = " | ")) |> unlist()
+  recorded <- unlist(lapply(unname(side$records), list_record_facts), recursive = FALSE)
+  plan_keys <- c("machine", "seed", "order", "repetitions", "image")
+  planned <- side$plan[intersect(plan_keys, names(side$plan))]
+  facts <- unlist(c(planned, list(built = side$image), recorded))
+  join_values <- function(values) paste(sort(unique(values)), collapse = " | ")
+  unlist(tapply(as.character(facts), names(facts), join_values))
 }
 
-#' The outcome, in words and counts
+#' Summarise the outcome of a comparison
 #'
-#' @return list: outcome ("difference"; "no difference", where something is decided; "undecided", where
-#'   nothing is; "nothing to compare", where nothing has an interval), text, compared (rows with an interval),
-#'   and how many rows came out how
-outcome_of_sides <- function(rows, sides, effect) {
+#' @param rows data frame of compare_sides
+#' @param sides list of read_side
+#' @param effect the smallest difference that matters, as a share
+#' @return list: outcome ("difference"; "no difference" if something is decided; "undecided" if
+#'   nothing is; "nothing to compare" if nothing has an interval), text (sentences), compared
+#'   (number of rows with an interval), and the number of rows for each outcome of a row
+summarise_outcome <- function(rows, sides, effect) {
   counts <- as.list(table(factor(rows$outcome, OUTCOMES)))
   compared <- sum(rows$outcome != "no interval")
-  outcome <- if (compared == 0) "nothing to compare"
-  else if (counts$slower + counts$faster > 0) "difference"
-  else if (counts$equivalent > 0) "no difference"
-  else "undecided"
+  outcome <- "undecided"
+  if (counts$equivalent > 0) outcome <- "no difference"
+  if (counts$slower + counts$faster > 0) outcome <- "difference"
+  if (compared == 0) outcome <- "nothing to compare"
   without <- counts[["no interval"]]
-  text <- switch(outcome,
-    "nothing to compare" = paste("Of", without, "comparisons none has an interval: nothing can be said."),
-    undecided = paste0(counts$undecided, " of ", compared, " comparisons undecided: nothing can be said of ",
+  text <- switch(
+    outcome,
+    "nothing to compare" = paste("Of", without,
+                                 "comparisons none has an interval: nothing can be said."),
+    undecided = paste0(counts$undecided, " of ", compared,
+                       " comparisons undecided: nothing can be said of ",
                        "differences of more than ", format(100 * effect), " %",
                        if (without > 0) paste0("; ", without, " more have no interval"), "."),
-    sides_in_words(rows, sides, effect))
+    describe_outcome(rows, sides, effect)
+  )
   c(list(outcome = outcome, text = text, compared = compared), counts)
 }
 
-# Every side beside the one before it and beside the first, each with how many series that rests on.
-sides_in_words <- function(rows, sides, effect) {
-  names <- vapply(sides, `[[`, "", "name")
-  before <- match(rows$from, names) == match(rows$to, names) - 1
-  said <- function(rows) {
-    vapply(unique(rows$to), function(name) {
-      own <- factor(rows$outcome[rows$to == name], OUTCOMES)
-      counts <- table(own)[c("slower", "faster", "equivalent", "undecided")]
-      if (sum(counts) == 0) return(paste(name, "has no series that can be compared"))
-      found <- counts[c("slower", "faster")]
-      found <- found[found > 0]
-      shown <- counts[c("equivalent", "undecided")]
-      shown <- paste(shown[shown > 0], names(shown)[shown > 0], collapse = ", ")
-      of <- paste(sum(counts), "series", if (shown != "") paste0("(", shown, ")"))
-      if (length(found) > 0) paste(name, "is", paste(names(found), "in", found, collapse = " and "), "of", of)
-      else if (counts[["equivalent"]] > 0) paste(name, "is not found to differ in any of", of)
-      else paste(name, "is undecided in all", sum(counts), "series")
-    }, "") |> trimws() |> paste(collapse = "; ")
+# Sentences about every side compared with the one before it, and with the first; arguments as of
+# summarise_outcome.
+describe_outcome <- function(rows, sides, effect) {
+  side_names <- vapply(sides, `[[`, "", "name")
+  consecutive <- match(rows$from, side_names) == match(rows$to, side_names) - 1
+  describe_sides <- function(rows) {
+    sentences <- vapply(unique(rows$to), function(name) {
+      describe_side(name, rows$outcome[rows$to == name])
+    }, "")
+    paste(trimws(sentences), collapse = "; ")
   }
-  text <- paste0("By more than ", format(100 * effect), " %, each compared with the one before it: ",
-                 said(rows[before, ]), ".")
-  if (all(before)) text else paste0(text, " Compared with ", names[[1]], ": ", said(rows[!before, ]), ".")
+  text <- paste0("By more than ", format(100 * effect),
+                 " %, each compared with the one before it: ",
+                 describe_sides(rows[consecutive, ]), ".")
+  if (all(consecutive)) return(text)
+  paste0(text, " Compared with ", side_names[[1]], ": ", describe_sides(rows[!consecutive, ]), ".")
+}
+
+# A clause about the outcomes of one side's series, such as "b is slower in 1 of 2 series
+# (1 undecided)".
+describe_side <- function(name, outcomes) {
+  decisive <- c("slower", "faster")
+  open <- c("equivalent", "undecided")
+  counts <- c(table(factor(outcomes, OUTCOMES)))[c(decisive, open)]
+  if (sum(counts) == 0) return(paste(name, "has no series that can be compared"))
+  # `template` places a count, %1$d, and its label, %2$s.
+  join_counts <- function(labels, template, separator) {
+    present <- labels[counts[labels] > 0]
+    paste(sprintf(template, counts[present], present), collapse = separator)
+  }
+  series <- paste(sum(counts), "series")
+  rest <- join_counts(open, "%1$d %2$s", ", ")
+  if (rest != "") series <- paste0(series, " (", rest, ")")
+  differences <- join_counts(decisive, "%2$s in %1$d", " and ")
+  if (differences != "") return(paste(name, "is", differences, "of", series))
+  if (counts[["equivalent"]] > 0) return(paste(name, "is not found to differ in any of", series))
+  paste(name, "is undecided in all", sum(counts), "series")
 }

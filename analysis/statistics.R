@@ -1,317 +1,428 @@
-# Means, ratios, verdicts.  A block is one workload, once in each environment, side by side in random order:
-# its runs are pairs, and everything is said of the logarithms of their ratios.  Sources: docs/statistics.md.
+# Means, ratios and verdicts.  A block is one workload, once in each environment, side by side in
+# random order.  The runs of a block are paired, and all tests are of logarithms of their ratios.
+# Sources of the methods: docs/statistics.md.
 
-MARGIN <- 0.02   # the smallest difference that matters, set before measuring
-ALPHA <- 0.05
-PERCENTILE_PAIRS <- 6   # below that Wilcoxon's test has no interval at 95 %
+# The smallest difference that matters, set before measuring.
+MARGIN <- 0.02
+# The same as a distance of logarithms.
 EDGE <- -log(1 - MARGIN)
-LEAST_ALIKE <- 0.15   # correlation of neighbouring blocks
-MOST_ALIKE <- 0.8
+# The error rate of tests and intervals.
+ALPHA <- 0.05
+# With fewer pairs Wilcoxon's test has no interval at 95 %.
+PERCENTILE_PAIRS <- 6
+# Limits of the estimated correlation of neighbouring blocks.
+LEAST_CORRELATION <- 0.15
+MOST_CORRELATION <- 0.8
 
-#' Ratios of blocks, tested against the smallest difference that matters
+#' Test the ratios of blocks against the smallest difference that matters
 #'
-#' @param ratios in the order in which they were measured, all above 0
-#' @param percentile,level whether they are of percentiles; of the interval
-#' @return the row of compare_values, with scatter (of the logarithms) and se (of their mean)
+#' @param ratios numbers above 0, in the order of measurement
+#' @param percentile whether the ratios are of percentiles, which are compared by ranks
+#' @param level confidence level of the interval
+#' @return the row of compare_values, with scatter (standard deviation of the logarithms) and se
+#'   (standard error of their mean)
 compare_pairs <- function(ratios, percentile = FALSE, level = 1 - ALPHA) {
-  d <- suppressWarnings(log(ratios))
-  row <- compare_values(list(d), percentile, level, words = c("blocks", "ratio"))
-  row$scatter <- if (length(d) > 1 && all(is.finite(d))) stats::sd(d) else NA_real_
-  se <- function() if (percentile) row$scatter / sqrt(row$n) else error_of_mean(d)$se
-  row$se <- if (row$why == "") se() else NA_real_
+  logs <- suppressWarnings(log(ratios))
+  row <- compare_values(list(logs), percentile, level, items = "blocks", quantity = "ratio")
+  row$scatter <- if (length(logs) > 1 && all(is.finite(logs))) stats::sd(logs) else NA_real_
+  row$se <- NA_real_
+  if (row$why == "") {
+    row$se <- if (percentile) row$scatter / sqrt(row$n) else estimate_standard_error(logs)$se
+  }
   row
 }
 
-#' Two samples that share no blocks (two experiments, or logs whose runs are not paired), or one alone
+#' Compare two samples that share no blocks, or describe one sample
 #'
-#' @param x,y values in the order in which they were measured; y is NULL for x alone
-#' @param how "ratio" (x to y), "difference" (x less y) or "level" (x); the p values are of ratios alone
-#' @param percentile,level as above
+#' Samples share no blocks if they are of two experiments, or of logs whose runs are not paired.
+#'
+#' @param x,y values in the order of measurement; y is NULL for x alone
+#' @param how "ratio" (x / y), "difference" (x - y) or "level" (x); only the p values of a ratio
+#'   have a meaning
+#' @param percentile,level as in compare_pairs
 #' @param edge logarithm of the smallest ratio that matters
-compare_samples <- function(x, y = NULL, how = "ratio", percentile = FALSE, level = 1 - ALPHA, edge = EDGE) {
-  sides <- Filter(Negate(is.null), list(x, y))
+#' @return the row of compare_values; `ratio` is the ratio, difference or level
+compare_samples <- function(x, y = NULL, how = "ratio", percentile = FALSE, level = 1 - ALPHA,
+                            edge = EDGE) {
+  samples <- Filter(Negate(is.null), list(x, y))
   if (how == "ratio") {
-    return(compare_values(lapply(sides, function(x) suppressWarnings(log(x))), percentile, level, edge))
+    logs <- lapply(samples, function(values) suppressWarnings(log(values)))
+    return(compare_values(logs, percentile, level, edge))
   }
-  # In units of the largest, so that squares of what is huge or tiny are numbers too.
-  size <- max(abs(unlist(sides)), 0)
-  if (!is.finite(size) || size == 0) size <- 1
-  compare_values(lapply(sides, `/`, size), percentile, level, edge, function(x) x * size)
+  # Values are divided by the largest, so that no square overflows or vanishes.
+  largest <- max(abs(unlist(samples)), 0)
+  if (!is.finite(largest) || largest == 0) largest <- 1
+  compare_values(lapply(samples, `/`, largest), percentile, level, edge,
+                 function(value) value * largest)
 }
 
-#' One sample of distances, or the distance of two samples
+#' Test the location of one sample, or the distance between two samples, against the margin
 #'
-#' Different: a test of the null hypothesis that it lies within the margin (McCarthy and Smyth 2009).
-#' Equivalent: two one-sided tests (Schuirmann 1987).  Student's tests of the mean, of two samples Welch's
-#' (1947); of percentiles Wilcoxon's, of two samples that of Wilcoxon, Mann and Whitney.
+#' Different: a test of the null hypothesis that the distance lies within the margin (McCarthy and
+#' Smyth 2009).  Equivalent: two one-sided tests (Schuirmann 1987).  Means are compared by Student's
+#' test and for two samples by Welch's (1947); percentiles by the test of Wilcoxon and for two
+#' samples by the test of Wilcoxon, Mann and Whitney.
 #'
-#' @param sides list of the one or two samples
-#' @param back from their scale to that of what is told
-#' @param words what there must be enough of, and what must vary
-#' @return data frame of one row: n (of the smaller one), ratio, low, high, p, p_equivalent, why (there is no
-#'   interval); what is not known is NA, and nothing is NaN
-compare_values <- function(sides, percentile, level, edge = EDGE, back = exp, words = c("runs", "value")) {
-  n <- min(lengths(sides))
-  # A ratio of what is not above 0 has no logarithm.
-  known <- all(is.finite(unlist(sides)))
-  away <- Reduce(`-`, lapply(sides, if (percentile) stats::median else mean))
-  row <- list2DF(list(n = n, ratio = if (n > 0 && known) back(away) else NA_real_, low = NA_real_,
-                      high = NA_real_, p = NA_real_, p_equivalent = NA_real_, why = ""))
-  least <- if (percentile) PERCENTILE_PAIRS else 3
-  if (n < least) row$why <- paste("fewer than", least, words[[1]])
-  else if (!known) row$why <- paste("not all", words[[1]], "give a", words[[2]])
-  else if (all(vapply(sides, stats::sd, 0) < 1e-12)) {
-    of <- if (length(sides) > 1) "of a side"
-    row$why <- paste(c("all", words[[1]], of, "give the same", words[[2]]), collapse = " ")
-  }
+#' @param samples list of one or two numeric vectors
+#' @param percentile,level,edge as in compare_samples
+#' @param transform_back function from the scale of the samples to the scale of the result
+#' @param items,quantity nouns for `why`, such as "blocks" and "ratio"
+#' @return data frame of one row: n (of the smaller sample), ratio, low, high, p, p_equivalent, why
+#'   (the reason if there is no interval); unknown values are NA, and none is NaN
+compare_values <- function(samples, percentile, level, edge = EDGE, transform_back = exp,
+                           items = "runs", quantity = "value") {
+  n <- min(lengths(samples))
+  distance <- Reduce(`-`, lapply(samples, if (percentile) stats::median else mean))
+  finite <- all(is.finite(unlist(samples)))
+  row <- list2DF(list(
+    n = n, ratio = if (n > 0 && finite) transform_back(distance) else NA_real_,
+    low = NA_real_, high = NA_real_, p = NA_real_, p_equivalent = NA_real_,
+    why = explain_missing_interval(samples, percentile, items, quantity)
+  ))
   if (row$why != "") return(row)
-  found <- if (percentile) by_ranks(sides, level, edge) else by_mean(sides, level, edge)
-  if (anyNA(found)) {
-    row$why <- paste("too many", words[[1]], "give the same", words[[2]])
+  result <- if (percentile) test_ranks(samples, level, edge) else test_means(samples, level, edge)
+  if (anyNA(result)) {
+    row$why <- paste("too many", items, "give the same", quantity)
     return(row)
   }
-  found[c("ratio", "low", "high")] <- lapply(found[c("ratio", "low", "high")], back)
-  row[names(found)] <- found
+  ends <- c("ratio", "low", "high")
+  result[ends] <- lapply(result[ends], transform_back)
+  row[names(result)] <- result
   row
 }
 
-# P(|T| as far beyond the margin as was seen), were the distance at its edge, is the largest p of all
-# within it.
-by_mean <- function(sides, level, edge) {
-  errors <- lapply(sides, error_of_mean)
-  squares <- vapply(errors, function(one) one$se ^ 2, 0)
-  se <- sqrt(sum(squares))
-  # Satterthwaite's degrees of freedom.
-  df <- sum(squares) ^ 2 / sum(squares ^ 2 / vapply(errors, `[[`, 0, "df"))
-  away <- Reduce(`-`, lapply(sides, mean))
-  half <- stats::qt((1 + level) / 2, df) * se
-  p <- function(distance) stats::pt(distance / se, df)
-  list(ratio = away, low = away - half, high = away + half, p = p(edge - abs(away)) + p(-edge - abs(away)),
-       p_equivalent = p(abs(away) - edge))
+# Why samples cannot have an interval; "" if they can.
+explain_missing_interval <- function(samples, percentile, items, quantity) {
+  least <- if (percentile) PERCENTILE_PAIRS else 3
+  if (min(lengths(samples)) < least) return(paste("fewer than", least, items))
+  # The logarithm of a value that is not above 0 is not finite.
+  if (!all(is.finite(unlist(samples)))) return(paste("not all", items, "give a", quantity))
+  if (any(vapply(samples, stats::sd, 0) >= 1e-12)) return("")
+  side <- if (length(samples) > 1) " of a side" else ""
+  paste0("all ", items, side, " give the same ", quantity)
 }
 
-#' Standard error of a mean of values of which neighbours are alike, and its degrees of freedom
+#' Test means by Student's test, or by Welch's for two samples
 #'
-#' As many independent values are put for the blocks as follow from the correlation of neighbours (Bartlett
-#' 1946), the bias of which is taken off (Marriott and Pope 1954); it is taken to be 0.15 at least, since few
-#' blocks do not show it.  The mean of values that do not vary has no error.
-error_of_mean <- function(d) {
-  n <- length(d)
-  e <- d - mean(d)
-  seen <- if (any(e != 0)) sum(e[-1] * e[-n]) / sum(e ^ 2) else 0
-  alike <- min(max(LEAST_ALIKE, seen + (1 + 4 * seen) / n), MOST_ALIKE)
-  independent <- n * (1 - alike) / (1 + alike)
-  list(se = stats::sd(d) / sqrt(independent), df = max(independent - 1, 2))
+#' @param samples,level,edge as in compare_values
+#' @return list: ratio, low, high (on the samples' scale), p, p_equivalent
+test_means <- function(samples, level, edge) {
+  errors <- lapply(samples, estimate_standard_error)
+  variances <- vapply(errors, function(error) error$se ^ 2, 0)
+  se <- sqrt(sum(variances))
+  # Satterthwaite's degrees of freedom.
+  df <- sum(variances) ^ 2 / sum(variances ^ 2 / vapply(errors, `[[`, 0, "df"))
+  distance <- Reduce(`-`, lapply(samples, mean))
+  half_width <- stats::qt((1 + level) / 2, df) * se
+  compute_tail <- function(value) stats::pt(value / se, df)
+  # Of all distances within the margin, the one at its edge has the largest p.
+  list(ratio = distance, low = distance - half_width, high = distance + half_width,
+       p = compute_tail(edge - abs(distance)) + compute_tail(-edge - abs(distance)),
+       p_equivalent = compute_tail(abs(distance) - edge))
 }
 
-# NA where so many values are alike that R finds no interval.
-by_ranks <- function(sides, level, edge) {
-  other <- if (length(sides) > 1) sides[[2]]
-  test <- function(...) suppressWarnings(stats::wilcox.test(sides[[1]], other, conf.int = TRUE, ...))
-  p <- function(edge, side) test(mu = edge, alternative = side)$p.value
-  both <- tryCatch(test(conf.level = level), error = function(e) NULL)
-  if (is.null(both)) return(NA)
-  # Twice the smaller is never less than the sum.
-  list(ratio = both$estimate[[1]], low = both$conf.int[[1]], high = both$conf.int[[2]],
-       p = min(1, 2 * p(edge, "greater"), 2 * p(-edge, "less")),
-       p_equivalent = max(p(-edge, "greater"), p(edge, "less")))
+#' Estimate the standard error of a mean whose neighbouring values may be correlated
+#'
+#' The number of independent values follows from the correlation of neighbours (Bartlett 1946),
+#' corrected for its bias (Marriott and Pope 1954).  The correlation counts as 0.15 at least, since
+#' few blocks do not show it.  The mean of values that do not vary has no error.
+#'
+#' @param values numbers in the order of measurement, at least two
+#' @return list: se, df (degrees of freedom)
+estimate_standard_error <- function(values) {
+  n <- length(values)
+  residuals <- values - mean(values)
+  estimated <- 0
+  if (any(residuals != 0)) {
+    estimated <- sum(residuals[-1] * residuals[-n]) / sum(residuals ^ 2)
+  }
+  unbiased <- estimated + (1 + 4 * estimated) / n
+  correlation <- min(max(LEAST_CORRELATION, unbiased), MOST_CORRELATION)
+  independent <- n * (1 - correlation) / (1 + correlation)
+  list(se = stats::sd(values) / sqrt(independent), df = max(independent - 1, 2))
 }
 
-#' The verdict of a comparison: p adjusted within its family, p of the equivalence not
-verdict_of <- function(p_adjusted, p_equivalent) {
+#' Test medians by ranks: by Wilcoxon's test, for two samples by the test of Mann and Whitney
+#'
+#' @param samples,level,edge as in compare_values
+#' @return list as of test_means; NA if too many values are equal for an interval
+test_ranks <- function(samples, level, edge) {
+  second <- if (length(samples) > 1) samples[[2]]
+  test <- function(...) {
+    suppressWarnings(stats::wilcox.test(samples[[1]], second, conf.int = TRUE, ...))
+  }
+  compute_p <- function(edge, side) test(mu = edge, alternative = side)$p.value
+  two_sided <- tryCatch(test(conf.level = level), error = function(error) NULL)
+  if (is.null(two_sided)) return(NA)
+  # Twice the smaller p is never less than the sum of both.
+  list(ratio = two_sided$estimate[[1]], low = two_sided$conf.int[[1]],
+       high = two_sided$conf.int[[2]],
+       p = min(1, 2 * compute_p(edge, "greater"), 2 * compute_p(-edge, "less")),
+       p_equivalent = max(compute_p(-edge, "greater"), compute_p(edge, "less")))
+}
+
+#' Choose the verdicts of comparisons
+#'
+#' @param p_adjusted p values of a difference, adjusted within their family; NA without an interval
+#' @param p_equivalent p values of equivalence, which are not adjusted
+#' @return "different", "equivalent" or "undecided" for each
+choose_verdict <- function(p_adjusted, p_equivalent) {
   known <- !is.na(p_adjusted)
   ifelse(known & p_adjusted < ALPHA, "different",
          ifelse(known & p_equivalent < ALPHA, "equivalent", "undecided"))
 }
 
-#' Blocks with which a difference, or its absence, would be told with 80 % probability, if ratio and scatter
-#' stay
+#' Estimate how many blocks would decide a comparison with a probability of 80 %
 #'
-#' @param scatter of the logarithms, were neighbours not alike
-blocks_to_decide <- function(ratio, scatter) {
-  delta <- abs(log(ratio))
-  # Both one-sided tests have to succeed: with 90 % each, both do with 80 % at least.
-  power <- if (delta > EDGE) 0.8 else 0.9
-  n <- tryCatch(stats::power.t.test(delta = max(abs(delta - EDGE), 1e-4), sd = scatter, sig.level = ALPHA,
-                                    power = power, type = "one.sample", alternative = "one.sided")$n,
-                error = function(e) NA_real_)
+#' It assumes that ratio and scatter stay as they are.
+#'
+#' @param ratio the estimated ratio
+#' @param scatter standard deviation of the logarithms of independent blocks
+#' @return number of blocks, 3 at least; NA if no number is enough
+estimate_blocks_needed <- function(ratio, scatter) {
+  distance <- abs(log(ratio))
+  # Equivalence takes two one-sided tests: at 90 % each, both succeed with 80 % at least.
+  power <- if (distance > EDGE) 0.8 else 0.9
+  n <- tryCatch(
+    stats::power.t.test(delta = max(abs(distance - EDGE), 1e-4), sd = scatter, sig.level = ALPHA,
+                        power = power, type = "one.sample", alternative = "one.sided")$n,
+    error = function(error) NA_real_
+  )
   max(ceiling(n), 3)
 }
 
-SERIES <- c("workload", "title", "question", "metric", "metric_label", "factors", "series", "unit", "better",
-            "headline")
-# Those of a comparison.
-PAIRED <- c(SERIES, "percentile", "environment", "label")
+# The columns that identify a series, and those that identify a comparison of it.
+SERIES_KEYS <- c("workload", "title", "question", "metric", "metric_label", "factors", "series",
+                 "unit", "better", "headline")
+COMPARISON_KEYS <- c(SERIES_KEYS, "percentile", "environment", "label")
 
-#' Mean with Student's interval, median with that of order statistics
+#' Summarise each series of each environment: mean and median with their 95 % intervals
+#'
+#' The mean has Student's interval, the median the interval of its order statistics.
+#'
+#' @param tidy tidy rows
+#' @return data frame: the columns of a comparison without `question`, n, mean, sd, mean_low,
+#'   mean_high, median, median_low, median_high, min, max; NULL of no rows
 summarise_runs <- function(tidy) {
-  keys <- setdiff(PAIRED, "question")
-  by_group(tidy, keys, function(rows) {
+  map_groups(tidy, setdiff(COMPARISON_KEYS, "question"), function(rows) {
     x <- rows$value
     n <- length(x)
-    half <- if (n > 1) stats::qt(1 - ALPHA / 2, n - 1) * stats::sd(x) / sqrt(n) else NA_real_
-    # The interval is from the rank-th smallest to the rank-th largest.
+    half_width <- NA_real_
+    if (n > 1) half_width <- stats::qt(1 - ALPHA / 2, n - 1) * stats::sd(x) / sqrt(n)
+    # The interval of the median ends at the rank-th smallest and the rank-th largest value.
     rank <- stats::qbinom(ALPHA / 2, n, 0.5)
-    median <- if (rank < 1) c(NA_real_, NA_real_) else sort(x)[c(rank, n + 1 - rank)]
-    list2DF(list(n = n, mean = mean(x), sd = stats::sd(x), mean_low = mean(x) - half,
-                 mean_high = mean(x) + half, median = stats::median(x),
-                 median_low = median[[1]], median_high = median[[2]], min = min(x), max = max(x)))
+    ends <- if (rank < 1) c(NA_real_, NA_real_) else sort(x)[c(rank, n + 1 - rank)]
+    list2DF(list(n = n, mean = mean(x), sd = stats::sd(x), mean_low = mean(x) - half_width,
+                 mean_high = mean(x) + half_width, median = stats::median(x),
+                 median_low = ends[[1]], median_high = ends[[2]], min = min(x), max = max(x)))
   })
 }
 
-#' Levels that agree with the ratios: native's own, and of the others native's times the ratio of the blocks
+#' Add levels that agree with the ratios
 #'
-#' The interval is native's own, of the others that of the ratio.  Where there is no ratio, it is their own
-#' level, without an interval.
+#' Native's level is its mean or median with the interval of it.  The level of another environment
+#' is native's times the ratio of the blocks, with the interval of the ratio; without a ratio it is
+#' the environment's mean or median, without an interval.
 #'
-#' @param summary,compared tables of summarise_runs and compare_all; NULL where nothing was measured, or
-#'   compared
-#' @return summary with level, level_low, level_high
-add_levels <- function(summary, compared) {
+#' @param summary,comparisons tables of summarise_runs and compare_with_native, or NULL
+#' @return summary with level, level_low, level_high; NULL of no summary
+add_levels <- function(summary, comparisons) {
   if (is.null(summary)) return(NULL)
-  key <- function(rows) paste(rows$workload, rows$metric, rows$factors)
-  value <- function(mean, median) ifelse(summary$percentile, summary[[median]], summary[[mean]])
-  own <- value("mean", "median")
-  native <- summary$environment == NATIVE
-  base <- own[native][match(key(summary), key(summary)[native])]
-  at <- match(paste(key(summary), summary$environment), paste(key(compared), compared$environment))
-  of_ratio <- function(column) {
-    ratio <- if (is.null(compared)) rep(NA_real_, length(at)) else compared[[column]][at]
-    base * ratio ^ ifelse(summary$better == "higher", 1, -1)
+  make_key <- function(rows) paste(rows$workload, rows$metric, rows$factors)
+  choose_estimate <- function(mean, median) {
+    ifelse(summary$percentile, summary[[median]], summary[[mean]])
   }
-  ends <- cbind(of_ratio("low"), of_ratio("high"))
-  summary$level <- ifelse(is.na(of_ratio("ratio")), own, of_ratio("ratio"))
-  summary$level_low <- ifelse(native, value("mean_low", "median_low"), pmin(ends[, 1], ends[, 2]))
-  summary$level_high <- ifelse(native, value("mean_high", "median_high"), pmax(ends[, 1], ends[, 2]))
+  native <- summary$environment == NATIVE
+  level <- choose_estimate("mean", "median")
+  native_level <- level[native][match(make_key(summary), make_key(summary)[native])]
+  at <- match(paste(make_key(summary), summary$environment),
+              paste(make_key(comparisons), comparisons$environment))
+  scale_native_level <- function(column) {
+    ratio <- if (is.null(comparisons)) rep(NA_real_, length(at)) else comparisons[[column]][at]
+    native_level * ratio ^ ifelse(summary$better == "higher", 1, -1)
+  }
+  estimate <- scale_native_level("ratio")
+  ends <- cbind(scale_native_level("low"), scale_native_level("high"))
+  summary$level <- ifelse(is.na(estimate), level, estimate)
+  summary$level_low <- ifelse(native, choose_estimate("mean_low", "median_low"),
+                              pmin(ends[, 1], ends[, 2]))
+  summary$level_high <- ifelse(native, choose_estimate("mean_high", "median_high"),
+                               pmax(ends[, 1], ends[, 2]))
   summary
 }
 
-# The rows that a function makes of each group of rows, behind the columns that make the group, in their
-# order.
-by_group <- function(rows, keys, make) {
+#' Apply a function to each group of rows, and bind the results below one another
+#'
+#' @param rows data frame
+#' @param keys names of the columns by which rows are grouped
+#' @param make function of the rows of a group that returns a data frame or NULL
+#' @return data frame of the keys and the columns of `make`, groups in the order of their first
+#'   rows; NULL if no group gives a row
+map_groups <- function(rows, keys, make) {
   group <- do.call(paste, c(rows[keys], sep = "\r"))
-  parts <- split(seq_len(nrow(rows)), factor(group, unique(group)))
-  made <- lapply(unname(parts), function(at) make(rows[at, ]))
-  first <- rep(vapply(unname(parts), `[[`, 1L, 1), vapply(made, NROW, 1L))
-  made <- stack_rows(made)
-  if (!is.null(made)) cbind(rows[first, keys], made, row.names = NULL)
+  places <- unname(split(seq_len(nrow(rows)), factor(group, unique(group))))
+  results <- lapply(places, function(at) make(rows[at, ]))
+  first <- rep(vapply(places, `[[`, 1L, 1), vapply(results, NROW, 1L))
+  bound <- stack_rows(results)
+  if (!is.null(bound)) cbind(rows[first, keys], bound, row.names = NULL)
 }
 
-#' Values of two environments in the same blocks, those of laps in the same laps
+#' Pair the runs, or the laps, of two environments in the same blocks
 #'
-#' @return data frame, one row per pair: repetition (the block), ratio
-pair_rows <- function(rows, reference) {
+#' @param rows,reference tidy rows of one series in the two environments
+#' @return data frame, one row for each pair: repetition (the block), ratio (of rows to reference)
+pair_runs <- function(rows, reference) {
   at <- match(rows$repetition, reference$repetition)
-  one <- rows[!is.na(at), ]
-  other <- reference[at[!is.na(at)], ]
-  of_block <- function(i) {
-    laps <- lapply(list(one$laps[[i]], other$laps[[i]]), function(text) as.numeric(strsplit(text, ";")[[1]]))
-    paired <- length(laps[[1]]) > 0 && length(laps[[1]]) == length(laps[[2]])
-    if (paired) laps[[1]] / laps[[2]] else one$value[[i]] / other$value[[i]]
+  measured <- rows[!is.na(at), ]
+  base <- reference[at[!is.na(at)], ]
+  divide_block <- function(i) {
+    laps <- as.numeric(strsplit(measured$laps[[i]], ";")[[1]])
+    base_laps <- as.numeric(strsplit(base$laps[[i]], ";")[[1]])
+    paired <- length(laps) > 0 && length(laps) == length(base_laps)
+    if (paired) laps / base_laps else measured$value[[i]] / base$value[[i]]
   }
-  ratios <- lapply(seq_len(nrow(one)), of_block)
-  data.frame(repetition = rep(one$repetition, lengths(ratios)), ratio = as.numeric(unlist(ratios)))
+  ratios <- lapply(seq_len(nrow(measured)), divide_block)
+  data.frame(repetition = rep(measured$repetition, lengths(ratios)),
+             ratio = as.numeric(unlist(ratios)))
 }
 
-#' The ratio of each block: of laps the pseudomedian of their pairs (Hodges and Lehmann 1963)
+#' Summarise the pairs of each block by their pseudomedian
 #'
-#' @param pairs as of pair_rows
-#' @return data frame, one row per block: repetition, ratio
-of_blocks <- function(pairs) {
+#' @param pairs rows of pair_runs
+#' @return data frame, one row for each block: repetition, ratio
+summarise_blocks <- function(pairs) {
   ratios <- tapply(pairs$ratio, pairs$repetition, pseudomedian)
   data.frame(repetition = as.numeric(names(ratios)), ratio = as.vector(ratios))
 }
 
-#' The median of the geometric means of all pairs of values, each of a value and itself among them: of normal
-#' noise nearly as good as the mean, and nearly a third of the values may be wild
+#' The pseudomedian of positive values (Hodges and Lehmann 1963)
+#'
+#' It is the median of the geometric means of all pairs of values, including each value with itself.
+#' With normal noise it is nearly as precise as the mean, and it withstands nearly a third of wild
+#' values.
+#'
+#' @param x numbers above 0
+#' @return number
 pseudomedian <- function(x) {
   means <- outer(log(x), log(x), `+`) / 2
   exp(stats::median(means[upper.tri(means, diag = TRUE)]))
 }
 
-#' The performance of one environment as a share of another's, every series, pair by pair
+#' Pair the runs of two environments in every series
 #'
-#' @param rows,reference tidy rows of the two
-#' @return data frame: the columns that make a series, percentile, environment, label, reference, and those of
-#'   pair_rows; NULL of no pair
-pairs_of <- function(rows, reference) {
-  key <- function(rows) paste(rows$workload, rows$metric, rows$factors, sep = "\r")
-  places <- split(seq_len(nrow(reference)), key(reference))
-  by_group(rows, PAIRED, function(own) {
-    other <- reference[places[[key(own[1, ])]], ]
-    pairs <- pair_rows(own, other)
+#' @param rows,reference tidy rows of the two environments
+#' @return data frame: the columns of a comparison, reference, repetition, and ratio (performance as
+#'   a share of the reference's); NULL if no runs are paired
+pair_environments <- function(rows, reference) {
+  make_key <- function(rows) paste(rows$workload, rows$metric, rows$factors, sep = "\r")
+  places <- split(seq_len(nrow(reference)), make_key(reference))
+  map_groups(rows, COMPARISON_KEYS, function(series) {
+    base <- reference[places[[make_key(series[1, ])]], ]
+    pairs <- pair_runs(series, base)
     if (nrow(pairs) == 0) return(NULL)
-    if (own$better[[1]] == "lower") pairs$ratio <- 1 / pairs$ratio
-    cbind(reference = other$environment[[1]], pairs)
+    if (series$better[[1]] == "lower") pairs$ratio <- 1 / pairs$ratio
+    cbind(reference = base$environment[[1]], pairs)
   })
 }
 
-#' The ratio of each block of pairs_of
-block_ratios <- function(pairs) {
-  if (!is.null(pairs)) by_group(pairs, c(PAIRED, "reference"), of_blocks)
+#' Pair the runs of all environments with native's
+#'
+#' @param tidy tidy rows
+#' @return data frame of pair_environments
+pair_with_native <- function(tidy) {
+  pair_environments(tidy[tidy$environment != NATIVE, ], tidy[tidy$environment == NATIVE, ])
 }
 
-#' One environment against another, every series
+#' List the ratio of every block in every comparison
 #'
-#' @param pairs as of pairs_of
+#' @param pairs data frame of pair_environments, or NULL
+#' @return data frame: the columns of a comparison, reference, repetition, ratio; NULL of no pairs
+list_block_ratios <- function(pairs) {
+  if (!is.null(pairs)) map_groups(pairs, c(COMPARISON_KEYS, "reference"), summarise_blocks)
+}
+
+#' Compare two environments in every series
+#'
+#' @param pairs data frame of pair_environments, or NULL
+#' @return data frame, one row for each series: the columns of a comparison, reference, those of
+#'   compare_pairs, slow_n (number of pairs) and slow (10 % quantile of their ratios, from ten pairs
+#'   on); NULL of no pairs
 compare_environments <- function(pairs) {
   if (is.null(pairs)) return(NULL)
-  by_group(pairs, c(PAIRED, "reference"), function(own) {
-    row <- compare_pairs(of_blocks(own)$ratio, own$percentile[[1]])
-    enough <- nrow(own) >= 10
-    cbind(row, slow_n = nrow(own),
-          slow = if (enough) stats::quantile(own$ratio, 0.1, names = FALSE) else NA_real_)
+  map_groups(pairs, c(COMPARISON_KEYS, "reference"), function(series) {
+    row <- compare_pairs(summarise_blocks(series)$ratio, series$percentile[[1]])
+    slow <- NA_real_
+    if (nrow(series) >= 10) slow <- stats::quantile(series$ratio, 0.1, names = FALSE)
+    cbind(row, slow_n = nrow(series), slow = slow)
   })
 }
 
-#' Adjusts p values within families (Benjamini and Hochberg 1995) and says what follows
-decide <- function(rows) {
+#' Compare all environments with native
+#'
+#' @param results list of read_results
+#' @param pairs data frame of pair_with_native, or NULL
+#' @return data frame of compare_environments with the columns of add_verdicts, and `family`, within
+#'   which p values are adjusted; NULL of no pairs
+compare_with_native <- function(results, pairs = pair_with_native(results$tidy)) {
+  rows <- compare_environments(pairs)
+  if (is.null(rows)) return(NULL)
+  environments <- results$environments
+  rows$family <- environments$family[match(rows$environment, environments$environment)]
+  add_verdicts(rows)
+}
+
+#' Add the verdicts of comparisons, with p values adjusted within families
+#'
+#' @param rows data frame: ratio, p, p_equivalent, se, n, why, family
+#' @return rows with p_adjusted (Benjamini and Hochberg 1995), verdict, direction ("slower" or
+#'   "faster" if different) and more (how many further blocks would decide, if undecided)
+add_verdicts <- function(rows) {
   rows$p_adjusted <- stats::ave(rows$p, rows$family, FUN = function(p) stats::p.adjust(p, "BH"))
-  rows$verdict <- verdict_of(rows$p_adjusted, rows$p_equivalent)
-  rows$direction <- ifelse(rows$verdict != "different", "", ifelse(rows$ratio < 1, "slower", "faster"))
-  needed <- mapply(blocks_to_decide, rows$ratio, rows$se * sqrt(rows$n))
-  rows$more <- ifelse(rows$verdict == "undecided" & rows$why == "", pmax(needed - rows$n, 1), NA_real_)
+  rows$verdict <- choose_verdict(rows$p_adjusted, rows$p_equivalent)
+  rows$direction <- ifelse(rows$verdict != "different", "",
+                           ifelse(rows$ratio < 1, "slower", "faster"))
+  needed <- mapply(estimate_blocks_needed, rows$ratio, rows$se * sqrt(rows$n))
+  rows$more <- ifelse(rows$verdict == "undecided" & rows$why == "", pmax(needed - rows$n, 1),
+                      NA_real_)
   rows
 }
 
-#' All pairs with native
-pairs_of_native <- function(tidy) {
-  pairs_of(tidy[tidy$environment != NATIVE, ], tidy[tidy$environment == NATIVE, ])
-}
-
-#' All comparisons with native
+#' Estimate the share of variance between blocks, which cancels out of ratios
 #'
-#' @param pairs as of pairs_of_native
-compare_all <- function(results, pairs = pairs_of_native(results$tidy)) {
-  rows <- compare_environments(pairs)
-  if (is.null(rows)) return(NULL)
-  rows$family <- results$environments$family[match(rows$environment, results$environments$environment)]
-  decide(rows)
-}
-
-#' How much of a series' variance lies between the blocks, and so falls out of a ratio
-share_of_blocks <- function(tidy) {
-  by_group(tidy[tidy$headline, ], c("workload", "title", "series"), function(rows) {
+#' @param tidy tidy rows
+#' @return data frame, one row for each headline series: workload, title, series, blocks, share and
+#'   p (of an F test); NULL of series with fewer than three blocks or two environments
+estimate_block_share <- function(tidy) {
+  headlines <- tidy[tidy$headline, ]
+  map_groups(headlines, c("workload", "title", "series"), function(rows) {
     blocks <- length(unique(rows$repetition))
-    width <- length(unique(rows$environment))
-    if (blocks < 3 || width < 2) return(NULL)
+    environments <- length(unique(rows$environment))
+    if (blocks < 3 || environments < 2) return(NULL)
     rows$repetition <- factor(rows$repetition)
-    # Values that do not vary at all fit perfectly, of which R warns.
-    table <- suppressWarnings(stats::anova(stats::lm(log(value) ~ environment + repetition, rows)))
-    f <- table["repetition", "F value"]
-    data.frame(blocks = blocks, share = max(0, (f - 1) / (f + width - 1)), p = table["repetition", "Pr(>F)"])
+    # R warns of values that do not vary, since they fit perfectly.
+    model <- stats::lm(log(value) ~ environment + repetition, rows)
+    tests <- suppressWarnings(stats::anova(model))
+    f <- tests["repetition", "F value"]
+    data.frame(blocks = blocks, share = max(0, (f - 1) / (f + environments - 1)),
+               p = tests["repetition", "Pr(>F)"])
   })
 }
 
-#' Emulated machines: the level, and how it stands to native's; without a verdict
-emulated_table <- function(results) {
+#' Summarise emulated machines, whose ratios to native have neither interval nor verdict
+#'
+#' They are compared with the native runs at the sizes of emulated machines, if there are any.
+#'
+#' @param results list of read_results
+#' @return table of summarise_runs with `ratio` (of means, as performance); NULL if nothing was
+#'   emulated
+summarise_emulated <- function(results) {
   if (nrow(results$emulated) == 0) return(NULL)
-  found <- summarise_runs(results$emulated)
-  beside <- results$environments$environment[results$environments$beside %in% TRUE]
+  summary <- summarise_runs(results$emulated)
+  counterparts <- results$environments$environment[results$environments$beside %in% TRUE]
   native <- summarise_runs(results$tidy[results$tidy$environment == NATIVE, ])
-  if (length(beside) > 0) native <- found[found$environment %in% beside, ]
-  # There may be no native beside them.
-  of_native <- if (is.null(native)) NA_real_ else native$mean[match(found$series, native$series)]
-  found$ratio <- (found$mean / of_native) ^ ifelse(found$better == "higher", 1, -1)
-  found
+  if (length(counterparts) > 0) native <- summary[summary$environment %in% counterparts, ]
+  native_mean <- NA_real_
+  if (!is.null(native)) native_mean <- native$mean[match(summary$series, native$series)]
+  summary$ratio <- (summary$mean / native_mean) ^ ifelse(summary$better == "higher", 1, -1)
+  summary
 }

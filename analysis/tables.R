@@ -1,38 +1,50 @@
 #!/usr/bin/env Rscript
-# Usage: tables.R RESULTS [OUT]: from OUT/tidy, and what was measured in RESULTS, to all tables of results,
-# in OUT (RESULTS unless given).
+# Usage: tables.R RESULTS [OUT]
+# Makes all tables of results from OUT/tidy and from the plan and the records in RESULTS, and writes
+# them to OUT, which is RESULTS by default.
 
+# Each function runs too seldom to be worth compiling.
 invisible(compiler::enableJIT(0))
-here <- dirname(sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE)))
+script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
+# R writes a space in the path of a script as "~+~".
+analysis <- dirname(gsub("~+~", " ", script, fixed = TRUE))
 files <- c("read", "statistics", "claims", "choices", "render")
-for (file in files) source(file.path(here, paste0(file, ".R")))
+for (file in files) source(file.path(analysis, paste0(file, ".R")))
 
-# The columns of every table, in their order: an empty table has them too.
-SERIES_KEYS <- "workload,title,metric,metric_label,factors,series,unit,better,environment,label"
-LEVELS <- "n,mean,sd,mean_low,mean_high,median,median_low,median_high,min,max"
-OF_RATIO <- "n,ratio,low,high,p,p_adjusted,p_equivalent,verdict,direction,why"
-AND_MORE <- "slow,slow_n,more,scatter"
-OF_PAIR <- "question,reference,family,valid,headline"
+# The columns of every table in their order, which an empty table has too.
+SERIES_COLUMNS <- "workload,title,metric,metric_label,factors,series,unit,better,environment,label"
+LEVEL_COLUMNS <- "n,mean,sd,mean_low,mean_high,median,median_low,median_high,min,max"
+RATIO_COLUMNS <- paste("n,ratio,low,high,p,p_adjusted,p_equivalent,verdict,direction,why",
+                       "slow,slow_n,more,scatter", sep = ",")
+COMPARISON_COLUMNS <- "question,reference,family,valid,headline"
 TABLES <- c(
-  summary = paste(SERIES_KEYS, LEVELS, "level,level_low,level_high,valid,headline", sep = ","),
-  comparisons = paste(SERIES_KEYS, OF_PAIR, OF_RATIO, AND_MORE, sep = ","),
-  ratios = paste(SERIES_KEYS, "reference,valid,headline,repetition,ratio", sep = ","),
-  choices = paste(SERIES_KEYS, "choice,control", OF_PAIR, OF_RATIO, AND_MORE, sep = ","),
-  emulated = paste(SERIES_KEYS, LEVELS, "ratio", sep = ","),
-  claims = paste("id,publication,place,statement,workload,published,unit,tolerance_low,tolerance_high",
-                 "environment,reference,series,n,ratio,low,high,level,parts,verdict,against_published",
-                 "reason,because,note,transferred", sep = ","),
+  summary = paste(SERIES_COLUMNS, LEVEL_COLUMNS, "level,level_low,level_high,valid,headline",
+                  sep = ","),
+  comparisons = paste(SERIES_COLUMNS, COMPARISON_COLUMNS, RATIO_COLUMNS, sep = ","),
+  ratios = paste(SERIES_COLUMNS, "reference,valid,headline,repetition,ratio", sep = ","),
+  choices = paste(SERIES_COLUMNS, "choice,control", COMPARISON_COLUMNS, RATIO_COLUMNS, sep = ","),
+  emulated = paste(SERIES_COLUMNS, LEVEL_COLUMNS, "ratio", sep = ","),
+  claims = paste("id,publication,place,statement,workload,published,unit,tolerance_low",
+                 "tolerance_high,environment,reference,series,n,ratio,low,high,level,parts,verdict",
+                 "against_published,reason,because,note,transferred", sep = ","),
   blocks = "workload,title,series,blocks,share,p",
-  runs = paste("environment,label,workload,title,repetition,round,order,counts,how,flags,emulated,seconds",
-               "log,record", sep = ",")
+  runs = paste("environment,label,workload,title,repetition,round,order,counts,how,flags,emulated",
+               "seconds,log,record", sep = ",")
 )
 
-write_result <- function(rows, name, folder) {
+# Writes the CSV table `name` of TABLES into a folder; NULL is an empty table.
+write_table <- function(rows, name, folder) {
   columns <- strsplit(TABLES[[name]], ",")[[1]]
-  if (is.null(rows)) rows <- as.data.frame(sapply(columns, function(name) character()))
+  if (is.null(rows)) rows <- as.data.frame(sapply(columns, function(column) character()))
   rows <- rows[columns]
-  rows[] <- lapply(rows, function(x) {
-    if (is.logical(x)) ifelse(x, "yes", "no") else if (is.double(x)) signif(x, 10) else x
+  rows[] <- lapply(rows, function(column) {
+    if (is.logical(column)) {
+      ifelse(column, "yes", "no")
+    } else if (is.double(column)) {
+      signif(column, 10)
+    } else {
+      column
+    }
   })
   text <- which(!vapply(rows, is.numeric, NA))
   put_file(file.path(folder, paste0(name, ".csv")), function(part) {
@@ -40,53 +52,58 @@ write_result <- function(rows, name, folder) {
   })
 }
 
-# A row for each cell that gave values, with where its raw log and record lie.
-runs_table <- function(results) {
+# Lists the cells that gave values, with the paths of their raw logs and records.
+list_runs <- function(results) {
   rows <- results$all[!duplicated(results$all$log), ]
-  of_record <- function(get) vapply(results$records[rows$log], get, "")
-  rows$flags <- of_record(function(one) paste(unlist(one$quiet$flags), collapse = ";"))
-  rows$seconds <- as.numeric(of_record(function(one) as.character(one$seconds %or% NA)))
-  rows$emulated <- results$environments$emulated[match(rows$environment, results$environments$environment)]
+  records <- results$records[rows$log]
+  rows$flags <- vapply(records, function(record) {
+    paste(unlist(record$quiet$flags), collapse = ";")
+  }, "")
+  seconds <- vapply(records, function(record) as.character(record$seconds %or% NA), "")
+  rows$seconds <- as.numeric(seconds)
+  environments <- results$environments
+  rows$emulated <- environments$emulated[match(rows$environment, environments$environment)]
   rows$record <- sub("log$", "json", rows$log)
-  rows$how <- how_measured(rows, results)
+  rows$how <- classify_runs(rows, results)
   rows
 }
 
-# How each run was taken: "alone" to its end, in "laps" that alternate with those of the block's other cells,
-# or these in "slices"; and whether that is not as native's run of its block, with which it is compared.
-how_measured <- function(rows, results) {
+# How each run was measured: "alone" to its end, in "laps" that alternate with those of the block's
+# other cells, or in laps whose runs go on in "slices".  ", unlike native" follows where native's
+# run of the block was measured in another way or at another time.
+classify_runs <- function(rows, results) {
   records <- results$records[rows$log]
-  sliced <- vapply(results$plan$workloads, function(one) !is.null(one$cell$turn), NA)
-  how <- vapply(records, function(one) {
-    if (length(one$interleaved) == 0) "alone"
-    else if (sliced[[one$workload]] && (one$system$parts %or% 1) == 1) "slices"
-    else "laps"
+  has_slices <- vapply(results$plan$workloads, function(workload) !is.null(workload$cell$turn), NA)
+  how <- vapply(records, function(record) {
+    if (length(record$interleaved) == 0) return("alone")
+    one_system <- (record$system$parts %or% 1) == 1
+    if (has_slices[[record$workload]] && one_system) "slices" else "laps"
   }, "")
-  # Cells that were measured together name the same one as their first.
-  together <- vapply(records, function(one) paste(unlist(one$together), collapse = " "), "")
+  # Cells that were measured together have the same entry.
+  together <- vapply(records, function(record) paste(unlist(record$together), collapse = " "), "")
   native <- match(paste(NATIVE, rows$workload, rows$repetition),
                   paste(rows$environment, rows$workload, rows$repetition))
-  like <- how == how[native] & together == together[native]
-  paste0(how, ifelse(like %in% FALSE & !rows$emulated, ", unlike native", ""))
+  alike <- how == how[native] & together == together[native]
+  paste0(how, ifelse(alike %in% FALSE & !rows$emulated, ", unlike native", ""))
 }
 
 main <- function(folder, out = folder) {
   results <- read_results(folder, file.path(out, "tidy"))
-  write <- function(rows, name) {
+  write_result <- function(rows, name) {
     if (!is.null(rows)) rows$valid <- !rows$workload %in% results$invalid
-    write_result(rows, name, out)
+    write_table(rows, name, out)
   }
-  pairs <- pairs_of_native(results$tidy)
-  compared <- compare_all(results, pairs)
-  write(add_levels(summarise_runs(results$tidy), compared), "summary")
-  write(compared, "comparisons")
-  write(block_ratios(pairs), "ratios")
-  write(compare_choices(results), "choices")
-  write(emulated_table(results), "emulated")
-  write(share_of_blocks(results$tidy), "blocks")
-  write(runs_table(results), "runs")
-  claims <- jsonlite::read_json(file.path(dirname(here), "published", "claims.json"))
-  write(test_claims(claims, results$tidy, here_of(results)), "claims")
+  pairs <- pair_with_native(results$tidy)
+  comparisons <- compare_with_native(results, pairs)
+  write_result(add_levels(summarise_runs(results$tidy), comparisons), "summary")
+  write_result(comparisons, "comparisons")
+  write_result(list_block_ratios(pairs), "ratios")
+  write_result(compare_choices(results), "choices")
+  write_result(summarise_emulated(results), "emulated")
+  write_result(estimate_block_share(results$tidy), "blocks")
+  write_result(list_runs(results), "runs")
+  published <- jsonlite::read_json(file.path(dirname(analysis), "published", "claims.json"))
+  write_result(test_claims(published, results$tidy, describe_run(results)), "claims")
 }
 
 arguments <- commandArgs(TRUE)

@@ -4,7 +4,6 @@
 library(dplyr)
 library(glue)
 
-MARGIN <- 0.02 # the smallest difference that matters, as in statistics.R
 SPACE <- "\u00a0"
 
 #' Text of others as Markdown that shows it letter by letter, in one line: labels, names, a tool's words

@@ -1,61 +1,78 @@
 #!/usr/bin/env Rscript
-# Usage: studies/aa.R FOLDER PROJECT...: how often two names of one environment are called different; of
-# projects whose tidy tables are made, each environment beside `native`: `native-again`, or one whose name
-# ends with the share that a brake takes of it.  Writes measured.csv to FOLDER, and prints it.  Blocks are
-# compared as the paper does; the customary way is all runs of one name before those of the other, and
-# Welch's test (1947).
+# Usage: Rscript studies/aa.R FOLDER PROJECT...
+# Measures how often two names of one environment are called different, and prints and writes the
+# rates to FOLDER/measured.csv.  Each PROJECT has its tidy tables, and next to `native` the
+# environment `native-again`, or environments such as `braked-2`, whose names end with the per cent
+# of performance that a brake takes.
+# There are two ways of comparison: in blocks, as in the paper; and unpaired, which is customary,
+# with all runs of one name before those of the other and Welch's test (1947).
 
-here <- dirname(sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE)))
-for (file in c("read", "statistics")) source(file.path(here, "..", "analysis", paste0(file, ".R")))
+script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
+# R writes a space in the path of a script as "~+~".
+analysis <- file.path(dirname(gsub("~+~", " ", script, fixed = TRUE)), "..", "analysis")
+for (file in c("read", "statistics")) source(file.path(analysis, paste0(file, ".R")))
 arguments <- commandArgs(TRUE)
 if (length(arguments) < 2) stop("usage: studies/aa.R FOLDER PROJECT...", call. = FALSE)
 
-# `different`: the interval excludes 1; `promised`: how often intervals of their widths should exclude it,
-# were the share that is taken all of the difference; `beyond`: they are called different by more than the
-# margin.
-rates <- function(found) {
-  different <- (found$low > 1 | found$high < 1) %in% TRUE
+#' Summarise how often comparisons find a difference
+#'
+#' @param comparisons data frame: low, high, p, p_equivalent, taken (the true difference)
+#' @return data frame of one row: comparisons (how many), different (intervals that exclude 1),
+#'   share with its 95 % interval low and high, promised (the share of intervals of these widths
+#'   that should exclude 1 if `taken` is all of the difference), beyond (the share that is called
+#'   different by more than the margin)
+summarise_rates <- function(comparisons) {
+  different <- (comparisons$low > 1 | comparisons$high < 1) %in% TRUE
   limits <- stats::binom.test(sum(different), length(different))$conf.int
-  beyond <- verdict_of(found$p, found$p_equivalent) == "different"
-  effect <- if (is.null(found$taken)) 0 else -log(1 - found$taken)
-  widths <- effect / (log(found$high / found$low) / 2)
-  promised <- stats::pnorm(1.96 * (widths - 1)) + stats::pnorm(1.96 * (-widths - 1))
+  verdicts <- choose_verdict(comparisons$p, comparisons$p_equivalent)
+  effect <- if (is.null(comparisons$taken)) 0 else -log(1 - comparisons$taken)
+  half_widths <- log(comparisons$high / comparisons$low) / 2
+  distance <- effect / half_widths
+  promised <- stats::pnorm(1.96 * (distance - 1)) + stats::pnorm(1.96 * (-distance - 1))
   data.frame(comparisons = length(different), different = sum(different), share = mean(different),
              low = limits[[1]], high = limits[[2]], promised = mean(promised, na.rm = TRUE),
-             beyond = mean(beyond))
+             beyond = mean(verdicts == "different"))
 }
 
-unpaired <- function(x, y) {
+# Compares two samples of values by Welch's test of their logarithms.
+compare_unpaired <- function(x, y) {
   test <- function(...) stats::t.test(log(x), log(y), ...)
-  p <- function(mu, side) test(mu = mu, alternative = side)$p.value
-  data.frame(low = exp(test()$conf.int[[1]]), high = exp(test()$conf.int[[2]]),
-             p = min(1, 2 * p(EDGE, "greater"), 2 * p(-EDGE, "less")),
-             p_equivalent = max(p(-EDGE, "greater"), p(EDGE, "less")))
+  compute_p <- function(mu, side) test(mu = mu, alternative = side)$p.value
+  interval <- exp(test()$conf.int)
+  data.frame(low = interval[[1]], high = interval[[2]],
+             p = min(1, 2 * compute_p(EDGE, "greater"), 2 * compute_p(-EDGE, "less")),
+             p_equivalent = max(compute_p(-EDGE, "greater"), compute_p(EDGE, "less")))
 }
 
-measured <- function(projects) {
-  rows <- stack_rows(lapply(projects, function(project) {
+# Compares one environment of a project with native in both ways.
+compare_both_ways <- function(name, headlines, order) {
+  native <- headlines[headlines$environment == NATIVE, ]
+  again <- headlines[headlines$environment == name, ]
+  paired <- compare_environments(pair_environments(again, native))
+  series <- c("workload", "metric", "factors")
+  unpaired <- map_groups(rbind(again, native), series, function(rows) {
+    values <- split(rows$value, rows$environment == NATIVE)
+    compare_unpaired(values[["FALSE"]], values[["TRUE"]])
+  })
+  columns <- c("low", "high", "p", "p_equivalent")
+  taken <- if (grepl("^braked", name)) as.numeric(sub("^braked-", "", name)) / 100 else 0
+  rbind(cbind(order = order, comparison = "in blocks", taken = taken, paired[columns]),
+        cbind(order = order, comparison = "unpaired", taken = taken, unpaired[columns]))
+}
+
+# The rates of all projects, by their order of runs, the way of comparison and the true difference.
+measure_rates <- function(projects) {
+  comparisons <- stack_rows(lapply(projects, function(project) {
     results <- read_results(file.path(project, "results"))
-    tidy <- results$tidy[results$tidy$headline, ]
-    native <- tidy[tidy$environment == NATIVE, ]
-    stack_rows(lapply(setdiff(unique(tidy$environment), NATIVE), function(name) {
-      other <- tidy[tidy$environment == name, ]
-      paired <- compare_environments(pairs_of(other, native))
-      apart <- by_group(rbind(other, native), c("workload", "metric", "factors"), function(own) {
-        values <- split(own$value, own$environment == NATIVE)
-        unpaired(values[["FALSE"]], values[["TRUE"]])
-      })
-      columns <- c("low", "high", "p", "p_equivalent")
-      taken <- if (grepl("^braked", name)) as.numeric(sub("^braked-", "", name)) / 100 else 0
-      rbind(cbind(order = results$plan$order, comparison = "in blocks", taken = taken, paired[columns]),
-            cbind(order = results$plan$order, comparison = "unpaired", taken = taken, apart[columns]))
-    }))
+    headlines <- results$tidy[results$tidy$headline, ]
+    environments <- setdiff(unique(headlines$environment), NATIVE)
+    stack_rows(lapply(environments, compare_both_ways, headlines, results$plan$order))
   }))
-  by_group(rows, c("order", "comparison", "taken"), rates)
+  map_groups(comparisons, c("order", "comparison", "taken"), summarise_rates)
 }
 
-table <- measured(arguments[-1])
-numbers <- vapply(table, is.numeric, NA)
-table[numbers] <- lapply(table[numbers], signif, 4)
-utils::write.csv(table, file.path(arguments[[1]], "measured.csv"), row.names = FALSE, quote = FALSE)
-print(table, row.names = FALSE)
+rates <- measure_rates(arguments[-1])
+numeric <- vapply(rates, is.numeric, NA)
+rates[numeric] <- lapply(rates[numeric], signif, 4)
+utils::write.csv(rates, file.path(arguments[[1]], "measured.csv"), row.names = FALSE, quote = FALSE)
+print(rates, row.names = FALSE)

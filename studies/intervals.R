@@ -1,20 +1,27 @@
 #!/usr/bin/env Rscript
-# Usage: studies/intervals.R [RUNS]: how often intervals and verdicts are right, by simulation; a Markdown
-# table. Noise of a block's ratio: normal; autocorrelated (0.3); one in ten ten times as wide; both.  A/A: no
-# difference; positive controls: 2 % and 5 %.
+# Usage: Rscript studies/intervals.R [RUNS]
+# Simulates how often intervals and verdicts are right, and prints a Markdown table.
+# Noise of a block's ratio: normal; autocorrelated (0.3); contaminated, with one in ten ten times as
+# wide; both.  A difference of 0 is an A/A test; 2 % and 5 % are positive controls.
 
-here <- dirname(sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE)))
-for (file in c("read", "statistics")) source(file.path(here, "..", "analysis", paste0(file, ".R")))
+script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
+# R writes a space in the path of a script as "~+~".
+analysis <- file.path(dirname(gsub("~+~", " ", script, fixed = TRUE)), "..", "analysis")
+for (file in c("read", "statistics")) source(file.path(analysis, paste0(file, ".R")))
 runs <- as.integer(c(commandArgs(TRUE), 2000)[[1]])
+# Functions of the number of blocks; the standard deviation is 1 without contamination.
 NOISE <- list(
   normal = function(n) stats::rnorm(n),
-  autocorrelated = function(n) as.vector(stats::arima.sim(list(ar = 0.3), n, sd = sqrt(1 - 0.09))),
+  autocorrelated = function(n) {
+    as.vector(stats::arima.sim(list(ar = 0.3), n, sd = sqrt(1 - 0.09)))
+  },
   contaminated = function(n) stats::rnorm(n) * ifelse(stats::runif(n) < 0.1, 10, 1),
   both = function(n) NOISE$autocorrelated(n) * ifelse(stats::runif(n) < 0.1, 10, 1)
 )
 SD <- 0.02
 
-rate <- function(hits) {
+# A rate in per cent with its 95 % interval, as text.
+format_rate <- function(hits) {
   limits <- stats::binom.test(sum(hits), length(hits))$conf.int
   sprintf("%.1f [%.1f, %.1f]", 100 * mean(hits), 100 * limits[[1]], 100 * limits[[2]])
 }
@@ -25,13 +32,14 @@ cat("|---|---|---|---|---|---|\n")
 for (noise in names(NOISE)) {
   for (blocks in c(5, 20)) {
     for (loss in c(0, 0.02, 0.05)) {
-      found <- stack_rows(lapply(seq_len(runs), function(i) {
+      rows <- stack_rows(lapply(seq_len(runs), function(i) {
         compare_pairs(exp(log(1 - loss) + SD * NOISE[[noise]](blocks)))
       }))
-      holds <- found$low <= 1 - loss & found$high >= 1 - loss
-      verdict <- verdict_of(found$p, found$p_equivalent)
-      cat(sprintf("| %s | %d | %g %% | %s | %s | %s |\n", noise, blocks, 100 * loss, rate(holds),
-                  rate(verdict == "different"), rate(verdict == "equivalent")))
+      holds <- rows$low <= 1 - loss & rows$high >= 1 - loss
+      verdict <- choose_verdict(rows$p, rows$p_equivalent)
+      cat(sprintf("| %s | %d | %g %% | %s | %s | %s |\n", noise, blocks, 100 * loss,
+                  format_rate(holds), format_rate(verdict == "different"),
+                  format_rate(verdict == "equivalent")))
     }
   }
 }

@@ -53,7 +53,7 @@ def student(freedom: float) -> float:
 
 def half_width(logarithms: Sequence[float]) -> float:
     """Relative half-width of the interval that the paper prints of a geometric mean, from logarithms in the order of
-    the blocks; neighbours are alike (`error_of_mean` of analysis/statistics.R)."""
+    the blocks; neighbours are alike (`estimate_standard_error` of analysis/statistics.R)."""
     number, mean = len(logarithms), statistics.fmean(logarithms)
     apart = [one - mean for one in logarithms]
     squares = math.fsum(one**2 for one in apart)

@@ -25,7 +25,7 @@ TRUTH <- c(native = 1, docker = 1, "docker-hostnet" = 1, "docker-gvisor" = 0.7, 
 
 # What Python's observers make of a captured host, bare and as a guest.
 SEEN <- withr::with_envvar(c(PYTHONPATH = root), jsonlite::fromJSON(simplifyVector = FALSE,
-  system2("python3", file.path(root, "tests", "seen.py"), stdout = TRUE)))
+  system2("python3", file.path(root, "tests/helpers/seen.py"), stdout = TRUE)))
 
 metric_of <- function(label, unit, better = "higher") list(label = label, unit = unit, better = better)
 WORKLOADS <- list(

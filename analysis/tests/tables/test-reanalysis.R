@@ -2,40 +2,45 @@
 
 source(file.path(root, "analysis", "reanalysis.R"))
 published_folder <- file.path(root, "published")
-printed <- printed_values(published_folder)
+printed <- read_printed_values(published_folder)
 
-raw <- function(x, workload = "stream", environment = "native", metric = "copy", factors = "sockets=2") {
+make_raw <- function(x, workload = "stream", environment = "native", metric = "copy",
+                     factors = "sockets=2") {
   data.frame(workload = workload, environment = environment, metric = metric, unit = "GB/s",
-             factors = factors, selection = "paper", repetition = seq_along(x), value = x, file = "a.log",
-             line = seq_along(x))
+             factors = factors, selection = "paper", repetition = seq_along(x), value = x,
+             file = "a.log", line = seq_along(x))
 }
-one <- function(statistic, published, tolerance, n = 3, workload = "stream", environment = "native") {
+make_printed <- function(statistic, published, tolerance, n = 3, workload = "stream",
+                         environment = "native") {
   data.frame(place = "Table I", workload = workload, environment = environment, metric = "copy",
-             unit = "GB/s", factors = "sockets=2", statistic = statistic, n = n, published = published,
-             tolerance = tolerance, doubted = environment == "docker-hostnet-layered")
+             unit = "GB/s", factors = "sockets=2", statistic = statistic, n = n,
+             published = published, tolerance = tolerance,
+             doubted = environment == "docker-hostnet-layered")
 }
 
-test_that("a value agrees where it rounds to what was printed, and fewer runs decide nothing", {
+test_that("a value agrees if it rounds to the printed one, and fewer runs decide nothing", {
   x <- c(41.2, 41.3, 41.38)
-  found <- differences_of(one("mean", "41.3", 0.05), raw(x))
-  expect_equal(found$verdict, "agrees")
-  expect_equal(c(found$low, found$high), as.numeric(t.test(x)$conf.int))
-  expect_equal(differences_of(one("mean", "41.4", 0.05), raw(x))$verdict, "differs")
-  expect_equal(differences_of(one("mean", "41.3", 0.05, 10), raw(x))$verdict, "incomplete")
-  expect_equal(differences_of(one("mean", "41.3", 0.05), raw(x)[0, ])$verdict, "not available")
+  raw <- make_raw(x)
+  row <- compare_printed(make_printed("mean", "41.3", 0.05), raw)
+  expect_equal(row$verdict, "agrees")
+  expect_equal(c(row$low, row$high), as.numeric(t.test(x)$conf.int))
+  verdict <- function(raw, ...) compare_printed(make_printed("mean", ...), raw)$verdict
+  expect_equal(verdict(raw, "41.4", 0.05), "differs")
+  expect_equal(verdict(raw, "41.3", 0.05, n = 10), "incomplete")
+  expect_equal(verdict(raw[0, ], "41.3", 0.05), "not available")
   name <- "docker-hostnet-layered"
-  doubted <- differences_of(one("mean", "41.3", 0.05, environment = name), raw(x, environment = name))
-  expect_equal(doubted$verdict, "label contradicted")
+  expect_equal(verdict(make_raw(x, environment = name), "41.3", 0.05, environment = name),
+               "label contradicted")
 })
 
 test_that("standard deviations have the printed divisor, and deviations are from native", {
   x <- c(1, 2, 6)
-  expect_equal(differences_of(one("sd", "2.16", 0.005), raw(x))$recomputed, sqrt(mean((x - 3) ^ 2)))
-  expect_equal(differences_of(one("sd", "2.65", 0.005, workload = "linpack"), raw(x, "linpack"))$recomputed,
-               sd(x))
-  both <- rbind(raw(c(100, 100)), raw(c(98, 98), environment = "docker"))
-  found <- differences_of(one("deviation_percent", "-2", 0.5, 2, environment = "docker"), both)
-  expect_equal(found$recomputed, -2)
+  recomputed <- function(raw, ...) compare_printed(make_printed(...), raw)$recomputed
+  expect_equal(recomputed(make_raw(x), "sd", "2.16", 0.005), sqrt(mean((x - 3) ^ 2)))
+  linpack <- recomputed(make_raw(x, "linpack"), "sd", "2.65", 0.005, workload = "linpack")
+  expect_equal(linpack, sd(x))
+  raw <- rbind(make_raw(c(100, 100)), make_raw(c(98, 98), environment = "docker"))
+  expect_equal(recomputed(raw, "deviation_percent", "-2", 0.5, 2, environment = "docker"), -2)
 })
 
 test_that("the printed values are complete", {
@@ -45,57 +50,60 @@ test_that("the printed values are complete", {
                c("Table I" = 62, "Figure 2" = 6, "Figure 8" = 4 * 18 * 3, "Figure 13" = 5 * 15 * 2))
 })
 
-test_that("raw logs that contradict or bear out a claim say so, and a single run decides nothing", {
+test_that("raw logs contradict or reproduce a claim, and a single run decides nothing", {
   verdict <- function(level, n = 10, id = "ibm-linpack-kvm-untuned-worse") {
     set.seed(1)
-    noise <- function(mean) mean * exp(stats::rnorm(n, 0, 0.001))
-    rows <- function(x, name) raw(x, "linpack", name, "gflops", "order=45000;sockets=2")
-    both <- rbind(rows(noise(290), "native"), rows(noise(level), "vm"))
-    found <- own_claims(published_folder, printed, both)
-    found$verdict[found$id == id & found$source == "raw"]
+    make_rows <- function(mean, environment) {
+      values <- mean * exp(stats::rnorm(n, 0, 0.001))
+      make_raw(values, "linpack", environment, "gflops", "order=45000;sockets=2")
+    }
+    raw <- rbind(make_rows(290, "native"), make_rows(level, "vm"))
+    claims <- test_own_claims(published_folder, printed, raw)
+    claims$verdict[claims$id == id & claims$source == "raw"]
   }
   expect_equal(verdict(0.83 * 290), "reproduced")
   expect_equal(verdict(130), "contradicted")
   expect_equal(verdict(130, n = 1), "undecided")
 })
 
-test_that("the findings of the document follow from the printed numbers", {
-  claims <- own_claims(published_folder, printed, raw(1)[0, ])
+test_that("the statements of the document follow from the printed numbers", {
+  claims <- test_own_claims(published_folder, printed, make_raw(1)[0, ])
   claims <- claims[claims$source == "printed", ]
-  of <- function(id) claims[claims$id == id, ]
+  find_claim <- function(id) claims[claims$id == id, ]
   expect_equal(table(claims$verdict)[["contradicted"]], 4)
-  text <- paste(readLines(file.path(root, "paper", "reanalysis.Rmd"), encoding = "UTF-8"), collapse = " ")
-  says <- function(...) expect_match(text, paste0(...), fixed = TRUE)
+  text <- paste(readLines(file.path(root, "paper", "reanalysis.Rmd"), encoding = "UTF-8"),
+                collapse = " ")
+  expect_text <- function(...) expect_match(text, sprintf(...), fixed = TRUE)
   printed$value <- as.numeric(printed$published)
   levels <- printed[printed$statistic %in% c("mean", "value"), ]
-  level <- function(place, name, factors = NULL) {
-    rows <- levels[levels$place == place & levels$environment == name, ]
-    rows <- rows[order(rows$workload, rows$metric, rows$factors), ]
-    if (is.null(factors)) rows$value else rows$value[rows$factors == factors]
+  level <- function(place, environment) {
+    rows <- levels[levels$place == place & levels$environment == environment, ]
+    rows$value[order(rows$workload, rows$metric, rows$factors)]
   }
-  few <- of("ibm-redis-nat-4conn")
+  few <- find_claim("ibm-redis-nat-4conn")
   expect_equal(few$verdict, "contradicted")
-  says(sprintf("%.1f µs, %.2f times native, and %.2f times with 100",
-               1000 * of("ibm-redis-nat-4conn-51us")$ratio, few$ratio, of("ibm-redis-nat-100conn")$ratio))
-  layers <- of("ibm-mysql-aufs-overhead")$ratio
-  nat <- of("ibm-mysql-nat-little")$ratio
+  expect_text("%.1f µs, %.2f times native, and %.2f times with 100",
+              1000 * find_claim("ibm-redis-nat-4conn-51us")$ratio, few$ratio,
+              find_claim("ibm-redis-nat-100conn")$ratio)
+  layers <- find_claim("ibm-mysql-aufs-overhead")$ratio
+  nat <- find_claim("ibm-mysql-nat-little")$ratio
   expect_lt(layers, nat)
-  says(sprintf("is to cost %.0f %%, is the step to NAT; and that to NAT, which is to cost %.1f %%",
-               100 * (1 - layers), 100 * (1 - nat)))
+  expect_text("is to cost %.0f %%, is the step to NAT; and that to NAT, which is to cost %.1f %%",
+              100 * (1 - layers), 100 * (1 - nat))
   trips <- 100 * (level("Figure 3", "docker") / level("Figure 3", "vm") - 1)
-  says(sprintf("by %.0f %% with TCP and %.0f %% with UDP", trips[[1]], trips[[2]]))
+  expect_text("by %.0f %% with TCP and %.0f %% with UDP", trips[[1]], trips[[2]])
   ahead <- level("Figure 8", "vm") > level("Figure 8", "docker")
-  says(sprintf("NAT at %d of the %d numbers of connections", sum(ahead), length(ahead)))
+  expect_text("NAT at %d of the %d numbers of connections", sum(ahead), length(ahead))
   expect_true(all(level("Figure 8", "vm") < level("Figure 8", "docker-hostnet")))
-  table <- levels[levels$place == "Table I", ]
-  lost <- function(name, workload = unique(table$workload)) {
-    own <- table[table$environment == name & table$workload %in% workload, ]
-    native <- table[table$environment == "native", ]
-    max(100 * (1 - own$value / native$value[match(paste(own$workload, own$metric),
-                                                  paste(native$workload, native$metric))]))
+  table_one <- levels[levels$place == "Table I", ]
+  native <- table_one[table_one$environment == "native", ]
+  largest_loss <- function(name, workload = unique(table_one$workload)) {
+    rows <- table_one[table_one$environment == name & table_one$workload %in% workload, ]
+    at <- match(paste(rows$workload, rows$metric), paste(native$workload, native$metric))
+    max(100 * (1 - rows$value / native$value[at]))
   }
-  says(sprintf("lose %.0f %% in compression and %.0f %% in Linpack", lost("vm", "pxz"),
-               lost("vm", "linpack")))
-  says(sprintf("containers, which lose %.1f %% at the most", lost("docker")))
-  says(sprintf("loses %.0f %% in compression", lost("vm-tuned", "pxz")))
+  expect_text("lose %.0f %% in compression and %.0f %% in Linpack", largest_loss("vm", "pxz"),
+              largest_loss("vm", "linpack"))
+  expect_text("containers, which lose %.1f %% at the most", largest_loss("docker"))
+  expect_text("loses %.0f %% in compression", largest_loss("vm-tuned", "pxz"))
 })

@@ -79,9 +79,9 @@ class Search:
         return found if self.passes[found] <= self.confirmations else None
 
 
-def search(*words: str) -> None:
+def search(*arguments: str) -> None:
     """Try one number of users after another, until the search is over."""
-    settings = driver.read_settings(*words)
+    settings = driver.read_settings(*arguments)
     keys = ("start", "most", "resolution", "confirmations")
     trying = Search(*(settings.pop(key) for key in keys))
     cycle, seed = settings["cycle"], settings["seed"] + settings["lap"]
@@ -93,7 +93,7 @@ def search(*words: str) -> None:
     def decided() -> int:
         return sum(driver.read_books(site)["bids"] for site in settings["sites"])
 
-    driver.books("opened", *words[:2])
+    driver.books("opened", *arguments[:2])
     decided_before, probes, bids = decided(), 0, 0
     running = driver.start_generators()
     while (users := trying.next()) is not None:
@@ -107,7 +107,7 @@ def search(*words: str) -> None:
     until = time.monotonic() + SETTLED
     while decided() < decided_before + bids and time.monotonic() < until:
         time.sleep(0.1)
-    driver.books("closed", *words[:2])
+    driver.books("closed", *arguments[:2])
     report(found=trying.found, fails=trying.fails, probes=probes, bids=bids)
     report(done=True)
 

@@ -120,7 +120,7 @@ class Visitor(User):
                 status, found = self.request("GET", path, 200, 204)
                 if status == 200:
                     if found["auction"] != self.auction or found["seq"] <= after:
-                        raise WrongAnswerError(f"GET {path}: {found!r} is nothing new there")
+                        raise WrongAnswerError(f"GET {path}: {found!r} is nothing new")
                     self.state = found
             case "PlaceBid":
                 # More than the highest bid, as far as is known.

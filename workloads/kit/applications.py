@@ -18,7 +18,7 @@ from kit.logs import Log, Point, read
 BUSIEST = 0.9
 # Operations that are due less often in a lap have no latency.
 LEAST = 10
-# What PostgreSQL says of itself where it keeps what it confirms.
+# The settings of a PostgreSQL server that keeps what it confirms.
 SAFE = dict.fromkeys(("synchronous_commit", "fsync", "full_page_writes"), "on")
 
 
@@ -42,8 +42,8 @@ class Load:
         require_equal("the point", names, (name, name))
         for key in wanted:
             require_equal(key, point.head[key], wanted[key])
-        found = [(line["operation"], line["of"]) for line in lines]
-        require_equal("the operations", found, [(operation, name) for operation in operations])
+        printed = [(line["operation"], line["of"]) for line in lines]
+        require_equal("the operations", printed, [(operation, name) for operation in operations])
         self.operations = {line["operation"]: line for line in lines}
         self.counts = {line["operation"]: int(number(line, "count", zero=True)) for line in lines}
         for line in lines:
@@ -52,8 +52,8 @@ class Load:
                 require_close("mean × count", number(line, "mean_ms") * line["count"], summed)
         self.total = self.counts[total] if total else sum(self.counts.values())
         self.users, self.seconds = wanted["users"] * wanted["sites"], wanted["seconds"]
-        asked = {"total": self.total, "came": self.users, "seconds": self.seconds}
-        require_asked(self.totals, asked, *asked)
+        totals = {"total": self.total, "came": self.users, "seconds": self.seconds}
+        require_asked(self.totals, totals, *totals)
         require_close("rate × time", number(self.totals, "rate") * self.seconds, self.total)
         self.driver_share = 100 * number(self.totals, "share")
 

@@ -21,7 +21,7 @@ database_options() {
         --innodb-buffer-pool-dump-at-shutdown=OFF
         --innodb-buffer-pool-load-at-startup=OFF
         # Containers forbid the kernel's asynchronous I/O (io_uring), and the server would silently
-        # use threads there: it uses them everywhere.
+        # fall back to threads: it uses them everywhere.
         --innodb-use-native-aio=OFF
     )
 }

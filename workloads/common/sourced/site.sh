@@ -31,7 +31,7 @@ prepare_sites() {
 # Refuses a number that is larger than one for which data are made.  Usage: require_data USERS MOST
 require_data() {
     if (($1 > $2)); then
-        echo "$1 users: there are data for $2 only" >&2
+        echo "$1 users are more than the $2 for whom data are made" >&2
         exit 1
     fi
 }

@@ -59,11 +59,11 @@ def read_settings(addresses: str, ports: str, *pairs: str) -> Settings:
     return settings
 
 
-def check(*words: str) -> None:
+def check(*arguments: str) -> None:
     """Do every operation once at each site, without load."""
     from generator import users
 
-    settings = read_settings(*words)
+    settings = read_settings(*arguments)
     count = len(settings["sites"])
     settings |= {"begin": 0, "ramp": 0, "seconds": 0, "mine": list(range(count))}
     settings["seed"] = f"check-{settings['seed']:x}"
@@ -89,9 +89,9 @@ def books(kind: str, addresses: str, ports: str) -> None:
         report(**{kind: number}, **read_books(site))
 
 
-def load(*words: str) -> None:
+def load(*arguments: str) -> None:
     """Load all sites at the same time, and print the results."""
-    settings = read_settings(*words)
+    settings = read_settings(*arguments)
     settings["seed"] = f"{settings['seed'] + settings['lap']:x}-{settings['users']}"
     measure(start_generators(), f"users-{settings['users']}", settings)
 

@@ -7,6 +7,7 @@ import concurrent.futures
 import contextlib
 import json
 import os
+import random
 import re
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import projects
 import pytest
+import requests
 import yaml
 
 # What stands before a test's own commands, in which the workload's programs are in $of, `inside` runs a command in the
@@ -126,19 +128,34 @@ def servers(workload: str, commands: str) -> Callable:
     return up
 
 
-def troubles(workload: str) -> dict[str, str]:
-    """By server, the pattern of what it must not say."""
+def visitor(site: str, **settings: object) -> object:
+    """A user of a site without load, whose module `visitor` can be imported."""
+    from user import Point
+    from visitor import Visitor
+
+    session = requests.Session()
+    session.trust_env = False
+
+    def send(method: str, path: str, **more: object) -> tuple:
+        answer = session.request(method, site + path, timeout=300, **more)
+        return answer.status_code, answer.content, answer.headers.get("Content-Type")
+
+    settings = {"sites": [site], "begin": 0, "ramp": 0, "seconds": 0, "seed": "test", **settings}
+    return Visitor(send, 0, random.Random(str(settings["seed"])), Point(settings))
+
+
+def check(found: Served, workload: str, port: int, **settings: object) -> dict[str, list[str]]:
+    """Do every operation as a cell does before its load; the lines of servers by which it would fail."""
+    words = [str(word) for pair in {**settings, "seed": 3}.items() for word in pair]
+    argv = ["/usr/bin/python3", "-B", f"/opt/strata/workloads/{workload}/driver.py", "check"]
+    done = found.inside(*argv, "127.0.0.1", str(port), *words)
+    assert done.returncode == 0, done.stderr
     declared = yaml.safe_load((projects.ROOT / "workloads" / workload / "workload.yaml").read_text())
-    return {server["name"]: server["trouble"] for server in declared["servers"]}
-
-
-def said_wrong(found: Served, workload: str) -> dict[str, list[str]]:
-    """By server, the lines by which a cell would fail, if there are any."""
-    lines = {
-        name: [line for line in found.said(name).splitlines() if re.search(pattern, line)]
-        for name, pattern in troubles(workload).items()
+    return {
+        server["name"]: wrong
+        for server in declared["servers"]
+        if (wrong := re.findall(f"(?m)^.*(?:{server['trouble']}).*$", found.said(server["name"])))
     }
-    return {name: wrong for name, wrong in lines.items() if wrong}
 
 
 def together(work: Callable, many: Sequence) -> list:

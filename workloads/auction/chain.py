@@ -1,6 +1,4 @@
-"""What users do, one operation after another, and within which time each should be answered."""
-
-import random
+"""The operations of the auctions: their mix, their order, and the limits of their latency."""
 
 # As published: the share of each operation in per cent.
 MIX = {
@@ -24,16 +22,16 @@ MIX = {
     "AddImageForItem": 0.22,
     "Logout": 0.93,
 }
-# As published, at a cycle of 5 seconds: within this time 99 of 100 answers must be there.  GetNextBid waits for
-# somebody's bid, and has none.
+# As published, at a cycle of 5 seconds: the seconds within which 99 of 100 answers come.
+# GetNextBid waits for other users' bids, and has no limit.
 CYCLE = 5.0
 LIMITS = {
     **{name: 2.0 for name in MIX if name != "GetNextBid"},
     **dict.fromkeys(["Login", "JoinAuction", "GetCurrentItem", "Logout"], 3.0),
     **dict.fromkeys(["GetImageForItem", "AddImageForItem"], 5.0),
 }
-# Of 10,000 operations, how often one follows another.  What follows what was not published; these are whole walks
-# of a user (nobody bids who has not joined) whose sums are the published mix.
+# Of 10,000 operations, how often one follows another.  The order was not published; these are whole
+# walks of a user (who joins before bidding) whose sums are the published mix.
 FLOWS = {
     "HomePage": {"Login": 93},
     "Login": {"GetActiveAuctions": 93},
@@ -64,14 +62,6 @@ FLOWS = {
 }
 
 
-def cycle(chance: random.Random, mean: float) -> float:
-    """Seconds from the beginning of an operation to that of the next: normal, between none and twice the mean."""
-    while True:
-        drawn = chance.gauss(mean, mean / 4)
-        if 0 <= drawn <= 2 * mean:
-            return drawn
-
-
 def limit(operation: str, mean: float) -> float | None:
-    """Seconds within which an answer is in time, at a mean cycle of so many; None for what nobody times."""
+    """Seconds within which an answer is in time, at a mean cycle in seconds; None if not timed."""
     return LIMITS[operation] * mean / CYCLE if operation in LIMITS else None

@@ -1,100 +1,89 @@
-"""Live auctions: the most users whose operations are answered in time, found by a search; every probe is in
-the log; and latencies, rate and load of the first probe, which is the same everywhere."""
+"""Live auctions: the most users whose operations are answered in time, by a search.
+
+Every probe is in the log.  Latency, rate and load are of the first one, which is the same in every
+environment.
+"""
 
 import math
 from typing import NamedTuple
 
 from auction.chain import MIX, limit
-from kit.applications import frequent, off_mix, read_books, read_load, require_books, require_grown, require_idle
-from kit.checks import number, numbers, require, require_asked, require_equal
-from kit.logs import Object, Point, Value, read, value
+from kit.applications import SAFE, Load, read_log, require_books, require_grown, summed
+from kit.checks import number, require, require_equal
+from kit.logs import Object, Point, Value, value
 
-# The published tolerance of the mix, as a share of each operation's; with few operations chance allows for more.
+# The published tolerance of the mix, as a share of each operation's; chance allows for more.
 MIX_TOLERANCE = 0.1
-# What must be 0 in the books.
-BROKEN = ("adrift", "wrong", "unsold", "astray", "falling", "stolen")
+# The faults that the databases count.
+FAULTS = dict.fromkeys(("adrift", "wrong"), 0)
 
 
 class Probe(NamedTuple):
-    """A number of users that was tried: whether it passed, whether its mix was the published one, what was printed."""
+    """A number of users, whether they passed and had the published mix, and their load."""
 
     users: int
     passed: bool
     mixed: bool
-    operations: dict[str, Object]
-    drove: Object
+    load: Load
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """The number of users, and the `load` of the first probe and of the highest that passed."""
-    sites, cycle = int(parameters["systems"]), parameters["cycle_seconds"]
-    each = f" point( operation){{{len(MIX)}}} drove end"
-    log = read(lines, f"( checked){{{sites}}}( opened){{{sites}}}({each})+( closed){{{sites}}} found")
+    """The number of users, and the `load` of the first and of the highest probe that passed."""
+    sites = int(parameters["systems"])
+    log = read_log(lines, sites, MIX, MIX, "+", last=" found")
     probes = [read_probe(point, at, sites, parameters) for at, point in enumerate(log.points, 1)]
     [found] = log.objects["found"]
+    require_books(log, {**FAULTS, **SAFE}, ["server"])
+    require_equal("the bids of all probes", found["bids"], summed(log, "bids"))
+    require_grown(log, "bids", found["bids"])
     check_search(probes, found, parameters)
-    check_books(log.objects, probes, found, parameters)
-    users, fails = found["found"], found["fails"]
-    values = []
-    if users > 0:
-        values += [value("users", "users", users), value("bracket", "%", 100 * (fails - users) / users)]
+    users = found["found"]
+    values = [value("users", "users", users)] if users > 0 else []
     # The numbers of a probe with another mix are not those of these auctions.
-    first = probes[0] if probes[0].mixed else None
-    best = [probe for probe in probes if probe.passed and probe.users == users]
+    first = probes[:1] if probes[0].mixed else []
+    best = [probe for probe in probes if probe.passed and probe.users == users][-1:]
     require(first or best, "no probe has the published mix")
-    for load, probe in (("first", first), ("highest", best[-1] if best else None)):
-        if probe:
-            values.append(value("rate", "operations/s", probe.drove["rate"], load=load))
-            values.append(value("driver_share", "%", 100 * number(probe.drove, "share"), load=load))
-    if first:
-        due = first.users * sites * parameters["seconds"] / cycle
-        often = {name: one for name, one in frequent(first.operations, MIX, due).items() if limit(name, cycle)}
-        for metric, key in (("latency", "mean_ms"), ("p99", "p99_ms")):
-            values += [value(metric, "ms", one[key], load="first", operation=name) for name, one in often.items()]
+    for name, chosen in (("first", first), ("highest", best)):
+        for probe in chosen:
+            values.append(value("rate", "operations/s", probe.load.totals["rate"], load=name))
+            values.append(value("driver_share", "%", probe.load.driver_share, load=name))
+    for probe in first:
+        cycle = parameters["cycle_seconds"]
+        frequent = probe.load.frequent(MIX, cycle).items()
+        values += [
+            value(metric, "ms", line[key], load="first", operation=name)
+            for metric, key in (("latency", "mean_ms"), ("p99", "p99_ms"))
+            for name, line in frequent
+            if limit(name, cycle)
+        ]
     return values
 
 
 def read_probe(point: Point, at: int, sites: int, parameters: Object) -> Probe:
     """A probe, checked."""
-    head, name = point.head, f"probe-{at}"
-    users, cycle, seconds = int(number(head, "users")), parameters["cycle_seconds"], parameters["seconds"]
-    wanted = {"sites": sites, "auctions": math.ceil(users / 15), "cycle": cycle, "seconds": seconds}
-    wanted["ramp"] = parameters["ramp_seconds"]
-    require_asked(head, wanted, *wanted)
-    operations, counts, drove = read_load(point, name, MIX, users * sites, seconds)
-    passed, failing = drove["passed"], drove["failing"]
-    require_equal(f"whether {name} passed", passed, not failing)
+    name, users = f"probe-{at}", int(number(point.head, "users"))
+    wanted = {"users": users, "sites": sites, "auctions": math.ceil(users / 15)}
+    wanted |= {key: parameters[f"{key}_seconds"] for key in ("cycle", "ramp")}
+    load = Load(point, name, MIX, {**wanted, "seconds": parameters["seconds"]})
+    passed = load.totals["passed"]
+    require_equal(f"whether {name} passed", passed, not load.totals["failing"])
     # Each operation comes as often as its share says, but for where users begin and end.
-    fault = off_mix(counts, MIX, lambda expected: MIX_TOLERANCE * expected + 4 * math.sqrt(expected) + 1)
-    # Users of an overloaded system wait for it, and do less of what comes after; such a probe fails.
+    fault = load.off_mix(MIX, lambda due: MIX_TOLERANCE * due + 4 * math.sqrt(due) + 1)
+    # Users of an overloaded system wait for it, and do less of what comes after: that probe fails.
     require(not passed or not fault, f"the mix of {name} is not the published one: {fault}")
-    return Probe(users, passed, not fault, operations, drove)
+    return Probe(users, passed, not fault, load)
 
 
 def check_search(probes: list[Probe], found: Object, parameters: Object) -> None:
     """Check that the result of the search is that of its probes."""
     require_equal("the users of the first probe", probes[0].users, parameters["start_users"])
-    failed = [probe for probe in probes if not probe.passed]
-    require(failed, "as many users pass as there are data for: let there be more (most_users)")
-    lowest = min(failed, key=lambda probe: probe.users)
-    passed = max((probe.users for probe in probes if probe.passed and probe.users < lowest.users), default=0)
+    failed = [probe.users for probe in probes if not probe.passed]
+    require(failed, "all users pass for whom data are made: increase most_users")
+    fails = min(failed)
+    passing = [probe.users for probe in probes if probe.passed and probe.users < fails]
     result = (found["probes"], found["found"], found["fails"])
-    require_equal("probes, pass and failure", result, (len(probes), passed, lowest.users))
-    # The lowest failure bounds the result: it must be the system's, and not that of the load generator.
-    for probe in failed:
-        if probe.users == lowest.users:
-            require_idle(probe.drove, probe.users)
-
-
-def check_books(objects: dict[str, list[Object]], probes: list[Probe], found: Object, asked: Object) -> None:
-    """Check the sites' books before and after the probes against what the load generators did."""
-    opened, closed = read_books(objects, MIX)
-    require_books(opened + closed, BROKEN)
-    users = asked["most_users"]
-    rows = {"users": users, "data_seed": asked["data_seed"], "people": 2 * users, "auctions": 2 * math.ceil(users / 15)}
-    for book in opened + closed:
-        require_asked(book, rows, *rows)
-        require(number(book, "accepted") <= number(book, "bids"), "more bids were accepted than placed")
-    bids = sum(numbers([probe.drove for probe in probes], "bids", zero=True))
-    require_equal("the bids of all probes", found["bids"], bids)
-    require_grown(opened, closed, "bids", bids)
+    require_equal("probes, pass and failure", result, (len(probes), max(passing, default=0), fails))
+    # The lowest failure bounds the result: it must not be the load generator's.
+    for probe in probes:
+        if probe.users == fails and not probe.passed:
+            probe.load.require_idle()

@@ -20,7 +20,7 @@ CREATE TABLE auctions (
     id integer PRIMARY KEY,
     name text NOT NULL,
     category text NOT NULL,
-    -- What is offered: the item, and the running number of the offer in this auction.
+    -- The item that is offered, and the running number of the offer in this auction.
     current integer,
     listing integer NOT NULL,
     -- Grows with every bid that is accepted and with every new offer.
@@ -88,15 +88,9 @@ CREATE TABLE images (
     picture integer NOT NULL REFERENCES pictures
 );
 
--- What the data were made of, and what everybody had together.
-CREATE TABLE data_set (
-    users integer NOT NULL,
-    seed bigint NOT NULL,
-    checksum text NOT NULL,
-    money bigint NOT NULL
-);
-
--- How an auction stands, as browsers are told.
+-- The state of an open auction.
 CREATE VIEW state AS
-SELECT a.id AS auction, a.seq, a.current AS item, i.title, i.starting, a.price, p.name AS leader, a.bids
+SELECT
+    a.id AS auction, a.seq, a.current AS item, i.title, i.starting, a.price, p.name AS leader,
+    a.bids
 FROM auctions AS a JOIN items AS i ON i.id = a.current LEFT JOIN people AS p ON p.id = a.leader;

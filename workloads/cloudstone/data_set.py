@@ -1,14 +1,14 @@
-"""Who and what there is at first: all follows from the number of users and the seed.
+"""The rows and files that every cell begins with; all follow from users and seed.
 
 Usage: data_set.py FOLDER USERS SEED
 
-FOLDER gets a file of rows for each table, whose names are printed in the order in which the tables are filled, and
-`files/`, which rows name.
+As rows.write_tables; FOLDER/files gets the files that rows name.
 """
 
 import collections
 import datetime
 import hashlib
+import itertools
 import math
 import random
 import sys
@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from rows import WORDS, picture, text, write
+from rows import WORDS, picture, text, write_tables
 
 # As published: persons by users, of whom there are at least so many; tags and events follow.
 PERSONS_OF_A_USER = 100
@@ -61,7 +61,12 @@ def address(chance: random.Random) -> list[str]:
 def place(parts: list[str]) -> tuple[str, str]:
     """Latitude and longitude of an address, as the geocoder gives them."""
     checksum = zlib.crc32(", ".join(part for part in parts if part).encode())
-    return f"{checksum % 120_000_001 / 1e6 - 60:.6f}", f"{checksum // 7 % 360_000_001 / 1e6 - 180:.6f}"
+    latitude, longitude = checksum % 120_000_001 / 1e6 - 60, checksum // 7 % 360_000_001 / 1e6 - 180
+    return f"{latitude:.6f}", f"{longitude:.6f}"
+
+
+def _telephone(chance: random.Random) -> str:
+    return f"555-{chance.randint(1000000, 9999999)}"
 
 
 def _people(chance: random.Random, persons: range) -> Iterator[tuple]:
@@ -69,19 +74,20 @@ def _people(chance: random.Random, persons: range) -> Iterator[tuple]:
         salt, shown = f"{chance.getrandbits(64):016x}", f"person-{number % PICTURES}"
         secret = hashlib.sha256((salt + password(number)).encode()).hexdigest()
         names = text(chance, 2).title().split()
-        mail, telephone = f"{username(number)}@example.org", f"555-{chance.randint(1000000, 9999999)}"
+        contact = f"{username(number)}@example.org", _telephone(chance)
         rest = text(chance, 40), "UTC", f"{shown}.png", f"{shown}-small.png", number
-        yield (number, username(number), salt, secret, *names, mail, telephone, *rest)
+        yield (number, username(number), salt, secret, *names, *contact, *rest)
 
 
 def _posted(chance: random.Random, events: range, persons: range) -> Iterator[tuple]:
     for number in events:
         created = YEAR + datetime.timedelta(minutes=chance.randrange(MINUTES))
         when = YEAR + datetime.timedelta(minutes=MINUTES + chance.randrange(MINUTES))
-        telephone, shown = f"555-{chance.randint(1000000, 9999999)}", f"event-{number % PICTURES}"
+        telephone, shown = _telephone(chance), f"event-{number % PICTURES}"
         files = f"{shown}.png", f"{shown}-small.png", f"{shown}.txt"
         texts = text(chance, 4).capitalize(), text(chance, 12), text(chance, 120)
-        yield (number, *texts, telephone, when, created, *files, chance.choice(persons), len(persons) + number)
+        of = chance.choice(persons), len(persons) + number
+        yield (number, *texts, telephone, when, created, *files, *of)
 
 
 def _comments(chance: random.Random, events: range, persons: range) -> Iterator[tuple]:
@@ -93,8 +99,8 @@ def _comments(chance: random.Random, events: range, persons: range) -> Iterator[
 
 def tables(users: int, seed: int) -> Iterator[tuple[str, Iterable[tuple]]]:
     """Every table with its rows, in order; all rows of one are to be taken before the next."""
-    chance, there = random.Random(seed), sizes(users)
-    persons, events, tags = (range(1, there[of] + 1) for of in ("persons", "events", "tags"))
+    chance, counts = random.Random(seed), sizes(users)
+    persons, events, tags = (range(1, counts[of] + 1) for of in ("persons", "events", "tags"))
     # Every tag is on an event at least: the first three events of its number.
     tagged = {event: {(event - 1) % len(tags) + 1} for event in events}
     for more in tagged.values():
@@ -104,16 +110,24 @@ def tables(users: int, seed: int) -> Iterator[tuple[str, Iterable[tuple]]]:
     addresses = (address(chance) for _ in range(len(persons) + len(events)))
     yield "address", ((number, *parts, *place(parts)) for number, parts in enumerate(addresses, 1))
     yield "person", _people(chance, persons)
-    some = ((number, chance.sample(persons, min(chance.randint(2, 28), len(persons) - 1))) for number in persons)
-    yield "person_person", ((one, friend) for one, friends in some for friend in sorted(friends) if friend != one)
+
+    def friends(person: int) -> Iterator[tuple]:
+        drawn = chance.sample(persons, min(chance.randint(2, 28), len(persons) - 1))
+        return ((person, friend) for friend in sorted(drawn) if friend != person)
+
+    def attendees(event: int) -> Iterator[tuple]:
+        drawn = chance.sample(persons, chance.randint(10, 100))
+        return ((person, event) for person in sorted(drawn))
+
+    yield "person_person", itertools.chain.from_iterable(map(friends, persons))
     yield "socialevent", _posted(chance, events, persons)
     yield "socialeventtag", ((number, tag(number), count[number]) for number in tags)
     yield "socialeventtag_socialevent", had
-    visits = ((number, chance.sample(persons, chance.randint(10, 100))) for number in events)
-    yield "person_socialevent", ((person, number) for number, many in visits for person in sorted(many))
-    yield "comments_rating", ((number, *one) for number, one in enumerate(_comments(chance, events, persons), 1))
-    last = {"address": len(persons) + len(events), "person": len(persons), "socialevent": len(events)}
-    yield "id_gen", sorted((last | {"socialeventtag": len(tags)}).items())
+    yield "person_socialevent", itertools.chain.from_iterable(map(attendees, events))
+    comments = enumerate(_comments(chance, events, persons), 1)
+    yield "comments_rating", ((number, *comment) for number, comment in comments)
+    last = {"person": len(persons), "socialevent": len(events), "socialeventtag": len(tags)}
+    yield "id_gen", sorted({**last, "address": len(persons) + len(events)}.items())
 
 
 def files(seed: int) -> Iterator[tuple[str, bytes]]:
@@ -127,15 +141,9 @@ def files(seed: int) -> Iterator[tuple[str, bytes]]:
         yield f"event-{number}.txt", text(chance, 1500).encode()
 
 
-def main(folder: str, users: int, seed: int) -> None:
-    """Write all of it."""
-    Path(folder, "files").mkdir(parents=True)
-    for name, rows in tables(users, seed):
-        write(Path(folder, name), rows)
-        print(name)
+if __name__ == "__main__":
+    folder, seed = sys.argv[1], int(sys.argv[3])
+    write_tables(folder, tables(int(sys.argv[2]), seed))
+    Path(folder, "files").mkdir()
     for name, content in files(seed):
         Path(folder, "files", name).write_bytes(content)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))

@@ -1,69 +1,59 @@
-"""A social-events application under users who walk CloudStone's matrix: latency of each operation, the share of the
-thresholds that it uses up, rate, and what the processors of host and load generator did."""
+"""Social events: latency of each operation and its share of the threshold, rate, and CPU use."""
 
 import math
 
-from cloudstone.chain import MIX, OPERATIONS, THRESHOLDS
-from kit.applications import frequent, off_mix, read_books, read_load, require_grown, require_idle
-from kit.checks import number, require, require_asked, require_equal
-from kit.logs import Object, Point, Value, processors, read, value
+from cloudstone.chain import MIX, THRESHOLDS
+from kit.applications import Load, read_log, require_books, require_grown, summed
+from kit.checks import number, require
+from kit.logs import Object, Value, processors, value
 
-# The load generator is the bottleneck where operations begin later than at the time drawn for them, by this share of
-# the mean cycle.
+# The load generator is the bottleneck if operations begin on average this share of the mean cycle
+# after the time drawn for them.
 LATEST = 0.2
-# What adds a row to a table.
+# The operations that add a row to a table.
 ADDED = {"person": "AddPerson", "socialevent": "AddEvent"}
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """The values of each number of `users`; latencies by `operation`, and `instances` if there are several."""
-    users = parameters["users"]
+    """The values of each number of `users`; latency by `operation`, several sites `instances`."""
     instances = len(parameters["web_ports"]) * int(parameters["systems"])
-    each = f" observed point( operation){{{len(MIX)}}} drove end observed"
-    before, after = f"( checked){{{instances}}}( opened){{{instances}}}", f"( closed){{{instances}}}"
-    log = read(lines, f"{before}({each}){{{len(users)}}}{after}")
-    check_rows(log.objects)
-    found = []
-    for i, of in enumerate(users):
-        at = {"users": of, "instances": instances if instances > 1 else None}
-        found += measured(log.points[i], of, instances, parameters, at)
-        _, busy = processors(log.objects["observed"][2 * i : 2 * i + 2], parameters["seconds"])
-        found.insert(-1, value("cpu", "%", 100 * busy, **at))
-    return found
+    points = f"{{{len(parameters['users'])}}}"
+    log = read_log(lines, instances, MIX, MIX, points, observed=" observed")
+    require_books(log, {"broken": 0})
+    for table, added in {**ADDED, "person_person": "", "comments_rating": ""}.items():
+        require_grown(log, table, summed(log, added))
+    values = []
+    for i, users in enumerate(parameters["users"]):
+        seconds, cycle = parameters["seconds"], parameters["cycle_seconds"]
+        wanted = {"users": users, "sites": instances, "cycle": cycle, "seconds": seconds}
+        load = Load(log.points[i], f"users-{users}", MIX, wanted)
+        _, busy = processors(log.objects["observed"][2 * i : 2 * i + 2], seconds)
+        factors = {"users": users, "instances": instances if instances > 1 else None}
+        values += measured(load, cycle, parameters["mix_points"], 100 * busy, factors)
+    return values
 
 
-def measured(point: Point, users: int, instances: int, parameters: Object, at: Object) -> list[Value]:
-    """The values of one point, all but the host's."""
-    asked = {**parameters, "users": users, "instances": instances}
-    require_asked(point.head, asked, "users", "instances", "cycle_seconds")
-    seconds, cycle = parameters["seconds"], parameters["cycle_seconds"]
-    done, counts, drove = read_load(point, f"users-{users}", OPERATIONS, users * instances, seconds)
-    points, whole = parameters["mix_points"], sum(counts.values())
-    # In percentage points, with 10,000 operations; with fewer, chance allows for more.
-    fault = off_mix(counts, MIX, lambda _: points * whole / 100 * max(1, math.sqrt(10000 / whole)))
+def measured(load: Load, cycle: float, points: float, busy: float, factors: Object) -> list[Value]:
+    """The values of one point; points: the tolerance of the mix, in percentage points."""
+    # With 10,000 operations; with fewer, chance allows for more.
+    most = points * load.total / 100 * max(1, math.sqrt(10000 / load.total))
+    fault = load.off_mix(MIX, lambda _: most)
     require(not fault, f"the mix is not the published one: {fault}")
-    require_idle(drove, users)
-    late = number(drove, "late_seconds", zero=True)
+    load.require_idle()
+    late = number(load.totals, "late_seconds", zero=True)
     reason = f"operations began {1000 * late:.3g} ms late in the mean"
     require(late <= LATEST * cycle, f"the load generator is the bottleneck: {reason}")
-    often = frequent(done, MIX, users * instances * seconds / cycle)
-    require(often, f"no operation is done often enough with {users} users")
-    strain = max(each["mean_ms"] / THRESHOLDS[name] for name, each in often.items())
+    frequent = load.frequent(MIX, cycle)
+    require(frequent, f"no operation is done often enough with {load.users} users")
+    strain = max(line["mean_ms"] / THRESHOLDS[name] for name, line in frequent.items())
     return [
-        *(value("latency", "ms", each["mean_ms"], operation=name, **at) for name, each in often.items()),
-        *(value("p90", "ms", each["p90_ms"], operation=name, **at) for name, each in often.items()),
-        value("strain", "%", 100 * strain, **at),
-        value("rate", "operations/s", drove["rate"], **at),
-        value("driver_share", "%", 100 * number(drove, "share"), **at),
+        *(
+            value(metric, "ms", line[key], operation=name, **factors)
+            for metric, key in (("latency", "mean_ms"), ("p90", "p90_ms"))
+            for name, line in frequent.items()
+        ),
+        value("strain", "%", 100 * strain, **factors),
+        value("rate", "operations/s", load.totals["rate"], **factors),
+        value("cpu", "%", busy, **factors),
+        value("driver_share", "%", load.driver_share, **factors),
     ]
-
-
-def check_rows(objects: dict[str, list[Object]]) -> None:
-    """Check the tables before and after: a person or an event that was added is there; nothing else is."""
-    opened, closed = read_books(objects, OPERATIONS)
-    for before, after in zip(opened, closed, strict=True):
-        require_equal("the rows that break a rule", (before["broken"], after["broken"]), (0, 0))
-        for table in ("person_person", "comments_rating"):
-            require_equal(f"the rows of {table}", after[table], number(before, table))
-    for table, operation in ADDED.items():
-        require_grown(opened, closed, table, sum(total["added"][operation] for total in objects["drove"]))

@@ -1,4 +1,4 @@
-"""A user of the application: walks the published matrix with a browser, which keeps files and cookies."""
+"""A user of the application: walks the published matrix with a browser that keeps files."""
 
 import functools
 import random
@@ -8,17 +8,17 @@ from typing import Any
 
 import chain
 import data_set
+from report import WrongAnswerError
 from rows import picture, text
-from said import WrongAnswerError
-from walk import Walker
+from user import User
 
 PAGE_FILE = re.compile(r'(?:src|href)="(/(?:static|files)/[^"]+\.(?:css|js|svg|png))"')
 EVENT = re.compile(r'href="/events/(\d+)"')
 PERSON = re.compile(r'href="/people/(\d+)"')
 TAG = re.compile(r'href="/search\?tag=([^"&]+)"')
-# So many different pictures of each size are sent, made before anything is measured.
+# So many different pictures of each size are sent.
 UPLOADS = 8
-# A user who looks at an event without attending it decides to in so many cases.
+# The share of users who attend an event at which they look.
 ATTENDS = 0.1
 
 
@@ -28,58 +28,71 @@ def uploads(width: int, height: int) -> list[bytes]:
     return [picture(random.Random(number), width, height, 3) for number in range(UPLOADS)]
 
 
-class User(Walker):
-    """Somebody who begins somewhere in a visit."""
+class Visitor(User):
+    """A user, who begins somewhere in a visit."""
 
+    books = "/status"
+    operations = tried = tuple(chain.MIX)
+    percentile = 90
     flows, mix = chain.FLOWS, chain.MIX
+    coming = 0.5
 
-    def __init__(self, *words: Any) -> None:
-        super().__init__(*words)
-        self.loaded = data_set.sizes(self.asked["loaded_users"])
-        self.name = f"u{self.asked['seed']}-{self.number}"
-        self.cache = chain.Cache(self.chance)
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.loaded = data_set.sizes(self.settings["loaded_users"])
+        self.name = f"u{self.settings['seed']}-{self.number}"
         self.person: int | None = None
         # The page that is shown.
         self.text = ""
         self.added = 0
+        self.open_browser()
+
+    def open_browser(self) -> None:
+        """Begin with a browser that has the site's own files, or nothing."""
+        self.files_kept = self.chance.random() >= chain.EMPTY_CACHES
+        self.fetched: set[str] = set()
+
+    def come(self) -> None:
+        """Make the pictures while nothing is measured."""
+        super().come()
+        uploads(100, 100)
+        uploads(160, 120)
 
     def pause(self) -> float:
-        """As published: a cycle."""
-        return chain.cycle(self.chance, self.asked["cycle"])
-
-    def first_pause(self) -> float:
-        """What is left of a negative-exponential cycle is one."""
-        return self.pause()
+        """A negative-exponential cycle, as published; so is the rest of a cycle."""
+        return self.chance.expovariate(1 / self.settings["cycle"])
 
     def do(self, operation: str) -> None:
-        """Do an operation by its published name, of what the page before shows or else of what was loaded."""
+        """Do an operation by its published name, on what the page before shows or was loaded."""
         match operation:
             case "HomePage":
                 self.page("GET", "/", "<h1>Events</h1>")
             case "Login":
                 # Another session, of a person who was loaded.
                 if self.person is not None:
-                    self.get("POST", "/logout", allow_redirects=False, status=303)
-                self.cache = chain.Cache(self.chance)
+                    self.request("POST", "/logout", 303, allow_redirects=False)
+                self.open_browser()
                 self.person = self.chance.randint(1, self.loaded["persons"])
                 name, password = data_set.username(self.person), data_set.password(self.person)
                 self.page("GET", "/login", "<h1>Log in</h1>")
-                self.page("POST", "/login", f">{name}</a>", data={"username": name, "password": password})
+                fields = {"username": name, "password": password}
+                self.page("POST", "/login", f">{name}</a>", data=fields)
             case "TagSearch":
                 tag = self._shown(TAG, "tags", data_set.tag)
                 self.page("GET", f"/search?tag={tag}", f"<h1>Events with the tag {tag}</h1>")
             case "EventDetail":
                 event = self._shown(EVENT, "events")
                 self.page("GET", f"/events/{event}", " attend</h2>")
-                if f'action="/events/{event}/attend"' in self.text and self.chance.random() < ATTENDS:
-                    self.page("POST", f"/events/{event}/attend", "You attend")
+                attend = f"/events/{event}/attend"
+                if f'action="{attend}"' in self.text and self.chance.random() < ATTENDS:
+                    self.page("POST", attend, "You attend")
             case "PersonDetail":
                 self.page("GET", f"/people/{self._shown(PERSON, 'persons')}", "<h2>Friends</h2>")
             case "AddPerson":
                 self.added += 1
                 name = f"{self.name}-{self.added}"
                 self.page("GET", "/people/new", "<h1>Join</h1>")
-                if self.get("GET", f"/people/taken?username={name}") != b"free\n":
+                if self.request("GET", f"/people/taken?username={name}")[1] != b"free\n":
                     raise WrongAnswerError(f"the name {name} should be free")
                 self.page("POST", "/people", f"<h1>{name}</h1>", **self.person_form(name))
             case "AddEvent":
@@ -89,64 +102,50 @@ class User(Walker):
                 title = f"Event {self.name} {self.added}"
                 self.page("GET", "/events/new", "<h1>Add an event</h1>")
                 self.page("POST", "/events", f"<h1>{title}</h1>", **self.event_form(title))
-            case _:
-                raise NotImplementedError(operation)
         self.count(**{operation: 1})
 
-    def _shown(self, pattern: re.Pattern, of: str, named: Callable[[int], str] = str) -> str:
-        there = pattern.findall(self.text)
-        return self.chance.choice(there) if there else named(self.chance.randint(1, self.loaded[of]))
-
-    def get(self, method: str, path: str, status: int = 200, **more: Any) -> bytes:
-        """Ask for something; the content of the answer, which must have this status."""
-        return self.ask(method, path, status, **more)[1]
+    def _shown(self, pattern: re.Pattern, kind: str, named: Callable[[int], str] = str) -> str:
+        if shown := pattern.findall(self.text):
+            return str(self.chance.choice(shown))
+        return named(self.chance.randint(1, self.loaded[kind]))
 
     def page(self, method: str, path: str, holds: str, **more: Any) -> str:
-        """Ask for a page and its files; it must hold a text."""
-        self.text = self.get(method, path, **more).decode()
+        """Fetch a page with its files; it must hold a text."""
+        self.text = self.request(method, path, **more)[1].decode()
         if holds not in self.text or "</html>" not in self.text:
             raise WrongAnswerError(f"{method} {path}: the page lacks '{holds}'")
-        for file in self.cache.lacks(PAGE_FILE.findall(self.text)):
-            if not self.get("GET", file):
+        for file in dict.fromkeys(PAGE_FILE.findall(self.text)):
+            if file in self.fetched or (self.files_kept and file.startswith("/static/")):
+                continue
+            self.fetched.add(file)
+            if not self.request("GET", file)[1]:
                 raise WrongAnswerError(f"{file} is empty")
         return self.text
 
     def person_form(self, name: str) -> dict[str, Any]:
-        """What the form for joining sends."""
-        fields = {"username": name, "password": "open sesame", "firstname": "New", "lastname": "Person"}
-        fields |= {"email": f"{name}@example.org", "telephone": "555-1234567", "timezone": "UTC"}
-        fields |= {"summary": text(self.chance, 40)} | self._address()
-        return form(fields, {"picture": ("me.png", self.chance.choice(uploads(100, 100)), "image/png")})
+        """The form for joining."""
+        fields = {"username": name, "password": "open sesame"}
+        fields |= {"firstname": "New", "lastname": "Person", "email": f"{name}@example.org"}
+        fields |= {"telephone": "555-1234567", "timezone": "UTC", "summary": text(self.chance, 40)}
+        return self._form(fields, {"picture": ("me.png", (100, 100))})
 
     def event_form(self, title: str) -> dict[str, Any]:
-        """What the form for an event sends."""
+        """The form for an event."""
         tags = {data_set.tag(self.chance.randint(1, self.loaded["tags"])) for _ in range(3)}
         tags.add(f"new-{self.chance.randint(1, 100)}")
         fields = {"title": title, "summary": text(self.chance, 12), "tags": " ".join(sorted(tags))}
         fields |= {"description": text(self.chance, 120), "telephone": "555-1234567"}
-        fields |= {"takes_place": "2030-12-24T18:00"} | self._address()
-        shown = self.chance.choice(uploads(160, 120))
-        read = text(self.chance, 1500).encode()
-        files = {"picture": ("event.png", shown, "image/png"), "literature": ("read.txt", read, "text/plain")}
-        return form(fields, files)
+        fields |= {"takes_place": "2030-12-24T18:00"}
+        literature = ("read.txt", text(self.chance, 1500).encode(), "text/plain")
+        return self._form(fields, {"picture": ("event.png", (160, 120))}, literature=literature)
 
-    def _address(self) -> dict[str, str]:
+    def _form(self, fields: dict, pictures: dict, **files: tuple) -> dict[str, Any]:
+        """Fields, an address and files as a browser sends them together."""
+        from urllib3 import encode_multipart_formdata
+
         names = ["street1", "street2", "city", "state", "zip", "country"]
-        return dict(zip(names, data_set.address(self.chance), strict=True))
-
-
-def form(fields: dict[str, str], files: dict[str, tuple[str, bytes, str]]) -> dict[str, Any]:
-    """Fields and files as a browser sends them together."""
-    from urllib3 import encode_multipart_formdata
-
-    data, kind = encode_multipart_formdata(fields | files)
-    return {"data": data, "headers": {"Content-Type": kind}}
-
-
-if __name__ == "__main__":
-    from users import serve
-
-    # Made before anything is measured.
-    for size in ((100, 100), (160, 120)):
-        uploads(*size)
-    serve(User)
+        fields |= dict(zip(names, data_set.address(self.chance), strict=True))
+        for name, (file, size) in pictures.items():
+            files[name] = (file, self.chance.choice(uploads(*size)), "image/png")
+        data, kind = encode_multipart_formdata(fields | files)
+        return {"data": data, "headers": {"Content-Type": kind}}

@@ -1,4 +1,4 @@
--- After the rows are in.  Searches have to name the same configuration as the full-text indexes: 'simple'.
+-- After the rows.  Searches must name the configuration of the full-text indexes: 'simple'.
 
 CREATE UNIQUE INDEX customers_username ON customers (username);
 CREATE INDEX customers_login ON customers (username, password);
@@ -9,7 +9,8 @@ CREATE INDEX products_title ON products USING gin (to_tsvector('simple', title))
 CREATE INDEX products_actor ON products USING gin (to_tsvector('simple', actor));
 CREATE INDEX cust_hist_customer ON cust_hist (customer, order_id);
 
-ALTER TABLE products ADD FOREIGN KEY (category) REFERENCES categories, ADD FOREIGN KEY (related) REFERENCES products;
+ALTER TABLE products ADD FOREIGN KEY (category) REFERENCES categories;
+ALTER TABLE products ADD FOREIGN KEY (related) REFERENCES products;
 ALTER TABLE inventory ADD FOREIGN KEY (product) REFERENCES products;
 ALTER TABLE orders ADD FOREIGN KEY (customer) REFERENCES customers;
 ALTER TABLE orderlines ADD FOREIGN KEY (order_id) REFERENCES orders;

@@ -1,60 +1,54 @@
-"""The DVD shop: orders per minute, the share of them that stood, and the response times of its pages."""
+"""The DVD shop: orders per minute, the share that was not rolled back, and response times."""
 
-from kit.applications import read_books, read_load, require_books, require_grown, require_idle
-from kit.checks import number, numbers, require, require_asked, require_equal
-from kit.logs import Object, Point, Value, read, value
+from kit.applications import SAFE, Load, read_log, require_books, require_grown, summed
+from kit.checks import number, require, require_equal
+from kit.logs import Object, Value, value
 
-# What a load generator reports, in this order; an order is all of its pages together.
+# An order is all of its pages together.
 OPERATIONS = ["order", "login", "new", "browse", "purchase"]
+# The faults that the databases count.
+FAULTS = dict.fromkeys(("lost", "adrift"), 0)
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
     """The values of each number of `customers` at each shop; response times by `operation`."""
     threads = parameters["threads"]
     shops = len(parameters["ports"]) * int(parameters["systems"])
-    each = f" point( operation){{{len(OPERATIONS)}}} drove end"
-    log = read(lines, f"( checked){{{shops}}}( opened){{{shops}}}({each}){{{len(threads)}}}( closed){{{shops}}}")
-    check_books(log.objects, parameters)
-    return [
-        found
-        for point, users in zip(log.points, threads, strict=True)
-        for found in measured(point, users, shops, parameters)
-    ]
+    log = read_log(lines, shops, OPERATIONS, ["login", "new"], f"{{{len(threads)}}}")
+    require_books(log, {"opcache": "on", **FAULTS, **SAFE}, ["server", "php"])
+    for key, event in (("orders", "orders"), ("customers", "customers"), ("new_cents", "cents")):
+        require_grown(log, key, summed(log, event))
+    values = []
+    for point, users in zip(log.points, threads, strict=True):
+        settings = {key: parameters[f"{key}_seconds"] for key in ("ramp", "warmup", "think")}
+        settings |= {key: parameters[key] for key in ("size", "data_seed", "seconds")}
+        wanted = {**settings, "users": users, "sites": shops}
+        load = Load(point, f"users-{users}", OPERATIONS, wanted, "order")
+        values += measured(load, users)
+    return values
 
 
-def measured(point: Point, users: int, shops: int, parameters: Object) -> list[Value]:
+def measured(load: Load, users: int) -> list[Value]:
     """The values of one point."""
-    head, seconds = point.head, parameters["seconds"]
-    wanted = {"threads": users, "shops": shops, "seconds": seconds}
-    wanted |= {key: parameters[f"{key}_seconds"] for key in ("ramp", "warmup", "think")}
-    require_asked(head, wanted, *wanted)
-    require_equal("the size", head["size"], parameters["size"])
-    each, timed, drove = read_load(point, f"threads-{users}", OPERATIONS, users * shops, seconds, "order")
-    rounds = timed["order"]
-    require_equal("rounds", rounds, drove["orders"] + drove["rolled_back"])
-    require_equal("purchases and searches", (timed["purchase"], timed["browse"]), (rounds, drove["searches"]))
+    counted, counts, rounds = load.totals["counted"], load.counts, load.total
+    require_equal("rounds", rounds, counted["orders"] + counted["rolled_back"])
+    pages = (counts["purchase"], counts["browse"])
+    require_equal("purchases and searches", pages, (rounds, counted["searches"]))
     # The first page of an order may be of another time than the last one, which counts.
-    entered = timed["login"] + timed["new"]
-    require(abs(entered - rounds) <= users * shops, f"{entered} customers came in for {rounds} orders")
-    require_idle(drove, users)
-    # Of a short run perhaps nobody was new.
-    done = {name: one for name, one in each.items() if one["count"]}
+    entered = counts["login"] + counts["new"]
+    reason = f"{entered} customers came in for {rounds} orders"
+    require(abs(entered - rounds) <= load.users, reason)
+    load.require_idle()
+    # In a short run perhaps no customer was new.
+    timed = {name: line for name, line in load.operations.items() if line["count"]}
+    committed = 100 * number(counted, "orders") / rounds
     return [
-        value("throughput", "orders/min", 60 * rounds / seconds, customers=users),
-        value("committed", "%", 100 * number(drove, "orders") / rounds, customers=users),
-        value("driver_share", "%", 100 * number(drove, "share"), customers=users),
-        *(value("latency", "ms", one["mean_ms"], operation=name, customers=users) for name, one in done.items()),
-        *(value("p95", "ms", one["p95_ms"], operation=name, customers=users) for name, one in done.items()),
+        value("throughput", "orders/min", 60 * rounds / load.seconds, customers=users),
+        value("committed", "%", committed, customers=users),
+        value("driver_share", "%", load.driver_share, customers=users),
+        *(
+            value(metric, "ms", line[key], operation=name, customers=users)
+            for metric, key in (("latency", "mean_ms"), ("p95", "p95_ms"))
+            for name, line in timed.items()
+        ),
     ]
-
-
-def check_books(objects: dict[str, list[Object]], parameters: Object) -> None:
-    """Check the shops' books before and after the load against what the load generators did."""
-    opened, closed = read_books(objects, ["login", "new"])
-    require_books(opened + closed, ("torn", "lost", "adrift"), same=("size", "data_seed", "php", "opcache"))
-    first = opened[0]
-    require_equal("the size of the data", first["size"], parameters["size"])
-    require_asked(first, parameters, "data_seed")
-    require_equal("opcache", first["opcache"], "on")
-    for key, of in {"new_orders": "orders", "orders": "orders", "customers": "customers", "new_cents": "cents"}.items():
-        require_grown(opened, closed, key, sum(numbers(objects["drove"], f"all_{of}", zero=True)))

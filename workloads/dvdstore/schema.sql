@@ -70,12 +70,3 @@ CREATE TABLE reorder (
     left_over integer NOT NULL,
     quantity integer NOT NULL
 );
-
--- What the data were made of, one row.
-CREATE TABLE data_set (
-    size text NOT NULL,
-    seed bigint NOT NULL,
-    checksum text NOT NULL,
-    orders integer NOT NULL,
-    stock bigint NOT NULL
-);

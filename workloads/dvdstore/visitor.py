@@ -1,143 +1,133 @@
-"""A customer of the shop: goes through the order loop again and again."""
+"""A customer of the shop, who goes through the order loop again and again."""
 
-import random
 import re
-import time
 import urllib.parse
-from typing import Any, NamedTuple
+from typing import Any
 
 from data_set import CATEGORIES, FIRST, LAST, MOST_LINES, PASSWORD, WORDS, Shop
-from said import WrongAnswerError
-from visits import Visitor
+from report import WrongAnswerError
+from user import User
 
 RETURNING = 0.8
 MOST_SEARCHES = 5
 MOST_FOUND = 9
 MOST_PIECES = 3
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
-# What a page says of itself, for programs that read it.
+# What a page tells programs about itself.
 _MAIN = re.compile(rb"<main((?: data-[a-z]+=\"[^\"]*\")+)>")
 _MARK = re.compile(r' data-([a-z]+)="([^"]*)"')
+# A new customer, but for the name.
+STRANGER = dict(
+    [("first_name", "Nora"), ("last_name", "Newman"), ("street", "1 Willow Street")]
+    + [("city", "Wonderville"), ("country", "Norway"), ("email", "nora@example.org")]
+    + [("phone", "5550000000"), ("card", "4000000000000000"), ("password", PASSWORD)]
+    + [("age", "30"), ("income", "20000"), ("gender", "F")]
+)
 
 
-class Round(NamedTuple):
-    """One round: log in or become a customer, look for DVDs, buy some, and think (a share of twice the think time).
+class Visitor(User):
+    """A customer, who thinks after each order, and whose pages are timed one by one."""
 
-    `entrance` is the page that gets the fields of `login`, login or new; `searches` has the fields of browse.php,
-    `basket` product to quantity.
-    """
-
-    entrance: str
-    login: dict[str, str]
-    searches: list[dict[str, str]]
-    basket: dict[int, int]
-    thinking: float
-
-
-def draw_round(source: random.Random, shop: Shop, unused: str, operation: str = "order") -> Round:
-    """A round, which begins as the operation says where that is an entrance.  unused: a name that no customer has."""
-    drawn = "login" if source.random() < RETURNING else "new"
-    entrance = drawn if operation == "order" else operation
-    known = {"username": f"user{source.randint(1, shop.customers)}", "password": PASSWORD}
-    searches = [_search(source) for _ in range(source.randint(1, MOST_SEARCHES))]
-    products = source.sample(range(1, shop.products + 1), source.randint(1, MOST_LINES))
-    basket = {product: source.randint(1, MOST_PIECES) for product in products}
-    login = known if entrance == "login" else stranger(unused)
-    return Round(entrance, login, searches, basket, source.random())
-
-
-def stranger(name: str) -> dict[str, str]:
-    """The fields of new.php for somebody who wants that name."""
-    first, last = "Nora", "Newman"
-    address = {"street": "1 Willow Street", "city": "Wonderville", "country": "Norway", "email": "nora@example.org"}
-    rest = {"phone": "5550000000", "card": "4000000000000000", "age": "30", "income": "20000", "gender": "F"}
-    return {"first_name": first, "last_name": last, **address, **rest, "username": name, "password": PASSWORD}
-
-
-def _search(source: random.Random) -> dict[str, str]:
-    by = source.choice(["category", "actor", "title"])
-    if by == "category":
-        words = str(source.randint(1, len(CATEGORIES)))
-    elif by == "actor":
-        words = f"{source.choice(FIRST)} {source.choice(LAST)}"
-    else:
-        words = source.choice(WORDS)
-    return {"by": by, "words": words, "limit": str(source.randint(1, MOST_FOUND))}
-
-
-class Customer(Visitor):
-    """Somebody who thinks after each order, and whose pages are timed one by one."""
-
+    books = "/account.php"
+    # An order is all of its pages together.
+    operations = ("order", "login", "new", "browse", "purchase")
+    tried = ("login", "new")
+    percentile = 95
     paced = False
     content = b""
-    spent = thinking = answered = 0.0
-    rounds = 0
+    spent = thinking = 0.0
+    orders = 0
 
-    def __init__(self, *words: Any) -> None:
-        super().__init__(*words)
-        self.shop = Shop(self.asked["size"], self.asked["data_seed"])
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.shop = Shop(self.settings["size"], self.settings["data_seed"])
+
+    def come(self) -> None:
+        """Customers begin with an order at once."""
 
     def next(self) -> str:
-        """Always the same."""
+        """Always an order."""
         return "order"
 
     def do(self, operation: str) -> None:
-        """One round of the order loop, which `login` and `new` begin as they say."""
-        self.rounds += 1
-        plan = draw_round(self.chance, self.shop, f"s{self.asked['seed']}x{self.number}x{self.rounds}", operation)
-        self.spent, self.thinking = 0.0, plan.thinking
-        self.page(plan.entrance, plan.login)
-        self.count(customers=int(plan.entrance == "new"))
-        for fields in plan.searches:
-            told = self.search(fields)
-            self.count(searches=1, found=int(told["found"] != "0"))
-        told = self.buy(plan.basket)
-        self.time("order", self.spent)
-        bought, cents = told["order"] != "0", int(told.get("total", "0.00").replace(".", ""))
-        self.count(rounds=1, orders=int(bought), rolled_back=int(not bought), cents=cents)
+        """One round: log in or become a customer, search, buy and think.
 
-    def search(self, fields: dict[str, str]) -> dict[str, str]:
-        """Look for products."""
+        `login` and `new` are rounds that begin so.
+        """
+        self.orders += 1
+        self.spent = 0.0
+        entrance = "login" if self.chance.random() < RETURNING else "new"
+        if operation != "order":
+            entrance = operation
+        if entrance == "login":
+            name = f"user{self.chance.randint(1, self.shop.customers)}"
+            fields = {"username": name, "password": PASSWORD}
+        else:
+            name = f"s{self.settings['seed']}x{self.number}x{self.orders}"
+            fields = STRANGER | {"username": name}
+        self.page(entrance, fields)
+        self.count(customers=int(entrance == "new"))
+        for _ in range(self.chance.randint(1, MOST_SEARCHES)):
+            found = self.search(**self.draw_search())["found"]
+            self.count(searches=1, found=int(found != "0"))
+        products = range(1, self.shop.products + 1)
+        chosen = self.chance.sample(products, self.chance.randint(1, MOST_LINES))
+        marks = self.buy({product: self.chance.randint(1, MOST_PIECES) for product in chosen})
+        self.time("order", self.spent)
+        bought, cents = marks["order"] != "0", int(marks.get("total", "0.00").replace(".", ""))
+        self.count(rounds=1, orders=int(bought), rolled_back=int(not bought), cents=cents)
+        self.thinking = self.chance.random()
+
+    def draw_search(self) -> dict[str, str]:
+        """The fields of a search."""
+        by = self.chance.choice(["category", "actor", "title"])
+        if by == "category":
+            words = str(self.chance.randint(1, len(CATEGORIES)))
+        elif by == "actor":
+            words = f"{self.chance.choice(FIRST)} {self.chance.choice(LAST)}"
+        else:
+            words = self.chance.choice(WORDS)
+        return {"by": by, "words": words, "limit": str(self.chance.randint(1, MOST_FOUND))}
+
+    def search(self, **fields: str) -> dict[str, str]:
+        """Search for products."""
         return self.page("browse", None, f"?{urllib.parse.urlencode(fields)}")
 
-    def buy(self, basket: dict[int, int], **page: int | str) -> dict[str, str]:
-        """Buy products, by number and quantity."""
-        return self.page("purchase", {f"quantity[{product}]": count for product, count in basket.items()}, **page)
+    def buy(self, basket: dict[Any, int], **page: Any) -> dict[str, str]:
+        """Buy products: number → quantity."""
+        fields = {f"quantity[{product}]": count for product, count in basket.items()}
+        return self.page("purchase", fields, **page)
 
     def page(
-        self, name: str, fields: dict | None, query: str = "", allowed: int = 200, shown: str | None = None
+        self,
+        name: str,
+        fields: dict | None,
+        query: str = "",
+        status: int = 200,
+        shown: str | None = None,
     ) -> dict[str, str]:
-        """What a page tells of itself, which must be whole; all of it is in `content` then.
+        """The marks of a page, which must be whole; all of it is in `content` then.
 
-        fields: of a form that is sent.  shown: the page with which it is answered, unless it is that one.
+        fields: of a form that is sent.  shown: the page that answers, if it is another one.
         """
-        begun = time.perf_counter()
-        sent = {} if fields is None else {"data": urllib.parse.urlencode(fields), "headers": FORM}
-        _, content = self.ask("GET" if fields is None else "POST", f"/{name}.php{query}", allowed, **sent)
-        seconds, self.answered = time.perf_counter() - begun, time.time()
-        found = _MAIN.search(content)
-        told = dict(_MARK.findall(found[1].decode())) if found else {}
-        if told.get("page") != (shown or name) or not content.endswith(b"</html>\n"):
-            raise WrongAnswerError(f"{name}.php is not the page '{shown or name}': {content[-200:]!r}")
-        self.content = content
-        self.spent += seconds
-        self.time(name, seconds)
-        return told
-
-    def moment(self) -> float:
-        """When the last page came: all that follows from it counts, or nothing."""
-        return self.answered
+        more: dict[str, Any] = {}
+        if fields is not None:
+            more = {"data": urllib.parse.urlencode(fields), "headers": FORM}
+        method = "GET" if fields is None else "POST"
+        _, self.content = self.request(method, f"/{name}.php{query}", status, **more)
+        found = _MAIN.search(self.content)
+        marks = dict(_MARK.findall(found[1].decode())) if found else {}
+        if marks.get("page") != (shown or name) or not self.content.endswith(b"</html>\n"):
+            end = self.content[-200:]
+            raise WrongAnswerError(f"{name}.php is not the page '{shown or name}': {end!r}")
+        self.spent += self.latency
+        self.time(name, self.latency)
+        return marks
 
     def pause(self) -> float:
         """Between none and twice the think time."""
-        return 2 * self.asked["think"] * self.thinking
+        return 2 * self.settings["think"] * self.thinking
 
     def first_pause(self) -> float:
-        """None: they come in one after another."""
+        """None: customers arrive one after another."""
         return 0.0
-
-
-if __name__ == "__main__":
-    from users import serve
-
-    serve(Customer)

@@ -3,5 +3,5 @@
 set -euo pipefail
 
 install -D -m 644 -t "$1/../common/sourced" ../common/sourced/stand.sh
-install -m 644 ../kit/load/said.py "$1"
+install -m 644 ../kit/load/report.py "$1"
 install -m 755 servers.sh ready.sh point.py "$1"

@@ -21,7 +21,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from said import WrongAnswerError, digits, require, say
+from report import WrongAnswerError, digits, report, require
 
 # A load generator is four processes that share its connections, three of which send GET and one SET: as each has as
 # much to do as the others, a processor that is scarce does not shift the mix.
@@ -171,12 +171,12 @@ def watch(places: Sequence[Place], generators: Sequence[Process], proxies: Proxi
     for number, (first, last) in enumerate(zip(before, after, strict=True)):
         done = {key: round(last[key] - first[key], 6) for key in first} | {"failed": last["failed"]}
         rate = (done["gets"] + done["sets"]) / done["seconds"]
-        say(server=number, **done, rate=digits(rate))
+        report(server=number, **done, rate=digits(rate))
         rates, gets, sets = rates + rate, gets + done["gets"], sets + done["sets"]
-    say(total=digits(rates), get_share=digits(100 * gets / (gets + sets)))
+    report(total=digits(rates), get_share=digits(100 * gets / (gets + sets)))
     cpus = len(os.sched_getaffinity(0))
     shares = {name: digits(100 * of / took / cpus) for name, of in (("driver_share", driver), ("proxy_share", proxy))}
-    say(client=round(took, 6), cpus=cpus, processes=len(generators), **shares)
+    report(client=round(took, 6), cpus=cpus, processes=len(generators), **shares)
 
 
 def end(process: Process, by: int) -> None:
@@ -214,8 +214,8 @@ def measure(setup: str, places: Sequence[list[str]], words: Sequence[str]) -> No
         client = subprocess.run(["redis-benchmark", "--version"], capture_output=True, text=True, check=True).stdout
         version = re.search("redis_version:(.*)", ask(ways[0], "info", "server"))
         told = {"client": client.splitlines()[0], "server": version and version[1]}
-        say(point=setup, servers=len(servers), **asked, **told)
-        say(checked=len(CHECKED), kept=kept)
+        report(point=setup, servers=len(servers), **asked, **told)
+        report(checked=len(CHECKED), kept=kept)
         load = ["redis-benchmark", *front, "-a", password, "-P", str(pipeline), "-d", str(size), "-r", str(keyspace)]
         fill = [*load, "-t", "set", "-c", "50", "-n", str(3 * keyspace), "--seed", str(seed), "-q"]
         done = subprocess.run(fill, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
@@ -227,7 +227,7 @@ def measure(setup: str, places: Sequence[list[str]], words: Sequence[str]) -> No
     # No more than the keys of one set-up are held, and none while other environments have their turn.
     for at in ways:
         require(f"the answer to flushall of {' '.join(at)}", ask(at, "flushall", "sync"), "OK\n")
-    say(end=setup)
+    report(end=setup)
 
 
 def generate(

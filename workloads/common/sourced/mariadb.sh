@@ -1,10 +1,10 @@
 # shellcheck shell=bash
-# Sourced by workloads with databases in MariaDB: a server's options, its account for the load, and how the data of an
-# image are made and packed.  A database has a folder, with `data`, `tmp` and `socket` in it.  Nothing of the
-# distribution's configuration counts (--no-defaults).
+# Sourced by workloads with databases in MariaDB: a server's options, its account for the load, and
+# how the data of an image are made and packed.  A database has a folder, with `data`, `tmp` and
+# `socket` in it.  The distribution's configuration does not count (--no-defaults).
 
-# The options that a server has when the data are made and when they are used, to which a workload adds its own.
-# Usage: database_options FOLDER BUFFER_BYTES LOG_BYTES; sets the array `options`.
+# The options of a server, to which a workload adds its own.
+# Usage: database_options FOLDER BUFFER_BYTES LOG_BYTES; sets the array `options`
 database_options() {
     # shellcheck disable=SC2034  # the scripts that source this use it, too
     options=(
@@ -15,21 +15,21 @@ database_options() {
         --pid-file="$1/pid"
         --innodb-buffer-pool-size="$2"
         --innodb-log-file-size="$3"
-        # Undo logs are in the system tablespace, as in the originals; some versions would keep 3 files.
+        # Undo logs are in the system tablespace, as in the originals.
         --innodb-undo-tablespaces=0
         # The buffer pool is filled by the warm-up alone, not by a thread in the background as well.
         --innodb-buffer-pool-dump-at-shutdown=OFF
         --innodb-buffer-pool-load-at-startup=OFF
-        # The kernel's asynchronous I/O (io_uring) is forbidden in containers and allowed elsewhere; the server
-        # would fall back silently, so it uses threads of its own everywhere.
+        # Containers forbid the kernel's asynchronous I/O (io_uring), and the server would silently
+        # fall back to threads: it uses them everywhere.
         --innodb-use-native-aio=OFF
     )
 }
 
-# Starts the server of a new database with the options.  It listens on a socket only, which
-# lets root in without a password, and will end slowly: all is purged and written, so that the copies of the files start
-# alike and have nothing to catch up on.  Usage: begin_database FOLDER
-# Sets `folder`, `server` and, the words of a client, `at_socket`.
+# Starts the server of a new database with the options.  It listens on a socket only, which lets
+# root in without a password.  It will end slowly, with all purged and written, so that the copies
+# of its files start alike.
+# Usage: begin_database FOLDER; sets `folder`, `server` and, the words of a client, `at_socket`
 begin_database() {
     folder=$1
     at_socket=(--no-defaults --socket="$folder/socket" --skip-ssl)
@@ -48,24 +48,24 @@ begin_database() {
     done
 }
 
-# Asks the new database, as root.  Usage: ask_new OPTION… of mariadb
+# Sends SQL to the new database, as root.  Usage: ask_new OPTION… of mariadb
 ask_new() {
     mariadb "${at_socket[@]}" --batch --skip-column-names "$@"
 }
 
-# Ends the server, and moves a folder, with the database and what else a cell starts with, into /data/prepared.
-# Usage: pack_database FOLDER
+# Ends the server, and packs a folder, with the database and all else that a cell starts with, into
+# /data/prepared.  Usage: pack_database FOLDER
 pack_database() {
     mariadb-admin "${at_socket[@]}" shutdown
     trap - EXIT
     wait "$server"
-    # Fast rather than small: what is small at tiny scale is so anyway, and at paper scale the time counts.
+    # Fast rather than small.
     tar -C "$1" --create --sparse --numeric-owner --exclude=ibtmp1 . | gzip -1 >/data/prepared.part
     mv -- /data/prepared.part /data/prepared
     rm -rf -- "$1"
 }
 
-# Unpacks what pack_database has packed, in place of what an earlier cell may have left.  Usage: unpack_database FOLDER
+# Unpacks it, in place of what an earlier cell may have left.  Usage: unpack_database FOLDER
 unpack_database() {
     rm -rf -- "$1"
     mkdir -p "$1"
@@ -74,8 +74,9 @@ unpack_database() {
     chmod a+x /data "${1%/*}" "$1"
 }
 
-# Runs the server of a database with the options, in place of the script.  Its first act is to give the load an account
-# with the cell's password, which may use one schema.  Usage: run_database FOLDER USER FROM SCHEMA RIGHTS
+# Runs the server of a database with the options, in place of the script.  First it gives the load
+# an account with the cell's password, which may use one schema.
+# Usage: run_database FOLDER USER FROM SCHEMA RIGHTS
 run_database() {
     (
         umask 077

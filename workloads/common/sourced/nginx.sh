@@ -1,9 +1,9 @@
 # shellcheck shell=bash
-# Sourced by workloads with pages that nginx gives.
+# Sourced by applications behind nginx.
 
-# Runs the web server, in place of the script.  Nothing of the distribution's configuration counts; what it serves is
-# read from the standard input, and its own files are in the folder.  Usage: run_nginx FOLDER PROCESSES CONNECTIONS
-# CONNECTIONS are those of each process, which needs as many open files.
+# Runs nginx, in place of the script, without the distribution's configuration.  The standard input
+# configures its servers; its own files are in the folder.
+# Usage: run_nginx FOLDER PROCESSES CONNECTIONS      (connections of each process, all open files)
 run_nginx() {
     cat >"$1/web.conf" <<CONF
 daemon off;
@@ -14,7 +14,8 @@ error_log stderr error;
 events { worker_connections $3; }
 http {
     types {
-        text/html html; text/css css; text/javascript js; text/plain txt; image/svg+xml svg; image/png png;
+        text/html html; text/css css; text/javascript js; text/plain txt;
+        image/svg+xml svg; image/png png;
     }
     access_log off;
     sendfile on;
@@ -30,14 +31,4 @@ $(cat)
 }
 CONF
     exec nginx -e stderr -c "$1/web.conf" </dev/null
-}
-
-# Ends with 0 once a server answers well.  Usage: answers ADDRESS PORT PATH
-answers() {
-    local answer
-    exec 3<>"/dev/tcp/$1/$2"
-    printf 'GET %s HTTP/1.0\r\nHost: site\r\n\r\n' "$3" >&3
-    read -r -t 10 answer <&3
-    exec 3>&-
-    [[ $answer == HTTP/1.?\ 200* ]]
 }

@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 # Sourced by scripts that run several servers in the foreground.
 
-# Whether all of these processes run: `wait -n` does not see one that ended before.  Usage: all_run PROCESS…
+# Whether all of these processes run: `wait -n` does not see one that ended before.
+# Usage: all_run PROCESS…
 all_run() {
     local one
     for one in "$@"; do
@@ -9,8 +10,8 @@ all_run() {
     done
 }
 
-# Waits for the processes in the array `standing` until it is asked to end (SIGTERM), ends them by a signal, which each
-# gets once, and exits with 0 where all of them ended well.  Where one ends by itself, so do the others.
+# Waits for the processes in the array `standing` until SIGTERM, ends them by a signal, which each
+# gets once, and exits with 0 if all of them ended well.  If one ends by itself, so do the others.
 # Usage: stand SIGNAL
 stand() {
     local signal=$1 by_signal asked='' code worst=0 process
@@ -33,7 +34,8 @@ stand() {
     exit "$worst"
 }
 
-# Runs `serve NUMBER`, from 0, for each of several servers, which stand as above.  Usage: stand_each COUNT SIGNAL
+# Runs `serve NUMBER`, from 0, for each of several servers, as above.
+# Usage: stand_each COUNT SIGNAL
 stand_each() {
     local number
     standing=()
@@ -44,7 +46,7 @@ stand_each() {
     stand "$2"
 }
 
-# Allows what is started from here as many open files as it may have, up to 65536: a user may keep a connection.
+# Allows programs that are started from here as many open files as possible, up to 65536.
 allow_files() {
     ulimit -S -n 65536 2>/dev/null || ulimit -S -n "$(ulimit -H -n)"
 }

@@ -1,7 +1,6 @@
-"""Values and files of rows: each follows from what was drawn before or from its place alone."""
+"""The rows of a data set: names, pictures and files, each from its seed alone."""
 
 import datetime
-import hashlib
 import json
 import random
 import struct
@@ -9,45 +8,44 @@ import zlib
 from collections.abc import Iterable
 from pathlib import Path
 
-# Words of a kind, for names and texts.
-NAMES = {of: words.split() for of, words in json.loads(Path(__file__).with_name("words.json").read_text()).items()}
+# Names and words by kind.
+_FILE = Path(__file__).with_name("words.json")
+NAMES = {kind: words.split() for kind, words in json.loads(_FILE.read_text()).items()}
 WORDS = NAMES["words"]
 
 
 def text(chance: random.Random, words: int) -> str:
-    """So many words."""
+    """A text of so many words."""
     return " ".join(chance.choices(WORDS, k=words))
 
 
 def picture(chance: random.Random, width: int, height: int, colours: int = 1) -> bytes:
-    """A PNG of noise over one shade of grey (1 colour) or one colour (3): about half a byte for each of a pixel's."""
+    """A PNG of noise over one shade of grey (1 colour) or one colour (3), half a byte a value."""
 
     def chunk(kind: bytes, content: bytes) -> bytes:
-        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+        checksum = struct.pack(">I", zlib.crc32(kind + content))
+        return struct.pack(">I", len(content)) + kind + content + checksum
 
-    shade = [one & 0xF0 for one in chance.randbytes(colours)]
-    row = colours * width
-    rows = b"".join(
-        b"\0" + bytes(shade[at % colours] | noise & 0x0F for at, noise in enumerate(chance.randbytes(row)))
-        for _ in range(height)
-    )
+    shade = [value & 0xF0 for value in chance.randbytes(colours)]
+    rows = b""
+    for _ in range(height):
+        noise = enumerate(chance.randbytes(colours * width))
+        rows += b"\0" + bytes(shade[at % colours] | value & 0x0F for at, value in noise)
     head = struct.pack(">IIBBBBB", width, height, 8, colours - 1, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows, 6)) + chunk(b"IEND", b"")
+    data = chunk(b"IDAT", zlib.compress(rows, 6))
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + data + chunk(b"IEND", b"")
 
 
-def write(path: Path, rows: Iterable[tuple]) -> tuple[int, str]:
-    """Write rows as PostgreSQL's COPY and MariaDB's LOAD DATA read them; their number and SHA-256."""
-    digest, count = hashlib.sha256(), 0
-    with path.open("wb") as file:
-        for row in rows:
-            line = "\t".join(map(_written, row)).encode() + b"\n"
-            digest.update(line)
-            file.write(line)
-            count += 1
-    return count, digest.hexdigest()
+def write_tables(folder: str, tables: Iterable[tuple[str, Iterable[tuple]]]) -> None:
+    """Write a file for each table, as COPY and LOAD DATA read it, and print the tables' names."""
+    for name, rows in tables:
+        with Path(folder, name).open("w", encoding="utf-8", newline="\n") as file:
+            for row in rows:
+                file.write("\t".join(map(_field, row)) + "\n")
+        print(name)
 
 
-def _written(value: object) -> str:
+def _field(value: object) -> str:
     if isinstance(value, datetime.datetime):
         return f"{value:%Y-%m-%d %H:%M:%S}{'+00' if value.tzinfo else ''}"
     return r"\N" if value is None else str(value)

@@ -110,6 +110,7 @@ def reap(process: subprocess.Popen[Any]) -> int:
 
 ROOT_NEEDED = "run as root, or allow sudo without a password (docs/privileges.md)"
 DOCKER_GROUP = "`sudo usermod -aG docker $USER` lets you use Docker; then log in again"
+MORE_SPACE = "free some disk, or set STRATA_HOME to a folder on a larger one"
 # So many letters of a command are in a message.
 MOST_OF_COMMAND = 300
 # Causes that programs name when they fail, and what would change that.
@@ -118,8 +119,14 @@ REMEDIES = {
     "unable to pick chroot mode automatically": ROOT_NEEDED,
     "permission denied while trying to connect to the Docker daemon": DOCKER_GROUP,
     "Temporary failure resolving": "no package source answers: check the network, or set image.mirror in config.yaml",
-    "No space left on device": "free some disk, or set STRATA_HOME to a folder on a larger one",
+    "No space left on device": MORE_SPACE,
+    "enough free space": MORE_SPACE,
 }
+
+
+def remedy(text: str) -> str:
+    """What would change the first cause that a program's own words name, behind a semicolon; or nothing."""
+    return next((f"; {change}" for cause, change in REMEDIES.items() if cause.lower() in text.lower()), "")
 
 
 def _signal(group: int, number: signal.Signals) -> None:
@@ -234,10 +241,9 @@ def capture(
                 stream.close()
     if check and process.returncode != 0:
         words = (complaint or said).strip()[-LAST:] or f"exit code {process.returncode}"
-        remedies = [f"; {remedy}" for cause, remedy in REMEDIES.items() if cause.lower() in words.lower()]
         command = " ".join(argv)
         command = command if len(command) <= MOST_OF_COMMAND else command[:MOST_OF_COMMAND] + " …"
-        raise UserError(f"`{command}` failed: {words}{''.join(remedies[:1])}")
+        raise UserError(f"`{command}` failed: {words}{remedy(words)}")
     return subprocess.CompletedProcess(argv, process.returncode, said, complaint)
 
 

@@ -15,10 +15,10 @@ import time
 from collections.abc import Iterator, Sequence
 
 from strata import layers
-from strata.base import places
+from strata.base import places, programs
 from strata.base.errors import MachineError, UserError
 from strata.base.files import remove_tree, remove_whole, write_json, write_text
-from strata.base.process import as_root, capture
+from strata.base.process import as_root, capture, remedy
 from strata.base.progress import say, step
 from strata.base.shapes import Described, Fields, Image
 from strata.experiment import recipe
@@ -195,12 +195,14 @@ def _unmade(described: Described, mirror: str | None, said: str) -> UserError:
     write_text(log, said)
     lines = said.strip().splitlines()
     # The others of these are mmdebstrap's: which of its commands failed.
-    reasons = [line for line in lines if re.match("[EW]: (?!setup failed|mmdebstrap |apt-get )", line)]
+    others = "setup failed|mmdebstrap |apt-get |apt download |Download is"
+    reasons = [line for line in lines if re.match(f"[EW]: (?!{others})", line)]
     of = f"{described['distribution']} {described['release']}"
     source = mirror or "the host's package sources"
     listed = "\n".join(reasons or lines[-20:])
     return UserError(
         f"mmdebstrap could not make the base of {of} from {source} (config.yaml: image; whole log: {log}):\n{listed}"
+        + remedy(said)
     )
 
 
@@ -233,8 +235,11 @@ def _run_packer(config: Fields, work: str, variables: dict[str, str]) -> None:
     settings = ["CHECKPOINT_DISABLE=1", "PACKER_LOG=1", f"PACKER_LOG_PATH={log}"]
     settings += [f"PACKER_{name}_DIR={context}/{name}" for name in ("CACHE", "TMP")]
     words = [word for key, value in {**variables, "context": context}.items() for word in ("-var", f"{key}={value}")]
-    command = ["env", *settings, "packer", "build", "-color=false", *words, "packer/image.pkr.hcl"]
-    done = capture(_marked(work, command), timeout=3600, check=False)
+    packer = ["packer", "build", "-color=false", *words, "packer/image.pkr.hcl"]
+    # Its plugins listen on sockets there, whose paths the kernel limits to 107 bytes: a home's may be longer.
+    with programs.scratch("packer", "/tmp") as short:
+        command = ["env", *settings, f"TMPDIR={short}", *packer]
+        done = capture(_marked(work, command), timeout=3600, check=False)
     remove_tree(context)
     if done.returncode != 0:
         last = "\n".join((done.stdout + done.stderr).strip().splitlines()[-20:])

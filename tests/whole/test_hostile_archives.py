@@ -97,7 +97,7 @@ def told(*words):
         try:
             status = commands.main([str(word) for word in words])
         except UserError as error:
-            progress.complained(error)
+            progress.complain(error)
             status = 2 if isinstance(error, MachineError) else 1
     said = out.getvalue()
     assert re.fullmatch(r"[\n\t -~\u00a0-\u2027\u202f-\u2065\u206a-\uffff]*", said), repr(said)

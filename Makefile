@@ -94,13 +94,13 @@ release: setup-test     ## check that this commit can be released, and make what
 	scripts/release.sh
 
 keys:                   ## write the tables of docs/ that follow from schemas
-	$(PYTHON) scripts/keys.py
+	$(PYTHON) scripts/schema_tables.py
 
 gallery:                ## the small run of docs/gallery.md anew, from the last commit: gallery.zip, and docs/small.zip of it
 	scripts/gallery.sh
 
 aa: setup             ## the A/A test: one environment under two names
-	$(PYTHON) scripts/aa.py $(AA)
+	$(PYTHON) scripts/aa_test.py $(AA)
 
 sizes: setup           ## level, ratio and scatter by size, into docs/sizes.md (20 minutes and more)
 	PYTHONPATH=. $(PYTHON) scripts/sizes.py

@@ -8,7 +8,7 @@
 script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
 # R writes a space in the path of a script as "~+~".
 root <- normalizePath(file.path(dirname(gsub("~+~", " ", script, fixed = TRUE)), ".."))
-files <- c("read", "statistics", "sides", "words", "show", "figures", "render")
+files <- c("read", "statistics", "testbeds", "format", "markdown_tables", "figures", "render")
 for (file in files) suppressMessages(source(file.path(root, "analysis", paste0(file, ".R"))))
 
 main <- function(listing, out, effect = MARGIN) {

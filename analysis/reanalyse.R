@@ -6,7 +6,7 @@
 script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
 # R writes a space in the path of a script as "~+~".
 root <- normalizePath(file.path(dirname(gsub("~+~", " ", script, fixed = TRUE)), ".."))
-files <- c("read", "statistics", "claims", "reanalysis", "words", "show", "figures", "render")
+files <- c("read", "statistics", "claims", "reanalysis", "format", "markdown_tables", "figures", "render")
 for (file in files) source(file.path(root, "analysis", paste0(file, ".R")))
 
 arguments <- commandArgs(TRUE)

@@ -78,7 +78,7 @@ render_document <- function(root, rmd, out, title = "", values = list(), params 
 #' Chunks without options that make knitr write LaTeX itself, so that figures are Markdown in both formats
 #'
 #' What code in the text gives, and a figure's caption, is plain unless it is marked as Markdown
-#' (words.R).
+#' (format.R).
 #' Each figure is drawn once, on the device that it is for: letters of another one are of other widths.
 set_chunks <- function() {
   web <- knitr::is_html_output()

@@ -10,8 +10,8 @@ sys.path.append(f"{PROJECT}/.venv/lib/python3.{sys.version_info.minor}/site-pack
 
 from snakemake import __version__ as SNAKEMAKE
 from snakemake.exceptions import WorkflowError
-from strata.base import progress
-from strata.base.errors import UserError
+from strata.util import progress
+from strata.util.errors import UserError
 from strata.workflow import Workflow, code, hint
 
 
@@ -48,9 +48,9 @@ experiment.brings_software = lambda: bool(
 PARSERS = code(
     # With what the parsers share with drivers, which is in the files beside them.
     "workloads/*/*.py",
-    "strata/cell/cell.py",
-    "strata/cell/parsing.py",
-    "strata/cell/logs.py",
+    "strata/measure/cell.py",
+    "strata/measure/parsing.py",
+    "strata/measure/log_sections.py",
     "strata/results/*.py",
     "strata/experiment/blocks.py",
 )

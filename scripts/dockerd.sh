@@ -30,7 +30,7 @@ begin() {
 known() { [[ $("${root[@]}" docker info --format '{{json .Runtimes}}' 2>/dev/null || true) == *strata-runsc-host* ]]; }
 
 # Puts the runtimes into the configuration FILE, among the user's own, of which nothing changes.  One for each network
-# stack; strata/layers/docker.py asks for them by these names.
+# stack; strata/environments/docker.py asks for them by these names.
 configure() {
     local file=$1 stack
     "${root[@]}" mkdir -p "$(dirname "$file")"

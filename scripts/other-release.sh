@@ -29,7 +29,7 @@ apart=(-qq -o "Dir::Etc::SourceList=$work/sources.list" -o Dir::Etc::SourceParts
 sources() {
     python3 -S -c '
 import sys
-from strata.base.errors import UserError
+from strata.util.errors import UserError
 from strata.host import distribution
 try:
     print(distribution.sources({"distribution": sys.argv[1], "release": sys.argv[2]}, None, distribution.os_release()))

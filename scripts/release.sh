@@ -16,10 +16,10 @@ grep -q "^## \[$version\] – [0-9-]*$" CHANGELOG.md || fail "CHANGELOG.md has n
 make test
 for archive in gallery.zip docs/small.zip; do
     .venv/bin/python -m strata verify "$archive"
-    python3 -S strata/base/trees.py release/again
+    python3 -S strata/util/trees.py release/again
     .venv/bin/python -m strata rebuild "$archive" --to release/again
 done
-python3 -S strata/base/trees.py release
+python3 -S strata/util/trees.py release
 mkdir release
 git archive --format=tar.gz --prefix="strata-$version/" --output="release/strata-$version.tar.gz" HEAD
 cp gallery.zip "release/strata-$version-gallery.zip"

@@ -16,7 +16,7 @@ declare -A optional=([vm]="environments with a virtual machine" [gvisor]="enviro
 
 install() { "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install "$@" >/dev/null; }
 
-# The R packages and the fonts that there are for everybody, as strata/base/programs.py starts R: a user's own do not count.
+# The R packages and the fonts that there are for everybody, as strata/util/programs.py starts R: a user's own do not count.
 of_r() {
     env -i "PATH=$PATH" HOME=/nonexistent LC_ALL=C.UTF-8 Rscript --vanilla -e '
         cat("", rownames(installed.packages(priority = "NA")), "")

@@ -15,11 +15,11 @@ import sys
 import time
 from pathlib import Path
 
-from beside import ROOT, measure
+from side_project import ROOT, measure
 
-from strata.base import pages
 from strata.experiment import sizes, workload
 from strata.host import capacity, observe
+from strata.util import yaml_files
 
 BASE = ROOT / "results/sizes"
 ENVIRONMENTS = ("native", "docker")
@@ -39,24 +39,34 @@ def size_of(name: str, factor: float) -> dict:
     for key, entry in declared["parameters"].items():
         rule = entry.get("standard")
         if isinstance(rule, dict) and rule["rule"] == "smallest":
-            forms = [one["bytes"] for one in declared["sizes"] if one.get("value") == key and "bytes" in one]
+            forms = [
+                one["bytes"]
+                for one in declared["sizes"]
+                if one.get("value") == key and "bytes" in one
+            ]
             in_bytes, with_bytes = sizes.SHAPES[forms[0].split("*", 1)[1] if forms else "n"]
             value = standard[key][0] if isinstance(standard[key], list) else standard[key]
-            scaled = math.ceil(with_bytes(factor * in_bytes(value)) / rule["multiple"]) * rule["multiple"]
+            scaled = (
+                math.ceil(with_bytes(factor * in_bytes(value)) / rule["multiple"])
+                * rule["multiple"]
+            )
             found[key] = [scaled] if isinstance(standard[key], list) else scaled
     return found
 
 
 def page_of(size: str, blocks: int) -> dict:
     """The page of an experiment of this size, of so many blocks."""
-    page = pages.read("config.yaml")
+    page = yaml_files.read("config.yaml")
     return {
         "scale": "tiny" if size == "tiny" else "standard",
         "repetitions": blocks,
         "seed": page["seed"],
         "image": page["image"],
         "environments": {name: page["environments"][name] for name in ENVIRONMENTS},
-        "workloads": {name: {} if size == "tiny" else size_of(name, FACTORS[size]) for name in page["workloads"]},
+        "workloads": {
+            name: {} if size == "tiny" else size_of(name, FACTORS[size])
+            for name in page["workloads"]
+        },
     }
 
 
@@ -73,16 +83,24 @@ def read(path: Path) -> list[dict]:
 
 def told(size: str, name: str, table: str, environment: str) -> list[dict]:
     """The rows of a workload's headline series in a table."""
-    rows = [row for row in read(folder_of(size) / f"results/{table}.csv") if row["headline"] == "yes"]
+    rows = [
+        row for row in read(folder_of(size) / f"results/{table}.csv") if row["headline"] == "yes"
+    ]
     return [row for row in rows if (row["workload"], row["environment"]) == (name, environment)]
 
 
 def by_block(size: str, name: str, metric: str) -> dict[str, float]:
     """Native's value of a headline series in each block."""
-    (series,) = (row for row in told(size, name, "summary", ENVIRONMENTS[0]) if row["metric"] == metric)
+    (series,) = (
+        row for row in told(size, name, "summary", ENVIRONMENTS[0]) if row["metric"] == metric
+    )
     rows = read(folder_of(size) / f"results/tidy/{name}.csv")
     same = {key: series[key] for key in ("environment", "metric", "factors")} | {"counts": "yes"}
-    return {row["repetition"]: float(row["value"]) for row in rows if {key: row[key] for key in same} == same}
+    return {
+        row["repetition"]: float(row["value"])
+        for row in rows
+        if {key: row[key] for key in same} == same
+    }
 
 
 def of_standard(size: str, name: str, metric: str) -> str:
@@ -90,10 +108,15 @@ def of_standard(size: str, name: str, metric: str) -> str:
     if FACTORS[size] == 1:
         return "100 %"
     here, standard = by_block(size, name, metric), by_block("standard", name, metric)
-    shares = [math.log(here[block] / standard[block]) for block in sorted(here.keys() & standard.keys())]
+    shares = [
+        math.log(here[block] / standard[block]) for block in sorted(here.keys() & standard.keys())
+    ]
     if len(shares) < min(STUDENT):
         return f"not available{of_blocks(len(shares))}"
-    mean, half = statistics.mean(shares), STUDENT[len(shares)] * statistics.stdev(shares) / math.sqrt(len(shares))
+    mean, half = (
+        statistics.mean(shares),
+        STUDENT[len(shares)] * statistics.stdev(shares) / math.sqrt(len(shares)),
+    )
     return f"{100 * math.exp(mean):.1f} ± {100 * math.exp(mean) * math.sinh(half):.1f} %{of_blocks(len(shares))}"
 
 
@@ -109,10 +132,14 @@ def rows_of(size: str, name: str) -> list[str]:
     rules = "broken" if sizes.broken(sizes.of_cell(plan, name, parameters)) else "kept"
     values = ", ".join(plain(parameters[key]) for key in size_of(name, 1))
 
-    levels = {row["series"]: float(row["level"]) for row in told(size, name, "summary", ENVIRONMENTS[0])}
+    levels = {
+        row["series"]: float(row["level"]) for row in told(size, name, "summary", ENVIRONMENTS[0])
+    }
     found = []
     for row in told(size, name, "comparisons", ENVIRONMENTS[1]):
-        ratio, low, high, scatter = (float(row[key] or "nan") for key in ("ratio", "low", "high", "scatter"))
+        ratio, low, high, scatter = (
+            float(row[key] or "nan") for key in ("ratio", "low", "high", "scatter")
+        )
         found.append(
             f"| {row['title']}, {row['metric_label']} | {size}: {values} | {rules} | "
             f"{levels[row['series']]:.3g} {row['unit']} | {of_standard(size, name, row['metric'])} | "
@@ -130,7 +157,7 @@ def plain(value: object) -> str:
 def main() -> None:
     """Measure what is missing of all sizes, and write the page."""
     os.chdir(ROOT)
-    names = list(pages.read("config.yaml")["workloads"])
+    names = list(yaml_files.read("config.yaml")["workloads"])
     for blocks in range(1, BLOCKS + 1):
         for size in random.Random(blocks).sample([*FACTORS], len(FACTORS)):
             print(f"sizes: block {blocks} of {BLOCKS}, {size}", file=sys.stderr, flush=True)

@@ -1,6 +1,7 @@
 """Strata: a reproducible comparison of virtual machines, containers and bare Linux.
 
-Its rooms are its folders; what each is for stands in its ``__init__.py``, and which may import which in pyproject.toml.
+Its packages are its folders: the ``__init__.py`` of each says what it is for, and pyproject.toml
+which may import which.
 """
 
 __version__ = "1.0.0"

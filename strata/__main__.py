@@ -11,26 +11,26 @@ import sys
 def _cell(words: list[str]) -> int:
     # A cell makes little that could be collected, and looking for it costs more than it frees.
     gc.disable()
-    from strata.base.errors import UserError
-    from strata.cell import measure
+    from strata.measure import block
+    from strata.util.errors import UserError
 
     if len(words) != 3 or not re.fullmatch("[0-9]{1,6}", words[2]):
-        raise UserError("usage: python3 -m strata cell ENVIRONMENT WORKLOAD REPETITION")
-    measure.measure(words[0], words[1], int(words[2]))
+        raise UserError("usage: python3 -m strata.measure ENVIRONMENT WORKLOAD REPETITION")
+    block.measure(words[0], words[1], int(words[2]))
     return 0
 
 
 def _command(words: list[str]) -> int:
     # Where this Python lacks a package, that of .venv takes over.
-    from strata.base import places
-    from strata.base.errors import MachineError
+    from strata.util import paths
+    from strata.util.errors import MachineError
 
-    if not os.path.exists(os.path.join(places.PROJECT, "schemas")):
-        why = f"{places.PROJECT} lacks a part of Strata: install a checkout by `make setup` or `pip install -e .`"
+    if not os.path.exists(os.path.join(paths.PROJECT, "schemas")):
+        why = f"{paths.PROJECT} lacks a part of Strata: install a checkout by `make setup` or `pip install -e .`"
         raise MachineError(why)
     try:
         from strata import commands
-        from strata.base import signals
+        from strata.util import signals
 
         # What a command made for itself goes with it, whatever ends it.
         signals.heed()
@@ -38,8 +38,10 @@ def _command(words: list[str]) -> int:
     except ModuleNotFoundError as missing:
         if _is_own(missing):
             raise
-        own = os.path.join(places.PROJECT, ".venv/bin/python")
-        if not os.path.exists(own) or os.path.samefile(sys.prefix, os.path.join(places.PROJECT, ".venv")):
+        own = os.path.join(paths.PROJECT, ".venv/bin/python")
+        if not os.path.exists(own) or os.path.samefile(
+            sys.prefix, os.path.join(paths.PROJECT, ".venv")
+        ):
             why = f"the Python package {missing.name} is not installed: `make setup` installs it"
             raise MachineError(why) from None
         sys.stdout.flush()
@@ -57,8 +59,8 @@ def main(words: list[str]) -> int:
     A user's mistake gives a message and status 1; 2 where it could not be done for another reason: the command line,
     trouble of the machine, or a fault of ours, which gives a traceback.
     """
-    from strata.base import places, progress, run, signals
-    from strata.base.errors import MachineError, UserError
+    from strata.util import paths, progress, run, signals
+    from strata.util.errors import MachineError, UserError
 
     # Nothing that is made is closed to others because its maker's files are.
     os.umask(0o022)
@@ -73,7 +75,7 @@ def main(words: list[str]) -> int:
     except ImportError as missing:
         if not _is_own(missing):
             raise
-        whole = f"{places.PROJECT} is incomplete or changed: `git status` shows how"
+        whole = f"{paths.PROJECT} is incomplete or changed: `git status` shows how"
         progress.shown(f"strata: {missing}; {whole}")
         return 2
     except KeyboardInterrupt:

@@ -7,17 +7,18 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from strata import __version__, layers
-from strata.base import checking, places, progress
-from strata.base.files import write_json
-from strata.base.shapes import Fields
-from strata.cell import parsing
+from strata import __version__
+from strata.environments.common import registry
 from strata.experiment import claims, config, plan, workload
 from strata.experiment import seal as sealing
 from strata.host import capacity
 from strata.image import build
+from strata.measure import parsing
 from strata.results import forecast
-from strata.system import testbed
+from strata.testbed import lifecycle
+from strata.util import paths, progress, validation
+from strata.util.data_types import Fields
+from strata.util.files import write_json
 from strata.vm import acceleration
 
 
@@ -30,7 +31,9 @@ def _plan(over: Fields, show: bool, seal: bool) -> None:
 
 def _machine() -> None:
     found = build.probe(plan.read_checked()["image"]["settings"])
-    write_json(places.MACHINE, {**capacity.facts(), **found, "circumstances": acceleration.circumstances()})
+    write_json(
+        paths.MACHINE, {**capacity.facts(), **found, "circumstances": acceleration.circumstances()}
+    )
 
 
 def _image(over: Fields, planned: list[str] | None) -> None:
@@ -45,7 +48,9 @@ def _image(over: Fields, planned: list[str] | None) -> None:
         experiment = plan.read_checked()
         names, entries, image = planned, experiment["environments"], experiment["image"]["settings"]
     used = {kind for name in names for layer in entries[name]["layers"] for kind in layer}
-    machines = "disk" in layers.forms(kind for kind in used if not layers.kind(kind).unavailable())
+    machines = "disk" in registry.forms(
+        kind for kind in used if not registry.kind(kind).unavailable()
+    )
     if machines:
         build.probe(image)
     built = build.ensure(image, machines)
@@ -53,7 +58,7 @@ def _image(over: Fields, planned: list[str] | None) -> None:
         build.publish(built)
     if not planned:
         # Not beside a cell.
-        testbed.tidy()
+        lifecycle.tidy()
 
 
 def _check(over: Fields) -> None:
@@ -65,16 +70,22 @@ def _check(over: Fields) -> None:
             lambda name=name: parsing.check_loads(name, os.getcwd()),
         )
     ]
-    checking.together(lambda: config.experiment(config.read(over), capacity.facts()), *loads, claims.check)
+    validation.together(
+        lambda: config.experiment(config.read(over), capacity.facts()), *loads, claims.check
+    )
     progress.printed("config.yaml: good")
 
 
 def _clean(images: bool) -> None:
-    with testbed.exclusive():
-        removed = testbed.clean(images)
+    with lifecycle.exclusive():
+        removed = lifecycle.clean(images)
     for item in removed:
         progress.printed(f"removed {item}")
-    progress.printed(f"{len(removed)} things removed" if removed else "nothing of Strata's was left on this machine")
+    progress.printed(
+        f"{len(removed)} things removed"
+        if removed
+        else "nothing of Strata's was left on this machine"
+    )
 
 
 _ABOUT = """Measure what containers and virtual machines cost against bare Linux.
@@ -104,16 +115,22 @@ def _parser() -> argparse.ArgumentParser:
             of_rules.append(name)
             about += f"\nThe rule `{rule}` of Snakemake calls it."
         shown = f"example: {typed} {name} {example}".rstrip()
-        command = commands.add_parser(name, description=about, epilog=shown, formatter_class=layout, **listed)
+        command = commands.add_parser(
+            name, description=about, epilog=shown, formatter_class=layout, **listed
+        )
         command.set_defaults(function=function)
         return command.add_argument
 
     def add_overrides(command: Callable[..., Any]) -> None:
         text = "values that replace those of config.yaml (default: none)"
-        command("--configfile", nargs="+", default=[], metavar="FILE", help=f"YAML files with {text}")
+        command(
+            "--configfile", nargs="+", default=[], metavar="FILE", help=f"YAML files with {text}"
+        )
         command("--config", nargs="+", default=[], metavar="KEY=VALUE", help=text)
 
-    plan = add("plan", _plan, "List the cells that are due, what has to be built, and the time.", "--show")
+    plan = add(
+        "plan", _plan, "List the cells that are due, what has to be built, and the time.", "--show"
+    )
     add_overrides(plan)
     plan("--show", action="store_true", help="also print the order of measurement")
     text = "record the plan's SHA-256 before the first run; the paper then says whether it was kept"
@@ -175,7 +192,9 @@ def _parser() -> argparse.ArgumentParser:
     rebuild = add("rebuild", "strata.archive.rebuild:rebuild", text, "archive.zip --to again")
     text = "output folder (default: the archive's name with -rebuilt)"
     rebuild("--to", dest="target", metavar="FOLDER", help=text)
-    text = "whether the archive's code runs in a sandbox (default: yes where bubblewrap is installed)"
+    text = (
+        "whether the archive's code runs in a sandbox (default: yes where bubblewrap is installed)"
+    )
     rebuild("--sandbox", dest="boxed", choices=["yes", "no"], help=text)
     for command in (verify, rebuild):
         command("path", metavar="ARCHIVE", help="the file, or the folder of an unpacked archive")
@@ -184,8 +203,12 @@ def _parser() -> argparse.ArgumentParser:
         "It ends with 0: no difference found, 1: a difference, 2: they cannot be compared,\n"
         "3: all is undecided."
     )
-    compare = add("compare", "strata.archive.compare:main", text, "before.zip results --names before after")
-    compare("paths", nargs="+", metavar="SIDE", help="an archive, a project, or a folder of results")
+    compare = add(
+        "compare", "strata.archive.compare:main", text, "before.zip results --names before after"
+    )
+    compare(
+        "sides", nargs="+", metavar="SIDE", help="an archive, a project, or a folder of results"
+    )
     compare(
         "--names",
         nargs="+",
@@ -224,13 +247,21 @@ def _parser() -> argparse.ArgumentParser:
     text = "Decide which workloads get more blocks."
     decide = add("decide", "strata.results.decide:decide", text, "5", rule="decide")
     decide("round", type=int, metavar="ROUND", help="its number")
-    tidy = add("tidy", "strata.results.tidy:make", "Parse all logs into tidy tables.", rule="tables")
-    tables = add("tables", "strata.archive.derive:tables", "Make all tables from all logs.", rule="tables")
+    tidy = add(
+        "tidy", "strata.results.tidy:make", "Parse all logs into tidy tables.", rule="tables"
+    )
+    tables = add(
+        "tables", "strata.archive.remake:tables", "Make all tables from all logs.", rule="tables"
+    )
     for command in (tidy, tables):
-        command("--partial", action="store_true", help="take the cells that exist (default: all must)")
-        command("--to", metavar="FOLDER", default="results", help="output folder (default: results)")
+        command(
+            "--partial", action="store_true", help="take the cells that exist (default: all must)"
+        )
+        command(
+            "--to", metavar="FOLDER", default="results", help="output folder (default: results)"
+        )
     text = "Make the paper from the tables."
-    paper = add("paper", "strata.archive.derive:paper", text, "paper/report.html", rule="paper")
+    paper = add("paper", "strata.archive.remake:paper", text, "paper/report.html", rule="paper")
     paper("out", metavar="FILE", help="a PDF or web page, by its ending")
     parser.epilog = (
         f"Rules of Snakemake call {', '.join(of_rules)}.\n"

@@ -11,18 +11,19 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from strata import client, layers
-from strata.base import places, progress, run, signals
-from strata.base.errors import UserError
-from strata.base.files import read_json
-from strata.base.shapes import Fields, Plan
-from strata.cell import spool
+from strata import client
+from strata.environments.common import registry
 from strata.experiment import blocks, config, plan, seal
 from strata.host import capacity
 from strata.image import build, cache
+from strata.measure import pending
 from strata.reanalysis import source
-from strata.results import products
-from strata.system import testbed
+from strata.results import outputs
+from strata.testbed import lifecycle
+from strata.util import paths, progress, run, signals
+from strata.util.data_types import Fields, Plan
+from strata.util.errors import UserError
+from strata.util.files import read_json
 from strata.vm import acceleration
 
 # Before any other job, and after all of them the cells, the first of the plan first.
@@ -50,7 +51,11 @@ class Workflow:
     """
 
     def __init__(
-        self, over: Fields, project: str, makes: Callable[[], bool] = lambda: True, names: Sequence[str] = ()
+        self,
+        over: Fields,
+        project: str,
+        makes: Callable[[], bool] = lambda: True,
+        names: Sequence[str] = (),
     ) -> None:
         """Read the experiment: config.yaml, and the values `over` it.  Raises UserError with all that is wrong.
 
@@ -64,14 +69,18 @@ class Workflow:
         os.environ["PATH"] = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]
         os.environ["PYTHONPATH"] = project
         if {"{", "}"} & set(project):
-            raise UserError(f"{project}: Snakemake takes braces in a folder's path for wildcards: use another folder")
+            raise UserError(
+                f"{project}: Snakemake takes braces in a folder's path for wildcards: use another folder"
+            )
         if not os.path.samefile(project, os.getcwd()):
             raise UserError(
                 f"results and papers lie in the project's folder, and this is {os.getcwd()}: add `--directory "
                 f'{project}`, or in a workflow that imports this one `workdir: "{project}"`'
             )
         run.begin(sys.argv)
-        self.settings: dict[str, Any] = config.read(config.Over(over, [*map(os.path.relpath, names)]))
+        self.settings: dict[str, Any] = config.read(
+            config.Over(over, [*map(os.path.relpath, names)])
+        )
         self.partial: bool = self.settings["partial"]
         self._lock: int | None = None
         self.triggers: Callable[[], Iterable[str]] = lambda: TRIGGERS
@@ -86,7 +95,7 @@ class Workflow:
         self.plan = config.experiment(self.settings, capacity.facts())
         self.digest = seal.digest(self.plan)
         self.rests_on = blocks.rests_on(self.plan)
-        self.tables = products.tables(self.plan)
+        self.tables = outputs.tables(self.plan)
         self._fingerprints: dict[tuple[str, str], str] = {}
         self.known = blocks.Order(self.plan)
 
@@ -99,7 +108,7 @@ class Workflow:
         be in the way of those behind it in every run.
         """
         cell = (environment, workload, int(repetition))
-        if self.plan.get("spread") and os.path.exists(places.cell_path("failed", *cell, "json")):
+        if self.plan.get("spread") and os.path.exists(paths.cell_path("failed", *cell, "json")):
             return 0
         place = self.known.places.get(cell)
         return MOST_CELLS - place[0] if place else 0
@@ -111,7 +120,7 @@ class Workflow:
         """
         cell = (environment, workload, int(repetition))
         if cell not in self.known.places and cell not in (order := blocks.Order(self.plan)).places:
-            raise UserError(f"{places.cell_path('raw', *cell, 'log')}: {order.missing(*cell)}")
+            raise UserError(f"{paths.cell_path('raw', *cell, 'log')}: {order.missing(*cell)}")
         if self._makes() and untried(self.plan, [environment]):
             # The cell was named by itself, so that the checkpoint was not asked.
             build.probe(self.settings["image"])
@@ -147,27 +156,33 @@ class Workflow:
 
     def logs(self, checkpoints: Any) -> list[str]:
         """The logs of all cells; in a partial run those that are there."""
-        logs = [places.cell_path("raw", *cell, "log") for cell in self.order(checkpoints).cells()]
+        logs = [paths.cell_path("raw", *cell, "log") for cell in self.order(checkpoints).cells()]
         return [log for log in logs if os.path.exists(log)] if self.partial else logs
 
     def measured(self, checkpoints: Any) -> list[str]:
         """The logs of all cells, their records, and the decisions on the way to them."""
         logs = self.logs(checkpoints)
-        return [*logs, *(log.removesuffix("log") + "json" for log in logs), *products.decisions(self.plan)]
+        return [
+            *logs,
+            *(log.removesuffix("log") + "json" for log in logs),
+            *outputs.decisions(self.plan),
+        ]
 
     def logs_before(self, round: str) -> list[str]:
         """The logs that a decision rests on; none once it was made, since a decision stands."""
         order = blocks.Order(self.plan)
         if order.decided or int(round) < order.last:
             return []
-        return [places.cell_path("raw", *cell, "log") for cell in order.cells()]
+        return [paths.cell_path("raw", *cell, "log") for cell in order.cells()]
 
     def folders(self) -> list[str]:
         """The folders of all logs, which are made here: one is newer than the tables once a log in it was deleted.
 
         Where nothing is made, they are those that are there.
         """
-        found = sorted({os.path.dirname(places.cell_path("raw", *cell, "log")) for cell in self.known.cells()})
+        found = sorted(
+            {os.path.dirname(paths.cell_path("raw", *cell, "log")) for cell in self.known.cells()}
+        )
         if not self._makes():
             return [folder for folder in found if os.path.isdir(folder)]
         for folder in found:
@@ -177,13 +192,18 @@ class Workflow:
     def to_archive(self) -> list[str]:
         """What an archive is made of.  Raises UserError where that would measure, and nobody asked for it."""
         order = blocks.Order(self.plan)
-        due = sum(spool.due(self.plan, cell) for cell in order.cells())
+        due = sum(pending.due(self.plan, cell) for cell in order.cells())
         complete = not due and order.decided and not untried(self.plan, blocks.available(self.plan))
         if complete or self.partial or self.settings.get("measure"):
-            return [*self.tables, *products.PAPERS]
-        count = f"{due} of {len(order.cells())} cells are not measured" + ("" if order.decided else " so far")
-        pages: list[Any] = [self.plan, read_json(places.PLAN) or self.plan]
-        names, other = ([name for key in ("environments", "workloads") for name in one.get(key, ())] for one in pages)
+            return [*self.tables, *outputs.PAPERS]
+        count = f"{due} of {len(order.cells())} cells are not measured" + (
+            "" if order.decided else " so far"
+        )
+        pages: list[Any] = [self.plan, read_json(paths.PLAN) or self.plan]
+        names, other = (
+            [name for key in ("environments", "workloads") for name in one.get(key, ())]
+            for one in pages
+        )
         if names != other:
             words = f"the last run had another page ({', '.join(other)}): repeat its --configfile and --config"
             count = f"{count}; {words} to archive that"
@@ -197,7 +217,7 @@ class Workflow:
         """What says which image it was; nothing where no environment runs anything of it (the bare host does not)."""
         entries = [self.plan["environments"][name] for name in blocks.available(self.plan)]
         used = [kind for entry in entries for layer in entry["layers"] for kind in layer]
-        return [places.IMAGE, places.MANIFEST] if layers.forms(used) else []
+        return [paths.IMAGE, paths.MANIFEST] if registry.forms(used) else []
 
     def circumstances(self) -> str:
         """What it holds for that KVM runs a guest here, or does not."""
@@ -222,7 +242,7 @@ class Workflow:
         """Take this folder for this run, and write the plan.  The kernel frees the folder when the run ends."""
         os.makedirs("results/tmp", exist_ok=True)
         # Open for writing, without which a network's disk lets nobody lock.
-        self._lock = os.open(places.RUN_LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self._lock = os.open(paths.RUN_LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -233,10 +253,13 @@ class Workflow:
             raise UserError("`python3 -m strata clean` was at work in this folder: run again")
         if self.image() and (image := cache.find(self.plan["image"]["recipe"])):
             cache.verify(image)
-        spool.begin()
+        pending.begin()
         self._write()
         if shutil.which("Rscript") is None and not self.brings_software():
-            progress.say("setup", "R is missing, which decisions on more blocks, tables and papers need: `make setup`")
+            progress.say(
+                "setup",
+                "R is missing, which decisions on more blocks, tables and papers need: `make setup`",
+            )
 
     def _write(self) -> None:
         found: Plan = {**self.plan, "source": plan.source(os.getcwd())}
@@ -244,19 +267,33 @@ class Workflow:
             found["sealed"] = sealed
         plan.write(found)
         client.write_way(self.settings["client"])
-        progress.begin(sum(not spool.due(self.plan, cell) for cell in blocks.Order(self.plan).cells()))
+        progress.begin(
+            sum(not pending.due(self.plan, cell) for cell in blocks.Order(self.plan).cells())
+        )
 
     def end(self, good: bool) -> None:
         """Remove what killed cells of the run left up, and what waited and was taken; list the cells that failed."""
-        testbed.end_run(run.owner())
-        spool.end(self.plan, self.known.cells(), good)
-        reasons = {cell: read_json(places.cell_path("failed", *cell, "json")) for cell in self.known.cells()}
-        failed = [f"{' · '.join(map(str, cell))}: {known['error']}" for cell, known in reasons.items() if known]
+        lifecycle.end_run(run.owner())
+        pending.end(self.plan, self.known.cells(), good)
+        reasons = {
+            cell: read_json(paths.cell_path("failed", *cell, "json")) for cell in self.known.cells()
+        }
+        failed = [
+            f"{' · '.join(map(str, cell))}: {known['error']}"
+            for cell, known in reasons.items()
+            if known
+        ]
         if failed and not good:
-            more = f"\n  and {len(failed) - MOST_SHOWN} more: see results/failed" if len(failed) > MOST_SHOWN else ""
+            more = (
+                f"\n  and {len(failed) - MOST_SHOWN} more: see results/failed"
+                if len(failed) > MOST_SHOWN
+                else ""
+            )
             shown = "\n  ".join(failed[:MOST_SHOWN])
             again = "once the causes are gone, the same command measures them again"
-            progress.shown(f"strata: {len(failed)} of {len(reasons)} cells failed; {again}:\n  {shown}{more}")
+            progress.shown(
+                f"strata: {len(failed)} of {len(reasons)} cells failed; {again}:\n  {shown}{more}"
+            )
 
 
 def hint(words: Sequence[str], rules: Iterable[Any]) -> None:
@@ -267,7 +304,9 @@ def hint(words: Sequence[str], rules: Iterable[Any]) -> None:
     rules = [*rules]
 
     def unknown(word: str) -> bool:
-        known = os.path.exists(word) or any(rule.name == word or rule.is_producer(word) for rule in rules)
+        known = os.path.exists(word) or any(
+            rule.name == word or rule.is_producer(word) for rule in rules
+        )
         return not (word.startswith("-") or "=" in word or known)
 
     if not any(map(unknown, words)):
@@ -275,7 +314,10 @@ def hint(words: Sequence[str], rules: Iterable[Any]) -> None:
     # It takes a third of a second, to tell targets from values of options.
     from snakemake.cli import get_argument_parser
 
-    names = [*products.PAPERS, *(name for rule in rules for name in (rule.name, *map(str, rule.output)))]
+    names = [
+        *outputs.PAPERS,
+        *(name for rule in rules for name in (rule.name, *map(str, rule.output))),
+    ]
     for target in filter(unknown, get_argument_parser().parse_args(words).targets):
         about = "`snakemake --list-target-rules` lists what can be made"
         if target.startswith("results/raw/"):

@@ -24,7 +24,13 @@ WORKLOADS = {"short": (0.08, 0.6), "long": (0.07, 3.4), "even": (0.03, 1.5)}
 RULES = {
     "target 2 %, budget 25 min": (3, ["short", "long", "even"], 0.02, 1500.0, 10),
     "target 2 %, budget 12 min": (3, ["short", "long", "even"], 0.02, 720.0, 10),
-    "target 2 %, budget 2 min, which ends the first stage": (3, ["short", "long", "even"], 0.02, 120.0, 10),
+    "target 2 %, budget 2 min, which ends the first stage": (
+        3,
+        ["short", "long", "even"],
+        0.02,
+        120.0,
+        10,
+    ),
     "target 2 %, no budget": (3, ["short", "long", "even"], 0.02, None, 10),
     "one ratio, target 1.4 %": (1, ["even"], 0.014, None, 10),
     "one ratio, target 2 %, first stage of 20": (1, ["even"], 0.02, None, 20),
@@ -60,13 +66,17 @@ def half_width(logarithms: Sequence[float]) -> float:
     seen = math.fsum(one * other for one, other in pairwise(apart)) / squares
     alike = min(max(ALIKE[0], seen + (1 + 4 * seen) / number), ALIKE[1])
     independent = number * (1 - alike) / (1 + alike)
-    return math.sinh(student(max(independent - 1, 2)) * math.sqrt(squares / (number - 1) / independent))
+    return math.sinh(
+        student(max(independent - 1, 2)) * math.sqrt(squares / (number - 1) / independent)
+    )
 
 
 class Ratios:
     """The logarithms of the ratios to native of a workload, block by block."""
 
-    def __init__(self, chance: random.Random, others: int, noise: float, seconds: float, machine: tuple) -> None:
+    def __init__(
+        self, chance: random.Random, others: int, noise: float, seconds: float, machine: tuple
+    ) -> None:
         self.chance, self.noise, self.seconds, self.machine = chance, noise, seconds, machine
         self.last = [chance.gauss(0, 1) for _ in range(others + 1)]
         self.found: list[list[float]] = [[] for _ in range(others)]
@@ -77,11 +87,15 @@ class Ratios:
         for _ in range(blocks):
             level, values = 0.0, [0.0] * len(self.last)
             for name in self.chance.sample(range(len(self.last)), len(self.last)):
-                level += drift * self.seconds / PERIOD + walk * math.sqrt(self.seconds / PERIOD) * self.chance.gauss(
-                    0, 1
+                level += drift * self.seconds / PERIOD + walk * math.sqrt(
+                    self.seconds / PERIOD
+                ) * self.chance.gauss(0, 1)
+                self.last[name] = alike * self.last[name] + math.sqrt(
+                    1 - alike**2
+                ) * self.chance.gauss(0, 1)
+                values[name] = level + self.noise * self.last[name] * (
+                    10 if self.chance.random() < wild else 1
                 )
-                self.last[name] = alike * self.last[name] + math.sqrt(1 - alike**2) * self.chance.gauss(0, 1)
-                values[name] = level + self.noise * self.last[name] * (10 if self.chance.random() < wild else 1)
             for ratios, value in zip(self.found, values[1:], strict=True):
                 ratios.append(value - values[0])
 
@@ -104,9 +118,15 @@ def experiment(chance: random.Random, rule: tuple, machine: tuple) -> tuple[floa
         for name, load in loads.items():
             load.measure(new[name])
         counts = {name: len(load.found[0]) for name, load in loads.items()}
-        left = math.inf if budget is None else budget - sum(counts[name] * cost[name] for name in names)
+        left = (
+            math.inf
+            if budget is None
+            else budget - sum(counts[name] * cost[name] for name in names)
+        )
         states = {
-            name: precision.State(counts[name], 0, MOST - counts[name], load.width(), cost[name], others)
+            name: precision.State(
+                counts[name], 0, MOST - counts[name], load.width(), cost[name], others
+            )
             for name, load in loads.items()
         }
         new = precision.further(states, target, budget, left)
@@ -122,7 +142,9 @@ def main(experiments: int) -> None:
     for rule, asked in RULES.items():
         for machine, changes in MACHINES.items():
             chance = random.Random(f"{rule}/{machine}")
-            held, reached, blocks = zip(*(experiment(chance, asked, changes) for _ in range(experiments)), strict=True)
+            held, reached, blocks = zip(
+                *(experiment(chance, asked, changes) for _ in range(experiments)), strict=True
+            )
             error = 100 * statistics.stdev(held) / math.sqrt(experiments)
             shares = f"{100 * statistics.fmean(held):.1f} ± {error:.1f} | {100 * statistics.fmean(reached):.0f} %"
             print(f"| {rule} | {machine} | {shares} | {statistics.fmean(blocks):.0f} |", flush=True)

@@ -40,7 +40,9 @@ def strata(folder: Path, count: int) -> list[str]:
     """A project of so many cells that do nothing, on the bare host; the command that measures them."""
     several = 10 if count % 10 == 0 else 1
     workloads = {f"noop{number}": projects.NOOP for number in range(several)}
-    config = projects.on_host(order="blocks", repetitions=count // several, workloads=dict.fromkeys(workloads))
+    config = projects.on_host(
+        order="blocks", repetitions=count // several, workloads=dict.fromkeys(workloads)
+    )
     projects.make(folder, config, workloads)
     return [*SNAKEMAKE, "--", "cells"]
 
@@ -59,14 +61,23 @@ def run(argv: list[str], folder: Path) -> tuple[float, float]:
     """Run a command to its end: CPU seconds of it and all that it started, MB of the largest.  Raises SystemExit."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith(NOT_INHERITED)}
     home = folder.parent / "home"
-    variables = {**kept, "HOME": str(home), "XDG_CACHE_HOME": str(home), "STRATA_HOME": str(home / "strata")}
+    variables = {
+        **kept,
+        "HOME": str(home),
+        "XDG_CACHE_HOME": str(home),
+        "STRATA_HOME": str(home / "strata"),
+    }
     with open(folder / "printed", "w+") as output:
-        process = subprocess.Popen(argv, cwd=folder, env=variables, stdout=output, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(
+            argv, cwd=folder, env=variables, stdout=output, stderr=subprocess.STDOUT
+        )
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode != 0:
             output.seek(0)
-            raise SystemExit(f"bench: {' '.join(argv)}: exit code {process.returncode}\n{output.read()[-3000:]}")
+            raise SystemExit(
+                f"bench: {' '.join(argv)}: exit code {process.returncode}\n{output.read()[-3000:]}"
+            )
     return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
@@ -79,7 +90,9 @@ def cells(sizes: list[int], rounds: int, room: Path) -> Iterator[Row]:
             for name in random.Random(f"{number}/{size}").sample([*TOOLS], len(TOOLS)):
                 folder = room / f"{name}-{size}-{number}"
                 spent = run(TOOLS[name](folder, size), folder)
-                done = sum(1 for _ in folder.glob("results/raw/*/*/*.log")) + sum(1 for _ in folder.glob("out/*"))
+                done = sum(1 for _ in folder.glob("results/raw/*/*/*.log")) + sum(
+                    1 for _ in folder.glob("out/*")
+                )
                 if done != size:
                     raise SystemExit(f"bench: {name} did {done} of {size} cells")
                 yield "cells", name, size, number, *spent
@@ -96,7 +109,14 @@ def dry(sizes: list[int], rounds: int, room: Path) -> Iterator[Row]:
             folder = room / f"dry-{name}-{size}"
             prepare(folder, size)
             for number in range(1, rounds + 1):
-                argv = [*SNAKEMAKE, "--dry-run", "--quiet", "rules", "--", "cells" if name == "Strata" else "all"]
+                argv = [
+                    *SNAKEMAKE,
+                    "--dry-run",
+                    "--quiet",
+                    "rules",
+                    "--",
+                    "cells" if name == "Strata" else "all",
+                ]
                 yield "dry run", name, size, number, *run(argv, folder)
 
 
@@ -115,8 +135,20 @@ def logs(sizes: list[int], rounds: int, room: Path) -> Iterator[Row]:
             plan.write({**experiment, "source": {"revision": None, "changed": None}})
             measured.measure(folder, experiment, dict.fromkeys(experiment["environments"], 1.0))
         for number in range(1, rounds + 1):
-            yield "tidy", "Strata", size, number, *run([sys.executable, "-m", "strata", "tidy"], folder)
-            yield "tables", "Strata", size, number, *run(["Rscript", "analysis/tables.R", "results"], folder)
+            yield (
+                "tidy",
+                "Strata",
+                size,
+                number,
+                *run([sys.executable, "-m", "strata", "tidy"], folder),
+            )
+            yield (
+                "tables",
+                "Strata",
+                size,
+                number,
+                *run(["Rscript", "analysis/tables.R", "results"], folder),
+            )
 
 
 def report(rows: Iterable[Row]) -> str:
@@ -127,18 +159,28 @@ def report(rows: Iterable[Row]) -> str:
     lines = ["| | | number | CPU s | CPU ms each | MB |", "|---|---|---:|---:|---:|---:|"]
     for (theme, tool, size), some in found.items():
         cpu, peak = (statistics.median(row[column] for row in some) for column in (4, 5))
-        lines.append(f"| {theme} | {tool} | {size:,} | {cpu:.2f} | {1000 * cpu / size:.1f} | {peak:.0f} |")
+        lines.append(
+            f"| {theme} | {tool} | {size:,} | {cpu:.2f} | {1000 * cpu / size:.1f} | {peak:.0f} |"
+        )
     return "\n".join(lines)
 
 
 def main(words: list[str]) -> None:
     """Measure, print and write."""
-    themes = {"cells": (cells, "100,1000"), "dry": (dry, "1000,10000"), "logs": (logs, "1000,10000")}
+    themes = {
+        "cells": (cells, "100,1000"),
+        "dry": (dry, "1000,10000"),
+        "logs": (logs, "1000,10000"),
+    }
     parser = argparse.ArgumentParser(prog="bench", description=__doc__.partition("\n")[0])
     for name, (measure, sizes) in themes.items():
-        parser.add_argument(f"--{name}", default=sizes, metavar="NUMBERS", help=measure.__doc__.partition(".")[0])
+        parser.add_argument(
+            f"--{name}", default=sizes, metavar="NUMBERS", help=measure.__doc__.partition(".")[0]
+        )
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--to", type=Path, default=projects.ROOT / "results/bench.csv", help="where to")
+    parser.add_argument(
+        "--to", type=Path, default=projects.ROOT / "results/bench.csv", help="where to"
+    )
     chosen = parser.parse_args(words)
     rows: list[Row] = []
     with tempfile.TemporaryDirectory(prefix="strata-bench-") as room:

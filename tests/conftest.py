@@ -6,8 +6,8 @@ def project(tmp_path, monkeypatch):
     """A project on the host alone, in its own folder and with its own home, as the working directory."""
     import projects
 
-    from strata.base import locks
     from strata.experiment import workload
+    from strata.util import locks
 
     def build(config=None, workloads=None):
         workload.load.cache_clear()

@@ -11,14 +11,14 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from strata.archive import container, crate, derive, guide, source, sums
-from strata.base import checking, places, programs, progress
-from strata.base.errors import MachineError, UserError
-from strata.base.shapes import Fields
+from strata.archive import checksums, crate, metadata, remake, source, zip_file
 from strata.experiment import blocks, plan
 from strata.image import manifest
-from strata.results import judge, products
-from strata.results.judge import load
+from strata.results import outputs, validate
+from strata.results.validate import load
+from strata.util import paths, programs, progress, validation
+from strata.util.data_types import Fields
+from strata.util.errors import MachineError, UserError
 
 _DECISIONS = "results/precision"
 
@@ -40,7 +40,7 @@ def blameless(path: str) -> Iterator[None]:
         raise
     except Exception as fault:
         *_, at = traceback.extract_tb(fault.__traceback__)
-        name = os.path.relpath(at.filename, places.PROJECT)
+        name = os.path.relpath(at.filename, paths.PROJECT)
         words = f"Strata itself failed at {name}:{at.lineno}, perhaps on a file of an odd form: {fault!r}"
     else:
         return
@@ -57,7 +57,7 @@ def unpacked(path: str) -> Iterator[str]:
         yield path
         return
     with programs.scratch("archive") as folder:
-        container.unpack(path, folder)
+        zip_file.unpack(path, folder)
         yield folder
 
 
@@ -69,7 +69,9 @@ def verify(path: str, papers: bool = False) -> int:
     """
     with blameless(path), unpacked(path) as folder:
         found = findings(folder, papers)
-        notes = [] if found else [*guide.notes(facts := guide.read(folder)), *_of_commit(facts)]
+        notes = (
+            [] if found else [*metadata.notes(facts := metadata.read(folder)), *_of_commit(facts)]
+        )
     for sentence in found:
         progress.printed(sentence)
     for note in notes:
@@ -86,11 +88,13 @@ def findings(folder: str, papers: bool = False) -> list[str]:
     What is made of files that are wrong themselves says nothing more, so the first check that finds something ends it.
     Raises MachineError, and what else goes wrong here (`blameless`).
     """
-    if not os.path.exists(os.path.join(folder, guide.FACTS)) and not os.path.exists(os.path.join(folder, sums.NAME)):
-        return [f"{guide.FACTS}: missing; this is not an archive of Strata"]
+    if not os.path.exists(os.path.join(folder, metadata.FACTS)) and not os.path.exists(
+        os.path.join(folder, checksums.NAME)
+    ):
+        return [f"{metadata.FACTS}: missing; this is not an archive of Strata"]
     derived = functools.partial(_derived, papers=papers)
     checks: list[Callable[[str], list[str]]] = [
-        sums.findings,
+        checksums.findings,
         _of_format,
         _of_plan,
         _of_image,
@@ -111,29 +115,34 @@ def findings(folder: str, papers: bool = False) -> list[str]:
 
 
 def _of_format(folder: str) -> list[str]:
-    told = load(folder, guide.FACTS).get("format")
-    if told != guide.FORMAT:
-        return [f"{guide.FACTS}: its format is {told}; this version reads format {guide.FORMAT}"]
-    guide.read(folder)
+    told = load(folder, metadata.FACTS).get("format")
+    if told != metadata.FORMAT:
+        return [
+            f"{metadata.FACTS}: its format is {told}; this version reads format {metadata.FORMAT}"
+        ]
+    metadata.read(folder)
     return []
 
 
 def _of_plan(folder: str) -> list[str]:
     """The plan against its own order and the records, and these against their logs."""
-    experiment = load(folder, places.PLAN)
+    experiment = load(folder, paths.PLAN)
     if wrong := plan.faults(experiment):
         return wrong
-    decision = checking.schema("decision")
-    for name in container.files_below(os.path.join(folder, _DECISIONS)):
+    decision = validation.schema("decision")
+    for name in zip_file.files_below(os.path.join(folder, _DECISIONS)):
         found = load(folder, f"{_DECISIONS}/{name}")
-        wrong += [f"{_DECISIONS}/{name}: {key}: {words}" for key, words in checking.findings(decision, found)]
+        wrong += [
+            f"{_DECISIONS}/{name}: {key}: {words}"
+            for key, words in validation.findings(decision, found)
+        ]
     if wrong:
         return wrong
     order = blocks.Order(experiment, os.path.join(folder, "results"))
-    faults = judge.faults(experiment, judge.measured(order.cells(), folder), folder)
+    faults = validate.faults(experiment, validate.measured(order.cells(), folder), folder)
     found = [sentence for sentences in faults.values() for sentence in sentences]
-    if _content(folder, places.CELLS) != order.as_csv().encode():
-        found.append(f"{places.CELLS}: it is not the order that {places.PLAN} gives")
+    if _content(folder, paths.CELLS) != order.as_csv().encode():
+        found.append(f"{paths.CELLS}: it is not the order that {paths.PLAN} gives")
     return found
 
 
@@ -148,34 +157,39 @@ def _content(folder: str, name: str) -> bytes:
 
 def _of_image(folder: str) -> list[str]:
     """The image's list of files against its digest."""
-    if not os.path.exists(os.path.join(folder, places.MANIFEST)):
+    if not os.path.exists(os.path.join(folder, paths.MANIFEST)):
         return []
-    if manifest.digest(load(folder, places.MANIFEST)) == load(folder, places.IMAGE).get("manifest_sha256"):
+    if manifest.digest(load(folder, paths.MANIFEST)) == load(folder, paths.IMAGE).get(
+        "manifest_sha256"
+    ):
         return []
-    return [f"{places.MANIFEST}: it is not the manifest that {places.IMAGE} names"]
+    return [f"{paths.MANIFEST}: it is not the manifest that {paths.IMAGE} names"]
 
 
 def _of_source(folder: str) -> list[str]:
     """The source, or the commit that stands for it, against its SWHID, and against the commit that it is said to be."""
-    told = guide.read(folder)["source"]
+    told = metadata.read(folder)["source"]
     if told["packed"] and not os.path.isdir(os.path.join(folder, "source")):
-        return [f"source: missing, and {guide.FACTS} says that it is packed"]
-    commit = source.committed(places.PROJECT, told["revision"])
+        return [f"source: missing, and {metadata.FACTS} says that it is packed"]
+    commit = source.committed(paths.PROJECT, told["revision"])
     here = source.tree(os.path.join(folder, "source")) if told["packed"] else commit
     if here is None:
         return []
     if told["swhid"] != here.swhid:
-        return [f"{guide.FACTS}: the SWHID of the source is {told['swhid']}, and that of what it names is {here.swhid}"]
+        return [
+            f"{metadata.FACTS}: the SWHID of the source is {told['swhid']}, and that of what it names is {here.swhid}"
+        ]
     found = [
         f"{name}: it is not the file of the source"
-        for name in guide.ON_TOP
-        if os.path.exists(path := os.path.join(folder, name)) and source.blob(path) != here.files.get(name, ("", ""))[1]
+        for name in metadata.ON_TOP
+        if os.path.exists(path := os.path.join(folder, name))
+        and source.blob(path) != here.files.get(name, ("", ""))[1]
     ]
     if commit is not None:
         names = here.files.keys() | commit.files.keys()
         differ = {name for name in names if here.files.get(name) != commit.files.get(name)}
         found += [
-            f"source/{name}: it is not that of commit {told['revision']}, and {guide.FACTS} does not say so"
+            f"source/{name}: it is not that of commit {told['revision']}, and {metadata.FACTS} does not say so"
             for name in sorted(differ - set(told["changed"]))
         ]
     return found
@@ -184,42 +198,59 @@ def _of_source(folder: str) -> list[str]:
 def _of_commit(facts: Fields) -> list[str]:
     """What could not be checked of an archive's source here."""
     revision = facts["source"]["revision"]
-    if revision is None or source.committed(places.PROJECT, revision) is not None:
+    if revision is None or source.committed(paths.PROJECT, revision) is not None:
         return []
-    return [f"{source.lacking(places.PROJECT, revision)}; so the archive's source was not compared with it."]
+    return [
+        f"{source.lacking(paths.PROJECT, revision)}; so the archive's source was not compared with it."
+    ]
 
 
 def _described(folder: str) -> list[str]:
     """What describes the archive against what it follows from: plan and records."""
-    told = guide.read(folder)
-    again = guide.facts(folder, {key: told[key] for key in guide.GIVEN})
+    told = metadata.read(folder)
+    again = metadata.facts(folder, {key: told[key] for key in metadata.GIVEN})
     found = [
-        f"{guide.FACTS}: {key}: does not follow from plan and records"
+        f"{metadata.FACTS}: {key}: does not follow from plan and records"
         for key in sorted(told.keys() | again.keys())
         if told.get(key) != again.get(key)
     ]
-    for name, text in ((guide.README, guide.readme(told)), (crate.FILE, crate.text(folder, told))):
+    for name, text in (
+        (metadata.README, metadata.readme(told)),
+        (crate.FILE, crate.text(folder, told)),
+    ):
         if _content(folder, name) != text.encode():
-            found.append(f"{name}: it is not what follows from {guide.FACTS} and the archive's files")
+            found.append(
+                f"{name}: it is not what follows from {metadata.FACTS} and the archive's files"
+            )
     return found
 
 
 def _derived(folder: str, papers: bool) -> list[str]:
     """Tables, and papers if asked, against those that follow from the logs."""
-    experiment = load(folder, places.PLAN)
-    lacking = [name for name in experiment["workloads"] if not os.path.isdir(f"{places.PROJECT}/workloads/{name}")]
+    experiment = load(folder, paths.PLAN)
+    lacking = [
+        name
+        for name in experiment["workloads"]
+        if not os.path.isdir(f"{paths.PROJECT}/workloads/{name}")
+    ]
     if lacking:
-        raise MachineError(f"this checkout has no workloads/{lacking[0]}, by which its logs could be read")
+        raise MachineError(
+            f"this checkout has no workloads/{lacking[0]}, by which its logs could be read"
+        )
     with programs.scratch("derived") as work:
-        derive.own_code(work)
-        derive.remake(folder, work, papers)
-        states = derive.states(folder, work, products.made(experiment) if papers else products.tables(experiment))
+        remake.own_code(work)
+        remake.remake(folder, work, papers)
+        states = remake.states(
+            folder, work, outputs.made(experiment) if papers else outputs.tables(experiment)
+        )
         found = [
             f"{name}: it is not what the code of this checkout makes of the logs"
             for name, state in states.items()
-            if state not in ("identical", derive.NOT_COMPARABLE)
+            if state not in ("identical", remake.NOT_COMPARABLE)
         ]
-        if not found and derive.NOT_COMPARABLE in states.values():
-            unlike = "; ".join(guide.unlike(folder))
-            raise MachineError(f"all is good but the papers, which are {derive.NOT_COMPARABLE}: {unlike}")
+        if not found and remake.NOT_COMPARABLE in states.values():
+            unlike = "; ".join(metadata.unlike(folder))
+            raise MachineError(
+                f"all is good but the papers, which are {remake.NOT_COMPARABLE}: {unlike}"
+            )
     return found

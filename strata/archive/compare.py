@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from strata.archive import check
-from strata.archive.sums import of_file
-from strata.base import places, programs, progress
-from strata.base.errors import UserError
-from strata.base.files import read_json, write_json
+from strata.archive.checksums import of_file
+from strata.util import paths, programs, progress
+from strata.util.errors import UserError
+from strata.util.files import read_json, write_json
 
 # Exit statuses, for use in CI.
 SAME, DIFFERENT, NOT_COMPARABLE, UNDECIDED = 0, 1, 2, 3
@@ -30,7 +30,7 @@ def main(**options: Any) -> int:
         return NOT_COMPARABLE
 
 
-def compare(paths: list[str], names: list[str] | None, effect: str | None, out: str) -> int:
+def compare(sides: list[str], names: list[str] | None, effect: str | None, out: str) -> int:
     """Write the comparison into the folder `out`, say what it comes to, and give the exit status.
 
     effect: the minimum effect, such as ``2%``; None for that of the paper.
@@ -38,26 +38,28 @@ def compare(paths: list[str], names: list[str] | None, effect: str | None, out: 
     Status 0: no difference beyond it, and something is decided; 1: a difference; 2: nothing on two
     sides has an interval; 3: all is undecided.  Raises UserError for what cannot be compared.
     """
-    called, least = names_of(paths, names), [] if effect is None else [repr(share(effect))]
+    called, least = names_of(sides, names), [] if effect is None else [repr(share(effect))]
     with contextlib.ExitStack() as stack:
-        sides = [
+        described = [
             {
                 "name": name,
                 "results": os.path.abspath(stack.enter_context(results_of(path))),
                 "source": os.path.basename(os.path.abspath(path)),
                 "sha256": of_file(path) if os.path.isfile(path) else "",
             }
-            for path, name in zip(paths, called, strict=True)
+            for path, name in zip(sides, called, strict=True)
         ]
         listing = os.path.join(stack.enter_context(programs.scratch("compare")), "sides.json")
-        write_json(listing, sides)
-        programs.r(os.path.join(places.PROJECT, "analysis/compare.R"), listing, out, *least)
+        write_json(listing, described)
+        programs.r(os.path.join(paths.PROJECT, "analysis/compare.R"), listing, out, *least)
     path = os.path.join(out, "outcome.json")
     outcome = read_json(path)
     if not outcome or outcome.get("outcome") not in _STATUS:
         raise UserError(f"{path}: missing or damaged; remove {out} and compare again")
     progress.printed(outcome["text"])
-    progress.shown(f"compare: {os.path.join(out, 'index.html')}, comparison.csv and provenance.csv are written")
+    progress.shown(
+        f"compare: {os.path.join(out, 'index.html')}, comparison.csv and provenance.csv are written"
+    )
     return _STATUS[outcome["outcome"]]
 
 
@@ -80,19 +82,25 @@ def results_of(path: str) -> Iterator[str]:
         if os.path.exists(os.path.join(folder, "plan.json")):
             yield folder
             return
-    raise UserError(f"{path}: holds no results/plan.json; name an archive, a project, or its folder of results")
+    raise UserError(
+        f"{path}: holds no results/plan.json; name an archive, a project, or its folder of results"
+    )
 
 
-def names_of(paths: list[str], given: list[str] | None) -> list[str]:
+def names_of(sides: list[str], given: list[str] | None) -> list[str]:
     """What the sides are called: as given, or by their files' names, with their place where these are alike.
 
     Raises UserError where there are fewer than two sides, more or fewer names than sides, or like ones.
     """
-    if len(paths) < 2:
-        raise UserError("a comparison needs at least two sides: archives, projects or folders of results")
-    if given and len(given) != len(paths):
-        raise UserError(f"--names: there are {len(given)} for {len(paths)} sides; each side needs its own")
-    names = given or [_name_of(os.path.abspath(path)) for path in paths]
+    if len(sides) < 2:
+        raise UserError(
+            "a comparison needs at least two sides: archives, projects or folders of results"
+        )
+    if given and len(given) != len(sides):
+        raise UserError(
+            f"--names: there are {len(given)} for {len(sides)} sides; each side needs its own"
+        )
+    names = given or [_name_of(os.path.abspath(path)) for path in sides]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice and given:
         raise UserError(f"--names: {twice[0]!r} stands twice; each side needs its own")
@@ -111,5 +119,7 @@ def share(effect: str) -> float:
     except ValueError:
         given = -1.0
     if not 0 <= given < 1:
-        raise UserError(f"--effect: is {effect!r}; must be a share such as 2%, at least 0% and below 100%")
+        raise UserError(
+            f"--effect: is {effect!r}; must be a share such as 2%, at least 0% and below 100%"
+        )
     return given

@@ -9,10 +9,10 @@ import os
 import urllib.parse
 from typing import Any
 
-from strata.archive import sums
-from strata.archive.container import files_below
-from strata.base.errors import UserError
-from strata.base.shapes import Fields
+from strata.archive import checksums
+from strata.archive.zip_file import files_below
+from strata.util.data_types import Fields
+from strata.util.errors import UserError
 
 FILE = "ro-crate-metadata.json"
 VERSION = "1.1"
@@ -48,7 +48,7 @@ def _file(folder: str, name: str) -> dict[str, Any]:
     other = "application/octet-stream" if name.startswith("image/") else "text/plain"
     found["encodingFormat"] = _TYPES.get(os.path.splitext(name)[1], other)
     # The list of checksums is made last.
-    if name != sums.NAME:
+    if name != checksums.NAME:
         found["contentSize"] = str(os.path.getsize(os.path.join(folder, name)))
     return found
 
@@ -57,7 +57,7 @@ def text(folder: str, facts: Fields) -> str:
     """The crate's metadata for the files that are in a folder; `facts` is the object of archive.json."""
     code, packed = facts["source"]["swhid"], facts["source"]["packed"]
     main = "source/Snakefile" if packed else "Snakefile"
-    there = {*files_below(folder), sums.NAME} - {FILE}
+    there = {*files_below(folder), checksums.NAME} - {FILE}
     names = sorted(name for name in there if not name.startswith("source/") or name == main)
     files = {name: _file(folder, name) for name in names}
     if main not in files:
@@ -69,7 +69,9 @@ def text(folder: str, facts: Fields) -> str:
         "programmingLanguage": _to("#snakemake"),
     }
     about = {"name": "The project's own files", "identifier": code}
-    source = _entity("source/", "Dataset", **about) if packed else _entity(code, "CreativeWork", **about)
+    source = (
+        _entity("source/", "Dataset", **about) if packed else _entity(code, "CreativeWork", **about)
+    )
     licence = urllib.parse.quote(facts["license"] or "", safe="")
     terms = f"https://spdx.org/licenses/{licence}" if licence else "#no-licence"
     results = [files[name]["@id"] for name in names if name.startswith(("results/raw/", "paper/"))]
@@ -110,4 +112,9 @@ def text(folder: str, facts: Fields) -> str:
             agent=_to("#authors"),
         ),
     ]  # fmt: skip
-    return json.dumps({"@context": f"{_SPECIFICATION}/context", "@graph": graph}, indent=1, ensure_ascii=False) + "\n"
+    return (
+        json.dumps(
+            {"@context": f"{_SPECIFICATION}/context", "@graph": graph}, indent=1, ensure_ascii=False
+        )
+        + "\n"
+    )

@@ -15,8 +15,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from strata.archive import secrets, wrappings
-from strata.base.errors import UserError
 from strata.host import addresses
+from strata.util.errors import UserError
 
 SECRET = "a key, token or password"
 
@@ -34,7 +34,10 @@ class Rule(NamedTuple):
 
 _PATH_END = r"[^/\\\s\"'<>:;,)]+"
 # What stands for somebody's home on systems of all kinds.
-_HOMES = Rule("a home", re.compile(rf"(?<![\w.-])(?:/(?:home|Users)/{_PATH_END}|[A-Za-z]:\\+Users\\+{_PATH_END})"))
+_HOMES = Rule(
+    "a home",
+    re.compile(rf"(?<![\w.-])(?:/(?:home|Users)/{_PATH_END}|[A-Za-z]:\\+Users\\+{_PATH_END})"),
+)
 # A unit of systemd is written as an address of mail is.
 _MAIL = Rule(
     "an e-mail address",
@@ -46,7 +49,10 @@ _PAIR = "[0-9A-Fa-f]{2}"
 _CARD = Rule(
     "the address of a network card",
     re.compile(rf"(?<![\w:-])(?:{_PAIR}(?::{_PAIR}){{5}}|{_PAIR}(?:-{_PAIR}){{5}})(?![\w:-])"),
-    lambda text: len(set(text.lower()) - {":", "-"}) > 1 and (":" in text or not text.replace("-", "").isdigit()),
+    lambda text: (
+        len(set(text.lower()) - {":", "-"}) > 1
+        and (":" in text or not text.replace("-", "").isdigit())
+    ),
 )
 
 
@@ -91,7 +97,11 @@ def _folders(project: str) -> set[str]:
 def _any_of(what: str, texts: Iterable[str], near: str) -> list[Rule]:
     """The rule for any of some texts where no character of the class `near` is beside it."""
     longest_first = "|".join(map(re.escape, sorted(texts, key=len, reverse=True)))
-    return [Rule(what, re.compile(rf"(?<!{near})(?:{longest_first})(?!{near})"))] if longest_first else []
+    return (
+        [Rule(what, re.compile(rf"(?<!{near})(?:{longest_first})(?!{near})"))]
+        if longest_first
+        else []
+    )
 
 
 def _is_address(text: str) -> bool:
@@ -127,9 +137,14 @@ class Private:
         for other in others:
             user, _, host = other.rpartition("@")
             users |= {user} - {"", "root"}
-            hosts |= {host, host.split(".")[0] if not _is_address(host) else host} - {"", "localhost"}
+            hosts |= {host, host.split(".")[0] if not _is_address(host) else host} - {
+                "",
+                "localhost",
+            }
         self.allowed = set(allowed)
-        self._public = _any_of("a folder of this machine", _folders(project) | set(folders), r"[\w.-]")
+        self._public = _any_of(
+            "a folder of this machine", _folders(project) | set(folders), r"[\w.-]"
+        )
         self._all = [
             *self._public,
             _HOMES,
@@ -165,12 +180,19 @@ class Private:
         for reading in (wrappings.Reading(name, cut=False), *wrappings.readings(part.content)):
             try:
                 for secret in secrets.find(reading.text, public or reading.cut):
-                    if reading.cut and any(secret.text in one or one in secret.text for one in known):
+                    if reading.cut and any(
+                        secret.text in one or one in secret.text for one in known
+                    ):
                         continue
                     known.add(secret.text)
                     yield Found(name, secret.line, SECRET, secret.text[:4] + "…"), secret.text
             except TimeoutError:
-                yield Found(name, 1, "not looked through", "the search for secrets in it took too long"), ""
+                yield (
+                    Found(
+                        name, 1, "not looked through", "the search for secrets in it took too long"
+                    ),
+                    "",
+                )
             for rule in () if reading.cut or part.noise else rules:
                 for match in rule.pattern.finditer(reading.text):
                     if rule.check(match[0]):

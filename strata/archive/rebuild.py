@@ -3,11 +3,11 @@
 import contextlib
 import os
 
-from strata.archive import check, derive, guide, sandbox, sums
-from strata.base import places, progress
-from strata.base.errors import UserError
-from strata.results import products
-from strata.results.judge import load
+from strata.archive import check, checksums, metadata, remake, sandbox
+from strata.results import outputs
+from strata.results.validate import load
+from strata.util import paths, progress
+from strata.util.errors import UserError
 
 _OWN = "rebuild: what runs now is the archive's own code"
 _INSIDE = "in a sandbox: without network, and nothing of yours in reach but that folder"
@@ -28,29 +28,33 @@ def rebuild(path: str, target: str | None, boxed: str | None = None) -> int:
     with contextlib.ExitStack() as stack:
         with check.blameless(path):
             folder = stack.enter_context(check.unpacked(path))
-            found = sums.findings(folder)
+            found = checksums.findings(folder)
         if found:
             raise UserError(f"{path}: does not verify, and is not rebuilt:", *found)
-        experiment = load(folder, places.PLAN)
+        experiment = load(folder, paths.PLAN)
         if not isinstance(experiment.get("workloads"), dict):
-            raise UserError(f"{places.PLAN}: workloads: missing, or no mapping of names to workloads")
+            raise UserError(
+                f"{paths.PLAN}: workloads: missing, or no mapping of names to workloads"
+            )
         inside = sandbox.is_installed() if boxed is None else boxed == "yes"
         os.makedirs(work, exist_ok=True)
         with sandbox.around(work) if inside else contextlib.nullcontext():
-            derive.archived_code(folder, work)
+            remake.archived_code(folder, work)
             progress.shown(f"{_OWN}, in {work}, {_INSIDE if inside else _OPEN}")
-            derive.remake(folder, work, papers=True)
-        states = derive.states(folder, work, products.made(experiment))
-        unlike = guide.unlike(folder) if derive.NOT_COMPARABLE in states.values() else []
+            remake.remake(folder, work, papers=True)
+        states = remake.states(folder, work, outputs.made(experiment))
+        unlike = metadata.unlike(folder) if remake.NOT_COMPARABLE in states.values() else []
     for name, state in states.items():
         progress.printed(f"{state:9}  {name}")
     for text in unlike:
-        progress.shown(f"rebuild: papers are {derive.NOT_COMPARABLE}: {text}")
+        progress.shown(f"rebuild: papers are {remake.NOT_COMPARABLE}: {text}")
     tables = [state for name, state in states.items() if name.endswith(".csv")]
-    papers = [states[name] for name in products.PAPERS]
-    progress.shown(f"rebuild: {tables.count('identical')} of {len(tables)} tables are byte-identical")
+    papers = [states[name] for name in outputs.PAPERS]
+    progress.shown(
+        f"rebuild: {tables.count('identical')} of {len(tables)} tables are byte-identical"
+    )
     progress.shown(
         f"rebuild: {papers.count('identical')} of {len(papers)} papers are (their bytes depend on fonts and the "
-        f"versions of R, pandoc and LaTeX too); the paper is {os.path.join(work, products.PAPERS[0])}"
+        f"versions of R, pandoc and LaTeX too); the paper is {os.path.join(work, outputs.PAPERS[0])}"
     )
     return 0 if set(tables) <= {"identical"} and "missing" not in papers else 1

@@ -10,8 +10,8 @@ import shutil
 import sys
 from collections.abc import Iterator
 
-from strata.base import programs
-from strata.base.errors import MachineError
+from strata.util import programs
+from strata.util.errors import MachineError
 
 # Programs, and of the settings and caches of the system those that R, pandoc and LaTeX read.
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
@@ -27,7 +27,9 @@ def is_installed() -> bool:
 
 def _elsewhere() -> list[str]:
     """Where Python, R, pandoc and LaTeX lie that are not the system's; never a whole home."""
-    packages = (path for path in sys.path if os.path.basename(path) in ("site-packages", "dist-packages"))
+    packages = (
+        path for path in sys.path if os.path.basename(path) in ("site-packages", "dist-packages")
+    )
     found, home = {sys.prefix, sys.base_prefix, *packages}, os.path.expanduser("~")
     for path in filter(None, map(shutil.which, _USED)):
         place = os.path.dirname(os.path.dirname(os.path.realpath(path)))
@@ -49,7 +51,7 @@ def _command(folder: str) -> list[str]:
 
 @contextlib.contextmanager
 def around(folder: str) -> Iterator[None]:
-    """R and Python (`strata.base.programs`) start in a sandbox, in a folder that is there.
+    """R and Python (`strata.util.programs`) start in a sandbox, in a folder that is there.
 
     Raises MachineError where this machine lets none be made.
     """

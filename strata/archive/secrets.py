@@ -47,5 +47,6 @@ def find(text: str, public: bool = False) -> set[Secret]:
     return {
         Secret(one.location["line"], one.secret)
         for one in found
-        if not one.rule_id.startswith("results.") or not (public or one.secret.lower() in _NO_PASSWORDS)
+        if not one.rule_id.startswith("results.")
+        or not (public or one.secret.lower() in _NO_PASSWORDS)
     }

@@ -11,9 +11,9 @@ import re
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from strata.archive.sums import of_file
-from strata.base import programs
-from strata.base.errors import UserError
+from strata.archive.checksums import of_file
+from strata.util import programs
+from strata.util.errors import UserError
 
 # A comparison by bytes and names, whatever the repository's own settings.
 _PLAIN = ("--relative", "--no-renames", "--no-ext-diff", "--no-textconv")
@@ -62,15 +62,23 @@ def listing(project: str) -> Source:
     names = _names(_git(project, "ls-files", "-z"))
     if "Snakefile" not in names:
         raise UserError(f"which files are the project's is not known: {_unknown(project)}")
-    found = Source(revision=(_git(project, "rev-parse", "--verify", "--quiet", "HEAD") or "").strip() or None)
+    found = Source(
+        revision=(_git(project, "rev-parse", "--verify", "--quiet", "HEAD") or "").strip() or None
+    )
     for name in sorted(set(names)):
         path = os.path.join(project, name)
         if os.path.islink(path) or os.path.isdir(path):
-            raise UserError(f"{name}: git tracks it, but it is a link or a folder; the source of an archive is files")
+            raise UserError(
+                f"{name}: git tracks it, but it is a link or a folder; the source of an archive is files"
+            )
         if os.path.exists(path):
             found.files.append(name)
-    found.untracked = sorted(_names(_git(project, "ls-files", "-z", "--others", "--exclude-standard")))
-    found.changed = sorted(_names(_git(project, "diff", "-z", "--name-only", *_PLAIN, "HEAD", "--", ".")))
+    found.untracked = sorted(
+        _names(_git(project, "ls-files", "-z", "--others", "--exclude-standard"))
+    )
+    found.changed = sorted(
+        _names(_git(project, "diff", "-z", "--name-only", *_PLAIN, "HEAD", "--", "."))
+    )
     return found
 
 
@@ -147,7 +155,9 @@ def lacking(project: str, revision: str | None) -> str:
 def _tree(name: str, entries: str, place: int) -> Tree:
     """What git lists as MODE … ID … TAB PATH, the id being the word at a place."""
     rows = [entry.partition("\t") for entry in _names(entries)]
-    return Tree(name.strip(), {path: (words.split()[0], words.split()[place]) for words, _, path in rows})
+    return Tree(
+        name.strip(), {path: (words.split()[0], words.split()[place]) for words, _, path in rows}
+    )
 
 
 def blob(path: str) -> str:

@@ -18,7 +18,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from strata.cell import logs
+from strata.measure import log_sections
 
 # The most bytes that one file may unpack to, and how often a packed file may be packed again.
 MOST_BYTES = 64 << 20
@@ -295,7 +295,7 @@ def _joined(lines: list[str]) -> str:
         pieces, texts = [text], []
         for at in range(number + 1, len(lines)):
             # Between two parts of a log stands a line of ours.
-            if logs.MARK.fullmatch(lines[at]) or logs.LAP.fullmatch(lines[at]):
+            if log_sections.MARK.fullmatch(lines[at]) or log_sections.LAP.fullmatch(lines[at]):
                 continue
             rest = lines[at][:_LONGEST].lstrip(_MARGIN)
             if not _PIECE.match(rest):

@@ -6,14 +6,14 @@ either the image's own files.
 
 from hashlib import sha256
 
-from strata.base import places
-from strata.base.errors import UserError
-from strata.base.files import read_json, write_json
-from strata.base.shapes import Fields
 from strata.client.link import Link
+from strata.environments import chroot, host
+from strata.environments.common.layer import Layer
 from strata.host.context import Context
-from strata.layers import chroot, host
-from strata.layers.common.layer import Layer
+from strata.util import paths
+from strata.util.data_types import Fields
+from strata.util.errors import UserError
+from strata.util.files import read_json, write_json
 
 
 def settle(chosen: str | Fields) -> Fields:
@@ -23,17 +23,23 @@ def settle(chosen: str | Fields) -> Fields:
     """
     given = {} if isinstance(chosen, str) else chosen
     wanted = {"kind": "ssh" if "ssh" in given else "namespace", "rate": given.get("rate")}
-    return {**wanted, "machine": sha256(given["ssh"].encode()).hexdigest()[:8]} if "ssh" in given else wanted
+    return (
+        {**wanted, "machine": sha256(given["ssh"].encode()).hexdigest()[:8]}
+        if "ssh" in given
+        else wanted
+    )
 
 
 def write_way(chosen: str | Fields) -> None:
     """Write down the way to a second machine, ``{ssh, ssh_config}``, for the cells of a run."""
     if not isinstance(chosen, str) and "ssh" in chosen:
-        write_json(places.CLIENT, {"ssh": chosen["ssh"], "ssh_config": chosen.get("ssh_config")})
+        write_json(paths.CLIENT, {"ssh": chosen["ssh"], "ssh_config": chosen.get("ssh_config")})
 
 
 def examine(chosen: str | Fields) -> tuple[str, bool | None, str]:
-    """The line of `make doctor`, as of :meth:`strata.layers.common.layer.Kind.examine`, for the config's ``client``."""
+    """The line of `make doctor` for the client, as of
+    :meth:`strata.environments.common.layer.Kind.examine`.
+    """
     given = {} if isinstance(chosen, str) else chosen
     rate = f"; limited to {given['rate']}" if given.get("rate") else ""
     if "ssh" not in given:
@@ -42,11 +48,22 @@ def examine(chosen: str | Fields) -> tuple[str, bool | None, str]:
 
     own = ["-F", given["ssh_config"]] if given.get("ssh_config") else []
     try:
-        here, there = look(["ssh", *own, "-oBatchMode=yes", "-oConnectTimeout=10", "-oLogLevel=ERROR", given["ssh"]])
+        here, there = look(
+            [
+                "ssh",
+                *own,
+                "-oBatchMode=yes",
+                "-oConnectTimeout=10",
+                "-oLogLevel=ERROR",
+                given["ssh"],
+            ]
+        )
     except UserError as error:
         return "client", False, str(error)
     # Where the ends differ, packets may be lost.
-    words = f"{given['ssh']} at {there['address']}, MTU {here['mtu']} here, {there['mtu']} there{rate}"
+    words = (
+        f"{given['ssh']} at {there['address']}, MTU {here['mtu']} here, {there['mtu']} there{rate}"
+    )
     return "client", here["mtu"] == there["mtu"] or None, words
 
 
@@ -63,8 +80,8 @@ def make(settled: Fields, context: Context) -> tuple[list[Layer], Link]:
         return [bottom, link, chroot.Layer(link, {}, context)], link
     from strata.client.remote import Remote
 
-    way = read_json(places.CLIENT)
+    way = read_json(paths.CLIENT)
     if way is None:
-        raise UserError(f"{places.CLIENT}: missing, which says the way to the client: run snakemake")
+        raise UserError(f"{paths.CLIENT}: missing, which says the way to the client: run snakemake")
     remote = Remote(bottom, {**settled, **way}, context)
     return [bottom, remote], remote

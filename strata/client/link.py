@@ -9,13 +9,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 
-from strata.base import places
-from strata.base.errors import UserError
-from strata.base.process import as_root, capture
-from strata.base.shapes import Fields
+from strata.environments.common.layer import Layer
 from strata.host import addresses
 from strata.host.observe import NOT_AVAILABLE
-from strata.layers.common.layer import Layer
+from strata.util import paths
+from strata.util.data_types import Fields
+from strata.util.errors import UserError
+from strata.util.process import as_root, capture
 
 HANDLE = "5742:"
 # Bits per second.
@@ -61,7 +61,7 @@ class Link(Layer):
         # All are in one network.
         address, card = machines[0].address(), machines[0].card()
         if card is None:
-            self.join_bridge(machines, places.prefix(), addresses.member(f"{address}/24", 0) + "/24")
+            self.join_bridge(machines, paths.prefix(), addresses.member(f"{address}/24", 0) + "/24")
         elif self.options["rate"]:
             raise UserError(
                 "config.yaml: client.rate: a card that a machine has for itself is not limited; leave it out"

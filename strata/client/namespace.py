@@ -3,14 +3,14 @@
 import os
 from collections.abc import Sequence
 
-from strata.base import places
-from strata.base.errors import UserError
-from strata.base.places import prefix
-from strata.base.process import as_root, capture
 from strata.client.link import Link
+from strata.environments.common.layer import Layer
 from strata.host import addresses
-from strata.layers.common.layer import Layer
-from strata.vm import card as cards
+from strata.util import paths
+from strata.util.errors import UserError
+from strata.util.paths import prefix
+from strata.util.process import as_root, capture
+from strata.vm import passthrough as cards
 
 INSIDE = "eth0"
 # The client's device on a card whose function a machine has for itself.
@@ -21,7 +21,7 @@ CLIENT = 2
 
 def device() -> str:
     """Name of the host's end of the pair (15 characters at most)."""
-    return f"stv{places.home_mark()[:8]}"
+    return f"stv{paths.home_mark()[:8]}"
 
 
 def _ip(*words: str, check: bool = True) -> None:

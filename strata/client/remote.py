@@ -5,13 +5,13 @@ import re
 import shlex
 from collections.abc import Sequence
 
-from strata.base.errors import UserError
-from strata.base.process import as_root, capture
-from strata.base.shapes import Fields
 from strata.client.link import HANDLE, Link
+from strata.environments.chroot import MOUNT
+from strata.environments.common.layer import Layer
 from strata.host import addresses, firewall, sockets
-from strata.layers.chroot import MOUNT
-from strata.layers.common.layer import Layer
+from strata.util.data_types import Fields
+from strata.util.errors import UserError
+from strata.util.process import as_root, capture
 
 # Where the second machine keeps the image's files, one folder for each recipe, and what a run needs beside them.
 CACHE = "/var/cache/strata-client"
@@ -57,11 +57,17 @@ def look(ssh: list[str]) -> tuple[Fields, Fields]:
     there = dict(re.findall(SAID, done.stdout))
     if done.returncode != 0 or "address" not in there:
         words = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-        raise UserError(f"{key}: cannot log in to {name} ({words}); `ssh {name} true` must work without a prompt")
+        raise UserError(
+            f"{key}: cannot log in to {name} ({words}); `ssh {name} true` must work without a prompt"
+        )
     if "root" not in there:
-        raise UserError(f"{key}: the user at {name} is not root: log in as root, or allow `sudo -n` there")
+        raise UserError(
+            f"{key}: the user at {name} is not root: log in as root, or allow `sudo -n` there"
+        )
     if "lacks" in there:
-        raise UserError(f"{key}: {name} has no {', '.join(there['lacks'].split())}: install them there")
+        raise UserError(
+            f"{key}: {name} has no {', '.join(there['lacks'].split())}: install them there"
+        )
     # To this host that one is the other end.
     here = capture(["env", f"SSH_CONNECTION={there['address']}", "sh", "-c", LOOK])
     return dict(re.findall(SAID, here.stdout)), there
@@ -77,12 +83,25 @@ class Remote(Link):
 
         They do no harm twice, and no further one is asked: a machine that answers no more keeps what is there.
         """
-        self.context.note({"kind": "second machine", "id": self.context.id, "find": ["true"], "remove": list(commands)})
+        self.context.note(
+            {
+                "kind": "second machine",
+                "id": self.context.id,
+                "find": ["true"],
+                "remove": list(commands),
+            }
+        )
 
     def _ssh(self, *words: str) -> list[str]:
         # Whoever removes what is here may stand in another folder.
-        own = ["-F", os.path.abspath(self.options["ssh_config"])] if self.options["ssh_config"] else []
-        settings = [f"-o{key}={value}" for key, value in sockets.settings(self.context.folder).items()]
+        own = (
+            ["-F", os.path.abspath(self.options["ssh_config"])]
+            if self.options["ssh_config"]
+            else []
+        )
+        settings = [
+            f"-o{key}={value}" for key, value in sockets.settings(self.context.folder).items()
+        ]
         return ["ssh", *own, *settings, *words, self.options["ssh"]]
 
     def there(self, argv: list[str]) -> list[str]:
@@ -99,7 +118,10 @@ class Remote(Link):
         self.near, self.far = here["device"], there["device"]
         if self.options["rate"]:
             # It fails where the queueing is not ours.
-            near, far = (["tc", "qdisc", "del", "dev", one, "root", "handle", HANDLE] for one in (self.near, self.far))
+            near, far = (
+                ["tc", "qdisc", "del", "dev", one, "root", "handle", HANDLE]
+                for one in (self.near, self.far)
+            )
             self._undo(as_root(near), self.there(far))
             self.limit()
         tree = self._bring_tree()
@@ -123,9 +145,14 @@ class Remote(Link):
         part = f"{tree}.{self.context.id}.part"
         self._undo(self.there(["rm", "-rf", "--one-file-system", "--", part]))
         self._do(["mkdir", "-p", part])
-        pack = as_root(["tar", "-C", os.path.join(image["folder"], "tree"), "--numeric-owner", "-cf", "-", "."])
+        pack = as_root(
+            ["tar", "-C", os.path.join(image["folder"], "tree"), "--numeric-owner", "-cf", "-", "."]
+        )
         unpack = self.there(["tar", "-C", part, "--numeric-owner", "-xpf", "-"])
-        capture(["bash", "-o", "pipefail", "-c", f"{shlex.join(pack)} | {shlex.join(unpack)}"], timeout=3600)
+        capture(
+            ["bash", "-o", "pipefail", "-c", f"{shlex.join(pack)} | {shlex.join(unpack)}"],
+            timeout=3600,
+        )
         # It is there as a whole or not at all.
         self._do(["mv", "-T", "--", part, tree], check=False)
         self._do(["test", "-d", tree])
@@ -142,7 +169,11 @@ class Remote(Link):
         self._do(["ip", "route", "replace", subnet, "via", self.host, "dev", self.far])
         gateway = addresses.member(subnet, 1)
         for machine in machines:
-            capture(machine.command_plain(["ip", "route", "replace", f"{self._client}/32", "via", gateway]))
+            capture(
+                machine.command_plain(
+                    ["ip", "route", "replace", f"{self._client}/32", "via", gateway]
+                )
+            )
 
     def join_card(self, address: str, card: str, own: str | None) -> None:
         shown = self._do(["ip", "-o", "route", "get", address], check=False)

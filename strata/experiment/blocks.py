@@ -22,9 +22,9 @@ import os
 import random
 from hashlib import sha256
 
-from strata.base.errors import UserError
-from strata.base.files import read_json
-from strata.base.shapes import Fields, Plan, PlannedEnvironment
+from strata.util.data_types import Fields, Plan, PlannedEnvironment
+from strata.util.errors import UserError
+from strata.util.files import read_json
 
 Cell = tuple[str, str, int]
 # A workload, and its number.
@@ -72,8 +72,12 @@ class Order:
         there = sorted(available(plan))
         self.emulated = [name for name in there if is_apart(plan["environments"][name])]
         self.paired = [name for name in there if name not in self.emulated]
-        self.of_machines = [name for name in plan["workloads"] if name not in plan.get("not_emulated", [])]
-        self._left_out = {(name, load) for name, loads in plan.get("leave_out", {}).items() for load in loads}
+        self.of_machines = [
+            name for name in plan["workloads"] if name not in plan.get("not_emulated", [])
+        ]
+        self._left_out = {
+            (name, load) for name, loads in plan.get("leave_out", {}).items() for load in loads
+        }
         self.blocks: dict[str, int] = dict.fromkeys(sorted(plan["workloads"]), 0)
         self.places: dict[Cell, tuple[int, int]] = {}
         self.last = 0
@@ -106,7 +110,9 @@ class Order:
             return None
         decision: Fields | None = read_json(path)
         if decision is None:
-            raise UserError(f"{path}: is not a decision on more blocks: remove it, and Strata decides again")
+            raise UserError(
+                f"{path}: is not a decision on more blocks: remove it, and Strata decides again"
+            )
         return decision if decision.get("rests_on") == rests_on(self.plan) else None
 
     def _extend(self, states: Fields) -> None:
@@ -119,7 +125,10 @@ class Order:
                 self.tries[load, place] = self.tries.get((load, number), 0) + 1
             whole = self.next_block(load)
             part = [name for name in whole if name in (state.get("environments") or whole)]
-            again = [[name for name in whole if (name, load, number) in self.places] for number in state["again"]]
+            again = [
+                [name for name in whole if (name, load, number) in self.places]
+                for number in state["again"]
+            ]
             new[load] = again + [part] * state["more"]
         self._add(new)
 
@@ -136,7 +145,8 @@ class Order:
             if self.last == 1:
                 loads = sorted(self.of_machines)
                 units += [
-                    [(name, load, 1) for load in loads if (name, load) not in self._left_out] for name in self.emulated
+                    [(name, load, 1) for load in loads if (name, load) not in self._left_out]
+                    for name in self.emulated
                 ]
             chance = random.Random(f"{self.plan['seed']}/{self.last}")
             chance.shuffle(units)

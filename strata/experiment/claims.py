@@ -3,11 +3,11 @@
 import json
 from collections.abc import Iterator
 
-from strata.base import checking
-from strata.base.checking import Finding, unknown
-from strata.base.errors import UserError
-from strata.base.shapes import Fields
 from strata.experiment import workload
+from strata.util import validation
+from strata.util.data_types import Fields
+from strata.util.errors import UserError
+from strata.util.validation import Finding, unknown
 
 FILE = "published/claims.json"
 
@@ -23,8 +23,10 @@ def check(path: str = FILE) -> None:
         raise UserError(f"{path}: not valid JSON: {error}") from None
     groups = data.get("workload_groups", {}) if isinstance(data, dict) else {}
     names = {"folders": workload.known(), "loads": [*workload.known(), *groups]}
-    found = checking.findings(checking.schema("claims"), data, names=names) or [*_cross_check(data)]
-    checking.complain(path, [(_named(key, data), sentence) for key, sentence in found])
+    found = validation.findings(validation.schema("claims"), data, names=names) or [
+        *_cross_check(data)
+    ]
+    validation.complain(path, [(_named(key, data), sentence) for key, sentence in found])
 
 
 def _named(key: str, data: Fields) -> str:
@@ -50,4 +52,9 @@ def _cross_check(data: Fields) -> Iterator[Finding]:
         loads = data.get("workload_groups", {}).get(claim["workload"], [claim["workload"]])
         for place, metric in enumerate(claim.get("metrics", []) if "pairs" in claim else []):
             declared = {name for load in loads for name in workload.load(load)["metrics"]}
-            yield from unknown(f"claims.{number}.metrics.{place}", metric, declared, f"metric of {claim['workload']}")
+            yield from unknown(
+                f"claims.{number}.metrics.{place}",
+                metric,
+                declared,
+                f"metric of {claim['workload']}",
+            )

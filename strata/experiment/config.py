@@ -9,13 +9,14 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import cast
 
-from strata import client, layers
-from strata.base import checking, pages, places
-from strata.base.amounts import amount, size
-from strata.base.checking import Finding
-from strata.base.errors import UserError
-from strata.base.shapes import Any, Fields, HostFacts, Plan, Quiet, Stack
+from strata import client
+from strata.environments.common import registry
 from strata.experiment import blocks, plan, recipe, workload
+from strata.util import paths, validation, yaml_files
+from strata.util.data_types import Any, Fields, HostFacts, Plan, Quiet, Stack
+from strata.util.errors import UserError
+from strata.util.units import amount, size
+from strata.util.validation import Finding
 from strata.vm.settings import GIB, MOST_OF_MEMORY
 
 FILE = "config.yaml"
@@ -26,7 +27,9 @@ def merge(base: Fields, over: Fields) -> Fields:
     merged = copy.copy(base)
     for key, value in over.items():
         inner = merged.get(key)
-        merged[key] = merge(inner, value) if isinstance(value, dict) and isinstance(inner, dict) else value
+        merged[key] = (
+            merge(inner, value) if isinstance(value, dict) and isinstance(inner, dict) else value
+        )
     return merged
 
 
@@ -43,14 +46,14 @@ def laid_over(names: Sequence[str], words: Sequence[str]) -> Over:
 
     Raises UserError that names the file and the line, or the word.
     """
-    said = [*map(pages.read, names)]
+    said = [*map(yaml_files.read, names)]
     for word in words:
         key, given, text = word.partition("=")
         if not given:
             raise UserError(
                 f"--config: {word[:60]!r} is not KEY=VALUE; put the whole of KEY=VALUE in quotes if it has spaces"
             )
-        said.append({key: pages.parse(f"--config {key}", text)})
+        said.append({key: yaml_files.parse(f"--config {key}", text)})
     return Over(functools.reduce(merge, said, {}), names)
 
 
@@ -59,7 +62,7 @@ def _source(path: str, over: Fields) -> Callable[[str], str]:
     if not isinstance(over, Over):
         return lambda key: path
     names = [path, *over.names]
-    files = [*map(pages.read, names)]
+    files = [*map(yaml_files.read, names)]
     merged, whole = functools.reduce(merge, files), merge(files[0], over)
 
     def source(key: str) -> str:
@@ -69,7 +72,11 @@ def _source(path: str, over: Fields) -> Callable[[str], str]:
             return path
         if _walk(merged, parts) != (depth, value):
             return "--config"
-        return next(name for name, data in zip(names[::-1], files[::-1], strict=True) if _walk(data, parts)[0] == depth)
+        return next(
+            name
+            for name, data in zip(names[::-1], files[::-1], strict=True)
+            if _walk(data, parts)[0] == depth
+        )
 
     return source
 
@@ -96,22 +103,33 @@ def read(over: Fields | None = None, path: str = FILE) -> Fields:
     Raises UserError with one line for each mistake: file, key, what is wrong, what would be right.
     """
     if not os.path.exists(path):
-        raise UserError(f"{path}: missing in {os.getcwd()}: go to the folder of a project, such as {places.PROJECT}")
-    schema = checking.schema("config")
-    page, over = pages.read(path), over or {}
+        raise UserError(
+            f"{path}: missing in {os.getcwd()}: go to the folder of a project, such as {paths.PROJECT}"
+        )
+    schema = validation.schema("config")
+    page, over = yaml_files.read(path), over or {}
     source = _source(path, over)
-    data = checking.converted(schema, merge(page, over))
-    others = {"declared": workload.known(), "kinds": layers.names()}
-    found = checking.findings(schema, data, names=others)
-    if found and checking.findings(schema, data):
-        checking.complain(source, found)
-    stacks = {name: [_normal(layer) for layer in entry["layers"]] for name, entry in data["environments"].items()}
+    data = validation.converted(schema, merge(page, over))
+    others = {"declared": workload.known(), "kinds": registry.names()}
+    found = validation.findings(schema, data, names=others)
+    if found and validation.findings(schema, data):
+        validation.complain(source, found)
+    stacks = {
+        name: [_normal(layer) for layer in entry["layers"]]
+        for name, entry in data["environments"].items()
+    }
     data["environments"] = {
         name: {**entry, "label": entry.get("label", name), "layers": stacks[name]}
         for name, entry in data["environments"].items()
     }
-    declared = [functools.partial(workload.load, name) for name in data["workloads"] if name in others["declared"]]
-    checking.together(lambda: checking.complain(source, [*found, *_cross_check(data)]), *declared)
+    declared = [
+        functools.partial(workload.load, name)
+        for name in data["workloads"]
+        if name in others["declared"]
+    ]
+    validation.together(
+        lambda: validation.complain(source, [*found, *_cross_check(data)]), *declared
+    )
     # Of the whole page: an experiment that is narrowed down has the same image.
     image = {**data.get("image", {}), "workloads": list(data["workloads"])}
     only = data.pop("only", {})
@@ -124,13 +142,17 @@ def read(over: Fields | None = None, path: str = FILE) -> Fields:
         "image": image,
         # Where blocks are added, so are those that are measured again.
         "quiet": quiet(data.get("quiet", {}), again=isinstance(data["repetitions"], dict)),
-        "workloads": {name: workload.given(name, chosen or {}) for name, chosen in data["workloads"].items()},
+        "workloads": {
+            name: workload.given(name, chosen or {}) for name, chosen in data["workloads"].items()
+        },
     }
 
 
 def _completed(said: Fields, given: Fields) -> Fields:
     """A mapping of the page, with what its schema has for keys that are left out."""
-    return {key: entry["default"] for key, entry in said["properties"].items() if "default" in entry} | given
+    return {
+        key: entry["default"] for key, entry in said["properties"].items() if "default" in entry
+    } | given
 
 
 def quiet(given: Fields, again: bool = False) -> Quiet:
@@ -138,18 +160,25 @@ def quiet(given: Fields, again: bool = False) -> Quiet:
 
     given: of the page.  again: whether what was disturbed is measured again, where nothing is said of it.
     """
-    said = checking.schema("config").schema["properties"]["quiet"]
+    said = validation.schema("config").schema["properties"]["quiet"]
     chosen = _completed(said, ({"action": "retry"} if again else {}) | given)
-    return {"action": chosen.pop("action"), "thresholds": {key: amount(value) for key, value in chosen.items()}}
+    return {
+        "action": chosen.pop("action"),
+        "thresholds": {key: amount(value) for key, value in chosen.items()},
+    }
 
 
 def _normal(layer: str | Fields) -> Fields:
     """A layer as ``{name: options}``."""
     ((name, options),) = ({layer: {}} if isinstance(layer, str) else layer).items()
     options = {} if options is None else options
-    if name not in layers.names():
+    if name not in registry.names():
         return {name: options}
-    return {name: checking.converted(checking.validator(layers.kind(name).options_schema), options)}
+    return {
+        name: validation.converted(
+            validation.validator(registry.kind(name).options_schema), options
+        )
+    }
 
 
 def _cross_check(data: Fields) -> Iterator[Finding]:
@@ -166,7 +195,10 @@ def _cross_check(data: Fields) -> Iterator[Finding]:
             yield f"{where}.label", f"is also that of {labels[shown]}; each needs its own"
         labels[shown] = name
         if "{vm}" in shown and not any("vm" in layer for layer in entry["layers"]):
-            yield f"{where}.label", f"is '{shown}', and no layer is a virtual machine; must be without {{vm}}"
+            yield (
+                f"{where}.label",
+                f"is '{shown}', and no layer is a virtual machine; must be without {{vm}}",
+            )
     for name, chosen in data["workloads"].items():
         # Mistakes in the workload's own file are reported of that file.
         with contextlib.suppress(UserError):
@@ -177,16 +209,23 @@ def _check_stack(key: str, stack: Stack, data: Fields) -> Iterator[Finding]:
     below = "host"
     for number, layer in enumerate(stack):
         ((name, options),) = layer.items()
-        if name not in layers.names():
+        if name not in registry.names():
             continue
-        where, cls = f"{key}.{number}", layers.kind(name)
+        where, cls = f"{key}.{number}", registry.kind(name)
         names = data.get("vm", {"profiles": {"default": {}}})
-        wrong = checking.findings(checking.validator(cls.options_schema), options, f"{where}.{name}", names)
-        yield from wrong or [(f"{where}.{name}.{at}", words) for at, words in cls.check(options, below)]
+        wrong = validation.findings(
+            validation.validator(cls.options_schema), options, f"{where}.{name}", names
+        )
+        yield from wrong or [
+            (f"{where}.{name}.{at}", words) for at, words in cls.check(options, below)
+        ]
         if name == "host" and number > 0:
             yield where, "'host' is the bottom of a stack; it stands first or is left out"
         elif name != "host" and below not in cls.stands_on:
-            yield where, f"'{name}' cannot stand on '{below}'; it stands on {' or '.join(cls.stands_on)}"
+            yield (
+                where,
+                f"'{name}' cannot stand on '{below}'; it stands on {' or '.join(cls.stands_on)}",
+            )
         below = name
 
 
@@ -220,7 +259,11 @@ def experiment(config: Fields, machine: HostFacts) -> Plan:
         return _experiment(config, machine)
     except UserError as error:
         # Rules of workloads, images and hosts know the key, and not the file that has it.
-        named = re.sub(rf"(?m)^{FILE}: ([^ :]+): ", lambda key: f"{config['source'](key[1])}: {key[1]}: ", str(error))
+        named = re.sub(
+            rf"(?m)^{FILE}: ([^ :]+): ",
+            lambda key: f"{config['source'](key[1])}: {key[1]}: ",
+            str(error),
+        )
         raise type(error)(named) from None
 
 
@@ -228,51 +271,70 @@ def _experiment(config: Fields, machine: HostFacts) -> Plan:
     workloads: dict[str, Fields] = {}
 
     def planned(name: str) -> None:
-        workloads[name] = workload.planned(name, config["workloads"][name], config["scale"], machine)
+        workloads[name] = workload.planned(
+            name, config["workloads"][name], config["scale"], machine
+        )
 
-    checking.together(*(functools.partial(planned, name) for name in config["workloads"]))
+    validation.together(*(functools.partial(planned, name) for name in config["workloads"]))
     config = {**config, "takes": max(entry.get("memory_bytes", 0) for entry in workloads.values())}
-    environments = {name: _planned(entry, config, machine) for name, entry in config["environments"].items()}
+    environments = {
+        name: _planned(entry, config, machine) for name, entry in config["environments"].items()
+    }
     if not any(entry["available"] for entry in environments.values()):
         reasons = "; ".join(f"{name}: {entry['reason']}" for name, entry in environments.items())
         raise UserError(f"{FILE}: environments: none can be measured on this machine ({reasons})")
     _add_beside(config, machine, environments, workloads)
     turns = 1 if config["order"] == "sequential" else _turns(environments)
-    checking.complain(FILE, [*plan.wrong_ports(workloads, turns)])
+    validation.complain(FILE, [*plan.wrong_ports(workloads, turns)])
     described = recipe.describe(config["image"])
     # What an experiment that is narrowed down does not have is left out by nobody.
-    left_out: Fields = {"not_emulated": [name for name in config.get("not_emulated", []) if name in workloads]}
+    left_out: Fields = {
+        "not_emulated": [name for name in config.get("not_emulated", []) if name in workloads]
+    }
     of_each = {
-        name: [load for load in config.get("leave_out", {}).get(name, []) if load in workloads] for name in environments
+        name: [load for load in config.get("leave_out", {}).get(name, []) if load in workloads]
+        for name in environments
     }
     left_out["leave_out"] = {name: loads for name, loads in of_each.items() if loads}
     there = [name for name in config["environments"] if environments[name]["available"]]
     nowhere = [load for load in workloads if all(load in of_each[name] for name in there)]
     words = "every environment that can be measured here leaves it out: measure it in one, or drop the workload"
-    checking.complain(FILE, [(f"leave_out.{load}", words) for load in nowhere])
+    validation.complain(FILE, [(f"leave_out.{load}", words) for load in nowhere])
     made: Any = {
         "format": plan.FORMAT,
         **{key: config[key] for key in ("scale", "seed", "order", "quiet", "vm")},
         **_repetitions(config),
         "client": client.settle(config["client"]),
-        "image": {**{key: value for key, value in described.items() if key != "base"}, "settings": config["image"]},
+        "image": {
+            **{key: value for key, value in described.items() if key != "base"},
+            "settings": config["image"],
+        },
         "machine": machine,
         "environments": environments,
         **{key: value for key, value in left_out.items() if value},
         **({"spread": True} if config.get("spread") else {}),
         "workloads": workloads,
     }
-    checking.complain(FILE, [*_check_memory(made)])
+    validation.complain(FILE, [*_check_memory(made)])
     return cast(Plan, made)
 
 
 def _turns(environments: Fields) -> int:
     """How many environments may be up together, each of which stands idle while another is measured."""
-    able = [entry for entry in environments.values() if entry["available"] and not blocks.is_apart(entry)]
-    return sum(all(layers.kind(kind).stands_idle for one in entry["layers"] for kind in one) for entry in able)
+    able = [
+        entry
+        for entry in environments.values()
+        if entry["available"] and not blocks.is_apart(entry)
+    ]
+    return sum(
+        all(registry.kind(kind).stands_idle for one in entry["layers"] for kind in one)
+        for entry in able
+    )
 
 
-def _add_beside(config: Fields, machine: HostFacts, environments: Fields, workloads: Fields) -> None:
+def _add_beside(
+    config: Fields, machine: HostFacts, environments: Fields, workloads: Fields
+) -> None:
     """Where machines are emulated: the workloads' sizes there, and native at these, which they are compared with."""
     reference = environments.get(blocks.REFERENCE)
     emulated = any(one["emulated"] and one["available"] for one in environments.values())
@@ -281,7 +343,11 @@ def _add_beside(config: Fields, machine: HostFacts, environments: Fields, worklo
     for name, entry in workloads.items():
         entry["small"] = workload.small(name, config["workloads"][name], machine)
     if reference is not None:
-        environments[blocks.BESIDE] = {**reference, "label": f"{reference['label']}, tiny sizes", "beside": True}
+        environments[blocks.BESIDE] = {
+            **reference,
+            "label": f"{reference['label']}, tiny sizes",
+            "beside": True,
+        }
 
 
 def _planned(entry: Fields, config: Fields, machine: HostFacts) -> Fields:
@@ -294,7 +360,7 @@ def _planned(entry: Fields, config: Fields, machine: HostFacts) -> Fields:
     below = "host"
     for given in entry["layers"]:
         ((kind, options),) = given.items()
-        layer = layers.kind(kind)
+        layer = registry.kind(kind)
         settled = layer.found(layer.settle(options, config), below)
         reason = reason or layer.unavailable() or layer.refusal(settled, below, machine)
         machine = layer.grants(settled, machine)
@@ -305,7 +371,9 @@ def _planned(entry: Fields, config: Fields, machine: HostFacts) -> Fields:
         daemons += layer.daemons
     emulated = described.get("accelerator") == "tcg"
     if emulated and not config["emulation"]:
-        reason = reason or "KVM runs no guest here, and emulation is switched off (emulation: false)"
+        reason = (
+            reason or "KVM runs no guest here, and emulation is switched off (emulation: false)"
+        )
     label = entry["label"].replace("{vm}", described.pop("shown", "VM"))
     return {
         "label": f"{label} ({described['otherwise']})" if "otherwise" in described else label,
@@ -322,9 +390,17 @@ def _planned(entry: Fields, config: Fields, machine: HostFacts) -> Fields:
 def _repetitions(config: Fields) -> Fields:
     """How many blocks there are, and what more of them depends on: ``repetitions`` and ``precision`` of the plan."""
     asked = config["repetitions"]
-    retries = blocks.RETRIES if config["quiet"]["action"] == "retry" and config["order"] != "sequential" else 0
+    retries = (
+        blocks.RETRIES
+        if config["quiet"]["action"] == "retry" and config["order"] != "sequential"
+        else 0
+    )
     if isinstance(asked, dict):
-        precision = {**asked, "target": amount(asked["target"]), "budget": amount(asked.get("budget"))}
+        precision = {
+            **asked,
+            "target": amount(asked["target"]),
+            "budget": amount(asked.get("budget")),
+        }
     elif retries:
         precision = {"min": asked, "max": asked * (1 + retries), "target": None, "budget": None}
     else:

@@ -5,12 +5,12 @@ import os
 from collections.abc import Iterator
 from hashlib import sha256
 
-from strata.base import places
-from strata.base.errors import UserError
-from strata.base.files import read_json, write_if_changed
-from strata.base.placeholders import several
-from strata.base.shapes import Any, CellWork, Fields, Plan, PlannedWorkload, Source, Step
 from strata.experiment import blocks
+from strata.util import paths
+from strata.util.data_types import Any, CellWork, Fields, Plan, PlannedWorkload, Source, Step
+from strata.util.errors import UserError
+from strata.util.files import read_json, write_if_changed
+from strata.util.placeholders import several
 
 FORMAT = 8
 # How many equal parts a system may have at most, as schemas/workload.schema.json says.
@@ -57,7 +57,10 @@ def fingerprint(plan: Plan, environment: str, workload: str) -> str:
         "steps": [_signature(step) for step in cell["steps"]],
     }
     if "servers" in cell or "data" in cell:
-        commands = [[server[key].get("argv") for key in ("ready", "stop")] for server in cell.get("servers", [])]
+        commands = [
+            [server[key].get("argv") for key in ("ready", "stop")]
+            for server in cell.get("servers", [])
+        ]
         parts["servers"] = [[server["argv"] for server in cell.get("servers", [])], commands]
         parts["data"] = cell.get("data", {}).get("argv")
     if uses_client(cell):
@@ -80,7 +83,10 @@ def _signature(step: Step) -> list[Any]:
         return [step["step"], *step["argv"], *extra]
     if "observe" in step:
         return [step["step"], {"observe": step["observe"]}]
-    return [step["step"], {"for": step["for"], "steps": [_signature(inner) for inner in step["steps"]]}]
+    return [
+        step["step"],
+        {"for": step["for"], "steps": [_signature(inner) for inner in step["steps"]]},
+    ]
 
 
 def uses_client(cell: CellWork) -> bool:
@@ -89,20 +95,28 @@ def uses_client(cell: CellWork) -> bool:
     def at_client(steps: list[Step]) -> bool:
         return any(step.get("at") == "client" or at_client(step.get("steps", [])) for step in steps)
 
-    return at_client(cell["steps"]) or any(server["ready"].get("at") == "client" for server in cell.get("servers", []))
+    return at_client(cell["steps"]) or any(
+        server["ready"].get("at") == "client" for server in cell.get("servers", [])
+    )
 
 
 def systems(planned: PlannedWorkload) -> int:
     """In how many systems a workload of the plan runs at the same time: equal ones, or groups of such with roles."""
     name = planned["cell"].get("systems")
-    return (1 if name is None else planned["parameters"][name]) * len(groups(planned["cell"], planned["parameters"]))
+    return (1 if name is None else planned["parameters"][name]) * len(
+        groups(planned["cell"], planned["parameters"])
+    )
 
 
 def laps(plan: Plan, environment: str, workload: str) -> int:
     """How many times a cell takes its run; once in emulated machines and beside them, which test no claim."""
     planned = of_environment(plan, environment, workload)
     name = planned["cell"].get("laps")
-    return 1 if name is None or blocks.is_apart(plan["environments"][environment]) else planned["parameters"][name]
+    return (
+        1
+        if name is None or blocks.is_apart(plan["environments"][environment])
+        else planned["parameters"][name]
+    )
 
 
 def turn(plan: Plan, environment: str, workload: str) -> float | None:
@@ -124,7 +138,11 @@ def groups(cell: CellWork, values: Fields) -> list[list[str]]:
 
 def ports_of(planned: PlannedWorkload) -> list[tuple[str, int]]:
     """(parameter, port) of every port of a workload of the plan."""
-    return [(name, port) for name in planned["cell"].get("ports", []) for port in several(planned["parameters"][name])]
+    return [
+        (name, port)
+        for name in planned["cell"].get("ports", [])
+        for port in several(planned["parameters"][name])
+    ]
 
 
 def shifted(ports: int | list[int], part: int) -> int | list[int]:
@@ -150,7 +168,10 @@ def wrong_ports(workloads: Fields, turns: int) -> Iterator[tuple[str, str]]:
             where = f"workloads.{name}.{parameter}"
             for other, near in [one for one in named[:place] if 0 < abs(one[1] - port) < number]:
                 words = f"{port} is too close to {near} of {other}"
-                yield where, f"{words}: {number} systems have {number} ports in a row; choose another"
+                yield (
+                    where,
+                    f"{words}: {number} systems have {number} ports in a row; choose another",
+                )
             if port + shift > LAST_PORT:
                 words = f"port {port} becomes {port + shift} in the last of the systems that are up together"
                 yield where, f"{words}; must be at most {LAST_PORT - shift}"
@@ -162,12 +183,14 @@ def source(project: str) -> Source:
     Both are None where no repository tracks the project's files in this very place.  Where it has a repository that
     git refuses to read, git's words are said on standard error.
     """
-    from strata.base import programs, progress
+    from strata.util import programs, progress
 
     try:
         # No commit of a repository in which the project only happens to lie.
         tracked = programs.git(project, "ls-files", "--error-unmatch", "--", "Snakefile")
-        told = programs.git(project, "describe", "--exclude=*", "--always", "--abbrev=40", "--dirty")
+        told = programs.git(
+            project, "describe", "--exclude=*", "--always", "--abbrev=40", "--dirty"
+        )
         revision = told.stdout.strip() if tracked.returncode == 0 else ""
         why = tracked.stderr.strip() if tracked.returncode > 1 else ""
     except UserError as error:
@@ -184,36 +207,49 @@ def _is_texts(value: object) -> bool:
 
 def faults(plan: Plan) -> list[str]:
     """Where a plan is not as schemas/plan.schema.json says: sentences that name file and key."""
-    from strata.base import checking
+    from strata.util import validation
 
-    found = checking.findings(checking.schema("plan"), plan)
+    found = validation.findings(validation.schema("plan"), plan)
     for load, planned in plan["workloads"].items() if not found else ():
         cell, values = planned["cell"], planned["parameters"]
         for name in {cell.get("systems"), cell.get("laps")} - {None}:
             if type(value := values.get(str(name))) is not int or value < 1:
-                found.append((f"workloads.{load}.parameters.{name}", "missing, or no whole number above 0"))
+                found.append(
+                    (f"workloads.{load}.parameters.{name}", "missing, or no whole number above 0")
+                )
         if (roles := cell.get("roles")) and not _is_texts(values.get(roles["parameter"])):
-            found.append((f"workloads.{load}.parameters.{roles['parameter']}", "missing, or no list of texts"))
-    return [f"{places.PLAN}: {key}: {sentence}" for key, sentence in found]
+            found.append(
+                (
+                    f"workloads.{load}.parameters.{roles['parameter']}",
+                    "missing, or no list of texts",
+                )
+            )
+    return [f"{paths.PLAN}: {key}: {sentence}" for key, sentence in found]
 
 
 def write(plan: Plan) -> None:
     """Write results/plan.json and plan.csv, each only where it changed."""
     write_cells(plan)
-    write_if_changed(places.PLAN, json.dumps(plan, indent=1, ensure_ascii=False) + "\n")
+    write_if_changed(paths.PLAN, json.dumps(plan, indent=1, ensure_ascii=False) + "\n")
 
 
 def write_cells(plan: Plan) -> None:
     """Write results/plan.csv, as far as the order is decided."""
-    write_if_changed(places.PLAN.replace(".json", ".csv"), blocks.Order(plan).as_csv())
+    write_if_changed(paths.PLAN.replace(".json", ".csv"), blocks.Order(plan).as_csv())
 
 
 def read() -> Plan:
     """The plan in results/, of which a cell looks only at the format.  Raises UserError where there is none."""
-    plan: Plan | None = read_json(places.PLAN)
+    plan: Plan | None = read_json(paths.PLAN)
     if plan is None or plan.get("format") != FORMAT:
-        wrong = f"is no plan of format {FORMAT}: remove it;" if os.path.exists(places.PLAN) else "there is no plan yet:"
-        raise UserError(f"{places.PLAN}: {wrong} `snakemake --cores 1 cells` writes one and measures it")
+        wrong = (
+            f"is no plan of format {FORMAT}: remove it;"
+            if os.path.exists(paths.PLAN)
+            else "there is no plan yet:"
+        )
+        raise UserError(
+            f"{paths.PLAN}: {wrong} `snakemake --cores 1 cells` writes one and measures it"
+        )
     return plan
 
 

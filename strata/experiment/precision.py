@@ -11,8 +11,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from strata.base.shapes import Fields
 from strata.experiment.blocks import Cell
+from strata.util.data_types import Fields
 
 # Fewer blocks end most often where a width is too small by chance, and their intervals cover too little.
 FIRST_STAGE = 10
@@ -59,7 +59,9 @@ def costs(records: Mapping[Cell, Fields]) -> dict[tuple[str, str], float]:
     return {pair: statistics.fmean(own) for pair, own in took.items()}
 
 
-def further(states: dict[str, State], target: float, budget: float | None, left: float) -> dict[str, int]:
+def further(
+    states: dict[str, State], target: float, budget: float | None, left: float
+) -> dict[str, int]:
     """How many more blocks each workload gets.
 
     target: relative half-width.  budget, left: seconds, of all and still to be spent (infinite without a budget).

@@ -9,14 +9,27 @@ import json
 import os
 import re
 
-from strata.base.shapes import Chosen, Described, Fields
 from strata.experiment import workload
 from strata.host import distribution
+from strata.util.data_types import Chosen, Described, Fields
 
 # Of a workload's folder these belong to the analysis or the plan, not to the image.
 NOT_IN_IMAGE = {"workload.yaml", "parse.py", "fixtures", "README.md"}
 # Names of notes, and of what editors and Python leave: no program of a workload may read files of these names.
-IDLE = ["*.md", ".*", "*~", "#*#", "*.bak", "*.orig", "*.old", "*.rej", "*.sw[a-p]", "*.tmp", "*.pyc", "__pycache__"]
+IDLE = [
+    "*.md",
+    ".*",
+    "*~",
+    "#*#",
+    "*.bak",
+    "*.orig",
+    "*.old",
+    "*.rej",
+    "*.sw[a-p]",
+    "*.tmp",
+    "*.pyc",
+    "__pycache__",
+]
 # What several workloads source or import: a file of it is in the image where a workload's build script names it.
 SHARED = ("workloads/common/sourced", "workloads/kit/load")
 BASE_PACKAGES = ["bash", "coreutils", "gcc", "gzip", "libc6-dev", "mawk", "procps", "util-linux"]
@@ -54,22 +67,33 @@ def brought(image: Fields) -> list[str]:
     image: as from :func:`strata.experiment.config.read`, whose `workloads` are those of the plan.
     """
     planned = image.get("workloads", [])
-    return [name for name in workload.known() if name in planned or workload.load(name).get("image") != "planned"]
+    return [
+        name
+        for name in workload.known()
+        if name in planned or workload.load(name).get("image") != "planned"
+    ]
 
 
 def files(image: Fields) -> list[str]:
     """Paths, relative to the project, of the files that go into the build."""
-    found = [f"packer/{name}" for name in os.listdir("packer") if name.endswith((".hcl", ".rb", ".sh"))]
+    found = [
+        f"packer/{name}" for name in os.listdir("packer") if name.endswith((".hcl", ".rb", ".sh"))
+    ]
     for name in ["common", "kit/load", *brought(image)]:
         for folder, inner, names in os.walk(f"workloads/{name}"):
             inner[:] = [part for part in inner if part not in NOT_IN_IMAGE]
             found += [f"{folder}/{part}" for part in names if part not in NOT_IN_IMAGE]
-    found = [path for path in found if not any(fnmatch.fnmatch(part, one) for part in path.split("/") for one in IDLE)]
+    found = [
+        path
+        for path in found
+        if not any(fnmatch.fnmatch(part, one) for part in path.split("/") for one in IDLE)
+    ]
     scripts = b"".join(_content(path) for path in found if path.endswith("/build.sh"))
     return sorted(
         path
         for path in found
-        if os.path.dirname(path) not in SHARED or os.path.relpath(path, "workloads").encode() in scripts
+        if os.path.dirname(path) not in SHARED
+        or os.path.relpath(path, "workloads").encode() in scripts
     )
 
 
@@ -81,14 +105,20 @@ def _content(path: str) -> bytes:
 def packages(image: Fields) -> list[str]:
     """Names of the packages that the workloads and the build ask for."""
     return sorted(
-        {*BASE_PACKAGES, *(package for name in brought(image) for package in workload.load(name)["packages"])}
+        {
+            *BASE_PACKAGES,
+            *(package for name in brought(image) for package in workload.load(name)["packages"]),
+        }
     )
 
 
 def base_packages(image: Fields, chosen: Chosen) -> list[str]:
     """Names of all packages of the base root filesystem of a distribution and release."""
     # From Debian 13 on the client of Docker is a package of its own.
-    client = chosen["distribution"] == "debian" and chosen["release"] not in ("bullseye", "bookworm")
+    client = chosen["distribution"] == "debian" and chosen["release"] not in (
+        "bullseye",
+        "bookworm",
+    )
     kernel = KERNELS[image.get("kernel", "machines")][chosen["distribution"]]
     return sorted({*packages(image), *MACHINE_PACKAGES, *["docker-cli"] * client, kernel})
 
@@ -110,7 +140,12 @@ def describe(image: Fields) -> Described:
         whole.update(f"{path} {mode} {hashlib.sha256(content).hexdigest()}\n".encode())
     alone = [name for name in brought(image) if workload.load(name).get("image") == "planned"]
     named, release = chosen["distribution"], chosen["release"]
-    found: Described = {"recipe": whole.hexdigest(), "base": base_hash, "distribution": named, "release": release}
+    found: Described = {
+        "recipe": whole.hexdigest(),
+        "base": base_hash,
+        "distribution": named,
+        "release": release,
+    }
     if alone:
         found["workloads"] = alone
     return found

@@ -4,10 +4,10 @@ import glob
 import json
 from hashlib import sha256
 
-from strata.base.clock import Watch
-from strata.base.errors import UserError
-from strata.base.files import read_json, write_json
-from strata.base.shapes import Fields, Plan, Source
+from strata.util.clock import Watch
+from strata.util.data_types import Fields, Plan, Source
+from strata.util.errors import UserError
+from strata.util.files import read_json, write_json
 
 FILE = "results/sealed.json"
 
@@ -26,9 +26,13 @@ def seal(plan: Plan, source: Source) -> Fields:
     if read_json(FILE) is not None:
         raise UserError(f"{FILE}: the plan is sealed already; remove it to seal another")
     if glob.glob("results/raw/*/*/*.log"):
-        raise UserError("results/raw: runs are there, and a plan is sealed before the first: measure in a fresh folder")
+        raise UserError(
+            "results/raw: runs are there, and a plan is sealed before the first: measure in a fresh folder"
+        )
     if any(entry.get("accelerator", "") is None for entry in plan["environments"].values()):
-        raise UserError("it is not known yet whether KVM runs a guest here: run `python3 -m strata image` first")
+        raise UserError(
+            "it is not known yet whether KVM runs a guest here: run `python3 -m strata image` first"
+        )
     found = {"sha256": digest(plan), "at": Watch().now(), **source}
     write_json(FILE, found, lasting=True)
     return found

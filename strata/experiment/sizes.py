@@ -8,9 +8,9 @@ is at least so many times a product of facts.  The plan takes the smallest sizes
 import math
 from collections.abc import Callable, Iterable, Mapping
 
-from strata.base.placeholders import several
-from strata.base.shapes import Fields, Plan
 from strata.experiment import plan
+from strata.util.data_types import Fields, Plan
+from strata.util.placeholders import several
 
 # Facts of the machine, by the key of strata.host.capacity.facts.
 FACTS = {"cache": "cache_bytes", "memory": "memory_bytes", "processors": "cpus"}
@@ -28,7 +28,9 @@ def share_of(machine: Fields, systems: int) -> Fields:
     return {**machine, **shares, "systems": systems}
 
 
-def of_cell(experiment: Plan, workload: str, values: Fields, metrics: Iterable[tuple[str, float]] = ()) -> list[Fields]:
+def of_cell(
+    experiment: Plan, workload: str, values: Fields, metrics: Iterable[tuple[str, float]] = ()
+) -> list[Fields]:
     """The outcomes of a workload's size rules, in a plan on its machine; arguments as of :func:`outcomes`."""
     planned = experiment["workloads"][workload]
     machine = share_of(dict(experiment["machine"]), plan.systems(planned))
@@ -67,7 +69,9 @@ def broken(found: Iterable[Fields]) -> bool:
     return any(one["holds"] is False for one in found)
 
 
-def smallest(declared: Fields, name: str, values: Fields, machine: Fields, at_least: int, multiple: int) -> int:
+def smallest(
+    declared: Fields, name: str, values: Fields, machine: Fields, at_least: int, multiple: int
+) -> int:
     """The smallest multiple of a number with which a parameter keeps the rules that are about it alone.
 
     at_least: what it is where they ask for less, or where a fact is not known.
@@ -93,18 +97,28 @@ def _known(
     declared: Fields, values: Fields, machine: Fields, metrics: Iterable[tuple[str, float]] = ()
 ) -> dict[str, float | None]:
     """What the names of rules stand for: numbers; of a list its largest, of a metric its smallest."""
-    found: dict[str, float | None] = {name: machine.get(key) for name, key in FACTS.items()} | {"laps": 1}
+    found: dict[str, float | None] = {name: machine.get(key) for name, key in FACTS.items()} | {
+        "laps": 1
+    }
     for name, value in sorted(metrics, key=lambda one: one[1]):
         found.setdefault(name, value)
     for name, value in values.items():
-        numbers = [one for one in (value if isinstance(value, list) else [value]) if type(one) in (int, float)]
+        numbers = [
+            one
+            for one in (value if isinstance(value, list) else [value])
+            if type(one) in (int, float)
+        ]
         found[name] = max(numbers, default=None)
     for name, fact in declared.get("facts", {}).items():
         at = found.get(fact["of"])
-        found[name] = fact["each"][at] if isinstance(at, int) and 0 <= at < len(fact["each"]) else None
+        found[name] = (
+            fact["each"][at] if isinstance(at, int) and 0 <= at < len(fact["each"]) else None
+        )
     return found
 
 
-def _product(known: Mapping[str, float | None], names: list[str], factor: float = 1) -> float | None:
+def _product(
+    known: Mapping[str, float | None], names: list[str], factor: float = 1
+) -> float | None:
     numbers = [number for name in names if (number := known.get(name)) is not None]
     return math.prod(numbers, start=factor) if len(numbers) == len(names) else None

@@ -5,13 +5,13 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from strata.base import checking, constants, pages
-from strata.base.checking import Finding, unknown
-from strata.base.errors import UserError
-from strata.base.placeholders import BUILT_IN, placeholder, several
-from strata.base.shapes import Fields, HostFacts, Step
 from strata.experiment import blocks, sizes
 from strata.host import sizing
+from strata.util import constants, validation, yaml_files
+from strata.util.data_types import Fields, HostFacts, Step
+from strata.util.errors import UserError
+from strata.util.placeholders import BUILT_IN, placeholder, several
+from strata.util.validation import Finding, unknown
 
 FOLDER = "workloads"
 SCALES = ("value", "tiny", "standard", "paper")
@@ -23,19 +23,26 @@ def known() -> list[str]:
     """Names of the workloads of this project."""
     if not os.path.isdir(FOLDER):
         return []
-    return sorted(name for name in os.listdir(FOLDER) if os.path.isfile(f"{FOLDER}/{name}/workload.yaml"))
+    return sorted(
+        name for name in os.listdir(FOLDER) if os.path.isfile(f"{FOLDER}/{name}/workload.yaml")
+    )
 
 
 @functools.cache
 def load(name: str) -> Fields:
     """The declaration of a workload, checked.  Raises UserError that names file and key."""
     path = f"{FOLDER}/{name}/workload.yaml"
-    data = pages.read(path)
+    data = yaml_files.read(path)
     roles = data.get("roles")
-    others = {"questions": constants.read("questions"), "role": roles.get("ports") if isinstance(roles, dict) else {}}
+    others = {
+        "questions": constants.read("questions"),
+        "role": roles.get("ports") if isinstance(roles, dict) else {},
+    }
     others |= {"facts of the machine": [*sizes.FACTS], "laps": ["laps"]}
-    checking.complain(path, checking.findings(checking.schema("workload"), data, names=others))
-    checking.complain(path, [*_cross_check(data)])
+    validation.complain(
+        path, validation.findings(validation.schema("workload"), data, names=others)
+    )
+    validation.complain(path, [*_cross_check(data)])
     return {"packages": [], "parameters": {}, "warmup": {"about": "none"}, **data}
 
 
@@ -45,12 +52,16 @@ def _cross_check(data: Fields) -> Iterator[Finding]:
     for name, parameter in parameters.items():
         for scale in SCALES:
             if not isinstance(value := parameter.get(scale, {}), dict):
-                own = checking.validator(parameter["schema"])
-                yield from checking.findings(own, value, f"parameters.{name}.{scale}")
+                own = validation.validator(parameter["schema"])
+                yield from validation.findings(own, value, f"parameters.{name}.{scale}")
     roles = data.get("roles", {}).get("ports", {})
     for where, words in _commands(data):
         # What is made once for all systems is made in none of them.
-        of_cell = ["seed"] if where == "data.argv" else [*BUILT_IN, *(f"address.{role}" for role in roles)]
+        of_cell = (
+            ["seed"]
+            if where == "data.argv"
+            else [*BUILT_IN, *(f"address.{role}" for role in roles)]
+        )
         for word in words:
             if name := placeholder(word):
                 yield from unknown(where, name, [*parameters, *of_cell], "parameter")
@@ -59,7 +70,10 @@ def _cross_check(data: Fields) -> Iterator[Finding]:
     placed = [port for names in roles.values() for port in names]
     for port in data.get("ports", []) if roles else []:
         if placed.count(port) != 1:
-            yield "roles.ports", f"'{port}' is in {placed.count(port)} roles; each port must be in one"
+            yield (
+                "roles.ports",
+                f"'{port}' is in {placed.count(port)} roles; each port must be in one",
+            )
 
 
 def sections(data: Fields) -> list[tuple[str, list[Any]]]:
@@ -93,23 +107,34 @@ def _commands(data: Fields) -> Iterator[tuple[str, list[str]]]:
 def _of_page(name: str) -> Any:
     """What the config may set of a workload."""
     schemas = {key: entry["schema"] for key, entry in load(name)["parameters"].items()}
-    return checking.validator({"type": "object", "properties": schemas, "additionalProperties": False})
+    return validation.validator(
+        {"type": "object", "properties": schemas, "additionalProperties": False}
+    )
 
 
 def given(name: str, overrides: Fields) -> Fields:
     """The parameters that the config sets for a workload, each of the kind that its schema asks for."""
-    found: Fields = checking.converted(_of_page(name), {str(key): value for key, value in overrides.items()})
+    found: Fields = validation.converted(
+        _of_page(name), {str(key): value for key, value in overrides.items()}
+    )
     return found
 
 
 def check_overrides(name: str, overrides: Fields) -> Iterator[Finding]:
     """Findings about the parameters that the config sets for a workload."""
     values, where = given(name, overrides), f"workloads.{name}"
-    yield from (found := checking.findings(_of_page(name), values, where))
+    yield from (found := validation.findings(_of_page(name), values, where))
     for key, value in values.items() if not found else ():
         if any(isinstance(item, dict | list) for item in several(value)):
-            yield f"{where}.{key}", f"is {value!r}; must be text, a number, true or false, or a list of these"
-        elif "file" in load(name)["parameters"][key] and value is not None and not os.path.isfile(value):
+            yield (
+                f"{where}.{key}",
+                f"is {value!r}; must be text, a number, true or false, or a list of these",
+            )
+        elif (
+            "file" in load(name)["parameters"][key]
+            and value is not None
+            and not os.path.isfile(value)
+        ):
             yield f"{where}.{key}", f"is {value!r}; there is no such file"
 
 
@@ -129,7 +154,11 @@ def planned(name: str, overrides: Fields, scale: str, machine: HostFacts) -> Fie
         "cell": cell(name, scale),
         **_held(name, parameters),
         # What a workload does not declare is no key, so that the analysis takes its own choice.
-        **{key: declared[key] for key in ("question", "figures", "headline", "storage") if key in declared},
+        **{
+            key: declared[key]
+            for key in ("question", "figures", "headline", "storage")
+            if key in declared
+        },
     }
 
 
@@ -150,7 +179,9 @@ def _held(name: str, parameters: Fields) -> Fields:
     return {"memory_bytes": sum(each for _, each in needed)} if needed else {}
 
 
-def resolve(name: str, overrides: Fields, scale: str, machine: HostFacts) -> tuple[Fields, list[str]]:
+def resolve(
+    name: str, overrides: Fields, scale: str, machine: HostFacts
+) -> tuple[Fields, list[str]]:
     """Parameters of a workload on this machine and sentences on how they came about.
 
     Several equal systems share the machine's memory evenly.
@@ -177,7 +208,9 @@ def resolve(name: str, overrides: Fields, scale: str, machine: HostFacts) -> tup
     for key, value in values.items():
         if isinstance(value, dict) and value["rule"] == sizing.SMALLEST:
             least = sizes.smallest(whole, key, values, share, value["at_least"], value["multiple"])
-            values[key] = [least] if whole["parameters"][key]["schema"]["type"] == "array" else least
+            values[key] = (
+                [least] if whole["parameters"][key]["schema"]["type"] == "array" else least
+            )
     for key, needs in memory_needed(name, values):
         if needs * systems > 0.9 * memory:
             where = f" in {systems} systems" if systems > 1 else ""
@@ -208,18 +241,26 @@ def cell(name: str, scale: str) -> Fields:
     declared = load(name)
 
     def planned(section: str, step: Fields) -> Any:
-        inner = {"steps": [planned(section, one) for one in step["steps"]]} if "steps" in step else {}
+        inner = (
+            {"steps": [planned(section, one) for one in step["steps"]]} if "steps" in step else {}
+        )
         return timed({"step": section, **step, **inner})
 
     def timed(part: Fields) -> Fields:
-        return {**part, "timeout": sizing.at_scale(part["timeout"], scale)} if "timeout" in part else part
+        return (
+            {**part, "timeout": sizing.at_scale(part["timeout"], scale)}
+            if "timeout" in part
+            else part
+        )
 
     servers = [
         {"exits": [0], **server, "ready": timed(server["ready"]), "stop": timed(server["stop"])}
         for server in declared.get("servers", [])
     ]
     return {
-        "steps": [planned(section, step) for section, steps in sections(declared) for step in steps],
+        "steps": [
+            planned(section, step) for section, steps in sections(declared) for step in steps
+        ],
         "checks": declared["checks"],
         "files": [key for key, parameter in declared["parameters"].items() if "file" in parameter],
         **{key: declared[key] for key in AS_DECLARED if key in declared},

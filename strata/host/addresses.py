@@ -4,8 +4,8 @@ import contextlib
 import ipaddress
 import json
 
-from strata.base.errors import UserError
-from strata.base.process import capture
+from strata.util.errors import UserError
+from strata.util.process import capture
 
 
 def host_routes() -> str:
@@ -36,12 +36,16 @@ def member(subnet: str, number: int) -> str:
 
 def own() -> set[str]:
     """The host's addresses in networks that are not of its own making: on cards, and where its routes lead out."""
-    out = {route.get("dev") for route in json.loads(capture(["ip", "-j", "route", "show", "default"]).stdout or "[]")}
+    out = {
+        route.get("dev")
+        for route in json.loads(capture(["ip", "-j", "route", "show", "default"]).stdout or "[]")
+    }
     cards = json.loads(capture(["ip", "-j", "-d", "address"]).stdout or "[]")
     return {
         about["local"]
         for card in cards
-        if card.get("ifname") in out or (card.get("link_type") == "ether" and "linkinfo" not in card)
+        if card.get("ifname") in out
+        or (card.get("link_type") == "ether" and "linkinfo" not in card)
         for about in card.get("addr_info", [])
         if "local" in about
     }

@@ -2,11 +2,11 @@
 
 import os
 
-from strata.base.amounts import ranges
-from strata.base.errors import UserError
-from strata.base.process import capture
-from strata.base.shapes import Fields, HostFacts
 from strata.host import observe, starting_state
+from strata.util.data_types import Fields, HostFacts
+from strata.util.errors import UserError
+from strata.util.process import capture
+from strata.util.units import ranges
 
 
 def processors() -> set[int]:

@@ -9,9 +9,9 @@ import os
 import time
 from collections.abc import Sequence
 
-from strata.base.errors import UserError
-from strata.base.process import as_root, capture
 from strata.host import observe
+from strata.util.errors import UserError
+from strata.util.process import as_root, capture
 
 ROOT = "/sys/fs/cgroup"
 SLICE = "strata.slice"
@@ -67,7 +67,11 @@ def hierarchies() -> list[str]:
     if unified():
         return [ROOT]
     found = [os.path.join(ROOT, name) for name in sorted(os.listdir(ROOT))]
-    return [path for path in found if os.path.exists(f"{path}/cgroup.procs") and not os.path.islink(path)]
+    return [
+        path
+        for path in found
+        if os.path.exists(f"{path}/cgroup.procs") and not os.path.islink(path)
+    ]
 
 
 def path_of(id: str) -> str:
@@ -89,7 +93,12 @@ def hold(id: str, mask: str | None) -> None:
     something runs in it: as in a container something that does nothing stays there.
     """
     if managed_by_systemd():
-        unit = [f"--slice={SLICE}", f"--unit={id}", "--property=Delegate=yes", "--property=TasksMax=infinity"]
+        unit = [
+            f"--slice={SLICE}",
+            f"--unit={id}",
+            "--property=Delegate=yes",
+            "--property=TasksMax=infinity",
+        ]
         unit += [f"--property=AllowedCPUs={mask}"] if mask else []
         stay = ["sh", "-euc", 'setsid "$@" </dev/null >/dev/null 2>&1 &', "strata", *HOLDER]
         capture(as_root(["systemd-run", "--scope", "--quiet", "--collect", *unit, "--", *stay]))
@@ -105,7 +114,7 @@ def join(id: str) -> list[str]:
 def groups_named(name: str) -> list[str]:
     """The folders that are there of the groups of a native system or of a container.
 
-    name: as of :meth:`strata.layers.common.layer.Layer.group`.
+    name: as of :meth:`strata.environments.common.layer.Layer.group`.
     """
     groups = [f"{GROUP}/{one}" for one in (name, f"libpod-{name}")]
     groups += [f"{SLICE}/{one}.scope" for one in (name, f"docker-{name}", f"libpod-{name}")]
@@ -115,7 +124,9 @@ def groups_named(name: str) -> list[str]:
 
 def _folders(name: str) -> list[str]:
     """The folders of :func:`groups_named`, and of the groups in them, these first."""
-    return [folder for group in groups_named(name) for folder, _, _ in os.walk(group, topdown=False)]
+    return [
+        folder for group in groups_named(name) for folder, _, _ in os.walk(group, topdown=False)
+    ]
 
 
 def members(name: str) -> set[int]:
@@ -171,7 +182,13 @@ def freezers(name: str) -> list[str]:
     Where both versions are, those of the first.
     """
     groups = groups_named(name)
-    return next(filter(None, ([one for one in groups if os.path.exists(f"{one}/{file}")] for file in (OLD, NEW))), [])
+    return next(
+        filter(
+            None,
+            ([one for one in groups if os.path.exists(f"{one}/{file}")] for file in (OLD, NEW)),
+        ),
+        [],
+    )
 
 
 def freeze(folders: Sequence[str], frozen: bool = True, patience: float = 10.0) -> None:
@@ -182,7 +199,9 @@ def freeze(folders: Sequence[str], frozen: bool = True, patience: float = 10.0) 
         deadline = time.monotonic() + patience
         while not _is(folder, frozen):
             if time.monotonic() > deadline:
-                raise UserError(f"{folder}: what runs there could not be {'frozen' if frozen else 'thawed'}")
+                raise UserError(
+                    f"{folder}: what runs there could not be {'frozen' if frozen else 'thawed'}"
+                )
             _write(f"{folder}/{OLD if old else NEW}", word)
             # It takes its time where something is within a call of the kernel.
             waiting = time.monotonic() + 0.05

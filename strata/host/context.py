@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Sequence
 
-from strata.base.shapes import Fields, Image
+from strata.util.data_types import Fields, Image
 
 # The environment variables of every measured command, the same in every layer.
 VARIABLES = [
@@ -28,7 +28,7 @@ class Context:
     address: the host's address as the client reaches it.  ports: those that servers in the system listen on.
     mask: the processors to which all that is measured is held, as a list; None: all that the host has.
     part, of: the system is number `part` (from 0) of so many equal ones; `first` is the folder of number 0.
-    note: what is called with the trace (:mod:`strata.system.state`) of each thing on the host before it is made.
+    note: what is called with the trace (:mod:`strata.testbed.journal`) of each thing on the host before it is made.
     """
 
     def __init__(
@@ -44,7 +44,13 @@ class Context:
         first: str | None = None,
         note: Callable[[Fields], None] = lambda trace: None,
     ) -> None:
-        self.id, self.folder, self.image, self.address, self.ports = id, folder, image, address, ports
+        self.id, self.folder, self.image, self.address, self.ports = (
+            id,
+            folder,
+            image,
+            address,
+            ports,
+        )
         self.mask = mask
         self.part, self.of, self.first = part, of, first or folder
         self.data, self.note = os.path.join(folder, "data"), note

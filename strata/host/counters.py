@@ -8,8 +8,8 @@ import struct
 import time
 from collections.abc import Iterator
 
-from strata.base.errors import UserError
 from strata.host import capacity, observe
+from strata.util.errors import UserError
 
 # perf_event_open on x86-64 and on everything with the generic table of system calls.
 SYSCALL = {"x86_64": 298, "aarch64": 241}

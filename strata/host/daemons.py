@@ -5,9 +5,9 @@ import errno
 import os
 from collections.abc import Callable
 
-from strata.base import places
-from strata.base.errors import UserError
-from strata.base.process import capture
+from strata.util import paths
+from strata.util.errors import UserError
+from strata.util.process import capture
 
 
 def where(*programs: str) -> str | None:
@@ -52,6 +52,6 @@ def start(complaint: str, script: str, answers: Callable[[], bool]) -> None:
     """
     if answers():
         return
-    capture([os.path.join(places.PROJECT, "scripts", script)], timeout=90)
+    capture([os.path.join(paths.PROJECT, "scripts", script)], timeout=90)
     if not answers():
         raise UserError(f"{complaint}: see what `scripts/{script}` says")

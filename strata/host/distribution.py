@@ -3,10 +3,10 @@
 import os
 import re
 
-from strata.base.errors import UserError
-from strata.base.process import capture
-from strata.base.shapes import Chosen, Fields
 from strata.host import observe
+from strata.util.data_types import Chosen, Fields
+from strata.util.errors import UserError
+from strata.util.process import capture
 
 DEFAULT_RELEASE = {"debian": "trixie", "ubuntu": "noble"}
 COMPONENTS = {"debian": "main", "ubuntu": "main universe"}
@@ -64,13 +64,17 @@ def sources(chosen: Chosen, mirror: str | None, host: dict[str, str]) -> str:
         mirror = re.sub("^file:", "copy:", mirror)
         return f"deb {option}{mirror} {release} {COMPONENTS[distribution]}\n"
     codename = host.get("VERSION_CODENAME", "")
-    told = capture(["apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE)", "Created-By: Packages"]).stdout
+    told = capture(
+        ["apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE)", "Created-By: Packages"]
+    ).stdout
     lines = []
     for line in told.splitlines():
         address, _, suite = line.partition(" ")
         base, dash, pocket = suite.partition("-")
         if base == codename and pocket in ("", "updates", "security"):
-            lines.append(f"deb {option}{address} {release}{dash}{pocket} {COMPONENTS[distribution]}")
+            lines.append(
+                f"deb {option}{address} {release}{dash}{pocket} {COMPONENTS[distribution]}"
+            )
     if not any(f" {release} " in line for line in lines):
         raise UserError(
             f"apt has no package source of {codename or 'this release'} to take {release} from: run `apt-get update`, "

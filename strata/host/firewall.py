@@ -3,13 +3,13 @@
 import contextlib
 import re
 
-from strata.base.errors import UserError
-from strata.base.process import as_root, capture
-from strata.base.shapes import Fields
 from strata.host import observe
 from strata.host.context import Context
 from strata.host.daemons import where
 from strata.host.observe import NOT_AVAILABLE
+from strata.util.data_types import Fields
+from strata.util.errors import UserError
+from strata.util.process import as_root, capture
 
 # Arguments: iptables, and the id of a system, by which its rules are marked.
 REMOVE = """
@@ -24,7 +24,9 @@ def let_through(context: Context, *matches: list[str]) -> None:
     if iptables is None:
         return
     remove = ["sh", "-c", REMOVE, "strata", iptables, context.id]
-    context.note({"kind": "rule", "id": context.id, "root": True, "find": ["true"], "remove": [remove]})
+    context.note(
+        {"kind": "rule", "id": context.id, "root": True, "find": ["true"], "remove": [remove]}
+    )
     mark = ["--match", "comment", "--comment", context.id, "--jump", "ACCEPT"]
     for match in matches:
         capture(as_root([iptables, "--wait", "--insert", "FORWARD", *match, *mark]))
@@ -59,7 +61,9 @@ class Seen:
 
     def facts(self) -> Fields:
         """``{firewall, firewall_version, rules, ip_forwarding, bridge_nf}``, the first by their back end."""
-        modern = len(re.findall(r"(?m)^\t\t(?!type )[^\t}]", _chains(self._nft))) or _rules(self._saved)
+        modern = len(re.findall(r"(?m)^\t\t(?!type )[^\t}]", _chains(self._nft))) or _rules(
+            self._saved
+        )
         counts = {"nf_tables": modern, "legacy": _rules(self._legacy)}
         version = re.search(r"iptables(?:-nft|-legacy)?-save v(\S+)", self._all)
         switches = {

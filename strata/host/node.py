@@ -8,8 +8,8 @@ import re
 from collections.abc import Mapping
 from hashlib import sha256
 
-from strata.base.shapes import Any, Fields
 from strata.host import observe
+from strata.util.data_types import Any, Fields
 
 # Set by Slurm's daemon of a node for all that runs there.
 SLURM = "SLURMD_NODENAME"

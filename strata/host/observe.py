@@ -10,8 +10,8 @@ import itertools
 import os
 import re
 
-from strata.base.amounts import UNIT, numbers
-from strata.base.shapes import Fields
+from strata.util.data_types import Fields
+from strata.util.units import UNIT, numbers
 
 NOT_AVAILABLE = "not available"
 # Of `virtualization`; of processors whose flags do not say either, it is not available.
@@ -31,7 +31,10 @@ FILES = [
 ]
 MEMORY, STAT = "/proc/meminfo", "/proc/stat"
 # The files that tell of turbo, the first that is there alone, and what they mean.
-TURBO = {f"{CPU}/intel_pstate/no_turbo": {"0": "on", "1": "off"}, f"{CPU}/cpufreq/boost": {"1": "on", "0": "off"}}
+TURBO = {
+    f"{CPU}/intel_pstate/no_turbo": {"0": "on", "1": "off"},
+    f"{CPU}/cpufreq/boost": {"1": "on", "0": "off"},
+}
 TEMPERATURE = "/sys/class/thermal/thermal_zone0/temp"
 
 
@@ -43,7 +46,9 @@ def command() -> list[str]:
 def split(text: str) -> dict[str, str]:
     """Path → content, from the output of :func:`command`."""
     parts = re.split(r"^==> (/[^\n]*) <==\n", text, flags=re.MULTILINE)
-    return {path: content.strip("\n") for path, content in zip(parts[1::2], parts[2::2], strict=True)}
+    return {
+        path: content.strip("\n") for path, content in zip(parts[1::2], parts[2::2], strict=True)
+    }
 
 
 def read(path: str) -> str | None:
@@ -89,7 +94,9 @@ def printable(text: str) -> str:
 def fields(text: str) -> dict[str, str]:
     """The first value of each name that is not empty, from lines `name: value` or `name=value`."""
     pairs = re.findall("^([^:=\n]*)[:=](.*)$", text, re.MULTILINE)
-    return {name.strip(): told for name, value in reversed(pairs) if (told := value.strip().strip('"'))}
+    return {
+        name.strip(): told for name, value in reversed(pairs) if (told := value.strip().strip('"'))
+    }
 
 
 def understand(files: dict[str, str]) -> Fields:
@@ -148,7 +155,9 @@ def host(cpus: set[int]) -> Fields:
     facts["cache_bytes"] = last_level_caches(cpus) or NOT_AVAILABLE
     facts["governor"] = printable(read(_of_first(cpus, "scaling_governor")) or NOT_AVAILABLE)
     policy = read_files([*TURBO])
-    facts["turbo"] = next((TURBO[path].get(text, NOT_AVAILABLE) for path, text in policy.items()), NOT_AVAILABLE)
+    facts["turbo"] = next(
+        (TURBO[path].get(text, NOT_AVAILABLE) for path, text in policy.items()), NOT_AVAILABLE
+    )
     folder = f"{CPU}/vulnerabilities"
     known = {name: printable(read(f"{folder}/{name}") or "") for name in listed(folder)}
     facts["vulnerabilities"] = {name: text for name, text in known.items() if text} or NOT_AVAILABLE
@@ -190,7 +199,7 @@ def _cache(cpu: int, name: str) -> tuple[int, tuple[int, ...], int] | None:
 
 def mark() -> str | None:
     """What the paper says of all that is measured here: where it is an emulated host; else None."""
-    from strata.base import constants
+    from strata.util import constants
 
     told = constants.read("hosts")
     return told["mark"] if understand(read_files(FILES))["machine"] in told["emulated"] else None

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from strata.base.shapes import Fields
+from strata.util.data_types import Fields
 
 GIB = 1024**3
 
@@ -20,7 +20,12 @@ def memory_power(machine: Fields, fraction: float, element_bytes: int) -> tuple[
 
 
 def fitting(
-    machine: Fields, values: list[int], element_bytes: int, power: int, fraction: float, multiple: int
+    machine: Fields,
+    values: list[int],
+    element_bytes: int,
+    power: int,
+    fraction: float,
+    multiple: int,
 ) -> tuple[list[int], str | None]:
     """Those of the published orders whose matrix fits in `fraction` of the memory, or the largest that does."""
     room = machine["memory_bytes"] * fraction
@@ -31,10 +36,15 @@ def fitting(
     if not fits:
         largest = int((room / element_bytes) ** (1 / power)) // multiple * multiple
         fits = [max(largest, multiple)]
-    needs = ", ".join(f"{value:,} ({element_bytes * value**power / 1e9:.1f} GB)" for value in left_out)
+    needs = ", ".join(
+        f"{value:,} ({element_bytes * value**power / 1e9:.1f} GB)" for value in left_out
+    )
     systems = machine.get("systems", 1)
     here = "here" if systems == 1 else f"for each of {systems} systems"
-    return fits, f"Left out for want of memory ({machine['memory_bytes'] / 1e9:.1f} GB {here}): {needs}."
+    return (
+        fits,
+        f"Left out for want of memory ({machine['memory_bytes'] / 1e9:.1f} GB {here}): {needs}.",
+    )
 
 
 def by_cache(machine: Fields, most: int, mib: int) -> tuple[int, str | None]:

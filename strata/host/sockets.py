@@ -2,7 +2,7 @@
 
 import os
 
-from strata.base.patience import stretched
+from strata.util.timeouts import stretched
 
 # Seconds: how long a connection may take, how often the other end is asked whether it is there, and how long it may be
 # silent before the connection ends by itself.

@@ -66,7 +66,15 @@ UMASK, NICE, OOM_SCORE, TIMER_SLACK = 0o022, 0, 0, 50_000
 _OF_32_BITS = 0x00800000
 # State by its line in a file: the scheduler's slice of time, and whether the kernel merges equal pages.
 _LINES = (("time slice", "sched", r"se\.slice"), ("merged pages", "ksm_stat", "ksm_merge_any"))
-POLICIES = {"0": "other", "1": "fifo", "2": "round robin", "3": "batch", "5": "idle", "6": "deadline", "7": "ext"}
+POLICIES = {
+    "0": "other",
+    "1": "fifo",
+    "2": "round robin",
+    "3": "batch",
+    "5": "idle",
+    "6": "deadline",
+    "7": "ext",
+}
 
 # Prints the state of the process with the id of the first argument (self: of a program that starts there), and the
 # files of the others, in the form that :func:`strata.host.observe.split` reads.  The I/O class is in no file of the
@@ -111,9 +119,17 @@ def look(*files: str, process: int | str = "self") -> list[str]:
 
 def understand(files: dict[str, str]) -> dict[str, str]:
     """A state by name, of path → content that :func:`look` printed.  What a system does not show is left out."""
-    text = {path.rpartition("/")[2]: files[path].strip() for path in files if re.match("/proc/(self|[0-9]+)/", path)}
+    text = {
+        path.rpartition("/")[2]: files[path].strip()
+        for path in files
+        if re.match("/proc/(self|[0-9]+)/", path)
+    }
     status = dict(re.findall(r"(?m)^(\w+):[ \t]*(.*?)[ \t]*$", text.get("status", "")))
-    found = {name: " ".join(status[field].split()) for name, field in _STATUS.items() if status.get(field)}
+    found = {
+        name: " ".join(status[field].split())
+        for name, field in _STATUS.items()
+        if status.get(field)
+    }
     for name in ("blocked signals", "ignored signals"):
         if re.fullmatch("[0-9a-f]{1,16}", found.get(name, "")):
             found[name] = f"{int(found[name], 16) & ~_OF_THE_LIBRARY:016x}"
@@ -124,14 +140,18 @@ def understand(files: dict[str, str]) -> dict[str, str]:
         found["scheduling"] = POLICIES.get(fields[38], fields[38])
     if text.get("ioprio"):
         # "none: prio 0" and "none: prio 4" are one class.
-        found["I/O class"] = text["ioprio"].partition(":")[0] if "none" in text["ioprio"] else text["ioprio"]
+        found["I/O class"] = (
+            text["ioprio"].partition(":")[0] if "none" in text["ioprio"] else text["ioprio"]
+        )
     policy = text.get("numa_maps", "").split()
     if len(policy) > 1:
         found["memory policy"] = policy[1]
     for line in text.get("limits", "").splitlines():
         words = re.fullmatch(r"(Max [a-z ]+?) {2,}(\w+) +(\w+)( +\w+)?\s*", line)
         if words and words[1] in _NAMES:
-            found[f"limit {_NAMES[words[1]]}"] = words[2] if words[2] == words[3] else f"{words[2]}:{words[3]}"
+            found[f"limit {_NAMES[words[1]]}"] = (
+                words[2] if words[2] == words[3] else f"{words[2]}:{words[3]}"
+            )
     for name in ("oom_score_adj", "timerslack_ns"):
         if text.get(name):
             found[name.replace("_", " ")] = text[name].split()[0]
@@ -145,7 +165,11 @@ def understand(files: dict[str, str]) -> dict[str, str]:
 
 def differences(here: dict[str, str], native: dict[str, str]) -> dict[str, tuple[str, str]]:
     """Name → (native's value, the value here) of what both show and is not the same."""
-    return {name: (native[name], here[name]) for name in native if name in here and here[name] != native[name]}
+    return {
+        name: (native[name], here[name])
+        for name in native
+        if name in here and here[name] != native[name]
+    }
 
 
 # Of a process of the host that is a sandbox or a machine, what decides how it runs.  (QEMU sets its own timer slack.)
@@ -156,10 +180,21 @@ OF_THE_HOST = (
 
 def undeclared(state: dict[str, str]) -> dict[str, tuple[str, str]]:
     """Name → (the declared value, the value here) of what is not as it is declared."""
-    wanted = {f"limit {name}": "unlimited" if most is None else str(most) for name, most in LIMITS.items()}
-    wanted |= {"limit as": "unlimited", "umask": f"{UMASK:04o}", "nice": str(NICE), "scheduling": "other"}
+    wanted = {
+        f"limit {name}": "unlimited" if most is None else str(most) for name, most in LIMITS.items()
+    }
+    wanted |= {
+        "limit as": "unlimited",
+        "umask": f"{UMASK:04o}",
+        "nice": str(NICE),
+        "scheduling": "other",
+    }
     wanted |= {"real-time priority": "0", "I/O class": "none", "memory policy": "default"}
-    wanted |= {"oom score adj": str(OOM_SCORE), "timerslack ns": str(TIMER_SLACK), "personality": "00000000"}
+    wanted |= {
+        "oom score adj": str(OOM_SCORE),
+        "timerslack ns": str(TIMER_SLACK),
+        "personality": "00000000",
+    }
     wanted |= {"blocked signals": "0" * 16, "ignored signals": "0" * 16, "huge pages": "1"}
     wanted |= {"no new privileges": "0", "merged pages": "no"}
     return differences(state, wanted)
@@ -186,7 +221,16 @@ def declare(processors: set[int]) -> None:
     of_process(os.getpid())
     if os.geteuid() != 0:
         # Anybody may lower limits.  sudo runs this file to raise them, and to give back priority.
-        command = ["sudo", "-n", "--", sys.executable, "-S", os.path.abspath(__file__), "--process", str(os.getpid())]
+        command = [
+            "sudo",
+            "-n",
+            "--",
+            sys.executable,
+            "-S",
+            os.path.abspath(__file__),
+            "--process",
+            str(os.getpid()),
+        ]
         with contextlib.suppress(OSError):
             subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
 
@@ -198,7 +242,10 @@ def _own(processors: set[int]) -> None:
         os.sched_setaffinity(0, processors)
     for number in signal.valid_signals():
         # A handler is the caller's wish kept here, and gone in a program that is started.
-        if signal.getsignal(number) == signal.SIG_IGN and number not in (signal.SIGPIPE, signal.SIGXFSZ):
+        if signal.getsignal(number) == signal.SIG_IGN and number not in (
+            signal.SIGPIPE,
+            signal.SIGXFSZ,
+        ):
             kept = signal.SIG_DFL if number == signal.SIGCHLD else _nothing
             with contextlib.suppress(OSError, ValueError):
                 signal.signal(number, kept)
@@ -209,7 +256,13 @@ def _own(processors: set[int]) -> None:
     own = understand({f"/proc/self/{name}": _content(name) for name in _SELF})
     # A slice of its own is another than that of the machine's first process.
     first = understand({"/proc/self/sched": _content("sched", "1")})
-    usual = {"personality": "00000000", "memory policy": "default", "huge pages": "1", "merged pages": "no", **first}
+    usual = {
+        "personality": "00000000",
+        "memory policy": "default",
+        "huge pages": "1",
+        "merged pages": "no",
+        **first,
+    }
     if differences(own, usual):
         import ctypes
 
@@ -242,7 +295,10 @@ def of_process(pid: int) -> None:
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, pid, NICE)
     for name, value in (("oom_score_adj", OOM_SCORE), ("timerslack_ns", TIMER_SLACK)):
-        with contextlib.suppress(OSError), open(f"/proc/{pid}/{name}", "r+", encoding="ascii") as file:
+        with (
+            contextlib.suppress(OSError),
+            open(f"/proc/{pid}/{name}", "r+", encoding="ascii") as file,
+        ):
             if file.read().strip() != str(value):
                 file.write(str(value))
     with contextlib.suppress(OSError):
@@ -263,16 +319,26 @@ def _limit(pid: int, number: int, value: int) -> None:
 
 
 def _content(name: str, process: str = "self") -> str:
-    with contextlib.suppress(OSError), open(f"/proc/{process}/{name}", encoding="utf-8", errors="replace") as file:
+    with (
+        contextlib.suppress(OSError),
+        open(f"/proc/{process}/{name}", encoding="utf-8", errors="replace") as file,
+    ):
         return file.read()
     return ""
 
 
 def online() -> set[int]:
     """The processors of the machine that are switched on."""
-    with contextlib.suppress(OSError, ValueError), open("/sys/devices/system/cpu/online", encoding="ascii") as file:
+    with (
+        contextlib.suppress(OSError, ValueError),
+        open("/sys/devices/system/cpu/online", encoding="ascii") as file,
+    ):
         ends = [part.partition("-") for part in file.read().strip().split(",")]
-        return {number for first, _, last in ends for number in range(int(first), int(last or first) + 1)}
+        return {
+            number
+            for first, _, last in ends
+            for number in range(int(first), int(last or first) + 1)
+        }
     return set(range(os.cpu_count() or 1))
 
 

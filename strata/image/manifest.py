@@ -5,8 +5,8 @@ import json
 import os
 import tarfile
 
-from strata.base.process import capture
-from strata.base.shapes import Fields
+from strata.util.data_types import Fields
+from strata.util.process import capture
 
 # Files that Docker lays over every container, and what the kernel mounts: no part of the image.
 LAID_OVER = {"etc/hostname", "etc/hosts", "etc/resolv.conf", "etc/mtab", ".dockerenv"}
@@ -38,8 +38,12 @@ def hash_archive(path: str) -> dict[str, str]:
 def packages(tree: str) -> dict[str, str]:
     """Package → version, from the package manager's own list in the tree."""
     form = ["--showformat", "${db:Status-Status} ${Package} ${Version}\n"]
-    listed = capture(["dpkg-query", "--admindir", os.path.join(tree, "var/lib/dpkg"), "--show", *form]).stdout
-    return dict(sorted(line.split()[1:] for line in listed.splitlines() if line.startswith("installed ")))
+    listed = capture(
+        ["dpkg-query", "--admindir", os.path.join(tree, "var/lib/dpkg"), "--show", *form]
+    ).stdout
+    return dict(
+        sorted(line.split()[1:] for line in listed.splitlines() if line.startswith("installed "))
+    )
 
 
 def digest(manifest: Fields | None) -> str:

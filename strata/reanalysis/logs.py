@@ -14,7 +14,12 @@ GUPS_OF_TWO_SOCKETS = 0.025
 TRIALS = 10
 # Jobs of fio that no figure shows.
 HIDDEN_JOBS = ("seq-read-1", "random-write-16")
-MEANS = {"slat": "latency_submission", "clat": "latency_completion", "lat": "latency_total", "bw": "thread_bandwidth"}
+MEANS = {
+    "slat": "latency_submission",
+    "clat": "latency_completion",
+    "lat": "latency_total",
+    "bw": "thread_bandwidth",
+}
 # To microseconds, and to KB/s.
 SCALES = {"nsec": 0.001, "usec": 1.0, "msec": 1e3, "sec": 1e6}
 SCALES |= {"B/s": 1 / 1024, "KB/s": 1.0, "MB/s": 1024.0, "GB/s": 1024.0**2}
@@ -30,26 +35,54 @@ def randomaccess(lines: Sequence[str]) -> Found:
         elif not block.holds(r"^Found \d+ errors in \d+ locations \(passed\)"):
             yield Refusal(block.first, "a run whose verification did not pass or is missing")
         else:
-            sockets, line = 2 if rate < GUPS_OF_TWO_SOCKETS else 1, block.place("Updates +per second")
-            yield Value("gups", "GUPS", f"sockets={sockets}", rate, line, "paper" if sockets == 2 else "variant")
+            sockets, line = (
+                2 if rate < GUPS_OF_TWO_SOCKETS else 1,
+                block.place("Updates +per second"),
+            )
+            yield Value(
+                "gups",
+                "GUPS",
+                f"sockets={sockets}",
+                rate,
+                line,
+                "paper" if sockets == 2 else "variant",
+            )
 
 
 def stream(lines: Sequence[str]) -> Found:
     """The best rate of each kernel in each run, in GB/s."""
     for block in blocks(lines, "^Running stream", "^This system uses"):
-        rates = {kernel: block.number(rf"^{kernel}: +(\S+)") for kernel in ("Copy", "Scale", "Add", "Triad")}
+        rates = {
+            kernel: block.number(rf"^{kernel}: +(\S+)")
+            for kernel in ("Copy", "Scale", "Add", "Triad")
+        }
         sockets = SOCKETS.get(int(block.number(r"^Number of Threads requested = (\d+)") or 0))
-        scale = 1 if block.holds(r"Rate \(GB/s\)") else 1000 if block.holds(r"Rate \(MB/s\)") else None
+        scale = (
+            1 if block.holds(r"Rate \(GB/s\)") else 1000 if block.holds(r"Rate \(MB/s\)") else None
+        )
         if lost := [kernel for kernel, rate in rates.items() if not rate]:
             yield Refusal(block.first, f"a run without a rate of {', '.join(lost)}")
         elif not block.holds("^Solution Validates"):
             yield Refusal(block.first, "a run whose solution did not validate")
         elif sockets is None or scale is None:
-            yield Refusal(block.first, "a run that does not tell its threads (32 or 16) or the unit of its rates")
+            yield Refusal(
+                block.first,
+                "a run that does not tell its threads (32 or 16) or the unit of its rates",
+            )
         else:
             for kernel, rate in rates.items():
-                line, selection = block.place(f"^{kernel}: "), "paper" if sockets == 2 else "variant"
-                yield Value(kernel.lower(), "GB/s", f"sockets={sockets}", (rate or 0) / scale, line, selection)
+                line, selection = (
+                    block.place(f"^{kernel}: "),
+                    "paper" if sockets == 2 else "variant",
+                )
+                yield Value(
+                    kernel.lower(),
+                    "GB/s",
+                    f"sockets={sockets}",
+                    (rate or 0) / scale,
+                    line,
+                    selection,
+                )
 
 
 def linpack(lines: Sequence[str], name: str) -> Found:
@@ -67,13 +100,23 @@ def linpack(lines: Sequence[str], name: str) -> Found:
     runs: list[tuple[bool, int, int, bool, list[tuple[str, float, int]]]] = []
     for number, block in enumerate(cut(lines, starts), 1):
         rows = [(line.split(), block.first + at) for at, line in enumerate(block.lines)]
-        rows = [(row, at) for row, at in rows if len(row) > 3 and all(as_number(cell) for cell in row[:4])]
+        rows = [
+            (row, at)
+            for row, at in rows
+            if len(row) > 3 and all(as_number(cell) for cell in row[:4])
+        ]
         trials = [(row, at) for row, at in rows if len(row) == 8]
-        passed = [(row[0], as_number(row[4]) or 0, at) for row, at in trials if row[-1] == "pass" and as_number(row[4])]
+        passed = [
+            (row[0], as_number(row[4]) or 0, at)
+            for row, at in trials
+            if row[-1] == "pass" and as_number(row[4])
+        ]
         asked = int(block.number(r"^Number of trials to run *: *(\d+)") or 0)
         sockets = SOCKETS.get(int(block.number(r"^Number of threads: *(\d+)") or 0))
         summary = any(len(row) == 5 for row, _ in rows)
-        tuned = (block.number(r"^Number of CPUs: *(\d+)") or 0) < (block.number(r"^Number of cores: *(\d+)") or 0)
+        tuned = (block.number(r"^Number of CPUs: *(\d+)") or 0) < (
+            block.number(r"^Number of cores: *(\d+)") or 0
+        )
         if not trials:
             yield Refusal(block.first, "a block that ended before its first trial")
         elif sockets is None:
@@ -83,7 +126,9 @@ def linpack(lines: Sequence[str], name: str) -> Found:
                 yield Refusal(block.first, "a trial whose residual did not pass")
             if len(trials) != asked or not summary:
                 lost = "" if summary else ", and no summary"
-                yield Refusal(block.first, f"a block that was cut off: {len(trials)} of {asked} trials{lost}")
+                yield Refusal(
+                    block.first, f"a block that was cut off: {len(trials)} of {asked} trials{lost}"
+                )
             whole = len(passed) == asked and summary and sockets == 2 and len(passed) >= TRIALS
             runs.append((tuned, number, sockets, whole, passed))
     shown = {tuned: number for tuned, number, _, whole, _ in runs if whole}
@@ -107,18 +152,26 @@ def fio(lines: Sequence[str]) -> Found:
     jobs = blocks(lines[:end], r"^[^ ].*: \(groupid=\d+, jobs=\d+\):")
     for block in jobs:
         job = block.lines[0].split(":")[0]
-        heads = [at for at, line in enumerate(block.lines) if re.match(r" *(read|write) *: +io=", line)]
+        heads = [
+            at for at, line in enumerate(block.lines) if re.match(r" *(read|write) *: +io=", line)
+        ]
         if not re.search(r"err= *0:", block.lines[0]) or not heads:
-            yield Refusal(block.first, f"the job {job} ended with an error, or has neither reads nor writes")
+            yield Refusal(
+                block.first, f"the job {job} ended with an error, or has neither reads nor writes"
+            )
             continue
-        told = [one for part in cut(block.lines, heads, block.first) for one in _direction(job, part)]
+        told = [
+            one for part in cut(block.lines, heads, block.first) for one in _direction(job, part)
+        ]
         for metric in ("iops", "bandwidth"):
             each = [one for one in told if isinstance(one, Value) and one.metric == metric]
             if len(each) == 2:
                 sums = sum(one.value for one in each)
                 told.append(each[0]._replace(factors=f"job={job};direction=both", value=sums))
         selection = "variant" if job in HIDDEN_JOBS else "paper"
-        yield from (one._replace(selection=selection) if isinstance(one, Value) else one for one in told)
+        yield from (
+            one._replace(selection=selection) if isinstance(one, Value) else one for one in told
+        )
 
 
 def _direction(job: str, part: Block) -> Found:
@@ -161,7 +214,9 @@ def redis(lines: Sequence[str]) -> Found:
     torn = last != groups[0][0] and REDIS_TESTS[-1] not in {test for test, _, _ in groups[-1][3]}
     if lacks or torn:
         first = next(block.first for run, _, block, _ in groups if run == last)
-        cut_off = f"run {last} was cut off after {min(done)} to {max(done)} connections; it is not used"
+        cut_off = (
+            f"run {last} was cut off after {min(done)} to {max(done)} connections; it is not used"
+        )
         yield Refusal(first, cut_off)
         groups = [group for group in groups if group[0] != last]
     for run, connections, block, tests in groups:
@@ -169,7 +224,10 @@ def redis(lines: Sequence[str]) -> Found:
             where = f"run {run}, {connections} connections"
             yield Refusal(block.first, f"{where}: the result of {lost} is lost or not complete")
         for test, rate, line in tests:
-            factors, selection = f"test={test};connections={connections}", "paper" if test == "SET" else "variant"
+            factors, selection = (
+                f"test={test};connections={connections}",
+                "paper" if test == "SET" else "variant",
+            )
             yield Value("throughput", "requests/s", factors, rate, line, selection)
             yield Value("latency", "ms", factors, 1000 * connections / rate, line, selection)
 
@@ -179,5 +237,9 @@ def _tests(block: Block, connections: int) -> Iterator[tuple[str, float, int]]:
     for part in cut(block.lines, heads, block.first):
         test = re.sub(r"^.*====== (.*) ======$", r"\1", part.lines[0])
         rate = part.number(r"^(\S+) requests per second")
-        if test in REDIS_TESTS and rate and part.number(r"^ *(\d+) parallel clients") == connections:
+        if (
+            test in REDIS_TESTS
+            and rate
+            and part.number(r"^ *(\d+) parallel clients") == connections
+        ):
             yield test, rate, part.place("requests per second")

@@ -59,7 +59,9 @@ def dstat(lines: Sequence[str], outputs: list[list[str]]) -> Iterator[Value | Re
     if alike and outputs[0] and len(runs) != len(threads) and len(runs) % len(outputs[0]) == 0:
         threads = outputs[0] * (len(runs) // len(outputs[0]))
     if len(runs) != len(threads):
-        yield Refusal(1, f"{len(runs)} runs can be told, and sysbench's outputs beside it have {len(threads)}")
+        yield Refusal(
+            1, f"{len(runs)} runs can be told, and sysbench's outputs beside it have {len(threads)}"
+        )
         return
     for factors, run in zip(threads, runs, strict=True):
         idle = [share for _, share in run[1:-1]]

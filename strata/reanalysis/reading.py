@@ -45,7 +45,9 @@ class Block(NamedTuple):
 
     def place(self, pattern: str) -> int:
         """The number of the first line of that form, or else that of the block."""
-        return self.first + next((at for at, line in enumerate(self.lines) if re.search(pattern, line)), 0)
+        return self.first + next(
+            (at for at, line in enumerate(self.lines) if re.search(pattern, line)), 0
+        )
 
     def holds(self, pattern: str) -> bool:
         """Whether any line is of that form."""
@@ -63,7 +65,10 @@ def as_number(text: str) -> float | None:
 
 def cut(lines: Sequence[str], starts: Sequence[int], first: int = 1) -> list[Block]:
     """The parts of lines that begin at these places, which count from 0; `first` is the number of the first line."""
-    return [Block(list(lines[at:end]), at + first) for at, end in itertools.pairwise([*starts, len(lines)])]
+    return [
+        Block(list(lines[at:end]), at + first)
+        for at, end in itertools.pairwise([*starts, len(lines)])
+    ]
 
 
 def blocks(lines: Sequence[str], *patterns: str) -> list[Block]:

@@ -5,9 +5,9 @@ import os
 import re
 import subprocess
 
-from strata.base import programs
-from strata.base.errors import UserError
-from strata.base.shapes import Fields
+from strata.util import programs
+from strata.util.data_types import Fields
+from strata.util.errors import UserError
 
 # A folder that holds some of these with results below them is taken for the published results.
 FOLDERS = ("RandomAccess", "Stream", "linpack", "fio", "mysql", "netperf", "nuttcp", "redis")
@@ -19,7 +19,9 @@ def complaint(path: str) -> str | None:
         names = set(os.listdir(path))
     except OSError as error:
         return f"{path} cannot be read: {error.strerror}; name a checkout or a git directory of the published results"
-    if (names | set(_told(path, "ls-tree", "--name-only", "--full-tree", "HEAD").split("\n"))) & set(FOLDERS):
+    if (
+        names | set(_told(path, "ls-tree", "--name-only", "--full-tree", "HEAD").split("\n"))
+    ) & set(FOLDERS):
         return None
     return f"{path} holds none of the published results (expected are folders such as Stream, linpack, redis)"
 
@@ -32,7 +34,11 @@ def state(path: str) -> str:
             folders.sort()
             for name in sorted(files):
                 about = os.lstat(os.path.join(where, name))
-                found.update(f"{where}/{name} {about.st_size} {about.st_mtime_ns}\n".encode(errors="surrogateescape"))
+                found.update(
+                    f"{where}/{name} {about.st_size} {about.st_mtime_ns}\n".encode(
+                        errors="surrogateescape"
+                    )
+                )
     return found.hexdigest()
 
 
@@ -61,13 +67,24 @@ class Files:
         self._path = os.path.realpath(path)
         self._lying = any(os.path.isdir(os.path.join(path, folder)) for folder in FOLDERS)
         if self._lying:
-            walked = (one for folder in FOLDERS for one in os.walk(os.path.join(self._path, folder)))
+            walked = (
+                one for folder in FOLDERS for one in os.walk(os.path.join(self._path, folder))
+            )
             found = [
-                os.path.relpath(os.path.join(where, file), self._path) for where, _, files in walked for file in files
+                os.path.relpath(os.path.join(where, file), self._path)
+                for where, _, files in walked
+                for file in files
             ]
         else:
             found = _told(
-                path, "-c", "core.quotePath=false", "ls-tree", "-r", "--name-only", "--full-tree", "HEAD"
+                path,
+                "-c",
+                "core.quotePath=false",
+                "ls-tree",
+                "-r",
+                "--name-only",
+                "--full-tree",
+                "HEAD",
             ).split("\n")
         self.names = sorted(found)
 
@@ -77,7 +94,11 @@ class Files:
         if os.path.isfile(whole) and os.path.realpath(whole) == whole:
             with open(whole, "rb") as content:
                 return content.read()
-        earlier, _, name = file.removeprefix("at-").partition("/") if file.startswith("at-") else ("HEAD", "", file)
+        earlier, _, name = (
+            file.removeprefix("at-").partition("/")
+            if file.startswith("at-")
+            else ("HEAD", "", file)
+        )
         if self._lying if earlier == "HEAD" else not re.fullmatch("[0-9a-f]{7,64}", earlier):
             return None
         return _git(self._path, "cat-file", "blob", f"{earlier}:{name}")
@@ -93,7 +114,9 @@ def _git(path: str, *arguments: str) -> bytes | None:
     place = inner if os.path.exists(inner) else path
     try:
         with programs.for_git(path) as start:
-            done = subprocess.run(["git", f"--git-dir={place}", *arguments], capture_output=True, check=False, **start)
+            done = subprocess.run(
+                ["git", f"--git-dir={place}", *arguments], capture_output=True, check=False, **start
+            )
     except FileNotFoundError:
         return None
     return done.stdout if done.returncode == 0 else None

@@ -9,14 +9,25 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from strata.base import files, places, programs, progress
-from strata.base.errors import UserError
 from strata.host.observe import NOT_AVAILABLE
 from strata.reanalysis import logs, mysql, workbooks
 from strata.reanalysis.reading import Refusal, Value
 from strata.reanalysis.source import Files, complaint, revision
+from strata.util import files, paths, programs, progress
+from strata.util.errors import UserError
 
-COLUMNS = ["workload", "environment", "metric", "unit", "factors", "selection", "repetition", "value", "file", "line"]
+COLUMNS = [
+    "workload",
+    "environment",
+    "metric",
+    "unit",
+    "factors",
+    "selection",
+    "repetition",
+    "value",
+    "file",
+    "line",
+]
 LOGS = {"linux": "native", "docker": "docker", "vm": "vm"}
 # The virtual machine's log of fio was replaced after the figures were made.
 REPLACED, REVISION = "fio/results/vm.log", "b72ae3e"
@@ -52,24 +63,40 @@ def make(folder: str, to: str, paper: str | None = None) -> None:
     rows = list(_rows(Files(folder)))
     values = [(row, row.found) for row in rows if isinstance(row.found, Value)]
     if not values:
-        raise UserError(f"{folder}: holds none of the logs and workbooks that the original's figures rest on")
+        raise UserError(
+            f"{folder}: holds none of the logs and workbooks that the original's figures rest on"
+        )
     count: collections.Counter[tuple[str, ...]] = collections.Counter()
     told = []
     for row, value in values:
-        series = (row.workload, row.environment, value.metric, value.unit, value.factors, value.selection)
+        series = (
+            row.workload,
+            row.environment,
+            value.metric,
+            value.unit,
+            value.factors,
+            value.selection,
+        )
         count[series] += 1
         told.append((*series, count[series], f"{value.value:.15g}", row.file, value.line))
-    refused = [(row.file, row.found.line or "", row.found.reason) for row in rows if isinstance(row.found, Refusal)]
+    refused = [
+        (row.file, row.found.line or "", row.found.reason)
+        for row in rows
+        if isinstance(row.found, Refusal)
+    ]
     files.write_csv(os.path.join(to, "tidy.csv"), COLUMNS, told)
     files.write_csv(os.path.join(to, "unreadable.csv"), ["file", "line", "reason"], refused)
-    source = {"revision": revision(folder) or NOT_AVAILABLE, "files": len({row.file for row, _ in values})}
+    source = {
+        "revision": revision(folder) or NOT_AVAILABLE,
+        "files": len({row.file for row, _ in values}),
+    }
     files.write_json(os.path.join(to, "source.json"), source)
     for file, line, reason in refused:
         progress.shown(f"{file}{f':{line}' if line else ''}: {reason}")
     unused = f"{len(refused)} places that cannot be used"
     progress.printed(f"reanalysis: {len(told)} values in {len(count)} series; {unused}")
     if paper is not None:
-        programs.r(os.path.join(places.PROJECT, "analysis/reanalyse.R"), to, paper)
+        programs.r(os.path.join(paths.PROJECT, "analysis/reanalyse.R"), to, paper)
 
 
 def _rows(source: Files) -> Iterator[Row]:
@@ -86,29 +113,50 @@ def _rows(source: Files) -> Iterator[Row]:
                 yield from _of(source, file, workload, environment, read)
     for name, environment in LOGS.items():
         file = f"linpack/results/{name}.log"
-        yield from _of(source, file, "linpack", environment, functools.partial(logs.linpack, name=f"{name}.log"))
+        yield from _of(
+            source,
+            file,
+            "linpack",
+            environment,
+            functools.partial(logs.linpack, name=f"{name}.log"),
+        )
     for name, environment in MYSQL.items():
         yield from _database(source, f"{MYSQL_FOLDER}/{name}", environment)
     for name, read_book in WORKBOOKS.items():
         yield from _of(source, f"{name}/results/{name}.xlsx", name, "", read_book, text=False)
     for name, environment in REDIS.items():
         found = [
-            file for file in source.names if file.startswith(f"redis/results/run_{name}_") and file.endswith(".txt")
+            file
+            for file in source.names
+            if file.startswith(f"redis/results/run_{name}_") and file.endswith(".txt")
         ]
         if not found:
-            yield Row(f"redis/results/run_{name}_*.txt", Refusal(0, f"missing: no values of redis in {environment}"))
+            yield Row(
+                f"redis/results/run_{name}_*.txt",
+                Refusal(0, f"missing: no values of redis in {environment}"),
+            )
         for file in found:
             rows = _of(source, file, "redis", environment, logs.redis)
             yield from _as(rows, "superseded") if file == SUPERSEDED else rows
 
 
 def _of(
-    source: Files, file: str, workload: str, environment: str, read: Callable[[Any], Any], text: bool = True
+    source: Files,
+    file: str,
+    workload: str,
+    environment: str,
+    read: Callable[[Any], Any],
+    text: bool = True,
 ) -> Iterator[Row]:
     """What a reader finds in a file."""
     content = source.read(file)
     if content is None:
-        yield Row(file, Refusal(0, f"missing: no values of {workload}{f' in {environment}' if environment else ''}"))
+        yield Row(
+            file,
+            Refusal(
+                0, f"missing: no values of {workload}{f' in {environment}' if environment else ''}"
+            ),
+        )
         return
     if not content or (text and b"\0" in content):
         yield Row(file, Refusal(1, "the file is empty, or holds NUL bytes and is no text"))
@@ -127,7 +175,10 @@ def _of(
 
 def _lines(content: bytes) -> list[str]:
     """The lines of a log, each as a terminal shows it: a carriage return begins it again."""
-    return [line.rstrip("\r").split("\r")[-1] for line in content.decode("ascii", "replace").rstrip("\n").split("\n")]
+    return [
+        line.rstrip("\r").split("\r")[-1]
+        for line in content.decode("ascii", "replace").rstrip("\n").split("\n")
+    ]
 
 
 def _storage(source: Files) -> Iterator[Row]:
@@ -141,18 +192,27 @@ def _storage(source: Files) -> Iterator[Row]:
 def _as(rows: Iterator[Row], selection: str) -> Iterator[Row]:
     for row in rows:
         found = row.found
-        yield row._replace(found=found._replace(selection=selection) if isinstance(found, Value) else found)
+        yield row._replace(
+            found=found._replace(selection=selection) if isinstance(found, Value) else found
+        )
 
 
 def _database(source: Files, folder: str, environment: str) -> Iterator[Row]:
     names = [file for file in source.names if os.path.dirname(file) == folder]
     outputs: list[list[str]] = []
     for kind, first in (("records-", False), ("dstat", True)):
-        found = [file for file in names if os.path.basename(file).startswith(kind) and file.endswith(".csv") == first]
+        found = [
+            file
+            for file in names
+            if os.path.basename(file).startswith(kind) and file.endswith(".csv") == first
+        ]
         if not found:
             yield Row(
                 f"{folder}/{kind}*",
-                Refusal(0, f"missing: no {'processor use' if first else 'values'} of mysql in {environment}"),
+                Refusal(
+                    0,
+                    f"missing: no {'processor use' if first else 'values'} of mysql in {environment}",
+                ),
             )
         for file in found:
             read = functools.partial(mysql.dstat, outputs=outputs) if first else mysql.sysbench

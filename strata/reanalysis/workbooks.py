@@ -15,7 +15,12 @@ from openpyxl.utils.exceptions import InvalidFileException
 from strata.reanalysis.reading import Refusal, Value
 
 # What the heads of columns begin with; the longer ones first.
-ENVIRONMENTS = {"Docker Host": "docker-hostnet", "Docker NAT": "docker", "Native": "native", "KVM": "vm"}
+ENVIRONMENTS = {
+    "Docker Host": "docker-hostnet",
+    "Docker NAT": "docker",
+    "Native": "native",
+    "KVM": "vm",
+}
 DIRECTIONS = {"C->S": "transmit", "S->C": "receive"}  # as the system under test sees it, the client
 NETPERF_HEAD, NUTTCP_HEAD, CONNECTIONS_HEAD = 3, 4, 19
 # Rates in Gbit/s stand below the same in Mbit/s.
@@ -28,7 +33,9 @@ def netperf(content: bytes) -> Found:
     """The transactions a second of each environment and test, and their reciprocal, the latency in µs."""
     sheet = _sheet(content)
     heads = {
-        column: name for column, name in _heads(sheet, NETPERF_HEAD) if _text(sheet, NETPERF_HEAD, column)[-2:] == "/s"
+        column: name
+        for column, name in _heads(sheet, NETPERF_HEAD)
+        if _text(sheet, NETPERF_HEAD, column)[-2:] == "/s"
     }
     for row in range(NETPERF_HEAD + 1, sheet.max_row + 1):
         test = _text(sheet, row, 1)
@@ -48,13 +55,23 @@ def nuttcp(content: bytes) -> Found:
         for column, name in _heads(sheet, NUTTCP_HEAD):
             rate = _number(sheet, row, column)
             if direction and rate:
-                yield Value("throughput", "Mbit/s", f"direction={direction}", rate, row, environment=name)
+                yield Value(
+                    "throughput", "Mbit/s", f"direction={direction}", rate, row, environment=name
+                )
     for row in range(CONNECTIONS_HEAD + 1, sheet.max_row + 1):
         connections = _number(sheet, row, 1)
         for column, name in _heads(sheet, CONNECTIONS_HEAD):
             rate = _number(sheet, row, column)
             if connections and rate:
-                yield Value("throughput", "Gbit/s", f"connections={connections:.0f}", rate, row, "variant", name)
+                yield Value(
+                    "throughput",
+                    "Gbit/s",
+                    f"connections={connections:.0f}",
+                    rate,
+                    row,
+                    "variant",
+                    name,
+                )
 
 
 def _sheet(content: bytes) -> Any:
@@ -63,14 +80,23 @@ def _sheet(content: bytes) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of extensions that say nothing of values
             return openpyxl.load_workbook(io.BytesIO(content), data_only=True).worksheets[0]
-    except (InvalidFileException, zipfile.BadZipFile, KeyError, IndexError, SyntaxError, OSError) as error:
+    except (
+        InvalidFileException,
+        zipfile.BadZipFile,
+        KeyError,
+        IndexError,
+        SyntaxError,
+        OSError,
+    ) as error:
         raise ValueError(f"not an Excel workbook ({error})") from None
 
 
 def _heads(sheet: Any, row: int) -> Iterator[tuple[int, str]]:
     for column in range(2, sheet.max_column + 1):
         text = _text(sheet, row, column)
-        if name := next((name for head, name in ENVIRONMENTS.items() if text.startswith(head)), None):
+        if name := next(
+            (name for head, name in ENVIRONMENTS.items() if text.startswith(head)), None
+        ):
             yield column, name
 
 

@@ -10,15 +10,15 @@ import os
 from collections import defaultdict
 from collections.abc import Container, Sequence
 
-from strata.base import programs, progress
-from strata.base.constants import result
-from strata.base.errors import UserError
-from strata.base.files import write_csv, write_json
-from strata.base.shapes import Fields, Plan
-from strata.cell import quiet
 from strata.experiment import blocks, plan, precision
 from strata.experiment.precision import State
+from strata.measure import interference
 from strata.results import tidy
+from strata.util import programs, progress
+from strata.util.constants import result
+from strata.util.data_types import Fields, Plan
+from strata.util.errors import UserError
+from strata.util.files import write_csv, write_json
 
 
 def decide(round: int) -> None:
@@ -35,7 +35,9 @@ def decide(round: int) -> None:
     write_json(result("precision", round=round), decision, lasting=True)
     # So that the next cell says of how many it is one.
     plan.write_cells(experiment)
-    progress.printed(f"after round {round} it {'ends' if decision['enough'] else 'goes on'}: {decision['reason']}")
+    progress.printed(
+        f"after round {round} it {'ends' if decision['enough'] else 'goes on'}: {decision['reason']}"
+    )
 
 
 def _decision(experiment: Plan, order: blocks.Order, found: tidy.Values) -> Fields:
@@ -50,9 +52,11 @@ def _decision(experiment: Plan, order: blocks.Order, found: tidy.Values) -> Fiel
         return sum(costs.get((name, load), 0.0) for name in order.next_block(load) if name in names)
 
     disturbed = {
-        cell[1:]: quiet.cause(flags)
+        cell[1:]: interference.cause(flags)
         for cell, record in found.records.items()
-        if cell[0] in order.paired and cell[1:] not in order.aside and (flags := record.get("quiet", {}).get("flags"))
+        if cell[0] in order.paired
+        and cell[1:] not in order.aside
+        and (flags := record.get("quiet", {}).get("flags"))
     }
     again: dict[blocks.Block, str] = {}
     for block in sorted(disturbed, key=lambda one: one[::-1]):
@@ -78,14 +82,26 @@ def _decision(experiment: Plan, order: blocks.Order, found: tidy.Values) -> Fiel
         counted = min((row["n"] for row in rows), default=0)
         width = max((row["half_width"] for row in rows), default=math.inf)
         decides = precision.deciding(rows[0]["low"], rows[0]["high"]) if claim else 0.0
-        return State(counted, repeated, room, width, takes(load, names), max(len(rows), 1), decides, names, claim)
+        return State(
+            counted,
+            repeated,
+            room,
+            width,
+            takes(load, names),
+            max(len(rows), 1),
+            decides,
+            names,
+            claim,
+        )
 
     states = {load: state(load) for load in experiment["workloads"]}
     more, of_claims = dict.fromkeys(states, 0), {}
     if target is not None:
         more = precision.further(states, target, budget, left)
         if asked.get("claims") and not any(more.values()):
-            of_claims = precision.for_claims([(key[0], state(*key)) for key in [*ratios] if key[1]], left)
+            of_claims = precision.for_claims(
+                [(key[0], state(*key)) for key in [*ratios] if key[1]], left
+            )
             more |= {load: number for load, (number, _) in of_claims.items()}
     told: dict[str, Fields] = {}
     words: dict[str, list[str]] = defaultdict(list)
@@ -110,7 +126,8 @@ def _decision(experiment: Plan, order: blocks.Order, found: tidy.Values) -> Fiel
     return {
         "round": order.last,
         "enough": not any(entry["again"] or entry["more"] for entry in told.values()),
-        "reason": "; ".join(f"{', '.join(loads)}: {reason}" for reason, loads in words.items()) + used,
+        "reason": "; ".join(f"{', '.join(loads)}: {reason}" for reason, loads in words.items())
+        + used,
         "rests_on": blocks.rests_on(experiment),
         "spent_seconds": round(spent, 3),
         "workloads": told,
@@ -122,7 +139,10 @@ def _widths(found: tidy.Values, aside: Container[blocks.Block]) -> list[Fields]:
 
     aside: blocks that do not count.  id: of the claim that it is part of, with the limits of its tolerance; or empty.
     """
-    left = {load: [row for row in rows if (load, row[2]) not in aside] for load, rows in found.rows.items()}
+    left = {
+        load: [row for row in rows if (load, row[2]) not in aside]
+        for load, rows in found.rows.items()
+    }
     if not any(left.values()):
         return []
     with programs.scratch("widths") as folder:
@@ -130,7 +150,10 @@ def _widths(found: tidy.Values, aside: Container[blocks.Block]) -> list[Fields]:
             write_csv(os.path.join(folder, f"{load}.csv"), tidy.COLUMNS, rows)
         told = programs.r("analysis/widths.R", "results", folder)
     ratios: list[Fields] = json.loads(told)
-    return [{**row, "half_width": math.inf if row["half_width"] is None else row["half_width"]} for row in ratios]
+    return [
+        {**row, "half_width": math.inf if row["half_width"] is None else row["half_width"]}
+        for row in ratios
+    ]
 
 
 def _reason(
@@ -142,7 +165,9 @@ def _reason(
     again: dict[int, str],
 ) -> str:
     """How wide a workload's interval is and may be, and how many blocks it gets of which environments."""
-    width = f"± {100 * state.half_width:.1f} %" if math.isfinite(state.half_width) else "no interval"
+    width = (
+        f"± {100 * state.half_width:.1f} %" if math.isfinite(state.half_width) else "no interval"
+    )
     wanted = f" (target ± {100 * target:.1f} %)" if target is not None else ""
     if more or target is None:
         of = f" of {', '.join(among)}" if among else ""

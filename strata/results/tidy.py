@@ -10,15 +10,15 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from strata.base import places, progress
-from strata.base.constants import result
-from strata.base.errors import UserError
-from strata.base.files import write_csv
-from strata.base.shapes import Fields
-from strata.cell import parsing
 from strata.experiment import blocks, plan
 from strata.host import node
-from strata.results import judge
+from strata.measure import parsing
+from strata.results import validate
+from strata.util import paths, progress
+from strata.util.constants import result
+from strata.util.data_types import Fields
+from strata.util.errors import UserError
+from strata.util.files import write_csv
 
 COLUMNS = (
     "environment", "workload", "repetition", "round", "order", "metric", "unit", "value", "laps",
@@ -62,29 +62,36 @@ def values(partial: bool = False) -> Values:
     order = blocks.Order(experiment)
     plan.write_cells(experiment)
     cells = order.cells()
-    measured = judge.measured(cells)
-    missing = [places.cell_path("raw", *cell, "log") for cell in sorted(set(cells) - set(measured))]
+    measured = validate.measured(cells)
+    missing = [paths.cell_path("raw", *cell, "log") for cell in sorted(set(cells) - set(measured))]
     if missing and not partial:
-        raise UserError(f"{len(missing)} of {len(cells)} cells are not measured: {judge.shortened(missing)}")
-    if wrong := judge.faults(experiment, measured):
-        raise UserError(*judge.complaint(wrong))
-    records = {cell: judge.load(".", places.cell_path("raw", *cell, "json")) for cell in measured}
+        raise UserError(
+            f"{len(missing)} of {len(cells)} cells are not measured: {validate.shortened(missing)}"
+        )
+    if wrong := validate.faults(experiment, measured):
+        raise UserError(*validate.complaint(wrong))
+    records = {cell: validate.load(".", paths.cell_path("raw", *cell, "json")) for cell in measured}
     paired = {cell: record for cell, record in records.items() if cell[0] in order.paired}
     aside = order.aside.union(_torn(paired))
     # Those of a block begin at about the same moment.
-    order_of = {cell: at for at, cell in enumerate(sorted(records, key=lambda one: records[one]["started"]), 1)}
+    order_of = {
+        cell: at
+        for at, cell in enumerate(sorted(records, key=lambda one: records[one]["started"]), 1)
+    }
     rows: dict[str, list[Sequence[object]]] = {load: [] for load in experiment["workloads"]}
     left_out: list[Sequence[object]] = []
     able = [cell for cell in measured if "cannot" not in records[cell]]
     given: list[parsing.Given] = [
         (
-            places.cell_path("raw", *cell, "log"),
+            paths.cell_path("raw", *cell, "log"),
             records[cell],
             plan.of_environment(experiment, *cell[:2]),
         )
         for cell in able
     ]
-    for cell, (path, record, _), found in zip(able, given, parsing.read(given, os.getcwd()), strict=True):
+    for cell, (path, record, _), found in zip(
+        able, given, parsing.read(given, os.getcwd()), strict=True
+    ):
         if "broken" in found:
             left_out.append((path, found["broken"]))
             again = "remove it, and it is measured again"
@@ -114,6 +121,8 @@ def _torn(records: dict[blocks.Cell, Fields]) -> list[tuple[str, int]]:
 
 def _note_unplanned(cells: Iterable[blocks.Cell]) -> None:
     """Say which logs are left out because the plan does not hold their cells."""
-    planned = {places.cell_path("raw", *cell, "log") for cell in cells}
+    planned = {paths.cell_path("raw", *cell, "log") for cell in cells}
     if others := sorted(set(glob.glob("results/raw/**/*.log", recursive=True)) - planned):
-        progress.shown(f"tidy: left out, since they are not in the plan: {judge.shortened(others)}")
+        progress.shown(
+            f"tidy: left out, since they are not in the plan: {validate.shortened(others)}"
+        )

@@ -3,7 +3,7 @@
 import xml.etree.ElementTree as ElementTree
 from xml.etree.ElementTree import Element
 
-from strata.base.shapes import Fields
+from strata.util.data_types import Fields
 
 
 def _child(parent: Element, tag: str, /, **attributes: str) -> Element:
@@ -28,7 +28,9 @@ def tune(xml: str, extra: Fields) -> str:
             _child(disk, "driver", iothread="1")
     for cell, node in enumerate(extra["memory_nodes"] or []):
         binding = _child(domain, "numatune")
-        ElementTree.SubElement(binding, "memnode", cellid=str(cell), mode="strict", nodeset=str(node))
+        ElementTree.SubElement(
+            binding, "memnode", cellid=str(cell), mode="strict", nodeset=str(node)
+        )
     if extra["emulator"]:
         tuning = _child(domain, "cputune")
         _child(tuning, "emulatorpin", cpuset=extra["emulator"])
@@ -48,7 +50,9 @@ def read(xml: str) -> Fields:
     domain = ElementTree.fromstring(xml)
     drivers = domain.findall("devices/disk[@device='disk']/driver")
     return {
-        "disks": [{key: driver.get(key) for key in ("cache", "io", "iothread")} for driver in drivers],
+        "disks": [
+            {key: driver.get(key) for key in ("cache", "io", "iothread")} for driver in drivers
+        ],
         "devices": [
             "{domain}:{bus}:{slot}.{function}".format(**address.attrib).replace("0x", "")
             for address in domain.findall("devices/hostdev/source/address")

@@ -1,8 +1,8 @@
 """Huge pages of the host for a machine: reserved before it starts, given back when it is gone."""
 
-from strata.base.process import as_root, capture
-from strata.base.shapes import WantedMachine
 from strata.host.context import Context
+from strata.util.data_types import WantedMachine
+from strata.util.process import as_root, capture
 
 # Those of the whole host, and those of one of its memory nodes.
 HOST = "/sys/kernel/mm/hugepages/hugepages-2048kB"
@@ -27,7 +27,9 @@ def reserve(machines: list[WantedMachine], context: Context) -> str | None:
     if bound := all(machine["extra"]["memory_nodes"] for machine in machines):
         wanted = {}
         for machine in machines:
-            for cell, node in zip(machine["numa"] or [], machine["extra"]["memory_nodes"], strict=True):
+            for cell, node in zip(
+                machine["numa"] or [], machine["extra"]["memory_nodes"], strict=True
+            ):
                 place = NODE.format(node=node)
                 wanted[place] = wanted.get(place, 0) + cell["memory"] // 2
     try:
@@ -35,11 +37,19 @@ def reserve(machines: list[WantedMachine], context: Context) -> str | None:
     except OSError:
         return "the host's kernel has no huge pages of 2 MiB"
     back = [_setting(place, count) for place, count in before.items()]
-    context.note({"kind": "huge pages", "id": context.id, "root": True, "find": ["true"], "remove": back})
-    more = [_setting(place, before[place] + max(0, needed - _read(place, "free"))) for place, needed in wanted.items()]
+    context.note(
+        {"kind": "huge pages", "id": context.id, "root": True, "find": ["true"], "remove": back}
+    )
+    more = [
+        _setting(place, before[place] + max(0, needed - _read(place, "free")))
+        for place, needed in wanted.items()
+    ]
     for command in (["sh", "-c", "echo 1 >/proc/sys/vm/compact_memory"], *more):
         capture(as_root(command), check=False)
-    there, needed = sum(min(_read(place, "free"), count) for place, count in wanted.items()), sum(wanted.values())
+    there, needed = (
+        sum(min(_read(place, "free"), count) for place, count in wanted.items()),
+        sum(wanted.values()),
+    )
     if there == needed:
         return None
     for command in back:

@@ -1,6 +1,6 @@
 """libvirt's objects of ours: the network, the storage pool, domains and volumes, each told by its name.
 
-Every name is :func:`strata.base.places.prefix`, or begins with it: no other is touched.  It is that of our network, of
+Every name is :func:`strata.util.paths.prefix`, or begins with it: no other is touched.  It is that of our network, of
 its bridge (15 characters at most) and of our storage pool.
 """
 
@@ -8,13 +8,13 @@ import ipaddress
 import os
 from hashlib import sha256
 
-from strata.base import places
-from strata.base.errors import UserError
-from strata.base.files import write_text
-from strata.base.places import prefix
-from strata.base.process import as_root, capture, wait_for
 from strata.host import addresses, daemons, observe
-from strata.vm import disk
+from strata.util import paths
+from strata.util.errors import UserError
+from strata.util.files import write_text
+from strata.util.paths import prefix
+from strata.util.process import as_root, capture, wait_for
+from strata.vm import vagrant_box
 
 SOCKET = "/run/libvirt/libvirt-sock"
 # Where libvirt keeps the ids of its domains' processes.
@@ -36,17 +36,21 @@ def start_daemon() -> None:
 
 def virsh(*words: str, check: bool = True, timeout: float = 120) -> str:
     """What virsh prints.  Raises UserError with its own words if it fails and `check` is set."""
-    return capture(as_root(["virsh", "--quiet", "--connect", "qemu:///system", *words]), timeout, check).stdout
+    return capture(
+        as_root(["virsh", "--quiet", "--connect", "qemu:///system", *words]), timeout, check
+    ).stdout
 
 
 def domains() -> list[str]:
     """Names of our domains, running or not."""
-    return [name for name in virsh("list", "--all", "--name").split() if name.startswith(f"{prefix()}-")]
+    return [
+        name for name in virsh("list", "--all", "--name").split() if name.startswith(f"{prefix()}-")
+    ]
 
 
 def card_address(subnet: str, number: int) -> tuple[str, str]:
     """(hardware address, IP address) of the machine with this number (from 0) in a network."""
-    digest = sha256(f"{places.home_mark()}/{number}".encode()).digest()
+    digest = sha256(f"{paths.home_mark()}/{number}".encode()).digest()
     address = ipaddress.ip_network(subnet).network_address + 10 + number
     return f"52:54:00:{digest[:3].hex(':')}", str(address)
 
@@ -68,15 +72,15 @@ def bring_up(machines: int = 1) -> str:
     virsh("net-destroy", prefix(), check=False)
     subnet = addresses.free_subnet(addresses.host_routes(), FIRST_SUBNET)
     create("net-create", network_xml(subnet, machines))
-    os.makedirs(disk.place("pool"), exist_ok=True)
+    os.makedirs(vagrant_box.place("pool"), exist_ok=True)
     if prefix() not in virsh("pool-list", "--name").split():
-        virsh("pool-create-as", prefix(), "dir", "--target", disk.place("pool"))
+        virsh("pool-create-as", prefix(), "dir", "--target", vagrant_box.place("pool"))
     return subnet
 
 
 def create(command: str, xml: str) -> None:
     """Hand an object's XML to virsh by a file."""
-    path = disk.place("object.xml")
+    path = vagrant_box.place("object.xml")
     write_text(path, xml)
     virsh(command, path)
 
@@ -94,7 +98,7 @@ def remove_domains(only: str | None = None) -> list[str]:
         virsh("undefine", name, "--managed-save", "--snapshots-metadata", "--nvram", check=False)
     if left := [name for name in domains() if name in found]:
         raise UserError(f"libvirt did not remove the domain {left[0]}: see `virsh list --all`")
-    volumes = disk.remove_volumes(only or f"{prefix()}-")
+    volumes = vagrant_box.remove_volumes(only or f"{prefix()}-")
     return [*(f"domain {name}" for name in found), *(f"volume {name}" for name in volumes)]
 
 

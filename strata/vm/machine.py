@@ -6,16 +6,27 @@ import socket
 import time
 from hashlib import sha256
 
-from strata.base import places, run
-from strata.base.errors import UserError
-from strata.base.files import read_json, remove_tree, write_json, write_text
-from strata.base.patience import stretched
-from strata.base.process import as_root, capture, wait_for
-from strata.base.progress import once, say, step
-from strata.base.shapes import Fields, WantedMachine
 from strata.host import capacity
 from strata.host.context import Context
-from strata.vm import acceleration, card, disk, domain, hugepages, libvirt, look, settings, snapshot, ssh
+from strata.util import paths, run
+from strata.util.data_types import Fields, WantedMachine
+from strata.util.errors import UserError
+from strata.util.files import read_json, remove_tree, write_json, write_text
+from strata.util.process import as_root, capture, wait_for
+from strata.util.progress import once, say, step
+from strata.util.timeouts import stretched
+from strata.vm import (
+    acceleration,
+    applied,
+    domain,
+    hugepages,
+    libvirt,
+    passthrough,
+    settings,
+    snapshot,
+    ssh,
+    vagrant_box,
+)
 
 ATTEMPTS = 3
 # Seconds within which a machine must boot and answer, by accelerator.
@@ -28,7 +39,9 @@ class Machine:
     warmup: by the name of each layer above, what is run in the machine before it is saved, or else once it is up.
     """
 
-    def __init__(self, options: Fields, context: Context, warmup: dict[str, list[list[str]]] | None = None) -> None:
+    def __init__(
+        self, options: Fields, context: Context, warmup: dict[str, list[list[str]]] | None = None
+    ) -> None:
         self.options, self.context, self.warmup = options, context, warmup or {}
         self.folder = context.folder
         # What of its profile the machine cannot have here: key → why.
@@ -42,7 +55,11 @@ class Machine:
             wanted = self.wanted = self.prepare()
         # A cell without a workflow around it has no later system that a snapshot would serve; and what a device holds
         # cannot be saved.
-        keeps = self.options.get("fresh") == "snapshot" and owner["pid"] != os.getpid() and not wanted["passthrough"]
+        keeps = (
+            self.options.get("fresh") == "snapshot"
+            and owner["pid"] != os.getpid()
+            and not wanted["passthrough"]
+        )
         restored = None
         if keeps:
             with once():
@@ -53,7 +70,7 @@ class Machine:
         with once():
             if not keeps:
                 self._warm()
-            seen = look.at(self.folder, wanted, self.options["settings"], self.refused)
+            seen = applied.at(self.folder, wanted, self.options["settings"], self.refused)
         return {
             "accelerator": self.options["accelerator"],
             "accelerator_reason": acceleration.known()["accelerator_reason"],
@@ -71,12 +88,20 @@ class Machine:
         Returns the machine's settings, which Vagrant reads in its folder.
         """
         if self.options["accelerator"] is None:
-            raise UserError("whether KVM runs a guest was not tested yet: run `python3 -m strata image`")
+            raise UserError(
+                "whether KVM runs a guest was not tested yet: run `python3 -m strata image`"
+            )
         assert self.context.image
-        box, part, of = disk.require(self.context.image["recipe"]), self.context.part, self.context.of
+        box, part, of = (
+            vagrant_box.require(self.context.image["recipe"]),
+            self.context.part,
+            self.context.of,
+        )
         every = self._resolved()
-        decides = json.dumps([self.options, every[part], part, of, box["box"], box["host_key"]], sort_keys=True)
-        name = f"{places.prefix()}-{sha256(decides.encode()).hexdigest()[:8]}"
+        decides = json.dumps(
+            [self.options, every[part], part, of, box["box"], box["host_key"]], sort_keys=True
+        )
+        name = f"{paths.prefix()}-{sha256(decides.encode()).hexdigest()[:8]}"
         libvirt.start_daemon()
         if part == 0:
             libvirt.remove_domains()
@@ -96,8 +121,8 @@ class Machine:
             "box": box["box"],
             "data_disk": f"{name}-data.img",
             # The same for the domain that was saved and the restored one.
-            "console": disk.place("consoles", f"{name}.log"),
-            "home": places.prefix(),
+            "console": vagrant_box.place("consoles", f"{name}.log"),
+            "home": paths.prefix(),
             "subnet": subnet,
             "mac": mac,
             "address": address,
@@ -108,8 +133,16 @@ class Machine:
 
     def _resolved(self) -> list[WantedMachine]:
         """What follows for each of the equal machines from the profile and the host; fills `refused`."""
-        of, accelerator, profile = self.context.of, self.options["accelerator"], dict(self.options["settings"])
-        complaints = [found for device in profile["passthrough"] if (found := card.complaint(device, accelerator))]
+        of, accelerator, profile = (
+            self.context.of,
+            self.options["accelerator"],
+            dict(self.options["settings"]),
+        )
+        complaints = [
+            found
+            for device in profile["passthrough"]
+            if (found := passthrough.complaint(device, accelerator))
+        ]
         if profile["passthrough"] and of > 1:
             complaints = ["a device can be in one machine only"]
         if complaints:
@@ -117,7 +150,8 @@ class Machine:
             profile |= {"passthrough": [], "card": None}
         memory, topology = capacity.facts()["memory_bytes"], capacity.topology()
         every = [
-            settings.resolve(profile, topology, memory, accelerator, part, of, self.context.mask) for part in range(of)
+            settings.resolve(profile, topology, memory, accelerator, part, of, self.context.mask)
+            for part in range(of)
         ]
         each, there = every[0]["memory_mib"], memory // settings.MIB
         if of > 1 and of * each > there:
@@ -129,7 +163,9 @@ class Machine:
     def _see_snapshot(self, wanted: WantedMachine, owner: Fields) -> str:
         """See that a snapshot like this machine is there, be it by a boot; its name."""
         # In the name is what must be as it was.
-        plain = "-".join([wanted["name"], wanted["subnet"].split(".")[2], *["huge"] * wanted["huge_pages"]])
+        plain = "-".join(
+            [wanted["name"], wanted["subnet"].split(".")[2], *["huge"] * wanted["huge_pages"]]
+        )
         warm = "-".join([plain, *sorted(self.warmup)])
 
         def save(name: str) -> None:
@@ -141,7 +177,7 @@ class Machine:
             if not snapshot.made(plain, owner):
                 self._boot(wanted)
                 # A machine that goes on finds its data disk mounted, and what looks at it in the memory.
-                look.inside(self.folder)
+                applied.inside(self.folder)
                 save(plain)
             if self.warmup:
                 self._restore(plain, owner)
@@ -177,7 +213,10 @@ class Machine:
                     libvirt.virsh("start", wanted["name"])
                     self._wait(wanted)
                     ssh.run(self.folder, ["true"], timeout=60)
-                self.booted = {"attempts": attempt, "boot_seconds": round(time.monotonic() - begun, 3)}
+                self.booted = {
+                    "attempts": attempt,
+                    "boot_seconds": round(time.monotonic() - begun, 3),
+                }
                 return
             except UserError as error:
                 trouble = f"attempt {attempt} of {ATTEMPTS} to boot failed: {error}; its console: {wanted['console']}"
@@ -207,27 +246,42 @@ def define(folder: str, wanted: WantedMachine) -> None:
     """Make the machine of a system's folder, whose settings are in it, with its data disk; it is not started."""
     os.makedirs(os.path.dirname(wanted["console"]), exist_ok=True)
     # What writes it is root's, and leaves it to whom it belongs.
-    capture(as_root(["install", "-m", "0644", "-o", str(os.getuid()), "/dev/null", wanted["console"]]))
+    capture(
+        as_root(["install", "-m", "0644", "-o", str(os.getuid()), "/dev/null", wanted["console"]])
+    )
     # Sparse, with its file system made here, so that nothing is left to do in the guest.
-    data = ["mke2fs", "-q", "-F", "-t", "ext4", "-L", look.DATA_LABEL, "-m", "0"]
-    data += ["-E", "lazy_itable_init=0,lazy_journal_init=0", disk.place("pool", wanted["data_disk"])]
+    data = ["mke2fs", "-q", "-F", "-t", "ext4", "-L", applied.DATA_LABEL, "-m", "0"]
+    data += [
+        "-E",
+        "lazy_itable_init=0,lazy_journal_init=0",
+        vagrant_box.place("pool", wanted["data_disk"]),
+    ]
     capture(as_root([*data, f"{wanted['data_disk_bytes'] // 1024}k"]), timeout=300)
     # Vagrant copies the disk of a box into the pool once, and takes for whole what is there.
-    copy = f"{wanted['box']}{disk.COPY}"
-    whole = disk.place("pool", f"{copy}.whole")
+    copy = f"{wanted['box']}{vagrant_box.COPY}"
+    whole = vagrant_box.place("pool", f"{copy}.whole")
     if not os.path.exists(whole):
-        disk.remove_volumes(copy)
-    libvirt.virsh("pool-refresh", places.prefix())
+        vagrant_box.remove_volumes(copy)
+    libvirt.virsh("pool-refresh", paths.prefix())
     variables = {
-        "VAGRANT_HOME": disk.place("vagrant"),
-        "VAGRANT_CWD": os.path.join(places.PROJECT, "vagrant"),
+        "VAGRANT_HOME": vagrant_box.place("vagrant"),
+        "VAGRANT_CWD": os.path.join(paths.PROJECT, "vagrant"),
         "VAGRANT_DOTFILE_PATH": os.path.join(folder, "vagrant"),
         "VAGRANT_CHECKPOINT_DISABLE": "1",
         "STRATA_VM": os.path.join(folder, "vm.json"),
     }
     command = ["env", *(f"{key}={value}" for key, value in variables.items())]
     # If this process is killed, Vagrant must not go on and define a machine behind the back of who cleans up.
-    command += ["setpriv", "--pdeathsig", "KILL", "vagrant", "up", "--no-tty", "--provider", "libvirt"]
+    command += [
+        "setpriv",
+        "--pdeathsig",
+        "KILL",
+        "vagrant",
+        "up",
+        "--no-tty",
+        "--provider",
+        "libvirt",
+    ]
     capture(as_root(command), timeout=600)
     write_text(whole, "")
     defined = libvirt.virsh("dumpxml", "--inactive", wanted["name"])
@@ -254,6 +308,6 @@ def remove(folder: str) -> None:
 
 def forget_vagrant(folder: str) -> None:
     """Vagrant lists every machine in an index; ours are gone before it could look."""
-    index = disk.place("vagrant", "data", "machine-index")
+    index = vagrant_box.place("vagrant", "data", "machine-index")
     for path in (os.path.join(folder, "vagrant"), index):
         remove_tree(path)

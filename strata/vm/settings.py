@@ -8,15 +8,19 @@ import math
 from collections import Counter
 from typing import Any
 
-from strata.base.amounts import size
-from strata.base.shapes import Fields, WantedMachine
 from strata.host.sizing import at_scale
+from strata.util.data_types import Fields, WantedMachine
+from strata.util.units import size
 
 GIB = 1024**3
 MIB = 1024**2
 # Without cx16: QEMU 7.2 corrupts flags when it emulates cmpxchg16b, and Linux 6.12 panics.
 # A model without AVX, which is emulated slowly.
-EMULATED_CPU = {"mode": "custom", "model": "Nehalem", "features": [{"name": "cx16", "policy": "disable"}]}
+EMULATED_CPU = {
+    "mode": "custom",
+    "model": "Nehalem",
+    "features": [{"name": "cx16", "policy": "disable"}],
+}
 # The clock of an emulated machine would otherwise be mistrusted, and a busy host be taken for a stuck CPU.
 EMULATED_ARGUMENTS = "tsc=reliable no_timer_check nowatchdog rcupdate.rcu_cpu_stall_suppress=1"
 # Memory by what the workloads take, of a machine's memory at most this share.
@@ -64,7 +68,11 @@ def shape(found: list[Fields]) -> Fields | None:
     sockets = Counter(socket for socket, _ in cores)
     if len(set(cores.values())) != 1 or len(set(sockets.values())) != 1:
         return None
-    return {"sockets": len(sockets), "cores": next(iter(sockets.values())), "threads": next(iter(cores.values()))}
+    return {
+        "sockets": len(sockets),
+        "cores": next(iter(sockets.values())),
+        "threads": next(iter(cores.values())),
+    }
 
 
 def _cells(chosen: list[Fields], memory_mib: int) -> list[Fields]:
@@ -106,7 +114,9 @@ def resolve(
         return [topology[(first + number) % len(topology)] for number in range(wanted)]
 
     chosen = cpus_of(part)
-    memory = spare_memory(memory_bytes) // of if profile["memory"] == "host" else size(profile["memory"])
+    memory = (
+        spare_memory(memory_bytes) // of if profile["memory"] == "host" else size(profile["memory"])
+    )
     memory_mib = memory // MIB // 2 * 2
     kvm, hosts = accelerator == "kvm", profile["topology"] == "host"
     form = shape(chosen) if hosts and wanted <= len(topology) else None
@@ -115,17 +125,27 @@ def resolve(
     queues = wanted if profile["queues"] == "cpus" else int(profile["queues"])
     # Where vCPUs stay on their nodes, their memory does too.
     several = len({entry["node"] for entry in topology}) > 1
-    nodes = list(dict.fromkeys(entry["node"] for entry in chosen)) if form and several and profile["pin"] else None
+    nodes = (
+        list(dict.fromkeys(entry["node"] for entry in chosen))
+        if form and several and profile["pin"]
+        else None
+    )
     return {
         "cpus": wanted,
         "memory_mib": memory_mib,
         "driver": "kvm" if kvm else "qemu",
-        "cpu": {"mode": "host-passthrough" if hosts else "host-model", "features": []} if kvm else EMULATED_CPU,
+        "cpu": {"mode": "host-passthrough" if hosts else "host-model", "features": []}
+        if kvm
+        else EMULATED_CPU,
         "topology": form,
-        "affinity": {str(vcpu): str(entry["cpu"]) for vcpu, entry in enumerate(chosen) if profile["pin"]},
+        "affinity": {
+            str(vcpu): str(entry["cpu"]) for vcpu, entry in enumerate(chosen) if profile["pin"]
+        },
         "numa": _cells(chosen, memory_mib) if form else None,
         "huge_pages": profile["huge_pages"],
-        "disk": {key: said for key in ("cache", "io") if (said := profile[f"disk_{key}"]) != "default"},
+        "disk": {
+            key: said for key in ("cache", "io") if (said := profile[f"disk_{key}"]) != "default"
+        },
         "data_disk_bytes": size(profile["data_disk"]),
         "passthrough": profile["passthrough"],
         "card": profile.get("card"),
@@ -135,7 +155,9 @@ def resolve(
             "mask": mask,
             # Only a processor that is passed through can show the host's caches.
             "host_caches": bool(form and kvm),
-            "emulator": ",".join(map(str, others or [chosen[0]["cpu"]])) if profile["pin_emulator"] else None,
+            "emulator": ",".join(map(str, others or [chosen[0]["cpu"]]))
+            if profile["pin_emulator"]
+            else None,
             "iothread": profile["iothread"],
             # QEMU under emulation has no vhost-net.
             "vhost": profile["vhost"] and kvm,

@@ -3,9 +3,9 @@
 import os
 import shlex
 
-from strata.base.files import write_text
-from strata.base.process import capture
 from strata.host import sockets
+from strata.util.files import write_text
+from strata.util.process import capture
 
 HOST = "machine"
 # The exit code by which ssh says that it has no connection, or none any more.

@@ -64,14 +64,20 @@ def _essential(tree: Path) -> None:
         (tree / name).symlink_to(f"usr/{name}")
     for name, text in USERS.items():
         (tree / "etc" / name).write_text(text)
-    (tree / "etc/os-release").write_text('ID=ubuntu\nVERSION_CODENAME=noble\nPRETTY_NAME="Ubuntu of stubs"\n')
+    (tree / "etc/os-release").write_text(
+        'ID=ubuntu\nVERSION_CODENAME=noble\nPRETTY_NAME="Ubuntu of stubs"\n'
+    )
     for program in PROGRAMS:
         path = shutil.which(program)
         assert path, program
         shutil.copy(path, tree / "usr/bin" / program)
         listed = subprocess.run(["ldd", path], capture_output=True, text=True, check=False).stdout
         for library in re.findall(r"(/\S+)", listed):
-            target = tree / "usr" / os.path.realpath(os.path.dirname(library)).removeprefix("/usr/").lstrip("/")
+            target = (
+                tree
+                / "usr"
+                / os.path.realpath(os.path.dirname(library)).removeprefix("/usr/").lstrip("/")
+            )
             target.mkdir(parents=True, exist_ok=True)
             shutil.copy(library, target)
     (tree / "usr/bin/sh").symlink_to("dash")

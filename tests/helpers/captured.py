@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import projects
 
-from strata.cell import parsing as values
-from strata.cell.parsing import Value
+from strata.measure import parsing as values
+from strata.measure.parsing import Value
 
 
 class Captured(NamedTuple):
@@ -40,7 +40,9 @@ def _read() -> list[Captured]:
         for name, one in json.loads(path.read_text()).items():
             lines = path.with_name(f"{name}.log").read_text().splitlines()
             expected = [Value(*value) for value in one["values"]]
-            found.append(Captured(path.parent.parent.name, name, lines, one["parameters"], expected))
+            found.append(
+                Captured(path.parent.parent.name, name, lines, one["parameters"], expected)
+            )
     return found
 
 
@@ -50,7 +52,9 @@ BY_NAME = {f"{one.workload}/{one.name}": one for one in LOGS}
 
 def same(found: list[Value] | None, expected: list[Value]) -> bool:
     """Whether values are the expected ones, in their order, to twelve digits."""
-    if found is None or [one._replace(value=0) for one in found] != [one._replace(value=0) for one in expected]:
+    if found is None or [one._replace(value=0) for one in found] != [
+        one._replace(value=0) for one in expected
+    ]:
         return False
     pairs = zip(found, expected, strict=True)
     return all(abs(one.value - other.value) <= 1e-12 * abs(other.value) for one, other in pairs)

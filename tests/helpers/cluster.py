@@ -82,11 +82,15 @@ class Cluster:
         (folder / "state").mkdir()
         (folder / "munge").mkdir(mode=0o755)
         host = os.uname().nodename.split(".")[0]
-        text = CONFIG.format(host=host, controller=controller, folder=folder, nodes=nodes, names=",".join(names))
+        text = CONFIG.format(
+            host=host, controller=controller, folder=folder, nodes=nodes, names=",".join(names)
+        )
         self.settings = folder / "etc"
         self.settings.mkdir()
         (self.settings / "slurm.conf").write_text(text)
-        (self.settings / "cgroup.conf").write_text("CgroupAutomount=no\nConstrainCores=no\nConstrainRAMSpace=no\n")
+        (self.settings / "cgroup.conf").write_text(
+            "CgroupAutomount=no\nConstrainCores=no\nConstrainRAMSpace=no\n"
+        )
         key = folder / "munge/key"
         key.write_bytes(secrets.token_bytes(64))
         key.chmod(0o600)
@@ -99,8 +103,17 @@ class Cluster:
     def __enter__(self) -> "Cluster":
         try:
             munge = self.folder / "munge"
-            words = ["munged", "--foreground", "--force", "--num-threads=2", f"--socket={munge}/socket"]
-            words += [f"--{name}={munge}/{name.partition('-')[0]}" for name in ("key-file", "pid-file", "seed-file")]
+            words = [
+                "munged",
+                "--foreground",
+                "--force",
+                "--num-threads=2",
+                f"--socket={munge}/socket",
+            ]
+            words += [
+                f"--{name}={munge}/{name.partition('-')[0]}"
+                for name in ("key-file", "pid-file", "seed-file")
+            ]
             self._start("munged", [*words, f"--log-file={munge}/log"])
             self._await(lambda: (munge / "socket").exists(), "munged")
             self._start("slurmctld", ["slurmctld", "-D"])
@@ -119,7 +132,11 @@ class Cluster:
     def _start(self, name: str, words: list[str]) -> None:
         with open(self.folder / f"{name}.out", "ab") as output:
             self.processes[name] = subprocess.Popen(
-                words, env={**os.environ, **self.variables}, stdin=subprocess.DEVNULL, stdout=output, stderr=output
+                words,
+                env={**os.environ, **self.variables},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
             )
 
     def start(self, name: str) -> None:
@@ -146,7 +163,12 @@ class Cluster:
         """What Slurm holds of its nodes."""
         words = ["sinfo", "--noheader", "--Node", "--format=%N %t"]
         done = subprocess.run(
-            words, env={**os.environ, **self.variables}, capture_output=True, text=True, timeout=30, check=False
+            words,
+            env={**os.environ, **self.variables},
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
         )
         return dict(line.split() for line in done.stdout.splitlines() if len(line.split()) == 2)
 
@@ -154,6 +176,8 @@ class Cluster:
         deadline = time.monotonic() + seconds
         while not is_so():
             if time.monotonic() > deadline:
-                told = "\n".join(path.read_text(errors="replace")[-2000:] for path in self.folder.glob("*.out"))
+                told = "\n".join(
+                    path.read_text(errors="replace")[-2000:] for path in self.folder.glob("*.out")
+                )
                 raise AssertionError(f"{what}: not there in {seconds} s; {self.states()}\n{told}")
             time.sleep(0.2)

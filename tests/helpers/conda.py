@@ -58,7 +58,9 @@ def entries(text: str) -> list[str]:
     """The packages of an environment's file; those of pip are packages of the stub channel too."""
     found = []
     for entry in yaml.safe_load(text)["dependencies"]:
-        found += [entry] if isinstance(entry, str) else [of.replace("==", "=") for of in entry["pip"]]
+        found += (
+            [entry] if isinstance(entry, str) else [of.replace("==", "=") for of in entry["pip"]]
+        )
     return found
 
 
@@ -96,11 +98,16 @@ def build(channel: Path, environments: Path) -> None:
 def _stub(name: str, of_r: dict) -> Stub:
     if name == "python":
         base = Path(sys._base_executable).resolve()
-        start = {f"bin/{word}": START.format(name=word, command=f'"$here/{HIDDEN}"') for word in ("python", "python3")}
+        start = {
+            f"bin/{word}": START.format(name=word, command=f'"$here/{HIDDEN}"')
+            for word in ("python", "python3")
+        }
         settings = f"home = {base.parent}\ninclude-system-site-packages = false\n"
         return Stub({**start, "pyvenv.cfg": settings}, {HIDDEN: str(base)})
     if name == "r-base":
-        return Stub({"bin/Rscript": START.format(name="Rscript", command=f"{R} {shutil.which('Rscript')}")})
+        return Stub(
+            {"bin/Rscript": START.format(name="Rscript", command=f"{R} {shutil.which('Rscript')}")}
+        )
     if name.startswith("r-"):
         path = Path(of_r[name]["path"])
         needs = {f"r-{needed.lower()}" for needed in of_r[name]["needs"]}
@@ -118,7 +125,11 @@ def _python_package(there: importlib.metadata.Distribution) -> Stub:
 
     tops = {file.parts[0] for file in there.files or []} - {"..", "__pycache__"}
     wanted = [Requirement(text) for text in there.requires or []]
-    needs = {one.name.lower() for one in wanted if one.marker is None or one.marker.evaluate({"extra": ""})}
+    needs = {
+        one.name.lower()
+        for one in wanted
+        if one.marker is None or one.marker.evaluate({"extra": ""})
+    }
     return Stub(
         links={f"{SITE}/{top}": str(there.locate_file(top)) for top in tops},
         needs=(*needs, "python"),
@@ -140,7 +151,9 @@ def _pack(channel: Path, name: str, version: str, stub: Stub) -> None:
         "info/paths.json": json.dumps({"paths": paths, "paths_version": 1}),
         "info/files": "".join(f"{entry['_path']}\n" for entry in paths),
     }
-    with tarfile.open(channel / "linux-64" / f"{name}-{version}-0.tar.bz2", "w:bz2", compresslevel=1) as archive:
+    with tarfile.open(
+        channel / "linux-64" / f"{name}-{version}-0.tar.bz2", "w:bz2", compresslevel=1
+    ) as archive:
         for path, text in {**facts, **stub.texts}.items():
             entry = tarfile.TarInfo(path)
             entry.size, entry.mode = len(text.encode()), 0o755 if path.startswith("bin/") else 0o644
@@ -180,8 +193,12 @@ async def _create(channels: list[str], specifications: list[str], prefix: Path) 
 
 def _pinned(text: str) -> list[str]:
     """The specifications of an explicit list of packages, by their addresses."""
-    addresses = [line.partition("#")[0] for line in text.splitlines() if not line.startswith(("#", "@"))]
-    files = [address.rpartition("/")[2].removesuffix(".tar.bz2").rsplit("-", 2) for address in addresses]
+    addresses = [
+        line.partition("#")[0] for line in text.splitlines() if not line.startswith(("#", "@"))
+    ]
+    files = [
+        address.rpartition("/")[2].removesuffix(".tar.bz2").rsplit("-", 2) for address in addresses
+    ]
     return [f"{name} =={version} {made}" for name, version, made in files]
 
 

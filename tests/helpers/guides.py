@@ -68,7 +68,9 @@ def clone(folder: Path, borrow: bool = True) -> Path:
     """A fresh clone, with what was changed and added here since; its own Python only where none is borrowed."""
     subprocess.run(["git", "clone", "--quiet", "--no-hardlinks", projects.ROOT, folder], check=True)
     listed = ["git", "ls-files", "-z", "--modified", "--others", "--exclude-standard"]
-    changed = subprocess.run(listed, cwd=projects.ROOT, capture_output=True, text=True, check=True).stdout
+    changed = subprocess.run(
+        listed, cwd=projects.ROOT, capture_output=True, text=True, check=True
+    ).stdout
     for name in filter(None, changed.split("\0")):
         (folder / name).unlink(missing_ok=True)
         if (projects.ROOT / name).exists():
@@ -87,7 +89,9 @@ def _borrow(there: Path, here: Path) -> None:
     for program in (there / "bin").iterdir():
         first, _, rest = program.read_bytes().partition(b"\n")
         if first.startswith(b"#!") and b"python" in first:
-            (here / "bin" / program.name).write_bytes(b"#!%s\n%s" % (bytes(here / "bin/python"), rest))
+            (here / "bin" / program.name).write_bytes(
+                b"#!%s\n%s" % (bytes(here / "bin/python"), rest)
+            )
             (here / "bin" / program.name).chmod(0o755)
         elif program.name.startswith("python"):
             (here / "bin" / program.name).symlink_to(program.resolve())
@@ -119,7 +123,9 @@ def follow(guide: str, folder: Path) -> None:
             timeout=PATIENCE,
             check=False,
         )
-        assert done.returncode == 0, f"{where} ended with {done.returncode}:\n{step.commands}\n{done.stdout}"
+        assert done.returncode == 0, (
+            f"{where} ended with {done.returncode}:\n{step.commands}\n{done.stdout}"
+        )
         line = lacking(step.shown, done.stdout)
         assert line is None, f"{where} did not print what is shown:\n{line}\nbut\n{done.stdout}"
 

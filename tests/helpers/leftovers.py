@@ -8,9 +8,9 @@ import time
 import uuid
 from pathlib import Path
 
-from strata.base import places
-from strata.base.process import alive
-from strata.system import state
+from strata.testbed import journal
+from strata.util import paths
+from strata.util.process import alive
 from strata.vm import libvirt
 
 # In the environment of all that this session starts: what has it not is of another run on this machine.
@@ -35,7 +35,7 @@ def is_ours(process):
 
 def others_run():
     """The process of another run that has a system up on this machine; None where there is none."""
-    owners = [thing["owner"] for thing in state.all_up() if alive(thing["owner"])]
+    owners = [thing["owner"] for thing in journal.all_up() if alive(thing["owner"])]
     return next((owner["pid"] for owner in owners if is_ours(owner["pid"]) is False), None)
 
 
@@ -45,9 +45,14 @@ def wait_for_others(config):
     if process is None:
         return
     with config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
-        print(f"\nanother run (process {process}) is under way on this machine; waiting for its end", flush=True)
+        print(
+            f"\nanother run (process {process}) is under way on this machine; waiting for its end",
+            flush=True,
+        )
     while others_run() is not None:
-        assert time.monotonic() < deadline, f"another run (process {process}) is under way on this machine"
+        assert time.monotonic() < deadline, (
+            f"another run (process {process}) is under way on this machine"
+        )
         time.sleep(1)
 
 
@@ -57,7 +62,9 @@ def processes(pattern):
 
 
 def lines(*argv):
-    return set(subprocess.run(argv, capture_output=True, text=True, check=False).stdout.split("\n")) - {""}
+    return set(
+        subprocess.run(argv, capture_output=True, text=True, check=False).stdout.split("\n")
+    ) - {""}
 
 
 def left_in_libvirt():
@@ -81,11 +88,15 @@ def rules():
 
 def left_on_machine():
     """Everything of ours that could be left on this machine, named."""
-    mounts = {line.split()[4] for line in open("/proc/self/mountinfo") if re.search("/systems/strata-|/merged ", line)}
+    mounts = {
+        line.split()[4]
+        for line in open("/proc/self/mountinfo")
+        if re.search("/systems/strata-|/merged ", line)
+    }
     named = ["(", "-name", "strata-*", "-o", "-path", "*/strata*/libpod-*", ")"]
     groups = lines("find", "/sys/fs/cgroup", "-mindepth", "1", "-type", "d", *named)
-    folder = os.path.join(places.home(), "systems")
-    snapshots = os.path.join(places.home(), "vm", "snapshots")
+    folder = os.path.join(paths.home(), "systems")
+    snapshots = os.path.join(paths.home(), "vm", "snapshots")
     return {
         "containers": lines("docker", "ps", "--all", "--quiet"),
         "volumes": lines("docker", "volume", "ls", "--quiet"),
@@ -94,8 +105,8 @@ def left_on_machine():
         "mounts": mounts,
         "groups": groups,
         "systems": set(os.listdir(folder)) if os.path.isdir(folder) else set(),
-        "state": json.dumps(state.all_up()),
-        "cells": processes("^[^ ]*python[^ ]* (-S )?-m strata cell"),
+        "state": json.dumps(journal.all_up()),
+        "cells": processes("^[^ ]*python[^ ]* (-S )?-m strata.measure"),
         "tools": lines("pgrep", "-f", "^/opt/strata/workloads/"),
         **left_in_libvirt(),
         # Not those that libvirt starts for a moment to see what they can do.
@@ -105,7 +116,11 @@ def left_on_machine():
         "namespaces": lines("ip", "netns", "list"),
         "rules": rules(),
         "routes": lines("ip", "route"),
-        "links": {name for name in os.listdir("/sys/class/net") if name.startswith(("stv", "strata", "podman"))},
+        "links": {
+            name
+            for name in os.listdir("/sys/class/net")
+            if name.startswith(("stv", "strata", "podman"))
+        },
         "huge pages": open("/proc/sys/vm/nr_hugepages").read(),
     }
 

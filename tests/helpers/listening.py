@@ -7,9 +7,9 @@ import subprocess
 import threading
 from collections.abc import Sequence
 
-from strata.base import places
 from strata.client import namespace
-from strata.system import state, testbed
+from strata.testbed import journal, lifecycle
+from strata.util import paths
 
 TABLES = ("tcp", "tcp6", "udp", "udp6")
 
@@ -82,13 +82,15 @@ class Watcher(threading.Thread):
 
     def misplaced(self, environment: str) -> list[tuple[str, str, int]]:
         """Whoever waited in an environment at an address through which no client comes."""
-        return sorted(one for one in self.seen[environment] if one[1] not in self.allowed[environment, one[0]])
+        return sorted(
+            one for one in self.seen[environment] if one[1] not in self.allowed[environment, one[0]]
+        )
 
     def run(self) -> None:
         while not self.over.wait(0.05):
             try:
-                for system in state.all_up():
-                    if system["environment"] != testbed.CLIENT:
+                for system in journal.all_up():
+                    if system["environment"] != lifecycle.CLIENT:
                         self.look(system)
             except (OSError, KeyError, ValueError):
                 continue
@@ -99,19 +101,23 @@ class Watcher(threading.Thread):
     def _places(self, process: str, tables: tuple[str, ...] = TABLES) -> set[tuple[str, int]]:
         return set().union(*(waiting(read(f"{process}/net/{table}"), table) for table in tables))
 
-    def note(self, system: dict, place: str, found: set[tuple[str, int]], addresses: set[str]) -> None:
+    def note(
+        self, system: dict, place: str, found: set[tuple[str, int]], addresses: set[str]
+    ) -> None:
         name = system["environment"]
         self.seen.setdefault(name, set()).update((place, *one) for one in found)
         self.allowed.setdefault((name, place), set()).update(addresses)
 
     def look(self, system: dict) -> None:
-        host = {one for one in self._places("/proc/self") if one[1] in self.ports or self._is_ours(one)}
+        host = {
+            one for one in self._places("/proc/self") if one[1] in self.ports or self._is_ours(one)
+        }
         self.note(system, "host", host, of_link())
-        for path in glob.glob(f"{places.systems()}/*/data/password"):
+        for path in glob.glob(f"{paths.systems()}/*/data/password"):
             self.passwords.add(read(path).strip())
         outside = os.stat("/proc/self/ns/net").st_ino
         with contextlib.suppress(OSError):
-            client = os.stat(f"/run/netns/{places.prefix()}").st_ino
+            client = os.stat(f"/run/netns/{paths.prefix()}").st_ino
             known = {outside: "host"}
             for entry in os.listdir("/proc"):
                 if not entry.isdecimal():
@@ -124,10 +130,15 @@ class Watcher(threading.Thread):
                     known[inode] = "client" if inode == client else "inside"
                     if inode == client:
                         # It serves nobody; the socket from which it sends datagrams is bound as the kernel likes.
-                        self.note(system, "client", self._places(f"/proc/{entry}", TABLES[:2]), set())
+                        self.note(
+                            system, "client", self._places(f"/proc/{entry}", TABLES[:2]), set()
+                        )
                     else:
                         self.note(
-                            system, "inside", self._places(f"/proc/{entry}"), addresses(["nsenter", "-t", entry, "-n"])
+                            system,
+                            "inside",
+                            self._places(f"/proc/{entry}"),
+                            addresses(["nsenter", "-t", entry, "-n"]),
                         )
 
     def _is_ours(self, one: tuple[str, int]) -> bool:

@@ -9,23 +9,26 @@ from pathlib import Path
 
 import projects
 
-from strata.archive import derive
-from strata.base import places
-from strata.base.clock import utc
-from strata.cell import parsing
-from strata.cell.cell import FORMAT
-from strata.cell.inputs import expanded, fill
-from strata.cell.logs import checks
+from strata.archive import remake
 from strata.experiment import blocks, config, plan, workload
 from strata.host import capacity
 from strata.image import manifest
-from strata.results import products
+from strata.measure import parsing
+from strata.measure.arguments import expanded, fill
+from strata.measure.cell import FORMAT
+from strata.measure.log_sections import checks
+from strata.results import outputs
+from strata.util import paths
+from strata.util.clock import utc
 
 SLOWER = {"native": 1.0, "docker": 1.02, "docker-hostnet": 1.01}
 _SECONDS = ("seconds", "best_seconds", "mean_seconds", "worst_seconds")
 _RATES = ("gbps", "gflops", "gflops_of_all")
 _BYTES = {"copy": 16, "scale": 16, "add": 24, "triad": 24}
-MANIFEST = {"packages": {"gcc": "14.2.0", "xz-utils": "5.8.1"}, "files": {"usr/bin/env": "sha256:" + "0a" * 32}}
+MANIFEST = {
+    "packages": {"gcc": "14.2.0", "xz-utils": "5.8.1"},
+    "files": {"usr/bin/env": "sha256:" + "0a" * 32},
+}
 
 
 def page(**more: object) -> dict:
@@ -69,7 +72,9 @@ def slow_log(text: str, factor: float) -> str:
         else:
             return line
         rate = f"{1e-9 * work / seconds:.6g}"
-        return re.sub(rf'"({"|".join(_RATES)})": [0-9.e+-]+', lambda match: f'"{match[1]}": {rate}', line)
+        return re.sub(
+            rf'"({"|".join(_RATES)})": [0-9.e+-]+', lambda match: f'"{match[1]}": {rate}', line
+        )
 
     return "\n".join(map(scaled, lines)) + "\n"
 
@@ -97,7 +102,7 @@ def measure(
         "manifest_sha256": manifest.digest(MANIFEST),
         "built": "2026-01-01T00:00:00Z",
     }
-    write_json(folder / places.IMAGE, image)
+    write_json(folder / paths.IMAGE, image)
     write_json(folder / "results/image-manifest.json", MANIFEST)
     for (environment, load, repetition), (place, round) in blocks.Order(experiment).places.items():
         fixture = projects.ROOT / f"workloads/{load}/fixtures/tiny.log"
@@ -106,7 +111,7 @@ def measure(
         log = log if factor == 1 else slow_log(log, factor)
         laps = plan.laps(experiment, environment, load)
         log = "".join(f'{{"lap": {lap}}}\n{log}' for lap in range(1, laps + 1)) if laps > 1 else log
-        path = folder / places.cell_path("raw", environment, load, repetition, "log")
+        path = folder / paths.cell_path("raw", environment, load, repetition, "log")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(log)
         entry = (environment, load, repetition, place, round)
@@ -114,12 +119,21 @@ def measure(
 
 
 def record(
-    experiment: dict, image: dict, log: bytes, environment: str, load: str, repetition: int, place: int, round: int
+    experiment: dict,
+    image: dict,
+    log: bytes,
+    environment: str,
+    load: str,
+    repetition: int,
+    place: int,
+    round: int,
 ) -> dict:
     """The record of a cell whose log this is."""
     planned = experiment["workloads"][load]
     parameters = {
-        key: {"cpus": 2, "first-cpu": 0, "client-last-cpu": 1}[value["rule"]] if isinstance(value, dict) else value
+        key: {"cpus": 2, "first-cpu": 0, "client-last-cpu": 1}[value["rule"]]
+        if isinstance(value, dict)
+        else value
         for key, value in planned["parameters"].items()
     }
     begun = 1_767_225_600 + 10 * place
@@ -133,9 +147,19 @@ def record(
         "clocksource": "tsc",
         "cgroup": "/",
     }
-    share = {"steal_share": 0.001, "busy_share": 0.01, "swapped_bytes": 0, "throttled": "not available"}
+    share = {
+        "steal_share": 0.001,
+        "busy_share": 0.01,
+        "swapped_bytes": 0,
+        "throttled": "not available",
+    }
     share |= {"others_share": 0.0, "others": []}
-    moment = {"load1": 0.5, "swap_used_bytes": 0, "temperature_c": "not available", "frequency_mhz": "not available"}
+    moment = {
+        "load1": 0.5,
+        "swap_used_bytes": 0,
+        "temperature_c": "not available",
+        "frequency_mhz": "not available",
+    }
     return {
         "format": FORMAT,
         "environment": environment,
@@ -160,7 +184,9 @@ def record(
                 "seconds": 6.0,
                 "timeout": step["timeout"],
             }
-            for steps, lap in in_laps(planned["cell"]["steps"], plan.laps(experiment, environment, load))
+            for steps, lap in in_laps(
+                planned["cell"]["steps"], plan.laps(experiment, environment, load)
+            )
             for step, values in expanded(steps, {**parameters, "seed": 1, "address": "192.0.2.1"})
             if "argv" in step
         ],
@@ -219,16 +245,34 @@ def planned() -> dict:
     return experiment
 
 
-def decide(folder: Path, experiment: dict, round: int, more: dict[str, int], results: str = "results", **told) -> None:
+def decide(
+    folder: Path,
+    experiment: dict,
+    round: int,
+    more: dict[str, int],
+    results: str = "results",
+    **told,
+) -> None:
     """Write the decision of a plan after a round: so many further blocks of each of these workloads."""
     states = {load: {"again": [], "more": number} for load, number in more.items()}
     rests_on = blocks.rests_on(experiment)
-    found = {"round": round, "rests_on": rests_on, "enough": not any(more.values()), "workloads": states, **told}
+    found = {
+        "round": round,
+        "rests_on": rests_on,
+        "enough": not any(more.values()),
+        "workloads": states,
+        **told,
+    }
     write_json(folder / results / f"precision/{round}.json", found)
 
 
 def project(
-    folder: Path, monkeypatch, settings: dict | None = None, slower: dict | None = None, commit: bool = False, **more
+    folder: Path,
+    monkeypatch,
+    settings: dict | None = None,
+    slower: dict | None = None,
+    commit: bool = False,
+    **more,
 ) -> Path:
     """A project, as the working directory, all cells of which seem to be measured; nothing is made of them yet.
 
@@ -238,7 +282,9 @@ def project(
     projects.make(folder, settings or page(), copy=True)
     for name in ("LICENSE", "CITATION.cff"):
         (folder / name).write_bytes((projects.ROOT / name).read_bytes())
-    (folder / ".gitignore").write_text("/results/\n/paper/report.pdf\n/paper/report.html\n*.zip\n__pycache__/\n")
+    (folder / ".gitignore").write_text(
+        "/results/\n/paper/report.pdf\n/paper/report.html\n*.zip\n__pycache__/\n"
+    )
     projects.track(folder, commit)
     monkeypatch.chdir(folder)
     experiment = planned()
@@ -249,6 +295,6 @@ def project(
 
 def pretend(folder: Path) -> None:
     """All tables of a project, and files in the places of its papers, where a test is not about these."""
-    derive.make_tables(str(folder), ["--partial"])
-    for name in products.PAPERS:
+    remake.make_tables(str(folder), ["--partial"])
+    for name in outputs.PAPERS:
         (folder / name).write_text(f"{name}\n")

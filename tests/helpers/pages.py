@@ -68,12 +68,18 @@ def findings(driver: webdriver.Chrome, page: Path) -> list[str]:
             driver.execute_script(AXE.read_text())
             for one in driver.execute_async_script(_RULES):
                 places = "; ".join(node["html"][:120] for node in one["nodes"][:3])
-                found.append(f"at {width} pixels, {scheme}: {one['id']} ({len(one['nodes'])}): {one['help']}: {places}")
+                found.append(
+                    f"at {width} pixels, {scheme}: {one['id']} ({len(one['nodes'])}): {one['help']}: {places}"
+                )
         if driver.execute_script(_TOO_WIDE) > 0:
             found.append(f"at {width} pixels it is too wide by {driver.execute_script(_TOO_WIDE)}")
     found += [f"a link leads nowhere: #{name}" for name in driver.execute_script(_LOST)]
     files = set(driver.execute_script(_FILES))
-    found += [f"a link leads to no file: {name}" for name in sorted(files) if not (page.parent / name).exists()]
+    found += [
+        f"a link leads to no file: {name}"
+        for name in sorted(files)
+        if not (page.parent / name).exists()
+    ]
     if not driver.execute_script(_SORTED):
         found.append("a table is not sorted by its heading")
     return found

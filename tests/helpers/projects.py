@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from strata.base.process import identity
+from strata.util.process import identity
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = [
@@ -39,7 +39,9 @@ NOOP = {
     "about": "Prints a number and ends.",
     "packages": [],
     "metrics": {"rate": {"label": "Rate", "unit": "1/s", "better": "higher"}},
-    "parameters": {"number": {"about": "What is printed", "schema": {"type": "integer"}, "value": 7}},
+    "parameters": {
+        "number": {"about": "What is printed", "schema": {"type": "integer"}, "value": 7}
+    },
     "warmup": {"about": "none"},
     "run": [{"argv": ["/bin/echo", "{number}"], "timeout": 20}],
     "checks": [{"name": "printed", "pattern": r"^\d+$"}],
@@ -51,7 +53,9 @@ def write_yaml(path: Path, data: dict) -> None:
     path.write_text(yaml.safe_dump(data, sort_keys=False))
 
 
-def make(folder: Path, config: dict, workloads: dict[str, dict] | None = None, copy: bool = False) -> Path:
+def make(
+    folder: Path, config: dict, workloads: dict[str, dict] | None = None, copy: bool = False
+) -> Path:
     """A project in `folder` with this config.
 
     Its workloads are the real ones, or those given as data; with `copy` its files may be edited.
@@ -68,7 +72,11 @@ def make(folder: Path, config: dict, workloads: dict[str, dict] | None = None, c
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "paper").mkdir()
     sources = [ROOT / name for name in SHARED]
-    sources += [file for file in (ROOT / "paper").glob("*") if file.name not in ("report.pdf", "report.html")]
+    sources += [
+        file
+        for file in (ROOT / "paper").glob("*")
+        if file.name not in ("report.pdf", "report.html")
+    ]
     for source in sources:
         bring(source, folder / source.relative_to(ROOT))
     if workloads is None:
@@ -86,7 +94,9 @@ def make(folder: Path, config: dict, workloads: dict[str, dict] | None = None, c
 def git(folder: Path, *words: str) -> str:
     """What git says in a folder, as somebody whom nobody knows."""
     identity = ["-c", "user.name=Nobody", "-c", "user.email=nobody@example.org"]
-    done = subprocess.run(["git", "-C", folder, *identity, *words], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["git", "-C", folder, *identity, *words], capture_output=True, text=True, check=True
+    )
     return done.stdout.strip()
 
 
@@ -150,9 +160,15 @@ def default(**more: object) -> dict:
     stacks = {name: entry["layers"] for name, entry in page["environments"].items()}
 
     def is_plain(stack: list) -> bool:
-        return not any("vm" in layer or "runtime" in layer.get("docker", {}) for layer in stack if layer != "chroot")
+        return not any(
+            "vm" in layer or "runtime" in layer.get("docker", {})
+            for layer in stack
+            if layer != "chroot"
+        )
 
-    page["environments"] = {name: page["environments"][name] for name in stacks if is_plain(stacks[name])}
+    page["environments"] = {
+        name: page["environments"][name] for name in stacks if is_plain(stacks[name])
+    }
     return {**page, "repetitions": 5, "quiet": {"action": "flag"}, **more}
 
 
@@ -163,10 +179,21 @@ def beside(folder: Path, packages: Path | None = None) -> Path:
     """
     venv.create(folder, symlinks=True)
     [place] = folder.glob("lib/python3*/site-packages")
-    (place / "packages.pth").write_text("".join(f"{path}\n" for path in sys.path if path.endswith("site-packages")))
+    (place / "packages.pth").write_text(
+        "".join(f"{path}\n" for path in sys.path if path.endswith("site-packages"))
+    )
     python = folder / "bin/python"
     if packages is not None:
-        pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-deps"]
+        pip = [
+            sys.executable,
+            "-m",
+            "pip",
+            "--python",
+            str(python),
+            "install",
+            "--quiet",
+            "--no-deps",
+        ]
         subprocess.run([*pip, "--requirement", str(packages)], check=True)
     return python
 
@@ -204,7 +231,9 @@ def owner(process: subprocess.Popen) -> str:
     return f"{named['pid']}:{named['start']}"
 
 
-def run(folder: Path, *words: str, timeout: float = 600, **more: str) -> subprocess.CompletedProcess:
+def run(
+    folder: Path, *words: str, timeout: float = 600, **more: str
+) -> subprocess.CompletedProcess:
     """Run ``python -m WORDS`` in a project."""
     return subprocess.run(
         command(*words),
@@ -218,14 +247,18 @@ def run(folder: Path, *words: str, timeout: float = 600, **more: str) -> subproc
     )
 
 
-def good(folder: Path, *words: str, timeout: float = 600, **more: str) -> subprocess.CompletedProcess:
+def good(
+    folder: Path, *words: str, timeout: float = 600, **more: str
+) -> subprocess.CompletedProcess:
     """Run it, which ends well."""
     done = run(folder, *words, timeout=timeout, **more)
     assert done.returncode == 0, done.stderr + done.stdout
     return done
 
 
-def start(folder: Path, *words: str, output: Any = subprocess.PIPE, **more: str) -> subprocess.Popen:
+def start(
+    folder: Path, *words: str, output: Any = subprocess.PIPE, **more: str
+) -> subprocess.Popen:
     """Start ``python -m WORDS`` in a project, in a session of its own; all that it prints goes into one output."""
     return subprocess.Popen(
         command(*words),
@@ -257,7 +290,13 @@ def plan(folder: Path, **over: object) -> dict:
         "client.write_way(settings['client']);"
         "plan.write({**made, 'source': {'revision': None, 'changed': None}})"
     )
-    subprocess.run([sys.executable, "-c", code, json.dumps(over)], cwd=folder, env=environment(), check=True, text=True)
+    subprocess.run(
+        [sys.executable, "-c", code, json.dumps(over)],
+        cwd=folder,
+        env=environment(),
+        check=True,
+        text=True,
+    )
     return json.loads((folder / "results/plan.json").read_text())
 
 
@@ -269,7 +308,9 @@ def image(folder: Path) -> dict:
         "import json; from strata.experiment import config, recipe; from strata.image import cache;"
         "print(json.dumps(cache.require(recipe.describe(config.read({})['image'])['recipe'])))"
     )
-    found = subprocess.check_output([sys.executable, "-c", code], cwd=folder, env=environment(), text=True)
+    found = subprocess.check_output(
+        [sys.executable, "-c", code], cwd=folder, env=environment(), text=True
+    )
     return json.loads(found)
 
 

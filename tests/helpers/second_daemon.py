@@ -48,8 +48,25 @@ def up(*words: str) -> Iterator[None]:
         places = [f"--{option}={FOLDER}/{name}" for option, name in (
             ("config-file", "config.json"), ("data-root", "data"), ("exec-root", "exec"), ("pidfile", "pid"),
         )]  # fmt: skip
-        inside = ["nsenter", f"--net=/run/netns/{NAME}", "unshare", "--mount", "--propagation", "private"]
-        argv = [*inside, "sh", "-euc", START, "sh", str(FOLDER), *places, f"--host={SOCKET}", *words]
+        inside = [
+            "nsenter",
+            f"--net=/run/netns/{NAME}",
+            "unshare",
+            "--mount",
+            "--propagation",
+            "private",
+        ]
+        argv = [
+            *inside,
+            "sh",
+            "-euc",
+            START,
+            "sh",
+            str(FOLDER),
+            *places,
+            f"--host={SOCKET}",
+            *words,
+        ]
         daemon = subprocess.Popen(argv, start_new_session=True)
         deadline = time.monotonic() + 30
         while run("docker", "version").returncode:
@@ -63,9 +80,13 @@ def up(*words: str) -> Iterator[None]:
 
 def end() -> None:
     """End it with all that it started and keeps, also what another test left that was killed."""
-    listed = subprocess.run(["pgrep", "-af", f"shim.*{FOLDER}"], capture_output=True, text=True).stdout
+    listed = subprocess.run(
+        ["pgrep", "-af", f"shim.*{FOLDER}"], capture_output=True, text=True
+    ).stdout
     shims = re.findall(r"(?m)^(\d+) .* -id (\w+)", listed)
-    named = subprocess.run(["ip", "netns", "pids", NAME], capture_output=True, text=True).stdout.split()
+    named = subprocess.run(
+        ["ip", "netns", "pids", NAME], capture_output=True, text=True
+    ).stdout.split()
     for process in [*named, *(shim for shim, _ in shims)]:
         with contextlib.suppress(ProcessLookupError):
             os.kill(int(process), signal.SIGKILL)

@@ -46,10 +46,19 @@ def up(folder):
         sh("ip", "link", "add", DEVICE, "type", "veth", "peer", "name", "eth0", "netns", NAME)
         sh("ip", "address", "add", f"{HOST}/24", "dev", DEVICE)
         sh("ip", "link", "set", DEVICE, "up")
-        for words in (["address", "add", f"{OTHER}/24", "dev", "eth0"], ["link", "set", "eth0", "up"]):
+        for words in (
+            ["address", "add", f"{OTHER}/24", "dev", "eth0"],
+            ["link", "set", "eth0", "up"],
+        ):
             sh("ip", "-n", NAME, *words)
         sh("ip", "-n", NAME, "link", "set", "lo", "up")
-        sh("nsenter", f"--net=/run/netns/{NAME}", "/usr/sbin/sshd", "-f", str(folder / "sshd_config"))
+        sh(
+            "nsenter",
+            f"--net=/run/netns/{NAME}",
+            "/usr/sbin/sshd",
+            "-f",
+            str(folder / "sshd_config"),
+        )
         reach = ["ssh", "-F", str(folder / "ssh_config"), "-o", "ConnectTimeout=2", "other", "true"]
         for _ in range(50):
             if subprocess.run(reach, capture_output=True, check=False).returncode == 0:

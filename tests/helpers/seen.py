@@ -29,7 +29,9 @@ class Host:
         return self.there.get(path)
 
     def listed(self, folder: str) -> list[str]:
-        inner = [path.removeprefix(f"{folder}/") for path in self.there if path.startswith(f"{folder}/")]
+        inner = [
+            path.removeprefix(f"{folder}/") for path in self.there if path.startswith(f"{folder}/")
+        ]
         return sorted({path.split("/")[0] for path in inner})
 
     def put(self, set_attribute) -> None:

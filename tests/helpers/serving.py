@@ -43,19 +43,38 @@ class Served:
 
     def __init__(self, process: subprocess.Popen, root: str):
         self.root = root
-        children = subprocess.run(["pgrep", "--parent", str(process.pid)], capture_output=True, text=True, check=True)
+        children = subprocess.run(
+            ["pgrep", "--parent", str(process.pid)], capture_output=True, text=True, check=True
+        )
         self.inner = children.stdout.split()[0]
 
     def inside(self, *words: str, text: str | None = None) -> subprocess.CompletedProcess:
         """Run a command in the files, among the servers."""
         enter = ["nsenter", f"--target={self.inner}", "--mount", "--pid", "chroot", self.root]
-        return subprocess.run([*enter, *words], input=text, capture_output=True, text=True, timeout=120, check=False)
+        return subprocess.run(
+            [*enter, *words], input=text, capture_output=True, text=True, timeout=120, check=False
+        )
 
-    def sql(self, socket: str, database: str, account: str, text: str) -> subprocess.CompletedProcess:
+    def sql(
+        self, socket: str, database: str, account: str, text: str
+    ) -> subprocess.CompletedProcess:
         """Ask PostgreSQL at the socket in a folder: as its own user, or as the pages' user with their account."""
         user = "postgres" if account == "postgres" else "www-data"
-        words = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "psql", "--no-psqlrc"]
-        words += ["--tuples-only", "--no-align", "--set=ON_ERROR_STOP=1", f"--host={socket}", f"--username={account}"]
+        words = [
+            "setpriv",
+            f"--reuid={user}",
+            f"--regid={user}",
+            "--clear-groups",
+            "psql",
+            "--no-psqlrc",
+        ]
+        words += [
+            "--tuples-only",
+            "--no-align",
+            "--set=ON_ERROR_STOP=1",
+            f"--host={socket}",
+            f"--username={account}",
+        ]
         return self.inside(*words, database, text=text)
 
     def said(self, server: str) -> str:
@@ -69,7 +88,9 @@ def built(folder: Path, parameters: dict[str, dict] | None = None, **more: objec
     parameters: of workloads; more: keys of the page.
     """
     page = projects.default(repetitions=1, **more)
-    page["workloads"] |= yaml.safe_load((projects.ROOT / "everything.yaml").read_text())["workloads"]
+    page["workloads"] |= yaml.safe_load((projects.ROOT / "everything.yaml").read_text())[
+        "workloads"
+    ]
     page["workloads"] |= parameters or {}
     projects.make(folder, page)
     projects.image(folder)
@@ -92,7 +113,17 @@ def served(project: Path, workload: str, commands: str, folder: Path) -> Iterato
     """Bring servers up by shell commands; `folder` is to be empty."""
     root, log = folder / "root", folder / "log"
     root.mkdir()
-    argv = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "bash", "-c", BEGIN + commands + END, "strata"]
+    argv = [
+        "unshare",
+        "--mount",
+        "--pid",
+        "--fork",
+        "--kill-child",
+        "bash",
+        "-c",
+        BEGIN + commands + END,
+        "strata",
+    ]
     with (
         open(log, "w") as told,
         subprocess.Popen(
@@ -150,7 +181,9 @@ def check(found: Served, workload: str, port: int, **settings: object) -> dict[s
     argv = ["/usr/bin/python3", "-B", f"/opt/strata/workloads/{workload}/driver.py", "check"]
     done = found.inside(*argv, "127.0.0.1", str(port), *words)
     assert done.returncode == 0, done.stderr
-    declared = yaml.safe_load((projects.ROOT / "workloads" / workload / "workload.yaml").read_text())
+    declared = yaml.safe_load(
+        (projects.ROOT / "workloads" / workload / "workload.yaml").read_text()
+    )
     return {
         server["name"]: wrong
         for server in declared["servers"]

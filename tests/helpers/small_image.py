@@ -7,11 +7,25 @@ import shutil
 import tarfile
 from pathlib import Path
 
-from strata.base import places
-from strata.layers.common import engine
+from strata.environments.common import engine
+from strata.util import paths
 
 RECIPE = "0" * 64
-APPLETS = ["cat", "chmod", "cut", "echo", "env", "id", "ls", "readlink", "setsid", "sh", "sleep", "tail", "wc"]
+APPLETS = [
+    "cat",
+    "chmod",
+    "cut",
+    "echo",
+    "env",
+    "id",
+    "ls",
+    "readlink",
+    "setsid",
+    "sh",
+    "sleep",
+    "tail",
+    "wc",
+]
 
 
 def packed(files):
@@ -31,18 +45,32 @@ def packed(files):
 
 def make(folder: Path) -> dict:
     """Write it into a folder; the object of its image.json."""
-    files = {"bin/busybox": open(shutil.which("busybox"), "rb").read(), "data/.keep": b"", "tmp/.keep": b""}
+    files = {
+        "bin/busybox": open(shutil.which("busybox"), "rb").read(),
+        "data/.keep": b"",
+        "tmp/.keep": b"",
+    }
     layer = packed({**files, **{f"bin/{name}": "busybox" for name in APPLETS}})
     told = {
         "architecture": "amd64",
         "os": "linux",
-        "config": {"Labels": {"strata.image": places.home_mark()}},
+        "config": {"Labels": {"strata.image": paths.home_mark()}},
         "rootfs": {"type": "layers", "diff_ids": [f"sha256:{hashlib.sha256(layer).hexdigest()}"]},
     }
     configuration = json.dumps(told).encode()
     id = hashlib.sha256(configuration).hexdigest()
-    manifest = [{"Config": f"{id}.json", "RepoTags": [engine.tag({"recipe": RECIPE})], "Layers": ["layer.tar"]}]
-    whole = {"layer.tar": layer, f"{id}.json": configuration, "manifest.json": json.dumps(manifest).encode()}
+    manifest = [
+        {
+            "Config": f"{id}.json",
+            "RepoTags": [engine.tag({"recipe": RECIPE})],
+            "Layers": ["layer.tar"],
+        }
+    ]
+    whole = {
+        "layer.tar": layer,
+        f"{id}.json": configuration,
+        "manifest.json": json.dumps(manifest).encode(),
+    }
     folder.mkdir()
     (folder / "image.tar").write_bytes(packed(whole))
     return {"recipe": RECIPE, "id": f"sha256:{id}", "folder": str(folder)}

@@ -15,27 +15,46 @@ import projects
 
 from rig import host, images, root, users
 from rig.hardware import Hardware
-from strata.base.errors import UserError
-from strata.base.progress import say
+from strata.util.errors import UserError
+from strata.util.progress import say
 
 # What comes back: below the project, and of the host.
 RESULTS = ["results", "paper/report.pdf", "paper/report.html", "archive.zip"]
-LOGS = ["/var/log/libvirt", "/var/cache/strata/*.json", "/var/cache/strata/*.log", "/var/cache/strata/images/*.log"]
+LOGS = [
+    "/var/log/libvirt",
+    "/var/cache/strata/*.json",
+    "/var/cache/strata/*.log",
+    "/var/cache/strata/images/*.log",
+]
 
 
 def options(words: list[str]) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m rig", description=__doc__.partition("\n")[0])
-    parser.add_argument("run", nargs="?", default="make doctor", help="what the host's shell runs in the checkout")
-    parser.add_argument("--to", type=Path, default=projects.ROOT / "rig-results", help="where logs and results come")
-    parser.add_argument("--limit", type=float, default=90, metavar="MINUTES", help="the most that the command may take")
+    parser.add_argument(
+        "run", nargs="?", default="make doctor", help="what the host's shell runs in the checkout"
+    )
+    parser.add_argument(
+        "--to", type=Path, default=projects.ROOT / "rig-results", help="where logs and results come"
+    )
+    parser.add_argument(
+        "--limit",
+        type=float,
+        default=90,
+        metavar="MINUTES",
+        help="the most that the command may take",
+    )
     parser.add_argument("--cpus", type=int, default=2)
     parser.add_argument("--sockets", type=int, default=1, help="each with a memory node of its own")
     parser.add_argument("--memory", type=int, default=6144, metavar="MIB")
-    parser.add_argument("--without-kvm", action="store_true", help="a processor that offers no virtualisation")
+    parser.add_argument(
+        "--without-kvm", action="store_true", help="a processor that offers no virtualisation"
+    )
     parser.add_argument("--card", action="store_true", help="an SR-IOV card behind an IOMMU")
     parser.add_argument("--user", choices=["root", *users.MAY], default="root", help="who runs it")
-    parser.add_argument("--blocks", type=int, default=2, help="blocks of each workload; 0: as the config has it")
+    parser.add_argument(
+        "--blocks", type=int, default=2, help="blocks of each workload; 0: as the config has it"
+    )
     parser.add_argument("--fresh", action="store_true", help="no image is there yet")
     return parser.parse_args(words)
 
@@ -44,7 +63,9 @@ def settle(rig: host.Rig, chosen: argparse.Namespace) -> tuple[str, str]:
     """Make the host what was asked for, with the checkout in it; the user who runs the command, and where."""
     rig.bring_checkout()
     if chosen.blocks:
-        choices = CHOICES.format(chosen.blocks, ", ".join(f"{name}: {{laps: 1}}" for name in LAPPED))
+        choices = CHOICES.format(
+            chosen.blocks, ", ".join(f"{name}: {{laps: 1}}" for name in LAPPED)
+        )
         rig.good(f"mkdir -p {PROFILE} && echo {shlex.quote(choices)} >{PROFILE}/config.yaml")
     return ("root", host.PROJECT) if chosen.user == "root" else users.add(rig, chosen.user)
 
@@ -56,14 +77,17 @@ CHOICES = 'config:\n  - repetitions={}\n  - "quiet={{action: flag}}"\n  - "workl
 LAPPED = ("pxz", "linpack", "stream", "randomaccess")
 # As if nobody had ever measured there.
 FRESH = (
-    "systemctl stop docker.socket docker; rm -rf /var/cache/strata/*; mkdir -p /var/lib/docker; systemctl start docker"
+    "systemctl stop docker.socket docker; rm -rf /var/cache/strata/*; "
+    "mkdir -p /var/lib/docker; systemctl start docker"
 )
 
 
 def main(words: list[str]) -> int:
     """Boot, run, bring back; the command's own exit code."""
     chosen = options(words)
-    hardware = Hardware(chosen.cpus, chosen.sockets, chosen.memory, not chosen.without_kvm, chosen.card)
+    hardware = Hardware(
+        chosen.cpus, chosen.sockets, chosen.memory, not chosen.without_kvm, chosen.card
+    )
     disk = root.host_disk()
     shutil.rmtree(chosen.to, ignore_errors=True)
     chosen.to.mkdir(parents=True)
@@ -81,7 +105,10 @@ def main(words: list[str]) -> int:
             rig.run("journalctl --no-pager -b >/var/log/journal.txt", 120)
             rig.fetch(["-C /", "/var/log/journal.txt", *LOGS], chosen.to / "host")
             shutil.copy(rig.console, chosen.to / "console.log")
-    say("rig", f"ended with {code}; what it printed, made and logged is in {os.path.relpath(chosen.to)}")
+    say(
+        "rig",
+        f"ended with {code}; what it printed, made and logged is in {os.path.relpath(chosen.to)}",
+    )
     return code
 
 

@@ -13,7 +13,9 @@ def there(request):
     """The host of a module's HARDWARE, with this machine's images (or an IMAGE of its own) and this checkout in it."""
     hardware = getattr(request.module, "HARDWARE", None) or Hardware()
     disk = root.host_disk()
-    with host.up(hardware, [disk, images.disk(disk, getattr(request.module, "IMAGE", None))], disk) as rig:
+    with host.up(
+        hardware, [disk, images.disk(disk, getattr(request.module, "IMAGE", None))], disk
+    ) as rig:
         rig.bring_checkout()
         yield rig
 

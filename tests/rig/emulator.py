@@ -7,8 +7,8 @@ from hashlib import sha256
 from pathlib import Path
 
 from rig import root
-from strata.base.locks import locked
-from strata.base.progress import step
+from strata.util.locks import locked
+from strata.util.progress import step
 
 MEND = Path(__file__).with_name("emulator.sh")
 SIZE = "6G"
@@ -22,7 +22,9 @@ def disk() -> Path:
     with locked(str(root.place() / "emulator.lock"), "rig: another process builds its emulator"):
         if not kept.exists():
             with root.workplace("emulating") as work:
-                with step("rig", f"bootstrapping Debian {root.RELEASE} and building its QEMU, mended"):
+                with step(
+                    "rig", f"bootstrapping Debian {root.RELEASE} and building its QEMU, mended"
+                ):
                     chosen = ["--include=qemu-system-x86", f'--customize-hook="{MEND}" "$1"']
                     root.bootstrap(root.sources(), chosen, work / "root")
                 with step("rig", "making its disk"):

@@ -3,7 +3,7 @@
 import base64
 from dataclasses import dataclass, field
 
-from strata.base import constants
+from strata.util import constants
 
 # AMD's virtualisation is what QEMU emulates whole, with nested paging.
 PROCESSOR = "EPYC"
@@ -37,7 +37,15 @@ class Hardware:
         flags = "+svm" if self.kvm else "-svm"
         shape = f"{self.cpus},sockets={self.sockets},cores={self.cpus // self.sockets},threads=1"
         words = ["-machine", "q35,accel=tcg", "-cpu", f"{PROCESSOR},{flags}"]
-        words += ["-smp", shape, "-m", f"{self.memory}M", "-nodefaults", "-no-user-config", "-no-reboot"]
+        words += [
+            "-smp",
+            shape,
+            "-m",
+            f"{self.memory}M",
+            "-nodefaults",
+            "-no-user-config",
+            "-no-reboot",
+        ]
         words += ["-display", "none"]
         # By this name the product knows that the host is none.
         words += ["-smbios", f"type=1,product={constants.read('hosts')['emulated'][0]}"]
@@ -48,9 +56,22 @@ class Hardware:
             each, share = self.cpus // self.sockets, self.memory // self.sockets
             for node in range(self.sockets):
                 words += ["-object", f"memory-backend-ram,id=memory{node},size={share}M"]
-                words += ["-numa", f"node,nodeid={node},memdev=memory{node},cpus={node * each}-{(node + 1) * each - 1}"]
+                words += [
+                    "-numa",
+                    f"node,nodeid={node},memdev=memory{node},cpus={node * each}-{(node + 1) * each - 1}",
+                ]
             words += ["-numa", "dist,src=0,dst=1,val=20"]
         if self.card:
-            words += ["-device", "intel-iommu,caching-mode=on", "-device", "pcie-root-port,id=port1,slot=1"]
-            words += ["-netdev", "user,id=card,net=10.0.9.0/24", "-device", "igb,netdev=card,bus=port1"]
+            words += [
+                "-device",
+                "intel-iommu,caching-mode=on",
+                "-device",
+                "pcie-root-port,id=port1,slot=1",
+            ]
+            words += [
+                "-netdev",
+                "user,id=card,net=10.0.9.0/24",
+                "-device",
+                "igb,netdev=card,bus=port1",
+            ]
         return [*words, "-device", "virtio-rng-pci"]

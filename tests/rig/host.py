@@ -19,10 +19,10 @@ import projects
 
 from rig import emulator, root
 from rig.hardware import Hardware
-from strata.base import process
-from strata.base.errors import UserError
-from strata.base.files import remove_tree
-from strata.base.progress import duration, say
+from strata.util import process
+from strata.util.errors import UserError
+from strata.util.files import remove_tree
+from strata.util.progress import duration, say
 
 ATTEMPTS = 3
 # Seconds for a boot, and for a shutdown before QEMU is ended.
@@ -49,17 +49,33 @@ exec chroot "$point" bash -c 'exec -a rig-host "$0" "$@"' "$@"
 class Rig:
     """An emulated host that is up."""
 
-    def __init__(self, folder: Path, key: Path, port: int, qemu: subprocess.Popen, console: Path) -> None:
+    def __init__(
+        self, folder: Path, key: Path, port: int, qemu: subprocess.Popen, console: Path
+    ) -> None:
         self.folder, self.key, self.port, self.qemu, self.console = folder, key, port, qemu, console
 
     def ssh(self, command: str, user: str = "root") -> list[str]:
         """The command line that runs a command of the shell in the host."""
-        options = ["StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null", "LogLevel=ERROR", "ConnectTimeout=20"]
+        options = [
+            "StrictHostKeyChecking=no",
+            "UserKnownHostsFile=/dev/null",
+            "LogLevel=ERROR",
+            "ConnectTimeout=20",
+        ]
         options += ["BatchMode=yes", "ServerAliveInterval=30", "ServerAliveCountMax=20"]
-        words = ["ssh", "-i", str(self.key), "-p", str(self.port), *(f"-o{option}" for option in options)]
+        words = [
+            "ssh",
+            "-i",
+            str(self.key),
+            "-p",
+            str(self.port),
+            *(f"-o{option}" for option in options),
+        ]
         return [*words, f"{user}@127.0.0.1", command]
 
-    def run(self, command: str, limit: float = 600, user: str = "root", log: Path | None = None) -> tuple[int, str]:
+    def run(
+        self, command: str, limit: float = 600, user: str = "root", log: Path | None = None
+    ) -> tuple[int, str]:
         """Run a command of the shell in the host: its exit code (124 after `limit` seconds) and what it printed.
 
         With `log` all of it is shown and written there as it comes.
@@ -69,7 +85,13 @@ class Rig:
         with contextlib.ExitStack() as stack:
             file = stack.enter_context(log.open("ab")) if log else None
             child = subprocess.Popen(
-                ["timeout", "--signal=TERM", "--kill-after=30", f"{limit:g}", *self.ssh(command, user)],
+                [
+                    "timeout",
+                    "--signal=TERM",
+                    "--kill-after=30",
+                    f"{limit:g}",
+                    *self.ssh(command, user),
+                ],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
@@ -102,12 +124,19 @@ class Rig:
         with subprocess.Popen(source, stdout=subprocess.PIPE, cwd=projects.ROOT) as giver:
             try:
                 done = subprocess.run(
-                    self.ssh(command), stdin=giver.stdout, capture_output=True, text=True, timeout=limit, check=False
+                    self.ssh(command),
+                    stdin=giver.stdout,
+                    capture_output=True,
+                    text=True,
+                    timeout=limit,
+                    check=False,
                 )
             finally:
                 giver.kill()
         if done.returncode != 0:
-            raise UserError(f"in the rig, `{command}` ended with {done.returncode}: {done.stderr.strip()}")
+            raise UserError(
+                f"in the rig, `{command}` ended with {done.returncode}: {done.stderr.strip()}"
+            )
 
     def fetch(self, paths: list[str], target: Path, limit: float = 1200) -> None:
         """Bring files and folders of the host, those that are there, into a folder here."""
@@ -116,7 +145,9 @@ class Rig:
         with subprocess.Popen(self.ssh(pack), stdout=subprocess.PIPE) as giver:
             try:
                 unpack = ["tar", "-C", str(target), "--no-same-owner", "-xf", "-"]
-                subprocess.run(unpack, stdin=giver.stdout, capture_output=True, timeout=limit, check=False)
+                subprocess.run(
+                    unpack, stdin=giver.stdout, capture_output=True, timeout=limit, check=False
+                )
             finally:
                 giver.kill()
 
@@ -165,7 +196,10 @@ def up(hardware: Hardware, disks: list[Path], host: Path) -> Iterator[Rig]:
     try:
         (folder / "owner.json").write_text(json.dumps(owner))
         for attempt in range(1, ATTEMPTS + 1):
-            layers = [root.layer(disk, folder / f"disk{n}-{attempt}.qcow2") for n, disk in enumerate(disks)]
+            layers = [
+                root.layer(disk, folder / f"disk{n}-{attempt}.qcow2")
+                for n, disk in enumerate(disks)
+            ]
             rig = _start(hardware, layers, (hardware_disk, host), folder)
             try:
                 trouble = _wait(rig)
@@ -177,7 +211,9 @@ def up(hardware: Hardware, disks: list[Path], host: Path) -> Iterator[Rig]:
             if trouble is None:
                 return
             say("rig", f"attempt {attempt} of {ATTEMPTS} to boot failed: {trouble}")
-        raise UserError(f"the rig did not boot in {ATTEMPTS} attempts: {trouble}; its console: {_keep(rig)}")
+        raise UserError(
+            f"the rig did not boot in {ATTEMPTS} attempts: {trouble}; its console: {_keep(rig)}"
+        )
     finally:
         remove_tree(str(folder))
 
@@ -195,15 +231,43 @@ def _start(hardware: Hardware, layers: list[Path], shown: tuple[Path, Path], fol
     point.mkdir(exist_ok=True)
     seen = Path("/mnt") / folder.name
     words = ["qemu-system-x86_64", *hardware.arguments(), "-serial", f"file:{seen / console.name}"]
-    words += ["-kernel", "/media/vmlinuz", "-initrd", "/media/initrd.img", "-append", hardware.kernel()]
+    words += [
+        "-kernel",
+        "/media/vmlinuz",
+        "-initrd",
+        "/media/initrd.img",
+        "-append",
+        hardware.kernel(),
+    ]
     for disk in layers:
-        words += ["-drive", f"file={seen / disk.name},format=qcow2,if=virtio,cache=unsafe,discard=unmap"]
-    words += ["-netdev", f"user,id=net,hostfwd=tcp:127.0.0.1:{port}-:22", "-device", "virtio-net-pci,netdev=net"]
+        words += [
+            "-drive",
+            f"file={seen / disk.name},format=qcow2,if=virtio,cache=unsafe,discard=unmap",
+        ]
+    words += [
+        "-netdev",
+        f"user,id=net,hostfwd=tcp:127.0.0.1:{port}-:22",
+        "-device",
+        "virtio-net-pci,netdev=net",
+    ]
     command = ["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--propagation", "private"]
-    command += ["sh", "-uec", _START, "rig", str(point), *map(str, shown), str(root.place()), *words]
+    command += [
+        "sh",
+        "-uec",
+        _START,
+        "rig",
+        str(point),
+        *map(str, shown),
+        str(root.place()),
+        *words,
+    ]
     with (folder / "qemu.log").open("ab") as log:
         qemu = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
         )
     return Rig(folder, shown[1].with_suffix(".key"), port, qemu, console)
 
@@ -218,7 +282,9 @@ def _wait(rig: Rig) -> str | None:
         console = rig.console.read_text(errors="replace") if rig.console.exists() else ""
         if "Kernel panic" in console:
             return "its kernel panicked"
-        done = subprocess.run(rig.ssh("true"), stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=False)
+        done = subprocess.run(
+            rig.ssh("true"), stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=False
+        )
         if done.returncode == 0:
             say("rig", f"it answers after {duration(time.monotonic() - begun)} (port {rig.port})")
             return None

@@ -11,14 +11,14 @@ from hashlib import sha256
 from pathlib import Path
 
 from rig import root
-from strata.base import places
-from strata.base.files import read_json, remove_tree
-from strata.base.locks import locked
-from strata.base.process import capture
-from strata.base.progress import step
 from strata.experiment import recipe
 from strata.image import cache
-from strata.vm import disk as disks
+from strata.util import paths
+from strata.util.files import read_json, remove_tree
+from strata.util.locks import locked
+from strata.util.process import capture
+from strata.util.progress import step
+from strata.vm import vagrant_box as disks
 
 SIZE = "40G"
 LABEL = "strata-images"
@@ -68,14 +68,17 @@ def disk(host: Path, image: dict | None = None) -> Path:
         capture([sys.executable, "-m", "strata", "image", "--config", page], timeout=3600)
     kind = "others" if image else "images"
     described = recipe.describe(image or {})
-    folder = Path(places.home()) / "images" / described["recipe"]
+    folder = Path(paths.home()) / "images" / described["recipe"]
     image = read_json(str(folder / "image.json")) or {}
     box = Path(disks.folder_of(described["recipe"]))
     there = disks.whole(described["recipe"])
     decides = [described["recipe"], image.get("built"), there, host.name]
     name = sha256(json.dumps(decides).encode()).hexdigest()[:12]
     kept = root.place() / f"{kind}-{name}.img"
-    with locked(str(root.place() / "images.lock"), "rig: another process copies the images"), cache.locked():
+    with (
+        locked(str(root.place() / "images.lock"), "rig: another process copies the images"),
+        cache.locked(),
+    ):
         if not kept.exists():
             work = root.place() / "copying"
             remove_tree(str(work))
@@ -99,7 +102,7 @@ def _make(folder: Path | None, box: Path | None, work: Path) -> None:
         for part in ("image.json", "image.tar", "manifest.json", "tree"):
             shown.append((folder / part, f"images/{folder.name}/{part}"))
         if box:
-            shown.append((box, os.path.relpath(box, places.home())))
+            shown.append((box, os.path.relpath(box, paths.home())))
     for source, target in shown:
         point = work / "root" / target
         point.parent.mkdir(parents=True, exist_ok=True)
@@ -111,6 +114,17 @@ def _make(folder: Path | None, box: Path | None, work: Path) -> None:
 
 def _finish(work: Path, host: Path, name: str) -> None:
     """Give the image to Docker of the rig."""
-    script = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "bash", "-uec", _FINISH, "rig"]
+    script = [
+        "unshare",
+        "--mount",
+        "--net",
+        "--pid",
+        "--fork",
+        "--kill-child",
+        "bash",
+        "-uec",
+        _FINISH,
+        "rig",
+    ]
     given = [str(work / "disk"), str(host), str(work), f"images/{name}/image.tar"]
     capture([*script, *given], timeout=1800)

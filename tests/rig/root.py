@@ -14,19 +14,38 @@ from pathlib import Path
 
 import projects
 
-from strata.base import places
-from strata.base.errors import UserError
-from strata.base.files import remove_tree
-from strata.base.locks import locked
-from strata.base.process import capture
-from strata.base.progress import step
 from strata.host import distribution
+from strata.util import paths
+from strata.util.errors import UserError
+from strata.util.files import remove_tree
+from strata.util.locks import locked
+from strata.util.process import capture
+from strata.util.progress import step
 
 RELEASE = "trixie"
 # What a host has before anybody installs Strata; all else the project's setup brings.
 PACKAGES = [
-    *["linux-image-amd64", "initramfs-tools", "systemd-sysv", "udev", "dbus", "libpam-systemd", "openssh-server"],
-    *["iproute2", "kmod", "procps", "pciutils", "numactl", "ca-certificates", "git", "make", "python3", "sudo"],
+    *[
+        "linux-image-amd64",
+        "initramfs-tools",
+        "systemd-sysv",
+        "udev",
+        "dbus",
+        "libpam-systemd",
+        "openssh-server",
+    ],
+    *[
+        "iproute2",
+        "kmod",
+        "procps",
+        "pciutils",
+        "numactl",
+        "ca-certificates",
+        "git",
+        "make",
+        "python3",
+        "sudo",
+    ],
 ]
 INSIDE = Path(__file__).with_name("inside.sh")
 SIZE = "24G"
@@ -34,7 +53,7 @@ SIZE = "24G"
 
 def place() -> Path:
     """Where the rig's disks are kept."""
-    return Path(places.home()) / "rig"
+    return Path(paths.home()) / "rig"
 
 
 def sources() -> str:
@@ -111,13 +130,31 @@ def bootstrap(text: str, chosen: list[str], tree: Path) -> None:
     """Make a tree of the release: its packages from these sources, and what else mmdebstrap is to do."""
     listing = tree.with_name("sources.list")
     listing.write_text(text)
-    command = ["mmdebstrap", "--mode=root", "--format=directory", "--variant=apt", '--aptopt=Acquire::Retries "3"']
+    command = [
+        "mmdebstrap",
+        "--mode=root",
+        "--format=directory",
+        "--variant=apt",
+        '--aptopt=Acquire::Retries "3"',
+    ]
     capture([*command, *chosen, RELEASE, str(tree), str(listing)], timeout=3600)
 
 
 def make_disk(tree: Path, disk: Path, work: Path, size: str) -> None:
     """Make a disk of a tree; it is there when it is whole."""
-    make = ["mke2fs", "-q", "-F", "-t", "ext4", "-m", "0", "-E", "lazy_itable_init=1", "-d", str(tree)]
+    make = [
+        "mke2fs",
+        "-q",
+        "-F",
+        "-t",
+        "ext4",
+        "-m",
+        "0",
+        "-E",
+        "lazy_itable_init=1",
+        "-d",
+        str(tree),
+    ]
     capture([*make, str(work / "disk"), size], timeout=1800)
     os.rename(work / "disk", disk)
 
@@ -158,5 +195,24 @@ def natively(disk: Path, project: str, command: str) -> list[str]:
     """
     point = place() / "native"
     point.mkdir(exist_ok=True)
-    command_line = ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "sh", "-uec"]
-    return [*command_line, _NATIVE, "rig", str(disk), str(point), project, str(projects.ROOT), command]
+    command_line = [
+        "unshare",
+        "--mount",
+        "--propagation",
+        "private",
+        "--pid",
+        "--fork",
+        "--kill-child",
+        "sh",
+        "-uec",
+    ]
+    return [
+        *command_line,
+        _NATIVE,
+        "rig",
+        str(disk),
+        str(point),
+        project,
+        str(projects.ROOT),
+        command,
+    ]

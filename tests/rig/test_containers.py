@@ -24,7 +24,10 @@ def test_podman_makes_containers_with_both_of_its_runtimes(there, run):
 
 def test_files_go_in_and_out_with_lxc(there, run):
     # The kernel has AppArmor, whose profiles a host has where its programs are installed.
-    there.good("apparmor_parser --version >/dev/null || (apt-get -qq update && apt-get -qq -y install apparmor)", 1200)
+    there.good(
+        "apparmor_parser --version >/dev/null || (apt-get -qq update && apt-get -qq -y install apparmor)",
+        1200,
+    )
     words = "python -m pytest -v --color=no tests/system/test_environments.py -k '[lxc]'"
     found = outcomes(run(words, 3600))
     assert list(found.values()) == ["PASSED"], found

@@ -14,7 +14,7 @@ HARDWARE = Hardware(cpus=2, sockets=2, card=True)
 IMAGE = {"kernel": "hardware"}
 PAGE = """
 import json, sys
-from strata.base.pages import read
+from strata.util.yaml_files import read
 page = read("config.yaml")
 page["image"] = {"kernel": "hardware"}
 page["workloads"]["redis"] = {"connections": [1, 4], "requests": 500, "warmup_requests": 100, "keyspace": 100}
@@ -27,7 +27,13 @@ page |= {"scale": "tiny", "repetitions": 1, "quiet": {"action": "flag"}, **json.
 json.dump(page, open("config.yaml", "w"))
 """
 # What VMware calls latency-sensitive: memory that is reserved, CPUs of its own, and a card of its own.
-LATENCY = {"memory": "1GiB", "pin": True, "topology": "host", "huge_pages": True, "pin_emulator": True}
+LATENCY = {
+    "memory": "1GiB",
+    "pin": True,
+    "topology": "host",
+    "huge_pages": True,
+    "pin_emulator": True,
+}
 
 
 ON_NODE_1 = "--cpunodebind=1 --membind=1"
@@ -62,7 +68,9 @@ def measure(run, records):
 
     def one(environment, profile, workload="stream", **more):
         write_page(run, json.dumps(profile), **more)
-        run(f"snakemake --cores 1 --quiet rules -- results/raw/{environment}/{workload}/1.log", 3600)
+        run(
+            f"snakemake --cores 1 --quiet rules -- results/raw/{environment}/{workload}/1.log", 3600
+        )
         record = records()[environment, workload, 1]
         return {row["name"]: row for row in record["system"]["vm"]["settings"]}, record
 
@@ -82,7 +90,9 @@ def test_a_tuned_machine_has_the_hosts_sockets_and_memory_on_its_nodes(measure, 
 def test_native_is_held_to_a_node_by_numactl(run):
     write_page(run, json.dumps(LATENCY))
     log = "results/raw/native-pinned/stream/1.log"
-    run(f"snakemake --cores 1 --quiet rules -- {log} >pinned.log 2>&1 </dev/null & ({SEEN}) && wait")
+    run(
+        f"snakemake --cores 1 --quiet rules -- {log} >pinned.log 2>&1 </dev/null & ({SEEN}) && wait"
+    )
     run(f"test -e {log} || (cat pinned.log; exit 1)")
 
 
@@ -102,7 +112,9 @@ def test_a_client_reaches_the_machine_over_the_function(measure, there, function
     address, card = function
     there.good(f"ip link set $(ls /sys/bus/pci/devices/{card}/net) up")
     ends = {"address": "10.0.9.20/24", "client": "10.0.9.21/24"}
-    found, record = measure("vm-latency", {**LATENCY, "passthrough": [address], "card": ends}, "redis")
+    found, record = measure(
+        "vm-latency", {**LATENCY, "passthrough": [address], "card": ends}, "redis"
+    )
     assert [row for row in found.values() if not row["applied"]] == []
     assert found["address of its card"]["seen"] == ends["address"]
     assert record["observed"]["client"]["link"]["kind"] == "the card whose function the machine has"
@@ -133,7 +145,10 @@ def test_a_second_machine_reaches_it_over_the_cards_other_function(measure, ther
             "rate": "not limited",
         }
         assert there.run("ip netns exec strata-other ping -c 1 -W 1 10.0.9.20")[0] != 0
-        assert there.good("findmnt --raw --noheadings --output TARGET | grep strata-client || true") == ""
+        assert (
+            there.good("findmnt --raw --noheadings --output TARGET | grep strata-client || true")
+            == ""
+        )
     finally:
         # What goes with the namespace is back on the host.
         run(OTHER.format("down"))
@@ -142,7 +157,7 @@ def test_a_second_machine_reaches_it_over_the_cards_other_function(measure, ther
 
 def test_what_cannot_be_handed_over_is_refused_with_its_reason(run, function):
     address, _ = function
-    ask = 'from strata.vm.card import complaint; import sys; print(complaint(sys.argv[1], "kvm"))'
+    ask = 'from strata.vm.passthrough import complaint; import sys; print(complaint(sys.argv[1], "kvm"))'
 
     def words(device):
         return run(f"python -c '{ask}' {device}").strip()

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from strata.base import constants
+from strata.util import constants
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(5400)]
 
@@ -30,7 +30,10 @@ def test_the_trial_guest_reports_under_kvm(run):
     assert "control groups version 2" in run("python -m strata doctor || true")
     run("python -m strata image")
     found = json.loads(run("cat /var/cache/strata/acceleration.json"))["finding"]
-    assert found == {"accelerator": "kvm", "accelerator_reason": "a short guest booted under KVM and reported back"}
+    assert found == {
+        "accelerator": "kvm",
+        "accelerator_reason": "a short guest booted under KVM and reported back",
+    }
 
 
 def test_one_cell_each_without_and_with_a_machine(run, records):
@@ -40,7 +43,9 @@ def test_one_cell_each_without_and_with_a_machine(run, records):
     found = {environment: record for (environment, _, _), record in records().items()}
     assert set(found) == set(ENVIRONMENTS)
     machine = constants.read("hosts")["emulated"]
-    assert {record["observed"]["host"]["static"]["machine"] for record in found.values()} == set(machine)
+    assert {record["observed"]["host"]["static"]["machine"] for record in found.values()} == set(
+        machine
+    )
     for name in ("vm", "vm-tuned"):
         seen = found[name]["system"]["vm"]
         assert (seen["accelerator"], seen["started"]) == ("kvm", "snapshot")

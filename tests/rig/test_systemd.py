@@ -10,17 +10,24 @@ import pytest
 
 from rig import host
 from rig.test_short import LEFT
-from strata.base import constants
+from strata.util import constants
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(7200)]
 
 
 def test_daemons_are_brought_up_by_the_service_manager(there, run):
-    there.good("systemctl stop docker.socket docker libvirtd.socket libvirtd-ro.socket libvirtd-admin.socket libvirtd")
+    there.good(
+        "systemctl stop docker.socket docker libvirtd.socket libvirtd-ro.socket libvirtd-admin.socket libvirtd"
+    )
     assert there.run("docker version")[0] != 0
     run("scripts/dockerd.sh && scripts/libvirtd.sh")
     assert there.good("systemctl is-active docker libvirtd").split() == ["active", "active"]
-    assert there.good("find /run -maxdepth 1 -name 'strata-dockerd*' -o -maxdepth 1 -name 'strata-libvirt*'") == ""
+    assert (
+        there.good(
+            "find /run -maxdepth 1 -name 'strata-dockerd*' -o -maxdepth 1 -name 'strata-libvirt*'"
+        )
+        == ""
+    )
 
 
 # What tells that the system of an environment is up.
@@ -35,8 +42,9 @@ UP = {
 def test_a_run_that_is_killed_leaves_nothing_once_it_was_cleaned(environment, there, run):
     log = f"results/raw/{environment}/stream/1.log"
     start = (
-        f"setsid snakemake --cores 1 --config repetitions=1 -- {log} >killed.log 2>&1 </dev/null & echo $! >killed.pid"
+        f"setsid snakemake --cores 1 --config repetitions=1 -- {log} >killed.log 2>&1 </dev/null"
     )
+    start += " & echo $! >killed.pid"
     run(f"rm -rf results; {start}")
     wait = f"for i in $(seq 400); do if {UP[environment]}; then exit 0; fi; sleep 1; done; tail killed.log; exit 1"
     run(f"({wait})", 1200)
@@ -50,7 +58,10 @@ def test_a_native_server_answers_beside_other_commands_and_ends(there, run, reco
     small = "redis: {connections: [1, 4], requests: 500, warmup_requests: 100, keyspace: 100}"
     config = f"'workloads={{{small}}}' 'only={{environments: [native], workloads: [redis]}}' repetitions=1"
     log = "results/raw/native/redis/1.log"
-    run(f"rm -rf results; snakemake --cores 1 --quiet rules --config {config} 'quiet={{action: flag}}' -- {log}", 2400)
+    run(
+        f"rm -rf results; snakemake --cores 1 --quiet rules --config {config} 'quiet={{action: flag}}' -- {log}",
+        2400,
+    )
     record = records()["native", "redis", 1]
     # It was asked for its state, and to end, while it ran: by commands of the same system.
     assert [server["exit"] for server in record["servers"]] == [0]
@@ -70,7 +81,9 @@ def test_the_paper_has_nine_environments_of_which_four_say_kvm(there, run, tmp_p
     assert {name for name, entry in plan.items() if "KVM" in entry["label"]} == MACHINES
     assert not any(entry["emulated"] for entry in plan.values())
     there.fetch([f"-C {host.PROJECT} paper/report.pdf"], tmp_path)
-    text = subprocess.check_output(["pdftotext", "-layout", tmp_path / "paper/report.pdf", "-"], text=True)
+    text = subprocess.check_output(
+        ["pdftotext", "-layout", tmp_path / "paper/report.pdf", "-"], text=True
+    )
     assert "Emulated Virtual Machines" not in text
     assert "Virtual Machines" in text.partition("Abstract")[0]
     pages = text.strip("\f").split("\f")

@@ -14,7 +14,9 @@ HARDWARE = Hardware(kvm=False)
 def someone(request, there):
     """A command of a user who may do more and more: (kind, function from a command to its code and words)."""
     name, project = users.add(there, request.param)
-    return request.param, lambda command: there.run(f"{host.begin(project)} && {command}", 1200, name)
+    return request.param, lambda command: there.run(
+        f"{host.begin(project)} && {command}", 1200, name
+    )
 
 
 def test_the_doctor_says_what_somebody_may_do(someone):
@@ -26,7 +28,9 @@ def test_the_doctor_says_what_somebody_may_do(someone):
     code, words = run("python -m strata doctor")
     assert "Traceback" not in words
     assert "there is no /dev/kvm: the machine offers no KVM" in words
-    rows = {line.split("  ")[1].strip(): line for line in words.splitlines() if line.startswith("  ")}
+    rows = {
+        line.split("  ")[1].strip(): line for line in words.splitlines() if line.startswith("  ")
+    }
     if kind == "sudo":
         assert "through sudo without a password" in rows["root rights"]
         assert code == 0, words
@@ -44,4 +48,9 @@ def test_nothing_is_half_done_for_somebody_without_rights(someone, there):
     code, words = run("python -m strata image")
     assert code != 0
     assert "Traceback" not in words
-    assert there.good("find ~someone/.cache/strata -name 'building*' -o -name '*.part*' 2>/dev/null || true") == ""
+    assert (
+        there.good(
+            "find ~someone/.cache/strata -name 'building*' -o -name '*.part*' 2>/dev/null || true"
+        )
+        == ""
+    )

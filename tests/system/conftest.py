@@ -7,13 +7,15 @@ import leftovers
 import projects
 import pytest
 
-from strata import layers
-from strata.system import state, testbed
+from strata.environments.common import registry
+from strata.testbed import journal, lifecycle
 
 
 def pytest_collection_modifyitems(items):
     """What needs no image comes first, what needs a machine last: a cheap failure is told early."""
-    items.sort(key=lambda item: ("image" in item.fixturenames, item.path.name.startswith("test_vm")))
+    items.sort(
+        key=lambda item: ("image" in item.fixturenames, item.path.name.startswith("test_vm"))
+    )
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -23,9 +25,11 @@ def services(request):
     for name in ("dockerd", "libvirtd"):
         subprocess.run([projects.ROOT / "scripts" / f"{name}.sh"], check=True, timeout=120)
     # What was left before is nothing that a test left: it goes, and is told.
-    if not state.all_up():
-        for words in testbed.sweep():
-            warnings.warn(f"left on this machine before the tests, and removed: {words}", stacklevel=1)
+    if not journal.all_up():
+        for words in lifecycle.sweep():
+            warnings.warn(
+                f"left on this machine before the tests, and removed: {words}", stacklevel=1
+            )
 
 
 @pytest.fixture
@@ -35,8 +39,8 @@ def machine_stays(request):
     before = leftovers.calm()
     yield before
     assert leftovers.settle(before) == before
-    if not state.all_up():
-        assert [left for name in layers.names() for left in layers.kind(name).sweep()] == []
+    if not journal.all_up():
+        assert [left for name in registry.names() for left in registry.kind(name).sweep()] == []
 
 
 @pytest.fixture(scope="session")
@@ -50,10 +54,12 @@ def see_image():
     """See that Docker on the host has an image, as a container that comes up does."""
 
     def see(image):
-        with testbed.exclusive():
+        with lifecycle.exclusive():
             try:
-                testbed.System("docker", [{"docker": {"network": "host", "data": "layered"}}], image)
+                lifecycle.System(
+                    "docker", [{"docker": {"network": "host", "data": "layered"}}], image
+                )
             finally:
-                testbed.take_down()
+                lifecycle.take_down()
 
     return see

@@ -38,7 +38,10 @@ until_ready /opt/strata/bin/reach 127.0.0.1 {PORT}
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    folder, environments = tmp_path_factory.mktemp("auction") / "p", serving.environments("docker-gvisor")
+    folder, environments = (
+        tmp_path_factory.mktemp("auction") / "p",
+        serving.environments("docker-gvisor"),
+    )
     return serving.built(folder, {"auction": {"seconds": 2}}, environments=environments)
 
 
@@ -66,7 +69,9 @@ def got(user, path, method="GET", status=200, **more):
 def state_of(auction):
     """The state of an auction without a bid for its item."""
     user = person(1)
-    return until(lambda: state if not (state := got(user, f"/auctions/{auction}/item"))["price"] else None)
+    return until(
+        lambda: state if not (state := got(user, f"/auctions/{auction}/item"))["price"] else None
+    )
 
 
 def books():
@@ -79,7 +84,9 @@ def books():
 def bidders(count, state):
     """So many persons who may bid for what is offered, and its owner."""
     owner = int(got(person(1), f"/items/{state['item']}")["owner"][4:])
-    return [person(number) for number in range(1, count + 2) if number != owner][:count], person(owner)
+    return [person(number) for number in range(1, count + 2) if number != owner][:count], person(
+        owner
+    )
 
 
 def place(user, auction, item, amount):
@@ -142,7 +149,12 @@ def test_a_bid_is_told_paid_for_and_given_back_and_what_is_sold_changes_hands(se
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         told = pool.submit(got, second, f"/auctions/3/next?after={seq}")
         assert bid(first, 3, item, starting) == "accepted"
-        one = state | {"seq": seq + 1, "price": starting, "leader": f"user{first.person}", "bids": 1}
+        one = state | {
+            "seq": seq + 1,
+            "price": starting,
+            "leader": f"user{first.person}",
+            "bids": 1,
+        }
         assert told.result() == one
     assert got(first, "/profile")["balance"] == had[1] - starting
     assert bid(second, 3, item, starting + 7) == "accepted"
@@ -150,10 +162,15 @@ def test_a_bid_is_told_paid_for_and_given_back_and_what_is_sold_changes_hands(se
     assert got(first, f"/auctions/3/next?after={seq + 1}") == two
     assert bid(first, 3, item, starting + 7) == "low"
     assert got(first, "/profile")["balance"] == had[1]
-    after = until(lambda: first.request("GET", f"/api/auctions/3/next?after={seq + 2}", 200, 204)[1])
+    after = until(
+        lambda: first.request("GET", f"/api/auctions/3/next?after={seq + 2}", 200, 204)[1]
+    )
     assert (after["seq"], after["price"], after["leader"], after["bids"]) == (seq + 3, 0, None, 0)
     assert after["item"] != item
-    more = [got(one, "/profile")["balance"] - balance for one, balance in zip(everybody, had, strict=True)]
+    more = [
+        got(one, "/profile")["balance"] - balance
+        for one, balance in zip(everybody, had, strict=True)
+    ]
     assert more == [starting + 7, 0, -starting - 7]
     bought = got(second, "/purchases")[0]
     assert (bought["item"], bought["amount"]) == (item, starting + 7)
@@ -177,9 +194,20 @@ def test_who_waits_where_nothing_happens_hears_that_and_who_logs_out_has_left(se
 
 def test_a_wrong_password_and_requests_without_a_session_are_refused(served):
     stranger = person()
-    for name, password, status in [("user1", "wrong", 403), ("nobody", "secret-1", 403), (1, "secret-1", 422)]:
+    for name, password, status in [
+        ("user1", "wrong", 403),
+        ("nobody", "secret-1", 403),
+        (1, "secret-1", 422),
+    ]:
         got(stranger, "/login", "POST", status, json={"name": name, "password": password})
-    for path in ("auctions", "auctions/1/next?after=0", "items/1/image", "profile", "bids", "purchases"):
+    for path in (
+        "auctions",
+        "auctions/1/next?after=0",
+        "items/1/image",
+        "profile",
+        "bids",
+        "purchases",
+    ):
         got(stranger, f"/{path}", status=401)
     for path in ("logout", "items", "auctions/1/attendance", "auctions/1/bids"):
         got(stranger, f"/{path}", "POST", 401, json={"item": 1, "amount": 1})
@@ -206,7 +234,10 @@ def test_of_many_bids_at_the_same_time_none_is_lost_and_the_highest_wins(served,
     people, _ = bidders(8, state)
 
     def bids(number):
-        amounts = [state["starting"] + random.Random(f"{number} {bid}").randrange(20_000) for bid in range(25)]
+        amounts = [
+            state["starting"] + random.Random(f"{number} {bid}").randrange(20_000)
+            for bid in range(25)
+        ]
         return [place(people[number], 2, state["item"], amount) for amount in amounts]
 
     names = [name for one in together(bids, range(8)) for name in one]
@@ -217,7 +248,10 @@ def test_of_many_bids_at_the_same_time_none_is_lost_and_the_highest_wins(served,
     of_item = f"auction = 2 AND item = {state['item']}"
     highest = int(sql(f"SELECT max(amount) FROM bids WHERE {of_item} AND verdict = 'accepted'"))
     until(lambda: books()["purchases"] > before["purchases"])
-    assert int(sql(f"SELECT amount FROM purchases WHERE {of_item} ORDER BY id DESC LIMIT 1")) == highest
+    assert (
+        int(sql(f"SELECT amount FROM purchases WHERE {of_item} ORDER BY id DESC LIMIT 1"))
+        == highest
+    )
     # Accepted bids rise, and an item is its last buyer's.
     falling = """SELECT count(*) FROM (SELECT amount <= lag(amount) OVER (PARTITION BY auction, listing ORDER BY number)
                  AS falls FROM bids WHERE verdict = 'accepted') AS b WHERE falls"""

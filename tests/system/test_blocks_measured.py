@@ -49,10 +49,18 @@ def blocks_of(folder):
     [
         ({"max": 5, "target": "0.0001%"}, "largest number", WORKLOADS),
         ({"max": 300, "target": "0.0001%", "budget": "6s"}, "budget", ["stream"]),
-        pytest.param({"max": 40, "target": "999%"}, "target", WORKLOADS, marks=pytest.mark.long, id="a first stage"),
+        pytest.param(
+            {"max": 40, "target": "999%"},
+            "target",
+            WORKLOADS,
+            marks=pytest.mark.long,
+            id="a first stage",
+        ),
     ],
 )
-def test_blocks_are_added_until_one_of_the_bounds_is_reached(image, tmp_path, machine_stays, asked, reason, workloads):
+def test_blocks_are_added_until_one_of_the_bounds_is_reached(
+    image, tmp_path, machine_stays, asked, reason, workloads
+):
     folder = measured(tmp_path, config({"min": 3, **asked}, workloads), *TABLES)
     found = decisions(folder)
     assert [decision["enough"] for decision in found] == [False] * (len(found) - 1) + [True]
@@ -67,7 +75,9 @@ def test_blocks_are_added_until_one_of_the_bounds_is_reached(image, tmp_path, ma
     for load, state in found[-1]["workloads"].items():
         number = sum(key[0] == load for key, _ in blocks)
         assert number == state["blocks"] > 3
-        assert {row["n"] for row in projects.table(folder / TABLES[0]) if row["workload"] == load} == {str(number)}
+        assert {
+            row["n"] for row in projects.table(folder / TABLES[0]) if row["workload"] == load
+        } == {str(number)}
     systems = [record["system"]["id"] for record in projects.records(folder)]
     assert all(one != other for one, other in pairwise(systems))
 
@@ -89,14 +99,22 @@ def test_runs_go_on_in_turns_that_never_overlap(image, tmp_path, machine_stays, 
     assert sum(one[2] != other[2] for one, other in pairwise(turns)) >= len(turns) // 3 > 2 * laps
 
 
-def test_what_was_disturbed_is_measured_again_twice_and_all_of_it_is_kept(image, tmp_path, machine_stays):
+def test_what_was_disturbed_is_measured_again_twice_and_all_of_it_is_kept(
+    image, tmp_path, machine_stays
+):
     # No machine on which tests run has a load average of nothing.
-    page = config(2, quiet={"action": "retry", "load": 0, "busy": None, "steal": None, "swap": None})
+    page = config(
+        2, quiet={"action": "retry", "load": 0, "busy": None, "steal": None, "swap": None}
+    )
     folder = measured(tmp_path, page, *TABLES)
     found = decisions(folder)
     assert [decision["workloads"]["stream"]["again"] for decision in found] == [[1, 2], [3, 4], []]
     assert len(blocks_of(folder)) == 2 * 6
     tidy = projects.table(folder / "results/tidy/stream.csv")
-    assert {row["repetition"]: row["counts"] for row in tidy} == {**dict.fromkeys("1234", "no"), "5": "yes", "6": "yes"}
+    assert {row["repetition"]: row["counts"] for row in tidy} == {
+        **dict.fromkeys("1234", "no"),
+        "5": "yes",
+        "6": "yes",
+    }
     summary = projects.table(folder / "results/summary.csv")
     assert {row["n"] for row in summary if row["workload"] == "stream"} == {"2"}

@@ -23,7 +23,13 @@ until_ready /opt/strata/bin/reach 127.0.0.1 {GEOCODER}
 until_ready /opt/strata/bin/reach 127.0.0.1 {WEB}
 """
 # Two instances in a system, for a short time: what a cell does, not what it measures.
-SHORT = {"web_ports": [18080, 18090], "geocoder_ports": [18280, 18290], "users": [5, 10], "seconds": 5, "mix_points": 3}
+SHORT = {
+    "web_ports": [18080, 18090],
+    "geocoder_ports": [18280, 18290],
+    "users": [5, 10],
+    "seconds": 5,
+    "mix_points": 3,
+}
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +47,9 @@ def status():
 def logged_in(number):
     session = requests.Session()
     page = session.post(
-        f"{SITE}/login", {"username": f"person{number}", "password": f"open-{number}-sesame"}, timeout=60
+        f"{SITE}/login",
+        {"username": f"person{number}", "password": f"open-{number}-sesame"},
+        timeout=60,
     )
     assert f">person{number}</a>" in page.text
     return session
@@ -67,7 +75,9 @@ def test_what_was_loaded_is_there_and_what_is_added_is_as_it_was_sent(site):
         'class="picture" src="([^"]+)"',
         r'href="(/files/[^"]+\.txt)"',
     )
-    ((address,), (place,), (picture,), (text,)) = (re.findall(pattern, page) for pattern in patterns)
+    ((address,), (place,), (picture,), (text,)) = (
+        re.findall(pattern, page) for pattern in patterns
+    )
     assert place == " ".join(data_set.place(address.split(", ")))
     for file in (picture, text):
         assert somebody.request("GET", file)[1] in form["data"]
@@ -85,7 +95,9 @@ def test_events_that_are_added_at_the_same_time_are_all_there_with_their_tags(si
         kind = form["headers"]["Content-Type"]
         tags = rb'(name="tags"\r\n\r\n)[^\r]*'
         data = re.sub(tags, rb"\1jazz-x museum-x only-%d" % number, form["data"])
-        page = sessions[number].post(f"{SITE}/events", data=data, headers={"Content-Type": kind}, timeout=120)
+        page = sessions[number].post(
+            f"{SITE}/events", data=data, headers={"Content-Type": kind}, timeout=120
+        )
         assert f"<h1>At once {number}</h1>" in page.text
         return page.url
 
@@ -102,7 +114,9 @@ def test_a_name_is_given_once_however_many_want_it(site):
     before = status()
 
     def join(number):
-        return requests.post(f"{SITE}/people", **user(f"join {number}").person_form("wanted"), timeout=120)
+        return requests.post(
+            f"{SITE}/people", **user(f"join {number}").person_form("wanted"), timeout=120
+        )
 
     answers = together(join, range(8))
     assert sorted(answer.status_code for answer in answers) == [200, *[409] * 7]
@@ -120,11 +134,19 @@ def test_forms_that_make_no_sense_are_refused_and_leave_nothing(site):
         ((rb'(name="tags"\r\n\r\n)[^\r]*', rb"\1<b>"), "tags: may have letters"),
         ((rb'(name="city"\r\n\r\n)[^\r]*', rb"\1"), "city: is missing"),
     ]:
-        answer = session.post(f"{SITE}/events", data=re.sub(*change, form["data"]), headers=form["headers"], timeout=60)
+        answer = session.post(
+            f"{SITE}/events",
+            data=re.sub(*change, form["data"]),
+            headers=form["headers"],
+            timeout=60,
+        )
         assert (answer.status_code, reason in answer.text) == (400, True), answer.text
     wrong = {"username": "person1", "password": "wrong"}
     assert requests.post(f"{SITE}/login", wrong, timeout=60).status_code == 403
-    assert [requests.get(SITE + path, timeout=60).status_code for path in ("/events/new", "/people/999999999")] == [
+    assert [
+        requests.get(SITE + path, timeout=60).status_code
+        for path in ("/events/new", "/people/999999999")
+    ] == [
         403,
         404,
     ]
@@ -138,6 +160,12 @@ def test_every_operation_answers_and_no_server_reports_trouble(site):
 SERVERS = ["database", "geocoder", "php", "web"]
 
 
-def test_a_cell_of_two_instances_is_measured_in_every_environment_without_a_machine(project, machine_stays):
-    for record in serving.measure(project, "cloudstone", "native", "docker", "docker-hostnet", "docker-layered"):
-        assert [(server["name"], server["exit"]) for server in record["servers"]] == [(name, 0) for name in SERVERS]
+def test_a_cell_of_two_instances_is_measured_in_every_environment_without_a_machine(
+    project, machine_stays
+):
+    for record in serving.measure(
+        project, "cloudstone", "native", "docker", "docker-hostnet", "docker-layered"
+    ):
+        assert [(server["name"], server["exit"]) for server in record["servers"]] == [
+            (name, 0) for name in SERVERS
+        ]

@@ -9,7 +9,7 @@ import pytest
 import second_daemon
 import small_image
 
-from strata.system import testbed
+from strata.testbed import lifecycle
 
 pytestmark = pytest.mark.skipif(
     not (shutil.which("busybox") and shutil.which("dockerd")), reason="no busybox or dockerd"
@@ -23,10 +23,10 @@ STACKS = {
 # Plans an environment with this daemon and brings it up as it was planned, or as these options say.
 SCRIPT = """
 import json, sys
-from strata.base.errors import UserError
+from strata.util.errors import UserError
 from strata.experiment import config
 from strata.host import capacity
-from strata.system import testbed
+from strata.testbed import lifecycle
 
 stacks, image, ports, usual = json.loads(sys.argv[1])
 page = {"only": {"environments": list(stacks), "workloads": ["stream"]}, "scale": "tiny"}
@@ -40,14 +40,20 @@ for name, entry in planned.items():
     layers = [{"docker": stacks[name]}] if usual else entry["layers"]
     if entry["available"] or usual:
         try:
-            known = testbed.System(name, layers, image, ports=ports).facts["facts"]["docker"]
+            known = lifecycle.System(name, layers, image, ports=ports).facts["facts"]["docker"]
             found["record"][name] = known.get("network", {}) | {"users": known["users"]}
         except UserError as error:
             found["record"][name] = str(error)
-        testbed.take_down()
+        lifecycle.take_down()
 print(json.dumps(found))
 """
-NAT = {"ports": "destination NAT", "docker_proxy": "runs", "users": "the host’s", "bridge": "docker0", "mtu": "1500"}
+NAT = {
+    "ports": "destination NAT",
+    "docker_proxy": "runs",
+    "users": "the host’s",
+    "bridge": "docker0",
+    "mtu": "1500",
+}
 PROXY = {**NAT, "ports": "docker-proxy alone"}
 OFF = ["--iptables=false", "--ip6tables=false"]
 MAPPED = "the Docker daemon maps users"
@@ -98,7 +104,7 @@ def bring_up(tmp_path, monkeypatch, machine_stays):
         assert done.returncode == 0, done.stderr + done.stdout
         return json.loads(done.stdout)
 
-    with testbed.exclusive():
+    with lifecycle.exclusive():
         yield go
         second_daemon.end()
 
@@ -108,17 +114,24 @@ IN_EVERY_RUN = {"no rules", "mapped"}
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(one, marks=[pytest.mark.long] * (one not in IN_EVERY_RUN)) for one in ROWS]
+    "name",
+    [pytest.param(one, marks=[pytest.mark.long] * (one not in IN_EVERY_RUN)) for one in ROWS],
 )
 def test_what_a_daemon_makes_of_an_environment_is_said_or_refused(bring_up, name):
     words, planned, recorded, doctors = ROWS[name]
     with second_daemon.up(*words):
         found = bring_up()
         doctor = second_daemon.strata(".", "doctor").stdout
-    for (environment, entry), plan, record in zip(found["plan"].items(), planned, recorded, strict=True):
+    for (environment, entry), plan, record in zip(
+        found["plan"].items(), planned, recorded, strict=True
+    ):
         assert entry["available"] == (record is not None), (environment, entry)
         said = entry["reason"] or entry["label"]
-        assert said.startswith(plan) if record is None else said == f"{environment.title()} {plan}".strip()
+        assert (
+            said.startswith(plan)
+            if record is None
+            else said == f"{environment.title()} {plan}".strip()
+        )
         proxied = "user-land proxy" in plan
         assert entry["told"][0]["network"] == (
             "its host’s"

@@ -57,7 +57,10 @@ def cells(body):
     rows = []
     inner = body.decode().partition("<tbody>")[2].partition("</tbody>")[0]
     for number, row in re.findall(r"<tr(?: data-product=\"(\d+)\")?>(.*?)</tr>", inner):
-        texts = [html.unescape(re.sub(r"<[^>]*>", "", cell)) for cell in re.findall(r"<td[^>]*>(.*?)</td>", row)]
+        texts = [
+            html.unescape(re.sub(r"<[^>]*>", "", cell))
+            for cell in re.findall(r"<td[^>]*>(.*?)</td>", row)
+        ]
         rows.append([number, *texts] if number else texts)
     return rows
 
@@ -70,7 +73,8 @@ def test_who_bought_last_sees_the_last_purchases_each_with_a_related_title(shops
     orders = [order for order in range(last, 0, -1) if shop.buyer(order) == buyer]
     bought = [shop.product(product) for order in orders for product, _ in shop.lines(order)]
     expected = [
-        [str(number), title, actor, shop.product(related)[2]] for number, _, title, actor, *_, related in bought[:10]
+        [str(number), title, actor, shop.product(related)[2]]
+        for number, _, title, actor, *_, related in bought[:10]
     ]
     assert cells(user.content) == expected
 
@@ -83,12 +87,20 @@ def test_a_search_finds_what_it_should_in_the_order_of_the_numbers(shops):
         _, category, title, actor, _, special, _ = product
         if by == "category":
             return special == "t" and category == int(words)
-        return set(words.lower().split()) <= set((title if by == "title" else actor).lower().split())
+        return set(words.lower().split()) <= set(
+            (title if by == "title" else actor).lower().split()
+        )
 
-    for by, words in (("category", "1"), ("title", products[0][2].split()[0]), ("actor", products[0][3])):
+    for by, words in (
+        ("category", "1"),
+        ("title", products[0][2].split()[0]),
+        ("actor", products[0][3]),
+    ):
         marks = user.search(by=by, words=words, limit="5")
         found = [product for product in products if fits(product, by, words)][:5]
-        assert cells(user.content) == [[str(number), *texts, ""] for number, _, *texts, _, _ in found]
+        assert cells(user.content) == [
+            [str(number), *texts, ""] for number, _, *texts, _, _ in found
+        ]
         assert marks["found"] == str(len(found))
 
 
@@ -102,7 +114,9 @@ def test_a_purchase_costs_what_its_lines_say_and_every_customer_can_make_one(sho
     marks = user.buy(chosen)
     net = sum(shop.price(product) * count for product, count in chosen.items())
     assert [marks.get(key) for key in ("net", "tax", "total")] == [*map(money, (net, *taxed(net)))]
-    lines = [[shop.product(one)[2], str(count), money(shop.price(one))] for one, count in chosen.items()]
+    lines = [
+        [shop.product(one)[2], str(count), money(shop.price(one))] for one, count in chosen.items()
+    ]
     assert cells(user.content) == lines
     assert serving.check(shops, "dvdstore", PORTS[0], size="small", data_seed=1) == {}
 
@@ -117,7 +131,12 @@ def test_what_is_wrong_is_refused_and_what_a_visitor_writes_is_text(shops):
         log_in(customer(0), name, password, status=403, shown="refused")
     for mark in ({}, {"customer": "1.0"}, {"customer": "1"}):
         fields = {"quantity[1]": 1}
-        assert requests.post(f"{address(0)}/purchase.php", fields, cookies=mark, timeout=60).status_code == 403
+        assert (
+            requests.post(
+                f"{address(0)}/purchase.php", fields, cookies=mark, timeout=60
+            ).status_code
+            == 403
+        )
     user = customer(0, "user1")
     for basket in ({}, {1: 4}, {"x": 1}, {1: -1}):
         user.buy(basket, **REFUSED)
@@ -138,7 +157,12 @@ def test_stock_that_falls_below_three_is_ordered_anew_and_the_books_hold_it(shop
     grown = {key: after[key] - before[key] for key in ("reorders", "orders", "adrift", "lost")}
     assert grown == {"reorders": 1, "orders": 2, "adrift": 0, "lost": 0}
     for change in ("stock = stock + 1", "sold = sold + 1, stock = stock - 1"):
-        shops.sql("/data/dvdstore/1", "shop", "postgres", f"UPDATE inventory SET {change} WHERE product = 5")
+        shops.sql(
+            "/data/dvdstore/1",
+            "shop",
+            "postgres",
+            f"UPDATE inventory SET {change} WHERE product = 5",
+        )
     assert (books(1)["adrift"], books(1)["lost"]) == (1, 1)
 
 
@@ -149,7 +173,10 @@ def test_nothing_is_lost_where_many_buy_the_same_at_the_same_time(shops):
 
     def buyer(number):
         user, chance = customer(2, f"user{number}"), random.Random(number)
-        marks = [user.buy({one: chance.randint(1, 3) for one in chance.sample(scarce, 4)}) for _ in range(25)]
+        marks = [
+            user.buy({one: chance.randint(1, 3) for one in chance.sample(scarce, 4)})
+            for _ in range(25)
+        ]
         bought = [one for one in marks if one["order"] != "0"]
         return len(bought), sum(round(100 * float(one["total"])) for one in bought)
 

@@ -8,16 +8,19 @@ import time
 import projects
 import pytest
 
-from strata import layers as layers_of
-from strata.cell.shell import PROGRAM, Shell
+from strata import environments as layers_of
 from strata.experiment import config
 from strata.host import capacity, cgroups, observe
 from strata.host.context import VARIABLES, with_variables
-from strata.system import state, testbed
+from strata.measure.shell import PROGRAM, Shell
+from strata.testbed import journal, lifecycle
 
 ENVIRONMENTS = ["native", "docker", "docker-hostnet", "docker-layered"]
 # Options of layers that have to be given some.
-OPTIONS_OF = {"podman": {"network": "bridge", "data": "volume", "runtime": "runc"}, "brake": {"share": 0.05}}
+OPTIONS_OF = {
+    "podman": {"network": "bridge", "data": "volume", "runtime": "runc"},
+    "brake": {"share": 0.05},
+}
 # Podman imports the image first.
 SLOW = {"podman"}
 
@@ -29,7 +32,10 @@ def stacks():
     tops = {next(iter(stack[-1])) for stack in found.values()} | {"host"}
     for name in set(layers_of.names()) - tops:
         below = layers_of.kind(name).stands_on[0]
-        found[name] = [*([] if below == "host" else [{below: {}}]), {name: OPTIONS_OF.get(name, {})}]
+        found[name] = [
+            *([] if below == "host" else [{below: {}}]),
+            {name: OPTIONS_OF.get(name, {})},
+        ]
     return found
 
 
@@ -52,24 +58,28 @@ def up(checkout, image, machine_stays):
     Gives the top of its stack, and with `whole` the system.
     """
     settings = config.read()
-    settings["environments"] = {name: {"label": name, "layers": stack} for name, stack in stacks().items()}
+    settings["environments"] = {
+        name: {"label": name, "layers": stack} for name, stack in stacks().items()
+    }
     planned = config.experiment(settings, capacity.facts())["environments"]
 
     def bring(name, beside=False, whole=False):
         if not planned[name]["available"]:
             pytest.skip(planned[name]["reason"])
         if not beside:
-            testbed.take_down()
-        system = testbed.System(name, planned[name]["layers"], image)
+            lifecycle.take_down()
+        system = lifecycle.System(name, planned[name]["layers"], image)
         return system if whole else system.top
 
-    with testbed.exclusive():
+    with lifecycle.exclusive():
         yield bring
-        testbed.take_down()
+        lifecycle.take_down()
 
 
 def inside(top, *argv):
-    return subprocess.run(top.command(list(argv)), capture_output=True, text=True, check=True).stdout.strip()
+    return subprocess.run(
+        top.command(list(argv)), capture_output=True, text=True, check=True
+    ).stdout.strip()
 
 
 NAMESPACES = ["mnt", "net", "pid", "uts", "ipc"]
@@ -100,7 +110,12 @@ def test_native_is_the_bare_host_with_the_images_files(up, image):
 
 
 def test_native_cannot_change_the_images_files(up):
-    done = subprocess.run(up("native").command(["touch", "/opt/strata/x"]), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        up("native").command(["touch", "/opt/strata/x"]),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode != 0
     assert "Read-only" in done.stderr
 
@@ -138,7 +153,9 @@ def test_native_and_containers_stand_beside_each_other_in_every_hierarchy(up):
     parents = {}
     for name in ENVIRONMENTS:
         groups = inside(up(name), "cat", "/proc/self/cgroup").splitlines()
-        parents[name] = {line.split(":", 2)[0]: os.path.dirname(line.split(":", 2)[2]) for line in groups}
+        parents[name] = {
+            line.split(":", 2)[0]: os.path.dirname(line.split(":", 2)[2]) for line in groups
+        }
     assert len({frozenset(parent.items()) for parent in parents.values()}) == 1
     assert set(parents["native"].values()) <= {"/strata", "/strata.slice"}
 
@@ -160,7 +177,7 @@ def test_a_process_that_a_native_run_leaves_is_ended_with_the_system(up):
     subprocess.run(top.command(["sh", "-c", "setsid sleep 4327 >/dev/null 2>&1 &"]), check=True)
     there = ["pgrep", "-f", "^sleep 4327$"]
     projects.until(lambda: subprocess.run(there, capture_output=True, check=False).returncode == 0)
-    testbed.take_down()
+    lifecycle.take_down()
     assert subprocess.run(there, capture_output=True, check=False).returncode == 1
 
 
@@ -168,14 +185,19 @@ def test_a_brake_takes_its_share_of_every_processor_and_nothing_while_frozen(up)
     group = up("brake").group()
 
     def brakes():
-        told = {process: observe.read_files([f"/proc/{process}/comm"]) for process in cgroups.members(group)}
+        told = {
+            process: observe.read_files([f"/proc/{process}/comm"])
+            for process in cgroups.members(group)
+        }
         found = [process for process, texts in told.items() if "python3" in texts.values()]
         return found if len(found) >= os.cpu_count() else []
 
     processes = projects.until(brakes)
 
     def used():
-        return sum(int(open(f"/proc/{process}/schedstat").read().split()[0]) for process in processes)
+        return sum(
+            int(open(f"/proc/{process}/schedstat").read().split()[0]) for process in processes
+        )
 
     def taken(seconds):
         before, begun = used(), time.monotonic_ns()
@@ -200,9 +222,11 @@ def test_a_container_of_somebody_else_is_never_touched(up, image):
     argv = ["docker", "run", "--detach", "--rm", "--network", "none", image["id"], "sleep", "300"]
     other = subprocess.check_output(argv, text=True).strip()
     try:
-        testbed.take_down()
+        lifecycle.take_down()
         layers_of.kind("docker").sweep()
-        state = subprocess.check_output(["docker", "inspect", "-f", "{{.State.Running}}", other], text=True)
+        state = subprocess.check_output(
+            ["docker", "inspect", "-f", "{{.State.Running}}", other], text=True
+        )
         assert state.strip() == "true"
     finally:
         subprocess.run(["docker", "rm", "--force", other], capture_output=True, check=True)
@@ -219,9 +243,16 @@ def test_a_sandbox_has_a_kernel_of_its_own_and_stands_beside_the_containers(up):
     assert facts["stack"] == "host"
     # It does not show its own groups: those of the processes that are it are looked at from the host.
     processes = top.processes()
-    lines = [line for line in open(f"/proc/{processes[-1]}/cgroup").read().splitlines() if not line.endswith(":/")]
+    lines = [
+        line
+        for line in open(f"/proc/{processes[-1]}/cgroup").read().splitlines()
+        if not line.endswith(":/")
+    ]
     assert lines
-    assert {os.path.dirname(line.split(":", 2)[2]) for line in lines} <= {"/strata", "/strata.slice"}
+    assert {os.path.dirname(line.split(":", 2)[2]) for line in lines} <= {
+        "/strata",
+        "/strata.slice",
+    }
 
 
 def seconds_used():
@@ -237,9 +268,11 @@ def seconds_used():
 
 def test_systems_that_wait_for_their_turn_stand_idle_and_tell_their_own_from_others(up, tmp_path):
     first = up("native", whole=True)
-    systems = [first] + [up(name, True, True) for name in ("docker", "docker-layered", "docker-gvisor")]
+    systems = [first] + [
+        up(name, True, True) for name in ("docker", "docker-layered", "docker-gvisor")
+    ]
     tops = [system.top for system in systems]
-    assert len(state.all_up()) == len(tops)
+    assert len(journal.all_up()) == len(tops)
     # In each a shell waits, whose commands are where those without it are, and have what those have.
     shells = [Shell(top.command_plain([PROGRAM], fed=True)) for top in tops]
     for top, shell in zip(tops, shells, strict=True):
@@ -259,7 +292,9 @@ def test_systems_that_wait_for_their_turn_stand_idle_and_tell_their_own_from_oth
         system.freeze(False)
     for shell in shells:
         shell.close()
-    assert [inside(top, "cat", "/etc/os-release") for top in tops] == [inside(tops[0], "cat", "/etc/os-release")] * 4
+    assert [inside(top, "cat", "/etc/os-release") for top in tops] == [
+        inside(tops[0], "cat", "/etc/os-release")
+    ] * 4
 
 
 OPTIONS = {"seccomp": "unconfined", "cpuset-cpus": "0", "memory": "1GiB"}
@@ -267,24 +302,54 @@ OPTIONS = {"seccomp": "unconfined", "cpuset-cpus": "0", "memory": "1GiB"}
 
 def test_what_a_container_may_do_is_what_was_asked_for(up, image):
     entry = {"network": "host", "data": "tmpfs", **OPTIONS}
-    system = testbed.System("bounded", [{"docker": entry}], image)
-    seen = {setting["name"]: setting["seen"] for setting in system.facts["facts"]["docker"]["settings"]}
-    assert seen == {"data": "tmpfs", "seccomp": "unconfined", "cpuset-cpus": "0", "memory": str(2**30)}
+    system = lifecycle.System("bounded", [{"docker": entry}], image)
+    seen = {
+        setting["name"]: setting["seen"] for setting in system.facts["facts"]["docker"]["settings"]
+    }
+    assert seen == {
+        "data": "tmpfs",
+        "seccomp": "unconfined",
+        "cpuset-cpus": "0",
+        "memory": str(2**30),
+    }
     assert inside(system.top, "nproc") == "1"
-    assert testbed.look(system.top)[0]["processors"] == "0"
+    assert lifecycle.look(system.top)[0]["processors"] == "0"
 
 
 # A terminal or job that limits what it starts.
 CALLER = [
-    *("sh", "-c", 'umask 077; ulimit -Sn 700; ulimit -Ss 4096; trap "" HUP INT QUIT; exec "$@"', "sh"),
-    *("nice", "-n", "10", "chrt", "--batch", "0", "ionice", "-c", "3", "setarch", "-R", "taskset", "-c", "1"),
+    *(
+        "sh",
+        "-c",
+        'umask 077; ulimit -Sn 700; ulimit -Ss 4096; trap "" HUP INT QUIT; exec "$@"',
+        "sh",
+    ),
+    *(
+        "nice",
+        "-n",
+        "10",
+        "chrt",
+        "--batch",
+        "0",
+        "ionice",
+        "-c",
+        "3",
+        "setarch",
+        "-R",
+        "taskset",
+        "-c",
+        "1",
+    ),
 ]
 
 
 @pytest.mark.skipif(os.cpu_count() == 1, reason="a mask needs two processors")
 @pytest.mark.parametrize(
     "names",
-    [["docker", "docker-gvisor"], pytest.param(["podman", "lxc", "vm", "vm-docker"], marks=pytest.mark.long)],
+    [
+        ["docker", "docker-gvisor"],
+        pytest.param(["podman", "lxc", "vm", "vm-docker"], marks=pytest.mark.long),
+    ],
 )
 def test_whoever_starts_a_run_all_environments_start_alike(image, tmp_path, machine_stays, names):
     known = stacks()
@@ -295,7 +360,9 @@ def test_whoever_starts_a_run_all_environments_start_alike(image, tmp_path, mach
     )
     folder = projects.make(tmp_path / "project", page)
     words = [*CALLER, *projects.command("snakemake", "--cores", "1", "cells")]
-    done = subprocess.run(words, cwd=folder, env=projects.environment(), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        words, cwd=folder, env=projects.environment(), capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr + done.stdout
     records = {record["environment"]: record for record in projects.records(folder)}
     native = records["native"]["starting_state"]
@@ -305,7 +372,10 @@ def test_whoever_starts_a_run_all_environments_start_alike(image, tmp_path, mach
     for name, record in records.items():
         state = record["starting_state"]
         assert record["parameters"]["threads"] == 1
-        assert all(row["by"].partition(":")[0] in ("docker", "podman", "lxc", "vm") for row in state["differences"])
+        assert all(
+            row["by"].partition(":")[0] in ("docker", "podman", "lxc", "vm")
+            for row in state["differences"]
+        )
         limits = {key: value for key, value in state["values"].items() if key.startswith("limit ")}
         assert limits.items() <= native["values"].items(), name
         on_host = state["values"].get("processors on the host", state["values"].get("processors"))

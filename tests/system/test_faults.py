@@ -13,8 +13,8 @@ import projects
 import pytest
 from disks import small_disk
 
-from strata.base import places
-from strata.system import state
+from strata.testbed import journal
+from strata.util import paths
 
 TARGET = "cells"
 
@@ -40,7 +40,7 @@ def start(folder, *words):
 
 
 def settled():
-    return not state.all_up()
+    return not journal.all_up()
 
 
 def logs(folder):
@@ -87,7 +87,7 @@ def daemon():
 
 def victims(run):
     """Process ids of what can be killed under a run: the workflow, its cell, what that measures, Docker's daemon."""
-    cell = state.all_up()[-1]["owner"] if state.all_up() else None
+    cell = journal.all_up()[-1]["owner"] if journal.all_up() else None
     found = {"workflow": run.pid}
     serves = daemon()
     if serves:
@@ -135,7 +135,9 @@ def test_a_kill_at_any_moment_costs_one_cell_at_the_most(image, tmp_path, docker
 
 
 @pytest.mark.long
-def test_an_image_deleted_under_a_run_is_told_and_comes_back(image, tmp_path, monkeypatch, machine_stays):
+def test_an_image_deleted_under_a_run_is_told_and_comes_back(
+    image, tmp_path, monkeypatch, machine_stays
+):
     # A copy of the cached image, so that no other test loses it.
     home = tmp_path / "home"
     folder = project(tmp_path / "p", ["native"], 2)
@@ -168,7 +170,9 @@ def test_an_image_deleted_under_a_run_is_told_and_comes_back(image, tmp_path, mo
     finish(folder, 2)
 
 
-@pytest.mark.parametrize("again", [False, pytest.param(True, marks=pytest.mark.long)], ids=["told", "built again"])
+@pytest.mark.parametrize(
+    "again", [False, pytest.param(True, marks=pytest.mark.long)], ids=["told", "built again"]
+)
 def test_a_full_cache_is_told_and_the_image_is_built_once_there_is_room(
     image, see_image, tmp_path, monkeypatch, machine_stays, again
 ):
@@ -186,8 +190,11 @@ def test_a_full_cache_is_told_and_the_image_is_built_once_there_is_room(
         assert list(home.glob("images/*/image.json")) == []
         # Docker still has what another installation built of the same recipe, and nothing of what failed.
         subprocess.run(["docker", "image", "inspect", image["id"]], check=True, capture_output=True)
-        ours = [f"--filter=label=strata.{key}" for key in (f"image={places.home_mark()}", "recipe")]
-        assert subprocess.check_output(["docker", "image", "ls", "--all", "--quiet", *ours], text=True) == ""
+        ours = [f"--filter=label=strata.{key}" for key in (f"image={paths.home_mark()}", "recipe")]
+        assert (
+            subprocess.check_output(["docker", "image", "ls", "--all", "--quiet", *ours], text=True)
+            == ""
+        )
         if not again:
             return
         make_room()

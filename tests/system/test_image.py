@@ -12,12 +12,12 @@ import projects
 import pytest
 import small_image
 
-from strata.base import places
-from strata.base.files import write_json
+from strata.environments.common import engine
 from strata.image import build, cache, manifest
-from strata.layers.common import engine
-from strata.system import testbed
-from strata.vm import disk
+from strata.testbed import lifecycle
+from strata.util import paths
+from strata.util.files import write_json
+from strata.vm import vagrant_box
 
 # Prints of each file below a folder its hash or target, and its path.
 INSIDE = r"""
@@ -31,7 +31,9 @@ find . -xdev \( -path ./proc -o -path ./sys -o -path ./dev -o -path ./run -o -pa
 
 def files_below(*argv):
     """What the manifest should say of the files below a folder, by a command in front of the shell that looks."""
-    done = subprocess.run([*argv[:-1], "bash", "-c", INSIDE, "look", argv[-1]], capture_output=True, check=True)
+    done = subprocess.run(
+        [*argv[:-1], "bash", "-c", INSIDE, "look", argv[-1]], capture_output=True, check=True
+    )
     lines = [line.rsplit(" ", 1) for line in done.stdout.decode().splitlines()]
     return {path: value for value, path in lines if path not in manifest.LAID_OVER}
 
@@ -67,7 +69,9 @@ def test_a_second_checkout_finds_it_in_the_cache(image, tmp_path):
 
 
 @pytest.mark.long
-def test_a_changed_recipe_builds_another_image_and_a_comment_does_not(image, tmp_path, machine_stays):
+def test_a_changed_recipe_builds_another_image_and_a_comment_does_not(
+    image, tmp_path, machine_stays
+):
     folder = projects.make(tmp_path / "changed", projects.default(), copy=True)
     program = folder / "workloads/stream/src/stream.c"
     program.write_text("/* Another comment. */\n" + program.read_text())
@@ -81,14 +85,18 @@ def test_a_changed_recipe_builds_another_image_and_a_comment_does_not(image, tmp
             json.loads(open(f"{cache.folder_of(name)}/manifest.json").read())["files"]
             for name in (image["recipe"], built["recipe"])
         )
-        assert {path for path in old if old[path] != new.get(path)} == {"opt/strata/workloads/stream/stream"}
+        assert {path for path in old if old[path] != new.get(path)} == {
+            "opt/strata/workloads/stream/stream"
+        }
     finally:
         subprocess.run(["docker", "rmi", engine.tag(built)], check=True, capture_output=True)
         shutil.rmtree(cache.folder_of(built["recipe"]))
 
 
 @pytest.mark.long
-def test_the_same_recipe_gives_the_same_files_again(image, see_image, tmp_path, monkeypatch, machine_stays):
+def test_the_same_recipe_gives_the_same_files_again(
+    image, see_image, tmp_path, monkeypatch, machine_stays
+):
     monkeypatch.setenv("STRATA_HOME", str(tmp_path / "home"))
     try:
         again = projects.image(projects.make(tmp_path / "again", projects.default()))
@@ -106,8 +114,8 @@ def test_a_program_that_does_not_compile_is_told_and_leaves_nothing(image, tmp_p
     assert "Packer could not make the image" in done.stderr
     assert "stream.c" in done.stderr
     assert "Traceback" not in done.stderr
-    with testbed.exclusive():
-        testbed.clean()
+    with lifecycle.exclusive():
+        lifecycle.clean()
 
 
 def test_updates_that_are_lost_are_noticed_however_many_passes(image, see_image, tmp_path):
@@ -124,9 +132,23 @@ def test_updates_that_are_lost_are_noticed_however_many_passes(image, see_image,
     for name in good lossy; do for passes in 1 2 10 100; do
         /tmp/$name --threads 1 --log2 12 --updates-per-word 4 --passes $passes | grep verified || true
     done; done"""
-    argv = ["docker", "run", "--rm", "--network", "none", "--pull", "never", "-v", f"{tmp_path}:/src:ro"]
-    printed = subprocess.run([*argv, image["id"], "bash", "-c", run], capture_output=True, text=True, check=True)
-    assert [json.loads(line)["verified"] for line in printed.stdout.splitlines()] == [True] * 4 + [False] * 4
+    argv = [
+        "docker",
+        "run",
+        "--rm",
+        "--network",
+        "none",
+        "--pull",
+        "never",
+        "-v",
+        f"{tmp_path}:/src:ro",
+    ]
+    printed = subprocess.run(
+        [*argv, image["id"], "bash", "-c", run], capture_output=True, text=True, check=True
+    )
+    assert [json.loads(line)["verified"] for line in printed.stdout.splitlines()] == [True] * 4 + [
+        False
+    ] * 4
 
 
 def test_an_image_removed_from_docker_comes_back_from_the_cache(image, see_image, machine_stays):
@@ -177,15 +199,28 @@ def left():
         subprocess.run(["docker", *words], capture_output=True, text=True, check=True).stdout
         for words in (["ps", "--all", "--quiet"], ["images", "--all", "--no-trunc"])
     )
-    mark = ["grep", "-lsz", f"STRATA_BUILDING={places.home_mark()}", *glob.glob("/proc/[0-9]*/environ")]
+    mark = [
+        "grep",
+        "-lsz",
+        f"STRATA_BUILDING={paths.home_mark()}",
+        *glob.glob("/proc/[0-9]*/environ"),
+    ]
     marked = subprocess.run(mark, capture_output=True, text=True, check=False).stdout.split()
-    folders = [path for name in ("images", "vm/vagrant/boxes") for path in glob.glob(f"{places.home()}/{name}/*")]
-    mounts = [line for line in open("/proc/self/mountinfo") if places.home() in line]
+    folders = [
+        path
+        for name in ("images", "vm/vagrant/boxes")
+        for path in glob.glob(f"{paths.home()}/{name}/*")
+    ]
+    mounts = [line for line in open("/proc/self/mountinfo") if paths.home() in line]
     return {
-        "containers": {id for id in containers.split() if places.home_mark() in labels(id)},
-        "images": {line.split()[2] for line in images.splitlines() if places.home_mark() in labels(line.split()[2])},
+        "containers": {id for id in containers.split() if paths.home_mark() in labels(id)},
+        "images": {
+            line.split()[2]
+            for line in images.splitlines()
+            if paths.home_mark() in labels(line.split()[2])
+        },
         "processes": set(marked),
-        "folders": set(folders) - {os.path.join(places.home(), "images", "packer.log")},
+        "folders": set(folders) - {os.path.join(paths.home(), "images", "packer.log")},
         "mounts": set(mounts),
     }
 
@@ -255,7 +290,7 @@ def test_a_build_may_be_killed_at_any_moment(image, tmp_path, line, seconds):
     page, more = projects.default(), {"another": projects.NOOP}
     if line == "making the machines":
         page["environments"]["vm"] = {"label": "{vm}", "layers": ["vm"]}
-        disk.remove(image["recipe"])
+        vagrant_box.remove(image["recipe"])
         more = {}
     elif line in ("bootstrapping", "importing"):
         more["another"] = {**projects.NOOP, "packages": ["hello"]}
@@ -281,10 +316,14 @@ def test_homes_leave_each_other_their_images(tmp_path, monkeypatch):
         folder = tmp_path / home / "images" / small_image.RECIPE
         made[home] = {**small_image.make(folder), "base": "0" * 64}
         write_json(str(folder / "image.json"), made[home])
-        subprocess.run(["docker", "load", "--input", folder / "image.tar"], check=True, capture_output=True)
+        subprocess.run(
+            ["docker", "load", "--input", folder / "image.tar"], check=True, capture_output=True
+        )
     # As a build of another home did that took the same name.
     subprocess.run(["docker", "tag", made["a"]["id"], engine.tag(made["b"])], check=True)
-    assert "<none>" in subprocess.check_output(["docker", "images", "--filter", "dangling=true"], text=True)
+    assert "<none>" in subprocess.check_output(
+        ["docker", "images", "--filter", "dangling=true"], text=True
+    )
     try:
         for home in ("a", "b"):
             monkeypatch.setenv("STRATA_HOME", str(tmp_path / home))
@@ -295,7 +334,9 @@ def test_homes_leave_each_other_their_images(tmp_path, monkeypatch):
         assert labels(made["b"]["id"])
     finally:
         for one in made.values():
-            subprocess.run(["docker", "image", "rm", "--force", one["id"]], check=False, capture_output=True)
+            subprocess.run(
+                ["docker", "image", "rm", "--force", one["id"]], check=False, capture_output=True
+            )
 
 
 def test_an_image_says_whose_it_is(image, see_image):
@@ -303,6 +344,6 @@ def test_an_image_says_whose_it_is(image, see_image):
     form = ["docker", "image", "inspect", "--format", "{{json .Config.Labels}}", image["id"]]
     labels = json.loads(subprocess.run(form, capture_output=True, text=True, check=True).stdout)
     assert {key: value for key, value in labels.items() if value} == {
-        "strata.image": places.home_mark(),
+        "strata.image": paths.home_mark(),
         "strata.recipe": image["recipe"][:12],
     }

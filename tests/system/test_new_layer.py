@@ -34,11 +34,13 @@ def made(image, tmp_path_factory):
         "native": {"label": "Native", "layers": ["chroot"]},
         "toy": {"label": "Toy", "layers": ["chroot", {"toy": {"nice": 5}}]},
     }
-    config = projects.on_host(repetitions=3, environments=environments, workloads={"politeness": None})
+    config = projects.on_host(
+        repetitions=3, environments=environments, workloads={"politeness": None}
+    )
     projects.make(folder, config, copy=True)
     projects.write_yaml(folder / "workloads/politeness/workload.yaml", POLITENESS)
     (folder / "workloads/politeness/parse.py").write_text(PARSER)
-    (folder / "strata/layers/toy.py").write_text(LAYER)
+    (folder / "strata/environments/toy.py").write_text(LAYER)
     projects.good(folder, "snakemake", "--cores", "1", "paper/report.html", PYTHONPATH=str(folder))
     return folder
 

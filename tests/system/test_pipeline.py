@@ -25,7 +25,11 @@ def config(**more):
 
 def turns(log):
     """Those of each lap of a log, (thawed, freeze requested, frozen), in microseconds since the epoch."""
-    return [json.loads(line)["turns"] for line in log.read_text().splitlines() if line.startswith('{"turns"')]
+    return [
+        json.loads(line)["turns"]
+        for line in log.read_text().splitlines()
+        if line.startswith('{"turns"')
+    ]
 
 
 def spans(folder):
@@ -52,7 +56,9 @@ def spans(folder):
 def made(image, tmp_path_factory):
     """A project whose paper was made with four cores on offer."""
     folder = projects.make(tmp_path_factory.mktemp("made") / "project", config(), copy=True)
-    projects.good(folder, "snakemake", "--cores", "4", "paper/report.pdf", "paper/report.html", timeout=1200)
+    projects.good(
+        folder, "snakemake", "--cores", "4", "paper/report.pdf", "paper/report.html", timeout=1200
+    )
     return folder
 
 
@@ -83,7 +89,9 @@ def test_every_environment_was_observed_to_run_the_same_image(made):
     records = projects.records(made)
     assert len({record["image"]["id"] for record in records}) == 1
     assert len({json.dumps(record["observed"]["inside"]["versions"]) for record in records}) == 1
-    assert {record["observed"]["inside"]["os"] for record in records} == {"Debian GNU/Linux 13 (trixie)"}
+    assert {record["observed"]["inside"]["os"] for record in records} == {
+        "Debian GNU/Linux 13 (trixie)"
+    }
 
 
 def stream_values(log):
@@ -98,19 +106,25 @@ def stream_values(log):
 
 
 def pxz_values(log):
-    passes = [json.loads(line) for line in log.read_text().splitlines() if line.startswith('{"pass"')]
+    passes = [
+        json.loads(line) for line in log.read_text().splitlines() if line.startswith('{"pass"')
+    ]
     laps = turns(log)
     assert len(laps) == len(passes) == LAPS
     rates = []
     for one, lap in zip(passes, laps, strict=True):
         begun, ended = one["ended"] - one["microseconds"], one["ended"]
-        rates.append(4_000_000 / sum(max(0, min(to, ended) - max(since, begun)) for since, to, _ in lap))
+        rates.append(
+            4_000_000 / sum(max(0, min(to, ended) - max(since, begun)) for since, to, _ in lap)
+        )
     return {"throughput": statistics.mean(rates)}
 
 
 @pytest.mark.parametrize(("workload", "reader"), [("stream", stream_values), ("pxz", pxz_values)])
 def test_every_number_of_the_summary_is_traced_to_its_raw_logs(made, workload, reader):
-    rows = [row for row in projects.table(made / "results/summary.csv") if row["workload"] == workload]
+    rows = [
+        row for row in projects.table(made / "results/summary.csv") if row["workload"] == workload
+    ]
     rows = [row for row in rows if row["metric"] != "first"]
     assert {row["environment"] for row in rows} == set(ENVIRONMENTS)
     runs = [row for row in projects.table(made / "results/runs.csv") if row["workload"] == workload]
@@ -129,12 +143,17 @@ def test_every_number_of_the_summary_is_traced_to_its_raw_logs(made, workload, r
             "min": min(values),
             "max": max(values),
         }.items():
-            assert math.isclose(float(row[column]), expected, rel_tol=1e-6, abs_tol=1e-9), (row, column)
+            assert math.isclose(float(row[column]), expected, rel_tol=1e-6, abs_tol=1e-9), (
+                row,
+                column,
+            )
         assert row["median_low"] == row["median_high"] == ""
 
 
 def test_every_row_of_tidy_names_the_log_that_holds_its_value(made):
-    rows = [row for row in projects.table(made / "results/tidy/stream.csv") if row["metric"] != "first"]
+    rows = [
+        row for row in projects.table(made / "results/tidy/stream.csv") if row["metric"] != "first"
+    ]
     assert len(rows) == 4 * 2 * 4
     for row in rows:
         assert math.isclose(stream_values(made / row["log"])[row["metric"]], float(row["value"]))
@@ -146,7 +165,10 @@ def test_the_page_is_one_file_that_needs_no_network(made):
     sources = re.findall(r'\ssrc="([^"]*)"', text)
     assert sources
     assert all(source.startswith("data:") for source in sources)
-    assert not re.search(r'<link[^>]*href="(?!data:)|@import|url\((?!#|data:)|<script src|fetch\(|XMLHttpRequest', text)
+    assert not re.search(
+        r'<link[^>]*href="(?!data:)|@import|url\((?!#|data:)|<script src|fetch\(|XMLHttpRequest',
+        text,
+    )
 
 
 def test_a_plan_that_grows_keeps_what_was_measured(made, machine_stays):
@@ -166,7 +188,9 @@ def test_a_plan_that_grows_keeps_what_was_measured(made, machine_stays):
         "docker-both",
     }
     projects.good(made, "snakemake", "--cores", "4", "results/tidy/pxz.csv")
-    assert {row["environment"] for row in projects.table(made / "results/tidy/pxz.csv")} == set(ENVIRONMENTS)
+    assert {row["environment"] for row in projects.table(made / "results/tidy/pxz.csv")} == set(
+        ENVIRONMENTS
+    )
 
 
 def test_two_runs_at_once_in_two_folders_never_overlap(image, tmp_path, machine_stays):
@@ -183,7 +207,9 @@ def test_two_runs_at_once_in_two_folders_never_overlap(image, tmp_path, machine_
 
 @pytest.mark.long
 def test_what_was_really_measured_is_archived_verified_and_rebuilt(image, tmp_path, machine_stays):
-    page = projects.default(repetitions=2, workloads={"stream": {"elements": 2_000_000, "laps": LAPS}})
+    page = projects.default(
+        repetitions=2, workloads={"stream": {"elements": 2_000_000, "laps": LAPS}}
+    )
     page["environments"] = {"native": page["environments"]["native"]}
     folder = projects.track(projects.make(tmp_path / "project", page, copy=True))
     for target in ("all", "archive"):

@@ -14,11 +14,11 @@ import leftovers
 import pytest
 import small_image
 
-from strata.base import places
-from strata.base.errors import UserError
+from strata.environments import podman
 from strata.host import capacity, cgroups
-from strata.layers import podman
-from strata.system import testbed
+from strata.testbed import lifecycle
+from strata.util import paths
+from strata.util.errors import UserError
 
 KIND = podman.Kind()
 BRIDGE = {"network": "bridge", "data": "volume"}
@@ -31,7 +31,9 @@ def makes(runtime):
 
 RUNTIMES = list(filter(makes, podman.RUNTIMES))
 
-pytestmark = pytest.mark.skipif(not (RUNTIMES and shutil.which("busybox")), reason="no Podman or no busybox is here")
+pytestmark = pytest.mark.skipif(
+    not (RUNTIMES and shutil.which("busybox")), reason="no Podman or no busybox is here"
+)
 
 
 @pytest.fixture
@@ -51,16 +53,16 @@ def up(home, machine_stays, image):
     """Bring a container up under the machine's lock; it, and all that Podman keeps, is gone afterwards."""
 
     def bring(whole=False, ports=(), **options):
-        testbed.take_down()
-        system = testbed.System("podman", stack_of(options), image, ports=ports)
+        lifecycle.take_down()
+        system = lifecycle.System("podman", stack_of(options), image, ports=ports)
         return system if whole else system.top
 
-    with testbed.exclusive():
+    with lifecycle.exclusive():
         yield bring
-        testbed.take_down()
+        lifecycle.take_down()
         assert KIND.sweep() == []
         KIND.discard([])
-        ours = ["image", "ls", "--quiet", "--filter", f"label=strata.image={places.home_mark()}"]
+        ours = ["image", "ls", "--quiet", "--filter", f"label=strata.image={paths.home_mark()}"]
         assert leftovers.lines("podman", *ours) == set()
 
 
@@ -73,7 +75,9 @@ def stack_of(options):
 
 
 def inside(top, *argv):
-    return subprocess.run(top.command(list(argv)), capture_output=True, text=True, check=True).stdout.strip()
+    return subprocess.run(
+        top.command(list(argv)), capture_output=True, text=True, check=True
+    ).stdout.strip()
 
 
 @pytest.mark.parametrize("runtime", RUNTIMES)
@@ -81,13 +85,24 @@ def test_it_stands_where_dockers_containers_stand_and_can_what_they_can(up, runt
     system = up(whole=True, ports=[28611], runtime=runtime)
     top = system.top
     # What is published is let in, whatever the firewall says of others; like all else it goes with the container.
-    assert [rule for rule in leftovers.rules() if "--ctstate DNAT" in rule and top.context.id in rule]
-    groups = [line.split(":", 2)[2] for line in open(f"/proc/{top.processes()[-1]}/cgroup").read().splitlines()]
+    assert [
+        rule for rule in leftovers.rules() if "--ctstate DNAT" in rule and top.context.id in rule
+    ]
+    groups = [
+        line.split(":", 2)[2]
+        for line in open(f"/proc/{top.processes()[-1]}/cgroup").read().splitlines()
+    ]
     # A slice of systemd's has its name without the path.
-    parent = cgroups.parent_for("systemd" if cgroups.managed_by_systemd() else "cgroupfs").strip("/")
-    assert {os.path.dirname(group.removesuffix("/container")) for group in groups if group != "/"} == {f"/{parent}"}
+    parent = cgroups.parent_for("systemd" if cgroups.managed_by_systemd() else "cgroupfs").strip(
+        "/"
+    )
+    assert {
+        os.path.dirname(group.removesuffix("/container")) for group in groups if group != "/"
+    } == {f"/{parent}"}
     for kind in ("mnt", "net", "pid", "uts", "ipc"):
-        assert inside(top, "readlink", f"/proc/self/ns/{kind}") != os.readlink(f"/proc/self/ns/{kind}")
+        assert inside(top, "readlink", f"/proc/self/ns/{kind}") != os.readlink(
+            f"/proc/self/ns/{kind}"
+        )
     assert inside(top, "id", "-u") == "0"
     assert top.listen().count(".") == 3
     holders = [open(f"/proc/{process}/comm").read().strip() for process in top.processes()]
@@ -116,22 +131,43 @@ def test_it_stands_where_dockers_containers_stand_and_can_what_they_can(up, runt
 def test_what_is_printed_in_it_arrives_whole_and_so_does_its_exit_code(up):
     top = up(network="host")
     for _ in range(3):
-        done = subprocess.run(top.command(["sh", "-c", "echo a; echo b >&2; exit 7"]), capture_output=True, check=False)
+        done = subprocess.run(
+            top.command(["sh", "-c", "echo a; echo b >&2; exit 7"]),
+            capture_output=True,
+            check=False,
+        )
         assert (done.returncode, done.stdout, done.stderr) == (7, b"a\n", b"b\n")
     assert inside(top, "readlink", "/proc/self/ns/net") == os.readlink("/proc/self/ns/net")
 
 
 def test_what_it_may_do_is_what_was_asked_for(up):
-    options = {"data": "tmpfs", "network": "host", "seccomp": "unconfined", "memory": "64MiB", "cpuset-cpus": "0-0"}
+    options = {
+        "data": "tmpfs",
+        "network": "host",
+        "seccomp": "unconfined",
+        "memory": "64MiB",
+        "cpuset-cpus": "0-0",
+    }
     system = up(whole=True, **options)
-    seen = {setting["name"]: setting["seen"] for setting in system.facts["facts"]["container"]["settings"]}
-    assert seen == {"data": "tmpfs", "seccomp": "unconfined", "cpuset-cpus": "0", "memory": str(64 * 2**20)}
-    assert testbed.look(system.top)[0]["processors"] == "0"
+    seen = {
+        setting["name"]: setting["seen"]
+        for setting in system.facts["facts"]["container"]["settings"]
+    }
+    assert seen == {
+        "data": "tmpfs",
+        "seccomp": "unconfined",
+        "cpuset-cpus": "0",
+        "memory": str(64 * 2**20),
+    }
+    assert lifecycle.look(system.top)[0]["processors"] == "0"
 
 
 def test_the_next_cell_gets_a_fresh_one(up, image):
     top = up(data="layered")
-    subprocess.run(top.command(["sh", "-c", "echo >/data/left; setsid sleep 300 >/dev/null 2>&1 &"]), check=True)
+    subprocess.run(
+        top.command(["sh", "-c", "echo >/data/left; setsid sleep 300 >/dev/null 2>&1 &"]),
+        check=True,
+    )
     fresh = up(data="layered")
     assert fresh.context.id != top.context.id
     assert inside(fresh, "sh", "-c", "ls /data") == ""
@@ -145,25 +181,27 @@ def test_an_image_that_is_another_is_refused_and_leaves_nothing(up, image):
 
 PROGRAM = """
 import json, sys
-from strata.system import testbed
+from strata.testbed import lifecycle
 image, stack = json.loads(sys.argv[1])
 print(flush=True)
-testbed.System("podman", stack, image)
+lifecycle.System("podman", stack, image)
 sys.stdin.read()
 """
 
 
-@pytest.mark.parametrize("seconds", [0.3, *(pytest.param(n / 50, marks=pytest.mark.long) for n in range(1, 50))])
+@pytest.mark.parametrize(
+    "seconds", [0.3, *(pytest.param(n / 50, marks=pytest.mark.long) for n in range(1, 50))]
+)
 def test_one_that_is_killed_while_it_comes_up_leaves_nothing(up, image, seconds):
     # The image is there, so that what is interrupted is the container.
     stack = stack_of({})
     up()
-    testbed.take_down()
+    lifecycle.take_down()
     # The machine's lock is this test's, and it has nothing up.
     argv = [sys.executable, "-c", PROGRAM, json.dumps([image, stack])]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         process.stdout.readline()
         time.sleep(seconds)
         process.kill()
-    testbed.take_down()
+    lifecycle.take_down()
     assert leftovers.lines("pgrep", "-f", "conmon .*strata-") == set()

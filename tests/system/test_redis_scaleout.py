@@ -41,20 +41,29 @@ def measure(folder, *environments):
 def test_many_servers_and_one_answer_natively_and_in_a_container(project):
     folder = project()
     records = measure(folder, "native", "docker")
-    series = {name: [(row["metric"], row["factors"]) for row in rows(folder, name)] for name in ("native", "docker")}
+    series = {
+        name: [(row["metric"], row["factors"]) for row in rows(folder, name)]
+        for name in ("native", "docker")
+    }
     assert series["native"] == series["docker"]
     for setup, servers in (("baseline", 1), ("half", 2), ("scale-out", 2), ("pinned", 2)):
         assert ("throughput", f"setup={setup};servers={servers}") in series["native"]
     for record in records:
         assert [server["exit"] for server in record["servers"]] == [0, 0]
-        pinned = [line for line in record["servers"][1]["output"].splitlines() if line.startswith('{"pinned"')]
+        pinned = [
+            line
+            for line in record["servers"][1]["output"].splitlines()
+            if line.startswith('{"pinned"')
+        ]
         # They come up at the same time.
         told = sorted(map(json.loads, pinned), key=lambda line: line["pinned"])
         assert [line["cpu"] for line in told] in ([0, 1], [0, 0])
 
 
 def test_servers_are_spread_over_systems(project):
-    folder = project(systems=2, ports=[17000], pinned_ports=[17512], setups=["baseline", "scale-out"])
+    folder = project(
+        systems=2, ports=[17000], pinned_ports=[17512], setups=["baseline", "scale-out"]
+    )
     measure(folder, "docker")
     assert ("speedup", "setup=scale-out;servers=2") in [
         (row["metric"], row["factors"]) for row in rows(folder, "docker")

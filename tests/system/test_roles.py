@@ -42,11 +42,18 @@ def asking(placed):
             "roles": {"about": "x", "schema": schema, "value": placed},
         },
         "ports": ["web_port", "database_port"],
-        "roles": {"parameter": "roles", "ports": {"web": ["web_port"], "database": ["database_port"]}},
+        "roles": {
+            "parameter": "roles",
+            "ports": {"web": ["web_port"], "database": ["database_port"]},
+        },
         "servers": [server("database"), server("web", "{address.database}", "{database_port}")],
         "prepare": [{"argv": ["/bin/echo", "prepared", "{part}", "{roles}"], "timeout": 20}],
         "run": [
-            {"argv": ["/bin/bash", "-c", ASK, "{address.web}", "{web_port}"], "at": "client", "timeout": 20},
+            {
+                "argv": ["/bin/bash", "-c", ASK, "{address.web}", "{web_port}"],
+                "at": "client",
+                "timeout": 20,
+            },
         ],
         "checks": [{"name": "asked", "pattern": "^web asked database$"}],
     }
@@ -54,7 +61,9 @@ def asking(placed):
 
 @pytest.mark.parametrize("environment", ["native", "docker", "docker-hostnet", "docker-layered"])
 @pytest.mark.parametrize("placed", [["web+database"], ["web", "database"]])
-def test_the_web_server_reaches_the_database_wherever_that_is(image, tmp_path, machine_stays, placed, environment):
+def test_the_web_server_reaches_the_database_wherever_that_is(
+    image, tmp_path, machine_stays, placed, environment
+):
     config = projects.default(workloads={"asking": None}, repetitions=1)
     folder = projects.beside_real(tmp_path / "p", config, {"asking": asking(placed)})
     projects.image(folder)
@@ -66,4 +75,6 @@ def test_the_web_server_reaches_the_database_wherever_that_is(image, tmp_path, m
     assert record["system"]["parts"] == len(placed)
     assert [server["exit"] for server in record["servers"]] == [0, 0]
     where = [(server["name"], server.get("system")) for server in record["servers"]]
-    assert where == ([("database", 1), ("web", 0)] if len(placed) > 1 else [("database", None), ("web", None)])
+    assert where == (
+        [("database", 1), ("web", 0)] if len(placed) > 1 else [("database", None), ("web", None)]
+    )

@@ -19,7 +19,9 @@ def other(machine_stays, tmp_path):
         yield configuration
     mounted = [line.split()[4] for line in open("/proc/self/mountinfo") if remote.CACHE in line]
     assert mounted == []
-    left = subprocess.run(["find", f"{remote.CACHE}/systems", "-mindepth", "1"], capture_output=True, check=False)
+    left = subprocess.run(
+        ["find", f"{remote.CACHE}/systems", "-mindepth", "1"], capture_output=True, check=False
+    )
     assert left.stdout == b""
 
 
@@ -39,7 +41,10 @@ def project(tmp_path, configuration, workload, environments=None, **more):
 
 @pytest.mark.parametrize(
     "environments",
-    [pytest.param(None, id="on the host"), pytest.param(MACHINES, id="in a machine", marks=pytest.mark.long)],
+    [
+        pytest.param(None, id="on the host"),
+        pytest.param(MACHINES, id="in a machine", marks=pytest.mark.long),
+    ],
 )
 def test_load_comes_from_the_second_machine(image, other, tmp_path, environments):
     # Over the second machine's cable goes what it sends, to a machine's own address too: nothing is translated.
@@ -60,9 +65,13 @@ def test_load_comes_from_the_second_machine(image, other, tmp_path, environments
 def test_a_killed_cell_leaves_nothing_on_the_second_machine(image, other, tmp_path):
     slow = asking(run=[{"argv": ["/bin/sleep", "301"], "at": "client", "timeout": 400}])
     folder = project(tmp_path, other, slow)
-    cell = projects.start(folder, "strata", "cell", "native", "asking", "1", output=subprocess.DEVNULL)
+    cell = projects.start(
+        folder, "strata", "cell", "native", "asking", "1", output=subprocess.DEVNULL
+    )
     sleeping = ["pgrep", "-f", "^/bin/sleep 301"]
-    projects.until(lambda: subprocess.run(sleeping, capture_output=True, check=False).returncode == 0)
+    projects.until(
+        lambda: subprocess.run(sleeping, capture_output=True, check=False).returncode == 0
+    )
     cell.kill()
     cell.wait()
     projects.good(folder, "strata", "clean")

@@ -24,7 +24,11 @@ def server(**changes):
         "name": "answerer",
         "argv": ["/usr/bin/perl", "-e", SERVER, "{port}", "{listen}"],
         "password": True,
-        "ready": {"argv": ["/opt/strata/bin/reach", "{address}", "{port}"], "at": "client", "timeout": 20},
+        "ready": {
+            "argv": ["/opt/strata/bin/reach", "{address}", "{port}"],
+            "at": "client",
+            "timeout": 20,
+        },
         "stop": {"timeout": 10},
         **changes,
     }
@@ -37,7 +41,11 @@ def asking(*servers, **changes):
         "parameters": {
             "port": {"about": "Where it listens", "schema": {"type": "integer"}, "value": PORT},
             "rounds": {"about": "Questions", "schema": {"type": "array"}, "value": [3, 1, 2]},
-            "cpu": {"about": "The client's", "schema": {"type": "integer"}, "value": {"rule": "client-last-cpu"}},
+            "cpu": {
+                "about": "The client's",
+                "schema": {"type": "integer"},
+                "value": {"rule": "client-last-cpu"},
+            },
         },
         "ports": ["port"],
         "servers": list(servers) or [server()],
@@ -74,7 +82,9 @@ def measure(image, tmp_path, machine_stays):
             projects.beside_real(folder, config, {"asking": workload})
             projects.image(folder)
             projects.plan(folder)
-        return folder, projects.run(folder, "strata", "cell", environment, "asking", "1", timeout=120)
+        return folder, projects.run(
+            folder, "strata", "cell", environment, "asking", "1", timeout=120
+        )
 
     return go
 
@@ -86,7 +96,11 @@ def test_the_client_reaches_a_server_from_outside(measure, environment):
     raw = folder / "results/raw" / environment / "asking"
     lines = (raw / "1.log").read_text().splitlines()
     observed = [json.loads(line) for line in lines if line.startswith('{"observed"')]
-    assert [json.loads(line)["point"] for line in lines if line.startswith('{"point"')] == ["3", "1", "2"]
+    assert [json.loads(line)["point"] for line in lines if line.startswith('{"point"')] == [
+        "3",
+        "1",
+        "2",
+    ]
     assert len(observed) == 6
     for key in ("seconds", "busy_seconds", "steal_seconds"):
         values = [one[key] for one in observed]
@@ -99,7 +113,11 @@ def test_the_client_reaches_a_server_from_outside(measure, environment):
     (answerer,) = record["servers"]
     assert answerer["exit"] == 0
     assert answerer["output"] == "listening\n"
-    assert [command.get("at") for command in record["commands"]] == ["client"] * 3 + [None, None, "client"]
+    assert [command.get("at") for command in record["commands"]] == ["client"] * 3 + [
+        None,
+        None,
+        "client",
+    ]
     # One password for both, which nobody else can read.
     system, at_client = [line for line in lines if line.startswith("password")]
     assert system == at_client
@@ -121,7 +139,8 @@ TROUBLE = {
     ),
     "it does not end": (
         server(
-            argv=["/usr/bin/perl", "-e", SERVER.replace("sub { exit 0 }", "q(IGNORE)"), "{port}"], stop={"timeout": 1}
+            argv=["/usr/bin/perl", "-e", SERVER.replace("sub { exit 0 }", "q(IGNORE)"), "{port}"],
+            stop={"timeout": 1},
         ),
         "did not end within 1 s and was killed",
     ),
@@ -130,12 +149,27 @@ TROUBLE = {
         "ended with exit code 7",
     ),
     "it ends in the middle": (
-        server(argv=["/usr/bin/perl", "-e", SERVER.replace("close $c }", "close $c; exit 0 if $n++ > 0 }"), "{port}"]),
+        server(
+            argv=[
+                "/usr/bin/perl",
+                "-e",
+                SERVER.replace("close $c }", "close $c; exit 0 if $n++ > 0 }"),
+                "{port}",
+            ]
+        ),
         "exit code 1; answerer said last: listening",
     ),
     "it reports trouble": (server(trouble="^listen"), "reports: listening"),
     "it prints without end": (
-        server(argv=["/usr/bin/perl", "-e", "unless (fork) { print 7 x 999 while 1 } " + SERVER, "{port}", "{listen}"]),
+        server(
+            argv=[
+                "/usr/bin/perl",
+                "-e",
+                "unless (fork) { print 7 x 999 while 1 } " + SERVER,
+                "{port}",
+                "{listen}",
+            ]
+        ),
         "its server answerer printed more than 16 MiB, its limit",
     ),
 }
@@ -149,7 +183,9 @@ def test_a_server_in_trouble_fails_its_cell_alone(measure, name):
     assert reason in done.stderr
     assert "Traceback" not in done.stderr
     assert not (folder / "results/raw/native").exists()
-    assert reason in json.loads((folder / "results/failed/native/asking/1.json").read_text())["error"]
+    assert (
+        reason in json.loads((folder / "results/failed/native/asking/1.json").read_text())["error"]
+    )
 
 
 @pytest.mark.parametrize("environment", ["native", "docker"])
@@ -178,4 +214,6 @@ def test_a_rate_holds_on_both_ends_of_the_link(measure):
     assert done.returncode == 0, done.stderr
     raw = folder / "results/raw/native/asking"
     assert "qdisc tbf 5742: root" in (raw / "1.log").read_text()
-    assert json.loads((raw / "1.json").read_text())["observed"]["client"]["link"]["rate"] == "100mbit"
+    assert (
+        json.loads((raw / "1.json").read_text())["observed"]["client"]["link"]["rate"] == "100mbit"
+    )

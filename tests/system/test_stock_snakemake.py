@@ -18,9 +18,20 @@ def typed(request, tmp_path_factory):
     """What runs a line as a person types it, in a clone whose page is small."""
     room = tmp_path_factory.mktemp("stock")
     venv.create(room / "venv", symlinks=True)
-    pip = [sys.executable, "-m", "pip", "--python", str(room / "venv/bin/python"), "install", "--quiet", "--no-compile"]
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        str(room / "venv/bin/python"),
+        "install",
+        "--quiet",
+        "--no-compile",
+    ]
     # By the last an archive is looked through for secrets.
-    subprocess.run([*pip, f"snakemake{request.param}", "pygments", "kingfisher-secret-scanner"], check=True)
+    subprocess.run(
+        [*pip, f"snakemake{request.param}", "pygments", "kingfisher-secret-scanner"], check=True
+    )
     clone = room / "clone"
     subprocess.run(["git", "clone", "--quiet", str(projects.ROOT), str(clone)], check=True)
     environments = projects.default()["environments"]
@@ -28,13 +39,21 @@ def typed(request, tmp_path_factory):
     stream = {"elements": 2_000_000, "laps": 2}
     page = projects.default(environments=chosen, workloads={"stream": stream}, repetitions=3)
     projects.write_yaml(clone / "config.yaml", page)
-    variables = {key: text for key, text in os.environ.items() if not key.startswith(("STRATA_", "PYTHON"))}
+    variables = {
+        key: text for key, text in os.environ.items() if not key.startswith(("STRATA_", "PYTHON"))
+    }
     variables["PATH"] = f"{room / 'venv/bin'}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
     variables.pop("VIRTUAL_ENV", None)
 
     def run(line: str) -> str:
         done = subprocess.run(
-            line.split(), cwd=clone, env=variables, capture_output=True, text=True, timeout=900, check=False
+            line.split(),
+            cwd=clone,
+            env=variables,
+            capture_output=True,
+            text=True,
+            timeout=900,
+            check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout + done.stderr
@@ -68,7 +87,9 @@ def test_the_readmes_command_makes_a_paper(typed):
 def test_one_missing_cell_is_measured_and_nothing_else(typed):
     clone, run = typed
     log = clone / "results/raw/docker/stream/3.log"
-    others = {path: path.read_bytes() for path in clone.glob("results/raw/*/*/*.log") if path != log}
+    others = {
+        path: path.read_bytes() for path in clone.glob("results/raw/*/*/*.log") if path != log
+    }
     log.unlink()
     run("snakemake --cores 1 results/raw/docker/stream/3.log")
     assert log.exists()
@@ -89,4 +110,6 @@ def test_archive_and_report_are_made_of_what_is_there(typed):
     run("snakemake --cores 1 archive")
     assert "good" in run("python3 -m strata verify archive.zip")
     run("snakemake --report report.zip")
-    assert any(name.endswith("report.html") for name in zipfile.ZipFile(clone / "report.zip").namelist())
+    assert any(
+        name.endswith("report.html") for name in zipfile.ZipFile(clone / "report.zip").namelist()
+    )

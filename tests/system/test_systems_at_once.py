@@ -23,15 +23,21 @@ ASK = (
 
 def running(program):
     """Ids of the processes of this machine, those in containers too, that run a program."""
-    done = subprocess.run(["pgrep", "-f", f"^{program}"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["pgrep", "-f", f"^{program}"], capture_output=True, text=True, check=False
+    )
     return done.stdout.split()
 
 
 @pytest.mark.parametrize("environment", [pytest.param("native", marks=pytest.mark.long), "docker"])
-def test_two_systems_run_stream_at_the_same_time(tmp_path, image, see_image, machine_stays, environment):
+def test_two_systems_run_stream_at_the_same_time(
+    tmp_path, image, see_image, machine_stays, environment
+):
     see_image(image)
     environments = {environment: projects.default()["environments"][environment]}
-    settings = projects.default(environments=environments, workloads={"stream": STREAM}, repetitions=1)
+    settings = projects.default(
+        environments=environments, workloads={"stream": STREAM}, repetitions=1
+    )
     folder = projects.make(tmp_path / "p", settings)
     making = projects.start(folder, "snakemake", "--cores", "1", "results/tidy/stream.csv")
     at_once = 0
@@ -48,7 +54,9 @@ def test_two_systems_run_stream_at_the_same_time(tmp_path, image, see_image, mac
     assert record["parameters"]["threads"] == system["cpus"] == max(1, inside["cpus"] // 2)
     rows = projects.table(folder / "results/tidy/stream.csv")
     assert sorted((row["metric"], row["factors"]) for row in rows) == sorted(
-        (metric, f"system={part}") for metric in ("copy", "scale", "add", "triad", "first") for part in (0, 1)
+        (metric, f"system={part}")
+        for metric in ("copy", "scale", "add", "triad", "first")
+        for part in (0, 1)
     )
     assert all(float(row["value"]) > 0 for row in rows)
 
@@ -58,20 +66,32 @@ def asking(**changes):
         **projects.NOOP,
         "parameters": {
             "port": {"about": "Where it listens", "schema": {"type": "integer"}, "value": PORT},
-            "systems": {"about": "x", "schema": {"type": "integer", "minimum": 1, "maximum": 64}, "value": 2},
+            "systems": {
+                "about": "x",
+                "schema": {"type": "integer", "minimum": 1, "maximum": 64},
+                "value": 2,
+            },
         },
         "systems": "systems",
         "ports": ["port"],
-        "prepare": [{"argv": ["/bin/sh", "-c", "touch /data/$0; ls /data", "{part}"], "timeout": 20}],
+        "prepare": [
+            {"argv": ["/bin/sh", "-c", "touch /data/$0; ls /data", "{part}"], "timeout": 20}
+        ],
         "servers": [
             {
                 "name": "answerer",
                 "argv": ["/usr/bin/perl", "-e", SERVER, "{port}", "{part}"],
-                "ready": {"argv": ["/opt/strata/bin/reach", "{address}", "{port}"], "at": "client", "timeout": 20},
+                "ready": {
+                    "argv": ["/opt/strata/bin/reach", "{address}", "{port}"],
+                    "at": "client",
+                    "timeout": 20,
+                },
                 "stop": {"timeout": 10},
             }
         ],
-        "run": [{"argv": ["/bin/bash", "-c", ASK, "{address}", "{port}"], "at": "client", "timeout": 20}],
+        "run": [
+            {"argv": ["/bin/bash", "-c", ASK, "{address}", "{port}"], "at": "client", "timeout": 20}
+        ],
         "checks": [{"name": "asked", "pattern": "^I am 1$"}],
         **changes,
     }

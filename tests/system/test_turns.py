@@ -13,7 +13,7 @@ import pytest
 from listening import of_link
 
 from strata.host import cgroups
-from strata.system import state
+from strata.testbed import journal
 
 LAPS = 4
 ENVIRONMENTS = {
@@ -37,9 +37,22 @@ def record(folder, environment):
 
 def groups():
     """The folders of the groups that systems which are up note as frozen."""
-    names = [trace["id"] for thing in state.all_up() for trace in thing["traces"] if trace["kind"] == "frozen"]
-    found = [path for name in set(names) for path in glob.glob(f"/sys/fs/cgroup/**/{name}*", recursive=True)]
-    return [path for path in found if any(os.path.exists(f"{path}/{name}") for name in (cgroups.OLD, cgroups.NEW))]
+    names = [
+        trace["id"]
+        for thing in journal.all_up()
+        for trace in thing["traces"]
+        if trace["kind"] == "frozen"
+    ]
+    found = [
+        path
+        for name in set(names)
+        for path in glob.glob(f"/sys/fs/cgroup/**/{name}*", recursive=True)
+    ]
+    return [
+        path
+        for path in found
+        if any(os.path.exists(f"{path}/{name}") for name in (cgroups.OLD, cgroups.NEW))
+    ]
 
 
 def frozen(group):
@@ -83,7 +96,9 @@ class Watcher(threading.Thread):
     def ask(self, port):
         with contextlib.suppress(OSError):
             if port not in self.open:
-                self.open[port] = socket.create_connection((min(of_link(), default="127.0.0.1"), port), timeout=0.2)
+                self.open[port] = socket.create_connection(
+                    (min(of_link(), default="127.0.0.1"), port), timeout=0.2
+                )
                 self.open[port].settimeout(0.01)
                 self.open[port].sendall(b"PING\r\n")
             # One question at a time: the server keeps no more than a few answers for who gave no password.
@@ -121,17 +136,23 @@ def test_servers_take_turns_and_what_is_frozen_uses_nothing_and_loses_no_connect
     assert len(watcher.spent) > 10
     assert max(watcher.spent) == 0
     assert min(watcher.answers.values()) > LAPS
-    assert state.all_up() == []
+    assert journal.all_up() == []
 
 
 def test_a_kill_amid_turns_leaves_nothing_frozen(project):
-    measuring = projects.start(project, "strata", "cell", "native", "redis", "1", output=subprocess.DEVNULL)
+    measuring = projects.start(
+        project, "strata", "cell", "native", "redis", "1", output=subprocess.DEVNULL
+    )
     projects.until(lambda: measuring.poll() is not None or any(map(frozen, groups())), 120)
     assert measuring.poll() is None
     measuring.kill()
     measuring.wait()
     projects.good(project, "strata", "clean")
-    assert state.all_up() == []
-    assert not [path for path in glob.glob("/sys/fs/cgroup/**/strata/**/", recursive=True) if frozen(path)]
+    assert journal.all_up() == []
+    assert not [
+        path for path in glob.glob("/sys/fs/cgroup/**/strata/**/", recursive=True) if frozen(path)
+    ]
     servers = ["pgrep", "-x", "redis-server"]
-    projects.until(lambda: subprocess.run(servers, capture_output=True, check=False).returncode != 0)
+    projects.until(
+        lambda: subprocess.run(servers, capture_output=True, check=False).returncode != 0
+    )

@@ -103,7 +103,9 @@ def test_an_image_is_made_of_its_packages(build, archive, tmp_path, machine_stay
             "E: .* nosuch Release' does not have a Release file",
             marks=LONG,
         ),
-        pytest.param({}, {"packages": ["nosuch"]}, "E: Unable to locate package nosuch\n$", marks=LONG),
+        pytest.param(
+            {}, {"packages": ["nosuch"]}, "E: Unable to locate package nosuch\n$", marks=LONG
+        ),
         (
             {},
             {"keys": False},

@@ -12,13 +12,13 @@ import projects
 import pytest
 import test_faults as faults
 
-from strata.base import places
-from strata.base.errors import UserError
-from strata.cell import logs
 from strata.experiment import config
 from strata.host import capacity
-from strata.system import testbed
-from strata.vm import acceleration, disk, libvirt
+from strata.measure import log_sections
+from strata.testbed import lifecycle
+from strata.util import paths
+from strata.util.errors import UserError
+from strata.vm import acceleration, libvirt, vagrant_box
 
 VM = [{"vm": {"profile": "default", "fresh": "snapshot"}}]
 VIRSH = ["virsh", "--quiet", "--connect", "qemu:///system"]
@@ -28,11 +28,13 @@ VIRSH = ["virsh", "--quiet", "--connect", "qemu:///system"]
 def machine_disk(image):
     """The disk of the image; building the image of the default config has made it."""
     assert acceleration.known()["accelerator"] in ("kvm", "tcg")
-    return disk.require(image["recipe"])
+    return vagrant_box.require(image["recipe"])
 
 
 def inside(top, *argv, timeout=300):
-    done = subprocess.run(top.command(list(argv)), capture_output=True, text=True, timeout=timeout, check=False)
+    done = subprocess.run(
+        top.command(list(argv)), capture_output=True, text=True, timeout=timeout, check=False
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -59,12 +61,16 @@ def test_a_machine_killed_at_any_moment_costs_its_cell_alone(tmp_path, image, ma
     # Emulated machines are measured once.
     names = [f"pausing{number}" for number in range(2 * times)]
     page = projects.default(
-        environments={"vm": {"label": "{vm}", "layers": VM}}, workloads=dict.fromkeys(names), repetitions=1
+        environments={"vm": {"label": "{vm}", "layers": VM}},
+        workloads=dict.fromkeys(names),
+        repetitions=1,
     )
     folder = projects.beside_real(tmp_path / "p", page, dict.fromkeys(names, faults.pausing(2)))
     errors = tmp_path / "errors"
     with open(errors, "w") as file:
-        run = projects.start(folder, "snakemake", "--cores", "1", "--keep-going", faults.TARGET, output=file)
+        run = projects.start(
+            folder, "snakemake", "--cores", "1", "--keep-going", faults.TARGET, output=file
+        )
     # Kills begin once the machine was saved, after its first cell: a boot takes a minute and is tried again.
     projects.until(lambda: run.poll() is not None or faults.logs(folder), 900)
     kills = 0
@@ -73,7 +79,9 @@ def test_a_machine_killed_at_any_moment_costs_its_cell_alone(tmp_path, image, ma
             time.sleep(chance.uniform(0, 8))
         else:
             # The first one hits what is measured, whatever the others do.
-            projects.until(lambda: run.poll() is not None or list(folder.glob("results/tmp/vm/*/*.log")), 300)
+            projects.until(
+                lambda: run.poll() is not None or list(folder.glob("results/tmp/vm/*/*.log")), 300
+            )
         kills += kill_machines()
     run.wait(timeout=600 + 60 * times)
     said = errors.read_text()
@@ -111,7 +119,11 @@ MEET = (
 # What two machines get of the host is in test_vm_kvm.py, without a boot.
 @pytest.mark.long
 def test_two_machines_share_the_host_and_run_at_the_same_time(tmp_path, image, machine_stays):
-    number = {"about": "Systems", "schema": {"type": "integer", "minimum": 1, "maximum": 64}, "value": 2}
+    number = {
+        "about": "Systems",
+        "schema": {"type": "integer", "minimum": 1, "maximum": 64},
+        "value": 2,
+    }
     both = {
         **projects.NOOP,
         "parameters": {"systems": number},
@@ -134,8 +146,10 @@ def test_two_machines_share_the_host_and_run_at_the_same_time(tmp_path, image, m
     machines = [one["vm"] for one in record["system"]["each"]]
     assert record["system"]["vm"] == machines[0]
     assert [row for vm in machines for row in vm["settings"] if not row["applied"]] == []
-    told = logs.parts((folder / "results/raw/vm/both/1.log").read_text().splitlines(), logs.MARK)
-    first, second = (" ".join(logs.of_system(told, system)).split() for system in (0, 1))
+    told = log_sections.parts(
+        (folder / "results/raw/vm/both/1.log").read_text().splitlines(), log_sections.MARK
+    )
+    first, second = (" ".join(log_sections.of_system(told, system)).split() for system in (0, 1))
     for at in (0, 3):
         assert first[at] != second[at]
     assert first[1] == second[1] == str(max(1, len(os.sched_getaffinity(0)) // 2))
@@ -147,11 +161,11 @@ def test_two_machines_share_the_host_and_run_at_the_same_time(tmp_path, image, m
 def tuned(checkout, image, machine_stays):
     """The tuned machine of the default config, booted, under the machine's lock; gone afterwards."""
     entry = config.experiment(config.read(), capacity.facts())["environments"]["vm-tuned"]
-    with testbed.exclusive():
+    with lifecycle.exclusive():
         try:
-            yield testbed.System("vm-tuned", entry["layers"], image)
+            yield lifecycle.System("vm-tuned", entry["layers"], image)
         finally:
-            testbed.take_down()
+            lifecycle.take_down()
 
 
 @contextlib.contextmanager
@@ -164,7 +178,9 @@ def somebody_else():
         f"<network><name>{name}</name><bridge name='somebody0'/></network>",
     )
     for command, text in zip(("define", "net-define"), xml, strict=True):
-        subprocess.run([*VIRSH, command, "/dev/stdin"], input=text, text=True, check=True, capture_output=True)
+        subprocess.run(
+            [*VIRSH, command, "/dev/stdin"], input=text, text=True, check=True, capture_output=True
+        )
     try:
         yield name
     finally:
@@ -176,7 +192,8 @@ def there(name):
     """Whether libvirt knows a domain and a network of this name."""
     listed = ("list", "net-list")
     return [
-        name in subprocess.check_output([*VIRSH, kind, "--all", "--name"], text=True).split() for kind in listed
+        name in subprocess.check_output([*VIRSH, kind, "--all", "--name"], text=True).split()
+        for kind in listed
     ] == [True, True]
 
 
@@ -200,13 +217,17 @@ def test_a_tuned_machine_shows_what_was_applied(tuned, image):
     assert {line.split()[1].lstrip("/"): f"sha256:{line.split()[0]}" for line in sums} == {
         path: listing["files"][path] for path in programs
     }
-    versions = inside(tuned.top, "dpkg-query", "--show", "--showformat", "${Package} ${Version}\\n").splitlines()
+    versions = inside(
+        tuned.top, "dpkg-query", "--show", "--showformat", "${Package} ${Version}\\n"
+    ).splitlines()
     assert dict(line.split(" ", 1) for line in versions) == listing["packages"]
 
     # The data disk is a disk of its own.
-    assert inside(tuned.top, "stat", "-c", "%d", "/data") != inside(tuned.top, "stat", "-c", "%d", "/")
+    assert inside(tuned.top, "stat", "-c", "%d", "/data") != inside(
+        tuned.top, "stat", "-c", "%d", "/"
+    )
 
     # It is reached over a bridge of our own.
     address = tuned.top.address()
     found = subprocess.check_output(["ip", "-o", "route", "get", address], text=True)
-    assert places.prefix() in found
+    assert paths.prefix() in found

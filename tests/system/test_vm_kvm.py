@@ -11,17 +11,21 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 import tuned
 
-from strata import layers
-from strata.base import places
+from strata.environments.common import registry
 from strata.experiment import config
-from strata.system import testbed
-from strata.vm import libvirt, look, settings
+from strata.testbed import lifecycle
+from strata.util import paths
+from strata.vm import applied, libvirt, settings
 from strata.vm.machine import Machine, define, forget_vagrant
 
 MEMORY = 64 * 2**30
 # What QEMU is asked for a tuned machine alone.
 TUNED = [
-    *["host-cache-info=on", "-smp 8,sockets=2,dies=1,cores=2,threads=2", "-numa node,nodeid=1,cpus=4-7"],
+    *[
+        "host-cache-info=on",
+        "-smp 8,sockets=2,dies=1,cores=2,threads=2",
+        "-numa node,nodeid=1,cpus=4-7",
+    ],
     *['"aio":"native"', '"direct":true', '"iothread":"iothread1"'],
 ]
 
@@ -33,8 +37,10 @@ def compare(name, text):
     text = re.sub(r"strata-[0-9a-f]{12}\b", "BOX", text)
     text = re.sub(r"strata-[0-9a-f]{8}(-[0-9a-f]{1,8})?", "NAME", text)
     text = re.sub(r"pc-q35-[0-9.]+", "pc-q35-VERSION", text)
-    text = text.replace(places.home(), "HOME")
-    tuned.compare(name, "\n".join(line.rstrip() for line in text.splitlines() if line.strip()) + "\n")
+    text = text.replace(paths.home(), "HOME")
+    tuned.compare(
+        name, "\n".join(line.rstrip() for line in text.splitlines() if line.strip()) + "\n"
+    )
 
 
 def wanted(profile):
@@ -46,8 +52,8 @@ def wanted(profile):
 def network(image, machine_stays):
     """The machine's lock; the network and all that a machine stands on is gone afterwards."""
     libvirt.start_daemon()
-    with testbed.exclusive():
-        testbed.take_down()
+    with lifecycle.exclusive():
+        lifecycle.take_down()
         try:
             yield
         finally:
@@ -57,7 +63,7 @@ def network(image, machine_stays):
 def defined_by_vagrant(profile, image, folder):
     """The domain that Vagrant and virsh define for a profile."""
     options = {"profile": profile, "fresh": "boot", "settings": {}, "accelerator": "kvm"}
-    context = layers.Context("strata-golden", str(folder), image)
+    context = registry.Context("strata-golden", str(folder), image)
     machine = Machine({**options, "settings": settings.complete({}, "paper")}, context)
     given = {**machine.prepare(), **wanted(profile), "huge_pages": profile == "tuned"}
     (folder / "vm.json").write_text(json.dumps(given))
@@ -70,11 +76,13 @@ def defined_by_vagrant(profile, image, folder):
 def same_libvirt():
     """Other versions of libvirt write some things differently: the files are of this one."""
     libvirt.start_daemon()
-    found = look.versions()["libvirt"]
+    found = applied.versions()["libvirt"]
     if found != "9.0.0":
         pytest.skip(f"the golden files are of libvirt 9.0.0, this is {found}")
     if not libvirt.virsh("domcapabilities", "--virttype", "kvm", check=False):
-        pytest.skip("libvirt finds no KVM here, not even one that runs no guest, and defines no domain for it")
+        pytest.skip(
+            "libvirt finds no KVM here, not even one that runs no guest, and defines no domain for it"
+        )
 
 
 @pytest.mark.parametrize("profile", ["default", "tuned"])

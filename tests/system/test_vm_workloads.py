@@ -21,7 +21,9 @@ from test_workloads import PORTS, WORKLOADS, record, rows, series
 from strata.vm import acceleration, libvirt
 
 PAGE = yaml.safe_load((projects.ROOT / "config.yaml").read_text())["environments"]
-ENVIRONMENTS = {name: entry for name, entry in PAGE.items() if any("vm" in layer for layer in entry["layers"])}
+ENVIRONMENTS = {
+    name: entry for name, entry in PAGE.items() if any("vm" in layer for layer in entry["layers"])
+}
 # Shorter sweeps than those of the other environments: each point takes its time under emulation.
 MEASURED = {
     **dict.fromkeys(WORKLOADS),
@@ -49,7 +51,9 @@ pytestmark = pytest.mark.timeout(3600)
 
 
 @pytest.fixture(
-    scope="module", params=[SHORT, pytest.param(LONG, marks=pytest.mark.long)], ids=["one machine", "all everywhere"]
+    scope="module",
+    params=[SHORT, pytest.param(LONG, marks=pytest.mark.long)],
+    ids=["one machine", "all everywhere"],
 )
 def cells(request):
     """The workloads that are measured, by environment."""
@@ -68,7 +72,11 @@ def environments(cells):
 @pytest.fixture(scope="module")
 def logs(cells):
     """Their logs."""
-    return [f"results/raw/{name}/{workload}/1.log" for name, workloads in cells.items() for workload in workloads]
+    return [
+        f"results/raw/{name}/{workload}/1.log"
+        for name, workloads in cells.items()
+        for workload in workloads
+    ]
 
 
 @contextlib.contextmanager
@@ -98,8 +106,12 @@ def run(image, cells, environments, logs, tmp_path_factory):
     folder = tmp_path_factory.mktemp("machines") / "p"
     extra = {"pausing": pausing(40)}
     # Each port that a workload declares is one more that Docker opens in a machine, which takes it seconds there.
-    declared = {name: MEASURED[name] for name in MEASURED if any(name in names for names in cells.values())}
-    page = projects.default(environments=environments, workloads=declared | dict.fromkeys(extra), repetitions=1)
+    declared = {
+        name: MEASURED[name] for name in MEASURED if any(name in names for names in cells.values())
+    }
+    page = projects.default(
+        environments=environments, workloads=declared | dict.fromkeys(extra), repetitions=1
+    )
     projects.beside_real(folder, page, extra)
     # As on a machine on which nothing was tried yet: the run finds out what accelerates it.
     if os.path.exists(acceleration.path()):
@@ -110,8 +122,12 @@ def run(image, cells, environments, logs, tmp_path_factory):
             done = projects.run(folder, *words, timeout=3500)
         assert there(name), "what is not ours should stay when ours goes"
     assert all((folder / log).exists() for log in logs), done.stderr
-    tables = {f"results/tidy/{name}.csv" for names in cells.values() for name in names if name in MEASURED}
-    projects.good(folder, "snakemake", "--cores", "1", "--config", "partial=true", "--", *sorted(tables))
+    tables = {
+        f"results/tidy/{name}.csv" for names in cells.values() for name in names if name in MEASURED
+    }
+    projects.good(
+        folder, "snakemake", "--cores", "1", "--config", "partial=true", "--", *sorted(tables)
+    )
     return folder, done
 
 
@@ -135,7 +151,10 @@ def test_a_machine_killed_under_a_cell_costs_that_cell_alone(run):
 
 def test_cells_say_what_machine_they_ran_in(made, logs, image):
     proven = acceleration.known()["accelerator"]
-    (kernel,) = (path.name.partition("-")[2] for path in projects.Path(image["folder"]).glob("tree/boot/vmlinuz-*"))
+    (kernel,) = (
+        path.name.partition("-")[2]
+        for path in projects.Path(image["folder"]).glob("tree/boot/vmlinuz-*")
+    )
     records = projects.records(made)
     assert len(records) == len(logs)
     for one in records:
@@ -146,7 +165,9 @@ def test_cells_say_what_machine_they_ran_in(made, logs, image):
         rows = {row["name"]: row for row in vm["settings"]}
         if vm["profile"] == "tuned":
             assert all(rows[name]["applied"] for name in TUNED), rows
-        assert all(row["applied"] or (vm["profile"] == "tuned" and row["why"]) for row in rows.values()), rows
+        assert all(
+            row["applied"] or (vm["profile"] == "tuned" and row["why"]) for row in rows.values()
+        ), rows
         assert kernel in seen["kernel"]
         assert seen["cpus"] == os.cpu_count()
         assert seen["memory_bytes"] <= vm["memory_bytes"] < 1.2 * seen["memory_bytes"]
@@ -154,7 +175,9 @@ def test_cells_say_what_machine_they_ran_in(made, logs, image):
 
 
 def test_a_machine_is_booted_once_for_each_profile(made, cells, environments):
-    boots = {one["system"]["id"]: one["system"]["vm"]["boot_seconds"] for one in projects.records(made)}
+    boots = {
+        one["system"]["id"]: one["system"]["vm"]["boot_seconds"] for one in projects.records(made)
+    }
     profiles = {environments[name]["layers"][0]["vm"]["profile"] for name in cells}
     assert sum(seconds is not None for seconds in boots.values()) == len(profiles)
     # What starts a system within a cell restores it too.

@@ -10,8 +10,8 @@ import listening
 import projects
 import pytest
 
+from strata.environments import podman
 from strata.host import capacity
-from strata.layers import podman
 
 WORKLOADS = ["fio", "mysql", "netperf", "nuttcp", "redis", "startup"]
 SHORT = dict.fromkeys(["native", "docker"], WORKLOADS)
@@ -20,10 +20,14 @@ KIND = podman.Kind()
 PODMANS = [
     {"label": "Podman", "layers": [{"podman": options}]}
     for name in podman.RUNTIMES
-    for options in [{"network": "bridge", "data": "volume", "runtime": name, "seccomp": "unconfined"}]
+    for options in [
+        {"network": "bridge", "data": "volume", "runtime": name, "seccomp": "unconfined"}
+    ]
     if not (KIND.unavailable() or KIND.refusal(options, "host", capacity.facts()))
 ][:1]
-LONG = dict.fromkeys([*SHORT, "docker-hostnet", "docker-layered", *["podman"] * len(PODMANS)], WORKLOADS)
+LONG = dict.fromkeys(
+    [*SHORT, "docker-hostnet", "docker-layered", *["podman"] * len(PODMANS)], WORKLOADS
+)
 # What the short test leaves out of sweeps, and of laps but Redis's.
 SHORTER = {
     "fio": {"jobs": ["sequential-fill", "random-read-16", "mixed-random-rw-32x8"], "laps": 1},
@@ -38,14 +42,21 @@ NOT_REACHED = ";rate=not-reached"
 UNCERTAIN = ("latency_percentile", "memory", "cycles_per_byte")
 
 # Ports on which servers wait for as long as they are up, and for each connection.
-PORTS = {"mysql": [13306], "netperf": [22865, 22866], "nuttcp": [25000, 25101, 25201, 25865, 25866], "redis": [16379]}
+PORTS = {
+    "mysql": [13306],
+    "netperf": [22865, 22866],
+    "nuttcp": [25000, 25101, 25201, 25865, 25866],
+    "redis": [16379],
+}
 CONTROL = {13306, 22865, 25000, 25865, 16379}
 # Of those that take turns; the ports of each lie 64 above those of the one before.
 SYSTEMS = range(4)
 
 
 @pytest.fixture(
-    scope="module", params=[SHORT, pytest.param(LONG, marks=pytest.mark.long)], ids=["some", "all everywhere"]
+    scope="module",
+    params=[SHORT, pytest.param(LONG, marks=pytest.mark.long)],
+    ids=["some", "all everywhere"],
 )
 def cells(request):
     """The workloads that are measured, by environment."""
@@ -61,9 +72,15 @@ def run(image, cells, tmp_path_factory):
     known = page["environments"] | dict(zip(["podman"], PODMANS, strict=False))
     page["environments"] = {name: known[name] for name in cells}
     projects.make(folder, page)
-    logs = [f"results/raw/{name}/{workload}/1.log" for name, workloads in cells.items() for workload in workloads]
+    logs = [
+        f"results/raw/{name}/{workload}/1.log"
+        for name, workloads in cells.items()
+        for workload in workloads
+    ]
     tables = [f"results/tidy/{name}.csv" for name in WORKLOADS]
-    with listening.Watcher({port + 64 * k for ports in PORTS.values() for port in ports for k in SYSTEMS}) as watcher:
+    with listening.Watcher(
+        {port + 64 * k for ports in PORTS.values() for port in ports for k in SYSTEMS}
+    ) as watcher:
         done = projects.run(folder, "snakemake", "--cores", "1", *logs, timeout=1500)
     assert done.returncode == 0, done.stderr
     projects.good(folder, "snakemake", "--cores", "2", "--config", "partial=true", "--", *tables)
@@ -118,7 +135,9 @@ def test_load_came_from_outside_and_servers_ended_well(made, cells):
 
 def test_a_start_is_that_of_a_system_of_its_own(made, cells):
     for environment in [name for name in cells if "startup" in cells[name]]:
-        (start,) = [json.loads(line) for line in open(made / f"results/raw/{environment}/startup/1.log")]
+        (start,) = [
+            json.loads(line) for line in open(made / f"results/raw/{environment}/startup/1.log")
+        ]
         assert start["start"] == "created"
         assert start["up_seconds"] > 0
         assert (start["memory_bytes"] is None) == (environment == "native")
@@ -131,7 +150,11 @@ def test_data_were_prepared_once_and_are_the_same_everywhere(made, cells, image)
     assert len([name for name in kept if name.startswith("mysql-")]) == 1
     # What a read-write run changed is not there for the next: each counts the same rows.
     left = {
-        environment: [line for line in open(made / f"results/raw/{environment}/mysql/1.log") if '"rows_left"' in line]
+        environment: [
+            line
+            for line in open(made / f"results/raw/{environment}/mysql/1.log")
+            if '"rows_left"' in line
+        ]
         for environment in cells
         if "mysql" in cells[environment]
     }
@@ -143,7 +166,11 @@ def test_servers_listen_where_their_client_comes_and_nowhere_else(run, cells):
     for environment in cells:
         bridged = environment in ("docker", "docker-layered", "podman")
         assert watcher.misplaced(environment) == []
-        there = {port for place, _, port in watcher.seen[environment] if place == ("inside" if bridged else "host")}
+        there = {
+            port
+            for place, _, port in watcher.seen[environment]
+            if place == ("inside" if bridged else "host")
+        }
         # Those of short life are seen by chance, these always.
         measured = {port for name in cells[environment] for port in PORTS.get(name, [])}
         for port in CONTROL & measured:
@@ -201,7 +228,18 @@ done
 
 
 def test_servers_answer_to_the_password_of_their_cell_alone(image, tmp_path):
-    argv = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "bash", "-c", REFUSING, "strata"]
+    argv = [
+        "unshare",
+        "--mount",
+        "--net",
+        "--pid",
+        "--fork",
+        "--kill-child",
+        "bash",
+        "-c",
+        REFUSING,
+        "strata",
+    ]
     argv += [f"{image['folder']}/tree", str(tmp_path)]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
@@ -210,5 +248,7 @@ def test_servers_answer_to_the_password_of_their_cell_alone(image, tmp_path):
     assert told == {
         **{f"{name}, own": "yes" for name in names},
         **{f"{name}, other": "no" for name in names},
-        **dict.fromkeys(("redis, none", "netserver, none", "mariadb, none, root", "mariadb, none, sbtest"), "no"),
+        **dict.fromkeys(
+            ("redis, none", "netserver, none", "mariadb, none, root", "mariadb, none, sbtest"), "no"
+        ),
     }

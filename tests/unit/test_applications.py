@@ -39,7 +39,10 @@ def visitors(programs, count, send=None, **settings):
     """Users of one site, who share a point."""
     settings = {"sites": ["one"], "seed": 1, "begin": 0, "ramp": 0, "seconds": 1, **settings}
     point = programs.user.Point(settings)
-    return [programs.visitor.Visitor(send, n, random.Random(f"{settings['seed']} {n}"), point) for n in range(count)]
+    return [
+        programs.visitor.Visitor(send, n, random.Random(f"{settings['seed']} {n}"), point)
+        for n in range(count)
+    ]
 
 
 def stationary(flows):
@@ -106,7 +109,9 @@ def test_nobody_does_what_needs_another_operation_before(auction):
 
 
 # The relative standard deviation: a normal one of a quarter, and a negative-exponential one.
-@pytest.mark.parametrize(("name", "deviation", "most"), [("auction", 0.25, 10), ("cloudstone", 1, float("inf"))])
+@pytest.mark.parametrize(
+    ("name", "deviation", "most"), [("auction", 0.25, 10), ("cloudstone", 1, float("inf"))]
+)
 def test_cycles_have_the_published_distribution(request, name, deviation, most):
     [user] = visitors(request.getfixturevalue(name), 1, users=1, loaded_users=25, cycle=5)
     cycles = [user.pause() for _ in range(20_000)]
@@ -169,7 +174,10 @@ def test_the_search_closes_in_on_what_passes(auction, resolution, confirmations,
 
 def test_what_does_not_pass_again_is_a_failure(auction):
     outcomes = {400: [False], 350: [False], 300: [True, False]}
-    again = {users: itertools.chain(outcomes.get(users, []), itertools.repeat(True)) for users in range(1000)}
+    again = {
+        users: itertools.chain(outcomes.get(users, []), itertools.repeat(True))
+        for users in range(1000)
+    }
     tried, search = searched(auction, lambda users: next(again[users]), confirmations=1)
     assert tried == [100, 200, 400, 300, 350, 300, 250, 250]
     assert (search.found, search.fails) == (250, 300)
@@ -178,7 +186,9 @@ def test_what_does_not_pass_again_is_a_failure(auction):
 @pytest.mark.parametrize("seed", range(20))
 def test_the_search_ends_where_passing_is_a_matter_of_chance(auction, seed):
     chance = random.Random(seed)
-    _, search = searched(auction, lambda users: chance.random() < 1 / (1 + (users / 500) ** 4), 0.02, 2)
+    _, search = searched(
+        auction, lambda users: chance.random() < 1 / (1 + (users / 500) ** 4), 0.02, 2
+    )
     assert search.fails is None or search.found < search.fails
     assert search.found == 0 or search.passes[search.found] == 3
 
@@ -192,13 +202,18 @@ def test_the_search_ends_where_passing_is_a_matter_of_chance(auction, seed):
         ("dvdstore", lambda data, seed: data.Shop("tiny", seed).tables(), "f53f14d1284c775f"),
     ],
 )
-def test_the_data_follow_from_size_and_seed_alone(request, monkeypatch, tmp_path, name, make, digest):
+def test_the_data_follow_from_size_and_seed_alone(
+    request, monkeypatch, tmp_path, name, make, digest
+):
     programs = request.getfixturevalue(name)
     monkeypatch.setitem(vars(programs.data_set).get("SIZES", {}), "tiny", (50, 4, 40))
 
     def digests(seed):
         programs.rows.write_tables(tmp_path, make(programs.data_set, seed))
-        return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(tmp_path.iterdir())}
+        return {
+            path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in sorted(tmp_path.iterdir())
+        }
 
     first, other = digests(1), digests(2)
     assert digests(1) == first
@@ -213,10 +228,15 @@ def test_the_data_follow_from_size_and_seed_alone(request, monkeypatch, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("users", "persons", "tags"), [(1, 2500, 6), (25, 2500, 6), (1500, 150_000, 374), (12_000, 1_200_000, 2685)]
+    ("users", "persons", "tags"),
+    [(1, 2500, 6), (25, 2500, 6), (1500, 150_000, 374), (12_000, 1_200_000, 2685)],
 )
 def test_sizes_follow_from_the_users(cloudstone, users, persons, tags):
-    assert cloudstone.data_set.sizes(users) == {"persons": persons, "tags": tags, "events": 3 * tags}
+    assert cloudstone.data_set.sizes(users) == {
+        "persons": persons,
+        "tags": tags,
+        "events": 3 * tags,
+    }
 
 
 def test_rows_name_files_and_persons_that_are_there(cloudstone):
@@ -240,10 +260,14 @@ def test_counts_and_ranges_are_those_of_the_original(shop):
     assert {category for _, category, *_ in products} == set(range(1, 17))
     assert {shop.stock(number) for number in range(1, 10_000)} == set(range(501))
     assert shop.stock(10_000) % 10 == 0
-    tables = {name: list(rows) for name, rows in shop.tables() if "order" in name or name == "products"}
+    tables = {
+        name: list(rows) for name, rows in shop.tables() if "order" in name or name == "products"
+    }
     assert tables["products"] == products
     orders, lines = tables["orders"], tables["orderlines"]
-    assert collections.Counter(placed.month for _, _, placed, *_ in orders) == dict.fromkeys(range(1, 13), 1000)
+    assert collections.Counter(placed.month for _, _, placed, *_ in orders) == dict.fromkeys(
+        range(1, 13), 1000
+    )
     assert all(1 <= customer <= 20_000 for _, customer, *_ in orders)
     assert set(collections.Counter(order for order, *_ in lines).values()) == set(range(1, 10))
     assert {quantity for *_, quantity, _ in lines} == {1, 2, 3}
@@ -259,7 +283,9 @@ def test_customers_do_what_those_of_the_original_do(dvdstore):
     def send(method, path, data="", **more):
         name, _, query = path.strip("/").partition(".php")
         pages.append((name, dict(urllib.parse.parse_qsl(data or query.strip("?")))))
-        marks = {"browse": ' data-found="1"', "purchase": ' data-order="1" data-total="9.99"'}.get(name, "")
+        marks = {"browse": ' data-found="1"', "purchase": ' data-order="1" data-total="9.99"'}.get(
+            name, ""
+        )
         return 200, f'<main data-page="{name}"{marks}></main></html>\n'.encode(), "text/html"
 
     [customer] = visitors(dvdstore, 1, send, size="small", data_seed=1, think=1)
@@ -267,7 +293,9 @@ def test_customers_do_what_those_of_the_original_do(dvdstore):
     for _ in range(4000):
         customer.do(customer.next())
         pauses.append(customer.pause())
-    order = "".join({"login": "l", "new": "n", "browse": "b", "purchase": "p"}[name] for name, _ in pages)
+    order = "".join(
+        {"login": "l", "new": "n", "browse": "b", "purchase": "p"}[name] for name, _ in pages
+    )
     rounds = re.findall("[ln]b{1,5}p", order)
     assert "".join(rounds) == order
     assert {len(one) for one in rounds} == {3, 4, 5, 6, 7}

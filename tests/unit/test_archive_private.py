@@ -98,11 +98,16 @@ def made(forms):
 
     def drawn(match):
         if match[1] == "me":
-            return base64.b64encode(("me:" + drawn(re.match("<(w)(12)>", "<w12>"))).encode()).decode()
+            return base64.b64encode(
+                ("me:" + drawn(re.match("<(w)(12)>", "<w12>"))).encode()
+            ).decode()
         return "".join(chance.choices(_LETTERS[match[1]], k=int(match[2])))
 
     # A digit in each, as short ones of letters alone may be words.
-    return {form: re.sub(r"<(me|[whud])(\d*)>", drawn, form).replace("^", "").replace("|", "\n") for form in forms}
+    return {
+        form: re.sub(r"<(me|[whud])(\d*)>", drawn, form).replace("^", "").replace("|", "\n")
+        for form in forms
+    }
 
 
 def tar(content, mode="w"):
@@ -209,7 +214,9 @@ def machine(monkeypatch):
 
     def made(*allowed):
         words = {"native", "docker", "stream"}
-        return private.Private("/work-of/zoequill/strata", words, allowed, ["/mnt/disk"], ["bench@loadbox.lab"])
+        return private.Private(
+            "/work-of/zoequill/strata", words, allowed, ["/mnt/disk"], ["bench@loadbox.lab"]
+        )
 
     return made
 
@@ -230,7 +237,10 @@ def test_secrets_are_found_in_every_file(machine, wrapping):
         for form, secret in made(forms).items()
         for public in (True, False)
         if not (public and form in named)
-        if not any(one.what == private.SECRET for one in look("a", WHOLE[wrapping](secret.encode()), public))
+        if not any(
+            one.what == private.SECRET
+            for one in look("a", WHOLE[wrapping](secret.encode()), public)
+        )
     ]
     assert not missed, missed
 
@@ -241,7 +251,8 @@ def test_secrets_that_are_cut_are_found(machine, cut):
         form
         for form, secret in made(TOKENS.split()).items()
         if not any(
-            one.what == private.SECRET for one in machine().look("a", CUT[cut](secret[:12], secret[12:]).encode(), True)
+            one.what == private.SECRET
+            for one in machine().look("a", CUT[cut](secret[:12], secret[12:]).encode(), True)
         )
     ]
     assert not missed, missed
@@ -250,7 +261,9 @@ def test_secrets_that_are_cut_are_found(machine, cut):
 def test_secrets_are_found_in_names_of_files(machine):
     for form, secret in made(TOKENS.split()).items():
         assert list(machine().look(f"results/{secret}.log", b"x")), form
-    packed = tar(b"x").replace(b"second".ljust(50, b"\0"), made(["ghp_<w36>"])["ghp_<w36>"].encode().ljust(50, b"\0"))
+    packed = tar(b"x").replace(
+        b"second".ljust(50, b"\0"), made(["ghp_<w36>"])["ghp_<w36>"].encode().ljust(50, b"\0")
+    )
     assert [one.what for one in machine().look("a.tar", packed)]
 
 
@@ -285,7 +298,9 @@ def deep(content):
         (b"SQLite format 3\0" + NOISE, "damaged"),
     ],
 )
-def test_what_cannot_be_looked_through_is_named_until_it_is_allowed(machine, monkeypatch, content, why):
+def test_what_cannot_be_looked_through_is_named_until_it_is_allowed(
+    machine, monkeypatch, content, why
+):
     monkeypatch.setattr("strata.archive.wrappings.MOST_BYTES", 1 << 20)
     for public in (True, False):
         found = list(machine().look("a.bin", content, public))
@@ -342,11 +357,22 @@ def test_what_is_not_private_is_not_found(machine, text):
 
 def test_of_public_source_only_secrets_and_folders_of_this_machine_are_found(machine):
     text = "by zoequill, zoe@lab.example, password = settings.read(), /work-of/zoequill/strata/x\n"
-    assert [one.text for one in machine().look("source/a.py", text.encode(), True)] == ["/work-of/zoequill/strata"]
+    assert [one.text for one in machine().look("source/a.py", text.encode(), True)] == [
+        "/work-of/zoequill/strata"
+    ]
 
 
 @pytest.mark.parametrize(
-    "name", [".env", "id_rsa", "vm/private_key", "source/vm/key.pem", ".ssh/known_hosts", "credentials.json", ".netrc"]
+    "name",
+    [
+        ".env",
+        "id_rsa",
+        "vm/private_key",
+        "source/vm/key.pem",
+        ".ssh/known_hosts",
+        "credentials.json",
+        ".netrc",
+    ],
 )
 def test_a_file_of_keys_is_found_by_its_name(machine, name):
     for public in (True, False):
@@ -365,7 +391,9 @@ def test_the_names_that_every_machine_has_are_not_private(monkeypatch):
     monkeypatch.setenv("HOME", "/root")
     monkeypatch.delenv("STRATA_HOME", raising=False)
     monkeypatch.setattr("pwd.getpwuid", lambda _: types.SimpleNamespace(pw_name="root"))
-    assert not list(private.Private("/nowhere", set()).look("x", b"root:/root /var/cache/strata localhost\n"))
+    assert not list(
+        private.Private("/nowhere", set()).look("x", b"root:/root /var/cache/strata localhost\n")
+    )
 
 
 def test_no_tracked_file_of_the_project_is_private(tmp_path):

@@ -7,8 +7,8 @@ import pytest
 from projects import git, track
 
 from strata.archive import source
-from strata.base.errors import UserError
 from strata.experiment import plan
+from strata.util.errors import UserError
 
 
 @pytest.fixture
@@ -49,7 +49,10 @@ def test_a_changed_tree_says_what_differs(committed):
 def test_what_git_does_not_know_is_no_change(committed):
     (committed / "new").write_text("x\n")
     assert source.listing(str(committed)).changed == []
-    assert plan.source(str(committed)) == {"revision": git(committed, "rev-parse", "HEAD"), "changed": False}
+    assert plan.source(str(committed)) == {
+        "revision": git(committed, "rev-parse", "HEAD"),
+        "changed": False,
+    }
 
 
 @pytest.mark.parametrize("repository", [True, False])
@@ -84,7 +87,9 @@ def test_where_git_refuses_its_own_words_are_said(committed, capsys):
     assert "fatal: " in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("key", ["core.autocrlf=true", "core.fsmonitor=false; exit 1", "diff.external=false"])
+@pytest.mark.parametrize(
+    "key", ["core.autocrlf=true", "core.fsmonitor=false; exit 1", "diff.external=false"]
+)
 def test_no_setting_of_the_user_makes_a_change(committed, monkeypatch, tmp_path, key):
     name, _, text = key.partition("=")
     (tmp_path / "home").mkdir()

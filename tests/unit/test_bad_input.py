@@ -13,9 +13,9 @@ import pytest
 import yaml
 
 from strata import __main__
-from strata.base import pages
-from strata.base.errors import UserError
 from strata.experiment import config, workload
+from strata.util import yaml_files
+from strata.util.errors import UserError
 
 PAGE = yaml.safe_load((projects.ROOT / "config.yaml").read_text())
 TEXT = (projects.ROOT / "config.yaml").read_bytes()
@@ -24,13 +24,19 @@ WORKLOADS = {path.parent.name: yaml.safe_load(path.read_text()) for path in FILE
 MACHINE = {"cpus": 4, "mask": None, "memory_bytes": 16 * 2**30, "cache_bytes": 32 * 2**20}
 NOWHERE = [[["unexpected"]], {"unexpected": 1}, float("nan"), float("-inf")]
 # Every key in the long tests, one of five in the others.
-EVERY_KEY = pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.long)], ids=["some", "all"])
+EVERY_KEY = pytest.mark.parametrize(
+    "every", [5, pytest.param(1, marks=pytest.mark.long)], ids=["some", "all"]
+)
 
 
 def said(folder, *words):
     """Exit status and standard error of `python -m strata WORDS` in a project; a traceback fails the test."""
     errors = io.StringIO()
-    with contextlib.redirect_stderr(errors), contextlib.redirect_stdout(io.StringIO()), contextlib.chdir(folder):
+    with (
+        contextlib.redirect_stderr(errors),
+        contextlib.redirect_stdout(io.StringIO()),
+        contextlib.chdir(folder),
+    ):
         status = __main__.main([*words])
     return status, errors.getvalue()
 
@@ -38,10 +44,15 @@ def said(folder, *words):
 def fault(message, file, key):
     """Why a message is not one about a key of a file; None where it is: each line has file, place, reason."""
     lines = [line.removeprefix("strata: ").split(": ", 2) for line in message.splitlines()]
-    if not lines or any(len(line) < 3 or line[0] != file or not 6 < len(line[2]) < 700 for line in lines):
+    if not lines or any(
+        len(line) < 3 or line[0] != file or not 6 < len(line[2]) < 700 for line in lines
+    ):
         return f"not file, key and reason: {message[:900]}"
     places = [place.removesuffix("…") for _, place, _ in lines]
-    if any(place.startswith(("line ", key)) or key.startswith(place) or place == "the whole" for place in places):
+    if any(
+        place.startswith(("line ", key)) or key.startswith(place) or place == "the whole"
+        for place in places
+    ):
         return None
     return f"{key} is not named: {message}"
 
@@ -99,7 +110,11 @@ def wrong_values(data, path):
     """Values that are wrong at this key of a good page."""
     present = at(data, path)
     is_number = isinstance(present, int | float) and not isinstance(present, bool)
-    kinds = [(-7.5, is_number), ("a word", not isinstance(present, int | float)), (True, isinstance(present, bool))]
+    kinds = [
+        (-7.5, is_number),
+        ("a word", not isinstance(present, int | float)),
+        (True, isinstance(present, bool)),
+    ]
     return [value for value, fits in kinds if not fits] + NOWHERE
 
 
@@ -121,12 +136,20 @@ def folder(tmp_path, monkeypatch):
 
 @EVERY_KEY
 def test_mistakes_at_every_key_of_the_page_are_refused(folder, every):
-    page = PAGE | {"image": {"distribution": "host", "release": "trixie", "mirror": "https://example.org/debian"}}
+    page = PAGE | {
+        "image": {
+            "distribution": "host",
+            "release": "trixie",
+            "mirror": "https://example.org/debian",
+        }
+    }
     page |= {"partial": False, "archive_image": False, "order": "blocks"}
     page |= {"quiet": {"action": "flag", "steal": "2%", "busy": "5%", "swap": "1MiB", "load": 4}}
     page["workloads"] = {"stream": {"elements": 5_000_000}, "linpack": {"sizes": [600, 700]}}
     cases = [(path, value) for path in paths(page) for value in wrong_values(page, path)]
-    cases += [((*path, "unexpcted"), 1) for path in [(), *paths(page)] if isinstance(at(page, path), dict)]
+    cases += [
+        ((*path, "unexpcted"), 1) for path in [(), *paths(page)] if isinstance(at(page, path), dict)
+    ]
     assert len(cases) > 300
     faults = [refused(changed(page, path, value), named(path)) for path, value in cases[::every]]
     assert [found for found in faults if found] == []
@@ -140,7 +163,9 @@ def spoiled(data):
     """(key, copy of a workload's data that is wrong there): another value, a key that is missing or unknown."""
     for path in [(), *paths(data)]:
         if path and not is_free(path):
-            yield from ((path, changed(data, path, value)) for value in wrong_values(data, path)[:2])
+            yield from (
+                (path, changed(data, path, value)) for value in wrong_values(data, path)[:2]
+            )
         if isinstance(at(data, path), dict) and path[-1:] != ("where",):
             yield path, changed(data, (*path, "unexpcted"), 1)
         if path and path[-1] in REQUIRED and not is_free(path):
@@ -171,7 +196,9 @@ HOSTILE_NAMES = [
 @pytest.mark.parametrize("kind", ["environments", "workloads", "vm.profiles"])
 def test_names_that_could_leave_their_place_are_refused(folder, kind):
     entry = {"layers": ["chroot"]} if kind == "environments" else {}
-    faults = [refused(changed(PAGE, (*kind.split("."), name), entry), kind) for name in HOSTILE_NAMES]
+    faults = [
+        refused(changed(PAGE, (*kind.split("."), name), entry), kind) for name in HOSTILE_NAMES
+    ]
     assert [found for found in faults if found] == []
 
 
@@ -179,7 +206,12 @@ def test_names_that_could_leave_their_place_are_refused(folder, kind):
 def test_hostile_names_in_a_workload_are_refused(project, kind):
     project()
     faults = []
-    for name in [*HOSTILE_NAMES, "Upper", "a-b", *(["seed", "address", "part"] if kind == "parameters" else [])]:
+    for name in [
+        *HOSTILE_NAMES,
+        "Upper",
+        "a-b",
+        *(["seed", "address", "part"] if kind == "parameters" else []),
+    ]:
         data = changed(projects.NOOP, (kind, name), next(iter(projects.NOOP[kind].values())))
         faults.append(workload_refused("noop", data, kind))
     assert [found for found in faults if found] == []
@@ -211,12 +243,17 @@ def test_texts_that_mean_nothing_are_refused_with_their_place(folder, number):
 def test_the_line_of_a_mistake_is_named():
     for text, line in [("a: 1\nb: 2\na: 3\n", 3), ("a:\n  on: 1\n", 2), ("a: [1\n", 2)]:
         with pytest.raises(UserError, match=rf"^page: line {line}: "):
-            pages.parse("page", text)
-    assert pages.parse("page", "a: [no, 2014-07-01, 'no']\n") == {"a": [False, "2014-07-01", "no"]}
+            yaml_files.parse("page", text)
+    assert yaml_files.parse("page", "a: [no, 2014-07-01, 'no']\n") == {
+        "a": [False, "2014-07-01", "no"]
+    }
 
 
 def test_a_page_that_is_no_file_is_refused(folder):
-    for name, words in [("config.yaml", ["plan"]), ("other.yaml", ["plan", "--configfile", "other.yaml"])]:
+    for name, words in [
+        ("config.yaml", ["plan"]),
+        ("other.yaml", ["plan", "--configfile", "other.yaml"]),
+    ]:
         (folder / name).unlink(missing_ok=True)
         assert said(folder, *words)[1].startswith(f"strata: {name}: ")
         (folder / name).mkdir()
@@ -249,8 +286,19 @@ def test_words_of_the_command_line_are_refused(folder, number):
 def test_a_config_that_snakemake_merged_may_hold_anything(folder):
     itself = {}
     itself["environments"] = {"a": itself}
-    whole = {5: 1}, {"seed": {1, 2}}, {"workloads": {"stream": {b"a": 1}}}, itself, {"only": {"workloads": [itself]}}
-    for over in [*whole, {"environments": {5: {"layers": ["host"]}}}, {"workloads": {None: {}}}, {"seed": "7.0"}]:
+    whole = (
+        {5: 1},
+        {"seed": {1, 2}},
+        {"workloads": {"stream": {b"a": 1}}},
+        itself,
+        {"only": {"workloads": [itself]}},
+    )
+    for over in [
+        *whole,
+        {"environments": {5: {"layers": ["host"]}}},
+        {"workloads": {None: {}}},
+        {"seed": "7.0"},
+    ]:
         with pytest.raises(UserError, match=r"^config\.yaml: "):
             config.read(over)
 
@@ -264,13 +312,15 @@ def test_a_repetition_that_is_no_number_is_refused(folder, number):
     ("lost", "words"),
     [
         ("strata/archive/compare.py", ["compare", "a", "b"]),
-        ("strata/cell/logs.py", ["cell", "bare", "noop", "1"]),
+        ("strata/measure/log_sections.py", ["cell", "bare", "noop", "1"]),
         ("strata/experiment/blocks.py", ["plan"]),
         ("workloads/kit/logs.py", ["plan"]),
     ],
 )
 def test_a_file_of_the_project_that_is_lost_is_no_package_to_be_installed(tmp_path, lost, words):
-    made = projects.make(tmp_path / "project", projects.on_host(), {"noop": projects.NOOP}, copy=True)
+    made = projects.make(
+        tmp_path / "project", projects.on_host(), {"noop": projects.NOOP}, copy=True
+    )
     (made / lost).unlink()
     done = projects.run(made, "strata", *words, PYTHONPATH=str(made))
     assert done.returncode == 2

@@ -5,11 +5,13 @@ from itertools import groupby
 import measured
 import pytest
 
-from strata.base.errors import UserError
 from strata.experiment import blocks
+from strata.util.errors import UserError
 
 
-def experiment(seed=1, repetitions=4, absent=(), order="blocks", emulated=(), precision=None, left_out=()):
+def experiment(
+    seed=1, repetitions=4, absent=(), order="blocks", emulated=(), precision=None, left_out=()
+):
     names = ["native", "docker", "vm", "other"]
     return {
         "machine": {"mask": None},
@@ -48,7 +50,9 @@ def rows(**given):
 
 
 def numbers(order, environment, workload):
-    return [number for name, load, number in order.cells() if (name, load) == (environment, workload)]
+    return [
+        number for name, load, number in order.cells() if (name, load) == (environment, workload)
+    ]
 
 
 def holds_together(order):
@@ -59,7 +63,9 @@ def holds_together(order):
 
 def decide(folder, planned, round, again=None, of=None, **more):
     """Write a decision of a plan in results/precision."""
-    states = {load: {"again": (again or {}).get(load, []), "more": more.get(load, 0)} for load in "abc"}
+    states = {
+        load: {"again": (again or {}).get(load, []), "more": more.get(load, 0)} for load in "abc"
+    }
     for load, names in (of or {}).items():
         states[load]["environments"] = names
     measured.decide(folder, planned, round, {}, ".", enough=not (again or more), workloads=states)
@@ -93,7 +99,9 @@ def test_every_environment_comes_first_in_a_block_about_equally_often():
 
 def test_an_emulated_machine_has_all_workloads_of_the_first_round_one_after_the_other():
     found = rows(emulated=["vm", "other"])
-    runs = [(name, [row[3] for row in cells]) for name, cells in groupby(found, key=lambda row: row[2])]
+    runs = [
+        (name, [row[3] for row in cells]) for name, cells in groupby(found, key=lambda row: row[2])
+    ]
     machines = {name: loads for name, loads in runs if name in ("vm", "other")}
     assert len([name for name, _ in runs if name in machines]) == 2
     assert all(sorted(loads) == ["a", "b", "c"] for loads in machines.values())
@@ -107,7 +115,12 @@ def test_an_emulated_machine_has_all_workloads_of_the_first_round_one_after_the_
 
 def test_an_emulated_machine_may_leave_workloads_out_which_no_other_environment_does():
     order = blocks.Order(experiment(emulated=["vm"], left_out=["a", "c"]))
-    assert Counter(cell[0] for cell in order.cells()) == {"native": 12, "docker": 12, "other": 12, "vm": 1}
+    assert Counter(cell[0] for cell in order.cells()) == {
+        "native": 12,
+        "docker": 12,
+        "other": 12,
+        "vm": 1,
+    }
     assert ("vm", "a", 1) not in order.places
     assert numbers(order, "vm", "b") == [1]
     assert len(rows(left_out=["a", "c"])) == len(rows())
@@ -115,9 +128,14 @@ def test_an_emulated_machine_may_leave_workloads_out_which_no_other_environment_
 
 @pytest.mark.parametrize("order", ["blocks", "sequential"])
 def test_an_environment_leaves_a_workload_out_in_every_block(order):
-    page = {**experiment(order=order, emulated=["vm"]), "leave_out": {"docker": ["a", "c"], "vm": ["b"]}}
+    page = {
+        **experiment(order=order, emulated=["vm"]),
+        "leave_out": {"docker": ["a", "c"], "vm": ["b"]},
+    }
     found = Counter(cell[:2] for cell in blocks.Order(page).cells())
-    whole = Counter(cell[:2] for cell in blocks.Order(experiment(order=order, emulated=["vm"])).cells())
+    whole = Counter(
+        cell[:2] for cell in blocks.Order(experiment(order=order, emulated=["vm"])).cells()
+    )
     gone = {("docker", "a"), ("docker", "c"), ("vm", "b")}
     assert found == {pair: count for pair, count in whole.items() if pair not in gone}
 
@@ -236,7 +254,10 @@ def test_decisions_of_another_course_are_left_alone_and_what_is_no_decision_is_r
     decide(tmp_path, planned, 9, a=4)
     assert blocks.Order(planned, str(tmp_path)).last == 7
     # One of another experiment is not for this one, but stays for that.
-    assert blocks.Order(experiment(repetitions=40, precision=3, absent=["vm"]), str(tmp_path)).last == 3
+    assert (
+        blocks.Order(experiment(repetitions=40, precision=3, absent=["vm"]), str(tmp_path)).last
+        == 3
+    )
     (tmp_path / "precision/7.json").write_text(json.dumps({"enough": False, "workloads": "x"}))
     assert blocks.Order(planned, str(tmp_path)).last == 7
     (tmp_path / "precision/3.json").write_text("[")

@@ -7,9 +7,9 @@ import sys
 import projects
 import pytest
 
-from strata.base import run
-from strata.base.errors import UserError
-from strata.base.patience import NAME, factor
+from strata.util import run
+from strata.util.errors import UserError
+from strata.util.timeouts import NAME, factor
 
 # Words of a shell that start the rest.
 CALLERS = {
@@ -23,7 +23,9 @@ CALLERS = {
 
 def status(folder, caller, *words):
     argv = ["sh", "-c", CALLERS[caller], "sh", sys.executable, "-m", "strata", *words]
-    return subprocess.run(argv, cwd=folder, env=projects.environment(), capture_output=True, check=False).returncode
+    return subprocess.run(
+        argv, cwd=folder, env=projects.environment(), capture_output=True, check=False
+    ).returncode
 
 
 @pytest.mark.parametrize("caller", CALLERS)
@@ -54,9 +56,17 @@ def test_a_patience_that_is_none_is_refused(monkeypatch, value):
 
 
 def test_variables_that_steer_programs_are_forgotten_and_those_that_name_a_daemon_stay(monkeypatch):
-    for name in ("CONTAINERS_CONF", "STORAGE_DRIVER", "TAR_OPTIONS", "DOCKER_DEFAULT_PLATFORM", "DOCKER_HOST"):
+    for name in (
+        "CONTAINERS_CONF",
+        "STORAGE_DRIVER",
+        "TAR_OPTIONS",
+        "DOCKER_DEFAULT_PLATFORM",
+        "DOCKER_HOST",
+    ):
         monkeypatch.setenv(name, "x")
     run.forget()
-    assert [name for name in os.environ if name.startswith(("CONTAINERS_", "STORAGE_", "TAR_", "DOCKER_"))] == [
-        "DOCKER_HOST"
-    ]
+    assert [
+        name
+        for name in os.environ
+        if name.startswith(("CONTAINERS_", "STORAGE_", "TAR_", "DOCKER_"))
+    ] == ["DOCKER_HOST"]

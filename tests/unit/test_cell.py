@@ -11,9 +11,9 @@ import time
 import projects
 import pytest
 
-from strata.base import locks, places, process
 from strata.image import build
-from strata.system import state, testbed
+from strata.testbed import journal, lifecycle
+from strata.util import locks, paths, process
 
 
 def workload_with(**changes):
@@ -56,15 +56,31 @@ def test_a_good_cell_leaves_log_and_record_and_nothing_else(run, tmp_path):
     assert set(record["observed"]["host"]) == {"static", "before", "after", "during"}
     assert not (folder / "results/failed").exists()
     assert list((folder / "results/tmp").rglob("*.log")) == []
-    assert state.all_up() == []
-    assert os.listdir(tmp_path / "home/systems") == [] if (tmp_path / "home/systems").exists() else True
+    assert journal.all_up() == []
+    assert (
+        os.listdir(tmp_path / "home/systems") == []
+        if (tmp_path / "home/systems").exists()
+        else True
+    )
 
 
 FAILURES = {
-    "a bad exit code": ({"run": shell("echo 7; exit 5")}, "its run step ended with exit code 5", "7\n"),
+    "a bad exit code": (
+        {"run": shell("echo 7; exit 5")},
+        "its run step ended with exit code 5",
+        "7\n",
+    ),
     "a failed check": ({"run": shell("echo seven")}, "its check failed: printed", "seven\n"),
-    "too much time": ({"run": shell("echo 7; sleep 60", 0.3)}, "its run step was ended: no end after 0.3 s", "7\n"),
-    "a failed preparation": ({"prepare": shell("echo no; exit 1")}, "its prepare step ended with exit code 1", "no\n"),
+    "too much time": (
+        {"run": shell("echo 7; sleep 60", 0.3)},
+        "its run step was ended: no end after 0.3 s",
+        "7\n",
+    ),
+    "a failed preparation": (
+        {"prepare": shell("echo no; exit 1")},
+        "its prepare step ended with exit code 1",
+        "no\n",
+    ),
     "a program that is not there": (
         {"run": [{"argv": ["/no/such"], "timeout": 5}]},
         "exit code 127",
@@ -86,7 +102,7 @@ def test_a_cell_that_fails_leaves_nothing_that_looks_complete(run, name):
     assert not (folder / "results/raw").exists()
     assert printed in (folder / "results/failed/bare/noop/1.log").read_text()
     assert reason in json.loads((folder / "results/failed/bare/noop/1.json").read_text())["error"]
-    assert state.all_up() == []
+    assert journal.all_up() == []
 
 
 @pytest.mark.parametrize(
@@ -128,7 +144,9 @@ def wait_until(condition, seconds=15):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, None])
-def test_a_cell_that_is_asked_to_end_or_whose_run_ends_ends_with_what_it_started(project, owner, number):
+def test_a_cell_that_is_asked_to_end_or_whose_run_ends_ends_with_what_it_started(
+    project, owner, number
+):
     folder = project(workloads={"noop": workload_with(run=shell("echo $$ >pid; sleep 60"))})
     projects.plan(folder)
     measuring = start(folder, "cell", "bare", "noop", "1", STRATA_OWNER=projects.owner(owner))
@@ -143,18 +161,22 @@ def test_a_cell_that_is_asked_to_end_or_whose_run_ends_ends_with_what_it_started
     assert f"was ended by {number.name if number else 'the end of its run'}" in errors
     assert process.start_time(int((folder / "pid").read_text())) is None
     assert not (folder / "results/raw").exists()
-    assert state.all_up() == []
+    assert journal.all_up() == []
 
 
 def test_two_cells_at_once_never_overlap(project):
-    folder = project(workloads={"noop": workload_with(run=shell("date +%s%N; sleep 0.4; date +%s%N"))})
+    folder = project(
+        workloads={"noop": workload_with(run=shell("date +%s%N; sleep 0.4; date +%s%N"))}
+    )
     projects.plan(folder)
     both = [start(folder, "cell", "bare", "noop", repetition) for repetition in "12"]
     errors = [measuring.communicate(timeout=60)[1] for measuring in both]
     assert [measuring.returncode for measuring in both] == [0, 0], errors
     assert any("another measurement is under way on this machine" in text for text in errors)
     assert any(f"process {one.pid} in " in text for one in both for text in errors)
-    spans = sorted([int(line) for line in raw(folder, repetition=r).read_text().split()] for r in (1, 2))
+    spans = sorted(
+        [int(line) for line in raw(folder, repetition=r).read_text().split()] for r in (1, 2)
+    )
     assert spans[0][1] <= spans[1][0]
 
 
@@ -176,7 +198,7 @@ def test_a_cell_that_waits_ends_with_its_run_and_never_measures(project, owner):
     folder = project()
     projects.plan(folder)
     named = projects.owner(owner)
-    with testbed.exclusive():
+    with lifecycle.exclusive():
         waiting = start(folder, "cell", "bare", "noop", "1", STRATA_OWNER=named)
         assert f"process {os.getpid()} in " in waiting.stderr.readline()
         owner.kill()
@@ -186,9 +208,11 @@ def test_a_cell_that_waits_ends_with_its_run_and_never_measures(project, owner):
     assert "was ended by the end of its run before it began" in errors
     late = projects.run(folder, "strata", "cell", "bare", "noop", "1", STRATA_OWNER=named)
     assert late.returncode == 1
-    assert f"the run that this belongs to (STRATA_OWNER: process {owner.pid}) has ended" in late.stderr
+    assert (
+        f"the run that this belongs to (STRATA_OWNER: process {owner.pid}) has ended" in late.stderr
+    )
     assert not (folder / "results/raw").exists()
-    assert state.all_up() == []
+    assert journal.all_up() == []
 
 
 def killed(folder):
@@ -199,15 +223,19 @@ def killed(folder):
     measuring.kill()
     measuring.communicate()
     os.killpg(int((folder / "pid").read_text()), signal.SIGKILL)
-    return state.all_up()[-1]["id"]
+    return journal.all_up()[-1]["id"]
 
 
 def test_what_a_killed_cell_left_is_removed_by_the_next_at_the_end_of_its_run_or_by_clean(project):
-    folder = project(workloads={"noop": workload_with(run=shell("echo $$ >pid; echo 7; test -e fast || sleep 60"))})
+    folder = project(
+        workloads={
+            "noop": workload_with(run=shell("echo $$ >pid; echo 7; test -e fast || sleep 60"))
+        }
+    )
     projects.plan(folder)
     killed(folder)
-    testbed.end_run(process.identity(os.getpid()))
-    assert state.all_up() == []
+    lifecycle.end_run(process.identity(os.getpid()))
+    assert journal.all_up() == []
     left = killed(folder)
     done = projects.run(folder, "strata", "clean")
     assert done.returncode == 0, done.stderr
@@ -218,12 +246,12 @@ def test_what_a_killed_cell_left_is_removed_by_the_next_at_the_end_of_its_run_or
     done = projects.run(folder, "strata", "cell", "bare", "noop", "1")
     assert done.returncode == 0, done.stderr
     assert json.loads(raw(folder, "json").read_text())["system"]["id"] != left
-    assert not state.all_up()
+    assert not journal.all_up()
 
 
 def test_a_folder_is_not_cleaned_under_a_run_that_has_no_system_up(project):
     folder = project()
-    lock = folder / places.RUN_LOCK
+    lock = folder / paths.RUN_LOCK
     lock.parent.mkdir(parents=True)
     with open(lock, "w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -247,20 +275,22 @@ def test_no_run_begins_while_its_folder_is_cleaned(project, monkeypatch):
     seen = []
 
     def look(*words):
-        with locks.locked(places.RUN_LOCK, wait=False) as free:
+        with locks.locked(paths.RUN_LOCK, wait=False) as free:
             seen.append(free)
         return []
 
-    for place, name in ((testbed, "take_down"), (testbed, "sweep"), (build, "prune")):
+    for place, name in ((lifecycle, "take_down"), (lifecycle, "sweep"), (build, "prune")):
         monkeypatch.setattr(place, name, look)
-    assert testbed.clean() == []
+    assert lifecycle.clean() == []
     assert seen == [False, False, False]
 
 
 def test_a_cell_starts_without_what_only_plan_and_image_need():
-    code = "import sys; from strata.cell import measure; print(*sys.modules)"
-    loaded = set(subprocess.check_output([sys.executable, "-c", code], cwd=projects.ROOT, text=True).split())
-    assert "strata.cell.measure" in loaded
+    code = "import sys; from strata.measure import block; print(*sys.modules)"
+    loaded = set(
+        subprocess.check_output([sys.executable, "-c", code], cwd=projects.ROOT, text=True).split()
+    )
+    assert "strata.measure.block" in loaded
     heavy = {
         "yaml",
         "jsonschema",
@@ -278,6 +308,10 @@ def test_whatever_a_cell_imports_needs_nothing_but_the_standard_library():
     modules = [path for name in rooms for path in (projects.ROOT / "strata" / name).glob("*.py")]
     code = "; ".join(sorted(f"import strata.{path.parent.name}.{path.stem}" for path in modules))
     done = subprocess.run(
-        [sys.executable, "-S", "-c", code], cwd=projects.ROOT, capture_output=True, text=True, check=False
+        [sys.executable, "-S", "-c", code],
+        cwd=projects.ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr

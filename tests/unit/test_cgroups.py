@@ -5,8 +5,8 @@ Groups that systemd makes are in tests/rig, others in tests/system.
 
 import pytest
 
-from strata.base.errors import UserError
 from strata.host import cgroups
+from strata.util.errors import UserError
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from strata.base.errors import UserError
 from strata.experiment import claims
+from strata.util.errors import UserError
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,9 @@ def test_mistakes_in_the_claims_are_refused_by_key(checkout, tmp_path, path, val
     claims.check()
     data = json.loads((checkout / claims.FILE).read_text())
     tested, untested = (
-        next(at for at, one in enumerate(data["claims"]) if ("untestable" in one) is flag and at > 4)
+        next(
+            at for at, one in enumerate(data["claims"]) if ("untestable" in one) is flag and at > 4
+        )
         for flag in (False, True)
     )
     # What is not tested may be of a workload that nobody declares.

@@ -4,11 +4,11 @@ import projects
 import pytest
 
 from strata import client
-from strata.base.errors import UserError
 from strata.client import link, remote
 from strata.experiment import config
 from strata.host import addresses
 from strata.host.context import Context
+from strata.util.errors import UserError
 
 
 def test_the_client_is_settled_with_every_default(project):
@@ -103,7 +103,10 @@ def test_ends_of_unlike_packets_are_told(ssh):
 @pytest.mark.parametrize(
     ("script", "says"),
     [
-        ("echo 'warning: old' >&2; echo 'Permission denied (publickey).' >&2; exit 255", "Permission denied"),
+        (
+            "echo 'warning: old' >&2; echo 'Permission denied (publickey).' >&2; exit 255",
+            "Permission denied",
+        ),
         ("echo address 127.0.0.1; echo mtu 1500", "sudo -n"),
         ("echo address 127.0.0.1; echo root yes; echo lacks tc ip", "has no tc, ip"),
         ("echo Welcome", "cannot log in to root@lab-2"),

@@ -8,10 +8,10 @@ import pytest
 import yaml
 from snakemake.cli import parse_config
 
-from strata import layers
-from strata.base.errors import UserError
+from strata.environments.common import registry
 from strata.experiment import blocks, config, plan
 from strata.experiment.plan import fingerprint
+from strata.util.errors import UserError
 
 MACHINE = {"cpus": 4, "mask": None, "memory_bytes": 16 * 2**30, "cache_bytes": 32 * 2**20}
 DOCKER = {"docker": {"network": "host", "data": "volume"}}
@@ -37,8 +37,19 @@ for name, module in sys.modules.items():
     if "-packages" in str(module.__dict__.get("__file__")):
         print(name.split(".")[0])
 """
-    done = subprocess.run([sys.executable, "-c", code], cwd=projects.ROOT, capture_output=True, text=True, check=True)
-    there = {"yaml", "attr", "attrs", "jsonschema", "jsonschema_specifications", "referencing", "rpds", "idna"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=projects.ROOT, capture_output=True, text=True, check=True
+    )
+    there = {
+        "yaml",
+        "attr",
+        "attrs",
+        "jsonschema",
+        "jsonschema_specifications",
+        "referencing",
+        "rpds",
+        "idna",
+    }
     there.add("typing_extensions")
     assert {name for name in done.stdout.split() if not name.startswith("_")} - there == set()
 
@@ -58,8 +69,14 @@ MISTAKES = [
     ({"environments": {"native": {"layers": ["chrot"]}}}, "environments.native.layers.0"),
     ({"environments": {"native": {"layers": ["chroot", "host"]}}}, "environments.native.layers.1"),
     ({"environments": {"native": {"layers": [DOCKER, "vm"]}}}, "environments.native.layers.1"),
-    ({"environments": {"vm": {"layers": [{"vm": {"profile": "big"}}]}}}, "environments.vm.layers.0.vm.profile"),
-    ({"vm": {"profiles": {"default": {"memory": {"tiny": "1MiB"}}}}}, "vm.profiles.default.memory.tiny"),
+    (
+        {"environments": {"vm": {"layers": [{"vm": {"profile": "big"}}]}}},
+        "environments.vm.layers.0.vm.profile",
+    ),
+    (
+        {"vm": {"profiles": {"default": {"memory": {"tiny": "1MiB"}}}}},
+        "vm.profiles.default.memory.tiny",
+    ),
     ({"workloads": {"strem": {}}}, "workloads.strem"),
     ({"workloads": {"stream": {"elements": 10**15}}}, "workloads.stream.elements"),
     ({"workloads": {"pxz": {"corpus": "/no/such/enwik9"}}}, "workloads.pxz.corpus"),
@@ -71,17 +88,27 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize(("over", "key"), MISTAKES, ids=[f"{key}-{number}" for number, (_, key) in enumerate(MISTAKES)])
+@pytest.mark.parametrize(
+    ("over", "key"), MISTAKES, ids=[f"{key}-{number}" for number, (_, key) in enumerate(MISTAKES)]
+)
 def test_a_mistake_is_refused_by_its_key(checkout, over, key):
     if key.startswith(("repetitions", "order")):
-        over = {**over, "repetitions": {"min": 3, "max": 9, "target": "2%", **over.get("repetitions", {})}}
+        over = {
+            **over,
+            "repetitions": {"min": 3, "max": 9, "target": "2%", **over.get("repetitions", {})},
+        }
     refused(over, key)
 
 
 def test_all_that_is_wrong_is_said_at_once_and_what_was_meant(checkout):
-    refused({"sede": 1, "scale": "smok", "environments": {"native": {"lable": "x"}}}, "sede", "scale")
+    refused(
+        {"sede": 1, "scale": "smok", "environments": {"native": {"lable": "x"}}}, "sede", "scale"
+    )
     message = refused(
-        {"workloads": {"strem": {}, "stream": {"elemens": 1}}, "environments": {"native": {"layers": ["chrot"]}}},
+        {
+            "workloads": {"strem": {}, "stream": {"elemens": 1}},
+            "environments": {"native": {"layers": ["chrot"]}},
+        },
         *("workloads.strem", "workloads.stream.elemens", "environments.native.layers.0"),
     )
     for meant in ("'stream'", "'elements'", "'chroot'"):
@@ -95,18 +122,33 @@ def test_check_says_what_is_wrong_in_all_files(project):
         parser.unlink()
     done = projects.run(folder, "strata", "check")
     assert done.returncode == 1
-    for place in ("config.yaml: scale", "workloads/noop/workload.yaml: titel", "workloads/other/parse.py"):
+    for place in (
+        "config.yaml: scale",
+        "workloads/noop/workload.yaml: titel",
+        "workloads/other/parse.py",
+    ):
         assert f"{place}: " in done.stderr
     assert "workloads/good" not in done.stderr
     assert "Traceback" not in done.stderr
 
 
 def test_words_and_pages_are_laid_over_the_page(checkout, tmp_path, monkeypatch):
-    first = {"seed": 1, "environments": {"docker": {"layers": [{"docker": {**DOCKER["docker"], "cpuset-cpus": "0"}}]}}}
+    first = {
+        "seed": 1,
+        "environments": {
+            "docker": {"layers": [{"docker": {**DOCKER["docker"], "cpuset-cpus": "0"}}]}
+        },
+    }
     (tmp_path / "a.yaml").write_text(yaml.safe_dump(first))
-    (tmp_path / "b.json").write_text('{"scale": "standard", "workloads": {"stream": {"trials": 4}}}')
-    words = parse_config(["seed=7", "partial=true", "workloads={stream: {trials: 5}, linpack: {sizes: [600]}}"])
-    over = config.merge(config.laid_over([str(tmp_path / "a.yaml"), str(tmp_path / "b.json")], []), words)
+    (tmp_path / "b.json").write_text(
+        '{"scale": "standard", "workloads": {"stream": {"trials": 4}}}'
+    )
+    words = parse_config(
+        ["seed=7", "partial=true", "workloads={stream: {trials: 5}, linpack: {sizes: [600]}}"]
+    )
+    over = config.merge(
+        config.laid_over([str(tmp_path / "a.yaml"), str(tmp_path / "b.json")], []), words
+    )
     settings = config.read(over)
     assert (settings["seed"], settings["partial"], settings["scale"]) == (7, True, "standard")
     assert settings["workloads"]["stream"] == {"trials": 5}
@@ -134,7 +176,10 @@ def test_a_mistake_is_named_by_the_file_that_holds_it(checkout, tmp_path):
 
 def test_paper_scale_follows_the_published_rules(checkout):
     large = {"cpus": 64, "mask": None, "memory_bytes": 256 * 2**30, "cache_bytes": 256 * 2**20}
-    for machine, elements, sizes in ((MACHINE, 80_000_000, [41000]), (large, 4 * 256 * 2**20 // 8, [45000, 65000])):
+    for machine, elements, sizes in (
+        (MACHINE, 80_000_000, [41000]),
+        (large, 4 * 256 * 2**20 // 8, [45000, 65000]),
+    ):
         workloads = planned(machine, scale="paper")["workloads"]
         assert workloads["stream"]["parameters"]["elements"] == elements
         assert workloads["linpack"]["parameters"]["sizes"] == sizes
@@ -142,10 +187,13 @@ def test_paper_scale_follows_the_published_rules(checkout):
 
 
 def test_what_cannot_be_had_keeps_its_place_and_its_reason(checkout, monkeypatch):
-    monkeypatch.setattr(layers.kind("docker"), "unavailable", lambda: "no Docker")
-    monkeypatch.setattr(layers.kind("vm"), "unavailable", lambda: "no QEMU")
+    monkeypatch.setattr(registry.kind("docker"), "unavailable", lambda: "no Docker")
+    monkeypatch.setattr(registry.kind("vm"), "unavailable", lambda: "no QEMU")
     environments = planned()["environments"]
-    assert [environments[name]["reason"] for name in ("docker", "vm-docker")] == ["no Docker", "no QEMU"]
+    assert [environments[name]["reason"] for name in ("docker", "vm-docker")] == [
+        "no Docker",
+        "no QEMU",
+    ]
     assert "none can be measured" in refused({"only": {"environments": ["docker"]}}, "environments")
 
 
@@ -175,13 +223,25 @@ def test_what_cannot_be_had_keeps_its_place_and_its_reason(checkout, monkeypatch
             "is 4GiB; stream takes 4.5 GiB of it: choose 5GiB",
         ),
         # More than this machine can give.
-        (4.5, True, {"workloads": {"stream": {"elements": 17 * 10**7}}}, "is 5GiB; this machine has 4.5 GiB"),
-        (64, True, {"workloads": {"stream": {"elements": 2 * 10**8}}, "leave_out": {"vm": ["stream"]}}, None),
+        (
+            4.5,
+            True,
+            {"workloads": {"stream": {"elements": 17 * 10**7}}},
+            "is 5GiB; this machine has 4.5 GiB",
+        ),
+        (
+            64,
+            True,
+            {"workloads": {"stream": {"elements": 2 * 10**8}}, "leave_out": {"vm": ["stream"]}},
+            None,
+        ),
         (64, True, {"vm": {"profiles": {"unused": {"memory": "99999999GiB"}}}}, None),
     ],
 )
-def test_machines_have_the_memory_that_is_there_and_needed(checkout, monkeypatch, memory, kvm, over, words):
-    monkeypatch.setattr(layers.kind("vm"), "unavailable", lambda: None if kvm else "no QEMU")
+def test_machines_have_the_memory_that_is_there_and_needed(
+    checkout, monkeypatch, memory, kvm, over, words
+):
+    monkeypatch.setattr(registry.kind("vm"), "unavailable", lambda: None if kvm else "no QEMU")
     finding = {"accelerator": "kvm", "accelerator_reason": "tried"}
     monkeypatch.setattr("strata.vm.acceleration.known", lambda: finding)
     over = {"only": {"environments": ["native", "vm"]}, **over}
@@ -197,7 +257,14 @@ def test_repetitions_are_a_number_or_follow_a_precision(checkout):
     over = {"min": 3, "max": 7, "target": "2.5%", "budget": "1.5h"}
     plan = planned(repetitions=over)
     assert plan["repetitions"] == 7
-    assert plan["precision"] == {"min": 3, "max": 7, "target": 0.025, "budget": 5400, "claims": True, "retries": 2}
+    assert plan["precision"] == {
+        "min": 3,
+        "max": 7,
+        "target": 0.025,
+        "budget": 5400,
+        "claims": True,
+        "retries": 2,
+    }
     assert planned(repetitions={**over, "claims": False})["precision"]["claims"] is False
     assert "precision" not in planned(repetitions=4, quiet={"action": "flag"})
     again = {"min": 4, "max": 12, "target": None, "budget": None, "retries": 2}
@@ -225,8 +292,8 @@ def test_only_some_environments_and_workloads_can_be_asked_for(checkout):
 
 
 def test_emulated_machines_have_a_size_of_their_own_and_native_beside_them(checkout, monkeypatch):
-    monkeypatch.setattr(layers.kind("vm"), "unavailable", lambda: None)
-    monkeypatch.setattr(layers.kind("vm"), "refusal", lambda *_: None)
+    monkeypatch.setattr(registry.kind("vm"), "unavailable", lambda: None)
+    monkeypatch.setattr(registry.kind("vm"), "refusal", lambda *_: None)
     finding = {"accelerator": "tcg", "accelerator_reason": "tried"}
     monkeypatch.setattr("strata.vm.acceleration.known", lambda: finding)
     found = planned()

@@ -11,16 +11,21 @@ from types import SimpleNamespace
 import projects
 import pytest
 
-from strata import layers
-from strata.base.errors import UserError
+from strata.environments import docker, podman
+from strata.environments.common import limits, registry
 from strata.experiment import config
 from strata.host import cgroups, firewall
 from strata.host.context import Context
-from strata.layers import docker, podman
-from strata.layers.common import limits
+from strata.util.errors import UserError
 
 GOLDEN = projects.ROOT / "tests/golden/docker"
-MACHINE = {"cpus": 2, "mask": None, "memory_bytes": 4 * 2**30, "cache_bytes": 2**20, "arithmetic": None}
+MACHINE = {
+    "cpus": 2,
+    "mask": None,
+    "memory_bytes": 4 * 2**30,
+    "cache_bytes": 2**20,
+    "arithmetic": None,
+}
 PLAIN = {"network": "bridge", "data": "volume"}
 # As `tail -v` printed them in a container with a bound for memory, on one CPU, without seccomp.
 SEEN = """==> /proc/self/status <==
@@ -44,9 +49,15 @@ GRANTED = {"data": "tmpfs", "seccomp": "unconfined", "cpuset-cpus": "1", "memory
         ({"seccomp": "default"}, SEEN),
         ({"cpuset-cpus": "0-1"}, SEEN),
         ({"memory": "1GiB"}, SEEN),
-        ({"memory": "1GiB"}, "==> /sys/fs/cgroup/memory/memory.limit_in_bytes <==\n9223372036854771712\n"),
+        (
+            {"memory": "1GiB"},
+            "==> /sys/fs/cgroup/memory/memory.limit_in_bytes <==\n9223372036854771712\n",
+        ),
         ({"memory": "1GiB"}, "==> /sys/fs/cgroup/memory.max <==\nmax\n"),
-        ({"data": "tmpfs"}, "==> /proc/mounts <==\noverlay / overlay rw 0 0\n/dev/vda /data ext4 rw 0 0\n"),
+        (
+            {"data": "tmpfs"},
+            "==> /proc/mounts <==\noverlay / overlay rw 0 0\n/dev/vda /data ext4 rw 0 0\n",
+        ),
     ],
 )
 def test_a_container_that_is_not_as_asked_for_is_told_from_one_that_is(asked, printed):
@@ -81,14 +92,20 @@ def test_a_mistake_in_an_option_is_told_with_its_key(checkout, below, name, entr
     assert remedy in str(caught.value)
 
 
-FLAGS_2022 = '  -platform string\n    \tplatform to use: ptrace (default), kvm. (default "ptrace")\n'
+FLAGS_2022 = (
+    '  -platform string\n    \tplatform to use: ptrace (default), kvm. (default "ptrace")\n'
+)
 FLAGS_2024 = '  -platform string\n    \tplatform to use: systrap (default), ptrace, kvm. (default "systrap")\n'
 
 
-@pytest.mark.parametrize(("flags", "platform"), [(FLAGS_2022, "ptrace"), (FLAGS_2024, "systrap"), ("", None)])
+@pytest.mark.parametrize(
+    ("flags", "platform"), [(FLAGS_2022, "ptrace"), (FLAGS_2024, "systrap"), ("", None)]
+)
 def test_a_sandbox_says_how_its_program_catches_system_calls(monkeypatch, flags, platform):
     monkeypatch.setattr(docker, "where", lambda name: f"/usr/bin/{name}")
-    monkeypatch.setattr(docker, "capture", lambda argv, check: SimpleNamespace(stdout="", stderr=flags))
+    monkeypatch.setattr(
+        docker, "capture", lambda argv, check: SimpleNamespace(stdout="", stderr=flags)
+    )
     assert docker.of_runsc.__wrapped__(*docker.PLATFORM) == platform
 
 
@@ -106,7 +123,7 @@ def test_what_this_machine_cannot_provide_is_a_reason(monkeypatch, name, entry, 
     monkeypatch.setattr(cgroups, "ROOT", "/")
     monkeypatch.setattr(podman, "where", lambda *names: f"/usr/bin/{names[0]}")
     monkeypatch.setattr(docker, "of_runsc", lambda word, form: None)
-    kind = layers.kind(name)
+    kind = registry.kind(name)
     assert reason in kind.refusal(kind.settle({**PLAIN, **entry}, {}), "host", MACHINE)
 
 
@@ -130,11 +147,18 @@ def daemon(monkeypatch):
 
 
 def gvisor(stack):
-    return {**PLAIN, "runtime": "runsc", "sandbox": {"platform": "ptrace", "stack": stack, "version": "1"}}
+    return {
+        **PLAIN,
+        "runtime": "runsc",
+        "sandbox": {"platform": "ptrace", "stack": stack, "version": "1"},
+    }
 
 
 OLD, NEW = "20.10-userns.json", "28-documented.json"
-PLAINLY = {**json.loads((GOLDEN / OLD).read_text()), "SecurityOptions": ["name=seccomp,profile=default"]}
+PLAINLY = {
+    **json.loads((GOLDEN / OLD).read_text()),
+    "SecurityOptions": ["name=seccomp,profile=default"],
+}
 KATA = {"strata-runsc-host": {"path": "/usr/bin/kata-runtime", "runtimeArgs": ["--network=host"]}}
 
 
@@ -143,8 +167,16 @@ KATA = {"strata-runsc-host": {"path": "/usr/bin/kata-runtime", "runtimeArgs": ["
     [
         (info(NEW), gvisor("host"), None),
         (info(NEW), gvisor("sandbox"), "is not runsc --network=sandbox but another program"),
-        (info(NEW, Runtimes=KATA), gvisor("host"), "is not runsc --network=host but /usr/bin/kata-runtime"),
-        (info(NEW, Runtimes={"runc": {"path": "runc"}}), gvisor("host"), "`scripts/dockerd.sh runtimes` adds them"),
+        (
+            info(NEW, Runtimes=KATA),
+            gvisor("host"),
+            "is not runsc --network=host but /usr/bin/kata-runtime",
+        ),
+        (
+            info(NEW, Runtimes={"runc": {"path": "runc"}}),
+            gvisor("host"),
+            "`scripts/dockerd.sh runtimes` adds them",
+        ),
         (info(NEW), PLAIN, None),
         ({}, PLAIN, None),
         (info(NEW, Name="build-7"), PLAIN, "on another machine or in a virtual one (build-7"),
@@ -157,7 +189,7 @@ KATA = {"strata-runsc-host": {"path": "/usr/bin/kata-runtime", "runtimeArgs": ["
 )
 def test_a_daemon_that_would_make_another_environment_is_a_reason(daemon, said, options, reason):
     daemon(said)
-    kind = layers.kind("docker")
+    kind = registry.kind("docker")
     found = kind.refusal(kind.found(options, "host"), "host", MACHINE)
     assert (reason is found is None) or reason in found
     # A machine has a daemon of its own.
@@ -170,7 +202,7 @@ def sandboxed(options):
 
 def test_a_daemon_without_a_bridge_is_a_reason(daemon):
     daemon(info(NEW), nat=None, bridge=False)
-    kind = layers.kind("docker")
+    kind = registry.kind("docker")
     assert "no bridge of its own" in kind.refusal(PLAIN, "host", MACHINE)
     assert kind.refusal({**PLAIN, "network": "host"}, "host", MACHINE) is None
 
@@ -199,16 +231,28 @@ def test_a_daemon_without_a_bridge_is_a_reason(daemon):
             {"data": "layered file system, vfs"},
         ),
         (info(NEW, Driver="vfs"), True, PLAIN, None, {}),
-        (info(NEW, SecurityOptions=[]), True, PLAIN, "seccomp none", {"title": "Docker container, seccomp none"}),
+        (
+            info(NEW, SecurityOptions=[]),
+            True,
+            PLAIN,
+            "seccomp none",
+            {"title": "Docker container, seccomp none"},
+        ),
         (info(NEW, SecurityOptions=[]), True, {**PLAIN, "seccomp": "unconfined"}, None, {}),
-        (info(NEW), False, gvisor("host"), "user-land proxy", {"network": "bridge, user-land proxy, the host’s stack"}),
+        (
+            info(NEW),
+            False,
+            gvisor("host"),
+            "user-land proxy",
+            {"network": "bridge, user-land proxy, the host’s stack"},
+        ),
     ],
 )
 def test_what_a_daemon_makes_of_an_environment_is_in_its_label_and_its_options(
     daemon, said, nat, options, ending, labels
 ):
     daemon(said, nat)
-    kind = layers.kind("docker")
+    kind = registry.kind("docker")
     found = kind.found(options, "host")
     assert kind.describe(found).get("otherwise") == ending
     assert (found != options) == (ending is not None)
@@ -253,7 +297,9 @@ NOTHING = "==> /iptables-save <==\n\n==> /nft <==\n\n==> /pgrep <==\n"
         ("", "not available", "not available", None, None),
     ],
 )
-def test_how_a_published_port_is_reached_is_seen_in_the_rules(printed, firewall_is, rules, nat, proxy):
+def test_how_a_published_port_is_reached_is_seen_in_the_rules(
+    printed, firewall_is, rules, nat, proxy
+):
     text = (GOLDEN / printed).read_text() if printed.endswith(".txt") else printed
     seen = firewall.Seen(text)
     facts = seen.facts()
@@ -271,7 +317,7 @@ def test_how_a_published_port_is_reached_is_seen_in_the_rules(printed, firewall_
 
 
 def test_what_podman_lacks_on_this_machine_is_named(monkeypatch, tmp_path):
-    kind = layers.kind("podman")
+    kind = registry.kind("podman")
 
     def why(**entry):
         return kind.refusal(kind.settle({**PLAIN, "runtime": "runc", **entry}, {}), "host", MACHINE)
@@ -296,7 +342,7 @@ def test_what_podman_lacks_on_this_machine_is_named(monkeypatch, tmp_path):
 @pytest.mark.parametrize("name", ["docker", "podman", "lxc"])
 def test_without_its_program_it_is_told_what_installs_it(monkeypatch, name):
     monkeypatch.setattr(shutil, "which", lambda program, path=None: None)
-    kind = layers.kind(name)
+    kind = registry.kind(name)
     assert "is not installed" in kind.unavailable()
     assert kind.examine()[1] in (None, False)
     # Nothing of it can be there, and nothing is asked.
@@ -304,29 +350,39 @@ def test_without_its_program_it_is_told_what_installs_it(monkeypatch, name):
 
 
 def test_a_machines_cpus_are_its_own(checkout, monkeypatch):
-    monkeypatch.setattr(layers.kind("vm"), "unavailable", lambda: None)
-    stack = [{"vm": {}}, {"docker": {"network": "host", "data": "volume", "cpuset-cpus": "0-7", "memory": "5GiB"}}]
+    monkeypatch.setattr(registry.kind("vm"), "unavailable", lambda: None)
+    stack = [
+        {"vm": {}},
+        {"docker": {"network": "host", "data": "volume", "cpuset-cpus": "0-7", "memory": "5GiB"}},
+    ]
     for cpus, refused in (("host", True), (8, False)):
-        over = {"environments": {"e": {"label": "E", "layers": stack}}, "vm": {"profiles": {"default": {"cpus": cpus}}}}
+        over = {
+            "environments": {"e": {"label": "E", "layers": stack}},
+            "vm": {"profiles": {"default": {"cpus": cpus}}},
+        }
         reason = config.experiment(config.read(over), MACHINE)["environments"]["e"]["reason"]
         assert ("this machine has the CPUs 0, 1: choose among these" in (reason or "")) == refused
 
 
 def test_the_paper_labels_a_container_by_its_options():
-    kind = layers.kind("docker")
+    kind = registry.kind("docker")
     assert kind.labels(PLAIN) == {"network": "bridge with NAT", "data": "volume"}
-    found = kind.labels({**PLAIN, "runtime": "runsc", "sandbox": {"platform": "ptrace", "stack": "host"}})
+    found = kind.labels(
+        {**PLAIN, "runtime": "runsc", "sandbox": {"platform": "ptrace", "stack": "host"}}
+    )
     assert (found["kind"], found["network"]) == ("sandbox", "bridge with NAT, the host’s stack")
 
 
 @pytest.mark.parametrize("name", ["-", "-oProxyCommand=touch owned", "host:file", "a b", "*"])
-def test_a_file_goes_in_with_its_rights_and_comes_back_whatever_its_name(monkeypatch, tmp_path, name):
+def test_a_file_goes_in_with_its_rights_and_comes_back_whatever_its_name(
+    monkeypatch, tmp_path, name
+):
     monkeypatch.chdir(tmp_path)
     content = os.urandom(100_000)
     with open(name, "wb") as file:
         file.write(content)
     os.chmod(name, 0o640)
-    top = layers.build([], Context("strata-x", str(tmp_path), None))[-1]
+    top = registry.build([], Context("strata-x", str(tmp_path), None))[-1]
     top.put(name, str(tmp_path / "in side"))
     assert (tmp_path / "in side").stat().st_mode & 0o777 == 0o640
     top.get(str(tmp_path / "in side"), "./-out")

@@ -10,7 +10,18 @@ import pytest
 from captured import BY_NAME, LOGS, same
 
 each_log = pytest.mark.parametrize("log", LOGS, ids=list(BY_NAME))
-FOREIGN = ["", "{", "{}", '{"x": 1}', '{"done": true}', '{"point": "x"}', '{"end": "x"}', "null", "} {", "a message"]
+FOREIGN = [
+    "",
+    "{",
+    "{}",
+    '{"x": 1}',
+    '{"done": true}',
+    '{"point": "x"}',
+    '{"end": "x"}',
+    "null",
+    "} {",
+    "a message",
+]
 
 
 def structural(lines: list[str]) -> Iterator[list[str]]:
@@ -36,7 +47,11 @@ def edited(lines: list[str], chance: random.Random) -> list[str]:
     line = lines[at]
     place = chance.randrange(len(line))
     old = line[place]
-    new = [str((int(old) + 1) % 10), str((int(old) + 9) % 10)] if old.isdigit() else ["x" if old.isalpha() else "-"]
+    new = (
+        [str((int(old) + 1) % 10), str((int(old) + 9) % 10)]
+        if old.isdigit()
+        else ["x" if old.isalpha() else "-"]
+    )
     put = chance.choice([*new, "", old * 2, old + "0"])
     return [*lines[:at], line[:place] + put + line[place + 1 :], *lines[at + 1 :]]
 
@@ -69,7 +84,9 @@ each_number = pytest.mark.parametrize("times", [1, pytest.param(20, marks=pytest
 @each_number
 @each_log
 def test_no_line_can_be_missing_doubled_moved_or_foreign(log, times):
-    damages = list(structural(log.lines)) if len(log.lines) < 1000 else list(structural_of_long(log))
+    damages = (
+        list(structural(log.lines)) if len(log.lines) < 1000 else list(structural_of_long(log))
+    )
     chosen = random.Random(2014).sample(damages, min(120 * times, len(damages)))
     # A start is one line, which holds no end.
     if log.workload != "startup":

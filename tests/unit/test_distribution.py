@@ -3,8 +3,8 @@ import types
 import pytest
 import seen
 
-from strata.base.errors import UserError
 from strata.host import distribution
+from strata.util.errors import UserError
 
 DEBIAN = {"ID": "debian", "VERSION_CODENAME": "bookworm"}
 UBUNTU = {"ID": "ubuntu", "VERSION_CODENAME": "noble"}
@@ -24,7 +24,11 @@ TRIXIE = {"distribution": "debian", "release": "trixie"}
         ({}, DEBIAN, TRIXIE),
         ({}, UBUNTU, {"distribution": "ubuntu", "release": "noble"}),
         ({"release": "sid"}, DEBIAN, {"distribution": "debian", "release": "sid"}),
-        ({"distribution": "ubuntu", "mirror": "http://m/u"}, DEBIAN, {"distribution": "ubuntu", "release": "noble"}),
+        (
+            {"distribution": "ubuntu", "mirror": "http://m/u"},
+            DEBIAN,
+            {"distribution": "ubuntu", "release": "noble"},
+        ),
         ({}, {"ID": "fedora"}, "image.distribution: is 'host', which is fedora here"),
         ({"distribution": "ubuntu"}, DEBIAN, "image.mirror: missing; this host is debian"),
     ],
@@ -42,7 +46,10 @@ def test_the_host_decides_unless_the_config_does(image, host, chosen):
     [
         ({"/etc/os-release": "ID='ubuntu'\nVERSION_CODENAME=\"noble\"\n# x=y"}, UBUNTU),
         ({"/usr/lib/os-release": "ID=debian\nVERSION_CODENAME=bookworm"}, DEBIAN),
-        ({"/etc/os-release": "", "/usr/lib/os-release": "ID=debian\nVERSION_CODENAME=bookworm"}, DEBIAN),
+        (
+            {"/etc/os-release": "", "/usr/lib/os-release": "ID=debian\nVERSION_CODENAME=bookworm"},
+            DEBIAN,
+        ),
         ({"/etc/os-release": "NAME=x\nID="}, {"ID": "unknown"}),
         ({}, {"ID": "unknown"}),
     ],

@@ -3,17 +3,36 @@
 import projects
 import pytest
 
-from strata.base.errors import UserError
 from strata.experiment import config, workload
+from strata.util.errors import UserError
 
 METRICS = {
     "rate": {"label": "Rate", "unit": "1/s", "better": "higher"},
     "delay": {"label": "Delay", "unit": "ms", "better": "lower"},
 }
-SWEEP = {"name": "rate", "kind": "sweep", "metric": "rate", "along": "clients", "where": {"test": "none"}, "loss": True}
-AGAINST = {"name": "trade-off", "kind": "against", "metric": "delay", "against": "rate", "along": "clients"}
+SWEEP = {
+    "name": "rate",
+    "kind": "sweep",
+    "metric": "rate",
+    "along": "clients",
+    "where": {"test": "none"},
+    "loss": True,
+}
+AGAINST = {
+    "name": "trade-off",
+    "kind": "against",
+    "metric": "delay",
+    "against": "rate",
+    "along": "clients",
+}
 RUNS = {"name": "runs", "kind": "runs", "metrics": ["delay"], "title": "Delays"}
-CDF = {"name": "cdf", "kind": "cdf", "metric": "delay", "along": "percentile", "where": {"job": ["a", 2]}}
+CDF = {
+    "name": "cdf",
+    "kind": "cdf",
+    "metric": "delay",
+    "along": "percentile",
+    "where": {"job": ["a", 2]},
+}
 FIGURES = [SWEEP, AGAINST, RUNS, CDF]
 HEADLINE = [{"metric": "rate", "where": {"clients": "largest"}}, {"metric": "delay"}]
 
@@ -24,9 +43,9 @@ def declared(**more):
 
 def test_figures_of_every_kind_reach_the_plan_as_they_are(project):
     project(workloads={"noop": declared(figures=FIGURES, headline=HEADLINE)})
-    entry = config.experiment(config.read(), {"cpus": 2, "mask": None, "memory_bytes": 2**30, "cache_bytes": None})[
-        "workloads"
-    ]["noop"]
+    entry = config.experiment(
+        config.read(), {"cpus": 2, "mask": None, "memory_bytes": 2**30, "cache_bytes": None}
+    )["workloads"]["noop"]
     assert entry["figures"] == FIGURES
     assert entry["headline"] == HEADLINE
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import projects
 import pytest
 
-from strata.base import files, programs, trees
-from strata.base.errors import UserError
+from strata.util import files, programs, trees
+from strata.util.errors import UserError
 
 
 def tree(folder, count):
@@ -47,7 +47,9 @@ def test_what_lasts_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch,
     def path(descriptor):
         return os.readlink(f"/proc/self/fd/{descriptor}")
 
-    monkeypatch.setattr(os, "fsync", lambda one: (done.append(os.path.realpath(path(one))), sync(one)))
+    monkeypatch.setattr(
+        os, "fsync", lambda one: (done.append(os.path.realpath(path(one))), sync(one))
+    )
     monkeypatch.setattr(os, "replace", lambda *names: (done.append("named"), replace(*names)))
     files.write_json(str(tmp_path / "a/x.json"), {}, lasting=lasting)
     [written] = [one for one in done if one.endswith(".part")] or [None]
@@ -102,7 +104,8 @@ def remove_in_a_namespace(folder, name, mounts, option="--unmount", path=b""):
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounts need root")
 @pytest.mark.parametrize(
     ("name", "mounts"),
-    [(b"tree", mounts) for mounts in MOUNTS] + [(name, "of the same file system") for name in NAMES],
+    [(b"tree", mounts) for mounts in MOUNTS]
+    + [(name, "of the same file system") for name in NAMES],
 )
 def test_what_is_mounted_in_a_tree_is_never_removed_with_it(tmp_path, name, mounts):
     here = os.fsencode(tmp_path)
@@ -124,7 +127,18 @@ def test_a_tree_is_the_same_by_whatever_path(tmp_path, path):
 def test_what_is_mounted_in_another_namespace_alone_is_kept(tmp_path):
     kept, folder = tree(tmp_path / "kept", 2), tree(tmp_path / "tree", 1)
     script = 'mount --bind "$1" "$2/a/b" && echo mounted && cat && ls "$1/a/b"'
-    argv = ["unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh", kept, folder]
+    argv = [
+        "unshare",
+        "--mount",
+        "--propagation",
+        "private",
+        "sh",
+        "-c",
+        script,
+        "sh",
+        kept,
+        folder,
+    ]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
         if other.stdout.readline() != "mounted\n":
             pytest.skip("nothing can be mounted here")
@@ -156,7 +170,7 @@ def test_a_path_that_names_nothing_in_a_folder_is_refused(tmp_path, monkeypatch,
 
 def test_the_temporary_folder_of_a_killed_command_goes_with_the_next(tmp_path):
     script = (
-        "import sys, time; from strata.base import programs\nwith programs.scratch('x', sys.argv[1]) as folder:\n"
+        "import sys, time; from strata.util import programs\nwith programs.scratch('x', sys.argv[1]) as folder:\n"
         " print(folder, flush=True); time.sleep(60)"
     )
     argv = [sys.executable, "-c", script, tmp_path]

@@ -33,11 +33,16 @@ def lay_out(tmp_path):
         for name, script in {"fio": FIO, "df": df, "dd": dd}.items():
             (tmp_path / "programs" / name).write_text(f"#!/bin/bash\n{script}\n")
             (tmp_path / "programs" / name).chmod(0o755)
-        variables = {"PATH": f"{tmp_path}/programs:{os.environ['PATH']}", "ASKED": str(tmp_path / "asked")}
+        variables = {
+            "PATH": f"{tmp_path}/programs:{os.environ['PATH']}",
+            "ASKED": str(tmp_path / "asked"),
+        }
         file = tmp_path / "file"
         file.write_text("left by an earlier cell")
         argv = [projects.ROOT / "workloads/fio/layout.sh", file, str(BYTES), "7"]
-        done = subprocess.run(argv, capture_output=True, text=True, env={**os.environ, **variables}, check=False)
+        done = subprocess.run(
+            argv, capture_output=True, text=True, env={**os.environ, **variables}, check=False
+        )
         return done, file, (tmp_path / "asked").exists()
 
     return call
@@ -54,12 +59,19 @@ def test_the_layout_tells_of_the_file_where_there_is_just_the_space(lay_out):
 @pytest.mark.parametrize(
     ("system", "free", "dd", "reasons"),
     [
-        ("ext4", NEEDED - 1, TAKES, ["not enough space on ", f"{NEEDED} are needed, and {NEEDED - 1} are free"]),
+        (
+            "ext4",
+            NEEDED - 1,
+            TAKES,
+            ["not enough space on ", f"{NEEDED} are needed, and {NEEDED - 1} are free"],
+        ),
         ("tmpfs", 10**12, TAKES, ["lies in memory"]),
         ("odd", 10**12, REFUSES, ["does not take O_DIRECT", "dd: Invalid argument"]),
     ],
 )
-def test_what_holds_no_file_for_direct_access_is_refused_with_its_reason(lay_out, system, free, dd, reasons):
+def test_what_holds_no_file_for_direct_access_is_refused_with_its_reason(
+    lay_out, system, free, dd, reasons
+):
     done, file, asked = lay_out(DF % (system, free), dd)
     assert (done.returncode, done.stdout) == (1, "")
     for reason in [f"(file system {system})", *reasons]:

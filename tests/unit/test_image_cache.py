@@ -6,10 +6,10 @@ import time
 import projects
 import pytest
 
-from strata.base.errors import UserError
-from strata.base.files import write_json
 from strata.image import build, cache
-from strata.vm import disk
+from strata.util.errors import UserError
+from strata.util.files import write_json
+from strata.vm import vagrant_box
 
 
 def flip(path):
@@ -55,13 +55,13 @@ def test_a_box_is_kept_with_its_facts_and_goes_with_its_image(tmp_path, monkeypa
     made.mkdir()
     for name in ("box.img", "kernel", "initrd", "version", "host_key.pub"):
         (made / name).write_text("one two three")
-    assert not disk.whole("r")
-    disk.put("r", str(made))
-    assert disk.whole("r")
-    assert disk.require("r")["host_key"] == "one two"
-    disk.remove("r")
+    assert not vagrant_box.whole("r")
+    vagrant_box.put("r", str(made))
+    assert vagrant_box.whole("r")
+    assert vagrant_box.require("r")["host_key"] == "one two"
+    vagrant_box.remove("r")
     with pytest.raises(UserError, match="python3 -m strata image"):
-        disk.require("r")
+        vagrant_box.require("r")
 
 
 def image_in_cache(name, used, base="b"):
@@ -95,7 +95,9 @@ def test_nobody_else_reaches_an_images_files(tmp_path, monkeypatch):
     monkeypatch.setenv("STRATA_HOME", str(tmp_path))
     monkeypatch.setattr(build.recipe, "describe", lambda config: {"recipe": "r", "base": "b"})
     (tmp_path / "images/r").mkdir(parents=True)
-    monkeypatch.setattr(build, "_build", lambda *words: (tmp_path / "images").stat().st_mode & 0o777)
+    monkeypatch.setattr(
+        build, "_build", lambda *words: (tmp_path / "images").stat().st_mode & 0o777
+    )
     assert build.ensure({}) == 0o700
 
 
@@ -104,13 +106,15 @@ def files(folder):
 
 
 @pytest.mark.parametrize("part", ["x", "removed", "removed-box"])
-def test_a_clean_that_is_killed_leaves_nothing_that_looks_whole_and_the_next_one_ends_it(project, tmp_path, part):
+def test_a_clean_that_is_killed_leaves_nothing_that_looks_whole_and_the_next_one_ends_it(
+    project, tmp_path, part
+):
     folder, home, name = project(), tmp_path / "home", "1" * 64
     image_in_cache(name, 1)
     trees = {
         "x": home / "images/building-x",
         "removed": home / "images" / name / "tree",
-        "removed-box": home / "vm/vagrant/boxes" / disk.box_name(name) / "0/libvirt",
+        "removed-box": home / "vm/vagrant/boxes" / vagrant_box.box_name(name) / "0/libvirt",
     }
     for one, tree in trees.items():
         os.makedirs(tree)
@@ -122,7 +126,7 @@ def test_a_clean_that_is_killed_leaves_nothing_that_looks_whole_and_the_next_one
         projects.until(lambda: place.exists() and files(place) < 3000)
         process.kill()
     assert files(place), "it was not killed in its midst"
-    assert disk.whole(name) is (part == "x")
+    assert vagrant_box.whole(name) is (part == "x")
     assert (cache.find(name) is None) is (part == "removed")
     cleaned = projects.good(folder, "strata", "clean", "--images").stdout
     assert f"removed unfinished image {part}" in cleaned

@@ -9,7 +9,11 @@ LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]+))?\)")
 
 def headings(text):
     """The names by which headings are linked: small letters, hyphens for spaces, without punctuation."""
-    found = re.findall(r"^#+ +(.+?) *$", re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL), re.MULTILINE)
+    found = re.findall(
+        r"^#+ +(.+?) *$",
+        re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL),
+        re.MULTILINE,
+    )
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
 
 
@@ -20,6 +24,8 @@ def test_no_link_is_dead():
     for page in pages:
         for name, heading in LINK.findall(page.read_text()):
             target = (page.parent / name).resolve() if name else page
-            missing = not target.exists() or (heading and heading not in headings(target.read_text()))
+            missing = not target.exists() or (
+                heading and heading not in headings(target.read_text())
+            )
             dead += [f"{page.name}: {name}#{heading}"] * bool(missing)
     assert dead == []

@@ -10,8 +10,8 @@ import threading
 import projects
 import pytest
 
-from strata.base import locks
-from strata.base.errors import UserError
+from strata.util import locks
+from strata.util.errors import UserError
 
 NOBODY = 65534
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="acts as another user")
@@ -37,8 +37,10 @@ def other(machine):
 
     def start(user=None):
         # Modules are read before: that user may not enter the folder of every interpreter.
-        become = f"os.chdir('/')\nos.umask(0o077)\nos.setuid({os.geteuid() if user is None else user})\n"
-        setting = "import os, pwd, sys\nfrom strata.base import locks\n" + become
+        become = (
+            f"os.chdir('/')\nos.umask(0o077)\nos.setuid({os.geteuid() if user is None else user})\n"
+        )
+        setting = "import os, pwd, sys\nfrom strata.util import locks\n" + become
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         variables = {**os.environ, "STRATA_TEST_LOCK": locks.OWN}
         argv = [sys.executable, "-B", "-S", "-c", setting + HOLD]

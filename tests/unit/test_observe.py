@@ -45,7 +45,9 @@ ARM = "\n\n".join(
     f"processor\t: {cpu}\nBogoMIPS\t: 50.00\nFeatures\t: fp asimd evtstrm crc32 cpuid\nCPU implementer\t: 0x41"
     for cpu in range(4)
 )
-RISCV = "\n\n".join(f"processor\t: {cpu}\nhart\t\t: {cpu}\nisa\t\t: rv64imafdc\nmmu\t\t: sv39" for cpu in range(2))
+RISCV = "\n\n".join(
+    f"processor\t: {cpu}\nhart\t\t: {cpu}\nisa\t\t: rv64imafdc\nmmu\t\t: sv39" for cpu in range(2)
+)
 S390 = """vendor_id       : IBM/S390
 # processors    : 3
 bogomips per cpu: 3033.00
@@ -84,7 +86,12 @@ def test_bare_metal_and_a_guest_are_told_apart():
 
 
 def test_times_are_those_of_the_processors_that_measurements_use(monkeypatch):
-    lines = ["cpu  9 9 9 9", "cpu0 1 2 3 4 5 6 7 8 0 0", "cpu1 10 20 30 40 50 60 70 80 0 0", "cpu3 100 200 300"]
+    lines = [
+        "cpu  9 9 9 9",
+        "cpu0 1 2 3 4 5 6 7 8 0 0",
+        "cpu1 10 20 30 40 50 60 70 80 0 0",
+        "cpu3 100 200 300",
+    ]
     seen.Host({"/proc/stat": "\n".join([*lines, "intr 5 5"])}).put(monkeypatch.setattr)
     assert observe.cpu_times({1}) == (10, 20, 30, 40, 50, 60, 70, 80, 0, 0)
     assert observe.cpu_times({0, 1})[:4] == (11, 22, 33, 44)
@@ -97,8 +104,14 @@ def test_shares_are_of_all_ticks_and_not_invented_without_one():
     before = (100, 0, 0, 900, 0, 0, 0, 0, 50, 0)
     after = (130, 0, 10, 950, 0, 0, 0, 10, 70, 0)
     assert observe.shares(before, after) == {"steal_share": 0.1, "busy_share": 0.4}
-    assert observe.shares(before, before) == {"steal_share": "not available", "busy_share": "not available"}
-    assert observe.shares(before[:7], after[:7]) == {"steal_share": "not available", "busy_share": 0.44444}
+    assert observe.shares(before, before) == {
+        "steal_share": "not available",
+        "busy_share": "not available",
+    }
+    assert observe.shares(before[:7], after[:7]) == {
+        "steal_share": "not available",
+        "busy_share": 0.44444,
+    }
     assert set(observe.shares(before[:3], after[:3]).values()) == {"not available"}
     # A counter that goes back has not run.
     assert observe.shares((100, 0, 0, 900, 70), (150, 0, 0, 950, 60))["busy_share"] == 0.5

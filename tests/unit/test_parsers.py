@@ -12,17 +12,19 @@ import pytest
 import yaml
 from captured import BY_NAME, LOGS, same
 
-from strata.base.errors import UserError
-from strata.cell import parsing as values
-from strata.cell.parsing import BrokenLogError, Value
 from strata.experiment import workload
+from strata.measure import parsing as values
+from strata.measure.parsing import BrokenLogError, Value
+from strata.util.errors import UserError
 
 each_log = pytest.mark.parametrize("log", LOGS, ids=list(BY_NAME))
 
 
 def declared(name):
     """The metrics of a workload, as they are in a plan."""
-    return yaml.safe_load((projects.ROOT / f"workloads/{name}/workload.yaml").read_text())["metrics"]
+    return yaml.safe_load((projects.ROOT / f"workloads/{name}/workload.yaml").read_text())[
+        "metrics"
+    ]
 
 
 def test_every_workload_has_captured_logs_and_no_other_folder_is_one(monkeypatch):
@@ -43,7 +45,9 @@ def test_the_values_are_those_of_the_declared_metrics(log):
     # What a small run does too rarely to report it.
     metrics = {name: entry | {"optional": True} for name, entry in declared(log.workload).items()}
     parse = values.load_parser(log.workload)
-    found = [one for one, _ in values.of_laps("\n".join(log.lines).encode(), record, metrics, parse)]
+    found = [
+        one for one, _ in values.of_laps("\n".join(log.lines).encode(), record, metrics, parse)
+    ]
     assert sorted(found) == sorted(log.parse())
     order = [list(metrics).index(one.metric) for one in found]
     assert order == sorted(order)
@@ -54,7 +58,15 @@ def test_line_endings_and_what_tools_print_beside_their_results_do_not_matter(lo
     for ending in ("\r", " ", "\t"):
         assert same(log.parse([line + ending for line in log.lines]), log.values)
     # Bytes that are no text come as lone surrogates.
-    noisy = ["warning: clock skew", "", *log.lines[:1], "[1] {not json", "\udcff\udcfe", *log.lines[1:], "done."]
+    noisy = [
+        "warning: clock skew",
+        "",
+        *log.lines[:1],
+        "[1] {not json",
+        "\udcff\udcfe",
+        *log.lines[1:],
+        "done.",
+    ]
     assert same(log.parse(noisy), log.values)
 
 
@@ -62,7 +74,10 @@ def test_line_endings_and_what_tools_print_beside_their_results_do_not_matter(lo
 def test_the_log_of_another_workload_is_refused(log):
     for other in LOGS:
         if other.workload != log.workload:
-            assert log._replace(parameters={**other.parameters, **log.parameters}).parse(other.lines) is None
+            assert (
+                log._replace(parameters={**other.parameters, **log.parameters}).parse(other.lines)
+                is None
+            )
 
 
 # Parameters that leave no trace in each log: ports, warm-ups, settings of a server, and limits that may not be reached.
@@ -128,7 +143,11 @@ REFUSED = [
     ("mysql/tiny", '"ignored": 0', '"ignored": 1'),
     ("mysql/tiny", "Threads started!", "Threads started!\nFATAL: the server went away"),
     ("mysql/tiny", '"commits": 3223', '"commits": 3222'),
-    ("mysql/tiny", '"commits": 3223, "pages_from_disk": 316', '"commits": 3223, "pages_from_disk": 317'),
+    (
+        "mysql/tiny",
+        '"commits": 3223, "pages_from_disk": 316',
+        '"commits": 3223, "pages_from_disk": 317',
+    ),
     ("mysql/tiny", '"encryption": "DISABLED"', '"encryption": "YES"'),
     ("netperf/tiny", "PROTOCOL=UDP", "PROTOCOL=TCP"),
     ("nuttcp/tiny", "megabytes=599.0000", "nuttcp: no server, classic_mode\nmegabytes=599.0000"),
@@ -156,21 +175,41 @@ REFUSED = [
         '"comments_rating": 172, "broken": 0}\n{"done"',
         '"comments_rating": 173, "broken": 0}\n{"done"',
     ),
-    ("cloudstone/tiny", '"cpus": 2, "cycles": null}\n{"closed"', '"cpus": 3, "cycles": null}\n{"closed"'),
-    ("dvdstore/tiny", '"size": "small", "data_seed": 1, "users"', '"size": "medium", "data_seed": 1, "users"'),
+    (
+        "cloudstone/tiny",
+        '"cpus": 2, "cycles": null}\n{"closed"',
+        '"cpus": 3, "cycles": null}\n{"closed"',
+    ),
+    (
+        "dvdstore/tiny",
+        '"size": "small", "data_seed": 1, "users"',
+        '"size": "medium", "data_seed": 1, "users"',
+    ),
     ("dvdstore/tiny", '"orders": 552', '"orders": 551'),
     ("dvdstore/tiny", '"searches": 1672', '"searches": 1671'),
     ("dvdstore/tiny", '448, "sum_seconds": 1.30345837', '400, "sum_seconds": 1.163804'),
     ("dvdstore/tiny", '"opcache": "on"', '"opcache": "off"'),
-    ("dvdstore/tiny", '"php": "8.4.28", "opcache": "on"}\n{"point"', '"php": "8.3", "opcache": "on"}\n{"point"'),
+    (
+        "dvdstore/tiny",
+        '"php": "8.4.28", "opcache": "on"}\n{"point"',
+        '"php": "8.3", "opcache": "on"}\n{"point"',
+    ),
     ("dvdstore/tiny", '"opened": 1', '"opened": 2'),
-    ("dvdstore/tiny", '{"checked": 1, "operations": ["login", "new"]}', '{"checked": 1, "operations": ["login"]}'),
+    (
+        "dvdstore/tiny",
+        '{"checked": 1, "operations": ["login", "new"]}',
+        '{"checked": 1, "operations": ["login"]}',
+    ),
     ("dvdstore/tiny", '"drove": "users-2"', '"drove": "users-4"'),
     ("dvdstore/tiny", '{"end": "users-2"}', '{"end": "users-4"}'),
     ("dvdstore/tiny", '"came": 4', '"came": 5'),
     ("dvdstore/tiny", '"rate": 279.0', '"rate": 280.0'),
     ("fio/tiny", "fio-3.39", "dd-3.39"),
-    ("fio/tiny", '"layout": "/data/fio.bin", "bytes": 134217728', '"layout": "/data/fio.bin", "bytes": 134217729'),
+    (
+        "fio/tiny",
+        '"layout": "/data/fio.bin", "bytes": 134217728',
+        '"layout": "/data/fio.bin", "bytes": 134217729',
+    ),
     ("fio/tiny", '"sequential-fill"', '"seq-read-1"'),
     ("fio/tiny", '"max" : 8653388', '"max" : 18000000000'),
     ("linpack/tiny", '"tool": "strata-', '"tool": "'),
@@ -192,7 +231,11 @@ REFUSED = [
     ("mysql/tiny", "-MariaDB-", "-MySQL-"),
     ("mysql/tiny", '"rows_of_index": 10000', '"rows_of_index": 9999'),
     ("mysql/tiny", '"rows_left_of_index": 10000', '"rows_left_of_index": 9999'),
-    ("mysql/tiny", '"threads": 2, "seed": 4834262, "transactions"', '"threads": 2, "seed": 4834263, "transactions"'),
+    (
+        "mysql/tiny",
+        '"threads": 2, "seed": 4834262, "transactions"',
+        '"threads": 2, "seed": 4834263, "transactions"',
+    ),
     ("mysql/tiny", '"accounted": "read-only-2"', '"accounted": "read-only-8"'),
     ("mysql/tiny", '"test": "read-only", "threads": 2', '"test": "read-write", "threads": 2'),
     ("netperf/tiny", '"point": "TCP_RR"', '"point": "UDP_RR"'),
@@ -295,7 +338,9 @@ EDGES = [
 def test_tolerances_end_where_they_should(name, before, was, taken, refused):
     text = "\n".join(BY_NAME[name].lines)
     assert before + was in text
-    assert BY_NAME[name].parse(text.replace(before + was, before + taken, 1).split("\n")) is not None
+    assert (
+        BY_NAME[name].parse(text.replace(before + was, before + taken, 1).split("\n")) is not None
+    )
     assert BY_NAME[name].parse(text.replace(before + was, before + refused, 1).split("\n")) is None
 
 
@@ -325,10 +370,14 @@ def mixed(reads, writes):
         size = 4096 * count
         side |= {"io_bytes": size, "bw_bytes": 1000 * size / side["runtime"]}
         side["clat_ns"] |= {"N": count, "bins": {"1000": count}}
-    return (head + name + rest[:start] + "\n" + json.dumps(output, indent=1) + rest[end + 2 :]).split("\n")
+    return (
+        head + name + rest[:start] + "\n" + json.dumps(output, indent=1) + rest[end + 2 :]
+    ).split("\n")
 
 
-@pytest.mark.parametrize(("reads", "fits"), [(7390, True), (7410, False), (6610, True), (6590, False)])
+@pytest.mark.parametrize(
+    ("reads", "fits"), [(7390, True), (7410, False), (6610, True), (6590, False)]
+)
 def test_the_share_of_reads_may_vary_by_chance_and_two_percent(reads, fits):
     # Of 10,000 operations two standard deviations at most are 2 %.
     assert (BY_NAME["fio/tiny"].parse(mixed(reads, 10000 - reads)) is not None) == fits
@@ -338,7 +387,9 @@ def test_each_thread_of_fio_may_have_one_operation_without_its_latency():
     log = BY_NAME["fio/tiny"]
     text = "\n".join(mixed(7000, 3000))
     for more, fits in ((8, True), (9, False)):
-        edited = text.replace('"N": 7000', f'"N": {7000 + more}').replace('"1000": 7000', f'"1000": {7000 + more}')
+        edited = text.replace('"N": 7000', f'"N": {7000 + more}').replace(
+            '"1000": 7000', f'"1000": {7000 + more}'
+        )
         assert (log.parse(edited.split("\n")) is not None) == fits
 
 
@@ -364,7 +415,10 @@ def test_a_mix_of_other_shares_than_asked_is_refused():
 def test_processors_cannot_be_idle_nor_busier_than_all_the_time(busy, fits):
     from kit.logs import processors
 
-    seen = [{"seconds": 1, "busy_seconds": 10, "cpus": 2}, {"seconds": 2, "busy_seconds": 10 + busy, "cpus": 2}]
+    seen = [
+        {"seconds": 1, "busy_seconds": 10, "cpus": 2},
+        {"seconds": 2, "busy_seconds": 10 + busy, "cpus": 2},
+    ]
     if fits:
         assert processors(seen, 1) == (pytest.approx(busy), pytest.approx(busy / 2))
     else:
@@ -378,7 +432,10 @@ def test_the_load_generator_may_be_busy_only_where_that_bounds_no_result():
 
     def busy(users):
         drove = f'{{"drove": {at[users]}'
-        return [re.sub('(?<="busiest_share": )[0-9.]+', "0.95", x) if x.startswith(drove) else x for x in log.lines]
+        return [
+            re.sub('(?<="busiest_share": )[0-9.]+', "0.95", x) if x.startswith(drove) else x
+            for x in log.lines
+        ]
 
     assert log.parse(busy(600)) is None
     assert same(log.parse(busy(400)), log.values)
@@ -405,17 +462,26 @@ METRICS = {
 def numbers(lines, parameters):
     """A parser of lines METRIC UNIT NUMBER [FACTORS]."""
     words = [line.split() for line in lines if line and not line.startswith("{")]
-    return [Value(metric, unit, float(number), *factors) for metric, unit, number, *factors in words]
+    return [
+        Value(metric, unit, float(number), *factors) for metric, unit, number, *factors in words
+    ]
 
 
 def of(text, commands=({"step": "run"},), parts=1, parse=numbers, metrics=METRICS):
     record = {"parameters": {}, "commands": list(commands), "system": {"parts": parts}}
-    return [one for one, _ in values.of_laps(text.encode(errors="surrogateescape"), record, metrics, parse)]
+    return [
+        one
+        for one, _ in values.of_laps(text.encode(errors="surrogateescape"), record, metrics, parse)
+    ]
 
 
 def test_values_are_in_the_order_of_the_metrics_and_each_in_that_of_the_log():
     found = of("time s 2 at=2\ntime s 1 at=1\nrate 1/s 3\n")
-    assert found == [Value("rate", "1/s", 3), Value("time", "s", 2, "at=2"), Value("time", "s", 1, "at=1")]
+    assert found == [
+        Value("rate", "1/s", 3),
+        Value("time", "s", 2, "at=2"),
+        Value("time", "s", 1, "at=1"),
+    ]
 
 
 LAPS = [{"step": "prepare"}, {"step": "run", "lap": 1}, {"step": "run", "lap": 2}]
@@ -427,13 +493,17 @@ def test_laps_are_condensed_to_their_means():
     # Each counts, whatever its number.
     assert of(text.replace("2}", "1}"), LAPS) == of(text, LAPS)
     # What was printed before the laps belongs to each of them.
-    assert of('time s 4\n{"lap": 1}\nrate 1/s 1\n{"lap": 2}\nrate 1/s 1\n', LAPS)[1] == Value("time", "s", 4)
+    assert of('time s 4\n{"lap": 1}\nrate 1/s 1\n{"lap": 2}\nrate 1/s 1\n', LAPS)[1] == Value(
+        "time", "s", 4
+    )
 
 
 def test_of_a_percentile_the_median_of_the_laps_counts():
     laps = [{"step": "run", "lap": lap} for lap in (1, 2, 3)]
     metrics = {"p99": {"unit": "ms", "statistic": "percentile"}}
-    text = "".join(f'{{"lap": {lap}}}\np99 ms {found}\n' for lap, found in ((1, 2), (2, 90), (3, 4)))
+    text = "".join(
+        f'{{"lap": {lap}}}\np99 ms {found}\n' for lap, found in ((1, 2), (2, 90), (3, 4))
+    )
     found = of(text, laps, metrics=metrics)
     assert found == [Value("p99", "ms", 4)]
     # One that a lap has too few samples for is left out.
@@ -460,7 +530,10 @@ def test_laps_that_differ_are_refused(text):
 
 
 def outputs(*systems):
-    return "".join(f'{{"system": {system}}}\nrate 1/s {1 + (system or 0)}\ntime s 1 at=1\n' for system in systems)
+    return "".join(
+        f'{{"system": {system}}}\nrate 1/s {1 + (system or 0)}\ntime s 1 at=1\n'
+        for system in systems
+    )
 
 
 def test_the_system_is_a_factor_where_several_ran_at_once():
@@ -471,8 +544,14 @@ def test_the_system_is_a_factor_where_several_ran_at_once():
 
 
 def test_a_load_generator_reaches_all_systems():
-    commands = [{"step": "prepare", "system": 0}, {"step": "prepare", "system": 1}, {"step": "run", "at": "client"}]
-    text = 'time s 1\n{"system": 0}\ntime s 7\n{"system": 1}\ntime s 8\n{"system": null}\nrate 1/s 5\n'
+    commands = [
+        {"step": "prepare", "system": 0},
+        {"step": "prepare", "system": 1},
+        {"step": "run", "at": "client"},
+    ]
+    text = (
+        'time s 1\n{"system": 0}\ntime s 7\n{"system": 1}\ntime s 8\n{"system": null}\nrate 1/s 5\n'
+    )
     assert of(text, commands, parts=2) == [Value("rate", "1/s", 5), Value("time", "s", 1)]
 
 
@@ -520,7 +599,9 @@ def test_a_parser_that_cannot_be_loaded_is_told_by_its_file(tmp_path, text):
 
 
 def test_parsers_need_the_standard_library_alone():
-    code = "from strata.cell import parsing as values; import sys; [values.load_parser(name) for name in sys.argv[1:]]"
+    code = (
+        "from strata.measure import parsing; import sys; [*map(parsing.load_parser, sys.argv[1:])]"
+    )
     names = sorted({log.workload for log in captured.LOGS})
     subprocess.run([sys.executable, "-S", "-c", code, *names], cwd=projects.ROOT, check=True)
 
@@ -580,7 +661,9 @@ def test_a_log_whose_turns_end_before_the_freeze_has_shorter_runs(name):
     *lines, last = one.lines
     turns = json.loads(last)["turns"]
     # The last run ends in the last turn, and before the freeze of it.
-    asked = [[begun, ended - 500, ended] for begun, ended in turns[:-1]] + [[turns[-1][0], turns[-1][1], turns[-1][1]]]
+    asked = [[begun, ended - 500, ended] for begun, ended in turns[:-1]] + [
+        [turns[-1][0], turns[-1][1], turns[-1][1]]
+    ]
     found = one.parse([*lines, json.dumps({"turns": asked})])
     before, after = ({each.metric: each.value for each in values} for values in (one.values, found))
     assert before.keys() == after.keys()

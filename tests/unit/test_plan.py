@@ -3,12 +3,16 @@
 import pytest
 from test_blocks import experiment
 
-from strata.base.errors import UserError
 from strata.experiment import plan, seal
+from strata.util.errors import UserError
 
 
 def test_a_seed_is_shared_by_environments_and_differs_between_blocks_and_workloads():
-    seeds = {(workload, block): plan.cell_seed(experiment(), workload, block) for workload in "ab" for block in (1, 2)}
+    seeds = {
+        (workload, block): plan.cell_seed(experiment(), workload, block)
+        for workload in "ab"
+        for block in (1, 2)
+    }
     assert len(set(seeds.values())) == 4
     assert all(0 <= seed < 2**31 for seed in seeds.values())
 
@@ -38,7 +42,9 @@ def test_a_cell_is_measured_again_just_for_what_decides_its_result(path, value, 
     for part in path[:-1]:
         inner = inner[part]
     inner[path[-1]] = value
-    assert (plan.fingerprint(before, "native", "a") == plan.fingerprint(after, "native", "a")) is same
+    assert (
+        plan.fingerprint(before, "native", "a") == plan.fingerprint(after, "native", "a")
+    ) is same
 
 
 def test_a_seal_tells_whether_the_plan_was_kept_whatever_its_source(tmp_path, monkeypatch):

@@ -11,11 +11,11 @@ import measured
 import projects
 import pytest
 
-from strata.base.errors import UserError
-from strata.base.files import read_json, write_json
 from strata.commands import main
 from strata.experiment import plan, precision
 from strata.experiment.precision import FIRST_STAGE, State
+from strata.util.errors import UserError
+from strata.util.files import read_json, write_json
 
 # (states, more of what is asked, how many blocks each gets)
 GIVEN = [
@@ -38,20 +38,32 @@ GIVEN = [
     ),
     # The widest for its cost comes first, and the budget ends it.
     (
-        {"near": (20, 0, 300, 0.03, 10), "far": (20, 0, 300, 0.2, 10), "dear": (20, 0, 300, 0.2, 1000)},
+        {
+            "near": (20, 0, 300, 0.03, 10),
+            "far": (20, 0, 300, 0.2, 10),
+            "dear": (20, 0, 300, 0.2, 1000),
+        },
         {"budget": 3600, "left": 50},
         {"near": 0, "far": 5, "dear": 0},
     ),
     # So it does where others still lack blocks of the first stage that are dearer.
     (
-        {"wide": (10, 0, 300, 0.3, 4, 3), "narrow": (10, 0, 300, 0.01, 4, 3), "dear": (3, 0, 300, 0.3, 200, 4)},
+        {
+            "wide": (10, 0, 300, 0.3, 4, 3),
+            "narrow": (10, 0, 300, 0.01, 4, 3),
+            "dear": (3, 0, 300, 0.3, 200, 4),
+        },
         {"budget": 5000, "left": 240},
         {"wide": 10, "narrow": 0, "dear": 1},
     ),
     # Half of what is left of a budget at a time.
     ({"far": (20, 0, 300, 0.2, 10)}, {"budget": 300, "left": 200}, {"far": 10}),
     # Nothing within the target, and nothing of what could not be measured.
-    ({"done": (20, 0, 300, 0.019, 5), "none": (0, 0, 300, math.inf, 5)}, {}, {"done": 0, "none": 0}),
+    (
+        {"done": (20, 0, 300, 0.019, 5), "none": (0, 0, 300, math.inf, 5)},
+        {},
+        {"done": 0, "none": 0},
+    ),
     # Twice as many at most.
     ({"wide": (20, 0, 300, 0.5, 1)}, {}, {"wide": 20}),
     ({"wide": (20, 0, 5, 0.5, 1)}, {}, {"wide": 5}),
@@ -61,7 +73,10 @@ GIVEN = [
 @pytest.mark.parametrize(("states", "more", "wanted"), GIVEN)
 def test_blocks_go_to_where_the_target_is_farthest_for_its_cost(states, more, wanted):
     asked = {"target": 0.02, "budget": None, "left": math.inf, **more}
-    assert precision.further({load: State(*state) for load, state in states.items()}, **asked) == wanted
+    assert (
+        precision.further({load: State(*state) for load, state in states.items()}, **asked)
+        == wanted
+    )
 
 
 def claim(load="a", name="one", counted=20, again=0, room=300, width=0.02, target=0.018, seconds=1):
@@ -126,7 +141,9 @@ def each(decision, key):
 def flag(cell):
     """Mark a cell as one beside which something else used the machine."""
     told = [{"what": "load", "when": "before", "value": 2, "threshold": 1}]
-    measured.edit(Path(f"results/raw/{cell}.json"), lambda record: record["quiet"].update(flags=told))
+    measured.edit(
+        Path(f"results/raw/{cell}.json"), lambda record: record["quiet"].update(flags=told)
+    )
 
 
 def measure_on(folder, **more):
@@ -217,7 +234,10 @@ def test_further_blocks_hold_native_and_what_is_still_wide(made):
     noise = {"noise": 0.003, "noisier": {"other": 0.1}}
     measure_on(folder, **noise)
     found = decided(FIRST_STAGE)
-    assert each(found, "environments") == {"stream": ["native", "other"], "linpack": ["native", "other"]}
+    assert each(found, "environments") == {
+        "stream": ["native", "other"],
+        "linpack": ["native", "other"],
+    }
     assert "more of native, other" in found["reason"]
     measure_on(folder, **noise)
     counts = Counter(row["environment"] for row in projects.table("results/plan.csv"))
@@ -247,7 +267,10 @@ def test_a_claim_gets_blocks_of_what_it_compares_when_all_is_within_the_target(m
     assert decided(FIRST_STAGE)["enough"]
     write_json(path, record)
     decided(FIRST_STAGE)
-    assert each(decided(FIRST_STAGE + more), "blocks") == {"stream": FIRST_STAGE, "linpack": FIRST_STAGE + more}
+    assert each(decided(FIRST_STAGE + more), "blocks") == {
+        "stream": FIRST_STAGE,
+        "linpack": FIRST_STAGE + more,
+    }
 
 
 def test_after_another_round_nothing_is_decided(made):

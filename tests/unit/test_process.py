@@ -7,8 +7,8 @@ import time
 import projects
 import pytest
 
-from strata.base import patience, process, signals
-from strata.base.errors import MachineError, UserError
+from strata.util import process, signals, timeouts
+from strata.util.errors import MachineError, UserError
 
 
 def text(output):
@@ -34,7 +34,9 @@ def shells(*scripts):
 
 
 def test_both_streams_go_to_the_file_and_the_code_comes_back(outputs):
-    ((code, seconds),) = process.run_together(shells("echo out; echo err >&2; exit 3"), outputs[:1], 10)
+    ((code, seconds),) = process.run_together(
+        shells("echo out; echo err >&2; exit 3"), outputs[:1], 10
+    )
     assert code == 3
     assert 0 < seconds < 10
     assert text(outputs[0]) == "out\nerr\n"
@@ -52,7 +54,9 @@ def test_commands_run_at_the_same_time_and_each_has_its_own_output(outputs):
 
 def test_one_bad_end_ends_the_others_with_their_children(outputs):
     begun = time.monotonic()
-    found = process.run_together(shells("sleep 300 & echo $!; wait", "sleep 0.3; exit 7", ":"), outputs, 60)
+    found = process.run_together(
+        shells("sleep 300 & echo $!; wait", "sleep 0.3; exit 7", ":"), outputs, 60
+    )
     assert [code for code, _ in found] == [None, 7, 0]
     assert time.monotonic() - begun < 10
     assert process.wait_for(int(text(outputs[0])), 5)
@@ -62,7 +66,9 @@ def test_the_time_limit_ends_those_that_still_run(outputs, monkeypatch):
     monkeypatch.setattr(process.end, "__kwdefaults__", {"patience": 0.3})
     stubborn = "trap '' TERM; echo $$; while :; do sleep 0.1; done"
     begun = time.monotonic()
-    found = process.run_together(shells(":", stubborn, "sleep 300 & echo $!; sleep 300"), outputs, 0.3)
+    found = process.run_together(
+        shells(":", stubborn, "sleep 300 & echo $!; sleep 300"), outputs, 0.3
+    )
     assert [code for code, _ in found] == [0, None, None]
     assert time.monotonic() - begun < 5
     for output in outputs[1:]:
@@ -72,7 +78,9 @@ def test_the_time_limit_ends_those_that_still_run(outputs, monkeypatch):
 def test_the_end_of_what_commands_need_ends_them(outputs):
     needed = subprocess.Popen(["sleep", "0.3"])
     begun = time.monotonic()
-    (first, _), (second, _) = process.run_together(shells("exit 0", "sleep 300"), outputs[:2], 60, [needed.pid])
+    (first, _), (second, _) = process.run_together(
+        shells("exit 0", "sleep 300"), outputs[:2], 60, [needed.pid]
+    )
     assert (first, second) == (0, None)
     assert time.monotonic() - begun < 30
     gone = needed.pid
@@ -92,7 +100,9 @@ def test_a_process_is_named_by_more_than_its_id():
 
 
 def test_a_failing_command_of_the_machinery_is_told_in_its_own_words():
-    with pytest.raises(UserError, match="`sh -c echo no such luck >&2; exit 1` failed: no such luck"):
+    with pytest.raises(
+        UserError, match="`sh -c echo no such luck >&2; exit 1` failed: no such luck"
+    ):
         process.capture(["sh", "-c", "echo no such luck >&2; exit 1"])
     with pytest.raises(UserError, match="is not installed"):
         process.capture(["no-such-program"])
@@ -105,7 +115,9 @@ def test_a_failing_command_of_the_machinery_is_told_in_its_own_words():
             process.capture(["sh", "-c", script])
     with pytest.raises(UserError, match=r"failed: a{4000}$"):
         process.capture(["sh", "-c", "printf %09999d | tr 0 a >&2; exit 1"])
-    done = process.capture(["sh", "-c", "printf 'a\\r\\nb\\377'; printf c >&2; exit 3"], check=False)
+    done = process.capture(
+        ["sh", "-c", "printf 'a\\r\\nb\\377'; printf c >&2; exit 3"], check=False
+    )
     assert (done.stdout, done.stderr, done.returncode) == ("a\nb\ufffd", "c", 3)
 
 
@@ -122,7 +134,7 @@ def heeding():
 @pytest.mark.parametrize("number", signals.ASKING)
 def test_a_signal_that_the_caller_ignored_ends_nothing_and_is_not_ignored_by_children(number):
     script = (
-        "import os; from strata.base import process, signals; from strata.host import starting_state; "
+        "import os; from strata.util import process, signals; from strata.host import starting_state; "
         "signals.heed(); starting_state.declare(os.sched_getaffinity(0)); print('up', flush=True); "
         "print(process.capture(['sh', '-c', f'kill -{int(signals.ASKING[INDEX])} {os.getpid()}; sleep 0.2; "
         "grep SigIgn /proc/self/status']).stdout, flush=True)"
@@ -156,18 +168,24 @@ def test_a_child_that_starts_while_the_end_is_asked_for_is_ended_too(heeding, ou
 
 
 def test_whoever_brings_something_up_notices_the_end_of_its_run():
-    script = "from strata.base import process, run, signals; signals.heed(); run.end_with_it(); "
+    script = "from strata.util import process, run, signals; signals.heed(); run.end_with_it(); "
     script += "print('up', flush=True); process.capture(['sleep', '4321'])"
     owner = subprocess.Popen(["sleep", "60"])
     variables = {**os.environ, "STRATA_OWNER": projects.owner(owner)}
     one = subprocess.Popen(
-        [sys.executable, "-S", "-c", script], env=variables, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, "-S", "-c", script],
+        env=variables,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     )
     assert one.stdout.readline() == "up\n"
     deadline = time.monotonic() + 20
     # Between its beginning and its program a child has the name of its parent.
     look = ["pgrep", "-x", "sleep", "-P", str(one.pid)]
-    while not (child := subprocess.run(look, capture_output=True, text=True, check=False).stdout.strip()):
+    while not (
+        child := subprocess.run(look, capture_output=True, text=True, check=False).stdout.strip()
+    ):
         assert time.monotonic() < deadline
         time.sleep(0.02)
     owner.kill()
@@ -178,11 +196,11 @@ def test_whoever_brings_something_up_notices_the_end_of_its_run():
 
 
 def test_one_setting_stretches_the_limits_of_all_commands(monkeypatch, outputs):
-    monkeypatch.delenv(patience.NAME, raising=False)
+    monkeypatch.delenv(timeouts.NAME, raising=False)
     slow, limit = ["sleep", "0.5"], 0.1
     with pytest.raises(UserError, match=r"`sleep 0\.5` did not end within 0\.1 s"):
         process.capture(slow, timeout=limit)
     assert process.run_together([slow], outputs[:1], limit)[0][0] is None
-    monkeypatch.setenv(patience.NAME, "100")
+    monkeypatch.setenv(timeouts.NAME, "100")
     assert process.run_together([slow], outputs[:1], limit)[0][0] == 0
     assert process.capture(slow, timeout=limit).returncode == 0

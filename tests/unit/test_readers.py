@@ -8,10 +8,10 @@ import projects
 import pytest
 import seen
 
-from strata.base.errors import UserError
-from strata.cell import quiet
 from strata.experiment import config
 from strata.host import capacity, counters, distribution, node, observe
+from strata.measure import interference
+from strata.util.errors import UserError
 from strata.vm import acceleration
 
 SCHEMA = json.loads((projects.ROOT / "schemas/record.schema.json").read_text())
@@ -27,17 +27,21 @@ NA = observe.NOT_AVAILABLE
 
 def between(host):
     """What a record says of the time between two readings."""
-    early, first = quiet.take(), host.there
-    host.there = {path: LATER.get(path, text) if text == FILES[path] else text for path, text in first.items()}
-    late = quiet.take()._replace(moment=early.moment + 10)
-    facts = quiet.facts(early, late, (), measuring=True)
+    early, first = interference.take(), host.there
+    host.there = {
+        path: LATER.get(path, text) if text == FILES[path] else text for path, text in first.items()
+    }
+    late = interference.take()._replace(moment=early.moment + 10)
+    facts = interference.facts(early, late, (), measuring=True)
     host.there = first
     return facts
 
 
 def flags(host):
     """What of it is flagged."""
-    return quiet.judge("before", 10.0, {**observe.moment(seen.CPUS), **between(host)}, THRESHOLDS)
+    return interference.judge(
+        "before", 10.0, {**observe.moment(seen.CPUS), **between(host)}, THRESHOLDS
+    )
 
 
 # Every public reader, and what of the record's schema its facts are.
@@ -64,7 +68,9 @@ REST_ON = {
     "/proc/meminfo": [("static", "memory_bytes"), ("moment", "swap_used_bytes")],
     "/proc/loadavg": [("moment", "load1")],
     "/proc/version": [("inside", "kernel")],
-    "/proc/cpuinfo": [("inside", key) for key in ("cpus", "sockets", "cpu_model", "virtualization", "microcode")],
+    "/proc/cpuinfo": [
+        ("inside", key) for key in ("cpus", "sockets", "cpu_model", "virtualization", "microcode")
+    ],
     "/proc/self/cgroup": [("inside", "cgroup")],
     "/etc/os-release": [("inside", "os")],
     "/opt/strata/packages": [("inside", "versions")],
@@ -120,7 +126,7 @@ def found(monkeypatch, there):
 @pytest.fixture(autouse=True)
 def two_processors(monkeypatch):
     monkeypatch.setattr(capacity, "processors", lambda: seen.CPUS)
-    monkeypatch.setattr(quiet, "processors", lambda: seen.CPUS)
+    monkeypatch.setattr(interference, "processors", lambda: seen.CPUS)
 
 
 def test_a_whole_host_is_known_and_every_file_of_it_is_read(monkeypatch):
@@ -129,7 +135,11 @@ def test_a_whole_host_is_known_and_every_file_of_it_is_read(monkeypatch):
     assert paths >= FILES.keys()
     assert values["during"]["others"] == [{"name": "cc1 (plus)", "share": 0.6}]
     assert [flag["what"] for flag in values["flags"]] == ["steal", "busy"]
-    assert NA not in [*values["static"].values(), *values["inside"].values(), *values["moment"].values()]
+    assert NA not in [
+        *values["static"].values(),
+        *values["inside"].values(),
+        *values["moment"].values(),
+    ]
     assert {"/proc/vmstat", "/proc/stat"} <= REST_ON.keys() <= FILES.keys()
 
 
@@ -139,7 +149,9 @@ def test_no_file_is_needed_but_the_memory_and_the_times_of_processors(monkeypatc
         text = change(FILES[path])
         there = {key: value for key, value in {**FILES, path: text}.items() if value is not None}
         values, needed, _ = found(monkeypatch, there)
-        assert set(needed) <= {"/proc/meminfo": {"machine"}, "/proc/stat": {"cpu"}}.get(path, set()), kind
+        assert set(needed) <= {"/proc/meminfo": {"machine"}, "/proc/stat": {"cpu"}}.get(
+            path, set()
+        ), kind
         assert all(words.startswith(f"{path}: ") for words in needed.values())
         if kind in ("absent", "empty"):
             for reader, key in REST_ON.get(path, []):

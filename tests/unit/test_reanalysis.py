@@ -39,13 +39,19 @@ def linpack(rates, asked=10, cpus=2, threads=32, check="pass"):
         "Number of cores: 16",
         f"Number of threads: {threads}",
         f"Number of trials to run                     : {asked}",
-        *(f"45000  45000  1      208.417    {rate:.4f} 1.876477e-09 3.301464e-02   {check}" for rate in rates),
+        *(
+            f"45000  45000  1      208.417    {rate:.4f} 1.876477e-09 3.301464e-02   {check}"
+            for rate in rates
+        ),
         *(["45000  45000  1       289.7 291.9"] if len(rates) == asked else []),
     ]
 
 
 def fio(job="random-read-16x8", directions=("read",), error=0):
-    lines = [f"{job}: (g=0): rw=randread, bs=4K", f"{job}: (groupid=0, jobs=8): err= {error}: pid=9550"]
+    lines = [
+        f"{job}: (g=0): rw=randread, bs=4K",
+        f"{job}: (groupid=0, jobs=8): err= {error}: pid=9550",
+    ]
     for direction in directions:
         lines += [
             f"  {direction}: io=19699MB, bw=2MB/s, iops=84.5K, runt= 60002msec",
@@ -75,14 +81,23 @@ def sysbench(threads=10, transactions=1200, write=0):
 def dstat(*runs):
     lines = ['"usr","sys","idl","wai"']
     for idle in runs:
-        lines += ["0.5,0.0,99.0,0.5"] * 2 + ["9.0,1.0,0.0,0.0"] + [f"9.0,1.0,{idle},0.0"] * 19 + ["9.0,1.0,0.0,0.0"]
+        lines += (
+            ["0.5,0.0,99.0,0.5"] * 2
+            + ["9.0,1.0,0.0,0.0"]
+            + [f"9.0,1.0,{idle},0.0"] * 19
+            + ["9.0,1.0,0.0,0.0"]
+        )
     return [*lines, "0.5,0.0,99.0,0.5"]
 
 
 def redis(run, connections, tests=logs.REDIS_TESTS, rate=50000.0):
     lines = [f"[DBG] Run #{run}: Connections {connections}."]
     for test in tests:
-        lines += [f"====== {test} ======", f"  {connections} parallel clients", f"{rate:.2f} requests per second"]
+        lines += [
+            f"====== {test} ======",
+            f"  {connections} parallel clients",
+            f"{rate:.2f} requests per second",
+        ]
     return lines
 
 
@@ -104,14 +119,21 @@ def test_randomaccess_is_told_by_its_rate_and_its_check():
 
 
 def test_stream_has_four_rates_in_one_unit_or_none():
-    found = list(logs.stream([*stream(), *stream(16, "MB/s", scale=1000), *stream(valid=False), *stream(8)]))
+    found = list(
+        logs.stream([*stream(), *stream(16, "MB/s", scale=1000), *stream(valid=False), *stream(8)])
+    )
     assert [one.value for one in values(found)] == [40, 41, 42, 43] * 2
     assert [one.selection for one in values(found)] == ["paper"] * 4 + ["variant"] * 4
     assert [line for line, _ in refusals(found)] == [17, 24]
 
 
 def test_linpack_shows_the_last_complete_block_of_each_kind():
-    lines = [*linpack([280] * 10), *linpack([290] * 10), *linpack([100] * 6), *linpack([285] * 10, cpus=32)]
+    lines = [
+        *linpack([280] * 10),
+        *linpack([290] * 10),
+        *linpack([100] * 6),
+        *linpack([285] * 10, cpus=32),
+    ]
     found = list(logs.linpack([*lines, *linpack([]), *linpack([150] * 10, threads=16)], "vm.log"))
     shown = {(one.environment, one.value) for one in values(found) if one.selection == "paper"}
     assert shown == {("vm-tuned", 290), ("", 285)}
@@ -130,9 +152,19 @@ def test_linpack_shows_the_last_complete_block_of_each_kind():
 def test_fio_takes_every_line_in_its_own_unit():
     found = list(logs.fio(fio(directions=("read", "write"))))
     read = {one.metric: one for one in values(found) if one.factors.endswith("direction=read")}
-    told = {metric: read[metric].value for metric in ("iops", "bandwidth", "latency_completion", "latency_total")}
-    assert told == {"iops": 84500, "bandwidth": 2048, "latency_completion": 1.4e6, "latency_total": 1479.68}
-    both = {one.metric: one.value for one in values(found) if one.factors.endswith("direction=both")}
+    told = {
+        metric: read[metric].value
+        for metric in ("iops", "bandwidth", "latency_completion", "latency_total")
+    }
+    assert told == {
+        "iops": 84500,
+        "bandwidth": 2048,
+        "latency_completion": 1.4e6,
+        "latency_total": 1479.68,
+    }
+    both = {
+        one.metric: one.value for one in values(found) if one.factors.endswith("direction=both")
+    }
     assert both == {"iops": 169000, "bandwidth": 4096}
     shares = {one.factors: one.value for one in values(found) if one.metric == "latency_percentile"}
     assert shares["job=random-read-16x8;direction=read;percentile=5.00"] == 660000
@@ -169,7 +201,9 @@ def test_redis_leaves_out_a_last_run_that_was_cut_off():
     }
     assert len(values(found)) == 4 * 7 * 2
     assert {one.value for one in values(found) if one.metric == "latency"} == {1.0, 1.2}
-    assert refusals(found) == [(len(lines) + 1, "run 3 was cut off after 50 to 50 connections; it is not used")]
+    assert refusals(found) == [
+        (len(lines) + 1, "run 3 was cut off after 50 to 50 connections; it is not used")
+    ]
     lost = refusals(logs.redis([*redis(1, 50, ("SET", "SADD")), *redis(2, 50)]))
     assert len(lost) == 5
 
@@ -224,12 +258,16 @@ def test_the_table_numbers_repetitions_and_missing_files_are_named(folder, tmp_p
         ("variant", "fio/results/vm.log"),
         ("paper", "at-b72ae3e/fio/results/vm.log"),
     }
-    missing = {row["file"]: row["reason"] for row in projects.table(tmp_path / "out/unreadable.csv")}
+    missing = {
+        row["file"]: row["reason"] for row in projects.table(tmp_path / "out/unreadable.csv")
+    }
     assert missing["Stream/results/docker.log"] == "missing: no values of stream in docker"
     assert "netperf/results/netperf.xlsx: missing: no values of netperf" in capsys.readouterr().err
 
 
-def test_a_folder_a_checkout_and_a_bare_directory_are_good_and_all_else_is_refused_by_name(folder, tmp_path):
+def test_a_folder_a_checkout_and_a_bare_directory_are_good_and_all_else_is_refused_by_name(
+    folder, tmp_path
+):
     assert source.complaint(str(folder)) is None
     projects.track(folder, commit=True)
     assert source.complaint(str(folder)) is None

@@ -14,7 +14,10 @@ def copy(tmp_path, monkeypatch):
     for name in ("packer", "workloads"):
         shutil.copytree(projects.ROOT / name, tmp_path / name)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("strata.host.distribution.os_release", lambda: {"ID": "debian", "VERSION_CODENAME": "bookworm"})
+    monkeypatch.setattr(
+        "strata.host.distribution.os_release",
+        lambda: {"ID": "debian", "VERSION_CODENAME": "bookworm"},
+    )
     workload.load.cache_clear()
     yield tmp_path
     workload.load.cache_clear()
@@ -33,25 +36,40 @@ def test_comments_blank_lines_and_the_analysis_do_not_change_the_image(copy):
     edit(copy / "packer/provision.sh", "# Turns", "# This turns")
     edit(copy / "packer/image.pkr.hcl", "# The image", "\n# This is the image")
     edit(copy / "workloads/pxz/measure.sh", "# Usage:", "#\n# Usage:")
-    (copy / "workloads/stream/parse.py").write_text("def parse(lines, parameters):\n    return []\n")
+    (copy / "workloads/stream/parse.py").write_text(
+        "def parse(lines, parameters):\n    return []\n"
+    )
     (copy / "workloads/kit/logs.py").write_text("")
     (copy / "workloads/stream/README.md").write_text("STREAM\n")
     edit(copy / "workloads/stream/workload.yaml", "tiny: 5000000", "tiny: 10000000")
     assert recipe.describe({}) == before
 
 
-LEFT = ["notes.md", "build.sh~", "#build.sh#", ".build.sh.swp", "src/stream.c.orig", "__pycache__/x.pyc"]
+LEFT = [
+    "notes.md",
+    "build.sh~",
+    "#build.sh#",
+    ".build.sh.swp",
+    "src/stream.c.orig",
+    "__pycache__/x.pyc",
+]
 
 
 def test_a_clone_has_the_bytes_of_the_commit_whatever_git_is_set_to(tmp_path):
     attributes = tmp_path / "attributes"
     attributes.write_text("* text=auto eol=crlf\n")
-    for number, settings in enumerate((["core.autocrlf=true"], ["core.eol=crlf", f"core.attributesFile={attributes}"])):
+    for number, settings in enumerate(
+        (["core.autocrlf=true"], ["core.eol=crlf", f"core.attributesFile={attributes}"])
+    ):
         folder = tmp_path / f"clone {number}"
         words = [word for setting in settings for word in ("--config", setting)]
-        subprocess.run(["git", "clone", "--quiet", "--shared", *words, projects.ROOT, folder], check=True)
+        subprocess.run(
+            ["git", "clone", "--quiet", "--shared", *words, projects.ROOT, folder], check=True
+        )
         # Of each file the ends of its lines in the commit, and in the folder.
-        found = [line.split()[:2] for line in projects.git(folder, "ls-files", "--eol").splitlines()]
+        found = [
+            line.split()[:2] for line in projects.git(folder, "ls-files", "--eol").splitlines()
+        ]
         assert len(found) > 100
         assert [ends for ends in found if ends[0][2:] != ends[1][2:]] == []
 
@@ -91,11 +109,15 @@ def test_packages_release_and_a_new_workload_change_the_base(copy):
     assert recipe.describe({})["base"] != before["base"]
 
 
-def test_a_workload_that_comes_with_the_plan_alone_changes_only_the_image_of_a_plan_that_holds_it(copy):
+def test_a_workload_that_comes_with_the_plan_alone_changes_only_the_image_of_a_plan_that_holds_it(
+    copy,
+):
     before, files = recipe.describe({}), recipe.files({})
     declared = yaml.safe_load((copy / "workloads/stream/workload.yaml").read_text())
     shutil.copytree(copy / "workloads/stream", copy / "workloads/new")
-    projects.write_yaml(copy / "workloads/new/workload.yaml", {**declared, "packages": ["bc"], "image": "planned"})
+    projects.write_yaml(
+        copy / "workloads/new/workload.yaml", {**declared, "packages": ["bc"], "image": "planned"}
+    )
     assert recipe.describe({}) == recipe.describe({"workloads": ["stream"]}) == before
     assert recipe.files({}) == files
     holding = {"workloads": ["stream", "new"]}

@@ -5,10 +5,10 @@ import types
 import projects
 import pytest
 
-from strata.base.errors import UserError
-from strata.cell import servers
-from strata.cell.inputs import Inputs, fill
 from strata.experiment import plan, workload
+from strata.measure import servers
+from strata.measure.arguments import Inputs, fill
+from strata.util.errors import UserError
 
 MACHINE = {"cpus": 2, "mask": None, "memory_bytes": 2**30, "cache_bytes": None}
 PORT = {"schema": {"type": "integer"}, "about": "x"}
@@ -31,12 +31,23 @@ def with_roles(placed=("web+database",), **changes):
             },
         },
         "ports": ["web_port", "database_port"],
-        "roles": {"parameter": "placed", "ports": {"web": ["web_port"], "database": ["database_port"]}},
+        "roles": {
+            "parameter": "placed",
+            "ports": {"web": ["web_port"], "database": ["database_port"]},
+        },
         "servers": [
-            {"name": "database", "role": "database", "argv": argv, "ready": ready, "stop": {"timeout": 5}},
+            {
+                "name": "database",
+                "role": "database",
+                "argv": argv,
+                "ready": ready,
+                "stop": {"timeout": 5},
+            },
             {"name": "web", "role": "web", "argv": argv, "ready": ready, "stop": {"timeout": 5}},
         ],
-        "run": [{"argv": ["/bin/echo", "{address.web}", "{web_port}"], "at": "client", "timeout": 5}],
+        "run": [
+            {"argv": ["/bin/echo", "{address.web}", "{web_port}"], "at": "client", "timeout": 5}
+        ],
         **changes,
     }
 
@@ -56,7 +67,11 @@ class Part:
 
 def taken(project, placed, units=1, machine=None):
     """The steps of a cell of the workload, in systems of which nothing is up."""
-    systems = {"about": "x", "schema": {"type": "integer", "minimum": 1, "maximum": 64}, "value": units}
+    systems = {
+        "about": "x",
+        "schema": {"type": "integer", "minimum": 1, "maximum": 64},
+        "value": units,
+    }
     data = with_roles(placed)
     data |= {"parameters": data["parameters"] | {"systems": systems}, "systems": "systems"}
     project(workloads={"noop": data})
@@ -109,7 +124,9 @@ def test_of_several_each_web_has_its_own_database(project):
 )
 def test_every_role_must_be_in_one_system(project, placed):
     project(workloads={"noop": with_roles(placed)})
-    with pytest.raises(UserError, match=r"workloads.noop.placed: is .*must name each of web, database once"):
+    with pytest.raises(
+        UserError, match=r"workloads.noop.placed: is .*must name each of web, database once"
+    ):
         workload.resolve("noop", {}, "tiny", MACHINE)
 
 
@@ -117,8 +134,14 @@ ROLES = with_roles()["roles"]
 WRONG = [
     ({"roles": {**ROLES, "parameter": "number"}}, "roles.parameter"),
     ({"roles": {**ROLES, "ports": {"web": ["web_port"], "database": []}}}, "roles.ports"),
-    ({"roles": {**ROLES, "ports": {"web": ["web_port", "x"], "database": ["database_port"]}}}, "roles.ports"),
-    ({"servers": [{k: v for k, v in with_roles()["servers"][0].items() if k != "role"}]}, "servers.0.role"),
+    (
+        {"roles": {**ROLES, "ports": {"web": ["web_port", "x"], "database": ["database_port"]}}},
+        "roles.ports",
+    ),
+    (
+        {"servers": [{k: v for k, v in with_roles()["servers"][0].items() if k != "role"}]},
+        "servers.0.role",
+    ),
     ({"servers": [{**with_roles()["servers"][0], "role": "cache"}]}, "servers.0.role"),
     ({"run": [{"argv": ["/bin/echo", "{address}"], "at": "client", "timeout": 5}]}, "run.0.argv"),
     ({"run": [{"argv": ["/bin/echo", "{address.cache}"], "timeout": 5}]}, "run.0.argv"),

@@ -7,20 +7,32 @@ import time
 import projects
 import pytest
 
-from strata.base import places, progress, run
-from strata.base.errors import UserError
-from strata.base.files import write_json, write_text
+from strata.util import paths, progress, run
+from strata.util.errors import UserError
+from strata.util.files import write_json, write_text
 from strata.workflow import Workflow
 
 COMMANDS = [
     ("cells", "snakemake --cores 1"),
     ("--cores 4 paper/report.pdf -n", "snakemake --cores 1"),
-    ("--cores 1 --configfile a.yaml b.yaml -- cells", "snakemake --cores 1 --configfile a.yaml b.yaml --"),
-    ("--config seed=7 partial=true --cores 2 -- x", "snakemake --cores 1 --config seed=7 partial=true --"),
-    ("--configfile=a.yaml -C seed=7 --quiet", "snakemake --cores 1 --configfile=a.yaml -C seed=7 --"),
+    (
+        "--cores 1 --configfile a.yaml b.yaml -- cells",
+        "snakemake --cores 1 --configfile a.yaml b.yaml --",
+    ),
+    (
+        "--config seed=7 partial=true --cores 2 -- x",
+        "snakemake --cores 1 --config seed=7 partial=true --",
+    ),
+    (
+        "--configfile=a.yaml -C seed=7 --quiet",
+        "snakemake --cores 1 --configfile=a.yaml -C seed=7 --",
+    ),
     ("--sdm conda --cores 2 -- cells", "snakemake --cores 1 --sdm conda --"),
     ("--use-conda cells", "snakemake --cores 1 --use-conda --"),
-    ("--config 'only={environments: [native]}'", "snakemake --cores 1 --config 'only={environments: [native]}' --"),
+    (
+        "--config 'only={environments: [native]}'",
+        "snakemake --cores 1 --config 'only={environments: [native]}' --",
+    ),
 ]
 
 
@@ -60,25 +72,29 @@ CELLS = [("one", "a", 1), ("two", "a", 1), ("one", "b", 1), ("two", "b", 1)]
 def planned(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     lines = [f"{place},1,{','.join(map(str, cell))}" for place, cell in enumerate(CELLS, 1)]
-    write_text(places.CELLS, "\n".join(["position,round,environment,workload,repetition", *lines]) + "\n")
+    write_text(
+        paths.CELLS, "\n".join(["position,round,environment,workload,repetition", *lines]) + "\n"
+    )
 
 
 def put(*cells, kind="raw", ago=0.0):
     for cell in cells:
-        path = places.cell_path(kind, *cell, "log")
+        path = paths.cell_path(kind, *cell, "log")
         write_text(path, "7\n")
         os.utime(path, (time.time() - ago,) * 2)
 
 
-def test_cells_are_counted_that_are_in_their_place_or_wait_and_the_rest_follows_from_the_pace(planned):
+def test_cells_are_counted_that_are_in_their_place_or_wait_and_the_rest_follows_from_the_pace(
+    planned,
+):
     progress.begin(0)
     assert progress.count() == (0, 4, None)
     put(CELLS[0], ago=600)
     write_json(progress.PATH, {"begun": time.time() - 100, "done": 1})
     assert progress.count() == (1, 4, None)
-    put(CELLS[1], kind="spool")
+    put(CELLS[1], kind="pending")
     assert progress.count() == (2, 4, pytest.approx(200, abs=5))
-    put(*CELLS[2:], kind="spool")
+    put(*CELLS[2:], kind="pending")
     assert progress.count() == (4, 4, 0)
 
 
@@ -86,7 +102,7 @@ def test_one_that_was_measured_otherwise_counts_once_it_has_a_new_log(planned):
     put(*CELLS[:3], ago=60)
     progress.begin(2)
     assert progress.count()[:2] == (2, 4)
-    put(CELLS[0], kind="spool", ago=-1)
+    put(CELLS[0], kind="pending", ago=-1)
     assert progress.count()[:2] == (3, 4)
 
 

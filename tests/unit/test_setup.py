@@ -71,5 +71,7 @@ def test_the_installed_command_works_in_any_folder_and_without_a_network(tmp_pat
             1,
         ),
     ):
-        done = subprocess.run([strata, *words], cwd=folder, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [strata, *words], cwd=folder, capture_output=True, text=True, check=False
+        )
         assert (done.returncode, said in done.stdout + done.stderr) == (status, True), done.stderr

@@ -9,16 +9,20 @@ import types
 import projects
 import pytest
 
-from strata import layers
-from strata.base import clock
-from strata.base.errors import UserError
-from strata.cell import logs, steps
-from strata.cell.inputs import Inputs
+from strata.environments.common import registry
 from strata.experiment import config, plan, workload
 from strata.host import capacity
-from strata.system import state
+from strata.measure import log_sections, steps
+from strata.measure.arguments import Inputs
+from strata.testbed import journal
+from strata.util import clock
+from strata.util.errors import UserError
 
-NUMBER = {"about": "Systems", "schema": {"type": "integer", "minimum": 1, "maximum": 64}, "value": 2}
+NUMBER = {
+    "about": "Systems",
+    "schema": {"type": "integer", "minimum": 1, "maximum": 64},
+    "value": 2,
+}
 PORT = {"about": "x", "schema": {"type": "integer"}, "value": 7000}
 
 
@@ -64,17 +68,24 @@ def test_systems_run_at_the_same_time_and_their_outputs_stand_apart(run, tmp_pat
     first, second = (tuple(map(int, lines[at : at + 2])) for at in (2, 6))
     assert max(first[0], second[0]) < min(first[1], second[1])
     record = json.loads(read(folder, "json"))
-    assert [(command["system"], command["exit"]) for command in record["commands"]] == [(0, 0), (1, 0)]
+    assert [(command["system"], command["exit"]) for command in record["commands"]] == [
+        (0, 0),
+        (1, 0),
+    ]
     assert [command["argv"][-1] for command in record["commands"]] == ["0", "1"]
     assert record["parameters"] == {"number": 7, "systems": 2}
     assert record["checks"] == [{"name": "printed", "passed": True}]
     assert record["system"]["parts"] == 2
-    assert [one["id"] for one in record["system"]["each"]] == [f"{record['system']['id']}-{part}" for part in (0, 1)]
-    assert state.all_up() == []
+    assert [one["id"] for one in record["system"]["each"]] == [
+        f"{record['system']['id']}-{part}" for part in (0, 1)
+    ]
+    assert journal.all_up() == []
 
 
 def test_a_bad_end_of_one_ends_all_and_says_in_which(run, tmp_path):
-    script = f'echo $1; if [ "$1" = 1 ]; then sleep 0.3; exit 5; fi; echo $$ >{tmp_path}/pid; sleep 4321'
+    script = (
+        f'echo $1; if [ "$1" = 1 ]; then sleep 0.3; exit 5; fi; echo $$ >{tmp_path}/pid; sleep 4321'
+    )
     begun = time.monotonic()
     folder, done = run(several(script, timeout=60))
     assert done.returncode == 1
@@ -97,11 +108,15 @@ def test_a_check_must_hold_in_every_system(run):
 def test_a_system_that_is_killed_with_its_cell_is_removed_with_the_others(project):
     folder = project(workloads={"noop": several("echo 7; sleep 4325", systems=3, timeout=60)})
     projects.plan(folder)
-    measuring = projects.start(folder, "strata", "cell", "bare", "noop", "1", output=subprocess.DEVNULL)
+    measuring = projects.start(
+        folder, "strata", "cell", "bare", "noop", "1", output=subprocess.DEVNULL
+    )
     pids = ["pgrep", "-f", "^sleep 4325$"]
-    projects.until(lambda: len(subprocess.run(pids, capture_output=True, check=False).stdout.split()) == 3)
+    projects.until(
+        lambda: len(subprocess.run(pids, capture_output=True, check=False).stdout.split()) == 3
+    )
     systems = os.path.join(os.environ["STRATA_HOME"], "systems")
-    id = state.all_up()[-1]["id"]
+    id = journal.all_up()[-1]["id"]
     assert sorted(os.listdir(systems)) == [f"{id}-{part}" for part in range(3)]
     children = subprocess.check_output(["pgrep", "-P", str(measuring.pid)], text=True).split()
     measuring.kill()
@@ -115,11 +130,15 @@ def test_a_system_that_is_killed_with_its_cell_is_removed_with_the_others(projec
 def taken(tmp_path, argv, number):
     """The log of a command that was run in so many systems on the host."""
     path = tmp_path / "log"
-    contexts = [layers.Context("x", str(tmp_path), None, part=part, of=number) for part in range(number)]
-    tops = [layers.build([], context)[-1] for context in contexts]
+    contexts = [
+        registry.Context("x", str(tmp_path), None, part=part, of=number) for part in range(number)
+    ]
+    tops = [registry.build([], context)[-1] for context in contexts]
     system = types.SimpleNamespace(tops=tops, client=None, shift=0, listen=lambda part: "127.0.0.1")
-    inputs = Inputs("w", {"steps": [{"step": "run", "timeout": 20, "argv": argv}]}, system, {"seed": 1})
-    taking = steps.Steps(inputs, logs.Log(str(path), number), clock.Watch(), None)
+    inputs = Inputs(
+        "w", {"steps": [{"step": "run", "timeout": 20, "argv": argv}]}, system, {"seed": 1}
+    )
+    taking = steps.Steps(inputs, log_sections.Log(str(path), number), clock.Watch(), None)
     taking.run()
     taking.finish()
     return path.read_text()
@@ -127,28 +146,49 @@ def taken(tmp_path, argv, number):
 
 def test_a_pattern_that_the_client_prints_counts_for_all():
     log = '{"system": 0}\nno\n{"system": 1}\nno\n{"system": null}\nyes\n'
-    declared = [{"name": "yes", "pattern": "^yes$"}, {"name": "no", "pattern": "^no$"}, {"name": "x", "pattern": "^x$"}]
-    assert [check["passed"] for check in logs.checks(declared, log, 2)] == [True, True, False]
-    assert [check["passed"] for check in logs.checks(declared, log.replace("1}\nno", "1}\nna"), 2)] == [
+    declared = [
+        {"name": "yes", "pattern": "^yes$"},
+        {"name": "no", "pattern": "^no$"},
+        {"name": "x", "pattern": "^x$"},
+    ]
+    assert [check["passed"] for check in log_sections.checks(declared, log, 2)] == [
+        True,
+        True,
+        False,
+    ]
+    assert [
+        check["passed"]
+        for check in log_sections.checks(declared, log.replace("1}\nno", "1}\nna"), 2)
+    ] == [
         True,
         False,
         False,
     ]
     # The line that tells of systems is nobody's own.
-    assert not logs.checks([{"name": "x", "pattern": "system"}], log, 2)[0]["passed"]
+    assert not log_sections.checks([{"name": "x", "pattern": "system"}], log, 2)[0]["passed"]
 
 
 # The declaration, and what follows from it for a plan.
 
 DECLARED = {**projects.NOOP, "parameters": {"number": NUMBER}, "systems": "number"}
-WAY = {"about": "x", "schema": {"type": "string", "enum": ["restored", "booted"]}, "value": "booted"}
+WAY = {
+    "about": "x",
+    "schema": {"type": "string", "enum": ["restored", "booted"]},
+    "value": "booted",
+}
 MISTAKES = [
     ({"systems": "numbers"}, "systems"),
     ({"parameters": {"number": {**NUMBER, "schema": {"type": "integer"}}}}, "systems"),
-    ({"parameters": {"number": {**NUMBER, "schema": {**NUMBER["schema"], "maximum": 65}}}}, "systems"),
+    (
+        {"parameters": {"number": {**NUMBER, "schema": {**NUMBER["schema"], "maximum": 65}}}},
+        "systems",
+    ),
     ({"parameters": {"number": {**NUMBER, "value": {"rule": "cpus"}}}}, "systems"),
     (
-        {"parameters": {"number": NUMBER, "way": WAY}, "run": [{"argv": ["x"], "fresh": "way", "timeout": 5}]},
+        {
+            "parameters": {"number": NUMBER, "way": WAY},
+            "run": [{"argv": ["x"], "fresh": "way", "timeout": 5}],
+        },
         "run.0.fresh",
     ),
     ({"data": {"argv": ["make", "{part}"], "timeout": 5}}, "data.argv"),
@@ -172,12 +212,25 @@ def test_a_plan_with_such_ports_is_refused(project):
 
 @pytest.mark.parametrize(
     ("port", "laps", "systems", "most"),
-    [(65535, 1, 1, None), (65343, 8, 1, None), (65344, 8, 1, 65343), (65534, 1, 3, 65533), (65343, 8, 2, 65342)],
+    [
+        (65535, 1, 1, None),
+        (65343, 8, 1, None),
+        (65344, 8, 1, 65343),
+        (65534, 1, 3, 65533),
+        (65343, 8, 2, 65342),
+    ],
 )
-def test_a_port_that_some_system_would_have_above_the_last_is_refused_with_the_largest(port, laps, systems, most):
+def test_a_port_that_some_system_would_have_above_the_last_is_refused_with_the_largest(
+    port, laps, systems, most
+):
     values = {"port": port, "laps": laps, "systems": systems}
-    entry = {"parameters": values, "cell": {"ports": ["port"], "laps": "laps", "systems": "systems"}}
-    found = [(key, int(words.rpartition(" ")[2])) for key, words in plan.wrong_ports({"w": entry}, 4)]
+    entry = {
+        "parameters": values,
+        "cell": {"ports": ["port"], "laps": "laps", "systems": "systems"},
+    }
+    found = [
+        (key, int(words.rpartition(" ")[2])) for key, words in plan.wrong_ports({"w": entry}, 4)
+    ]
     assert found == ([] if most is None else [("workloads.w.port", most)])
 
 

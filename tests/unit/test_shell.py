@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from strata.base import process
-from strata.cell.shell import Shell
+from strata.measure.shell import Shell
+from strata.util import process
 
 
 @pytest.fixture
@@ -31,7 +31,9 @@ def printed(shell):
     return run
 
 
-@pytest.mark.parametrize("text", ["", "a", "a\n", "a\n\n", "\n", "{}", "a\nb", "\n\nf", "x" * 100_000, "é\r\n\tz"])
+@pytest.mark.parametrize(
+    "text", ["", "a", "a\n", "a\n\n", "\n", "{}", "a\nb", "\n\nf", "x" * 100_000, "é\r\n\tz"]
+)
 def test_what_is_printed_is_kept_to_the_byte(printed, text):
     assert printed("printf", "%s", text) == (0, text.encode())
 
@@ -55,7 +57,9 @@ def test_words_arrive_as_they_are(printed, word):
 
 def test_a_command_that_does_not_end_is_ended_and_the_shell_with_it(printed, shell, tmp_path):
     begun = time.monotonic()
-    code, text = printed("sh", "-c", f"echo begun; echo $$ >{tmp_path}/id; sleep 60; echo ended", timeout=1)
+    code, text = printed(
+        "sh", "-c", f"echo begun; echo $$ >{tmp_path}/id; sleep 60; echo ended", timeout=1
+    )
     assert (code, text) == (None, b"begun\n")
     assert time.monotonic() - begun < 30
     assert process.wait_for(int((tmp_path / "id").read_text()), 10)

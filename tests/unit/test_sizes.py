@@ -7,9 +7,9 @@ import projects
 import pytest
 import seen
 
-from strata.base.errors import UserError
 from strata.experiment import sizes, workload
 from strata.host import observe
+from strata.util.errors import UserError
 
 RULED = [name for name in workload.known() if "sizes" in workload.load(name)]
 COMPUTED = ["linpack", "pxz", "randomaccess", "stream"]
@@ -19,7 +19,12 @@ def machines(number):
     chance = random.Random(1)
     for _ in range(number):
         cache = chance.randint(2**18, 2**29)
-        yield {"cpus": chance.randint(1, 256), "mask": None, "cache_bytes": cache, "memory_bytes": 2**42}
+        yield {
+            "cpus": chance.randint(1, 256),
+            "mask": None,
+            "cache_bytes": cache,
+            "memory_bytes": 2**42,
+        }
 
 
 def resolved(name, machine, scale="standard", **overrides):
@@ -39,7 +44,9 @@ def test_the_smallest_size_keeps_every_rule_and_less_does_not(name):
                 least = values[key]
                 less = (least[0] if isinstance(least, list) else least) - rule["multiple"]
                 smaller = {key: [less] if isinstance(least, list) else less}
-                assert less < rule["at_least"] or sizes.broken(resolved(name, machine, **smaller)[1]), (machine, key)
+                assert less < rule["at_least"] or sizes.broken(
+                    resolved(name, machine, **smaller)[1]
+                ), (machine, key)
 
 
 def test_what_is_not_known_is_not_broken_and_has_its_floor():
@@ -49,7 +56,9 @@ def test_what_is_not_known_is_not_broken_and_has_its_floor():
     assert [one["holds"] for one in found] == [None, True, True]
 
 
-@pytest.mark.parametrize(("mib", "share"), [(None, 1), (32, 1), (64, 1), (96, 2 / 3), (128, 1 / 2), (480, 2 / 15)])
+@pytest.mark.parametrize(
+    ("mib", "share"), [(None, 1), (32, 1), (64, 1), (96, 2 / 3), (128, 1 / 2), (480, 2 / 15)]
+)
 def test_a_large_cache_makes_fewer_laps_of_long_runs_and_says_so(mib, share):
     machine = {"cpus": 2, "mask": None, "cache_bytes": mib and mib * 2**20, "memory_bytes": 2**42}
     for name, most in (("stream", 8), ("randomaccess", 3), ("linpack", 2)):
@@ -79,8 +88,15 @@ def caches(*of, level=3):
     for cpus, mib, sharing in of:
         for cpu in cpus:
             folder = f"{observe.CPU}/cpu{cpu}/cache/index{level}"
-            said = {"level": level, "type": "Unified", "size": f"{mib * 1024}K", "shared_cpu_list": sharing}
-            found |= {f"{folder}/{key}": str(value) for key, value in said.items() if value is not None}
+            said = {
+                "level": level,
+                "type": "Unified",
+                "size": f"{mib * 1024}K",
+                "shared_cpu_list": sharing,
+            }
+            found |= {
+                f"{folder}/{key}": str(value) for key, value in said.items() if value is not None
+            }
     return found
 
 
@@ -104,8 +120,18 @@ MACHINES = {
         12,
         6_291_456,
     ),
-    "no third level": (caches(*(([cpu], 1, str(cpu)) for cpu in range(4)), level=2), range(4), 4, 2_097_152),
-    "a kernel that does not say who shares": (caches((range(8), 16, None)), range(8), 16, 8_388_608),
+    "no third level": (
+        caches(*(([cpu], 1, str(cpu)) for cpu in range(4)), level=2),
+        range(4),
+        4,
+        2_097_152,
+    ),
+    "a kernel that does not say who shares": (
+        caches((range(8), 16, None)),
+        range(8),
+        16,
+        8_388_608,
+    ),
     "ARM without files": ({}, range(4), None, 1_000_000),
     "no size": ({f"{observe.CPU}/cpu0/cache/index3/level": "3"}, [0], None, 1_000_000),
 }
@@ -123,7 +149,9 @@ def test_the_cache_is_the_sum_of_all_that_measurements_use(monkeypatch, name):
     assert 8 * order**2 >= 4 * (cache or 0)
 
 
-@pytest.mark.parametrize(("text", "mib"), [("32M", 32), ("32768K", 32), ("1G", 1024), ("", None), ("many", None)])
+@pytest.mark.parametrize(
+    ("text", "mib"), [("32M", 32), ("32768K", 32), ("1G", 1024), ("", None), ("many", None)]
+)
 def test_a_size_has_its_unit(monkeypatch, text, mib):
     there = caches(([0], 1, "0"))
     seen.Host(there | {f"{observe.CPU}/cpu0/cache/index3/size": text}).put(monkeypatch.setattr)
@@ -132,7 +160,10 @@ def test_a_size_has_its_unit(monkeypatch, text, mib):
 
 def test_equal_systems_share_processors():
     machine = {"cpus": 8, "mask": None, "cache_bytes": 2**25, "memory_bytes": 2**36}
-    assert resolved("pxz", machine, systems=4)[0]["bytes"] == resolved("pxz", machine | {"cpus": 2})[0]["bytes"]
+    assert (
+        resolved("pxz", machine, systems=4)[0]["bytes"]
+        == resolved("pxz", machine | {"cpus": 2})[0]["bytes"]
+    )
 
 
 def test_what_the_memory_does_not_hold_is_refused():
@@ -142,7 +173,9 @@ def test_what_the_memory_does_not_hold_is_refused():
 
 @pytest.mark.parametrize("name", RULED)
 def test_every_rule_has_a_source_that_is_there(name):
-    keys = re.findall(r"^@[a-z]+{([^,]+),", (projects.ROOT / "paper/references.bib").read_text(), re.MULTILINE)
+    keys = re.findall(
+        r"^@[a-z]+{([^,]+),", (projects.ROOT / "paper/references.bib").read_text(), re.MULTILINE
+    )
     for rule in workload.load(name)["sizes"]:
         assert rule["source"] in keys or (projects.ROOT / rule["source"]).is_file()
 

@@ -29,8 +29,14 @@ def commands():
 
 def code_of(command):
     """Text of each module of Strata that a command imports → the names of what else it imports."""
-    functions = dict(re.findall(r'"(\w+)",\s+"(strata[\w.]+):\w+"', (ROOT / "strata/commands.py").read_text()))
-    waiting = ["strata.cell.measure"] if command == "cell" else ["strata.commands", functions.get(command, "strata")]
+    functions = dict(
+        re.findall(r'"(\w+)",\s+"(strata[\w.]+):\w+"', (ROOT / "strata/commands.py").read_text())
+    )
+    waiting = (
+        ["strata.measure.block"]
+        if command == "cell"
+        else ["strata.commands", functions.get(command, "strata")]
+    )
     seen, found = set(), {}
     while waiting:
         name = waiting.pop()
@@ -53,9 +59,13 @@ def code_of(command):
 def r_packages():
     """The packages that the analysis and the papers load, without those of R itself."""
     texts = [*ROOT.glob("analysis/*.R"), *ROOT.glob("paper/**/*.Rmd"), ROOT / "paper/_output.yml"]
-    used = {name for file in texts for pair in LOADED.findall(file.read_text()) for name in pair if name}
+    used = {
+        name for file in texts for pair in LOADED.findall(file.read_text()) for name in pair if name
+    }
     script = 'cat(rownames(installed.packages(priority = "base")))'
-    return used - set(subprocess.check_output(["Rscript", "--vanilla", "-e", script], text=True).split())
+    return used - set(
+        subprocess.check_output(["Rscript", "--vanilla", "-e", script], text=True).split()
+    )
 
 
 def installed(purpose):

@@ -22,9 +22,8 @@ EXITS = 'trap "exit 3" TERM; echo ready; while :; do sleep 0.05; done'
 # Asked to end, it ends by another signal.
 KILLED = 'trap "kill -USR2 $$" TERM; echo ready; while :; do sleep 0.05; done'
 # Ends with the number of times that it was asked, less one.
-COUNTS = (
-    'n=0; trap "n=\\$((n + 1))" TERM; echo ready; until [ $n -gt 0 ]; do sleep 0.05; done; sleep 0.3; exit $((n - 1))'
-)
+COUNTS = 'n=0; trap "n=\\$((n + 1))" TERM; echo ready; until [ $n -gt 0 ]; do sleep 0.05; done; '
+COUNTS += "sleep 0.3; exit $((n - 1))"
 SLEEPS = "echo ready; exec sleep 60"
 
 
@@ -39,7 +38,9 @@ SLEEPS = "echo ready; exec sleep 60"
         pytest.param(EXITS, "TERM", True, 3, id="badly"),
         pytest.param(KILLED, "TERM", True, 140, id="killed"),
         pytest.param(f"[ $1 = 0 ] || exit 0; {SLEEPS}", "TERM", False, 1, id="one by itself"),
-        pytest.param(f"[ $1 = 0 ] || exit 7; {SLEEPS}", "TERM", False, 7, id="one by itself and badly"),
+        pytest.param(
+            f"[ $1 = 0 ] || exit 7; {SLEEPS}", "TERM", False, 7, id="one by itself and badly"
+        ),
     ],
 )
 def test_servers_end_together_and_are_asked_once(what, signal, asked, code):

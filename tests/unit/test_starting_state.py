@@ -7,13 +7,13 @@ import sys
 
 import pytest
 
-from strata import layers
-from strata.base.errors import CellFailed
-from strata.cell import measure
+from strata.environments.common import registry
 from strata.experiment import config, plan
 from strata.host import capacity, observe, starting_state
 from strata.host.context import Context
-from strata.system import testbed
+from strata.measure import block
+from strata.testbed import lifecycle
+from strata.util.errors import CellFailed
 
 PROGRAM = [sys.executable, "-S", starting_state.__file__]
 # How a caller may start it → what programs would inherit.
@@ -53,7 +53,9 @@ CALLERS = {
 
 def state_under(*prefix):
     """The state in which a program starts behind some words; None where this machine does not let them."""
-    done = subprocess.run([*prefix, *starting_state.look()], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [*prefix, *starting_state.look()], capture_output=True, text=True, check=False
+    )
     return starting_state.understand(observe.split(done.stdout)) if done.stdout else None
 
 
@@ -66,7 +68,11 @@ def test_what_a_caller_hands_on_reaches_no_program(caller):
     names = CALLERS[caller]
     kept = {name for name in names if starting_state.undeclared(inherited).get(name)}
     usual_of = state_under()
-    kept |= {name for name in names & {"processors", "time slice"} if inherited.get(name) != usual_of.get(name)}
+    kept |= {
+        name
+        for name in names & {"processors", "time slice"}
+        if inherited.get(name) != usual_of.get(name)
+    }
     found = state_under(*caller, *PROGRAM)
     if os.geteuid() == 0:
         assert starting_state.undeclared(found) == usual
@@ -77,21 +83,42 @@ def test_what_a_caller_hands_on_reaches_no_program(caller):
         assert starting_state.undeclared(found).keys() <= usual.keys() | names
     # The caller's words did change something, unless this machine has one processor or an older kernel, or its shell
     # blocks no signal.
-    assert kept or names & {"processors", "memory policy", "blocked signals", "merged pages", "time slice"}
+    assert kept or names & {
+        "processors",
+        "memory policy",
+        "blocked signals",
+        "merged pages",
+        "time slice",
+    }
 
 
 @pytest.mark.parametrize(
     "text", ["", "\0\x01", "Umask:\nSigIgn: zz\nUid:", "1 (a) b) S 1", "Max open files  x", "none"]
 )
 def test_a_state_that_is_cut_or_odd_is_read_as_far_as_it_goes(text):
-    names = ("status", "stat", "limits", "ioprio", "numa_maps", "oom_score_adj", "personality", "coredump_filter")
+    names = (
+        "status",
+        "stat",
+        "limits",
+        "ioprio",
+        "numa_maps",
+        "oom_score_adj",
+        "personality",
+        "coredump_filter",
+    )
     for name in names:
         found = starting_state.understand({f"/proc/self/{name}": text, "/proc/cpuinfo": text})
         assert all(isinstance(value, str) and value for value in found.values())
     assert starting_state.understand({}) == {}
 
 
-NATIVE = {"nice": "0", "limit nofile": "16384", "seccomp": "0", "processors": "0-1", "capabilities": "ff"}
+NATIVE = {
+    "nice": "0",
+    "limit nofile": "16384",
+    "seccomp": "0",
+    "processors": "0-1",
+    "capabilities": "ff",
+}
 DOCKER = {"network": "bridge", "data": "volume"}
 
 
@@ -101,42 +128,60 @@ DOCKER = {"network": "bridge", "data": "volume"}
         ([{"chroot": {}}], {}, {}),
         ([{"chroot": {}}], {"nice": "10"}, None),
         ([{"chroot": {}}], {"processors": "1"}, None),
-        ([{"chroot": {"numactl": "--physcpubind=1"}}], {"processors": "1"}, {"processors": "option numactl"}),
-        ([{"docker": DOCKER}], {"seccomp": "2", "capabilities": "0f"}, {"seccomp": "docker", "capabilities": "docker"}),
+        (
+            [{"chroot": {"numactl": "--physcpubind=1"}}],
+            {"processors": "1"},
+            {"processors": "option numactl"},
+        ),
+        (
+            [{"docker": DOCKER}],
+            {"seccomp": "2", "capabilities": "0f"},
+            {"seccomp": "docker", "capabilities": "docker"},
+        ),
         ([{"docker": DOCKER}], {"limit nofile": "1024:524288"}, None),
         ([{"docker": DOCKER}], {"processors": "0"}, None),
-        ([{"docker": DOCKER | {"cpuset-cpus": "0"}}], {"processors": "0"}, {"processors": "option cpuset-cpus"}),
+        (
+            [{"docker": DOCKER | {"cpuset-cpus": "0"}}],
+            {"processors": "0"},
+            {"processors": "option cpuset-cpus"},
+        ),
         # As natively, which it is by the option alone.
         ([{"docker": DOCKER | {"seccomp": "unconfined"}}], {}, {"seccomp": "option seccomp"}),
         ([{"docker": DOCKER | {"seccomp": "unconfined"}}], {"nice": "-5"}, None),
-        ([{"podman": DOCKER | {"runtime": "crun"}}], {"capabilities": "0f"}, {"capabilities": "podman"}),
+        (
+            [{"podman": DOCKER | {"runtime": "crun"}}],
+            {"capabilities": "0f"},
+            {"capabilities": "podman"},
+        ),
         ([{"lxc": {}}], {"limit nofile": "99"}, None),
     ],
 )
-def test_what_differs_from_native_is_declared_by_a_layer_or_option_or_fails_the_cell(stack, changed, by, tmp_path):
-    top = layers.build(stack, Context("strata-x", str(tmp_path), None))[-1]
+def test_what_differs_from_native_is_declared_by_a_layer_or_option_or_fails_the_cell(
+    stack, changed, by, tmp_path
+):
+    top = registry.build(stack, Context("strata-x", str(tmp_path), None))[-1]
     if by is None:
         (value,) = changed.values()
         (name,) = changed
         with pytest.raises(CellFailed) as caught:
-            testbed.compare_state(top, NATIVE | changed, NATIVE)
+            lifecycle.compare_state(top, NATIVE | changed, NATIVE)
         assert all(text in str(caught.value) for text in (name, NATIVE[name], value))
         return
-    found = testbed.compare_state(top, NATIVE | changed, NATIVE)
+    found = lifecycle.compare_state(top, NATIVE | changed, NATIVE)
     assert found["values"] == NATIVE | changed
     rows = {row["name"]: row for row in found["differences"]}
     assert {name: row["by"].partition(":")[0] for name, row in rows.items()} == by
-    assert {name: (row["native"], row["here"]) for name, row in rows.items() if name in changed} == {
-        name: (NATIVE[name], value) for name, value in changed.items()
-    }
+    assert {
+        name: (row["native"], row["here"]) for name, row in rows.items() if name in changed
+    } == {name: (NATIVE[name], value) for name, value in changed.items()}
 
 
 def test_only_a_part_that_a_system_does_not_show_is_no_difference(tmp_path):
-    top = layers.build([{"docker": DOCKER}], Context("strata-x", str(tmp_path), None))[-1]
+    top = registry.build([{"docker": DOCKER}], Context("strata-x", str(tmp_path), None))[-1]
     part = {"nice": NATIVE["nice"]}
-    assert testbed.compare_state(top, part, NATIVE) == {"values": part, "differences": []}
+    assert lifecycle.compare_state(top, part, NATIVE) == {"values": part, "differences": []}
     with pytest.raises(CellFailed):
-        testbed.compare_state(top, {}, NATIVE)
+        lifecycle.compare_state(top, {}, NATIVE)
 
 
 def test_a_callers_mask_is_part_of_the_experiment(project, monkeypatch):
@@ -148,6 +193,6 @@ def test_a_callers_mask_is_part_of_the_experiment(project, monkeypatch):
         facts = capacity.facts()
         assert (facts["cpus"], facts["mask"]) == (len(usable), mask)
         made = config.experiment(config.read(), facts)
-        assert measure.processors(made) == usable
+        assert block.processors(made) == usable
         fingerprints.add(plan.fingerprint(made, "bare", "noop"))
     assert len(fingerprints) == 3

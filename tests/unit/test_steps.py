@@ -6,8 +6,8 @@ import json
 import projects
 import pytest
 
-from strata.base.errors import UserError
 from strata.experiment import plan, workload
+from strata.util.errors import UserError
 
 SWEEP = {
     **projects.NOOP,
@@ -20,7 +20,10 @@ SWEEP = {
             "for": "sizes",
             "steps": [
                 {"argv": ["/bin/echo", "{sizes}", "{ways}"], "timeout": 20},
-                {"for": "ways", "steps": [{"argv": ["/bin/echo", "{sizes}", "{ways}"], "timeout": 20}]},
+                {
+                    "for": "ways",
+                    "steps": [{"argv": ["/bin/echo", "{sizes}", "{ways}"], "timeout": 20}],
+                },
                 {"observe": "cpu"},
             ],
         }
@@ -54,7 +57,12 @@ def changed(path, value):
     return data
 
 
-SERVER = {"name": "a", "argv": ["x"], "ready": {"argv": ["x"], "timeout": 1}, "stop": {"timeout": 1}}
+SERVER = {
+    "name": "a",
+    "argv": ["x"],
+    "ready": {"argv": ["x"], "timeout": 1},
+    "stop": {"timeout": 1},
+}
 WRONG = [
     (["run", 0, "for"], "moon", "run.0.for"),
     (["run", 0, "steps", 1, "for"], "size", "run.0.steps.1.for"),
@@ -67,7 +75,11 @@ WRONG = [
     (["run", 0, "steps", 0, "at"], "moon", "run.0.steps.0.at"),
     (["run", 0, "steps", 0, "fresh"], "ways", "run.0.steps.0.fresh"),
     (["servers"], [{**SERVER, "argv": ["x", "{moon}"]}], "servers.0.argv"),
-    (["servers"], [{key: value for key, value in SERVER.items() if key != "ready"}], "servers.0.ready"),
+    (
+        ["servers"],
+        [{key: value for key, value in SERVER.items() if key != "ready"}],
+        "servers.0.ready",
+    ),
 ]
 
 
@@ -99,9 +111,16 @@ def experiment(cell):
     }
 
 
-def test_a_fingerprint_changes_with_what_decides_a_result_and_with_nothing_else(tmp_path, monkeypatch):
+def test_a_fingerprint_changes_with_what_decides_a_result_and_with_nothing_else(
+    tmp_path, monkeypatch
+):
     seen = set()
-    server = {"name": "a", "argv": ["x"], "ready": {"argv": ["y"], "timeout": 1}, "stop": {"timeout": 1}}
+    server = {
+        "name": "a",
+        "argv": ["x"],
+        "ready": {"argv": ["y"], "timeout": 1},
+        "stop": {"timeout": 1},
+    }
     for data in (
         SWEEP,
         changed(["run", 0, "for"], "ways"),
@@ -118,7 +137,9 @@ def test_a_fingerprint_changes_with_what_decides_a_result_and_with_nothing_else(
 
 def test_the_client_decides_the_result_of_those_who_use_it_alone(tmp_path, monkeypatch):
     alone = experiment(planned(SWEEP, tmp_path, monkeypatch))
-    beside = experiment(planned(changed(["run", 0, "steps", 0, "at"], "client"), tmp_path, monkeypatch))
+    beside = experiment(
+        planned(changed(["run", 0, "steps", 0, "at"], "client"), tmp_path, monkeypatch)
+    )
     prints = [plan.fingerprint(one, "e", "w") for one in (alone, beside)]
     for one in (alone, beside):
         one["client"]["rate"] = "1gbit"

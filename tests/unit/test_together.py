@@ -11,15 +11,19 @@ import time
 import projects
 import pytest
 
-from strata.base import places
-from strata.base.errors import UserError
-from strata.cell.logs import checks
 from strata.experiment import workload
-from strata.system import state
+from strata.measure.log_sections import checks
+from strata.testbed import journal
+from strata.util import paths
+from strata.util.errors import UserError
 
 LAPS = {
     "parameters": {
-        "laps": {"about": "x", "schema": {"type": "integer", "minimum": 1, "maximum": 1000}, "value": 3},
+        "laps": {
+            "about": "x",
+            "schema": {"type": "integer", "minimum": 1, "maximum": 1000},
+            "value": 3,
+        },
         "number": projects.NOOP["parameters"]["number"],
     },
     "laps": "laps",
@@ -58,7 +62,9 @@ def test_cells_of_a_block_take_turns_and_each_is_put_in_place_when_it_is_asked_f
     folder = planned(run=[trace])
     first = measure(folder, "two")
     assert first.returncode == 0, first.stderr
-    assert re.search(r"two · noop · repetition 1, in turns with (one, three|three, one) …", first.stderr)
+    assert re.search(
+        r"two · noop · repetition 1, in turns with (one, three|three, one) …", first.stderr
+    )
     # The others were measured too, and nothing looks like that yet.
     assert sorted(os.listdir(folder / "results/raw")) == ["two"]
     runs = (folder / "here").read_text()
@@ -91,7 +97,7 @@ def test_cells_of_a_block_take_turns_and_each_is_put_in_place_when_it_is_asked_f
         min(own["started"] for own in records.values())
     )
     assert sum(own["seconds"] for own in records.values()) <= whole + 0.5
-    assert state.all_up() == []
+    assert journal.all_up() == []
 
 
 def moment(text):
@@ -102,8 +108,10 @@ def moment(text):
 def test_the_order_within_a_lap_changes_with_the_lap_and_is_the_same_for_a_seed(planned):
     folder = planned({"workloads": {"noop": {"laps": 12}}})
     measure(folder, "two")
-    done = {name: record(folder, name, kind="raw" if name == "two" else "spool") for name in ALL}
-    taken = sorted((c["started"], c["lap"], name) for name, own in done.items() for c in own["commands"])
+    done = {name: record(folder, name, kind="raw" if name == "two" else "pending") for name in ALL}
+    taken = sorted(
+        (c["started"], c["lap"], name) for name, own in done.items() for c in own["commands"]
+    )
     orders = [tuple(name for _, of, name in taken if of == lap) for lap in range(1, 13)]
     assert len(set(orders)) > 2
     again = [sorted(ALL) for _ in orders]
@@ -141,11 +149,13 @@ echo 7
 
 @pytest.mark.parametrize("failing", [0, 1, 2])
 def test_whoever_fails_takes_nobody_along(planned, failing):
-    folder = planned(run=[{"argv": ["/bin/sh", "-c", FAILS_ONCE.format(failing=failing)], "timeout": 20}])
+    folder = planned(
+        run=[{"argv": ["/bin/sh", "-c", FAILS_ONCE.format(failing=failing)], "timeout": 20}]
+    )
     first = measure(folder, "two")
     if first.returncode:
         assert "cell failed: two · noop · repetition 1" in first.stderr
-        assert state.all_up() == []
+        assert journal.all_up() == []
         assert not (folder / "results/raw").exists()
         assert measure(folder, "one").returncode == 0
         assert record(folder, "one")["interleaved"] == ["three", "two"]
@@ -161,29 +171,38 @@ def test_whoever_fails_takes_nobody_along(planned, failing):
 
 
 @pytest.mark.parametrize("laps", [0, 1, 7])
-def test_what_is_killed_amid_turns_leaves_systems_that_the_next_removes_and_nothing_else(planned, laps):
+def test_what_is_killed_amid_turns_leaves_systems_that_the_next_removes_and_nothing_else(
+    planned, laps
+):
     """Killed while systems come up, in the first lap, and later."""
-    slow = {"argv": ["/bin/sh", "-c", "echo $$ >>pids; echo 7; test -e fast || sleep 0.3"], "timeout": 90}
+    slow = {
+        "argv": ["/bin/sh", "-c", "echo $$ >>pids; echo 7; test -e fast || sleep 0.3"],
+        "timeout": 90,
+    }
     folder = planned(run=[slow])
     argv = projects.command("strata", "cell", "two", "noop", "1")
-    measuring = subprocess.Popen(argv, cwd=folder, env=projects.environment(), stderr=subprocess.DEVNULL)
+    measuring = subprocess.Popen(
+        argv, cwd=folder, env=projects.environment(), stderr=subprocess.DEVNULL
+    )
     deadline = time.monotonic() + 30
     pids = folder / "pids"
-    while len(state.all_up()) < 1 or len(pids.read_text().split() if pids.exists() else []) < laps:
+    while (
+        len(journal.all_up()) < 1 or len(pids.read_text().split() if pids.exists() else []) < laps
+    ):
         assert time.monotonic() < deadline
         time.sleep(0.01)
     measuring.kill()
     measuring.wait()
-    left = {system["id"] for system in state.all_up()}
+    left = {system["id"] for system in journal.all_up()}
     assert left
     assert not (folder / "results/raw").exists()
-    assert not (folder / "results/spool").exists()
+    assert not (folder / "results/pending").exists()
     (folder / "fast").touch()
     done = measure(folder, "one")
     assert done.returncode == 0, done.stderr
     assert record(folder, "one")["interleaved"] == ["three", "two"]
-    assert state.all_up() == []
-    assert not left & set(os.listdir(places.systems()))
+    assert journal.all_up() == []
+    assert not left & set(os.listdir(paths.systems()))
     # The killed one's own job takes what waits.
     assert measure(folder, "two").returncode == 0
     assert record(folder, "two")["together"] == record(folder, "one")["together"]
@@ -233,13 +252,19 @@ def test_laps_are_of_the_plan_and_none_of_emulated_machines(checkout):
 
 def test_a_run_in_turns_is_limited_by_its_own_time_and_its_turns_are_in_the_log(planned):
     # On the bare host nothing is frozen, and what sleeps through the turns of others has slept.
-    folder = planned(run=[{"argv": ["/bin/sh", "-c", "echo 7; sleep 1.5"], "timeout": 1.2}], turn=0.05)
+    folder = planned(
+        run=[{"argv": ["/bin/sh", "-c", "echo 7; sleep 1.5"], "timeout": 1.2}], turn=0.05
+    )
     turns = {}
     for name in ("two", "one", "three"):
         done = measure(folder, name)
         assert done.returncode == 0, done.stderr
         own = record(folder, name)
-        found = [json.loads(line) for line in log(folder, name).splitlines() if line.startswith('{"turns"')]
+        found = [
+            json.loads(line)
+            for line in log(folder, name).splitlines()
+            if line.startswith('{"turns"')
+        ]
         turns[name] = [turn for line in found for turn in line["turns"]]
         assert len(found) == len(own["commands"]) == 3
         worked = [sum(asked - begun for begun, asked, _ in line["turns"]) / 1e6 for line in found]

@@ -24,7 +24,9 @@ def home(tmp_path, monkeypatch):
     ],
 )
 def test_a_report_alone_proves_kvm(home, monkeypatch, console, accelerator, reason):
-    monkeypatch.setattr(acceleration, "capture", lambda *words, **more: SimpleNamespace(stdout=console, stderr=""))
+    monkeypatch.setattr(
+        acceleration, "capture", lambda *words, **more: SimpleNamespace(stdout=console, stderr="")
+    )
     found = acceleration.attempt("kernel")
     assert found["accelerator"] == accelerator
     assert reason in found["accelerator_reason"]
@@ -44,5 +46,7 @@ def test_a_finding_holds_until_its_circumstances_change(home):
     path = acceleration.path()
     acceleration.write_json(path, kept)
     assert acceleration.known() == finding
-    acceleration.write_json(path, {**kept, "circumstances": {**kept["circumstances"], "boot": "another"}})
+    acceleration.write_json(
+        path, {**kept, "circumstances": {**kept["circumstances"], "boot": "another"}}
+    )
     assert acceleration.known()["accelerator"] is None

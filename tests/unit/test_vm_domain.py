@@ -25,7 +25,9 @@ BEFORE = """
   </devices>
 </domain>
 """
-NOTHING = dict.fromkeys(("mask", "host_caches", "emulator", "iothread", "vhost", "queues", "memory_nodes"))
+NOTHING = dict.fromkeys(
+    ("mask", "host_caches", "emulator", "iothread", "vhost", "queues", "memory_nodes")
+)
 
 
 @pytest.mark.parametrize(
@@ -34,15 +36,29 @@ NOTHING = dict.fromkeys(("mask", "host_caches", "emulator", "iothread", "vhost",
         ({"mask": "1,3"}, "vcpu", {"cpuset": "1,3"}),
         ({"host_caches": True}, "cpu/cache", {"mode": "passthrough"}),
         ({"emulator": "4-7"}, "cputune/emulatorpin", {"cpuset": "4-7"}),
-        ({"emulator": "4-7", "iothread": True}, "cputune/iothreadpin", {"iothread": "1", "cpuset": "4-7"}),
-        ({"vhost": True, "queues": 4}, "devices/interface/driver", {"name": "vhost", "queues": "4"}),
-        ({"memory_nodes": [3]}, "numatune/memnode", {"cellid": "0", "mode": "strict", "nodeset": "3"}),
+        (
+            {"emulator": "4-7", "iothread": True},
+            "cputune/iothreadpin",
+            {"iothread": "1", "cpuset": "4-7"},
+        ),
+        (
+            {"vhost": True, "queues": 4},
+            "devices/interface/driver",
+            {"name": "vhost", "queues": "4"},
+        ),
+        (
+            {"memory_nodes": [3]},
+            "numatune/memnode",
+            {"cellid": "0", "mode": "strict", "nodeset": "3"},
+        ),
     ],
 )
 def test_what_vagrant_cannot_say_is_in_the_domain(asked, path, attributes):
     before = ElementTree.fromstring(BEFORE).find(path)
     assert before is None or not attributes.items() <= before.attrib.items()
-    assert ElementTree.fromstring(domain.tune(BEFORE, NOTHING | asked)).find(path).attrib == attributes
+    assert (
+        ElementTree.fromstring(domain.tune(BEFORE, NOTHING | asked)).find(path).attrib == attributes
+    )
 
 
 def test_what_a_domain_says_is_read():

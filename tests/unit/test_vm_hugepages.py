@@ -5,7 +5,7 @@ import os
 import pytest
 
 from strata.host.context import Context
-from strata.system import state
+from strata.testbed import journal
 from strata.vm import hugepages
 
 
@@ -29,7 +29,7 @@ def host(tmp_path, monkeypatch):
             (tmp_path / place / "free_hugepages").write_text(f"{max(0, given - used)}\n")
         return type("Done", (), {"returncode": 0, "stdout": ""})
 
-    for module in (hugepages, state):
+    for module in (hugepages, journal):
         monkeypatch.setattr(module, "capture", run)
         monkeypatch.setattr(module, "as_root", list)
     return lambda: {name: hugepages._read(str(place), "nr") for name, place in places.items()}
@@ -37,7 +37,11 @@ def host(tmp_path, monkeypatch):
 
 def machine(*cells, nodes=None):
     """What is read of a machine's settings: the MiB of its nodes, and the host's nodes to which these are bound."""
-    return {"memory_mib": sum(cells), "numa": [{"memory": mib} for mib in cells], "extra": {"memory_nodes": nodes}}
+    return {
+        "memory_mib": sum(cells),
+        "numa": [{"memory": mib} for mib in cells],
+        "extra": {"memory_nodes": nodes},
+    }
 
 
 @pytest.fixture
@@ -54,14 +58,17 @@ def test_pages_are_reserved_on_the_host_and_given_back(host, context, noted):
     assert hugepages.reserve([machine(512), machine(512)], context) is None
     assert host() == {"host": 512, "0": 1, "1": 2}
     for _ in range(2):
-        state.remove(noted[0])
+        journal.remove(noted[0])
         assert host() == {"host": 0, "0": 1, "1": 2}
 
 
 def test_pages_are_reserved_on_the_nodes_that_are_asked_for(host, context, noted):
-    assert hugepages.reserve([machine(512, 256, nodes=[0, 1]), machine(256, nodes=[0])], context) is None
+    assert (
+        hugepages.reserve([machine(512, 256, nodes=[0, 1]), machine(256, nodes=[0])], context)
+        is None
+    )
     assert host() == {"host": 0, "0": 385, "1": 130}
-    state.remove(noted[0])
+    journal.remove(noted[0])
     assert host() == {"host": 0, "0": 1, "1": 2}
 
 

@@ -12,7 +12,8 @@ def cpus(sockets=1, cores=2):
     """A topology as strata.host.capacity gives it, with a memory node for each socket."""
     every = [(socket, core) for socket in range(sockets) for core in range(cores)]
     return [
-        {"cpu": number, "socket": socket, "core": core, "node": socket} for number, (socket, core) in enumerate(every)
+        {"cpu": number, "socket": socket, "core": core, "node": socket}
+        for number, (socket, core) in enumerate(every)
     ]
 
 
@@ -20,7 +21,9 @@ TUNED = {**tuned.PROFILE, "memory": "host", "passthrough": []}
 
 
 def resolve(profile, topology=None, accelerator="kvm", memory=256 * GIB, **more):
-    return settings.resolve(settings.complete(profile, "paper"), topology or cpus(), memory, accelerator, **more)
+    return settings.resolve(
+        settings.complete(profile, "paper"), topology or cpus(), memory, accelerator, **more
+    )
 
 
 def test_memory_is_bound_to_nodes_where_vcpus_stay_on_them():
@@ -40,7 +43,11 @@ def test_memory_is_bound_to_nodes_where_vcpus_stay_on_them():
 def test_emulation_never_asks_for_what_only_hardware_has():
     found = resolve(TUNED, accelerator="tcg")
     assert found["driver"] == "qemu"
-    assert found["cpu"] == {"mode": "custom", "model": "Nehalem", "features": [{"name": "cx16", "policy": "disable"}]}
+    assert found["cpu"] == {
+        "mode": "custom",
+        "model": "Nehalem",
+        "features": [{"name": "cx16", "policy": "disable"}],
+    }
     assert "no_timer_check" in found["extra"]["arguments"]
     assert found["topology"] == {"sockets": 1, "cores": 2, "threads": 1}
     assert not found["extra"]["host_caches"]
@@ -80,8 +87,16 @@ def test_the_topology_is_as_lscpu_tells_it():
     assert [entry["node"] for entry in found] == [0, 0, 0, 0, 1, 1, 1, 1]
     assert settings.shape(found) == {"sockets": 2, "cores": 2, "threads": 2}
     assert settings.shape(found[:3]) is None
-    assert settings.shape(capacity.neighbours("0,,,\n1,,,\n", {0, 1})) == {"sockets": 1, "cores": 2, "threads": 1}
+    assert settings.shape(capacity.neighbours("0,,,\n1,,,\n", {0, 1})) == {
+        "sockets": 1,
+        "cores": 2,
+        "threads": 1,
+    }
     # Of what it does not say, or says oddly, each CPU is a core of its own.
     for odd in ("", "0\n1,1\n", "0,-,x,\n1,0,1,0\n", "words\n\0,\n1,,,\n"):
-        assert settings.shape(capacity.neighbours(odd, {0, 1})) == {"sockets": 1, "cores": 2, "threads": 1}
+        assert settings.shape(capacity.neighbours(odd, {0, 1})) == {
+            "sockets": 1,
+            "cores": 2,
+            "threads": 1,
+        }
     assert len(capacity.topology()) == capacity.facts()["cpus"]

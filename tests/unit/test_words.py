@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from strata.cell.inputs import fill
 from strata.host import cgroups
+from strata.measure.arguments import fill
 from strata.vm import ssh
 
 HOSTILE = [
@@ -63,13 +63,18 @@ def parameters_as_words():
 
 def received(argv, **more):
     """The words that the program at the end of a command got."""
-    done = subprocess.run(argv, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL, **more)
+    done = subprocess.run(
+        argv, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL, **more
+    )
     return json.loads(done.stdout)
 
 
 def test_parameters_become_the_very_words():
     assert parameters_as_words() == [*WORDS, *HOSTILE]
-    assert fill(["a", "{list}", "{m}"], {"list": ["$(x)", "b c"], "m": None}, "w")[1:] == ["$(x),b c", ""]
+    assert fill(["a", "{list}", "{m}"], {"list": ["$(x)", "b c"], "m": None}, "w")[1:] == [
+        "$(x),b c",
+        "",
+    ]
     assert fill(["a"], {}, "w") == ["/opt/strata/workloads/w/a"]
 
 
@@ -83,7 +88,11 @@ def test_ssh_hands_the_very_words_to_the_shell_of_the_machine(tmp_path, shell):
 
 
 @settings(max_examples=60, derandomize=True, deadline=None, database=None)
-@given(words=st.lists(st.text(st.characters(blacklist_characters="\0", blacklist_categories=["Cs"])), max_size=5))
+@given(
+    words=st.lists(
+        st.text(st.characters(blacklist_characters="\0", blacklist_categories=["Cs"])), max_size=5
+    )
+)
 def test_ssh_hands_any_words_over(words):
     argv = ssh.command("/nowhere", ["printf", "%s\\0", *words, "end"])
     done = subprocess.run(["sh", "-c", argv[-1]], capture_output=True, check=True)

@@ -24,10 +24,10 @@ import requests_cache
 import urllib3
 from measured import edit
 
-from strata.archive import check, container, crate, derive, guide, make, source, sums
-from strata.base.errors import MachineError, UserError
+from strata.archive import check, checksums, crate, make, metadata, remake, source, zip_file
 from strata.experiment import plan, workload
-from strata.results import judge, products
+from strata.results import outputs, validate
+from strata.util.errors import MachineError, UserError
 
 RECORD = "results/raw/docker/linpack/2.json"
 
@@ -59,16 +59,16 @@ def unpacked(packed, tmp_path):
 
 def unpack(archive, folder):
     folder.mkdir()
-    container.unpack(str(archive), str(folder))
+    zip_file.unpack(str(archive), str(folder))
     return folder
 
 
 def sign(folder):
     """Description, crate and checksums as of whoever changed the contents knowingly."""
     told = json.loads((folder / "archive.json").read_text())
-    facts = guide.facts(str(folder), {key: told[key] for key in guide.GIVEN})
+    facts = metadata.facts(str(folder), {key: told[key] for key in metadata.GIVEN})
     (folder / "archive.json").write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
-    (folder / "README.md").write_text(guide.readme(facts))
+    (folder / "README.md").write_text(metadata.readme(facts))
     describe(folder)
 
 
@@ -76,7 +76,7 @@ def describe(folder):
     """Crate and checksums alone."""
     facts = json.loads((folder / "archive.json").read_text())
     (folder / crate.FILE).write_text(crate.text(str(folder), facts))
-    sums.write(str(folder))
+    checksums.write(str(folder))
 
 
 def verified(packed, archive):
@@ -91,7 +91,7 @@ def test_what_was_archived_verifies_packed_and_unpacked(packed, unpacked):
     for path in (packed, unpacked):
         found, said = verified(packed, path)
         assert (found, "good" in said, "note" in said) == ([], True, False)
-    names = set(container.files_below(str(unpacked)))
+    names = set(zip_file.files_below(str(unpacked)))
     for name in (
         "README.md", "LICENSE", "CITATION.cff", "SHA256SUMS", "ro-crate-metadata.json", "archive.json", "Snakefile",
         "paper/report.pdf", "paper/report.html", "results/plan.json", "results/plan.csv", "results/image.json",
@@ -103,7 +103,10 @@ def test_what_was_archived_verifies_packed_and_unpacked(packed, unpacked):
     for log in packed.parent.glob("results/raw/*/*/*"):
         assert (unpacked / log.relative_to(packed.parent)).read_bytes() == log.read_bytes()
     facts = json.loads((unpacked / "archive.json").read_text())
-    assert facts["source"]["swhid"] == f"swh:1:dir:{projects.git(packed.parent, 'rev-parse', 'HEAD^{tree}')}"
+    assert (
+        facts["source"]["swhid"]
+        == f"swh:1:dir:{projects.git(packed.parent, 'rev-parse', 'HEAD^{tree}')}"
+    )
 
 
 def test_the_same_project_gives_the_same_bytes(packed, monkeypatch):
@@ -115,12 +118,14 @@ def test_the_same_project_gives_the_same_bytes(packed, monkeypatch):
 
 @pytest.mark.parametrize("damage", ["changed", "missing"])
 def test_every_file_is_guarded(unpacked, damage):
-    names = [name for name in container.files_below(str(unpacked)) if name != sums.NAME]
+    names = [name for name in zip_file.files_below(str(unpacked)) if name != checksums.NAME]
     for name in names:
         path = unpacked / name
         path.unlink() if damage == "missing" else path.write_bytes(path.read_bytes() + b"\n")
     found = check.findings(str(unpacked))
-    assert [name for name in names if not any(said.startswith(f"{name}: {damage}") for said in found)] == []
+    assert [
+        name for name in names if not any(said.startswith(f"{name}: {damage}") for said in found)
+    ] == []
 
 
 def test_a_file_that_was_added_or_is_a_link_is_found(unpacked):
@@ -137,8 +142,10 @@ def test_a_file_that_was_added_or_is_a_link_is_found(unpacked):
 
 @pytest.mark.parametrize("first", ["0" * 64, None], ids=["other", "same"])
 def test_a_file_that_is_listed_twice_is_found(unpacked, first):
-    listed = unpacked / sums.NAME
-    [line] = [line for line in listed.read_text().splitlines() if line.endswith("  results/plan.csv")]
+    listed = unpacked / checksums.NAME
+    [line] = [
+        line for line in listed.read_text().splitlines() if line.endswith("  results/plan.csv")
+    ]
     listed.write_text(f"{first or line[:64]}  results/plan.csv\n{listed.read_text()}")
     [found] = check.findings(str(unpacked))
     assert "results/plan.csv 2 times" in found
@@ -157,13 +164,21 @@ def rows(path, change):
 @pytest.mark.parametrize(
     ("name", "change"),
     [
-        ("results/claims.csv", lambda path: rows(path, lambda found: found[0].update(verdict="reproduced"))),
-        ("results/summary.csv", lambda path: path.write_text(path.read_text().replace("3", "4", 1))),
+        (
+            "results/claims.csv",
+            lambda path: rows(path, lambda found: found[0].update(verdict="reproduced")),
+        ),
+        (
+            "results/summary.csv",
+            lambda path: path.write_text(path.read_text().replace("3", "4", 1)),
+        ),
         ("results/tidy/stream.csv", lambda path: path.write_text("forged\n")),
         ("results/runs.csv", lambda path: path.unlink()),
     ],
 )
-def test_a_table_that_does_not_follow_from_the_logs_is_found_whatever_its_checksum(unpacked, name, change):
+def test_a_table_that_does_not_follow_from_the_logs_is_found_whatever_its_checksum(
+    unpacked, name, change
+):
     change(unpacked / name)
     sign(unpacked)
     found = check.findings(str(unpacked))
@@ -173,15 +188,27 @@ def test_a_table_that_does_not_follow_from_the_logs_is_found_whatever_its_checks
 @pytest.mark.parametrize(
     ("name", "change"),
     [
-        ("README.md", lambda path: path.write_text(path.read_text().replace("Measured", "Well measured", 1))),
-        ("archive.json", lambda path: edit(path, lambda facts: facts.update(description="All is well."))),
+        (
+            "README.md",
+            lambda path: path.write_text(path.read_text().replace("Measured", "Well measured", 1)),
+        ),
+        (
+            "archive.json",
+            lambda path: edit(path, lambda facts: facts.update(description="All is well.")),
+        ),
         ("archive.json", lambda path: edit(path, lambda facts: facts.update(partial=True))),
         ("archive.json", lambda path: edit(path, lambda facts: facts["measured"].update(cells=99))),
         ("archive.json", lambda path: edit(path, lambda facts: facts.update(format=2))),
         ("results/plan.json", lambda path: edit(path, lambda plan: plan.update(seed=7))),
-        ("results/plan.json", lambda path: edit(path, lambda plan: plan.update(repetitions=10**12))),
+        (
+            "results/plan.json",
+            lambda path: edit(path, lambda plan: plan.update(repetitions=10**12)),
+        ),
         ("results/plan.json", lambda path: edit(path, lambda plan: plan.pop("workloads"))),
-        ("results/image-manifest.json", lambda path: edit(path, lambda told: told["packages"].update(gcc="1"))),
+        (
+            "results/image-manifest.json",
+            lambda path: edit(path, lambda told: told["packages"].update(gcc="1")),
+        ),
         ("LICENSE", lambda path: path.write_text("All rights reserved.\n")),
         (RECORD, lambda path: edit(path, lambda record: record.update(seed=1))),
         (RECORD, lambda path: edit(path, lambda record: record["log"].update(sha256="0" * 64))),
@@ -195,7 +222,9 @@ def test_what_contradicts_itself_is_found_though_its_checksum_fits(unpacked, nam
     assert any(name.removesuffix(".json") in sentence for sentence in found), found
 
 
-@pytest.mark.parametrize("name", ["README.md", "analysis/tables.R", "workloads/stream/parse.py", "new.sh"])
+@pytest.mark.parametrize(
+    "name", ["README.md", "analysis/tables.R", "workloads/stream/parse.py", "new.sh"]
+)
 def test_source_that_is_not_its_commits_is_found_though_all_else_fits(packed, unpacked, name):
     path = unpacked / "source" / name
     path.write_text(f"{path.read_text() if path.exists() else ''}\n# changed\n")
@@ -215,7 +244,11 @@ def test_a_changed_tree_and_records_of_another_commit_are_no_fault_and_named(pac
     told = {"changed": ["README.md"], "swhid": source.tree(str(unpacked / "source")).swhid}
     edit(unpacked / "archive.json", lambda facts: facts["source"].update(told))
     for number, path in enumerate(sorted(unpacked.glob("results/raw/docker/*/*.json"))):
-        of = {"revision": "0b" * 20, "changed": number > 1} if number else {"revision": None, "changed": None}
+        of = (
+            {"revision": "0b" * 20, "changed": number > 1}
+            if number
+            else {"revision": None, "changed": None}
+        )
         edit(path, lambda record, of=of: record.update(source=of))
     sign(unpacked)
     found, said = verified(packed, unpacked)
@@ -237,11 +270,13 @@ def test_a_changed_tree_and_records_of_another_commit_are_no_fault_and_named(pac
     assert f"has no commit {'0a' * 20}" in said
 
 
-@pytest.mark.parametrize("name", ["archive.json", "results/plan.json", "ro-crate-metadata.json", RECORD])
+@pytest.mark.parametrize(
+    "name", ["archive.json", "results/plan.json", "ro-crate-metadata.json", RECORD]
+)
 @pytest.mark.parametrize("content", [b"", b"[]", b'{"format": 4}', b"\xff\xfe", b"[" * 100_000])
 def test_a_broken_file_is_a_finding_and_never_a_traceback(unpacked, name, content):
     (unpacked / name).write_bytes(content)
-    sums.write(str(unpacked))
+    checksums.write(str(unpacked))
     assert any(name in sentence for sentence in check.findings(str(unpacked)))
 
 
@@ -258,13 +293,20 @@ def test_a_broken_file_is_a_finding_and_never_a_traceback(unpacked, name, conten
             for text in ("--output=taken", "HEAD", 7)
         ),
         (lambda facts: facts["source"].update(revision=None, packed=False), "No commit is named"),
-        (lambda facts: facts["source"].update(revision="0a" * 20, packed=False), f"has no commit {'0a' * 20}"),
+        (
+            lambda facts: facts["source"].update(revision="0a" * 20, packed=False),
+            f"has no commit {'0a' * 20}",
+        ),
     ],
 )
-def test_a_description_that_names_no_source_is_neither_verified_nor_rebuilt(packed, unpacked, tmp_path, change, says):
+def test_a_description_that_names_no_source_is_neither_verified_nor_rebuilt(
+    packed, unpacked, tmp_path, change, says
+):
     edit(unpacked / "archive.json", change)
-    sums.write(str(unpacked))
-    done = projects.run(packed.parent, "strata", "rebuild", str(unpacked), "--to", str(tmp_path / "again"))
+    checksums.write(str(unpacked))
+    done = projects.run(
+        packed.parent, "strata", "rebuild", str(unpacked), "--to", str(tmp_path / "again")
+    )
     assert (done.returncode, says in done.stderr) == (1, True), done.stderr
     assert "unshallow" not in done.stderr
     done = projects.run(packed.parent, "strata", "verify", str(unpacked))
@@ -276,36 +318,52 @@ def test_a_description_that_names_no_source_is_neither_verified_nor_rebuilt(pack
     ("name", "change", "says"),
     [
         (None, None, None),
-        ("environment/fonts.txt", lambda text: text.replace("DejaVu Sans", "Liberation Sans"), "Liberation Sans"),
+        (
+            "environment/fonts.txt",
+            lambda text: text.replace("DejaVu Sans", "Liberation Sans"),
+            "Liberation Sans",
+        ),
         ("environment/fonts.txt", None, "not named there"),
-        ("environment/r.txt", lambda text: re.sub("(?m)^svglite .*", "svglite 0.1", text), "svglite 0.1 there"),
+        (
+            "environment/r.txt",
+            lambda text: re.sub("(?m)^svglite .*", "svglite 0.1", text),
+            "svglite 0.1 there",
+        ),
         (
             "environment/tools.txt",
             lambda text: re.sub("(?m)^pandoc: .*", "pandoc: pandoc 0.1", text),
             "pandoc 0.1 there",
         ),
-        ("environment/tools.txt", lambda text: re.sub("(?m)^docker: .*", "docker: 0.1", text), None),
+        (
+            "environment/tools.txt",
+            lambda text: re.sub("(?m)^docker: .*", "docker: 0.1", text),
+            None,
+        ),
     ],
 )
-def test_a_paper_that_was_made_with_what_this_machine_has_not_is_not_comparable(unpacked, tmp_path, name, change, says):
+def test_a_paper_that_was_made_with_what_this_machine_has_not_is_not_comparable(
+    unpacked, tmp_path, name, change, says
+):
     if name:
         path = unpacked / name
         path.write_text(change(path.read_text())) if change else path.unlink()
     again = tmp_path / "again"
     (again / "paper").mkdir(parents=True)
-    for paper in products.PAPERS:
+    for paper in outputs.PAPERS:
         (again / paper).write_text("another\n")
-    found = derive.states(str(unpacked), str(again), list(products.PAPERS))
-    assert set(found.values()) == {derive.NOT_COMPARABLE if says else "different"}
-    assert [says] * bool(says) == [says for text in guide.unlike(str(unpacked)) if says in text]
+    found = remake.states(str(unpacked), str(again), list(outputs.PAPERS))
+    assert set(found.values()) == {remake.NOT_COMPARABLE if says else "different"}
+    assert [says] * bool(says) == [says for text in metadata.unlike(str(unpacked)) if says in text]
 
 
 def test_a_fault_of_ours_is_no_finding(packed, monkeypatch):
     def faulty(*words):
         return {}["nothing"]
 
-    monkeypatch.setattr(guide, "facts", faulty)
-    with pytest.raises(MachineError, match=r"could not be checked: Strata itself failed at .*KeyError"):
+    monkeypatch.setattr(metadata, "facts", faulty)
+    with pytest.raises(
+        MachineError, match=r"could not be checked: Strata itself failed at .*KeyError"
+    ):
         check.verify(str(packed))
 
 
@@ -336,7 +394,9 @@ def test_an_archive_without_its_source_names_a_commit_and_is_of_it_alone(packed,
     assert not (folder / "source").exists()
     found, said = verified(packed, folder)
     assert (found, "note" in said) == ([], False)
-    edit(folder / "archive.json", lambda facts: facts["source"].update(swhid=f"swh:1:dir:{'0' * 40}"))
+    edit(
+        folder / "archive.json", lambda facts: facts["source"].update(swhid=f"swh:1:dir:{'0' * 40}")
+    )
     sign(folder)
     found, _ = verified(packed, folder)
     assert "SWHID" in found[0]
@@ -349,7 +409,7 @@ def test_a_missing_cell_makes_the_archive_partial_and_its_failure_goes_along(pro
     for kind in ("log", "json"):
         (project / f"results/raw/docker/stream/2.{kind}").unlink()
     measured.write_json(project / "results/failed/docker/stream/2.json", {"error": "it failed"})
-    derive.make_tables(str(project), ["--partial"])
+    remake.make_tables(str(project), ["--partial"])
     (project / "results/tidy/pxz.csv").write_text("of a former plan\n")
     (project / "results/raw/native/pxz").mkdir()
     (project / "results/raw/native/pxz/1.log").write_text("of a former plan\n")
@@ -373,7 +433,9 @@ def test_a_missing_cell_makes_the_archive_partial_and_its_failure_goes_along(pro
     ],
 )
 def test_what_would_not_verify_is_not_archived_and_named(project, name, says):
-    (project / name).unlink() if name else edit(project / RECORD, lambda record: record["log"].update(bytes=7))
+    (project / name).unlink() if name else edit(
+        project / RECORD, lambda record: record["log"].update(bytes=7)
+    )
     with pytest.raises(UserError, match=says):
         make.make("archive.zip")
     assert not (project / "archive.zip").exists()
@@ -388,7 +450,7 @@ def test_what_an_older_target_decided_changes_neither_tables_nor_archive(tmp_pat
 
     def tables():
         measured.pretend(folder)
-        return {name: (folder / name).read_bytes() for name in products.tables(experiment)}
+        return {name: (folder / name).read_bytes() for name in outputs.tables(experiment)}
 
     measured.decide(folder, experiment, 3, none)
     alone = tables()
@@ -404,8 +466,12 @@ def test_what_an_older_target_decided_changes_neither_tables_nor_archive(tmp_pat
 
 
 def test_what_the_paper_rests_on_and_git_does_not_track_is_refused(project):
-    projects.git(project, "rm", "--quiet", "--cached", "workloads/stream/parse.py", "packer/provision.sh")
-    with pytest.raises(UserError, match=r"packer/provision\.sh, workloads/stream/parse\.py; `git add` them first"):
+    projects.git(
+        project, "rm", "--quiet", "--cached", "workloads/stream/parse.py", "packer/provision.sh"
+    )
+    with pytest.raises(
+        UserError, match=r"packer/provision\.sh, workloads/stream/parse\.py; `git add` them first"
+    ):
         make.make("archive.zip")
 
 
@@ -425,12 +491,22 @@ def test_the_image_goes_along_without_its_tree_and_without_keys(project, tmp_pat
     (image / "image.json").write_text((project / "results/image.json").read_text())
     make.make("archive.zip", True)
     folder = unpack(project / "archive.zip", tmp_path / "unpacked")
-    assert sorted(os.listdir(folder / "image")) == ["disk.qcow2", "image.json", "image.tar", "manifest.json", "vm-kvm"]
+    assert sorted(os.listdir(folder / "image")) == [
+        "disk.qcow2",
+        "image.json",
+        "image.tar",
+        "manifest.json",
+        "vm-kvm",
+    ]
     assert os.listdir(folder / "image/vm-kvm") == ["box.box"]
 
 
-def test_what_is_private_is_told_with_its_line_and_not_archived_until_it_is_allowed(project, monkeypatch):
-    monkeypatch.setattr(os, "uname", lambda: types.SimpleNamespace(nodename="quillbox", release="6"))
+def test_what_is_private_is_told_with_its_line_and_not_archived_until_it_is_allowed(
+    project, monkeypatch
+):
+    monkeypatch.setattr(
+        os, "uname", lambda: types.SimpleNamespace(nodename="quillbox", release="6")
+    )
     log = project / "results/raw/native/stream/1.log"
     log.write_text("one\nmeasured on quillbox\n" + log.read_text())
     content = log.read_bytes()
@@ -455,9 +531,11 @@ def test_what_is_private_is_told_with_its_line_and_not_archived_until_it_is_allo
 def paper(tmp_path_factory, patch):
     """A project whose tables and papers are made of logs and records, and its archives, with the source and without."""
     settings = measured.page(quiet={"action": "retry"})
-    folder = measured.project(tmp_path_factory.mktemp("archived") / "project", patch, settings, commit=True)
-    derive.make_tables(str(folder), [])
-    derive.make_papers(str(folder))
+    folder = measured.project(
+        tmp_path_factory.mktemp("archived") / "project", patch, settings, commit=True
+    )
+    remake.make_tables(str(folder), [])
+    remake.make_papers(str(folder))
     make.make("archive.zip")
     make.make("light.zip", light=True)
     return folder
@@ -465,12 +543,14 @@ def paper(tmp_path_factory, patch):
 
 def test_all_that_was_made_is_archived(paper, tmp_path):
     folder = unpack(paper / "archive.zip", tmp_path / "held")
-    listed = set(products.made(judge.load(str(folder), "results/plan.json")))
+    listed = set(outputs.made(validate.load(str(folder), "results/plan.json")))
     for place in (paper, folder):
         apart = ("raw/", "logs/", "tmp/", "plan.", "image")
-        there = {name for name in container.files_below(str(place)) if name.startswith("results/")}
-        papers = {name for name in products.PAPERS if (place / name).exists()}
-        assert {name for name in there if not name.removeprefix("results/").startswith(apart)} | papers == listed
+        there = {name for name in zip_file.files_below(str(place)) if name.startswith("results/")}
+        papers = {name for name in outputs.PAPERS if (place / name).exists()}
+        assert {
+            name for name in there if not name.removeprefix("results/").startswith(apart)
+        } | papers == listed
 
 
 def test_tables_and_papers_are_made_of_nothing_but_the_inputs_of_their_rules(paper, tmp_path):
@@ -479,11 +559,15 @@ def test_tables_and_papers_are_made_of_nothing_but_the_inputs_of_their_rules(pap
     alone.mkdir()
     rules = (projects.ROOT / "rules/common.smk").read_text()
     patterns = [
-        name for words in re.findall(r"code\(\n?(.*?)\)", rules, re.DOTALL) for name in re.findall(r'"(.+?)"', words)
+        name
+        for words in re.findall(r"code\(\n?(.*?)\)", rules, re.DOTALL)
+        for name in re.findall(r'"(.+?)"', words)
     ]
     assert "workloads/*/*.py" in patterns
     inputs = {name for pattern in patterns for name in paper.glob(pattern) if name.is_file()}
-    inputs |= {paper / f"results/{name}" for name in derive.INPUTS if (paper / f"results/{name}").is_file()}
+    inputs |= {
+        paper / f"results/{name}" for name in remake.INPUTS if (paper / f"results/{name}").is_file()
+    }
     inputs |= set(paper.glob("results/raw/*/*/*"))
     # Of the package the rules name what reads logs; the rest is how it is started.
     inputs |= set(paper.glob("strata/**/*.py")) | set(paper.glob("schemas/*.json"))
@@ -491,9 +575,9 @@ def test_tables_and_papers_are_made_of_nothing_but_the_inputs_of_their_rules(pap
         target = alone / path.relative_to(paper)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, target)
-    derive.make_tables(str(alone), [])
-    derive.make_papers(str(alone))
-    for name in products.tables(judge.load(str(paper), "results/plan.json")):
+    remake.make_tables(str(alone), [])
+    remake.make_papers(str(alone))
+    for name in outputs.tables(validate.load(str(paper), "results/plan.json")):
         assert (alone / name).read_bytes() == (paper / name).read_bytes(), name
 
 
@@ -504,7 +588,17 @@ def rebuilt(project, archive, folder):
     """
     tools = folder / "bin"
     tools.mkdir()
-    names = ("docker", "dockerd", "packer", "mmdebstrap", "vagrant", "virsh", "qemu-system-x86_64", "qemu-img", "sudo")
+    names = (
+        "docker",
+        "dockerd",
+        "packer",
+        "mmdebstrap",
+        "vagrant",
+        "virsh",
+        "qemu-system-x86_64",
+        "qemu-img",
+        "sudo",
+    )
     for name in names:
         (tools / name).write_text(f'#!/bin/sh\necho "{name} $*" >> {folder}/called\nexit 127\n')
         (tools / name).chmod(0o755)
@@ -517,7 +611,9 @@ def rebuilt(project, archive, folder):
     return done, dict(line.split(maxsplit=1)[::-1] for line in done.stdout.splitlines()), again
 
 
-def test_the_paper_is_the_same_from_a_commit_where_there_is_neither_docker_nor_qemu(paper, tmp_path):
+def test_the_paper_is_the_same_from_a_commit_where_there_is_neither_docker_nor_qemu(
+    paper, tmp_path
+):
     done, states, again = rebuilt(paper, paper / "light.zip", tmp_path)
     assert done.returncode == 0, done.stderr + done.stdout
     assert {"results/tidy/stream.csv", "results/claims.csv", "paper/report.pdf"} <= set(states)
@@ -578,7 +674,9 @@ class Answers(requests.adapters.BaseAdapter):
         response.status_code, response.request, response.url = 200, request, request.url
         response.headers["Content-Type"] = "application/ld+json"
         vocabulary = importlib.resources.files("rocrate") / "data/ro-crate.jsonld"
-        body = io.BytesIO(vocabulary.read_bytes().replace(b"bioschemas.org/terms/", b"bioschemas.org/"))
+        body = io.BytesIO(
+            vocabulary.read_bytes().replace(b"bioschemas.org/terms/", b"bioschemas.org/")
+        )
         response.raw = urllib3.HTTPResponse(body=body, preload_content=False, status=200)
         return response
 

@@ -23,9 +23,18 @@ LAPS = {"about": "Laps", "schema": {"type": "integer", "minimum": 1, "maximum": 
 ENDLESS = "    while True:\n        "
 PARSERS = {
     "computes": (f"{ENDLESS}pass\n", "parse.py was ended: it came to no end within 1 s"),
-    "sleeps": ("    import time\n    time.sleep(99)\n", "parse.py was ended: it came to no end within 1 s"),
-    "hides": (f"{ENDLESS}try:\n            lines += lines\n        except BaseException:\n            pass\n", "1 s"),
-    "allocates": (f"{ENDLESS}lines += lines\n", "parse.py was ended: it needs more than 256 MiB of memory"),
+    "sleeps": (
+        "    import time\n    time.sleep(99)\n",
+        "parse.py was ended: it came to no end within 1 s",
+    ),
+    "hides": (
+        f"{ENDLESS}try:\n            lines += lines\n        except BaseException:\n            pass\n",
+        "1 s",
+    ),
+    "allocates": (
+        f"{ENDLESS}lines += lines\n",
+        "parse.py was ended: it needs more than 256 MiB of memory",
+    ),
     "prints": (f"{ENDLESS}print(lines)\n", "parse.py was ended: it printed more than 1 MiB"),
     "exits": ("    raise SystemExit(0)\n", "parse.py failed: SystemExit: 0"),
     "complains": ("    raise OSError('x' * 10**7)\n", "parse.py failed: OSError: xxx"),
@@ -35,8 +44,10 @@ PARSERS = {
 
 def project(tmp_path, load, parser=""):
     """A project whose limits are low."""
-    folder = projects.make(tmp_path / "project", projects.on_host(repetitions=1), {"noop": load}, copy=True)
-    limits = folder / "strata/base/bounded.py"
+    folder = projects.make(
+        tmp_path / "project", projects.on_host(repetitions=1), {"noop": load}, copy=True
+    )
+    limits = folder / "strata/util/bounded.py"
     limits.write_text(limits.read_text().replace("= 60, 2 << 30,", "= 1, 1 << 28,"))
     if parser:
         write(folder, parser)
@@ -71,14 +82,26 @@ def failed(folder, done, *says):
 
 
 # One of each kind, and the others in the long tests.
-QUICK = {("to stdout", False), ("one line", False), ("from a daemon", False), ("to stderr", True), "computes", "prints"}
+QUICK = {
+    ("to stdout", False),
+    ("one line", False),
+    ("from a daemon", False),
+    ("to stderr", True),
+    "computes",
+    "prints",
+}
 
 
 def rows(*of):
-    return [pytest.param(*each, marks=[pytest.mark.long] * (each not in QUICK and each[0] not in QUICK)) for each in of]
+    return [
+        pytest.param(*each, marks=[pytest.mark.long] * (each not in QUICK and each[0] not in QUICK))
+        for each in of
+    ]
 
 
-@pytest.mark.parametrize(("name", "laps"), rows(*((name, laps) for name in PROGRAMS for laps in (False, True))))
+@pytest.mark.parametrize(
+    ("name", "laps"), rows(*((name, laps) for name in PROGRAMS for laps in (False, True)))
+)
 def test_what_programs_print_is_bounded(tmp_path, name, laps):
     script, good = PROGRAMS[name]
     argv = ["/bin/sh", "-c", script]
@@ -97,7 +120,13 @@ def test_what_programs_print_is_bounded(tmp_path, name, laps):
         # What prints on from lap to lap may fill the log.
         assert done.returncode == 0 or laps, done.stderr
     else:
-        failed(folder, done, "printed more than the log may hold, 3MiB", script[:9], "workloads/noop/workload.yaml")
+        failed(
+            folder,
+            done,
+            "printed more than the log may hold, 3MiB",
+            script[:9],
+            "workloads/noop/workload.yaml",
+        )
 
 
 @pytest.mark.parametrize("name", rows(*((name,) for name in PARSERS)))
@@ -120,7 +149,9 @@ def test_a_parser_is_bounded_in_cells_and_tables(tmp_path, name):
 def test_a_pattern_and_a_parser_that_does_not_load_are_bounded(tmp_path):
     check = {"name": "ends", "pattern": "^(a+)+$"}
     line = [{"argv": ["/bin/echo", "7\n" + 40 * "a" + "b"], "timeout": 20}]
-    folder = project(tmp_path, {**projects.NOOP, "run": line, "checks": [*projects.NOOP["checks"], check]})
+    folder = project(
+        tmp_path, {**projects.NOOP, "run": line, "checks": [*projects.NOOP["checks"], check]}
+    )
     projects.plan(folder)
     says = "workloads/noop/workload.yaml: checks.1.pattern was ended: it came to no end within 1 s"
     failed(folder, run(folder, "strata", "cell", "bare", "noop", "1"), says)

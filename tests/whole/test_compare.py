@@ -7,7 +7,7 @@ import measured
 import projects
 import pytest
 
-from strata.archive import container, sums
+from strata.archive import checksums, zip_file
 from strata.experiment import workload
 
 
@@ -44,12 +44,20 @@ def rows(folder):
 def test_the_same_again_ends_with_zero(sides, tmp_path):
     done = compare(tmp_path, sides / "before", sides / "again/results")
     assert done.returncode == 0, done.stderr
-    assert {row["outcome"] for row in rows(tmp_path / "comparison")} <= {"equivalent", "undecided", "no interval"}
-    assert json.loads((tmp_path / "comparison/outcome.json").read_text())["outcome"] == "no difference"
+    assert {row["outcome"] for row in rows(tmp_path / "comparison")} <= {
+        "equivalent",
+        "undecided",
+        "no interval",
+    }
+    assert (
+        json.loads((tmp_path / "comparison/outcome.json").read_text())["outcome"] == "no difference"
+    )
 
 
 def test_a_difference_ends_with_one_and_is_where_it_was_made(sides, tmp_path):
-    done = compare(tmp_path, sides / "before", sides / "after", "--to", "made", "--names", "old", "new")
+    done = compare(
+        tmp_path, sides / "before", sides / "after", "--to", "made", "--names", "old", "new"
+    )
     assert done.returncode == 1, done.stderr
     assert "new is slower in" in done.stdout
     found = {(row["environment"], row["outcome"]) for row in rows(tmp_path / "made")}
@@ -77,14 +85,18 @@ def test_an_archive_is_a_side_and_is_verified_first(sides, tmp_path, monkeypatch
     assert "June is not found to differ" in done.stdout
     assert "Ju/ly: 3 is slower in" in done.stdout
     found = rows(tmp_path / "comparison")
-    assert {(row["from"], row["to"]) for row in found} == {("May", "June"), ("June", "Ju/ly: 3"), ("May", "Ju/ly: 3")}
+    assert {(row["from"], row["to"]) for row in found} == {
+        ("May", "June"),
+        ("June", "Ju/ly: 3"),
+        ("May", "Ju/ly: 3"),
+    }
     assert {row["environment"] for row in found if row["outcome"] == "slower"} == {"docker"}
     page = (tmp_path / "comparison/index.html").read_text()
     # The archive is named with its digest.
-    assert sums.of_file(str(tmp_path / "before.zip")) in page
+    assert checksums.of_file(str(tmp_path / "before.zip")) in page
     folder = tmp_path / "unpacked"
     folder.mkdir()
-    container.unpack(str(tmp_path / "before.zip"), str(folder))
+    zip_file.unpack(str(tmp_path / "before.zip"), str(folder))
     (folder / "results/tidy/stream.csv").write_text("forged\n")
     done = compare(tmp_path, sides / "after", folder)
     assert done.returncode == 2
@@ -103,7 +115,9 @@ def test_what_cannot_be_compared_ends_with_two_and_says_why(sides, tmp_path):
     shutil.copytree(sides / "before/results", single)
     for table in single.glob("tidy/*.csv"):
         lines = table.read_text().splitlines(keepends=True)
-        table.write_text("".join(lines[:1] + [line for line in lines[1:] if line.split(",")[2] == "1"]))
+        table.write_text(
+            "".join(lines[:1] + [line for line in lines[1:] if line.split(",")[2] == "1"])
+        )
     untidy = tmp_path / "untidy"
     shutil.copytree(sides / "before/results", untidy)
     shutil.rmtree(untidy / "tidy")

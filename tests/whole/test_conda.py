@@ -25,7 +25,9 @@ def folder(tmp_path):
     """A project of three cells on the bare host; its numbers vary, its files may be edited."""
     argv = ["/bin/sh", "-c", "date +1%N", "{number}"]
     work = {**projects.NOOP, "run": [{"argv": argv, "timeout": 20}]}
-    return projects.make(tmp_path / "project", projects.on_host(repetitions=3), {"noop": work}, copy=True)
+    return projects.make(
+        tmp_path / "project", projects.on_host(repetitions=3), {"noop": work}, copy=True
+    )
 
 
 def snakemake(folder, conda, *words):
@@ -42,7 +44,11 @@ def used(folder):
     """The programs that were run in each environment, by the name of its file."""
     found = {}
     for page in (folder / ".snakemake/conda").glob("*.yaml"):
-        [name] = [file.name for file in (folder / "envs").iterdir() if file.read_bytes() == page.read_bytes()]
+        [name] = [
+            file.name
+            for file in (folder / "envs").iterdir()
+            if file.read_bytes() == page.read_bytes()
+        ]
         marks = page.with_suffix("") / "used"
         found[name] = marks.read_text() if marks.exists() else ""
     return found
@@ -54,7 +60,7 @@ def test_cells_tables_and_page_are_made_in_their_environments(folder, conda):
     assert (folder / "paper/report.html").exists()
     run = used(folder)
     assert set(run) == {"strata.yaml", "analysis.yaml"}
-    assert run["strata.yaml"].count("python3 -S -m strata cell bare noop") == 3
+    assert run["strata.yaml"].count("python3 -S -m strata.measure bare noop") == 3
     for command in (
         "python3 -m strata tables",
         "Rscript --vanilla analysis/tables.R",
@@ -74,15 +80,24 @@ def test_paper_and_archive_are_made_in_their_environments(folder, conda):
     assert "python3 -m strata archive" in used(folder)["analysis.yaml"]
     projects.good(folder, "strata", "verify", "archive.zip")
     with zipfile.ZipFile(folder / "archive.zip") as archive:
-        [name] = [name for name in archive.namelist() if name.endswith("/archive.json") or name == "archive.json"]
-        assert json.loads(archive.read(name))["snakemake"] == importlib.metadata.version("snakemake")
+        [name] = [
+            name
+            for name in archive.namelist()
+            if name.endswith("/archive.json") or name == "archive.json"
+        ]
+        assert json.loads(archive.read(name))["snakemake"] == importlib.metadata.version(
+            "snakemake"
+        )
 
 
 @pytest.mark.long
 def test_pins_are_used_and_a_broken_one_is_an_error(folder, conda):
     only = ("--conda-create-envs-only", "--", "results/raw/bare/noop/1.log")
     snakemake(folder, conda, *only)
-    installed = [json.loads(file.read_text()) for file in (folder / ".snakemake/conda").glob("*/conda-meta/*.json")]
+    installed = [
+        json.loads(file.read_text())
+        for file in (folder / ".snakemake/conda").glob("*/conda-meta/*.json")
+    ]
     assert installed
     pins = folder / "envs/strata.linux-64.pin.txt"
     pins.write_text("@EXPLICIT\n" + "".join(f"{record['url']}\n" for record in installed))

@@ -39,12 +39,15 @@ onstart:
 
 def counts(done):
     """Job → how many of it, as a dry run counts them."""
-    return dict(line.split() for line in (done.stdout + done.stderr).splitlines() if len(line.split()) == 2)
+    return dict(
+        line.split() for line in (done.stdout + done.stderr).splitlines() if len(line.split()) == 2
+    )
 
 
 def test_a_dry_run_counts_what_would_be_made_and_a_summary_tells_of_each_file(project):
     folder = project(
-        projects.on_host(workloads={"noop": None, "again": None}), {"noop": projects.NOOP, "again": projects.NOOP}
+        projects.on_host(workloads={"noop": None, "again": None}),
+        {"noop": projects.NOOP, "again": projects.NOOP},
     )
     done = projects.good(folder, "snakemake", "--dry-run")
     told = counts(done)
@@ -57,8 +60,14 @@ def test_a_dry_run_counts_what_would_be_made_and_a_summary_tells_of_each_file(pr
     (folder / "results/raw/bare/noop/2.log").unlink()
     done = projects.run(folder, "snakemake", "--dry-run", "--", "cells")
     assert counts(done)["cell"] == "1"
-    summary = projects.run(folder, "snakemake", "--quiet", "all", "--summary", "--", "cells").stdout.splitlines()
-    states = {line.split("\t")[0]: line.split("\t")[-2:] for line in summary if ".log" in line.split("\t")[0]}
+    summary = projects.run(
+        folder, "snakemake", "--quiet", "all", "--summary", "--", "cells"
+    ).stdout.splitlines()
+    states = {
+        line.split("\t")[0]: line.split("\t")[-2:]
+        for line in summary
+        if ".log" in line.split("\t")[0]
+    }
     assert states.pop("results/raw/bare/noop/2.log") == ["missing", "update pending"]
     assert len(states) == 3
     assert set(map(tuple, states.values())) == {("ok", "no update")}
@@ -66,7 +75,7 @@ def test_a_dry_run_counts_what_would_be_made_and_a_summary_tells_of_each_file(pr
 
 # A layer of which it is not known what accelerates it, and what finds that out by building and booting.
 UNTRIED = """
-from strata.layers.common import layer
+from strata.environments.common import layer
 
 
 class Kind(layer.Kind):
@@ -93,7 +102,7 @@ def probe(settings):
 def test_what_makes_nothing_boots_nothing_and_makes_no_folder(tmp_path):
     page = projects.on_host(environments={"new": {"layers": ["machine"]}})
     folder = projects.make(tmp_path / "p", page, {"noop": projects.NOOP}, copy=True)
-    (folder / "strata/layers/machine.py").write_text(UNTRIED)
+    (folder / "strata/environments/machine.py").write_text(UNTRIED)
     with open(folder / "strata/image/build.py", "a") as file:
         file.write(PROBE)
     target = "results/raw/new/noop/1.log"
@@ -116,7 +125,9 @@ def test_another_folder_is_refused_by_the_words_that_name_the_right_one(project,
     assert f"this is {elsewhere}: add `--directory {folder}`" in done.stdout + done.stderr
     assert "Traceback" not in done.stdout + done.stderr
     assert not list(elsewhere.glob("results*"))
-    done = projects.good(elsewhere, "snakemake", *snakefile, "--directory", str(folder), "--", "cells")
+    done = projects.good(
+        elsewhere, "snakemake", *snakefile, "--directory", str(folder), "--", "cells"
+    )
     assert counts(done)["cell"] == "2"
 
 
@@ -127,7 +138,9 @@ def test_another_workflow_imports_this_one_and_measures_in_the_planned_order(pro
     profile = ["--workflow-profile", str(folder / "profiles/default")]
     done = projects.good(here, "snakemake", "--cores", "1", *profile)
     assert (here / "count").read_text().strip() == "3"
-    assert [projects.cell_of(record) for record in projects.records(folder)] == projects.planned(folder)
+    assert [projects.cell_of(record) for record in projects.records(folder)] == projects.planned(
+        folder
+    )
     assert json.loads((folder / "results/plan.json").read_text())["repetitions"] == 3
     assert "the importing workflow begins" in done.stdout
     # Its own job again, and no cell.
@@ -157,7 +170,8 @@ def test_a_mistyped_target_or_value_is_named_in_a_dry_run(project, words, says):
 
 def test_a_failed_run_ends_with_its_failed_cells_and_their_reasons(project):
     folder = project(
-        projects.on_host(repetitions=7), {"noop": {**projects.NOOP, "run": [{"argv": ["/bin/false"], "timeout": 9}]}}
+        projects.on_host(repetitions=7),
+        {"noop": {**projects.NOOP, "run": [{"argv": ["/bin/false"], "timeout": 9}]}},
     )
     done = projects.run(folder, "snakemake", "--cores", "1", "--", "cells")
     last = done.stderr.partition("7 of 7 cells failed")[2]

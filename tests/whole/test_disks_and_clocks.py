@@ -35,7 +35,11 @@ def test_a_full_disk_is_told_and_costs_nothing_that_was_there(tmp_path, place):
         make_room()
         projects.good(folder, "snakemake", "--cores", "1", "results/raw/bare/noop/1.log")
         assert (folder / "results/raw/bare/noop/1.log").read_text().endswith("\n7\n")
-        left = [path.name for path in folder.glob("results/raw/bare/noop/*") if path.suffix not in (".log", ".json")]
+        left = [
+            path.name
+            for path in folder.glob("results/raw/bare/noop/*")
+            if path.suffix not in (".log", ".json")
+        ]
         assert left == []
 
 
@@ -73,7 +77,9 @@ def test_a_clock_set_back_under_a_cell_changes_no_duration(tmp_path):
     )
     variables = {**projects.environment(), "PYTHONPATH": f"{tmp_path / 'fake'}:{projects.ROOT}"}
     argv = projects.command("strata", "cell", "bare", "noop", "1")
-    done = subprocess.run(argv, cwd=folder, env=variables, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        argv, cwd=folder, env=variables, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     record = json.loads((folder / "results/raw/bare/noop/1.json").read_text())
     assert 0 <= record["seconds"] < 60

@@ -16,8 +16,13 @@ PARSER = "workloads/load/parse.py"
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     """A small project with all tables and its paper."""
-    page = {**PAGE, "environments": {name: PAGE["environments"][name] for name in ("native", "docker")}}
-    made = Project(tmp_path_factory.mktemp("failures") / "project", {**page, "workloads": {"load": None}})
+    page = {
+        **PAGE,
+        "environments": {name: PAGE["environments"][name] for name in ("native", "docker")},
+    }
+    made = Project(
+        tmp_path_factory.mktemp("failures") / "project", {**page, "workloads": {"load": None}}
+    )
     made.good(PAPER)
     return made
 
@@ -28,8 +33,16 @@ def project(whole, tmp_path):
 
 
 def products(project: Project) -> dict[str, bytes]:
-    names = [*project.path("results").glob("*.csv"), *project.path("results/tidy").glob("*"), project.path(PAPER)]
-    return {str(path.relative_to(project.folder)): path.read_bytes() for path in names if path.name != "plan.csv"}
+    names = [
+        *project.path("results").glob("*.csv"),
+        *project.path("results/tidy").glob("*"),
+        project.path(PAPER),
+    ]
+    return {
+        str(path.relative_to(project.folder)): path.read_bytes()
+        for path in names
+        if path.name != "plan.csv"
+    }
 
 
 def one_byte(content: bytes) -> bytes:
@@ -58,7 +71,11 @@ SPOILT = {
     "a parser that is no Python": (PARSER, first("def ("), PARSER),
     "a parser that raises": (PARSER, first("raise OSError('no luck')"), "no luck"),
     "a parser without parse": (PARSER, lambda content: b"x = 1\n", PARSER),
-    "a parser that takes no log": (PARSER, lambda content: content.replace(b"line.isdigit()", b"1 / 0"), "no value"),
+    "a parser that takes no log": (
+        PARSER,
+        lambda content: content.replace(b"line.isdigit()", b"1 / 0"),
+        "no value",
+    ),
     "the reader of logs": ("strata/results/tidy.py", first("def ("), "SyntaxError"),
     "tables.R": ("analysis/tables.R", first("x <- ("), "tables.R"),
     "statistics": ("analysis/statistics.R", first("stop('no statistics')"), "no statistics"),
@@ -66,7 +83,11 @@ SPOILT = {
     "report.R": ("analysis/report.R", first("stop('no report')"), "no report"),
     "figures": ("analysis/figures.R", first("stop('no figures')"), "no figures"),
     "the paper's text": ("paper/report.Rmd", of_text, "no text"),
-    "a workload": ("workloads/load/workload.yaml", first("title: ["), "workloads/load/workload.yaml"),
+    "a workload": (
+        "workloads/load/workload.yaml",
+        first("title: ["),
+        "workloads/load/workload.yaml",
+    ),
     "the config": ("config.yaml", first("repetitions: many"), "config.yaml"),
 }
 
@@ -94,7 +115,9 @@ def check_mended(project: Project, before: dict[str, bytes]) -> None:
     assert not project.jobs
 
 
-@pytest.mark.parametrize("name", [pytest.param(one, marks=[pytest.mark.long] * (one in LONG)) for one in SPOILT])
+@pytest.mark.parametrize(
+    "name", [pytest.param(one, marks=[pytest.mark.long] * (one in LONG)) for one in SPOILT]
+)
 def test_a_failure_stays_one_until_its_cause_is_gone(project, name):
     file, change, says = SPOILT[name]
     path, before = project.path(file), products(project)
@@ -108,7 +131,9 @@ def test_a_failure_stays_one_until_its_cause_is_gone(project, name):
     check_mended(project, before)
 
 
-@pytest.mark.parametrize(("tool", "file"), [("Rscript", "analysis/tables.R"), ("pandoc", "paper/report.Rmd")])
+@pytest.mark.parametrize(
+    ("tool", "file"), [("Rscript", "analysis/tables.R"), ("pandoc", "paper/report.Rmd")]
+)
 def test_a_tool_that_fails_takes_nothing_away(project, tmp_path, monkeypatch, tool, file):
     broken: Path = tmp_path / "bin" / tool
     broken.parent.mkdir()
@@ -125,11 +150,31 @@ def test_a_tool_that_fails_takes_nothing_away(project, tmp_path, monkeypatch, to
 def test_a_run_makes_the_same_in_the_environment_of_anybody(project, tmp_path, monkeypatch):
     home = tmp_path / "someone"
     home.mkdir()
-    (home / ".Rprofile").write_text('options(OutDec = ",", scipen = 999)\nmean <- function(...) 42\n')
-    argv = ["localedef", "--no-archive", "-i", "en_US", "-f", "ISO-8859-1", str(home / "en_US.ISO-8859-1")]
+    (home / ".Rprofile").write_text(
+        'options(OutDec = ",", scipen = 999)\nmean <- function(...) 42\n'
+    )
+    argv = [
+        "localedef",
+        "--no-archive",
+        "-i",
+        "en_US",
+        "-f",
+        "ISO-8859-1",
+        str(home / "en_US.ISO-8859-1"),
+    ]
     latin = subprocess.run(argv, capture_output=True, check=False).returncode == 0
-    given = {"HOME": home, "LOCPATH": home, "LC_ALL": "en_US.ISO-8859-1" if latin else "C", "TZ": "Asia/Kathmandu"}
-    for key, text in {**given, "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "R_DEFAULT_PACKAGES": "NULL"}.items():
+    given = {
+        "HOME": home,
+        "LOCPATH": home,
+        "LC_ALL": "en_US.ISO-8859-1" if latin else "C",
+        "TZ": "Asia/Kathmandu",
+    }
+    for key, text in {
+        **given,
+        "PYTHONUTF8": "0",
+        "PYTHONCOERCECLOCALE": "0",
+        "R_DEFAULT_PACKAGES": "NULL",
+    }.items():
         monkeypatch.setenv(key, str(text))
     before = products(project)
     project.good("--forcerun", "draft_tables", "--", PAPER)

@@ -32,7 +32,10 @@ def clone(tmp_path_factory, archive):
 
 @pytest.mark.parametrize(
     "guide",
-    [pytest.param(name, marks=() if "quick" in needs else pytest.mark.long) for name, needs in HERE.items()],
+    [
+        pytest.param(name, marks=() if "quick" in needs else pytest.mark.long)
+        for name, needs in HERE.items()
+    ],
 )
 def test_a_guide_does_what_it_says(clone, guide):
     guides.follow(guide, clone)

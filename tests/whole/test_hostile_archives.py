@@ -16,9 +16,9 @@ import projects
 import pytest
 
 from strata import commands
-from strata.archive import container, crate, guide, sandbox, source, sums
-from strata.base import progress
-from strata.base.errors import MachineError, UserError
+from strata.archive import checksums, crate, metadata, sandbox, source, zip_file
+from strata.util import progress
+from strata.util.errors import MachineError, UserError
 
 SMALL = projects.ROOT / "docs/small.zip"
 FILE = stat.S_IFREG | 0o644
@@ -35,13 +35,28 @@ TEXTS = [
 FIELDS = [
     ("archive.json", "format"),
     *(("archive.json", f"source.{key}") for key in ("revision", "swhid", "changed.0")),
-    *(("archive.json", key) for key in ("title", "license", "missing.0", "measured.revisions.{text}")),
+    *(
+        ("archive.json", key)
+        for key in ("title", "license", "missing.0", "measured.revisions.{text}")
+    ),
     ("results/plan.json", "environments.docker.label"),
-    *(("results/plan.json", f"environments.{name}") for name in ("{text}", "docker.layers.0.{text}")),
-    *(("results/plan.json", f"workloads.{name}") for name in ("{text}", "stream.title", "stream.cell.steps.0.argv.0")),
-    *(("results/plan.json", key) for key in ("image.recipe", "machine.mask", "source.revision", "{text}")),
+    *(
+        ("results/plan.json", f"environments.{name}")
+        for name in ("{text}", "docker.layers.0.{text}")
+    ),
+    *(
+        ("results/plan.json", f"workloads.{name}")
+        for name in ("{text}", "stream.title", "stream.cell.steps.0.argv.0")
+    ),
+    *(
+        ("results/plan.json", key)
+        for key in ("image.recipe", "machine.mask", "source.revision", "{text}")
+    ),
     ("results/image.json", "manifest_sha256"),
-    *((RECORD, key) for key in ("source.revision", "observed.host.static.cpu_model", "log.sha256", "{text}")),
+    *(
+        (RECORD, key)
+        for key in ("source.revision", "observed.host.static.cpu_model", "log.sha256", "{text}")
+    ),
 ]
 
 
@@ -76,7 +91,11 @@ def zipped(path, members):
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content, mode in members:
             info = zipfile.ZipInfo("x")
-            info.filename, info.external_attr, info.compress_type = name, mode << 16, zipfile.ZIP_DEFLATED
+            info.filename, info.external_attr, info.compress_type = (
+                name,
+                mode << 16,
+                zipfile.ZIP_DEFLATED,
+            )
             archive.writestr(info, content)
     return path
 
@@ -86,7 +105,7 @@ def laid_out(folder, files):
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
-    sums.write(str(folder))
+    checksums.write(str(folder))
     return folder
 
 
@@ -123,7 +142,9 @@ def of_fields(members, name, keys, text):
 
 
 # Each text in some field, and each field with some text; all of both are many.
-PAIRS = [(TEXTS[at % len(TEXTS)], FIELDS[at % len(FIELDS)]) for at in range(max(len(TEXTS), len(FIELDS)))]
+PAIRS = [
+    (TEXTS[at % len(TEXTS)], FIELDS[at % len(FIELDS)]) for at in range(max(len(TEXTS), len(FIELDS)))
+]
 ALL = [(text, field) for field in FIELDS for text in TEXTS]
 
 
@@ -144,7 +165,8 @@ def test_a_text_is_no_code_in_any_field(members, tmp_path, trap, text, field):
 @pytest.mark.parametrize("text", [text for text in TEXTS if "{" in text], ids=repr)
 def test_a_commit_is_no_option_when_a_paper_is_made_again(members, tmp_path, trap, text):
     folder = laid_out(
-        tmp_path / "light", of_fields(members, "archive.json", "source.revision", text.format(**trap, archive="x"))
+        tmp_path / "light",
+        of_fields(members, "archive.json", "source.revision", text.format(**trap, archive="x")),
     )
     status, said = told("rebuild", folder, "--to", tmp_path / "again")
     assert (status, "source.revision" in said) == (1, True)
@@ -171,8 +193,12 @@ def member(name, content=b"x", mode=FILE):
     ],
     ids=lambda added: repr(added[-1][0])[:40],
 )  # fmt: skip
-def test_a_member_that_no_archive_has_is_refused_and_written_nowhere(members, tmp_path, trap, added):
-    path = zipped(tmp_path / "x.zip", [*((name, content, FILE) for name, content in members.items()), *added])
+def test_a_member_that_no_archive_has_is_refused_and_written_nowhere(
+    members, tmp_path, trap, added
+):
+    path = zipped(
+        tmp_path / "x.zip", [*((name, content, FILE) for name, content in members.items()), *added]
+    )
     for command in ("verify", "rebuild"):
         status, said = told(command, path)
         assert (status, f"{path}: good" in said) == (1, False)
@@ -195,11 +221,11 @@ def test_a_member_that_no_archive_has_is_refused_and_written_nowhere(members, tm
 )
 def test_a_file_of_an_odd_form_is_a_finding(members, tmp_path, trap, name, content):
     folder = laid_out(tmp_path / "unpacked", {**members, name: content})
-    if name == sums.NAME:
+    if name == checksums.NAME:
         (folder / name).write_bytes(content)
     assert told("verify", folder)[0] == 1
     # The rest is left to the code that the archive names.
-    if name in ("archive.json", "results/plan.json", sums.NAME):
+    if name in ("archive.json", "results/plan.json", checksums.NAME):
         assert told("rebuild", folder, "--to", tmp_path / "again")[0] == 1
 
 
@@ -214,9 +240,19 @@ def test_a_link_to_a_folder_is_found_in_an_unpacked_archive(members, tmp_path, t
 TOUCH_R = 'file.create("{canary}-R"); stop("ran")\n'
 TOUCH_PYTHON = 'open("{canary}-python", "w")\nraise SystemExit("ran")\n'
 PROGRAMS = {
-    **dict.fromkeys([".Rprofile", "Rprofile.site", "analysis/tables.R", "analysis/report.R", ".First.R"], TOUCH_R),
     **dict.fromkeys(
-        ["sitecustomize.py", "usercustomize.py", "conftest.py", "json.py", "strata/__init__.py", "strata/__main__.py"],
+        [".Rprofile", "Rprofile.site", "analysis/tables.R", "analysis/report.R", ".First.R"],
+        TOUCH_R,
+    ),
+    **dict.fromkeys(
+        [
+            "sitecustomize.py",
+            "usercustomize.py",
+            "conftest.py",
+            "json.py",
+            "strata/__init__.py",
+            "strata/__main__.py",
+        ],
         TOUCH_PYTHON,
     ),
     "workloads/stream/parse.py": TOUCH_PYTHON,
@@ -236,23 +272,34 @@ PROGRAMS = {
 
 def with_source(members, folder, files, trap):
     """An archive of its own source, signed."""
-    texts = {name: text.replace("{canary}", trap["canary"]).encode() for name, text in files.items()}
-    own = {name: content for name, content in members.items() if name not in guide.ON_TOP}
-    beside = {f"{place}/{name}": content for name, content in texts.items() for place in ("source", "results", ".")}
+    texts = {
+        name: text.replace("{canary}", trap["canary"]).encode() for name, text in files.items()
+    }
+    own = {name: content for name, content in members.items() if name not in metadata.ON_TOP}
+    beside = {
+        f"{place}/{name}": content
+        for name, content in texts.items()
+        for place in ("source", "results", ".")
+    }
     laid_out(folder, {**own, **beside, "Snakefile": texts["Snakefile"]})
-    given = {key: json.loads(members["archive.json"])[key] for key in guide.GIVEN}
-    given["source"] = {"revision": None, "changed": [], "packed": True, "swhid": source.tree(f"{folder}/source").swhid}
-    facts = guide.facts(str(folder), given)
-    (folder / guide.FACTS).write_text(json.dumps(facts))
-    (folder / guide.README).write_text(guide.readme(facts))
+    given = {key: json.loads(members["archive.json"])[key] for key in metadata.GIVEN}
+    given["source"] = {
+        "revision": None,
+        "changed": [],
+        "packed": True,
+        "swhid": source.tree(f"{folder}/source").swhid,
+    }
+    facts = metadata.facts(str(folder), given)
+    (folder / metadata.FACTS).write_text(json.dumps(facts))
+    (folder / metadata.README).write_text(metadata.readme(facts))
     (folder / crate.FILE).write_text(crate.text(str(folder), facts))
-    sums.write(str(folder))
+    checksums.write(str(folder))
     return folder
 
 
 def test_no_program_of_an_archive_runs_when_it_is_verified(members, tmp_path, trap):
     folder = with_source(members, tmp_path / "whole", PROGRAMS, trap)
-    container.pack(str(folder), str(tmp_path / "whole.zip"))
+    zip_file.pack(str(folder), str(tmp_path / "whole.zip"))
     for path in (folder, tmp_path / "whole.zip"):
         status, said = told("verify", path)
         assert (status, "good" in said) == (0, True), said
@@ -289,7 +336,9 @@ writeLines(found, basename(tempfile("tries-", ".")))
 
 
 @pytest.mark.parametrize("boxed", ["yes", "no"])
-def test_an_archives_own_code_reaches_nothing_from_the_sandbox(members, tmp_path, trap, monkeypatch, boxed):
+def test_an_archives_own_code_reaches_nothing_from_the_sandbox(
+    members, tmp_path, trap, monkeypatch, boxed
+):
     (tmp_path / "probe").mkdir()
     try:
         with sandbox.around(str(tmp_path / "probe")):
@@ -299,7 +348,12 @@ def test_an_archives_own_code_reaches_nothing_from_the_sandbox(members, tmp_path
     monkeypatch.setenv("CANARY", "a secret")
     away = tmp_path / "reached"
     away.mkdir()
-    values = {"canary": trap["canary"], "away": str(away), "port": str(trap["port"]), "pid": str(os.getpid())}
+    values = {
+        "canary": trap["canary"],
+        "away": str(away),
+        "port": str(trap["port"]),
+        "pid": str(os.getpid()),
+    }
 
     def filled(text):
         return re.sub(r"\{(\w+)\}", lambda found: values[found[1]], text)
@@ -315,7 +369,8 @@ def test_an_archives_own_code_reaches_nothing_from_the_sandbox(members, tmp_path
         # So that this port is not the trap's.
         with socket.create_server(("127.0.0.1", 0)) as server:
             programs = {
-                name: text.replace(values["port"], str(server.getsockname()[1])) for name, text in programs.items()
+                name: text.replace(values["port"], str(server.getsockname()[1]))
+                for name, text in programs.items()
             }
             folder = with_source(members, tmp_path / "other", programs, trap)
             _, said = told("rebuild", folder, "--to", out, "--sandbox", "no")
@@ -335,10 +390,14 @@ def test_an_archives_own_code_reaches_nothing_from_the_sandbox(members, tmp_path
         assert all({"sings", "written", "reached"} <= set(words) for words in of_r)
 
 
-def test_a_sandbox_that_the_machine_refuses_is_told_with_a_way_on(members, tmp_path, trap, monkeypatch):
+def test_a_sandbox_that_the_machine_refuses_is_told_with_a_way_on(
+    members, tmp_path, trap, monkeypatch
+):
     program = tmp_path / "bin/bwrap"
     program.parent.mkdir()
-    program.write_text("#!/bin/sh\necho 'bwrap: No permissions to create a new namespace' >&2\nexit 1\n")
+    program.write_text(
+        "#!/bin/sh\necho 'bwrap: No permissions to create a new namespace' >&2\nexit 1\n"
+    )
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
     status, said = told("rebuild", SMALL, "--to", tmp_path / "out")

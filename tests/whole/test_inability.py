@@ -8,8 +8,8 @@ import yaml
 
 LAYER = '''"""A toy: a box in which some calls are missing."""
 
-from strata.layers import host
-from strata.layers.common import layer
+from strata.environments import host
+from strata.environments.common import layer
 
 
 class Kind(host.Kind):
@@ -38,7 +38,10 @@ from kit.logs import value
 def parse(lines, parameters):
     return [value("rate", "1/s", json.loads(lines[0])["rate"])]
 """
-ENVIRONMENTS = {"native": {"label": "Native", "layers": ["host"]}, "toy": {"label": "Toy box", "layers": ["toy"]}}
+ENVIRONMENTS = {
+    "native": {"label": "Native", "layers": ["host"]},
+    "toy": {"label": "Toy box", "layers": ["toy"]},
+}
 
 
 def workload(script, title):
@@ -55,11 +58,15 @@ def project(tmp_path):
     """Two workloads in a box that can do one of them; more blocks follow after the first three."""
     works = {"calls": workload(WORK, "Calls"), "plain": workload('echo "{\\"rate\\": 7}"', "Plain")}
     asked = {"min": 3, "max": 4, "target": "0.1%"}
-    config = projects.on_host(repetitions=asked, environments=ENVIRONMENTS, workloads=dict.fromkeys(works))
-    folder = projects.make(tmp_path / "project", {**config, "quiet": {"action": "flag"}}, works, copy=True)
+    config = projects.on_host(
+        repetitions=asked, environments=ENVIRONMENTS, workloads=dict.fromkeys(works)
+    )
+    folder = projects.make(
+        tmp_path / "project", {**config, "quiet": {"action": "flag"}}, works, copy=True
+    )
     for name in works:
         (folder / f"workloads/{name}/parse.py").write_text(PARSER)
-    (folder / "strata/layers/toy.py").write_text(LAYER)
+    (folder / "strata/environments/toy.py").write_text(LAYER)
     return folder
 
 
@@ -88,10 +95,15 @@ TARGETS = ["results/tidy/calls.csv", pytest.param("paper/report.html", marks=pyt
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_what_cannot_be_done_is_a_whole_cell_that_says_so_and_is_not_measured_twice(project, target):
+def test_what_cannot_be_done_is_a_whole_cell_that_says_so_and_is_not_measured_twice(
+    project, target
+):
     done = run(project, "snakemake", "--cores", "1", target)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "cannot be done there: its run step ended with exit code 3; it said last: no such call" in done.stderr
+    assert (
+        "cannot be done there: its run step ended with exit code 3; it said last: no such call"
+        in done.stderr
+    )
     assert cannot(project, 1)["commands"][0]["exit"] == 3
     assert {environment for environment, _ in measured_in(project, "calls")} == {"native"}
     if target == "paper/report.html":
@@ -103,11 +115,13 @@ def test_what_cannot_be_done_is_a_whole_cell_that_says_so_and_is_not_measured_tw
     assert "Nothing to be done" in again.stdout + again.stderr
 
 
-@pytest.mark.parametrize("case", ["has to do everything", "takes too long", "measured in another repetition"])
+@pytest.mark.parametrize(
+    "case", ["has to do everything", "takes too long", "measured in another repetition"]
+)
 def test_what_may_be_another_trouble_is_a_failed_cell(project, case):
     failed, says = 1, "its run step ended with exit code 3"
     if case == "has to do everything":
-        layer = project / "strata/layers/toy.py"
+        layer = project / "strata/environments/toy.py"
         layer.write_text(layer.read_text().replace("True", "False"))
     elif case == "takes too long":
         says = "its run step was ended: no end after 1 s"
@@ -128,5 +142,8 @@ def test_what_comes_to_no_end_where_another_repetition_failed_cannot_be_done_the
     calls_of(project, WORK.replace("exit 3", waits), 1)
     done = run(project, "snakemake", "--cores", "1", "results/tidy/calls.csv")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "toy · calls · repetition 2 cannot be done there: its run step was ended: no end after 1 s" in done.stderr
+    assert (
+        "toy · calls · repetition 2 cannot be done there: its run step was ended: no end after 1 s"
+        in done.stderr
+    )
     assert [command["exit"] for command in cannot(project, 2)["commands"]] == [None]

@@ -15,7 +15,9 @@ KINDS = ("sorting", "page")
 def clone(tmp_path):
     """A clone whose page has the bare host alone, with both workloads typed into it."""
     folder = guides.clone(tmp_path / "strata")
-    (folder / "config.yaml").write_text(yaml.safe_dump(projects.on_host(workloads=dict.fromkeys(KINDS))))
+    (folder / "config.yaml").write_text(
+        yaml.safe_dump(projects.on_host(workloads=dict.fromkeys(KINDS)))
+    )
     projects.track(folder, commit=True)
     for step in guides.steps((guides.DOCS / "adding-a-workload.md").read_text())[:2]:
         files = step.commands[: step.commands.rindex("\nEND\n") + 5]
@@ -29,7 +31,9 @@ def test_a_workload_of_each_kind_is_a_folder_and_no_other_file_changes(clone):
     assert [server["name"] for server in planned["page"]["cell"]["servers"]] == ["web"]
     table = "results/summary.csv"
     only = "only={workloads: [sorting]}"
-    projects.good(clone, "snakemake", "--cores", "1", "--config", only, "--", table, PYTHONPATH=str(clone))
+    projects.good(
+        clone, "snakemake", "--cores", "1", "--config", only, "--", table, PYTHONPATH=str(clone)
+    )
     [row] = projects.table(clone / table)
     assert float(row["mean"]) > 0
     record = json.loads((clone / "results/raw/bare/sorting/1.json").read_text())

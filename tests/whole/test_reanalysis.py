@@ -40,19 +40,28 @@ def test_the_paper_of_the_reanalysis_from_the_samples(project, samples):
     done = snakemake(project, "paper/reanalysis.pdf", "--config", f"published_raw={samples}")
     assert done.returncode == 0, done.stdout + done.stderr
     text = subprocess.run(
-        ["pdftotext", "-layout", project / "paper/reanalysis.pdf", "-"], capture_output=True, text=True, check=True
+        ["pdftotext", "-layout", project / "paper/reanalysis.pdf", "-"],
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout
     assert "What does not hold" in text.split("\f")[0]
     assert "??" not in text
     assert not (project / "results/image.json").exists()
     wrong = {
-        (row["workload"], row["environment"]) for row in table(project, "differences") if row["verdict"] == "differs"
+        (row["workload"], row["environment"])
+        for row in table(project, "differences")
+        if row["verdict"] == "differs"
     }
     assert wrong <= {("linpack", "vm")}
-    claims = {row["id"]: row["verdict"] for row in table(project, "claims") if row["source"] == "raw"}
+    claims = {
+        row["id"]: row["verdict"] for row in table(project, "claims") if row["source"] == "raw"
+    }
     assert claims["ibm-linpack-kvm-untuned-worse"] == "contradicted"
     # Every number leads to a line of a log.
-    rows = [row for row in table(project, "tidy") if row["metric"] in ("gflops", "gups", "copy", "iops")]
+    rows = [
+        row for row in table(project, "tidy") if row["metric"] in ("gflops", "gups", "copy", "iops")
+    ]
     assert {row["workload"] for row in rows} == {"linpack", "randomaccess", "stream", "fio"}
     for row in rows:
         line = (samples / row["file"]).read_text().split("\n")[int(row["line"]) - 1]

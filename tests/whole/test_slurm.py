@@ -13,8 +13,9 @@ import pytest
 
 # On n2 everything is a fifth faster: what is found of the nodes is known beforehand.
 COMMAND = (
-    'v=$((1000 + 1$(date +%N) / 1000 % 10)); if [ "$(hostname)" = n2 ]; then v=$((v * 6 / 5)); fi; sleep 1; echo $v'
+    'v=$((1000 + 1$(date +%N) / 1000 % 10)); if [ "$(hostname)" = n2 ]; then v=$((v * 6 / 5)); fi'
 )
+COMMAND += "; sleep 1; echo $v"
 LOAD = {**projects.NOOP, "run": [{"argv": ["/bin/sh", "-c", COMMAND], "timeout": 60}]}
 PROFILE = ["--workflow-profile", "profiles/slurm", "--slurm-status-command", "squeue"]
 PROFILE += ["--slurm-init-seconds-before-status-checks", "1", "--latency-wait", "10"]
@@ -33,8 +34,26 @@ def test_a_part_of_a_run_measures_by_the_plan_that_is_there(project):
     # The plan says it, though the page says something else by now.
     projects.write_yaml(folder / "config.yaml", projects.on_host(repetitions=9, seed=2))
     cells = [f"cell:environment=bare,workload=noop,repetition={number}" for number in (1, 2)]
-    words = ["--force", "--nolock", "--no-hooks", "--ignore-incomplete", "--mode", "remote", "--scheduler", "greedy"]
-    words = ["snakemake", "--cores", "1", "--target-jobs", *cells, "--allowed-rules", "cell", *words]
+    words = [
+        "--force",
+        "--nolock",
+        "--no-hooks",
+        "--ignore-incomplete",
+        "--mode",
+        "remote",
+        "--scheduler",
+        "greedy",
+    ]
+    words = [
+        "snakemake",
+        "--cores",
+        "1",
+        "--target-jobs",
+        *cells,
+        "--allowed-rules",
+        "cell",
+        *words,
+    ]
     # The run that it belongs to is on another machine.
     more = {"SLURMD_NODENAME": "n7", "SLURM_JOB_ID": "5", "STRATA_OWNER": f"{os.getpid()}:1"}
     projects.good(folder, *words, **more)
@@ -60,12 +79,16 @@ def nodes(tmp_path, monkeypatch):
 
 def begun(folder, both, *targets):
     """Start a run of these targets on the nodes of a cluster."""
-    return projects.start(folder, "snakemake", *PROFILE, "--jobs", "4", "--", *targets, **both.variables)
+    return projects.start(
+        folder, "snakemake", *PROFILE, "--jobs", "4", "--", *targets, **both.variables
+    )
 
 
 def node_of(record):
     """The node that a record means by its mark."""
-    marks = {f"node-{hashlib.sha256(name.encode()).hexdigest()[:6]}": name for name in ("n1", "n2", "n7")}
+    marks = {
+        f"node-{hashlib.sha256(name.encode()).hexdigest()[:6]}": name for name in ("n1", "n2", "n7")
+    }
     return marks[record["node"]["name"]]
 
 
@@ -85,7 +108,10 @@ def test_a_paper_is_measured_on_two_nodes_one_of_which_dies(nodes):
     try:
         # Two blocks of n2 are whole, and a third is not.
         deadline = time.monotonic() + 900
-        while sorted(names for names in by_block(folder).values() if "n2" in names) != [["n2"], *[["n2", "n2"]] * 2]:
+        while sorted(names for names in by_block(folder).values() if "n2" in names) != [
+            ["n2"],
+            *[["n2", "n2"]] * 2,
+        ]:
             assert run.poll() is None, run.communicate()[0]
             assert time.monotonic() < deadline
             time.sleep(0.1)
@@ -118,8 +144,14 @@ def test_a_paper_is_measured_on_two_nodes_one_of_which_dies(nodes):
     again = begun(folder, both, "results/SHA256SUMS")
     printed, _ = again.communicate(timeout=900)
     assert again.returncode == 0, printed
-    assert [path for path, content in others.items() if path.read_bytes() != content and path != gone] == []
+    assert [
+        path for path, content in others.items() if path.read_bytes() != content and path != gone
+    ] == []
     torn = len(set(by_block(folder)[kept])) > 1
     rows = [line.split(",") for line in (folder / "results/tidy/noop.csv").read_text().splitlines()]
-    counts = {row[rows[0].index("counts")] for row in rows if row[rows[0].index("repetition")] == str(kept)}
+    counts = {
+        row[rows[0].index("counts")]
+        for row in rows
+        if row[rows[0].index("repetition")] == str(kept)
+    }
     assert counts == {"no" if torn else "yes"}

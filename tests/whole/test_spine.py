@@ -14,9 +14,17 @@ from pathlib import Path
 import projects
 import pytest
 
-LAPS = {"about": "How often it is run", "schema": {"type": "integer", "minimum": 1, "maximum": 9}, "value": 2}
+LAPS = {
+    "about": "How often it is run",
+    "schema": {"type": "integer", "minimum": 1, "maximum": 9},
+    "value": 2,
+}
 # A workload that takes turns with others of its block, and needs only the host.
-LOAD = {**projects.NOOP, "parameters": {**projects.NOOP["parameters"], "laps": LAPS}, "laps": "laps"}
+LOAD = {
+    **projects.NOOP,
+    "parameters": {**projects.NOOP["parameters"], "laps": LAPS},
+    "laps": "laps",
+}
 PAGE = {
     "scale": "tiny",
     "repetitions": 3,
@@ -34,8 +42,13 @@ class Project:
 
     def __init__(self, folder: Path, page: dict) -> None:
         self.folder = folder
-        load = {**LOAD, "run": [{"argv": ["/bin/bash", str(folder / "run.sh"), "{number}"], "timeout": 20}]}
-        projects.make(folder, page, {name: {**load, "title": name} for name in page["workloads"]}, copy=True)
+        load = {
+            **LOAD,
+            "run": [{"argv": ["/bin/bash", str(folder / "run.sh"), "{number}"], "timeout": 20}],
+        }
+        projects.make(
+            folder, page, {name: {**load, "title": name} for name in page["workloads"]}, copy=True
+        )
         (folder / "run.sh").write_text("echo $1\n")
         # A rate with a digit of its own in each log.
         parser = (
@@ -49,7 +62,9 @@ class Project:
     def start(self, *words: str) -> subprocess.Popen:
         """Start Snakemake, which finds the project's own code."""
         own = {"STRATA_HOME": str(self.home / "home"), "STRATA_TEST_LOCK": str(self.home / "lock")}
-        return projects.start(self.folder, "snakemake", "--cores", "1", *words, PYTHONPATH="", **own)
+        return projects.start(
+            self.folder, "snakemake", "--cores", "1", *words, PYTHONPATH="", **own
+        )
 
     def run(self, *words: str) -> int:
         """Run Snakemake to its end; its status.  `jobs` counts what ran, `measured` names whose record is new."""
@@ -128,7 +143,11 @@ def test_nothing_is_made_again_where_nothing_changed(project):
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("workloads/load/parse.py", "# x\n"), ("analysis/tables.R", "# x\n"), ("published/claims.json", "\n")],
+    [
+        ("workloads/load/parse.py", "# x\n"),
+        ("analysis/tables.R", "# x\n"),
+        ("published/claims.json", "\n"),
+    ],
 )
 def test_what_reads_logs_is_an_input_of_the_tables_and_of_no_cell(project, name, text):
     path = project.path(name)
@@ -142,7 +161,7 @@ def test_what_reads_logs_is_an_input_of_the_tables_and_of_no_cell(project, name,
 def test_a_changed_command_or_other_code_measures_nothing_again(project):
     path = project.path("rules/measure.smk")
     path.write_text(path.read_text().replace("python3 -S -m", "python3 -S  -m"))
-    path = project.path("strata/cell/measure.py")
+    path = project.path("strata/measure/block.py")
     path.write_text(path.read_text() + "# x\n")
     project.good("cells")
     assert project.jobs.keys() <= {"cells"}
@@ -228,7 +247,9 @@ def test_a_single_cell_of_an_unmeasured_project_brings_its_block_and_the_others_
     project.good("cells")
     assert len(project.measured) == 17
     assert {"native", "other"} == set(project.record("docker/load/2")["interleaved"])
-    assert project.record("native/load/2")["together"] == project.record("docker/load/2")["together"]
+    assert (
+        project.record("native/load/2")["together"] == project.record("docker/load/2")["together"]
+    )
 
 
 def test_what_waits_for_a_block_is_void_once_the_block_is_measured_anew(project):
@@ -363,7 +384,10 @@ def test_two_runs_at_once_are_refused_with_a_sentence(project):
         ("group", signal.SIGKILL),
         ("group", signal.SIGINT),
         ("snakemake", signal.SIGTERM),
-        *(pytest.param("group", number, marks=pytest.mark.long) for number in (signal.SIGTERM, signal.SIGHUP)),
+        *(
+            pytest.param("group", number, marks=pytest.mark.long)
+            for number in (signal.SIGTERM, signal.SIGHUP)
+        ),
         *(
             pytest.param("snakemake", number, marks=pytest.mark.long)
             for number in (signal.SIGKILL, signal.SIGINT, signal.SIGHUP)
@@ -383,7 +407,9 @@ def test_a_run_that_a_signal_ends_goes_on_with_the_next(project, number, whom):
     first_do(project)
     project.good(TABLES)
     assert len(project.records()) == 18
-    alone = [cell for cell in project.records() if len(project.record(cell).get("interleaved", ())) != 2]
+    alone = [
+        cell for cell in project.records() if len(project.record(cell).get("interleaved", ())) != 2
+    ]
     assert not alone, project.said
     project.good(TABLES)
     assert not project.jobs
@@ -394,7 +420,9 @@ def kill_in(project: Project, script: str, target: str) -> None:
     path, seen = project.path(script), project.folder / "seen"
     text = path.read_text()
     in_python = f'import time\nopen("{seen}", "w").close()\ntime.sleep(60)\n'
-    path.write_text((in_python if path.suffix == ".py" else f'writeLines("", "{seen}")\nSys.sleep(60)\n') + text)
+    path.write_text(
+        (in_python if path.suffix == ".py" else f'writeLines("", "{seen}")\nSys.sleep(60)\n') + text
+    )
     process = project.start(target)
     projects.until(seen.exists)
     os.killpg(process.pid, signal.SIGKILL)
@@ -469,7 +497,9 @@ def test_another_target_decides_anew(adaptive):
 def test_more_blocks_than_the_tables_hold_are_measured(adaptive):
     adaptive.good("--config", "repetitions={min: 7, max: 7}", "--", TABLES)
     assert adaptive.measured == [
-        f"{name}/{workload}/7" for name in ("docker", "native", "other") for workload in ("load", "work")
+        f"{name}/{workload}/7"
+        for name in ("docker", "native", "other")
+        for workload in ("load", "work")
     ]
     assert adaptive.jobs["tables"]
 

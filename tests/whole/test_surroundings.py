@@ -24,7 +24,9 @@ def written(path: Path, text: str, mode: int = 0o644) -> str:
 def home(name: str, *lines: str) -> Callable[[Path], dict]:
     """A home that holds one file."""
     return lambda place: {
-        "HOME": str(Path(written(place / "home" / name, "\n".join([*lines, ""]))).parents[name.count("/")])
+        "HOME": str(
+            Path(written(place / "home" / name, "\n".join([*lines, ""]))).parents[name.count("/")]
+        )
     }
 
 
@@ -45,7 +47,9 @@ def library(*keys: str) -> Callable[[Path], dict]:
     """A library of R with a package that is broken."""
 
     def make(place: Path) -> dict:
-        found = subprocess.check_output(["Rscript", "-e", "cat(find.package('jsonlite'))"], text=True)
+        found = subprocess.check_output(
+            ["Rscript", "-e", "cat(find.package('jsonlite'))"], text=True
+        )
         shutil.copytree(found, place / "library/jsonlite")
         (place / "library/jsonlite/R/jsonlite.rdb").write_bytes(b"")
         return dict.fromkeys(keys, str(place / "library"))
@@ -61,7 +65,11 @@ def repository(*keys: str) -> Callable[[Path], dict]:
         other.mkdir()
         (other / "notes").write_text("x\n")
         projects.track(other, commit=True)
-        names = {"GIT_DIR": other / ".git", "GIT_WORK_TREE": other, "GIT_INDEX_FILE": other / ".git/index"}
+        names = {
+            "GIT_DIR": other / ".git",
+            "GIT_WORK_TREE": other,
+            "GIT_INDEX_FILE": other / ".git/index",
+        }
         return {key: str(names[key]) for key in keys}
 
     return make
@@ -91,22 +99,30 @@ SETTINGS = {
 COUNTED = {
     key: text
     for number, pair in enumerate(SETTINGS.items())
-    for key, text in zip((f"GIT_CONFIG_KEY_{number}", f"GIT_CONFIG_VALUE_{number}"), pair, strict=True)
+    for key, text in zip(
+        (f"GIT_CONFIG_KEY_{number}", f"GIT_CONFIG_VALUE_{number}"), pair, strict=True
+    )
 }
 SURROUNDINGS: dict[str, Callable[[Path], dict]] = {
     "C": fixed(LC_ALL="C"),
     "POSIX": fixed(LC_ALL="POSIX", LANG="POSIX"),
     "a locale that is not installed": fixed(LC_ALL="xx_YY.UTF-8"),
     "another language": fixed(LANG="de_DE.UTF-8", LANGUAGE="de", LC_MESSAGES="de_DE.UTF-8"),
-    "latin-1": locale("en_US.ISO-8859-1", "ISO-8859-1", LC_ALL="{}", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0"),
+    "latin-1": locale(
+        "en_US.ISO-8859-1", "ISO-8859-1", LC_ALL="{}", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0"
+    ),
     "a decimal comma": locale("de_DE.UTF-8", "UTF-8", LC_ALL="", LC_NUMERIC="{}", LANG="{}"),
     "numbers in .Rprofile": home(".Rprofile", 'options(OutDec = ",", scipen = 999, digits = 3)'),
     "an encoding in .Rprofile": home(".Rprofile", 'options(encoding = "latin1")'),
-    "functions in .Rprofile": home(".Rprofile", "order <- function(...) 1L", "mean <- function(...) 42"),
+    "functions in .Rprofile": home(
+        ".Rprofile", "order <- function(...) 1L", "mean <- function(...) 42"
+    ),
     "a folder in .Rprofile": home(".Rprofile", 'setwd("~")'),
     "an end in .Rprofile": home(".Rprofile", "quit(status = 9)"),
     "R_PROFILE_USER": lambda place: {"R_PROFILE_USER": written(place / "profile", "stop('no')\n")},
-    "R_ENVIRON_USER": lambda place: {"R_ENVIRON_USER": written(place / "environ", "TZ=Asia/Tokyo\nR_LIBS=/nowhere\n")},
+    "R_ENVIRON_USER": lambda place: {
+        "R_ENVIRON_USER": written(place / "environ", "TZ=Asia/Tokyo\nR_LIBS=/nowhere\n")
+    },
     "R_LIBS_USER": library("R_LIBS_USER"),
     "R_LIBS": library("R_LIBS", "R_LIBS_SITE"),
     "R_DEFAULT_PACKAGES": fixed(R_DEFAULT_PACKAGES="NULL", R_HOME="/nowhere"),
@@ -118,17 +134,33 @@ SURROUNDINGS: dict[str, Callable[[Path], dict]] = {
     "GIT_INDEX_FILE": repository("GIT_INDEX_FILE"),
     "GIT_CONFIG_COUNT": fixed(GIT_CONFIG_COUNT=str(len(SETTINGS)), **COUNTED),
     "a .gitconfig": home(
-        ".gitconfig", *(f'[{key.split(".")[0]}] {key.split(".")[1]} = "{text}"' for key, text in SETTINGS.items())
+        ".gitconfig",
+        *(
+            f'[{key.split(".")[0]}] {key.split(".")[1]} = "{text}"'
+            for key, text in SETTINGS.items()
+        ),
     ),
     "a .gitconfig that is broken": home(".config/git/config", "[core"),
     "no HOME": fixed(HOME=None, USER=None, LOGNAME=None),
     "a HOME that nobody may write": fixed(HOME="/proc/1/root/nowhere"),
-    "odd folders in PATH": lambda place: {"PATH": f"/nowhere:{place}::{os.environ['PATH']}:relative"},
+    "odd folders in PATH": lambda place: {
+        "PATH": f"/nowhere:{place}::{os.environ['PATH']}:relative"
+    },
     "TZ": fixed(TZ="Asia/Kathmandu"),
-    "Python's hashes and optimisation": fixed(PYTHONHASHSEED="1", PYTHONOPTIMIZE="2", PYTHONIOENCODING="ascii"),
-    "encodings that are not named": fixed(PYTHONWARNDEFAULTENCODING="1", PYTHONWARNINGS="error::EncodingWarning"),
-    "a module in PYTHONPATH": lambda place: {"PYTHONPATH": str(Path(written(place / "p/kit.py", "x = 1\n")).parent)},
-    "bash": lambda place: {"BASH_ENV": written(place / "rc", "exit 9\n"), "POSIXLY_CORRECT": "1", "CDPATH": "/"},
+    "Python's hashes and optimisation": fixed(
+        PYTHONHASHSEED="1", PYTHONOPTIMIZE="2", PYTHONIOENCODING="ascii"
+    ),
+    "encodings that are not named": fixed(
+        PYTHONWARNDEFAULTENCODING="1", PYTHONWARNINGS="error::EncodingWarning"
+    ),
+    "a module in PYTHONPATH": lambda place: {
+        "PYTHONPATH": str(Path(written(place / "p/kit.py", "x = 1\n")).parent)
+    },
+    "bash": lambda place: {
+        "BASH_ENV": written(place / "rc", "exit 9\n"),
+        "POSIXLY_CORRECT": "1",
+        "CDPATH": "/",
+    },
 }
 # What changes a paper.
 OF_PAPERS = {
@@ -138,7 +170,9 @@ OF_PAPERS = {
         "<string>Latin Modern Mono</string></edit></match></fontconfig>",
     ),
     "TeX": home("texmf/tex/latex/booktabs.sty", "\\errmessage{not this one}"),
-    "TEXINPUTS": lambda place: {"TEXINPUTS": str(Path(written(place / "t/caption.sty", "\\stop")).parent) + ":"},
+    "TEXINPUTS": lambda place: {
+        "TEXINPUTS": str(Path(written(place / "t/caption.sty", "\\stop")).parent) + ":"
+    },
     "pandoc": home(".local/share/pandoc/templates/default.html5", "nothing"),
     "SOURCE_DATE_EPOCH": fixed(SOURCE_DATE_EPOCH="1700000000", FORCE_SOURCE_DATE="1"),
 }
@@ -197,7 +231,10 @@ def no_room(place: Path) -> dict:
     ("surround", "says"),
     [
         (
-            lambda place: {"PATH": str(Path(written(place / "b/Rscript", FAKE, 0o755)).parent) + ":/usr/bin:/bin"},
+            lambda place: {
+                "PATH": str(Path(written(place / "b/Rscript", FAKE, 0o755)).parent)
+                + ":/usr/bin:/bin"
+            },
             "no luck",
         ),
         (lambda place: {"PATH": str(place)}, "is not installed"),

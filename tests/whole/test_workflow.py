@@ -9,7 +9,7 @@ import time
 import projects
 import pytest
 
-from strata.system import state, testbed
+from strata.testbed import journal, lifecycle
 
 
 def wake_ups(pid):
@@ -22,10 +22,15 @@ def wake_ups(pid):
 
 
 def test_the_controller_is_idle_while_a_cell_measures(project):
-    last = {**projects.NOOP, "run": [{"argv": ["/bin/sh", "-c", "echo 7; test -e first || sleep 4"], "timeout": 20}]}
+    last = {
+        **projects.NOOP,
+        "run": [{"argv": ["/bin/sh", "-c", "echo 7; test -e first || sleep 4"], "timeout": 20}],
+    }
     folder = project(projects.on_host(repetitions=40), {"noop": last})
     (folder / "first").touch()
-    run = projects.start(folder, "snakemake", "--cores", "1", "--", "cells", output=subprocess.DEVNULL)
+    run = projects.start(
+        folder, "snakemake", "--cores", "1", "--", "cells", output=subprocess.DEVNULL
+    )
     try:
         while len(list(folder.glob("results/raw/*/*/*.log"))) < 30:
             assert run.poll() is None
@@ -56,7 +61,7 @@ def ended_by(run, number):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_cell_that_waits_for_its_turn_ends_with_its_run_and_never_measures(project, number):
     folder = project()
-    with testbed.exclusive():
+    with lifecycle.exclusive():
         run = projects.start(folder, "snakemake", "--cores", "1", "--", "cells")
         try:
             while "another measurement is under way" not in (line := run.stdout.readline()):
@@ -69,5 +74,5 @@ def test_a_cell_that_waits_for_its_turn_ends_with_its_run_and_never_measures(pro
     assert "before it began" in said
     assert not list((folder / "results/raw").rglob("*.log"))
     # Nobody is left who would measure now that it could.
-    with testbed.exclusive():
-        assert state.all_up() == []
+    with lifecycle.exclusive():
+        assert journal.all_up() == []

@@ -63,20 +63,39 @@ def measured(point: Point, layout: Object, parameters: Object) -> list[Value]:
         # The direction of each operation is drawn by itself, so that the share varies with few of them.
         both = sum(done.values())
         share = done["read"] / both
-        require(abs(share - READS) <= 0.02 + 2 / math.sqrt(both), f"{name}: {100 * share:.1f} % were reads")
+        require(
+            abs(share - READS) <= 0.02 + 2 / math.sqrt(both),
+            f"{name}: {100 * share:.1f} % were reads",
+        )
     at = {"job": name, "direction": "both" if kind == "rw" else kind}
     if rw.startswith("rand"):
-        rate = value("iops", "IOPS", sum(1000 * done[each] / sides[each]["runtime"] for each in done), **at)
+        rate = value(
+            "iops", "IOPS", sum(1000 * done[each] / sides[each]["runtime"] for each in done), **at
+        )
     else:
-        rate = value("bandwidth", "MB/s", sides[kind]["io_bytes"] / sides[kind]["runtime"] / 1000, **at)
-    return [rate, *(found for each, side in sides.items() for found in latencies(side["clat_ns"], name, each))]
+        rate = value(
+            "bandwidth", "MB/s", sides[kind]["io_bytes"] / sides[kind]["runtime"] / 1000, **at
+        )
+    return [
+        rate,
+        *(
+            found
+            for each, side in sides.items()
+            for found in latencies(side["clat_ns"], name, each)
+        ),
+    ]
 
 
 def check_options(name: str, ran: Object, layout: Object, parameters: Object) -> None:
     """Check that fio ran a job with the options that were asked for."""
     rw, block, depth, threads = JOBS[name]
     wanted = {"name": name, "rw": rw, "bs": block, "iodepth": depth, "numjobs": threads}
-    wanted |= {"filename": layout["layout"], "size": parameters["bytes"], "direct": 1, "ioengine": "libaio"}
+    wanted |= {
+        "filename": layout["layout"],
+        "size": parameters["bytes"],
+        "direct": 1,
+        "ioengine": "libaio",
+    }
     wanted["runtime"] = f"{1000 * parameters['seconds']:.0f}ms"
     wanted["ramp_time"] = f"{1000 * parameters['ramp_seconds']:.0f}ms"
     for key, expected in wanted.items():
@@ -85,11 +104,20 @@ def check_options(name: str, ran: Object, layout: Object, parameters: Object) ->
 
 def check_side(what: str, side: Object, block: int, threads: int, seconds: float) -> None:
     """Check what fio counted of a job in one direction."""
-    require_equal(f"{what}: incomplete and dropped operations", (side["short_ios"], side["drop_ios"]), (0, 0))
-    require(number(side["clat_ns"], "max") < LONGEST, f"{what}: a latency is longer than fio's distribution holds")
+    require_equal(
+        f"{what}: incomplete and dropped operations", (side["short_ios"], side["drop_ios"]), (0, 0)
+    )
+    require(
+        number(side["clat_ns"], "max") < LONGEST,
+        f"{what}: a latency is longer than fio's distribution holds",
+    )
     milliseconds = number(side, "runtime")
     require_lasted(f"{what}: it ran for", milliseconds / 1000, seconds)
-    require_close(f"{what}: rate × time", number(side, "bw_bytes") * milliseconds, 1000 * number(side, "io_bytes"))
+    require_close(
+        f"{what}: rate × time",
+        number(side, "bw_bytes") * milliseconds,
+        1000 * number(side, "io_bytes"),
+    )
     # At the ramp's end each thread may have one operation whose bytes fio counts, and whose latency it does not.
     counted = abs(side["io_bytes"] / block - number(side["clat_ns"], "N")) <= threads
     require(counted, f"{what}: the bytes are not those of the operations")
@@ -106,7 +134,9 @@ def latencies(found: Object, job: str, direction: str) -> list[Value]:
     bins = sorted((int(middle), count) for middle, count in found["bins"].items())
     through = list(accumulate(count for _, count in bins))
     require_equal("the operations in the bins", through[-1], found["N"])
-    require_equal("the percentiles", [round(100 * float(name)) for name in found["percentile"]], PERCENTILES)
+    require_equal(
+        "the percentiles", [round(100 * float(name)) for name in found["percentile"]], PERCENTILES
+    )
     for hundredths in PERCENTILES:
         if through[-1] * min(hundredths, 10000 - hundredths) >= 10000 * BEYOND:
             middle, _ = bins[bisect_left(through, math.ceil(hundredths * through[-1] / 10000))]

@@ -47,7 +47,9 @@ def numbers(found: Iterable[Object], key: str, zero: bool = False) -> list[float
 
 def require_equal(what: str, found: object, expected: object) -> None:
     """Require that what the log says is what is expected, exactly."""
-    require(found == expected, f"{what} should be {_short(expected)}, and the log says {_short(found)}")
+    require(
+        found == expected, f"{what} should be {_short(expected)}, and the log says {_short(found)}"
+    )
 
 
 def _short(x: object) -> str:
@@ -56,7 +58,11 @@ def _short(x: object) -> str:
 
 def require_counted(found: list[Object], key: str, first: int = 1) -> None:
     """Require that objects are numbered in order: their key is first, first + 1, ..."""
-    require_equal(f"the numbers of {key}", [each[key] for each in found], list(range(first, first + len(found))))
+    require_equal(
+        f"the numbers of {key}",
+        [each[key] for each in found],
+        list(range(first, first + len(found))),
+    )
 
 
 def require_asked(found: Object, parameters: Object, *keys: str) -> None:
@@ -73,7 +79,10 @@ def require_close(what: str, found: float, expected: float, tolerance: float = 1
 
 def require_lasted(what: str, seconds: float, asked: float) -> None:
     """Require that a tool that ends by its own clock ran for about as long as asked; it may start late by a bit."""
-    require(seconds >= asked - max(0.1, 0.05 * asked), f"{what} {plain(seconds)} s, less than was asked for")
+    require(
+        seconds >= asked - max(0.1, 0.05 * asked),
+        f"{what} {plain(seconds)} s, less than was asked for",
+    )
 
 
 def require_pinned(head: Object, processor: int | None) -> None:

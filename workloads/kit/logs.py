@@ -19,7 +19,16 @@ import re
 from collections import namedtuple
 from collections.abc import Callable
 
-from kit.checks import BrokenLogError, number, numbers, plain, require, require_close, require_equal, require_lasted
+from kit.checks import (
+    BrokenLogError,
+    number,
+    numbers,
+    plain,
+    require,
+    require_close,
+    require_equal,
+    require_lasted,
+)
 from kit.checks import Object as Object
 
 
@@ -51,8 +60,17 @@ def guarded(parse: Parser) -> Parser:
     def parsed(lines: list[str], parameters: Object) -> list[Value]:
         try:
             return parse(lines, parameters)
-        except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
-            raise BrokenLogError(f"the log cannot be read: {type(error).__name__}: {error}"[:300]) from error
+        except (
+            ArithmeticError,
+            AttributeError,
+            LookupError,
+            RecursionError,
+            TypeError,
+            ValueError,
+        ) as error:
+            raise BrokenLogError(
+                f"the log cannot be read: {type(error).__name__}: {error}"[:300]
+            ) from error
 
     return parsed
 
@@ -89,16 +107,25 @@ def read(lines: list[str], order: str) -> Log:
     present = "".join(f" {key}" for key in keys)
     fits = re.fullmatch(f"{order} done( turns)?", present)
     require(fits, f"the log should hold{order} done, and holds{present}"[:600])
-    require(("turn" in keys) == ("turns" in keys), "of a run in turns the log should tell when each was")
+    require(
+        ("turn" in keys) == ("turns" in keys), "of a run in turns the log should tell when each was"
+    )
     objects: dict[str, list[Object]] = {}
     for key, (_, each) in zip(keys, found, strict=True):
         objects.setdefault(key, []).append(each)
-    starts, ends = ([number for number, key in enumerate(keys) if key == mark] for mark in ("point", "end"))
+    starts, ends = (
+        [number for number, key in enumerate(keys) if key == mark] for mark in ("point", "end")
+    )
     points = []
     for first, last in zip(starts, ends, strict=True):
         (start, head), (end, tail) = found[first], found[last]
-        require(head["point"] == tail["end"], f"the point of line {start + 1} does not end in line {end + 1}")
-        points.append(Point(head, [each for _, each in found[first + 1 : last]], lines[start + 1 : end]))
+        require(
+            head["point"] == tail["end"],
+            f"the point of line {start + 1} does not end in line {end + 1}",
+        )
+        points.append(
+            Point(head, [each for _, each in found[first + 1 : last]], lines[start + 1 : end])
+        )
     return Log(objects, points)
 
 
@@ -119,9 +146,13 @@ def worked(log: Log, runs: list[Object], seconds: float) -> float:
     spans = [(run["ended"] - 1e6 * run["seconds"], run["ended"]) for run in runs]
     # Moments are in whole microseconds.
     apart = all(to <= begun + 2 for (_, to), (begun, _) in itertools.pairwise(spans))
-    within = all(any(begun - 2 <= x <= frozen for begun, *_, frozen in turns) for span in spans for x in span)
+    within = all(
+        any(begun - 2 <= x <= frozen for begun, *_, frozen in turns) for span in spans for x in span
+    )
     require(apart and within, "a run begins and ends in turns, after the one before it")
-    overlaps = (min(to, ended) - max(since, begun) for begun, ended in spans for since, to, *_ in turns)
+    overlaps = (
+        min(to, ended) - max(since, begun) for begun, ended in spans for since, to, *_ in turns
+    )
     went_on: float = sum(max(0, overlap) for overlap in overlaps)
     return 1e-6 * went_on
 
@@ -151,5 +182,8 @@ def processors(observed: list[Object], seconds: float) -> tuple[float, float]:
     require_lasted("the processors were observed for", watched, seconds)
     # Busy time is counted in hundredths of a second, in several sums for each processor.
     most = 1.02 * cpus * watched + max(0.1, 0.05 * cpus)
-    require(0 < busy <= most, f"the processors cannot have been busy for {plain(busy)} of {plain(watched)} s")
+    require(
+        0 < busy <= most,
+        f"the processors cannot have been busy for {plain(busy)} of {plain(watched)} s",
+    )
     return busy, busy / (cpus * watched)

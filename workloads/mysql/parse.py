@@ -24,7 +24,13 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
         require_equal("the point", (point.head["point"], point.head["test"]), (name, test))
         require_asked(point.head, {**parameters, "threads": threads}, "threads", "rows", "seconds")
         report = read_report(point, test, parameters["seconds"])
-        check_account(log.objects["warmed"][i], log.objects["accounted"][i], name, test, report["transactions"])
+        check_account(
+            log.objects["warmed"][i],
+            log.objects["accounted"][i],
+            name,
+            test,
+            report["transactions"],
+        )
         _, busy = processors(log.objects["observed"][2 * i : 2 * i + 2], report["seconds"])
         at = {"test": test if test != "read-only" else None, "threads": threads}
         found += [
@@ -38,7 +44,9 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
 
 def check_table(filled: Object, finished: Object, parameters: Object) -> None:
     """Check the server and its table, before and after the sweep."""
-    require("MariaDB" in filled["server"], f"the server should be MariaDB, and is {filled['server']}")
+    require(
+        "MariaDB" in filled["server"], f"the server should be MariaDB, and is {filled['server']}"
+    )
     for counted, key in ((filled, "rows"), (filled, "rows_of_index"), (finished, "rows_left")):
         require_equal(key, number(counted, key), parameters["rows"])
     require_equal("rows_left_of_index", number(finished, "rows_left_of_index"), parameters["rows"])
@@ -46,9 +54,17 @@ def check_table(filled: Object, finished: Object, parameters: Object) -> None:
     # The server rounds the size of its buffer pool, some versions up to a multiple of 128 MiB.
     over = number(filled, "buffer_bytes") - parameters["buffer_bytes"]
     require(-(2**20) < over < 2**27, f"buffer_bytes is off by {over:.0f}")
-    require(number(filled, "table_bytes") <= filled["buffer_bytes"], "the buffer pool does not hold the table")
+    require(
+        number(filled, "table_bytes") <= filled["buffer_bytes"],
+        "the buffer pool does not hold the table",
+    )
     # The server takes less where the system does not let it open enough files.
-    wanted = {"flush_log": 0, "max_connections": 1024, "table_open_cache": 1024, "encryption": "DISABLED"}
+    wanted = {
+        "flush_log": 0,
+        "max_connections": 1024,
+        "table_open_cache": 1024,
+        "encryption": "DISABLED",
+    }
     for key, expected in wanted.items():
         require_equal(key, filled[key], expected)
 
@@ -57,7 +73,10 @@ def read_report(point: Point, test: str, seconds: float) -> Object:
     """sysbench's report of a point, checked."""
     report: Object = point.objects[0]
     name = point.head["point"]
-    require(not any("FATAL" in line or "ERROR" in line for line in point.lines), f"sysbench reports an error of {name}")
+    require(
+        not any("FATAL" in line or "ERROR" in line for line in point.lines),
+        f"sysbench reports an error of {name}",
+    )
     count, time = number(report, "transactions"), number(report, "seconds")
     ignored = number(report, "ignored", zero=True)
     require_asked(report, point.head, "threads", "seed")
@@ -67,16 +86,28 @@ def read_report(point: Point, test: str, seconds: float) -> Object:
     for kind, queries in QUERIES[test].items():
         # A transaction that is begun again has done some of its queries.
         there = queries * count <= report[kind] <= queries * (count + ignored)
-        require(there, f"{kind} queries of {name} are {report[kind]:.0f} in {count:.0f} transactions")
+        require(
+            there, f"{kind} queries of {name} are {report[kind]:.0f} in {count:.0f} transactions"
+        )
     require_lasted(f"the time of {name} is", time, seconds)
-    require_close("mean latency × transactions", number(report, "mean_ms") * count, number(report, "sum_ms"), 1e-4)
+    require_close(
+        "mean latency × transactions",
+        number(report, "mean_ms") * count,
+        number(report, "sum_ms"),
+        1e-4,
+    )
     return report
 
 
-def check_account(warmed: Object, accounted: Object, name: str, test: str, transactions: float) -> None:
+def check_account(
+    warmed: Object, accounted: Object, name: str, test: str, transactions: float
+) -> None:
     """Check that the server counted what sysbench did, and read from the disk only what it had to."""
     require_equal("the server's account", (warmed["warmed"], accounted["accounted"]), (name, name))
     require_equal("the server's commits", accounted["commits"] - warmed["commits"], transactions)
     from_disk = accounted["pages_from_disk"] - warmed["pages_from_disk"]
     held = from_disk == 0 or (from_disk > 0 and test == "read-write")
-    require(held, f"{from_disk} pages were read from the disk in {name}, which the buffer pool should hold")
+    require(
+        held,
+        f"{from_disk} pages were read from the disk in {name}, which the buffer pool should hold",
+    )

@@ -10,7 +10,11 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     tests = parameters["tests"]
     grid = [(test, placement) for placement in parameters["placements"] for test in tests]
     points = read(lines, f"( warmup warmed){{{len(tests)}}}( point end){{{len(grid)}}}").points
-    return [found for point, at in zip(points, grid, strict=True) for found in measured(point, *at, parameters)]
+    return [
+        found
+        for point, at in zip(points, grid, strict=True)
+        for found in measured(point, *at, parameters)
+    ]
 
 
 def measured(point: Point, test: str, placement: str, parameters: Object) -> list[Value]:
@@ -22,7 +26,10 @@ def measured(point: Point, test: str, placement: str, parameters: Object) -> lis
     require_equal("the test", (point.head["point"], point.head["placement"]), (test, placement))
     require_asked(point.head, parameters, "request_bytes", "response_bytes")
     wanted = {"PROTOCOL": test.removesuffix("_RR"), "THROUGHPUT_UNITS": "Trans/s"}
-    wanted |= {"REQUEST_SIZE": parameters["request_bytes"], "RESPONSE_SIZE": parameters["response_bytes"]}
+    wanted |= {
+        "REQUEST_SIZE": parameters["request_bytes"],
+        "RESPONSE_SIZE": parameters["response_bytes"],
+    }
     cpu = parameters["server_cpu" if placement == "together" else "client_cpu"]
     found = read_netperf(point, wanted, parameters["data_port"], cpu, parameters)
     elapsed, received = number(found, "ELAPSED_TIME"), number(found, "LOCAL_RECV_CALLS")

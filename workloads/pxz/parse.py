@@ -12,7 +12,9 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     require(header["tool"].startswith("xz "), "this is not a log of xz")
     blocks = [] if parameters.get("block_bytes") is None else ["block_bytes"]
     require_asked(header, parameters, "threads", "level", *blocks)
-    require(log.objects["round_trip"][0]["round_trip"] is True, "what was compressed does not come back")
+    require(
+        log.objects["round_trip"][0]["round_trip"] is True, "what was compressed does not come back"
+    )
     # A corpus of the user's own is whatever its file holds.
     own = parameters.get("corpus") is not None
     require(own != (corpus["corpus"] == "gcide"), "the corpus is not the one that was asked for")
@@ -28,4 +30,6 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     enough = microseconds >= int(parameters["min_seconds"] * 1e6)
     require(enough, f"the passes took {microseconds:.0f} microseconds, less than was asked for")
     timed = [each | {"seconds": 1e-6 * each["microseconds"]} for each in passes]
-    return [value("throughput", "MB/s", 1e-6 * compressed / worked(log, timed, 1e-6 * microseconds))]
+    return [
+        value("throughput", "MB/s", 1e-6 * compressed / worked(log, timed, 1e-6 * microseconds))
+    ]

@@ -17,11 +17,16 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     require_counted(passes, "pass")
     require_equal("the number of passes", number(total, "passes"), len(passes))
     require_asked(total, parameters, "passes")
-    right = total["verified"] is True and number(total, "wrong_share", zero=True) <= number(total, "limit")
+    right = total["verified"] is True and number(total, "wrong_share", zero=True) <= number(
+        total, "limit"
+    )
     require(right, "the table was not verified")
     seconds, at_first = number(total, "seconds"), number(first, "seconds")
     done, done_first = number(total, "gups_of_all") * seconds, number(first, "first") * at_first
     require_close("rate × time", done, 1e-9 * updates * len(passes))
     require_close("rate × time of the first pass", done_first, 1e-9 * updates)
-    rate, rate_first = done / worked(log, passes, seconds), done_first / worked(log, [first], at_first)
+    rate, rate_first = (
+        done / worked(log, passes, seconds),
+        done_first / worked(log, [first], at_first),
+    )
     return [value("gups", "GUPS", rate), value("first", "GUPS", rate_first)]

@@ -1,6 +1,14 @@
 """Redis at scale: requests per second of one server and of many, and who took the processors' time."""
 
-from kit.checks import number, numbers, require, require_asked, require_close, require_counted, require_equal
+from kit.checks import (
+    number,
+    numbers,
+    require,
+    require_asked,
+    require_close,
+    require_counted,
+    require_equal,
+)
 from kit.logs import Object, Point, Value, read, value
 
 # Processes of the load generator for each server.
@@ -14,14 +22,18 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     setups = parameters["setups"]
     servers = len(parameters["ports"]) * int(parameters.get("systems") or 1)
     counts = [1 if setup == "baseline" else servers for setup in setups]
-    points = read(lines, "".join(f" point checked( server){{{count}}} total client end" for count in counts)).points
+    points = read(
+        lines, "".join(f" point checked( server){{{count}}} total client end" for count in counts)
+    ).points
     found, rates = [], {}
     for point, setup, count in zip(points, setups, counts, strict=True):
         values = measured(point, setup, count, parameters)
         rates[setup] = values[0].value
         found += values
     for setup in [setup for setup in setups if setup in ("scale-out", "pinned")]:
-        found.append(value("speedup", "×", rates[setup] / rates["baseline"], setup=setup, servers=servers))
+        found.append(
+            value("speedup", "×", rates[setup] / rates["baseline"], setup=setup, servers=servers)
+        )
     return found
 
 
@@ -36,17 +48,24 @@ def measured(point: Point, setup: str, count: int, parameters: Object) -> list[V
     require_asked(head, parameters, "pipeline", "data_bytes", "keys")
     # Each key lies in one server, and each server holds some.
     require_equal("the number of servers with keys", len(checked["kept"]), count)
-    require(min(checked["kept"]) > 0, "a server holds none of the keys, so that it would take no part")
+    require(
+        min(checked["kept"]) > 0, "a server holds none of the keys, so that it would take no part"
+    )
     require_equal("the keys in all servers", sum(checked["kept"]), number(checked, "checked"))
     require_counted(servers, "server", 0)
     for server in servers:
         check_server(server, parameters["seconds"])
     require_close("the rate of all", number(total, "total"), sum(numbers(servers, "rate")))
     share = number(total, "get_share")
-    require(abs(share - GETS) <= TOLERANCE, f"the share of GET should be {GETS} %, and is {share:.3g} %")
+    require(
+        abs(share - GETS) <= TOLERANCE, f"the share of GET should be {GETS} %, and is {share:.3g} %"
+    )
     require_asked(client, {"processes": PROCESSES * count}, "processes")
     at = {"setup": setup, "servers": count}
-    found = [value("throughput", "requests/s", total["total"], **at), value("get_share", "%", total["get_share"], **at)]
+    found = [
+        value("throughput", "requests/s", total["total"], **at),
+        value("get_share", "%", total["get_share"], **at),
+    ]
     for name in ("driver_share", "proxy_share"):
         percent = number(client, name, zero=True)
         require(percent <= 105, f"{name} is more than all of the time")
@@ -59,6 +78,8 @@ def check_server(server: Object, seconds: float) -> None:
     """Check the counters of one server."""
     gets, sets = number(server, "gets"), number(server, "sets")
     require_equal("failed requests", number(server, "failed", zero=True), 0)
-    require(number(server, "seconds") >= seconds, f"a server was looked at for less than {seconds} s")
+    require(
+        number(server, "seconds") >= seconds, f"a server was looked at for less than {seconds} s"
+    )
     require_equal("the keys that a server looked up", server["hits"] + server["misses"], gets)
     require_close("a server's rate × time", number(server, "rate") * server["seconds"], gets + sets)

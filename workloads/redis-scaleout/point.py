@@ -28,19 +28,27 @@ from report import WrongAnswerError, digits, report, require
 PROCESSES = ("get", "get", "get", "set")
 CHECKED = range(1, 65)
 # What a twemproxy counts as errors: connections that were lost or refused, and requests that were not answered.
-ERRORS = re.compile('"(?:client_err|server_ejects|forward_error|server_err|server_timedout|server_eof)": *([0-9]+)')
+ERRORS = re.compile(
+    '"(?:client_err|server_ejects|forward_error|server_err|server_timedout|server_eof)": *([0-9]+)'
+)
 # What twemproxy and HAProxy log at a start and an end, and what tells of trouble.
 ANYWAY = re.compile("nutcracker-[0-9.]+ (built|started)|run, rabbit|dig that hole|New worker")
-TROUBLE = re.compile("error|fail|alert|warn|refused|reset|too many|closed|timed ?out|no server", re.IGNORECASE)
+TROUBLE = re.compile(
+    "error|fail|alert|warn|refused|reset|too many|closed|timed ?out|no server", re.IGNORECASE
+)
 Process = subprocess.Popen[bytes]
 Place = tuple[str, ...]
 
 
 def ask(at: Place, *words: str, text: str | None = None) -> str:
     """What the server at a place (options of redis-cli) answers."""
-    done = subprocess.run(["redis-cli", *at, *words], input=text, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["redis-cli", *at, *words], input=text, capture_output=True, text=True, check=False
+    )
     if done.returncode or done.stderr:
-        raise WrongAnswerError(f"redis-cli {' '.join([*at, *words])}: {(done.stderr or done.stdout).strip()}")
+        raise WrongAnswerError(
+            f"redis-cli {' '.join([*at, *words])}: {(done.stderr or done.stdout).strip()}"
+        )
     return done.stdout.replace("\r", "")
 
 
@@ -57,19 +65,24 @@ class Proxies:
 
     def start(self, servers: Sequence[tuple[str, str]], connections: int, password: str) -> None:
         """Start them, and wait until they answer."""
-        pool = (
-            f"  redis: true\n  redis_auth: {password}\n  hash: fnv1a_64\n  distribution: ketama\n  preconnect: true\n"
+        pool = f"  redis: true\n  redis_auth: {password}\n  hash: fnv1a_64\n"
+        pool += "  distribution: ketama\n  preconnect: true\n"
+        pool += "  servers:\n" + "".join(
+            f"   - {at}:{port}:1 server{i}\n" for i, (at, port) in enumerate(servers)
         )
-        pool += "  servers:\n" + "".join(f"   - {at}:{port}:1 server{i}\n" for i, (at, port) in enumerate(servers))
         front = f"global\n  maxconn {len(servers) * connections + 100}\n  log stdout format raw local0 warning\n"
         front += "defaults\n  mode tcp\n  timeout connect 10s\n  timeout client 1h\n  timeout server 1h\n"
-        front += f"listen redis\n  log global\n  bind unix@{self.work}/front\n  balance roundrobin\n"
+        front += (
+            f"listen redis\n  log global\n  bind unix@{self.work}/front\n  balance roundrobin\n"
+        )
         for i in range(len(servers)):
             base = f"{self.work}/twemproxy{i}"
             Path(f"{base}.yml").write_text(f"pool:\n  listen: {base}\n{pool}")
             told = ["-o", f"{base}.log", "-v", "4", "-p", f"{base}.pid"]
             stats = ["-a", "127.0.0.1", "-s", str(self.stats_port + i), "-i", "100"]
-            self.running.append(subprocess.Popen(["nutcracker", "-c", f"{base}.yml", *told, *stats]))
+            self.running.append(
+                subprocess.Popen(["nutcracker", "-c", f"{base}.yml", *told, *stats])
+            )
             front += f"  server twemproxy{i} unix@{base}\n"
         (self.work / "haproxy.cfg").write_text(front)
         with (self.work / "haproxy.log").open("wb") as log:
@@ -99,14 +112,23 @@ class Proxies:
         """
         total = 0
         for number in range(len(self.running) - 1):
-            with socket.create_connection(("127.0.0.1", self.stats_port + number)) as one, one.makefile() as told:
+            with (
+                socket.create_connection(("127.0.0.1", self.stats_port + number)) as one,
+                one.makefile() as told,
+            ):
                 total += sum(map(int, ERRORS.findall(told.read())))
         return total
 
     def words(self) -> str:
         """What they logged that is no start and no end."""
-        lines = [line for log in self.work.glob("*.log") for line in log.read_text(errors="replace").splitlines()]
-        return " ".join([line for line in lines if TROUBLE.search(line) and not ANYWAY.search(line)][:3])
+        lines = [
+            line
+            for log in self.work.glob("*.log")
+            for line in log.read_text(errors="replace").splitlines()
+        ]
+        return " ".join(
+            [line for line in lines if TROUBLE.search(line) and not ANYWAY.search(line)][:3]
+        )
 
 
 def state(at: Place) -> dict[str, float]:
@@ -116,7 +138,11 @@ def state(at: Place) -> dict[str, float]:
         name: dict(part.split("=") for part in told.get(f"cmdstat_{name}", "calls=0").split(","))
         for name in ("get", "set")
     }
-    failed = sum(int(one.get(key, 0)) for one in counts.values() for key in ("rejected_calls", "failed_calls"))
+    failed = sum(
+        int(one.get(key, 0))
+        for one in counts.values()
+        for key in ("rejected_calls", "failed_calls")
+    )
     return {
         "seconds": int(told["server_time_usec"]) / 1e6,
         "gets": int(counts["get"]["calls"]),
@@ -144,17 +170,32 @@ def check(front: Place) -> None:
     wanted = "OK\n" * len(CHECKED) + "".join(f"{number * 7919}\n" for number in CHECKED) + "\n"
     answered = ask(front, text="".join(asked))
     if answered != wanted:
-        raise WrongAnswerError(f"requests were answered wrongly: {' '.join(answered.split())[:300]}")
+        raise WrongAnswerError(
+            f"requests were answered wrongly: {' '.join(answered.split())[:300]}"
+        )
 
 
-def watch(places: Sequence[Place], generators: Sequence[Process], proxies: Proxies, work: Path, seconds: float) -> None:
+def watch(
+    places: Sequence[Place],
+    generators: Sequence[Process],
+    proxies: Proxies,
+    work: Path,
+    seconds: float,
+) -> None:
     """Say what the servers answered within some seconds, and who took the processors' time for it."""
 
     def see_running() -> None:
         if any(process.poll() is not None for process in [*generators, *proxies.running]):
             texts = [file.read_text(errors="replace") for file in work.glob("generator*")]
-            lines = [line for text in texts for line in text.replace("\r", "\n").splitlines() if line[:1] != '"']
-            raise WrongAnswerError(f"a load generator or proxy ended: {' '.join(lines[-3:])} {proxies.words()}")
+            lines = [
+                line
+                for text in texts
+                for line in text.replace("\r", "\n").splitlines()
+                if line[:1] != '"'
+            ]
+            raise WrongAnswerError(
+                f"a load generator or proxy ended: {' '.join(lines[-3:])} {proxies.words()}"
+            )
 
     see_running()
     errors, begun = proxies.errors(), time.monotonic()
@@ -175,7 +216,10 @@ def watch(places: Sequence[Place], generators: Sequence[Process], proxies: Proxi
         rates, gets, sets = rates + rate, gets + done["gets"], sets + done["sets"]
     report(total=digits(rates), get_share=digits(100 * gets / (gets + sets)))
     cpus = len(os.sched_getaffinity(0))
-    shares = {name: digits(100 * of / took / cpus) for name, of in (("driver_share", driver), ("proxy_share", proxy))}
+    shares = {
+        name: digits(100 * of / took / cpus)
+        for name, of in (("driver_share", driver), ("proxy_share", proxy))
+    }
     report(client=round(took, 6), cpus=cpus, processes=len(generators), **shares)
 
 
@@ -210,17 +254,40 @@ def measure(setup: str, places: Sequence[list[str]], words: Sequence[str]) -> No
             front = ("-s", f"{work}/front")
         check(front)
         kept = [int(ask(at, "dbsize")) for at in ways]
-        asked = {"connections": connections, "pipeline": pipeline, "data_bytes": size, "keys": keys, "seed": seed}
-        client = subprocess.run(["redis-benchmark", "--version"], capture_output=True, text=True, check=True).stdout
+        asked = {
+            "connections": connections,
+            "pipeline": pipeline,
+            "data_bytes": size,
+            "keys": keys,
+            "seed": seed,
+        }
+        client = subprocess.run(
+            ["redis-benchmark", "--version"], capture_output=True, text=True, check=True
+        ).stdout
         version = re.search("redis_version:(.*)", ask(ways[0], "info", "server"))
         told = {"client": client.splitlines()[0], "server": version and version[1]}
         report(point=setup, servers=len(servers), **asked, **told)
         report(checked=len(CHECKED), kept=kept)
-        load = ["redis-benchmark", *front, "-a", password, "-P", str(pipeline), "-d", str(size), "-r", str(keyspace)]
+        load = [
+            "redis-benchmark",
+            *front,
+            "-a",
+            password,
+            "-P",
+            str(pipeline),
+            "-d",
+            str(size),
+            "-r",
+            str(keyspace),
+        ]
         fill = [*load, "-t", "set", "-c", "50", "-n", str(3 * keyspace), "--seed", str(seed), "-q"]
-        done = subprocess.run(fill, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        done = subprocess.run(
+            fill, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+        )
         if done.returncode:
-            raise WrongAnswerError(f"the servers cannot be filled: {done.stdout.split(chr(10))[-1]}")
+            raise WrongAnswerError(
+                f"the servers cannot be filled: {done.stdout.split(chr(10))[-1]}"
+            )
         generators = list(generate(load, connections, len(servers), seed, work, at_the_end))
         time.sleep(settle)
         watch(ways, generators, proxies, work, seconds)
@@ -231,11 +298,21 @@ def measure(setup: str, places: Sequence[list[str]], words: Sequence[str]) -> No
 
 
 def generate(
-    load: list[str], connections: int, servers: int, seed: int, work: Path, at_the_end: contextlib.ExitStack
+    load: list[str],
+    connections: int,
+    servers: int,
+    seed: int,
+    work: Path,
+    at_the_end: contextlib.ExitStack,
 ) -> Iterator[Process]:
     """Start a load generator for each server; all are killed in the end."""
     for number, test in enumerate(PROCESSES * servers, 1):
-        own = ["-c", str(connections // len(PROCESSES)), "--seed", str((seed + number) % 2147483647)]
+        own = [
+            "-c",
+            str(connections // len(PROCESSES)),
+            "--seed",
+            str((seed + number) % 2147483647),
+        ]
         with (work / f"generator{number}").open("wb") as told:
             command = [*load, "-t", test, *own, "-n", "2000000000", "--csv"]
             process = subprocess.Popen(command, stdout=told, stderr=told)

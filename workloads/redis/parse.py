@@ -9,7 +9,9 @@ from kit.logs import Object, Point, Value, read, value
 
 # redis-benchmark's table, and the commands in the order in which it runs them.
 LATENCIES = ("avg", "min", "p50", "p95", "p99", "max")
-HEADER = ",".join(f'"{name}"' for name in ["test", "rps", *(f"{name}_latency_ms" for name in LATENCIES)])
+HEADER = ",".join(
+    f'"{name}"' for name in ["test", "rps", *(f"{name}_latency_ms" for name in LATENCIES)]
+)
 ROW = re.compile(r'"([A-Z]+)"' + r',"([0-9]+[.][0-9]+)"' * 7)
 ORDER = ("set", "get", "lpush", "lpop", "sadd")
 
@@ -18,14 +20,20 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     """Throughput, mean and 99th percentile of the latency of every command at every point."""
     grid = list(itertools.product(parameters["connections"], parameters["pipelines"]))
     points = read(lines, f" warmup warmed( point end){{{len(grid)}}}").points
-    return [found for point, at in zip(points, grid, strict=True) for found in measured(point, *at, parameters)]
+    return [
+        found
+        for point, at in zip(points, grid, strict=True)
+        for found in measured(point, *at, parameters)
+    ]
 
 
 def measured(point: Point, connections: int, pipeline: int, parameters: Object) -> list[Value]:
     """The values of one point."""
     head, commands = point.head, parameters["tests"]
     require(head["client"].startswith("redis-benchmark "), "this is not a log of redis-benchmark")
-    require_asked(head, {"connections": connections, "pipeline": pipeline}, "connections", "pipeline")
+    require_asked(
+        head, {"connections": connections, "pipeline": pipeline}, "connections", "pipeline"
+    )
     require_asked(head, parameters, "data_bytes", "keyspace", "requests")
     require_pinned(head, parameters["client_cpu"])
     require_equal("the commands", head["tests"], ",".join(commands))
@@ -40,7 +48,12 @@ def measured(point: Point, connections: int, pipeline: int, parameters: Object) 
     kinds = {"throughput": ("requests/s", "rps"), "latency": ("ms", "avg"), "p99": ("ms", "p99")}
     return [
         value(
-            metric, unit, row[column], test=test, connections=connections, pipeline=pipeline if pipeline > 1 else None
+            metric,
+            unit,
+            row[column],
+            test=test,
+            connections=connections,
+            pipeline=pipeline if pipeline > 1 else None,
         )
         for metric, (unit, column) in kinds.items()
         for test, row in rows.items()
@@ -54,7 +67,10 @@ def table(lines: list[str]) -> dict[str, dict[str, float]]:
     found = {}
     for row in rows:
         cells = ROW.fullmatch(row)
-        require(cells and cells[1] not in found, f"a row of the table is not complete, or there twice: {row}")
+        require(
+            cells and cells[1] not in found,
+            f"a row of the table is not complete, or there twice: {row}",
+        )
         test, *numbers = cells.groups() if cells else ()
         found[test] = dict(zip(("rps", *LATENCIES), map(float, numbers), strict=True))
     return found
@@ -65,15 +81,20 @@ def check_server(lines: list[str], tests: list[str], requests: int) -> None:
     calls = [line.rstrip() for line in lines if line.startswith("cmdstat_")]
     require_equal("the number of the server's counters", len(calls), len(tests))
     counted = {
-        name: dict(re.findall(r"(\w+)=([^,\s]*)", line)) for name, _, line in (one.partition(":") for one in calls)
+        name: dict(re.findall(r"(\w+)=([^,\s]*)", line))
+        for name, _, line in (one.partition(":") for one in calls)
     }
     wanted = {"calls": str(requests), "rejected_calls": "0", "failed_calls": "0"}
     for test in tests:
         # Other servers may count more.
         found = {key: counted.get(f"cmdstat_{test}", {}).get(key) for key in wanted}
         require_equal(f"what the server counted of {test}", found, wanted)
-    looked_up = sum(int(line.split(":")[1]) for line in lines if re.match("keyspace_(hits|misses):", line))
-    require_equal("the keys that the server looked up", looked_up, requests if "get" in tests else 0)
+    looked_up = sum(
+        int(line.split(":")[1]) for line in lines if re.match("keyspace_(hits|misses):", line)
+    )
+    require_equal(
+        "the keys that the server looked up", looked_up, requests if "get" in tests else 0
+    )
 
 
 def check_row(row: dict[str, float], under_way: int, requests: int) -> None:
@@ -82,4 +103,7 @@ def check_row(row: dict[str, float], under_way: int, requests: int) -> None:
     mean = row["rps"] * row["avg"] / 1000
     # redis-benchmark takes the time in whole milliseconds, and rounds the latency to microseconds.
     most = under_way * (1.02 + 1.5 * row["rps"] / requests / 1000) + row["rps"] * 5e-7
-    require(0.1 * under_way <= mean <= most, f"rate and latency do not agree with {under_way} requests under way")
+    require(
+        0.1 * under_way <= mean <= most,
+        f"rate and latency do not agree with {under_way} requests under way",
+    )

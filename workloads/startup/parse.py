@@ -12,7 +12,9 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     require(start["start"] in WAYS, "the log does not say how it started")
     way = WAYS[start["start"]]
     # Containers are always created, and a machine without a snapshot boots.
-    require(way in ("created", "booted", parameters["way"]), f"it was {way}, not {parameters['way']}")
+    require(
+        way in ("created", "booted", parameters["way"]), f"it was {way}, not {parameters['way']}"
+    )
     seconds = number(start, "up_seconds") + number(start, "command_seconds")
     found = [value("first_command", "s", seconds, start=way)]
     if start.get("memory_bytes") is not None:

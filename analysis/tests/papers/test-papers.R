@@ -156,7 +156,8 @@ test_that("runs that were set aside are told, counted and drawn, and those that 
   expect_equal(unique(vapply(shown, `[[`, "", 5)), "4 of 6 count")
   # All values are drawn, and a circle for each that was disturbed.
   expect_says(papers$text, "Pale: set aside")
-  files <- file.path(root, "analysis", paste0(c("read", "words", "paper", "show", "figures"), ".R"))
+  themes <- c("read", "format", "paper_data", "markdown_tables", "figures")
+  files <- file.path(root, "analysis", paste0(themes, ".R"))
   for (file in files) suppressMessages(source(file, local = TRUE))
   paper <- read_paper(folder, file.path(root, "published"), file.path(root, "schemas/constants/hosts.json"))
   figure <- draw_order(paper)

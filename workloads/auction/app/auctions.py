@@ -27,7 +27,9 @@ PNG = b"\x89PNG\r\n\x1a\n"
 async def lifespan(site: Starlette) -> AsyncIterator[None]:
     """Database and broker, for as long as the process serves."""
     seconds = [float(os.environ[f"AUCTION_{name}_SECONDS"]) for name in ("POLL", "ITEM")]
-    database = await asyncpg.create_pool(os.environ["AUCTION_DATABASE"], min_size=2, max_size=CONNECTIONS)
+    database = await asyncpg.create_pool(
+        os.environ["AUCTION_DATABASE"], min_size=2, max_size=CONNECTIONS
+    )
     site.state.database, site.state.market = database, Market(database, *seconds)
     try:
         async with site.state.market.open(os.environ["AUCTION_BROKER"]):
@@ -47,7 +49,9 @@ def route(method: str, path: str, work: Work) -> Route:
 
     async def answer(request: Request) -> Response:
         found = "SELECT person FROM sessions WHERE token = $1"
-        person = await request.app.state.database.fetchval(found, request.cookies.get("session", ""))
+        person = await request.app.state.database.fetchval(
+            found, request.cookies.get("session", "")
+        )
         if person is None:
             raise HTTPException(401, "log in first")
         return await work(request, person)
@@ -74,7 +78,11 @@ def statement(sql: str, *names: str, rows: bool = False, status: int = 200, **ki
     """
 
     async def answer(request: Request, person: int) -> Response:
-        given = {"person": person, **request.path_params, "skip": PAGE * int(request.query_params.get("page", "0"))}
+        given = {
+            "person": person,
+            **request.path_params,
+            "skip": PAGE * int(request.query_params.get("page", "0")),
+        }
         values = [given[name] for name in names] + (await sent(request, **kinds) if kinds else [])
         found = await request.app.state.database.fetch(sql, *values)
         if rows:
@@ -93,13 +101,17 @@ async def login(request: Request) -> Response:
     """Login."""
     name, password = await sent(request, name=str, password=str)
     database = request.app.state.database
-    person = await database.fetchrow("SELECT id, name, salt, secret FROM people WHERE name = $1", name)
+    person = await database.fetchrow(
+        "SELECT id, name, salt, secret FROM people WHERE name = $1", name
+    )
     # Quick: a hash that is slow by intention would be most of what is measured.
     given = hashlib.sha256(((person["salt"] if person else "") + password).encode()).hexdigest()
     if person is None or not hmac.compare_digest(given, person["secret"]):
         raise HTTPException(403, "name and password do not go together")
     token = secrets.token_hex(16)
-    await database.execute("INSERT INTO sessions (token, person) VALUES ($1, $2)", token, person["id"])
+    await database.execute(
+        "INSERT INTO sessions (token, person) VALUES ($1, $2)", token, person["id"]
+    )
     answer = JSONResponse({"person": person["id"], "name": person["name"]})
     answer.set_cookie("session", token, httponly=True, samesite="lax")
     return answer
@@ -108,8 +120,12 @@ async def login(request: Request) -> Response:
 async def logout(request: Request, person: int) -> Response:
     """Logout: the session ends, and whoever is in an auction leaves it."""
     async with request.app.state.database.acquire() as connection, connection.transaction():
-        await connection.execute("DELETE FROM sessions WHERE token = $1", request.cookies["session"])
-        await connection.execute("UPDATE attendances SET went = now() WHERE person = $1 AND went IS NULL", person)
+        await connection.execute(
+            "DELETE FROM sessions WHERE token = $1", request.cookies["session"]
+        )
+        await connection.execute(
+            "UPDATE attendances SET went = now() WHERE person = $1 AND went IS NULL", person
+        )
     answer = JSONResponse({"person": person})
     answer.delete_cookie("session")
     return answer
@@ -121,7 +137,9 @@ async def logout(request: Request, person: int) -> Response:
 async def auction(request: Request, _: int) -> Response:
     """GetAuctionDetail: an auction with its items, in the order in which they are offered."""
     database, wanted = request.app.state.database, request.path_params["auction"]
-    found = await database.fetchrow("SELECT id AS auction, name, category FROM auctions WHERE id = $1", wanted)
+    found = await database.fetchrow(
+        "SELECT id AS auction, name, category FROM auctions WHERE id = $1", wanted
+    )
     if found is None:
         raise HTTPException(404, "there is no such auction")
     items = await database.fetch(
@@ -161,7 +179,9 @@ async def place_bid(request: Request, person: int) -> Response:
     """PlaceBid: the bid is taken; what is decided about it is told as news."""
     item, amount = await sent(request, item=int, amount=int)
     state = await current(request)
-    known = await request.app.state.database.fetchval("SELECT count(*) FROM items WHERE id = $1", item)
+    known = await request.app.state.database.fetchval(
+        "SELECT count(*) FROM items WHERE id = $1", item
+    )
     if not known or amount <= 0:
         raise HTTPException(422, "there is no such item, or no such amount")
     bid = await request.app.state.market.place(state["auction"], item, person, amount)
@@ -173,7 +193,9 @@ async def place_bid(request: Request, person: int) -> Response:
 
 async def image(request: Request, _: int) -> Response:
     """GetImageForItem."""
-    sql = "SELECT p.content FROM images AS g JOIN pictures AS p ON p.id = g.picture WHERE g.item = $1"
+    sql = (
+        "SELECT p.content FROM images AS g JOIN pictures AS p ON p.id = g.picture WHERE g.item = $1"
+    )
     content = await request.app.state.database.fetchval(sql, request.path_params["item"])
     if content is None:
         raise HTTPException(404, "there is no such image")
@@ -188,7 +210,9 @@ async def add_image(request: Request, person: int) -> Response:
     async with request.app.state.database.acquire() as connection, connection.transaction():
         if await connection.fetchval("SELECT owner FROM items WHERE id = $1", wanted) != person:
             raise HTTPException(403, "that item is not yours")
-        picture = await connection.fetchval("INSERT INTO pictures (content) VALUES ($1) RETURNING id", content)
+        picture = await connection.fetchval(
+            "INSERT INTO pictures (content) VALUES ($1) RETURNING id", content
+        )
         upsert = """INSERT INTO images (item, picture) VALUES ($1, $2)
                     ON CONFLICT (item) DO UPDATE SET picture = excluded.picture"""
         await connection.execute(upsert, wanted, picture)
@@ -220,7 +244,10 @@ LEAVE = "UPDATE attendances SET went = now() WHERE auction = $1 AND person = $2 
 
 profile = statement(f"SELECT {PROFILE} FROM people WHERE id = $1", "person")
 new_profile = statement(
-    f"UPDATE people SET email = $2, address = $3 WHERE id = $1 RETURNING {PROFILE}", "person", email=str, address=str
+    f"UPDATE people SET email = $2, address = $3 WHERE id = $1 RETURNING {PROFILE}",
+    "person",
+    email=str,
+    address=str,
 )
 new_item = statement(NEW_ITEM, "person", status=201, title=str, description=str, starting=int)
 AN_AUCTION, AN_ITEM = "/auctions/{auction:int}", "/items/{item:int}"
@@ -240,7 +267,11 @@ application = Starlette(
         route("GET", AN_AUCTION, auction),
         route("POST", f"{AN_AUCTION}/attendance", join),
         route("DELETE", f"{AN_AUCTION}/attendance", statement(LEAVE, "auction", "person")),
-        route("GET", f"{AN_AUCTION}/item", statement("SELECT * FROM state WHERE auction = $1", "auction")),
+        route(
+            "GET",
+            f"{AN_AUCTION}/item",
+            statement("SELECT * FROM state WHERE auction = $1", "auction"),
+        ),
         route("GET", f"{AN_AUCTION}/next", next_bid),
         route("POST", f"{AN_AUCTION}/bids", place_bid),
         route("POST", "/items", new_item),

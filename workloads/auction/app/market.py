@@ -55,7 +55,9 @@ class Market:
     async def place(self, auction: int, item: int, person: int, amount: int) -> str:
         """Take a bid; it is kept when this returns, and decided soon.  Returns its name."""
         bid = str(uuid.uuid4())
-        body = json.dumps({"id": bid, "auction": auction, "item": item, "person": person, "amount": amount})
+        body = json.dumps(
+            {"id": bid, "auction": auction, "item": item, "person": person, "amount": amount}
+        )
         message = aio_pika.Message(body.encode(), delivery_mode=aio_pika.DeliveryMode.PERSISTENT)
         await self.channel.default_exchange.publish(message, routing_key="bids")
         return bid
@@ -91,14 +93,27 @@ class Market:
 
     async def _tell(self, state: asyncpg.Record | None) -> None:
         if state is not None:
-            await self.told.publish(aio_pika.Message(json.dumps(dict(state)).encode()), routing_key="")
+            await self.told.publish(
+                aio_pika.Message(json.dumps(dict(state)).encode()), routing_key=""
+            )
 
     async def _decide(self, message: aio_pika.abc.AbstractIncomingMessage) -> None:
         """Decide about a bid; where that fails it stays in the queue."""
         async with message.process(requeue=True):
             bid = json.loads(message.body)
-            values = bid["id"], bid["auction"], bid["item"], bid["person"], bid["amount"], self.item_seconds
-            await self._tell(await self.database.fetchrow("SELECT * FROM decide($1, $2, $3, $4, $5, $6)", *values))
+            values = (
+                bid["id"],
+                bid["auction"],
+                bid["item"],
+                bid["person"],
+                bid["amount"],
+                self.item_seconds,
+            )
+            await self._tell(
+                await self.database.fetchrow(
+                    "SELECT * FROM decide($1, $2, $3, $4, $5, $6)", *values
+                )
+            )
 
     async def _sell(self, closing: asyncio.Event) -> None:
         """Sell what is due, one item after another, until the market closes."""

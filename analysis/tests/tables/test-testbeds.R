@@ -1,0 +1,156 @@
+# Two samples, and testbeds whose difference is known.
+
+for (file in c("format.R", "testbeds.R")) {
+  suppressMessages(source(file.path(root, "analysis", file)))
+}
+
+test_that("two samples have the interval of their ratio, and too few runs have none", {
+  set.seed(3)
+  covered <- vapply(seq_len(400), function(i) {
+    row <- compare_samples(9 * exp(rnorm(8, 0, 0.02)), 10 * exp(rnorm(8, 0, 0.05)))
+    row$low < 0.9 && 0.9 < row$high
+  }, NA)
+  expect_gt(mean(covered), 0.93)
+  ranks <- compare_samples(9 * exp(rnorm(12, 0, 0.01)), 10 * exp(rnorm(12, 0, 0.01)),
+                           percentile = TRUE)
+  expect_true(ranks$low < 0.9 && 0.9 < ranks$high && ranks$p < 0.001)
+  expect_equal(compare_samples(c(1, 2), c(2, 3))$why, "fewer than 3 runs")
+  expect_true(is.na(compare_samples(1:5, 1:5, percentile = TRUE)$low))
+  x <- c(5.1, 5, 4.9, 5)
+  difference <- compare_samples(x, c(3, 3.1, 2.9, 3), "difference")
+  expect_equal(c(difference$ratio, difference$low < 2, difference$high > 2), c(2, 1, 1))
+  expect_equal(compare_samples(x, NULL, "level")$ratio, 5)
+})
+
+test_that("whatever the values, an interval has two ends or a reason why there is none", {
+  values <- list(constant = function(n) rep(3.3, n), zero = function(n) rep(0, n),
+                 nearly = function(n) 5 + 5e-11 * (seq_len(n) == 1),
+                 rounded = function(n) 7 + 8 * .Machine$double.eps * seq_len(n),
+                 normal = function(n) exp(cos(seq_len(n))),
+                 ties = function(n) rep(1:2, length.out = n),
+                 negative = function(n) -seq_len(n) / 10, mixed = function(n) seq_len(n) - 2,
+                 huge = function(n) 1e300 * seq_len(n), tiny = function(n) 1e-300 * seq_len(n),
+                 infinite = function(n) c(Inf, 1:9)[seq_len(n)],
+                 missing = function(n) c(NA, 1:9)[seq_len(n)])
+  compare_case <- function(first, second, n, how, percentile) {
+    x <- values[[first]](n)
+    if (second == "pairs") return(compare_pairs(x, percentile))
+    if (second == "none") return(compare_samples(x, NULL, how, percentile))
+    compare_samples(x, values[[second]](if (n > 3) 7 else n), how, percentile)
+  }
+  is_whole <- function(...) {
+    row <- compare_case(...)
+    ends <- unlist(row[c("low", "high", "p", "p_equivalent")])
+    if (any(is.nan(c(row$ratio, ends)))) return(FALSE)
+    if (row$why != "") return(all(is.na(ends)))
+    !anyNA(c(row$ratio, ends)) && row$low <= row$high
+  }
+  cases <- expand.grid(first = names(values), second = c(names(values), "none", "pairs"), n = 1:7,
+                       how = c("ratio", "difference", "level"), percentile = c(FALSE, TRUE),
+                       stringsAsFactors = FALSE)
+  cases <- cases[(cases$second == "none") == (cases$how == "level"), ]
+  whole <- do.call(mapply, c(list(is_whole), cases))
+  expect_equal(do.call(paste, cases[!whole, ]), character())
+})
+
+test_that("a sample that does not vary has no error, and two of them have no interval", {
+  x <- 3 * exp(c(0, 0.02, -0.01, 0.03, 0.01))
+  columns <- c("ratio", "low", "high", "p")
+  rigid <- compare_samples(x, rep(2, 5))
+  expect_equal(rigid$why, "")
+  expect_equal(rigid[columns], compare_pairs(x / 2)[columns])
+  hardly_varies <- compare_samples(x, 2 * (1 + 1e-9 * c(0, 1, 0, 0, 1)))
+  expect_equal(rigid, hardly_varies, tolerance = 1e-6)
+  inverse <- compare_samples(rep(2, 5), x)
+  expect_equal(c(inverse$low, inverse$high), 1 / c(rigid$high, rigid$low))
+  for (how in c("ratio", "difference")) {
+    expect_match(compare_samples(rep(2, 5), rep(1, 5), how)$why, "same")
+  }
+  # Values that have no ratio are not left out.
+  expect_match(compare_pairs(c(1, 1.1, 0, 1.2))$why, "not all")
+  # The unit does not matter.
+  ends <- c("low", "high")
+  small <- compare_samples(1e-200 * x, NULL, "level")
+  expect_equal(small[ends], 1e-200 * compare_samples(x, NULL, "level")[ends])
+})
+
+# Makes a side as of read_side; it has other parameters where `seed` is not 1.
+make_side <- function(name, ..., seed = 1, emulated = NULL, scale = "paper", better = "higher") {
+  tidy <- make_values(..., n = 6, seed = seed, better = better)
+  is_emulated <- tidy$environment %in% emulated
+  observed <- list(host = list(static = list(kernel = "6.12")), inside = list(cgroup = name))
+  make_record <- function(environment) {
+    list(environment = environment, workload = "stream",
+         parameters = list(elements = if (seed > 1) 2 else 1),
+         system = list(layers = list(environment)), source = list(revision = name),
+         observed = observed)
+  }
+  environments <- unique(tidy$environment)
+  records <- lapply(environments, make_record)
+  list(name = name, plan = list(scale = scale), tidy = tidy[!is_emulated, ],
+       emulated = tidy[is_emulated, ], records = stats::setNames(records, environments))
+}
+
+test_that("a slower side is called slower, whichever way a metric counts", {
+  before <- make_side("before", native = 10, docker = 10)
+  for (better in c("higher", "lower")) {
+    first <- make_side("before", native = 10, docker = 10, better = better)
+    slower <- if (better == "higher") 7 else 10 / 0.7
+    after <- make_side("after", native = 10, docker = slower, seed = 2, better = better)
+    rows <- compare_sides(list(first, after))
+    expect_equal(rows$outcome[rows$environment == "docker"], "slower")
+    expect_equal(rows$ratio[rows$environment == "docker"], 0.7, tolerance = 0.05)
+    expect_equal(rows$outcome[rows$environment == "native"], "undecided")
+    expect_equal(unique(rows$differs), "elements")
+  }
+  again <- make_side("again", native = 10, docker = 10, seed = 3)
+  three <- compare_sides(list(before, again, after))
+  expect_equal(unique(paste(three$from, three$to)),
+               c("before again", "before after", "again after"))
+  expect_match(summarise_outcome(rows, list(before, after), 0.02)$text,
+               "after is slower in 1 of 2 series (1 undecided)", fixed = TRUE)
+})
+
+test_that("the outcome says how much is known, and how many comparisons it rests on", {
+  sides <- lapply(c("a", "b", "c"), function(name) list(name = name))
+  summarise <- function(...) {
+    rows <- data.frame(from = c("a", "b", "a"), to = c("b", "c", "c"), outcome = c(...))
+    summarise_outcome(rows, sides, 0.02)
+  }
+  nothing <- summarise("undecided", "undecided", "no interval")
+  expect_equal(nothing$outcome, "undecided")
+  expect_match(nothing$text, "2 of 2 comparisons undecided.*1 more")
+  expect_equal(nothing[c("compared", "undecided")], list(compared = 2, undecided = 2),
+               ignore_attr = TRUE)
+  expect_equal(summarise("undecided", "undecided", "equivalent")$outcome, "no difference")
+  without <- summarise("no interval", "no interval", "no interval")
+  expect_equal(without$outcome, "nothing to compare")
+  # A slow change shows between the first and the last side only.
+  slow <- summarise("undecided", "equivalent", "slower")
+  expect_equal(slow$outcome, "difference")
+  expect_match(slow$text,
+               "b is undecided in all 1.*c is not found .* of 1 .*with a: c is slower in 1 of 1")
+})
+
+test_that("emulated machines are compared with emulated ones only", {
+  kvm <- make_side("kvm", native = 10, vm = 9)
+  tcg <- make_side("tcg", native = 10, vm = 2, seed = 2, emulated = "vm")
+  rows <- compare_sides(list(kvm, tcg))
+  vm <- rows[rows$environment == "vm", ]
+  expect_equal(vm$outcome, rep("no interval", 2))
+  expect_equal(vm$why, c("measured on kvm alone", "measured on tcg alone"))
+  tiny <- make_side("tiny", native = 1, scale = "tiny")
+  expect_error(compare_sides(list(kvm, tiny)), "of one scale")
+})
+
+test_that("origins are compared item by item, and cells without parameters too", {
+  sides <- list(make_side("one", native = 10), make_side("two", native = 10, seed = 2))
+  origins <- compare_origins(sides)
+  expect_equal(origins$item, c("source.revision", "stream.elements"))
+  expect_equal(origins$two, c("two", "2"))
+  sides <- lapply(sides, function(side) {
+    side$records$native$parameters <- NULL
+    side
+  })
+  expect_equal(compare_sides(sides)$differs, "")
+})

@@ -1,0 +1,83 @@
+"""A brake on a native system: it takes a known share of every processor, as a positive control (docs/aa.md)."""
+
+from strata.environments.common import layer
+from strata.host import cgroups
+from strata.util.process import as_root, capture
+
+# Arguments: a share.  On every processor, and on all at the same moments, it runs for that share of each 5 ms, before
+# anything that is not of the kernel.  That is less than a trial of STREAM, of which the best counts.
+TAKE = """
+import os, sys, time
+share, period = float(sys.argv[1]), 5_000_000
+cpu, *others = os.sched_getaffinity(0)
+for other in others:
+    if os.fork() == 0:
+        cpu = other
+        break
+os.sched_setaffinity(0, {cpu})
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+since, used = time.monotonic_ns(), time.process_time_ns()
+while True:
+    start = (time.monotonic_ns() // period + 1) * period
+    time.sleep((start - time.monotonic_ns()) / 1e9)
+    now = time.monotonic_ns()
+    if now > start + period:
+        # It was frozen, and takes nothing of what went by.
+        since, used = now, time.process_time_ns()
+    while time.process_time_ns() - used < share * (time.monotonic_ns() - since):
+        pass
+"""
+BESIDE = 'setsid "$@" </dev/null >/dev/null 2>&1 &'
+
+
+class Kind(layer.Kind):
+    """share: of the processors' time that is taken from the system."""
+
+    kind = "bare"
+    title = "a brake"
+    stands_on = ("chroot",)
+    forms = ()
+    stands_idle = True
+    needs_root = True
+    options_schema = layer.takes(
+        "share",
+        share={
+            "type": "number",
+            "minimum": 0,
+            "maximum": 0.5,
+            "description": "of the processors' time",
+        },
+    )
+
+
+class Layer(layer.Layer):
+    """The brake is in the system's control group: it is frozen and ends with it, and counts as ours."""
+
+    def up(self) -> None:
+        # In a group of its own the scheduler gives no time of a fixed priority.
+        groups = [
+            one
+            for one in cgroups.groups_of(self.context.id)
+            if "cpu" not in one.split("/")[4].split(",")
+        ]
+        take = ["python3", "-S", "-c", TAKE, str(self.options["share"])]
+        capture(
+            as_root(
+                [
+                    "sh",
+                    "-euc",
+                    BESIDE,
+                    "strata",
+                    "sh",
+                    "-euc",
+                    cgroups.JOIN,
+                    "strata",
+                    *groups,
+                    "--",
+                    *take,
+                ]
+            )
+        )
+
+    def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
+        return argv

@@ -1,0 +1,198 @@
+"""The shapes of what parts of Strata hand one another, as the schemas have them (tests/unit/test_data_types.py).
+
+They are for mypy: to a program that runs each of these names is `dict`, since what makes typed mappings takes
+milliseconds to import, in every cell.  What is a shape's part and is handed on by nobody is plain `Fields`.
+"""
+
+TYPE_CHECKING = False
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> type:
+        return dict
+
+else:
+    from typing import Any as Any
+    from typing import NotRequired, Required, TypedDict
+
+    # A mapping whose keys are said where it is made.
+    Fields = dict[str, Any]
+    # Layers from the bottom, each with its options.
+    Stack = list[dict[str, Fields]]
+    # Mappings of a few keys, which are said where they are made.
+    Source = Fields
+    Quiet = Fields
+    Chosen = Fields
+    Described = Fields
+
+    class HostFacts(TypedDict):
+        """What of a machine decides sizes."""
+
+        cpus: int
+        mask: str | None
+        memory_bytes: int
+        cache_bytes: int | None
+
+    class PlannedEnvironment(TypedDict):
+        """An environment of the plan."""
+
+        label: str
+        layers: Stack
+        available: bool
+        reason: str | None
+        told: list[dict[str, str]]
+        daemons: list[str]
+        emulated: bool
+        doubtful: NotRequired[bool]
+        otherwise: NotRequired[str]
+        beside: NotRequired[bool]
+        accelerator: NotRequired[str | None]
+        accelerator_reason: NotRequired[str | None]
+
+    # A step of a cell: a command, something to observe, or a group for each value of a list (`for`, a word of Python).
+    Step = TypedDict(
+        "Step",
+        {
+            "step": Required[str],
+            "argv": list[str],
+            "at": str,
+            "fresh": str,
+            "timeout": float,
+            "observe": str,
+            "for": str,
+            "steps": "list[Step]",
+        },
+        total=False,
+    )
+
+    class CellWork(TypedDict):
+        """What a cell of a workload does.  `roles`: which servers share a system, and the ports of each role."""
+
+        steps: list[Step]
+        checks: list[dict[str, str]]
+        files: list[str]
+        systems: NotRequired[str]
+        laps: NotRequired[str]
+        turn: NotRequired[float]
+        log_limit: NotRequired[str]
+        ports: NotRequired[list[str]]
+        roles: NotRequired[Fields]
+        sizes: NotRequired[list[Fields]]
+        facts: NotRequired[Fields]
+        servers: NotRequired[list[Fields]]
+        data: NotRequired[Fields]
+
+    class PlannedWorkload(TypedDict):
+        """A workload of the plan."""
+
+        title: str
+        about: str
+        metrics: dict[str, Fields]
+        parameters: Fields
+        notes: list[str]
+        warmup: str
+        cell: CellWork
+        memory_bytes: NotRequired[int]
+        small: NotRequired[Fields]
+        question: NotRequired[str]
+        figures: NotRequired[list[Fields]]
+        headline: NotRequired[list[Fields]]
+        storage: NotRequired[bool]
+
+    class Plan(TypedDict):
+        """The plan (results/plan.json); `source` is known once it is written."""
+
+        format: int
+        scale: str
+        seed: int
+        order: str
+        repetitions: int
+        client: Fields
+        quiet: Quiet
+        image: Fields
+        vm: Fields
+        machine: HostFacts
+        environments: dict[str, PlannedEnvironment]
+        workloads: dict[str, PlannedWorkload]
+        precision: NotRequired[Fields]
+        spread: NotRequired[bool]
+        not_emulated: NotRequired[list[str]]
+        leave_out: NotRequired[dict[str, list[str]]]
+        source: NotRequired[Source]
+        sealed: NotRequired[Fields]
+
+    class Record(TypedDict):
+        """The record of a cell (results/raw/ENVIRONMENT/WORKLOAD/REPETITION.json)."""
+
+        format: int
+        environment: str
+        workload: str
+        repetition: int
+        round: int
+        fingerprint: str
+        started: str
+        ended: str
+        seconds: float
+        seed: int
+        scale: str
+        source: Source
+        parameters: Fields
+        commands: list[Fields]
+        checks: list[Fields]
+        image: Fields
+        system: Fields
+        starting_state: Fields
+        observed: Fields
+        quiet: Fields
+        log: Fields
+        node: NotRequired[Fields]
+        patience: NotRequired[int]
+        cannot: NotRequired[Fields]
+        interleaved: NotRequired[list[str]]
+        together: NotRequired[dict[str, str]]
+        program: NotRequired[Fields]
+        alone: NotRequired[str]
+        sizes: NotRequired[list[Fields]]
+        servers: NotRequired[list[Fields]]
+
+    class Image(TypedDict):
+        """An image in the cache (image.json there), and its folder."""
+
+        format: int
+        recipe: str
+        id: str
+        distribution: str
+        release: str
+        architecture: str
+        package_count: int
+        file_count: int
+        manifest_sha256: str
+        base: str
+        built: str
+        folder: str
+
+    class WantedMachine(TypedDict, total=False):
+        """All that is said to Vagrant or to libvirt of a machine: what follows from its profile and the host, and from
+        `name` on what is known once it is prepared."""
+
+        cpus: int
+        memory_mib: int
+        driver: str
+        cpu: Fields
+        topology: dict[str, int] | None
+        affinity: dict[str, str]
+        numa: list[Fields] | None
+        huge_pages: bool
+        disk: dict[str, str]
+        data_disk_bytes: int
+        passthrough: list[str]
+        card: dict[str, str] | None
+        extra: Fields
+        name: str
+        box: str
+        data_disk: str
+        console: str
+        home: str
+        subnet: str
+        huge_pages_refused: str | None
+        mac: str
+        address: str

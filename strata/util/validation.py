@@ -1,0 +1,237 @@
+"""Check data against a JSON Schema and say what is wrong in words that help."""
+
+import contextvars
+import copy
+import difflib
+import functools
+import json
+import math
+import operator
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import jsonschema
+import referencing
+from jsonschema.exceptions import best_match
+from referencing.jsonschema import DRAFT202012
+
+from strata.util import paths
+from strata.util.data_types import Fields
+from strata.util.errors import UserError
+
+SCHEMAS = os.path.join(paths.PROJECT, "schemas")
+Finding = tuple[str, str]
+# Types of JSON Schema, in words.
+KINDS = {
+    "string": "text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "object": "a mapping",
+    "array": "a list",
+    "null": "empty",
+}
+# What is checked, for the keyword `known`: the whole document, and the names that it may use of other files.
+_document: contextvars.ContextVar[Mapping[str, Any]] = contextvars.ContextVar("document")
+
+
+def _known(
+    validator: Any, wanted: Fields, value: object, schema: Fields
+) -> Iterator[jsonschema.ValidationError]:
+    """The keyword `known`: ``{in, what, like}``.  The value must be a name in that section of the
+    whole document, or in one of several, and what stands under it there as the schema `like` says."""
+    sections = [wanted["in"]] if isinstance(wanted["in"], str) else wanted["in"]
+    found = [
+        one for name in sections if isinstance(one := _document.get({}).get(name), list | dict)
+    ]
+    if isinstance(value, str) and found:
+        like = validator.evolve(schema=wanted.get("like", {}))
+        entries = [
+            pair
+            for one in found
+            for pair in (one.items() if isinstance(one, dict) else zip(one, one, strict=True))
+        ]
+        names = [name for name, entry in entries if isinstance(name, str) and like.is_valid(entry)]
+        for _, words in unknown("", value, names, wanted["what"]):
+            yield jsonschema.ValidationError(words)
+
+
+def _pattern(
+    validator: Any, pattern: str, value: object, schema: Fields
+) -> Iterator[jsonschema.ValidationError]:
+    """The keyword `pattern`, whose `$` is the end; Python's is one before a last line break, too."""
+    if isinstance(value, str) and not re.search(re.sub(r"\$$", r"\\Z", pattern), value):
+        yield jsonschema.ValidationError(f"{value!r} does not match {pattern!r}")
+
+
+def _is_number(checker: jsonschema.TypeChecker, value: object) -> bool:
+    """Whether a value is a finite number."""
+    return checker.is_type(value, "integer") or (isinstance(value, float) and math.isfinite(value))
+
+
+_extend: Any = jsonschema.validators.extend
+# To Draft 4 5.0 is no whole number: it would be printed as 5.0.
+_types = jsonschema.Draft4Validator.TYPE_CHECKER.redefine("number", _is_number)
+_Validator = _extend(
+    jsonschema.Draft202012Validator, {"known": _known, "pattern": _pattern}, type_checker=_types
+)
+
+
+def validator(schema: Fields, **more: object) -> Any:
+    """The validator of a schema that is at hand."""
+    return _Validator(schema, format_checker=jsonschema.FormatChecker(("regex",)), **more)
+
+
+@functools.cache
+def schema(name: str) -> Any:
+    """The validator of schemas/NAME.schema.json, which may refer to the others there."""
+    found = {}
+    for file_name in (name for name in os.listdir(SCHEMAS) if name.endswith(".schema.json")):
+        with open(os.path.join(SCHEMAS, file_name), encoding="utf-8") as file:
+            found[file_name] = json.load(file)
+        # A schema that names its dialect would be checked by that one's validator, once another refers to it.
+        found[file_name].pop("$schema", None)
+    resources = [
+        (file_name, DRAFT202012.create_resource(content)) for file_name, content in found.items()
+    ]
+    return validator(
+        found[f"{name}.schema.json"], registry=referencing.Registry().with_resources(resources)
+    )
+
+
+def findings(
+    validator: Any, data: object, prefix: str = "", names: Mapping[str, Any] | None = None
+) -> list[Finding]:
+    """(key, sentence) for every key at which `data` breaks the schema; `prefix` is put before each.
+
+    names: what the keyword `known` finds beside the sections of the data, by section.
+    """
+    before = _document.set({**(names or {}), **(data if isinstance(data, dict) else {})})
+    errors = sorted(
+        validator.iter_errors(data), key=lambda error: [str(part) for part in error.absolute_path]
+    )
+    _document.reset(before)
+    found = [
+        ((prefix + key).strip("."), sentence)
+        for error in errors
+        for key, sentence in _sentences(error)
+    ]
+    # One for each key: a name that may not be is unknown, too.
+    return [
+        (key, sentence)
+        for number, (key, sentence) in enumerate(found)
+        if key not in dict(found[:number])
+    ]
+
+
+def _sentences(error: Any) -> list[Finding]:
+    """(key, what is wrong) for one finding of the schema, mostly as the validator says it."""
+    error = best_match([error])
+    key, about, declared = (
+        "".join(f".{part}" for part in error.absolute_path),
+        "",
+        error.schema.get("properties", {}),
+    )
+    if error.validator == "additionalProperties":
+        extra = [str(name) for name in error.instance if name not in declared]
+        return [
+            (f"{key}.{name}", f"unknown key; {nearest(name, list(declared))}") for name in extra
+        ]
+    if error.validator == "required":
+        names = [name for name in error.validator_value if name not in error.instance]
+        return [(f"{key}.{name}", f"missing{_wanted(declared.get(name, {}))}") for name in names]
+    if "propertyNames" in error.absolute_schema_path:
+        key = f"{key}.{error.instance}"
+    if error.validator in ("type", "enum", "const", "pattern", "oneOf") and not isinstance(
+        error.instance, dict | list
+    ):
+        value = json.dumps(error.instance, ensure_ascii=False, default=repr)
+        return [
+            (key, f"is {value if len(value) < 100 else value[:100] + '…'}{_wanted(error.schema)}")
+        ]
+    if error.validator == "type":
+        return [
+            (
+                key,
+                f"is {KINDS['object' if isinstance(error.instance, dict) else 'array']}{_wanted(error.schema)}",
+            )
+        ]
+    if error.validator != "known" and "description" in error.schema:
+        about = f" ({error.schema['description']})"
+    return [
+        (key, (error.message if len(error.message) < 300 else error.message[:300] + "…") + about)
+    ]
+
+
+def _wanted(schema: Fields) -> str:
+    """What a value must be, as the end of a sentence; empty if the schema does not say it."""
+    kinds, about, usual = schema.get("type", []), schema.get("description"), schema.get("default")
+    wanted = [KINDS[kind] for kind in ([kinds] if isinstance(kinds, str) else kinds)]
+    if values := schema.get("enum", [schema["const"]] if "const" in schema else []):
+        wanted, about = [json.dumps(value) for value in values], None
+    elif "pattern" in schema and isinstance(usual, str):
+        wanted[0], about = f"{wanted[0]} such as {json.dumps(usual)}", None
+    elif "pattern" in schema and not about:
+        about = f"of the form {schema['pattern']}"
+    if not wanted:
+        return f"; must be {about}" if about else ""
+    words = " or ".join(filter(None, (", ".join(wanted[:-1]), wanted[-1])))
+    return f"; must be {words} ({about})" if about else f"; must be {words}"
+
+
+def converted(validator: Any, data: Any) -> Any:
+    """`data` with a number, true, false or null for a text that says so, where the schema takes that and not the text.
+
+    Words of the command line are text, also where Snakemake hands them over.
+    """
+    texts = [error for error in validator.iter_errors(data) if isinstance(error.instance, str)]
+    whole = [copy.deepcopy(data)] if texts else [data]
+    for error in texts:
+        if re.fullmatch(r"true|false|null|-?(0|[1-9][0-9]{0,39})(\.[0-9]{1,40})?", error.instance):
+            value, place = json.loads(error.instance), [0, *error.absolute_path]
+            fits = validator.evolve(schema=error.schema).is_valid(value)
+            if fits and "propertyNames" not in error.absolute_schema_path:
+                functools.reduce(operator.getitem, place[:-1], whole)[place[-1]] = value
+    return whole[0]
+
+
+def nearest(word: str, known: list[str]) -> str:
+    """A hint at the known word that was probably meant, or at all of them."""
+    close = difflib.get_close_matches(word, known, n=1)
+    if close:
+        return f"did you mean '{close[0]}'?"
+    return "known are " + ", ".join(sorted(known)) if known else "none is known here"
+
+
+def unknown(key: str, name: str, known: Iterable[str], kind: str) -> list[Finding]:
+    """A finding where a name is not among those that are known; `kind` says what these are."""
+    return (
+        []
+        if name in known
+        else [(key, f"'{name}' is not a known {kind}; {nearest(str(name), [*known])}")]
+    )
+
+
+def complain(source: str | Callable[[str], str], found: list[Finding]) -> None:
+    """Raise UserError with a line for each finding, if there are any; source: the file, or the file of a key."""
+    named = (lambda key: source) if isinstance(source, str) else source
+    lines = [
+        f"{named(key)}: {' '.join(key.split())[:120] or 'the whole'}: {words}"
+        for key, words in found
+    ]
+    if lines:
+        raise UserError(*dict.fromkeys(lines))
+
+
+def together(*checks: Callable[[], object]) -> None:
+    """Do several checks, and raise one UserError with what all of them complain of."""
+    lines: list[str] = []
+    for check in checks:
+        try:
+            check()
+        except UserError as error:
+            lines += error.args
+    if lines:
+        raise UserError(*dict.fromkeys(lines))

@@ -1,0 +1,72 @@
+"""Read YAML pages that people write: each key once, and a message with file and line for what is no YAML.
+
+They are YAML 1.1, as Snakemake reads it: `no`, `on` and `1:30` are text in quotes alone.  A date is text.
+"""
+
+import os
+import re
+from typing import Any
+
+import yaml
+
+from strata.util.data_types import Fields
+from strata.util.errors import UserError
+
+_TAG = "tag:yaml.org,2002:"
+_Loader: Any = type("_Loader", (getattr(yaml, "CSafeLoader", yaml.SafeLoader),), {})
+_Loader.add_constructor(_TAG + "timestamp", yaml.SafeLoader.construct_yaml_str)
+
+
+def read(path: str) -> Fields:
+    """The mapping in a YAML file.  Raises UserError with file, line and reason."""
+    try:
+        with open(path, "rb") as file:
+            data = parse(path, file.read())
+    except FileNotFoundError:
+        raise UserError(f"{path}: there is no file {os.path.abspath(path)}") from None
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+    if not isinstance(data, dict):
+        raise UserError(f"{path}: must be a mapping of keys to values")
+    return data
+
+
+def parse(source: str, text: str | bytes) -> Any:
+    """What a YAML text holds; `source` names it in messages.  Raises UserError with line and reason."""
+    try:
+        loader = _Loader(text)
+        node = loader.get_single_node()
+        if node is None:
+            return None
+        _check(node)
+        return loader.construct_document(node)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f"line {mark.line + 1}: " if mark else ""
+        lines = (text if isinstance(text, str) else text.decode(errors="replace")).splitlines()
+        line = lines[mark.line] if mark and mark.line < len(lines) else ""
+        problem = (
+            "indented by a tab: use spaces"
+            if re.match(" *\t", line)
+            else error.problem or error.context
+        )
+        raise UserError(f"{source}: {where}not valid YAML: {problem}") from None
+    except (yaml.YAMLError, ValueError, LookupError, RecursionError) as error:
+        raise UserError(f"{source}: not valid YAML: {' '.join(str(error).split())[:200]}") from None
+
+
+def _check(node: yaml.Node) -> None:
+    """Refuse keys that stand twice or are no text, of which the one would win and the other be no key of the page."""
+    names: list[object] = []
+    for inner in node.value if isinstance(node, yaml.CollectionNode) else []:
+        if isinstance(node, yaml.MappingNode):
+            key, inner = inner
+            problem = f"the key {key.value} appears twice: keep one" if key.value in names else None
+            if key.tag not in (_TAG + "str", _TAG + "merge"):
+                problem = (
+                    "a key that is not text (in YAML 1.1, no and on are not): put it in quotes"
+                )
+            if problem:
+                raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
+            names.append(key.value)
+        _check(inner)

@@ -1,0 +1,272 @@
+"""Whether the machine is quiet: what is read, what is judged, and what is done about it."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+import projects
+import pytest
+
+from strata.experiment import config, plan
+from strata.measure import interference
+from strata.util.errors import CellFailed
+
+THRESHOLDS = config.quiet({})["thresholds"]
+CALM = {"load1": 0.1, "temperature_c": "not available"}
+SPIN = [sys.executable, "-c", "while True: pass"]
+
+
+def reading(moment=0.0, steal=0, idle=0, processes=None, throttled=None, swapped=0, clock=0.0):
+    found = {(1, "1"): interference.Usage("init", 0, 0.0, 0.0), **(processes or {})}
+    return interference.Reading(
+        moment, (0, 0, 0, idle, 0, 0, 0, steal, 0, 0), found, throttled, swapped, clock
+    )
+
+
+def usage(own, waited=0.0, parent=1, name="cc1"):
+    return interference.Usage(name, parent, own, waited)
+
+
+def judged(early, late, thresholds=THRESHOLDS, **moment):
+    seen = {**CALM, **interference.facts(early, late, (), measuring=True), **moment}
+    return interference.judge("during", late.moment - early.moment, seen, thresholds)
+
+
+def flags_of(early, late, **more):
+    return [(flag["what"], flag["when"], flag["value"]) for flag in judged(early, late, **more)]
+
+
+@pytest.mark.parametrize(
+    ("late", "flag"),
+    [
+        ({"steal": 100, "idle": 900}, ("steal", "during", 0.1)),
+        ({"swapped": 3 * 2**20}, ("swap", "during", 2 * 2**20)),
+        ({"processes": {(50, "7"): usage(2.0)}}, ("busy", "during", 0.1)),
+        ({"throttled": 4}, ("throttled", "during", 1)),
+    ],
+)
+def test_what_crosses_its_threshold_is_flagged(late, flag):
+    processes = {(50, "7"): usage(1.0)}
+    early = reading(0, processes=processes, throttled=3, swapped=2**20)
+    settled = {"processes": processes, "throttled": early.throttled, "swapped": early.swapped}
+    assert flags_of(early, reading(10, **{**settled, **late})) == [flag]
+
+
+def test_nothing_is_judged_that_cannot_be_read_or_has_no_threshold():
+    nothing = interference.Reading(0, (), None, None, None, 0.0)
+    seen = interference.facts(nothing, nothing, ())
+    assert set(seen.values()) == {"not available"}
+    moment = {"load1": "not available", "temperature_c": "not available"}
+    assert interference.judge("before", 0.0, {**moment, **seen}, {**THRESHOLDS, "load": 0}) == []
+    busy = reading(10, steal=500, processes={(50, "7"): usage(9.0)}, swapped=2**40)
+    assert flags_of(reading(swapped=0), busy, thresholds=dict.fromkeys(THRESHOLDS)) == []
+
+
+def test_what_is_judged_is_what_the_schemas_say():
+    record, planned = (
+        json.loads((projects.ROOT / f"schemas/{name}.schema.json").read_text())
+        for name in ("record", "plan")
+    )
+    flag = record["properties"]["quiet"]["properties"]["flags"]["items"]["properties"]
+    whats = set(THRESHOLDS)
+    assert whats == set(flag["what"]["enum"])
+    assert whats == set(planned["$defs"]["thresholds"]["properties"])
+    moment = {"load1": 9, "temperature_c": 99, "stalled_seconds": 9}
+    seen = {
+        **moment,
+        "steal_share": 1,
+        "others_share": 9,
+        "others": [],
+        "swapped_bytes": 9,
+        "throttled": 9,
+    }
+    flags = [
+        flag
+        for when in ("before", "during")
+        for flag in interference.judge(when, 10.0, seen, dict.fromkeys(whats, 0))
+    ]
+    assert {flag["what"] for flag in flags} == whats
+
+
+def test_children_that_were_waited_for_count_from_the_first_reading_on():
+    make = {(50, "7"): usage(1.0, waited=10.0, name="make")}
+    early = reading(
+        processes={**make, (51, "8"): usage(3.0, parent=50), (52, "9"): usage(0.5, parent=50)}
+    )
+    # 51 had used 3 s and ended with 5; another lived and died in between, and used 1.
+    late = reading(
+        10,
+        processes={
+            (50, "7"): usage(1.5, waited=16.0, name="make"),
+            (52, "9"): usage(0.75, parent=50),
+        },
+    )
+    spent = interference.used(early, late)
+    assert spent[50, "7"] == pytest.approx(0.5 + 3.0)
+    assert spent[52, "9"] == pytest.approx(0.25)
+    # An id that was given to another process is another process.
+    again = reading(10, processes={(51, "77"): usage(2.0)})
+    assert interference.used(early, again)[51, "77"] == 2.0
+
+
+TREE = """
+import ctypes, os, sys, time
+def spin(seconds):
+    while time.process_time() < seconds: pass
+def told(): sys.stdin.readline()
+kind = sys.argv[1]
+ctypes.CDLL(None).prctl(36, 1)  # takes in orphans
+ready, say = os.pipe()
+go, start = os.pipe()
+if os.fork() == 0:
+    if os.fork() == 0:
+        spin(0.8); os.write(say, b"x"); os.read(go, 1); os._exit(0)
+    os.read(go, 1)
+    if kind == "together": os.wait()
+    os._exit(0)
+os.read(ready, 1); print("ready", flush=True); told()
+# Which of the two reads first is left open where each must be told; the parent ends first where it waits for none.
+os.write(start, b"xx"); os.wait()
+if kind == "orphan": os.wait()
+print("ended", flush=True); told()
+"""
+
+
+@pytest.mark.parametrize("kind", ["together", "orphan"])
+def test_a_tree_that_ended_is_charged_what_it_used_meanwhile(kind):
+    argv = [sys.executable, "-S", "-c", TREE, kind]
+    with subprocess.Popen(
+        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+    ) as top:
+        assert top.stdout.readline() == "ready\n"
+        early = interference.take()
+        top.stdin.write("\n")
+        assert top.stdout.readline() == "ended\n"
+        late = interference.take()
+        top.stdin.write("\n")
+    (seconds,) = [
+        spent for (pid, _), spent in interference.used(early, late).items() if pid == top.pid
+    ]
+    assert max(now.waited for (pid, _), now in late.processes.items() if pid == top.pid) >= 0.7
+    assert seconds < 0.3
+
+
+def test_this_machine_can_be_read_and_a_busy_process_is_seen():
+    early = interference.take()
+    assert early.processes is None or (os.getpid() in [pid for pid, _ in early.processes])
+    if early.processes is None:
+        pytest.skip("other users' processes are hidden here")
+    # Not below this process: its parent ends at once.
+    begun = subprocess.run(
+        ["sh", "-c", '"$@" >/dev/null 2>&1 & echo $!', "sh", *SPIN],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    pid = int(begun.stdout)
+    try:
+        time.sleep(0.6)
+        late = interference.take()
+    finally:
+        os.kill(pid, 9)
+    name = next(usage.name for (known, _), usage in late.processes.items() if known == pid)
+    seen = interference.facts(early, late, (), measuring=True)
+    assert seen["others_share"] > 0.1
+    assert name in [entry["name"] for entry in seen["others"]]
+    busy = next(flag for flag in judged(early, late) if flag["what"] == "busy")
+    assert interference.cause([busy]).endswith(" % of a CPU")
+
+
+def test_no_setting_makes_a_cell_another_one(project):
+    project()
+    facts = {"cpus": 2, "mask": None, "memory_bytes": 2**34, "cache_bytes": None}
+    plans = [
+        config.experiment(config.read({"quiet": settings}), facts)
+        for settings in ({}, {"action": "retry", "busy": "50%"}, {"load": 3})
+    ]
+    assert len({json.dumps(one["quiet"]) for one in plans}) == 3
+    assert len({plan.fingerprint(one, "bare", "noop") for one in plans}) == 1
+
+
+def test_a_lap_that_stood_still_is_a_disturbance():
+    def took(*laps):
+        return [
+            {"argv": ["x"], "lap": lap, "exit": 0, "seconds": seconds}
+            for lap, seconds in enumerate(laps, 1)
+        ]
+
+    assert interference.stalled(took(2.0, 2.2, 8.2, 1.9)) == pytest.approx(8.2 - 2 * 2.2)
+    # Noise of half a lap is none, nor is anything known of two laps.
+    assert interference.stalled(took(2.0, 2.2, 3.9)) < 0
+    assert interference.stalled(took(2.0, 8.0)) == 0
+    early, late = reading(), reading(moment=10.0)
+    [flag] = judged(early, late, stalled_seconds=3.8)
+    assert (flag["what"], interference.cause([flag])) == (
+        "stall",
+        "stall was 3.8, and 1 is the most",
+    )
+
+
+@pytest.mark.parametrize("step", [0.0004, -0.0015, 30])
+def test_a_clock_that_is_set_during_a_run_spoils_it(monkeypatch, step):
+    taken = iter([reading(0, clock=5.0), reading(1, clock=9.0), reading(11, clock=9.0 + step)])
+    monkeypatch.setattr(interference, "take", lambda: next(taken))
+    lookout = interference.Lookout(config.quiet({}))
+    # Before a run nothing is timed.
+    lookout.ready([])
+    if abs(step) < 0.001:
+        lookout.end([], [[]])
+    else:
+        with pytest.raises(CellFailed, match="clock was set by"):
+            lookout.end([], [[]])
+    assert set(lookout.host) == {"static", "before", "after", "during"}
+
+
+@pytest.mark.parametrize(
+    ("stolen", "looks"),
+    [
+        ([0], 0),  # no hypervisor ever took anything
+        ([9, 1], 7),  # less than matters
+        ([9, 10, 0, 0, 12], 11),  # seven calm looks after the last burst
+        ([9] + [10] * 2000, 40),  # for ever
+    ],
+)
+def test_a_cell_waits_until_the_hypervisor_takes_nothing_any_more(monkeypatch, stolen, looks):
+    seen = []
+
+    def times(_cpus):
+        seen.append(stolen[len(seen)] if len(seen) < len(stolen) else 0)
+        return 100 * len(seen) - sum(seen), 0, 0, 0, 0, 0, 0, sum(seen)
+
+    clock = [0.0]
+    monkeypatch.setattr(interference.observe, "cpu_times", times)
+    monkeypatch.setattr(interference.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(
+        interference.time, "sleep", lambda seconds: clock.__setitem__(0, clock[0] + seconds)
+    )
+    interference.settle(0.02)
+    assert len(seen) - 1 == looks
+
+
+@pytest.mark.parametrize(
+    ("group", "ours"), [("strata-x", True), ("0a1b", True), ("strata-y", False)]
+)
+def test_what_another_home_left_running_is_not_ours(tmp_path, monkeypatch, group, ours):
+    monkeypatch.setenv("STRATA_HOME", str(tmp_path))
+    (tmp_path / "systems/strata-x").mkdir(parents=True)
+    (tmp_path / "systems/strata-x/container").write_text("0a1b")
+    read = interference.observe.read
+
+    def seen(path):
+        return (
+            f"1:cpu:/strata/{group}\n"
+            if path.endswith("/cgroup")
+            else "work"
+            if "cmdline" in path
+            else read(path)
+        )
+
+    monkeypatch.setattr(interference.observe, "read", seen)
+    assert interference.is_ours(7, {7: interference.Usage("work", 1, 1.0, 0.0)}, set(), ()) is ours

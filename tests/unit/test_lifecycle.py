@@ -1,0 +1,151 @@
+"""Whose system is up, and who waits for whom."""
+
+import os
+
+import projects
+import pytest
+
+from strata.measure import block
+from strata.testbed import journal, lifecycle
+from strata.util import locks
+from strata.util.errors import UserError
+from strata.util.process import identity
+
+
+def up(owner, *traces):
+    """Write down that a system is up."""
+    journal.begin("strata-x", "e", owner)
+    for trace in traces:
+        journal.note("strata-x", trace)
+
+
+GONE = {"pid": 2**22 + 1, "start": "0"}
+OWNER = {"pid": 1, "start": "0"}
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    ("owner", "goes"), [(None, False), (GONE, True), (identity(os.getpid()), False)]
+)
+def test_the_end_of_a_run_removes_what_killed_cells_left_and_waits_for_nobody(
+    project, tmp_path, owner, goes
+):
+    project()
+    system = tmp_path / "home/systems/strata-x"
+    system.mkdir(parents=True)
+    if owner is not None:
+        up(owner, {"kind": "folder", "id": str(system)})
+    before = journal.all_up()
+    with lifecycle.exclusive():
+        lifecycle.end_run(identity(os.getpid()))
+    assert journal.all_up() == before
+    build = tmp_path / "home/images/building-x"
+    (build / "tree").mkdir(parents=True)
+    lifecycle.end_run(identity(os.getpid()))
+    assert not build.exists()
+    assert (journal.all_up() == before) is not goes
+    assert system.exists() is not goes
+
+
+def test_what_an_unknown_layer_made_is_removed_by_what_it_noted(project, tmp_path):
+    """A checkout had a layer that this one has not: its system is in nobody's way, also not where a daemon is down."""
+    folder = project()
+    system, thing = tmp_path / "home/systems/strata-x", tmp_path / "thing"
+    (system / "data").mkdir(parents=True)
+    noted = [
+        {"kind": "folder", "id": str(system)},
+        {
+            "kind": "zone",
+            "id": "z",
+            "find": ["find", str(thing)],
+            "remove": [["rm", "-r", "--", str(thing)]],
+        },
+    ]
+    thing.mkdir()
+    up(OWNER, *noted)
+    projects.plan(folder)
+    done = projects.run(folder, "strata", "cell", "bare", "noop", "1")
+    assert done.returncode == 0, done.stderr
+    assert not system.exists()
+    assert not thing.exists()
+    assert journal.all_up() == []
+
+
+def test_what_nobody_here_can_remove_is_told_and_the_rest_removed(project, tmp_path, capsys):
+    project()
+    system = tmp_path / "home/systems/strata-x"
+    system.mkdir(parents=True)
+    up(OWNER, {"kind": "folder", "id": str(system)}, {"kind": "zone", "id": "z"})
+    with open(journal.path("strata-y"), "w") as file:
+        file.write('{"id": \n')
+    assert lifecycle.take_down() == ["system strata-x (e)", "system strata-y (unknown)"]
+    assert not system.exists()
+    told = capsys.readouterr().err
+    assert "zone z: another version made it" in told
+    assert "strata-y.up: another version made it" in told
+    assert journal.all_up() == []
+
+
+def test_where_a_part_of_a_system_cannot_be_removed_yet_all_else_is(project, tmp_path):
+    project()
+    client, thing = tmp_path / "home/systems/strata-x-client", tmp_path / "thing/within"
+    for folder in (client, thing):
+        folder.mkdir(parents=True)
+    stays = {
+        "kind": "zone",
+        "id": "z",
+        "find": ["find", str(thing.parent)],
+        "remove": [["rmdir", str(thing.parent)]],
+    }
+    up(OWNER, {"kind": "folder", "id": str(client)}, stays)
+    with pytest.raises(UserError, match="zone z could not be removed"):
+        lifecycle.take_down()
+    assert not client.exists()
+    assert journal.all_up()[-1]["id"] == "strata-x"
+    thing.rmdir()
+    assert lifecycle.take_down() == ["system strata-x (e)"]
+    assert not thing.parent.exists()
+    assert journal.all_up() == []
+
+
+def test_state_and_systems_are_in_folders_that_nobody_else_may_enter(project, tmp_path):
+    look = [
+        "/bin/sh",
+        "-c",
+        f"cd {tmp_path}/home; stat -c %a . state systems systems/strata-*; echo 7",
+    ]
+    folder = project(
+        projects.on_host(), {"noop": {**projects.NOOP, "run": [{"argv": look, "timeout": 20}]}}
+    )
+    old = os.umask(0)
+    try:
+        projects.plan(folder)
+        done = projects.run(folder, "strata", "cell", "bare", "noop", "1")
+    finally:
+        os.umask(old)
+    assert done.returncode == 0, done.stderr
+    modes = (folder / "results/raw/bare/noop/1.log").read_text().split()
+    assert modes == ["755", "700", "755", "700", "7"]
+
+
+def test_a_cell_is_good_though_its_system_cannot_be_removed(project, monkeypatch, capsys):
+
+    def trouble(*_):
+        raise UserError("no answer")
+
+    projects.plan(project())
+    monkeypatch.setattr("strata.util.signals.heed", lambda: None)
+    answers = iter([lambda: None, trouble])
+    monkeypatch.setattr(lifecycle, "take_down", lambda *_: next(answers)())
+    block.measure("bare", "noop", 1)
+    assert "no answer" in capsys.readouterr().err
+    assert os.path.exists("results/raw/bare/noop/1.log")
+
+
+def test_what_is_measured_takes_the_machines_lock_whatever_a_variable_says(monkeypatch, tmp_path):
+    monkeypatch.setenv("STRATA_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(locks, "OWN", str(tmp_path / "lock"))
+    with pytest.raises(UserError, match="STRATA_TEST_LOCK is set"):
+        lifecycle.System("native", [{"chroot": {}}], {"id": "x"})
+    assert not journal.all_up()

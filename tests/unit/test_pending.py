@@ -1,0 +1,135 @@
+"""What is measured beside the cell that was asked for: who is due, what waits, and what a kill leaves of it."""
+
+import glob
+import json
+import os
+
+import projects
+import pytest
+
+from strata.experiment import plan
+from strata.host import node
+from strata.measure import pending
+from strata.util import paths
+from strata.util.errors import UserError
+from strata.util.files import write_json
+
+
+def put(kind, cell, log="7\n", **told):
+    path = paths.cell_path(kind, *cell, "log")
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w") as file:
+        file.write(log)
+    write_json(path.removesuffix("log") + "json", told)
+
+
+@pytest.fixture
+def planned(project):
+    """A project of two environments; its plan."""
+    environments = {name: {"layers": ["host"]} for name in ("one", "two")}
+    folder = project(projects.on_host(environments=environments))
+    return projects.plan(folder)
+
+
+FIRST, OTHER = ("one", "noop", 1), ("two", "noop", 1)
+TOGETHER = {"first": "one", "started": "2026-01-01T00:00:00Z"}
+
+
+def test_a_cell_is_due_without_a_log_of_what_the_plan_says(planned):
+    mark = plan.fingerprint(planned, "one", "noop")
+    assert pending.due(planned, FIRST)
+    put("raw", FIRST, fingerprint="other")
+    assert pending.due(planned, FIRST)
+    put("raw", FIRST, fingerprint=mark)
+    assert pending.is_measured(planned, FIRST)
+    assert not pending.due(planned, FIRST)
+    os.unlink(paths.cell_path("raw", *FIRST, "log"))
+    assert pending.due(planned, FIRST)
+
+
+def test_what_waits_is_taken_whole_and_stays_until_it_is_forgotten(planned):
+    assert not pending.waiting(planned, OTHER)
+    put("pending", OTHER, fingerprint=plan.fingerprint(planned, "two", "noop"))
+    put("raw", OTHER, "old\n", fingerprint="other")
+    assert pending.waiting(planned, OTHER)
+    assert not pending.due(planned, OTHER)
+    # Another node, which may have died amid the block, measured it.
+    put(
+        "pending",
+        OTHER,
+        fingerprint=plan.fingerprint(planned, "two", "noop"),
+        node={"name": "node-other", "boot": None},
+    )
+    assert not pending.waiting(planned, OTHER)
+    put("pending", OTHER, fingerprint=plan.fingerprint(planned, "two", "noop"), node=node.facts())
+    assert pending.waiting(planned, OTHER)
+    assert "fingerprint" in pending.take(OTHER)
+    with open(paths.cell_path("raw", *OTHER, "log")) as file:
+        assert file.read() == "7\n"
+    assert pending.is_measured(planned, OTHER)
+    # A signal met the job.
+    os.unlink(paths.cell_path("raw", *OTHER, "log"))
+    pending.end(planned, [FIRST, OTHER], False)
+    assert pending.waiting(planned, OTHER)
+    # Or Snakemake just then, which regards the log as unfinished: its next run removes it.
+    pending.take(OTHER)
+    pending.end(planned, [FIRST, OTHER], False)
+    pending.begin()
+    os.unlink(paths.cell_path("raw", *OTHER, "log"))
+    assert pending.waiting(planned, OTHER)
+    pending.take(OTHER)
+    pending.take(OTHER)
+    assert {os.path.basename(path) for path in glob.glob("results/*/two/noop/*")} == {
+        "1.json",
+        "1.log",
+    }
+    pending.end(planned, [FIRST, OTHER], True)
+    assert not pending.waiting(planned, OTHER)
+    assert pending.is_measured(planned, OTHER)
+    with pytest.raises(UserError, match=r"results/raw/.*: cannot be written"):
+        pending.take(OTHER)
+
+
+def test_a_log_that_is_removed_after_a_run_is_measured_again(planned):
+    for good in (True, False):
+        put("pending", OTHER, fingerprint=plan.fingerprint(planned, "two", "noop"))
+        pending.take(OTHER)
+        pending.end(planned, [OTHER], good)
+        os.unlink(paths.cell_path("raw", *OTHER, "log"))
+        assert pending.due(planned, OTHER)
+        pending.begin()
+        assert pending.due(planned, OTHER)
+        assert not os.path.exists(paths.cell_path("pending", *OTHER, "log.taken"))
+
+
+def test_a_block_waits_no_longer_than_the_log_of_whoever_measured_it_is_there(planned):
+    put("pending", OTHER, fingerprint=plan.fingerprint(planned, "two", "noop"), together=TOGETHER)
+    mark = plan.fingerprint(planned, "one", "noop")
+    assert pending.due(planned, OTHER)
+    for told in ({}, {"together": {**TOGETHER, "started": "2026-01-02T00:00:00Z"}}):
+        put("raw", FIRST, fingerprint=mark, **told)
+        assert pending.due(planned, OTHER)
+        assert not pending.waiting(planned, OTHER)
+    for kind in ("raw", "pending"):
+        put(kind, FIRST, fingerprint=mark, together=TOGETHER)
+        assert pending.waiting(planned, OTHER)
+        os.unlink(paths.cell_path(kind, *FIRST, "log"))
+        assert pending.due(planned, OTHER)
+
+
+def test_a_cell_whose_job_was_killed_as_it_ended_is_taken_and_not_measured_again(project):
+    """With the others of its block, which count as long as it does."""
+    environments = {name: {"layers": ["host"]} for name in ("one", "two")}
+    run = [{"argv": ["/bin/sh", "-c", "echo x >>runs; echo 7"], "timeout": 20}]
+    folder = project(
+        projects.on_host(environments=environments), {"noop": {**projects.NOOP, "run": run}}
+    )
+    planned = projects.plan(folder)
+    for cell in (FIRST, OTHER):
+        mark = plan.fingerprint(planned, *cell[:2])
+        put("pending", cell, fingerprint=mark, together=TOGETHER, seconds=1.0)
+    for cell in (FIRST, OTHER):
+        projects.good(folder, "strata", "cell", *map(str, cell))
+        with open(paths.cell_path("raw", *cell, "json")) as file:
+            assert json.load(file)["together"] == TOGETHER
+    assert not (folder / "runs").exists()

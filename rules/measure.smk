@@ -22,7 +22,7 @@ rule cell:
         fingerprint=lambda cell: told(experiment.fingerprint, **cell),
     # A cell needs nothing but the standard library, and starts quicker without looking for more (-S).
     shell:
-        "python3 -S -m strata.measure {wildcards.environment} {wildcards.workload} {wildcards.repetition}"
+        "python3 -S -m strata cell {wildcards.environment} {wildcards.workload} {wildcards.repetition}"
 
 
 checkpoint machine:

@@ -15,7 +15,7 @@ def _cell(words: list[str]) -> int:
     from strata.util.errors import UserError
 
     if len(words) != 3 or not re.fullmatch("[0-9]{1,6}", words[2]):
-        raise UserError("usage: python3 -m strata.measure ENVIRONMENT WORKLOAD REPETITION")
+        raise UserError("usage: python3 -m strata cell ENVIRONMENT WORKLOAD REPETITION")
     block.measure(words[0], words[1], int(words[2]))
     return 0
 

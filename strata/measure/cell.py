@@ -14,7 +14,7 @@ from strata.experiment import blocks, plan, sizes
 from strata.host import node
 from strata.host.observe import NOT_AVAILABLE
 from strata.image import cache
-from strata.measure import datasets, log_sections, parsing
+from strata.measure import datasets, log_sections, parsed, parsing
 from strata.measure.arguments import Inputs
 from strata.measure.steps import Steps
 from strata.testbed import lifecycle
@@ -240,6 +240,7 @@ class Cell:
             self.plan, self.workload, self.known["parameters"], metrics
         )
         self.known |= found["program"]
+        parsed.keep(self.key, known, self.work, found)
 
     def _see_log(self) -> bytes:
         """What was printed, whose size and digest are now known."""

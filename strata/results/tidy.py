@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from strata.experiment import blocks, plan
 from strata.host import node
-from strata.measure import parsing
+from strata.measure import parsed, parsing
 from strata.results import validate
 from strata.util import paths, progress
 from strata.util.constants import result
@@ -89,9 +89,7 @@ def values(partial: bool = False) -> Values:
         )
         for cell in able
     ]
-    for cell, (path, record, _), found in zip(
-        able, given, parsing.read(given, os.getcwd()), strict=True
-    ):
+    for cell, (path, record, _), found in zip(able, given, parsed.read(able, given), strict=True):
         if "broken" in found:
             left_out.append((path, found["broken"]))
             again = "remove it, and it is measured again"

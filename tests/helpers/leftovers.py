@@ -106,7 +106,7 @@ def left_on_machine():
         "groups": groups,
         "systems": set(os.listdir(folder)) if os.path.isdir(folder) else set(),
         "state": json.dumps(journal.all_up()),
-        "cells": processes("^[^ ]*python[^ ]* (-S )?-m strata.measure"),
+        "cells": processes("^[^ ]*python[^ ]* (-S )?-m strata cell"),
         "tools": lines("pgrep", "-f", "^/opt/strata/workloads/"),
         **left_in_libvirt(),
         # Not those that libvirt starts for a moment to see what they can do.

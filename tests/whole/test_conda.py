@@ -60,7 +60,7 @@ def test_cells_tables_and_page_are_made_in_their_environments(folder, conda):
     assert (folder / "paper/report.html").exists()
     run = used(folder)
     assert set(run) == {"strata.yaml", "analysis.yaml"}
-    assert run["strata.yaml"].count("python3 -S -m strata.measure bare noop") == 3
+    assert run["strata.yaml"].count("python3 -S -m strata cell bare noop") == 3
     for command in (
         "python3 -m strata tables",
         "Rscript --vanilla analysis/tables.R",

@@ -47,7 +47,13 @@ def blocks_of(folder):
 @pytest.mark.parametrize(
     ("asked", "reason", "workloads"),
     [
-        ({"max": 5, "target": "0.0001%"}, "largest number", WORKLOADS),
+        pytest.param(
+            {"max": 5, "target": "0.0001%"},
+            "largest number",
+            WORKLOADS,
+            marks=pytest.mark.long,
+            id="most blocks",
+        ),
         ({"max": 300, "target": "0.0001%", "budget": "6s"}, "budget", ["stream"]),
         pytest.param(
             {"max": 40, "target": "999%"},

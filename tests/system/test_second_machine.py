@@ -42,7 +42,7 @@ def project(tmp_path, configuration, workload, environments=None, **more):
 @pytest.mark.parametrize(
     "environments",
     [
-        pytest.param(None, id="on the host"),
+        pytest.param(None, id="on the host", marks=pytest.mark.long),
         pytest.param(MACHINES, id="in a machine", marks=pytest.mark.long),
     ],
 )

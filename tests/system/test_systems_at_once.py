@@ -97,7 +97,9 @@ def asking(**changes):
     }
 
 
-@pytest.mark.parametrize("environment", ["native", "docker", "docker-hostnet"])
+@pytest.mark.parametrize(
+    "environment", ["native", "docker", pytest.param("docker-hostnet", marks=pytest.mark.long)]
+)
 def test_one_client_reaches_the_servers_of_all_systems(tmp_path, image, machine_stays, environment):
     settings = projects.default(workloads={"asking": None}, repetitions=1)
     folder = projects.beside_real(tmp_path / "p", settings, {"asking": asking()})

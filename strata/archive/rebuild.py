@@ -6,7 +6,7 @@ import os
 from strata.archive import check, checksums, metadata, remake, sandbox
 from strata.results import outputs
 from strata.results.validate import load
-from strata.util import paths, progress
+from strata.util import paths, programs, progress
 from strata.util.errors import UserError
 
 _OWN = "rebuild: what runs now is the archive's own code"
@@ -37,11 +37,7 @@ def rebuild(path: str, target: str | None, boxed: str | None = None) -> int:
                 f"{paths.PLAN}: workloads: missing, or no mapping of names to workloads"
             )
         inside = sandbox.is_installed() if boxed is None else boxed == "yes"
-        os.makedirs(work, exist_ok=True)
-        with sandbox.around(work) if inside else contextlib.nullcontext():
-            remake.archived_code(folder, work)
-            progress.shown(f"{_OWN}, in {work}, {_INSIDE if inside else _OPEN}")
-            remake.remake(folder, work, papers=True)
+        _make(folder, work, inside)
         states = remake.states(folder, work, outputs.made(experiment))
         unlike = metadata.unlike(folder) if remake.NOT_COMPARABLE in states.values() else []
     for name, state in states.items():
@@ -58,3 +54,23 @@ def rebuild(path: str, target: str | None, boxed: str | None = None) -> int:
         f"versions of R, pandoc and LaTeX too); the paper is {os.path.join(work, outputs.PAPERS[0])}"
     )
     return 0 if set(tables) <= {"identical"} and "missing" not in papers else 1
+
+
+def _make(folder: str, work: str, inside: bool) -> None:
+    """Lay out an archive's code and logs, and make its tables and papers in `work`."""
+    if not inside:
+        os.makedirs(work, exist_ok=True)
+        remake.archived_code(folder, work)
+        progress.shown(f"{_OWN}, in {work}, {_OPEN}")
+        remake.remake(folder, work, papers=True)
+        return
+    with programs.scratch("rebuild", os.path.dirname(os.path.abspath(work))) as room:
+        place = os.path.join(room, "project")
+        os.mkdir(place)
+        remake.archived_code(folder, place)
+        remake.lay_out(folder, place)
+        sandbox.hand_over(place)
+        with sandbox.around(place):
+            progress.shown(f"{_OWN}, for {work}, {_INSIDE}")
+            remake.make(folder, place, papers=True)
+        sandbox.take_out(place, work)

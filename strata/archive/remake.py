@@ -58,10 +58,13 @@ def archived_code(folder: str, work: str) -> None:
 
 
 def remake(folder: str, work: str, papers: bool) -> None:
-    """Make tables, and papers if asked, of the logs of an archive in `folder` by the code that is laid out in `work`.
+    """Lay out the logs of an archive in `folder`, and make tables and papers of them as :func:`make`."""
+    lay_out(folder, work)
+    make(folder, work, papers)
 
-    Raises as :func:`make_tables`.
-    """
+
+def lay_out(folder: str, work: str) -> None:
+    """Copy what tables are made of from an archive in `folder` to `work`."""
     results = os.path.join(folder, "results")
     shutil.copytree(
         results,
@@ -69,6 +72,13 @@ def remake(folder: str, work: str, papers: bool) -> None:
         ignore=lambda where, names: set(names) - set(INPUTS) if where == results else set(),
         dirs_exist_ok=True,
     )
+
+
+def make(folder: str, work: str, papers: bool) -> None:
+    """Make tables, and papers if requested, by the code and of the logs that are laid out in `work`.
+
+    Raises as :func:`make_tables`.
+    """
     make_tables(work, ["--partial"] if metadata.read(folder)["partial"] else [])
     if papers:
         make_papers(work)

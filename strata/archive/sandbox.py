@@ -2,13 +2,16 @@
 
 What runs in it has no network and sees no other process.  It can read the system's programs and one
 folder, and write that folder alone; /tmp is its own, and it sees no home.  It ends with this process.
+Root's code runs there as nobody; no keys of the caller's session are in reach.
 """
 
 import contextlib
 import os
 import shutil
+import stat
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 from strata.util import programs
 from strata.util.errors import MachineError
@@ -38,23 +41,51 @@ def _elsewhere() -> list[str]:
     return sorted(path for path in found if not f"{path}/".startswith(system))
 
 
+# What becomes of root's process before code of others starts in it: a user without rights, whose files
+# and keys are nobody's.  Arguments: the command.
+_START = """
+import ctypes, os, platform, sys
+number = {"x86_64": 250, "aarch64": 219}.get(platform.machine())
+if number:
+    ctypes.CDLL(None).syscall(number, 1, None)
+if os.geteuid() == 0:
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
+# As root bubblewrap needs no user namespace, in which root would stay the host's own.
+_ROOT = ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
+_ROOT += ["--unshare-cgroup-try", "--cap-drop", "ALL"]
+_ROOT += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
+_OTHERS = ["--unshare-all", "--cap-drop", "ALL"]
+
+
 def _command(folder: str) -> list[str]:
     """The words before the command line of what runs in the sandbox, in a folder that is its own."""
-    folder = os.path.abspath(folder)
     readable = [*_SYSTEM, *(f"/etc/{name}" for name in _SETTINGS), *_CACHES, *_elsewhere()]
-    words = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
-    words += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]
+    words = ["bwrap", *(_ROOT if os.geteuid() == 0 else _OTHERS)]
+    words += ["--die-with-parent", "--new-session"]
+    words += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--chmod", "1777", "/tmp"]
+    # Bubblewrap makes the folders above what it binds for its own user alone.
+    above = {str(parent) for path in (*readable, folder) for parent in Path(path).parents}
+    for path in sorted(above - {"/", "/tmp", "/proc", "/dev"}):
+        words += ["--perms", "0755", "--dir", path]
     words += [word for path in readable for word in ("--ro-bind-try", path, path)]
+    words += ["--ro-bind", "/proc/sys", "/proc/sys"] if os.geteuid() == 0 else []
     words += ["--setenv", "HOME", "/tmp", "--setenv", "TMPDIR", "/tmp"]
-    return [*words, "--bind", folder, folder, "--chdir", folder, "--"]
+    words += ["--bind", folder, folder, "--chdir", folder, "--"]
+    return [*words, sys.executable, "-I", "-c", _START]
 
 
 @contextlib.contextmanager
 def around(folder: str) -> Iterator[None]:
     """R and Python (`strata.util.programs`) start in a sandbox, in a folder that is there.
 
-    Raises MachineError where this machine lets none be made.
+    The folder must be one that no other user can enter.  Raises MachineError where this machine
+    lets no sandbox be made.
     """
+    folder = os.path.abspath(folder)
     words = _command(folder)
     done = programs.run([*words, "true"])
     if done.returncode != 0:
@@ -65,3 +96,24 @@ def around(folder: str) -> Iterator[None]:
         )
     with programs.within(words):
         yield
+
+
+def hand_over(folder: str) -> None:
+    """Give the files of a folder to the user whom code in the sandbox runs as."""
+    if os.geteuid() == 0:
+        for place, names, files in os.walk(folder):
+            for path in (place, *(os.path.join(place, name) for name in (*names, *files))):
+                os.chown(path, 65534, 65534, follow_symlinks=False)
+
+
+def take_out(folder: str, target: str) -> None:
+    """Copy the plain files of a folder, in which code of others ran, as files of this user's."""
+    for place, names, files in os.walk(folder):
+        into = os.path.join(target, os.path.relpath(place, folder))
+        os.makedirs(into, exist_ok=True)
+        # Links lead elsewhere, and a pipe has no end.
+        names[:] = [name for name in names if not os.path.islink(os.path.join(place, name))]
+        for name in files:
+            path = os.path.join(place, name)
+            if stat.S_ISREG(os.lstat(path).st_mode):
+                shutil.copyfile(path, os.path.join(into, name), follow_symlinks=False)

@@ -1,5 +1,6 @@
 """Check data against a JSON Schema and say what is wrong in words that help."""
 
+import contextlib
 import contextvars
 import copy
 import difflib
@@ -9,6 +10,8 @@ import math
 import operator
 import os
 import re
+import signal
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -21,6 +24,8 @@ from strata.util import paths
 from strata.util.data_types import Fields
 from strata.util.errors import UserError
 
+# Seconds for matching one pattern, which may be a workload's author's.
+PATTERN_SECONDS = 10
 SCHEMAS = os.path.join(paths.PROJECT, "schemas")
 Finding = tuple[str, str]
 # Types of JSON Schema, in words.
@@ -62,8 +67,38 @@ def _pattern(
     validator: Any, pattern: str, value: object, schema: Fields
 ) -> Iterator[jsonschema.ValidationError]:
     """The keyword `pattern`, whose `$` is the end; Python's is one before a last line break, too."""
-    if isinstance(value, str) and not re.search(re.sub(r"\$$", r"\\Z", pattern), value):
+    if not isinstance(value, str):
+        return
+    try:
+        with _limited():
+            matches = re.search(re.sub(r"\$$", r"\\Z", pattern), value)
+    except TimeoutError:
+        yield jsonschema.ValidationError(
+            f"matching {pattern!r} takes more than {PATTERN_SECONDS} s: write a simpler pattern",
+            validator="time",
+        )
+        return
+    if not matches:
         yield jsonschema.ValidationError(f"{value!r} does not match {pattern!r}")
+
+
+@contextlib.contextmanager
+def _limited() -> Iterator[None]:
+    """Raise TimeoutError where a pattern comes to no end; other threads than the first have no alarm."""
+
+    def end(number: int, frame: object) -> None:
+        raise TimeoutError
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, PATTERN_SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def _is_number(checker: jsonschema.TypeChecker, value: object) -> bool:
@@ -158,7 +193,7 @@ def _sentences(error: Any) -> list[Finding]:
                 f"is {KINDS['object' if isinstance(error.instance, dict) else 'array']}{_wanted(error.schema)}",
             )
         ]
-    if error.validator != "known" and "description" in error.schema:
+    if error.validator not in ("known", "time") and "description" in error.schema:
         about = f" ({error.schema['description']})"
     return [
         (key, (error.message if len(error.message) < 300 else error.message[:300] + "…") + about)

@@ -12,6 +12,8 @@ import yaml
 from strata.util.data_types import Fields
 from strata.util.errors import UserError
 
+# Aliases of aliases stand for more values than a reader, or a check, comes to an end with.
+MOST_VALUES = 100_000
 _TAG = "tag:yaml.org,2002:"
 _Loader: Any = type("_Loader", (getattr(yaml, "CSafeLoader", yaml.SafeLoader),), {})
 _Loader.add_constructor(_TAG + "timestamp", yaml.SafeLoader.construct_yaml_str)
@@ -38,6 +40,11 @@ def parse(source: str, text: str | bytes) -> Any:
         node = loader.get_single_node()
         if node is None:
             return None
+        if _count(node, {}) > MOST_VALUES:
+            raise yaml.MarkedYAMLError(
+                problem=f"its aliases stand for more than {MOST_VALUES:,} values: write fewer",
+                problem_mark=node.start_mark,
+            )
         _check(node)
         return loader.construct_document(node)
     except yaml.MarkedYAMLError as error:
@@ -53,6 +60,15 @@ def parse(source: str, text: str | bytes) -> Any:
         raise UserError(f"{source}: {where}not valid YAML: {problem}") from None
     except (yaml.YAMLError, ValueError, LookupError, RecursionError) as error:
         raise UserError(f"{source}: not valid YAML: {' '.join(str(error).split())[:200]}") from None
+
+
+def _count(node: yaml.Node, counted: dict[int, int]) -> int:
+    """Count the values of a node, those of an alias each time that it is used."""
+    if id(node) not in counted:
+        inner = node.value if isinstance(node, yaml.CollectionNode) else []
+        nodes = [part for pair in inner for part in (pair if isinstance(pair, tuple) else [pair])]
+        counted[id(node)] = 1 + sum(_count(part, counted) for part in nodes)
+    return counted[id(node)]
 
 
 def _check(node: yaml.Node) -> None:

@@ -52,7 +52,13 @@ def archived_code(folder: str, work: str) -> None:
         raise UserError(
             f"the archive holds no source but names a commit. {why}; or take the whole archive"
         )
-    programs.git(paths.PROJECT, "archive", "--output", tar, of["revision"], check=True)
+    objects = programs.git(paths.PROJECT, "rev-parse", "--git-path", "objects", check=True).stdout
+    objects = os.path.join(paths.PROJECT, objects.strip())
+    # From a repository without settings: those of this one may name programs that change files.
+    with programs.scratch("objects") as bare:
+        programs.git(bare, "init", "--quiet", "--bare", check=True)
+        words = ("archive", "--output", tar, of["revision"])
+        programs.git(bare, *words, check=True, GIT_OBJECT_DIRECTORY=objects)
     capture(["tar", "-C", work, "-xf", tar])
     os.unlink(tar)
 

@@ -25,15 +25,17 @@ MOST_BYTES = 64 << 20
 DEEPEST = 6
 # Few at a time, so that little is lost before a damage.
 _STEP = 16
-# Where packed data may begin: gzip, bzip2, xz, the older lzma, zlib (in PDF and PNG), a member of a zip file; and the
-# first four of them in base64.
+# Where packed data may begin: gzip, bzip2, xz, the older lzma, zlib (in PDF and PNG), a member of a zip
+# file; and in base64 these, PDF, PNG, ELF, SQLite, and base64 of packed data.
 _PACKED = re.compile(
     rb"\x1f\x8b\x08[\0-\x1f]|BZh[1-9]1AY&SY|\xfd7zXZ\0|\A\x5d\0\0[\0-\xff]{2}|x[\x01\x5e\x9c\xda]|PK\x03\x04"
-    rb"|(?P<base64>(?:H4sI|Qlpo[MNOQRSTUV]|/Td6WFo|UEsDB)(?:[A-Za-z0-9+/]|\\[nr]|[\s\"'])+)"
+    rb"|(?P<base64>(?:H4sI|Qlpo[MNOQRSTUV]|/Td6WFo|UEsDB|XQAA|e[AFJNV][A-Za-z0-9+/]|JVBERi|iVBORw"
+    rb"|f0VMRg|U1FMaXRl|SDRzS|UWxwb|L1RkN|VUVzRE)(?:[A-Za-z0-9+/]|\\[nr]|[\s\"']){20,})"
 )
 # Pictures, fonts and films: texts in them are found; what they show is not read.
 _SHOWN = re.compile(rb"\x89PNG|\xff\xd8\xff|GIF8|RIFF|wOF[F2]|%PDF|\0{3}.ftyp", re.DOTALL)
-_PIXELS = re.compile(rb"IDAT.*IEND", re.DOTALL)
+# A value of a database that is no text.
+_BLOB = re.compile("X'((?:[0-9A-Fa-f]{2})+)'")
 _WRITTEN = bytes(range(32, 127)) + b"\t\n\r\x1b"
 
 
@@ -60,7 +62,7 @@ def _parts(part: Part, depth: int, left: list[int]) -> Iterator[Part]:
     """left: the bytes that may still be unpacked."""
     name, content, trouble, whole, _ = part
     if content.startswith(b"\x89PNG"):
-        content = _PIXELS.sub(b"", content)
+        content = _without_pixels(content)
     if content.startswith(b"SQLite format 3\0"):
         inner, rest = _of_sqlite(name, content), content
     else:
@@ -76,6 +78,20 @@ def _parts(part: Part, depth: int, left: list[int]) -> Iterator[Part]:
     yield Part(name, rest, trouble, whole, noise)
     for one in inner if depth else []:
         yield from _parts(one, depth - 1, left)
+
+
+def _without_pixels(content: bytes) -> bytes:
+    """A PNG file without the data of its picture; what is no chunk stays."""
+    kept, at = [content[:8]], 8
+    while at + 12 <= len(content):
+        end = at + 12 + int.from_bytes(content[at : at + 4], "big")
+        if end > len(content):
+            break
+        # The bytes around a chunk's data would pass for letters of a text in it.
+        if content[at + 4 : at + 8] != b"IDAT":
+            kept.append(b"\n" + content[at + 8 : end - 4] + b"\n")
+        at = end
+    return b"".join([*kept, content[at:]])
 
 
 def _is_noise(content: bytes) -> bool:
@@ -116,7 +132,10 @@ def _of_sqlite(name: str, content: bytes) -> list[Part]:
     with contextlib.closing(sqlite3.connect(":memory:")) as base:
         try:
             base.deserialize(content)
-            return [Part(name, "\n".join(base.iterdump()).encode(errors="replace"), whole=False)]
+            text = "\n".join(base.iterdump())
+            blobs = (bytes.fromhex(digits) for digits in _BLOB.findall(text))
+            texts = [text.encode(errors="replace"), *blobs]
+            return [Part(name, content, whole=False) for content in texts]
         except (sqlite3.Error, OverflowError, UnicodeError):
             return [Part(name, b"", "it is damaged")]
 
@@ -130,7 +149,9 @@ def _unpacked(name: str, content: bytes, left: list[int]) -> tuple[list[Part], b
         at, start, label, mark = match.end(), match.start(), name, match[0][:1]
         if match["base64"]:
             letters = re.sub(rb"\\[nr]|[^A-Za-z0-9+/]", b"", match["base64"])
-            found.append(Part(name, base64.b64decode(letters[: len(letters) // 4 * 4])))
+            data = base64.b64decode(letters[: len(letters) // 4 * 4])
+            # Other letters may look like the beginning of packed data in base64, too.
+            found.append(Part(name, data, whole=False))
             continue
         if mark == b"P":
             header = content[start : start + 30].ljust(30, b"\0")
@@ -277,7 +298,9 @@ def _decoded(match: re.Match[str]) -> str:
         whole = letters[: len(letters) - (len(letters) % 4 == 1)]
         content = base64.b64decode(whole + "=" * (-len(whole) % 4))
         content = content.replace(b"\0", b"").replace(b"\n", b" ")
-        if len(content) > 5 and not content[:24].translate(None, _WRITTEN):
+        head = content[:64]
+        # Letters beyond ASCII are among a text's, and few bytes of other data are letters.
+        if len(content) > 5 and len(head.translate(None, _WRITTEN)) <= len(head) / 4:
             return content.decode(errors="replace")
     return match[0]
 

@@ -130,10 +130,15 @@ def in_zip(content, method=zipfile.ZIP_DEFLATED):
 
 def sqlite(content):
     base = sqlite3.connect(":memory:")
-    base.execute("create table t (a text)")
-    base.execute("insert into t values (?)", (content.decode(),))
+    base.execute("create table t (a)")
+    base.execute("insert into t values (?)", (content,))
     base.commit()
     return base.serialize()
+
+
+def png(*chunks):
+    chunks = [(len(data).to_bytes(4, "big"), kind, data, b"crc!") for kind, data in chunks]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(b"".join(chunk) for chunk in chunks)
 
 
 NOISE = random.Random(1).randbytes(6000)
@@ -167,7 +172,13 @@ WHOLE = {
     "base64 in lines": lambda text: base64.encodebytes(b"some text before it\n" + text),
     "gzip in base64": lambda text: b"data:" + base64.encodebytes(gzip.compress(text)),
     "PDF": lambda text: b"%PDF-1.5\n1 0 obj\nstream\n" + zlib.compress(text) + b"\nendstream\n",
-    "SQLite": sqlite,
+    "SQLite": lambda text: sqlite(text.decode()),
+    "gzip in SQLite": lambda text: sqlite(gzip.compress(text)),
+    "base64 of letters beyond ASCII": lambda text: base64.b64encode(
+        "Schl\u00fcssel f\u00fcr ".encode() + text
+    ),
+    "gzip in base64 twice": lambda text: base64.b64encode(base64.b64encode(gzip.compress(text))),
+    "PNG behind its pixels": lambda text: png((b"IDAT", NOISE), (b"tEXt", b"Author\0 " + text)),
     "program": lambda text: b"\x7fELF" + NOISE + b"\0" + text + b"\0" + NOISE,
 }
 # Those in which a text of one word is cut.

@@ -6,7 +6,10 @@ PAPERS := paper/report.pdf paper/report.html
 # make paper CONFIG=mine.yaml: a configuration file that overrides config.yaml.
 PAGES = $(if $(CONFIG),--configfile $(CONFIG))
 
-.PHONY: paper everything paper-partial plan summary report archive verify rebuild test test-unit test-papers test-system test-long test-rig rig lint format keys aa sizes bench gallery release lock image-paper doctor setup clean
+.PHONY: help paper everything paper-partial plan summary report archive verify rebuild test test-unit test-papers test-system test-long test-rig rig lint format keys aa sizes bench gallery release lock image-paper doctor setup clean
+
+help:                   ## list these commands
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/make \1\t\2/p' Makefile | expand -t 20
 
 paper: setup            ## measure what is missing and make paper/report.pdf and .html
 	@$(PYTHON) -m strata check $(PAGES)

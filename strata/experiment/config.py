@@ -103,9 +103,10 @@ def read(over: Fields | None = None, path: str = FILE) -> Fields:
     Raises UserError with one line for each mistake: file, key, what is wrong, what would be right.
     """
     if not os.path.exists(path):
-        raise UserError(
-            f"{path}: missing in {os.getcwd()}: go to the folder of a project, such as {paths.PROJECT}"
-        )
+        remedy = f"go to the folder of a project, such as {paths.PROJECT}"
+        if os.path.samefile(paths.PROJECT, os.getcwd()):
+            remedy = f"`git checkout {path}` brings it back"
+        raise UserError(f"{path}: missing in {os.getcwd()}: {remedy}")
     schema = validation.schema("config")
     page, over = yaml_files.read(path), over or {}
     source = _source(path, over)

@@ -106,7 +106,12 @@ def load_parser(workload: str, folder: str = paths.PROJECT) -> Parser:
     sys.modules[spec.name] = module
     try:
         spec.loader.exec_module(module)
-        return guarded(module.parse)
+        parse = getattr(module, "parse", None)
+        if getattr(getattr(parse, "__code__", None), "co_argcount", 2) != 2 or not callable(parse):
+            raise UserError(f"{path}: needs a function parse(lines, parameters)")
+        return guarded(parse)
+    except UserError:
+        raise
     except Exception as error:  # whatever a parser's own module level raises
         raise UserError(f"{path}: cannot be loaded: {type(error).__name__}: {error}") from error
 

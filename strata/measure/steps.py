@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 
 from strata.host.context import with_variables
-from strata.measure import servers
+from strata.measure import log_sections, servers
 from strata.measure.arguments import Inputs, expanded, fill
 from strata.measure.log_sections import LIMIT, Log, LongLogError, last_words
 from strata.measure.shell import PROGRAM, Shell
@@ -146,6 +146,7 @@ class Steps:
                 from strata.vm import ssh
 
                 how = f"{_in_systems([command])} ended with exit code {command['exit']}"
+                how += self._last_words(command)
                 if command["exit"] == ssh.LOST and self._machines and step.get("at") != "client":
                     how += ", by which ssh says that it lost the virtual machine"
                 raise Unable(f"{name}{how}{self._words()}")
@@ -154,6 +155,13 @@ class Steps:
                 raise CellFailed(f"{name} was ended: its virtual machine ended under it")
             limit = f"no end after {stretched(step['timeout']):g} s{_in_systems(late)}"
             raise Endless(f"{name} was ended: {limit}{self._words()}")
+
+    def _last_words(self, command: Fields) -> str:
+        """The end of a message about a failed command: its program, if that was not found, or its last lines."""
+        if command["exit"] == 127:
+            return f": {command['argv'][0]} or a program that it calls was not found"
+        printed = log_sections.last_words(self.log.whole().decode(errors="replace"))
+        return f"; it printed last: {printed}" if printed else ""
 
     def _ran(
         self, parts: list[int | None], argvs: list[list[str]], timeout: float

@@ -44,6 +44,14 @@ def show(experiment: Plan, order: bool = False) -> None:
             other = f"; {entry['otherwise']}" if "otherwise" in entry else ""
             progress.printed(f"  {name:{width}}  {of_environment[name].total()}: {loads}{other}")
             forms |= registry.forms(kind for layer in entry["layers"] for kind in layer)
+    used = {
+        next(iter(entry["layers"][0]))
+        for name, entry in experiment["environments"].items()
+        if name in of_environment and entry["layers"]
+    }
+    barred = {reason for name in used if (reason := registry.kind(name).barred())}
+    for reason in sorted(barred):
+        progress.printed(f"before that can be measured: {reason}")
     recipe = experiment["image"]["recipe"]
     if forms and cache.find(recipe) is None:
         progress.printed(f"to build: the image {recipe[:12]}, about 2 min")

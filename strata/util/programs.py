@@ -10,6 +10,7 @@ import contextvars
 import fcntl
 import glob
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -128,6 +129,8 @@ def r(*words: str, folder: str = ".") -> str:
 
     Raises MachineError with R's words where it fails.
     """
+    if not shutil.which("Rscript"):
+        raise MachineError("Rscript is not installed: run `make setup-paper`")
     with apart() as start:
         done = capture(
             [*_within.get(), "Rscript", "--vanilla", *words],

@@ -1,0 +1,74 @@
+"""Values of logs, which are kept in results/parsed when their cells end: each log is parsed once.
+
+A file there holds a digest of all that its values follow from.  Where that is another by now, the
+log is parsed again.  Standard library only: cells load this module.
+"""
+
+import functools
+import glob
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import sha256
+
+from strata.experiment.blocks import Cell
+from strata.measure import log_sections, parsing
+from strata.util import paths
+from strata.util.data_types import Fields, PlannedWorkload, Record
+from strata.util.files import read_json, write_json
+
+
+def keep(cell: Cell, record: Record, planned: PlannedWorkload, outcome: Fields) -> None:
+    """Keep the outcome of parsing a cell's log, as :func:`strata.measure.parsing.read` gives it."""
+    content = {"follows_from": _digest(record, planned), "outcome": outcome}
+    write_json(paths.cell_path("parsed", *cell, "json"), content, indent=None)
+
+
+def read(cells: Sequence[Cell], given: Iterable[parsing.Given]) -> Iterator[Fields]:
+    """Yield the outcome for each cell, in their order, from its kept values or from its log.
+
+    given: for each cell, its log, record and planned workload.  Raises as
+    :func:`strata.measure.parsing.read`.
+    """
+    logs = list(given)
+    kept = [
+        _kept(cell, record, planned) for cell, (_, record, planned) in zip(cells, logs, strict=True)
+    ]
+    parsed = parsing.read(
+        [log for log, outcome in zip(logs, kept, strict=True) if outcome is None], os.getcwd()
+    )
+    for cell, (_, record, planned), outcome in zip(cells, logs, kept, strict=True):
+        if outcome is None:
+            outcome = next(parsed)
+            keep(cell, record, planned, outcome)
+        yield outcome
+
+
+def _kept(cell: Cell, record: Record, planned: PlannedWorkload) -> Fields | None:
+    content = read_json(paths.cell_path("parsed", *cell, "json")) or {}
+    if content.get("follows_from") != _digest(record, planned):
+        return None
+    outcome: Fields = content["outcome"]
+    return outcome
+
+
+def _digest(record: Record, planned: PlannedWorkload) -> str:
+    """The SHA-256 of a log's digest, its parser and checks, and the metrics that its workload declares."""
+    parts = [
+        record["log"],
+        record["workload"],
+        _code(),
+        planned["metrics"],
+        planned["cell"]["checks"],
+    ]
+    return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+@functools.cache
+def _code() -> str:
+    """The SHA-256 of the code that parses logs in the project of the working directory."""
+    digest = sha256()
+    for path in [*sorted(glob.glob("workloads/*/*.py")), parsing.__file__, log_sections.__file__]:
+        with open(path, "rb") as file:
+            digest.update(sha256(file.read()).digest())
+    return digest.hexdigest()

@@ -266,7 +266,8 @@ class Cell:
     def note_that_it_cannot(self, failure: CellFailed) -> None:
         """Make a result of a failure in a system that may be unable to do what was asked of it."""
         words = log_sections.last_words(self._see_log().decode(errors="replace"))
-        said = f"; it said last: {words}" if words else ""
+        # The message of a failed command holds them already.
+        said = f"; it printed last: {words}" if words and words not in str(failure) else ""
         commands = self.known.get("commands", [])
         failed = [command for command in commands if command["exit"] != 0]
         self.known["cannot"] = {"reason": " ".join(f"{failure}{said}".split()), "commands": failed}

@@ -8,7 +8,7 @@ import time
 import projects
 import pytest
 
-from strata import environments as layers_of
+from strata.environments.common import registry
 from strata.experiment import config
 from strata.host import capacity, cgroups, observe
 from strata.host.context import VARIABLES, with_variables
@@ -30,8 +30,8 @@ def stacks():
     settings = config.read(path=projects.ROOT / "config.yaml")
     found = {name: entry["layers"] for name, entry in settings["environments"].items()}
     tops = {next(iter(stack[-1])) for stack in found.values()} | {"host"}
-    for name in set(layers_of.names()) - tops:
-        below = layers_of.kind(name).stands_on[0]
+    for name in set(registry.names()) - tops:
+        below = registry.kind(name).stands_on[0]
         found[name] = [
             *([] if below == "host" else [{below: {}}]),
             {name: OPTIONS_OF.get(name, {})},
@@ -44,7 +44,7 @@ def every_layer():
     found, seen = [], set()
     for name, stack in stacks().items():
         names = tuple(layer for entry in stack for layer in entry)
-        machine = any(layers_of.kind(layer).kind == "machine" for layer in names)
+        machine = any(registry.kind(layer).kind == "machine" for layer in names)
         if not machine or names not in seen:
             found.append(pytest.param(name, marks=[pytest.mark.long] * (machine or name in SLOW)))
         seen.add(names)
@@ -223,7 +223,7 @@ def test_a_container_of_somebody_else_is_never_touched(up, image):
     other = subprocess.check_output(argv, text=True).strip()
     try:
         lifecycle.take_down()
-        layers_of.kind("docker").sweep()
+        registry.kind("docker").sweep()
         state = subprocess.check_output(
             ["docker", "inspect", "-f", "{{.State.Running}}", other], text=True
         )

@@ -545,7 +545,7 @@ def test_all_that_was_made_is_archived(paper, tmp_path):
     folder = unpack(paper / "archive.zip", tmp_path / "held")
     listed = set(outputs.made(validate.load(str(folder), "results/plan.json")))
     for place in (paper, folder):
-        apart = ("raw/", "logs/", "tmp/", "plan.", "image")
+        apart = ("raw/", "parsed/", "logs/", "tmp/", "plan.", "image")
         there = {name for name in zip_file.files_below(str(place)) if name.startswith("results/")}
         papers = {name for name in outputs.PAPERS if (place / name).exists()}
         assert {

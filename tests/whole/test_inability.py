@@ -101,7 +101,7 @@ def test_what_cannot_be_done_is_a_whole_cell_that_says_so_and_is_not_measured_tw
     done = run(project, "snakemake", "--cores", "1", target)
     assert done.returncode == 0, done.stdout + done.stderr
     assert (
-        "cannot be done there: its run step ended with exit code 3; it said last: no such call"
+        "cannot be done there: its run step ended with exit code 3; it printed last: no such call"
         in done.stderr
     )
     assert cannot(project, 1)["commands"][0]["exit"] == 3

@@ -157,7 +157,7 @@ TROUBLE = {
                 "{port}",
             ]
         ),
-        "exit code 1; answerer said last: listening",
+        "; answerer said last: listening",
     ),
     "it reports trouble": (server(trouble="^listen"), "reports: listening"),
     "it prints without end": (

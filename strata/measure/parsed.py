@@ -53,10 +53,13 @@ def _kept(cell: Cell, record: Record, planned: PlannedWorkload) -> Fields | None
 
 
 def _digest(record: Record, planned: PlannedWorkload) -> str:
-    """The SHA-256 of a log's digest, its parser and checks, and the metrics that its workload declares."""
+    """The SHA-256 of all that values follow from: log, parser, and what record and plan give it."""
     parts = [
         record["log"],
         record["workload"],
+        record["parameters"],
+        record.get("system", {}).get("parts"),
+        [[command.get("step"), command.get("at")] for command in record["commands"]],
         _code(),
         planned["metrics"],
         planned["cell"]["checks"],

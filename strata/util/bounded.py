@@ -1,123 +1,215 @@
-"""Parsers and patterns of a workload's author, run in a child process of bounded time, memory and output.
+"""Parsers and patterns of a workload's author, run in a process of bounded time, memory and output.
 
-Neither of them can then hold a cell, and with it the machine, for ever.
+None of them can then hold a cell, and with it the machine, for ever.  Two processes do that: a
+worker, and the leader of its process group.  The leader ends the group as soon as the worker ends
+or exceeds its time, and also where this process was stopped or killed meanwhile.
 """
 
 import contextlib
+import fcntl
+import itertools
 import json
 import os
 import resource
 import select
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
 
 from strata.util import progress, signals
-from strata.util.data_types import Any
+from strata.util.data_types import Any, Fields
 from strata.util.errors import UserError
 from strata.util.timeouts import stretched
 
 # Seconds for each part of the work, bytes of memory for all of it, and bytes that it may print.
 SECONDS, MEMORY, PRINTED = 60, 2 << 30, 1 << 20
-# Seconds by which a child that nobody waits for any more outlasts its time.
-SPARE = 5
-# What a person sees of what it printed, and of why it fails, in characters.
+# Characters that are shown: of what the work printed, and of the reason why it fails.
 SHOWN, REASON = 4000, 2000
+# The worker's descriptors for its messages, and for whether it works or hands over a message.
+MESSAGES, ACTIVITY = 3, 4
+WORKS, SENDS = b"+", b"-"
 
-# Names the part that begins now, for the message where it comes to no end.
+# Names the part of the work that begins now, for the message where it exceeds a limit.
 At = Callable[[str], None]
 
 
 def run(work: Callable[[At], Iterator[Any]]) -> Iterator[Any]:
-    """The values that `work` yields, as JSON holds them, in a child process; each as soon as it is there.
+    """Yield the values that `work` yields, as JSON holds them, each as soon as it is there.
 
-    work: is called with a function that it calls with a name before each part begins.
-    Raises UserError where `work` does, where it raises anything else, and where a part exceeds a limit; with the
-    name of the part.
+    work: called in another process, with a function that it calls with the name of each part
+    before that part begins.
+    Raises UserError, with the name of the part, where `work` raises any error, exceeds a limit or
+    ends its process.
     """
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.flush()
-    heard, told = os.pipe()
-    printed = os.memfd_create("printed")
+    messages, to_us = os.pipe()
+    printed, verdict = os.memfd_create("printed"), os.memfd_create("verdict")
     with signals.undisturbed():
-        child = os.fork()
-        if child == 0:
-            _work(work, told, printed)
-    os.close(told)
-    name, late, last = "it", False, {"at": "it"}
+        leader = os.fork()
+        if leader == 0:
+            _lead(work, to_us, printed, verdict)
+    os.close(to_us)
+    name, last = "it", {"at": "it"}
     try:
-        for line in _lines(heard):
-            if late := not line:
-                break
-            last = json.loads(line)
+        for line in _lines(messages, leader):
+            last = _decoded(line, name)
             name = last.get("at", name)
             if "is" in last:
                 yield last["is"]
     finally:
         with signals.undisturbed():
-            os.kill(child, signal.SIGKILL)
+            os.kill(leader, signal.SIGKILL)
             with contextlib.suppress(OSError):
-                # What it started, if it got as far as to lead a group.
-                os.killpg(child, signal.SIGKILL)
-            status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-            os.close(heard)
+                # There is no group yet where the leader had no time to found it.
+                os.killpg(leader, signal.SIGKILL)
+            os.waitpid(leader, 0)
             text, size = os.pread(printed, SHOWN, 0), os.fstat(printed).st_size
-            os.close(printed)
-    if text:
-        progress.shown(text.decode(errors="replace").rstrip("\n"))
+            status = os.pread(verdict, SHOWN, 0).decode() or str(-signal.SIGKILL)
+            for file in (messages, printed, verdict):
+                os.close(file)
+        if text:
+            progress.shown(text.decode(errors="replace").rstrip("\n"))
     if size >= PRINTED:
         raise UserError(f"{name} was ended: it printed more than {PRINTED >> 20} MiB")
-    if late:
+    if status == "late":
         raise UserError(f"{name} was ended: it came to no end within {stretched(SECONDS):g} s")
+    if "failed" in last:
+        raise UserError(last["failed"])
     if "done" not in last:
-        how = f"by signal {-status}" if status < 0 else f"with status {status}"
-        ended = f"{name} ended {how}; it may use {MEMORY >> 20} MiB of memory"
-        raise UserError(last.get("failed", ended))
+        raise UserError(f"{name} {_ending(int(status))}")
 
 
-def _lines(heard: int) -> Iterator[bytes]:
-    """The lines of a child as they come; an empty one where it is silent for too long."""
+def _ending(status: int) -> str:
+    """How the worker ended before it had handed over all its values, for a message."""
+    if status < 0:
+        return f"ended by signal {-status}; it may use {MEMORY >> 20} MiB of memory"
+    return (
+        f"ended with status {status} before its values were handed over: it may neither exit "
+        "nor close descriptors that it did not open"
+    )
+
+
+def _lines(messages: int, leader: int) -> Iterator[bytes]:
+    """The worker's lines as they come, until the leader has ended.
+
+    The end of the pipe comes later where a process that the work has started holds it open.
+    """
+    ended = os.pidfd_open(leader)
     poll = select.poll()
-    poll.register(heard, select.POLLIN)
+    for file in (messages, ended):
+        poll.register(file, select.POLLIN)
     begun: list[bytes] = []
-    while poll.poll(stretched(SECONDS) * 1000):
-        piece = os.read(heard, 1 << 16)
-        if not piece:
-            return
-        *whole, rest = piece.split(b"\n")
-        if whole:
-            yield b"".join([*begun, whole[0]])
-            yield from whole[1:]
-            begun = []
-        begun.append(rest)
-    yield b""
+    try:
+        while messages in {file for file, _ in poll.poll()}:
+            piece = os.read(messages, 1 << 16)
+            if not piece:
+                poll.unregister(messages)
+            *whole, rest = piece.split(b"\n")
+            if whole:
+                yield b"".join([*begun, whole[0]])
+                yield from whole[1:]
+                begun = []
+            begun.append(rest)
+    finally:
+        os.close(ended)
 
 
-def _work(work: Callable[[At], Iterator[Any]], told: int, printed: int) -> None:
-    """The child: says line by line what it is at, what it yields, and why it fails."""
-    part, code = "it", 1
+def _decoded(line: bytes, name: str) -> Fields:
+    """A message of the worker.  Raises UserError where the work itself wrote to its descriptor."""
+    with contextlib.suppress(ValueError, RecursionError):
+        message = json.loads(line)
+        if isinstance(message, dict):
+            return message
+    raise UserError(
+        f"{name} failed: it wrote to descriptor {MESSAGES}, which it did not open; "
+        "let it write to standard output, or to files of its own"
+    )
 
-    def say(key: str, value: object) -> None:
+
+def _lead(work: Callable[[At], Iterator[Any]], messages: int, printed: int, verdict: int) -> None:
+    """Lead a process group: start the worker in it, and end the group once the worker has to end.
+
+    verdict: the file for the worker's exit status (minus the signal's number), or for "late".
+    """
+    try:
+        os.setsid()
+        # Of the parent's files it keeps none: locks are free once the parent has ended.
+        kept = [2, *sorted((messages, printed, verdict)), os.sysconf("SC_OPEN_MAX")]
+        for low, high in itertools.pairwise(kept):
+            os.closerange(low + 1, high)
+        read, activity = os.pipe()
+        worker = os.fork()
+        if worker == 0:
+            _work(work, messages, printed, activity)
+        os.close(activity)
+        late = _is_late(worker, read, messages)
+        os.kill(worker, signal.SIGKILL)
+        status = os.waitstatus_to_exitcode(os.waitpid(worker, 0)[1])
+        os.write(verdict, b"late" if late else str(status).encode())
+    finally:
+        with contextlib.suppress(OSError):
+            os.killpg(os.getpid(), signal.SIGKILL)
+        os._exit(1)
+
+
+def _is_late(worker: int, activity: int, messages: int) -> bool:
+    """Wait until the worker or our parent has ended, or the time of a part is over; whether it is.
+
+    The time stands still while the worker hands over a message: a parent that was stopped reads
+    none.
+    """
+    ended = os.pidfd_open(worker)
+    poll = select.poll()
+    poll.register(ended, select.POLLIN)
+    poll.register(activity, select.POLLIN)
+    # An error is seen where nobody can read the messages any more.
+    poll.register(messages, 0)
+    deadline: float | None = time.monotonic() + stretched(SECONDS)
+    while True:
+        left = None if deadline is None else 1000 * max(0.0, deadline - time.monotonic())
+        ready = {file for file, _ in poll.poll(left)}
+        if ready != {activity}:
+            return not ready
+        state = os.read(activity, 1 << 16)
+        if not state:
+            # The work closed it: the part that runs is the last one.
+            poll.unregister(activity)
+        elif state.endswith(WORKS):
+            deadline = time.monotonic() + stretched(SECONDS)
+        elif state.endswith(SENDS):
+            deadline = None
+
+
+def _work(work: Callable[[At], Iterator[Any]], messages: int, printed: int, activity: int) -> None:
+    """The worker: send a message for each part that begins, each value, and a failure or the end."""
+    part, code, worker = "it", 1, os.getpid()
+
+    def send(key: str, value: object) -> None:
+        if os.getpid() != worker:
+            # A process that the work has forked came here, too.
+            os._exit(1)
         text = json.dumps({key: value}).encode() + b"\n"
+        os.write(ACTIVITY, SENDS)
         while text:
-            text = text[os.write(told, text) :]
+            text = text[os.write(MESSAGES, text) :]
+        os.write(ACTIVITY, WORKS)
 
     def at(name: str) -> None:
         nonlocal part
         part = name
-        say("at", name)
-        signal.setitimer(signal.ITIMER_REAL, stretched(SECONDS) + SPARE)
+        send("at", name)
 
     try:
-        os.setsid()
-        # Of the parent's files it keeps none: locks are free once the parent has ended.
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         for file in (1, 2):
             os.dup2(printed, file)
-        told = os.dup2(told, 3, inheritable=False)
-        os.closerange(4, os.sysconf("SC_OPEN_MAX"))
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        kept = [fcntl.fcntl(file, fcntl.F_DUPFD, 10) for file in (messages, activity)]
+        for file, number in zip(kept, (MESSAGES, ACTIVITY), strict=True):
+            os.dup2(file, number, inheritable=False)
+        os.closerange(ACTIVITY + 1, os.sysconf("SC_OPEN_MAX"))
         sys.stdout = sys.stderr = open(
             1, "w", encoding="utf-8", errors="backslashreplace", closefd=False
         )
@@ -125,18 +217,18 @@ def _work(work: Callable[[At], Iterator[Any]], told: int, printed: int) -> None:
             resource.setrlimit(kind, (most, most))
         at(part)
         for value in work(at):
-            say("is", value)
-        say("done", True)
+            send("is", value)
+        send("done", True)
         code = 0
     except UserError as error:
-        say("failed", str(error)[:REASON])
+        send("failed", str(error)[:REASON])
     except MemoryError:
-        say("failed", f"{part} was ended: it needs more than {MEMORY >> 20} MiB of memory")
+        send("failed", f"{part} was ended: it needs more than {MEMORY >> 20} MiB of memory")
     except BaseException as error:
         import traceback
 
         sys.stderr.write(traceback.format_exc()[:SHOWN])
-        say("failed", f"{part} failed: {type(error).__name__}: {error}"[:REASON])
+        send("failed", f"{part} failed: {type(error).__name__}: {error}"[:REASON])
     finally:
         try:
             sys.stdout.flush()

@@ -2,6 +2,9 @@
 
 import contextlib
 import json
+import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -20,6 +23,7 @@ PROGRAMS = {
     "from a daemon": ("echo 7; setsid yes 7 >&1 &", True),
 }
 LAPS = {"about": "Laps", "schema": {"type": "integer", "minimum": 1, "maximum": 9}, "value": 2}
+FORK = "    import os, time\n    child = os.fork()\n"
 ENDLESS = "    while True:\n        "
 PARSERS = {
     "computes": (f"{ENDLESS}pass\n", "parse.py was ended: it came to no end within 1 s"),
@@ -39,6 +43,17 @@ PARSERS = {
     "exits": ("    raise SystemExit(0)\n", "parse.py failed: SystemExit: 0"),
     "complains": ("    raise OSError('x' * 10**7)\n", "parse.py failed: OSError: xxx"),
     "vanishes": ("    import os\n    os._exit(0)\n", "parse.py ended with status 0"),
+    "is killed": ("    import os\n    os.kill(os.getpid(), 9)\n", "parse.py ended by signal 9"),
+    "waits for a child": (
+        f"{FORK}    time.sleep(99) if not child else os.wait()\n",
+        "parse.py was ended: it came to no end within 1 s",
+    ),
+    "kills its group": ("    import os\n    os.killpg(0, 9)\n", "parse.py ended by signal 9"),
+    "writes to 3": ("    import os\n    os.write(3, b'7\\n')\n", "it wrote to descriptor 3"),
+    "writes half a line to 3": ("    import os\n    os.write(3, b'{')\n", "to descriptor 3"),
+    "writes to 4": (f"{ENDLESS}__import__('os').write(4, b'7')\n", "no end within 1 s"),
+    "closes 3": ("    import os\n    os.close(3)\n", "nor close descriptors that it did not open"),
+    "closes all": ("    import os\n    os.closerange(0, 99)\n", "nor close descriptors"),
 }
 
 
@@ -139,11 +154,44 @@ def test_a_parser_is_bounded_in_cells_and_tables(tmp_path, name):
     write(folder, parser)
     done = run(folder, "strata", "tidy")
     assert done.returncode == 1
-    assert f"results/raw/bare/noop/1.log: workloads/noop/{says}" in done.stderr or says == "1 s"
+    assert "results/raw/bare/noop/1.log: workloads/noop/parse.py " in done.stderr
     assert says in done.stderr
     assert len(done.stderr) < 9999
     (folder / "results/raw").rename(folder / "results/old")
     failed(folder, run(folder, "strata", "cell", "bare", "noop", "1"), says)
+
+
+@pytest.mark.parametrize("child", ["time.sleep(99)", "pass"])
+def test_a_process_that_a_parser_leaves_holds_nothing_and_is_ended(tmp_path, child):
+    folder = project(tmp_path, projects.NOOP)
+    projects.plan(folder)
+    parser = (folder / "workloads/noop/parse.py").read_text()
+    forks = f"import os, time\nif not os.fork():\n    {child}\n"
+    (folder / "workloads/noop/parse.py").write_text(parser + forks)
+    done = run(folder, "strata", "cell", "bare", "noop", "1")
+    assert done.returncode == 0, done.stderr
+    assert projects.good(folder, "strata", "tidy")
+    assert len(projects.table(folder / "results/tidy/noop.csv")) == 1
+    projects.until(lambda: not left_of(folder))
+
+
+@pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGKILL])
+def test_a_parser_ends_where_the_process_that_waits_for_it_was_stopped_or_killed(tmp_path, number):
+    folder = project(tmp_path, projects.NOOP)
+    projects.plan(folder)
+    good = run(folder, "strata", "cell", "bare", "noop", "1")
+    assert good.returncode == 0, good.stderr
+    write(folder, f"    open('{folder}/begun', 'w').close()\n{ENDLESS}pass\n")
+    command = [sys.executable, "-m", "strata", "tidy"]
+    with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as waits:
+        projects.until((folder / "begun").exists)
+        waits.send_signal(number)
+        projects.until(lambda: len(left_of(folder)) <= (number == signal.SIGSTOP))
+        waits.send_signal(signal.SIGCONT)
+        _, message = waits.communicate(timeout=20)
+    if number == signal.SIGSTOP:
+        assert "parse.py was ended: it came to no end within 1 s" in message
+        assert waits.returncode == 1
 
 
 def test_a_pattern_and_a_parser_that_does_not_load_are_bounded(tmp_path):

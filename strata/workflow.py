@@ -253,7 +253,6 @@ class Workflow:
             raise UserError("`python3 -m strata clean` was at work in this folder: run again")
         if self.image() and (image := cache.find(self.plan["image"]["recipe"])):
             cache.verify(image)
-        pending.begin()
         self._write()
         if shutil.which("Rscript") is None and not self.brings_software():
             progress.say(
@@ -272,9 +271,9 @@ class Workflow:
         )
 
     def end(self, good: bool) -> None:
-        """Remove what killed cells of the run left up, and what waited and was taken; list the cells that failed."""
+        """Remove what killed cells of the run left up, and pending results in place; list what failed."""
         lifecycle.end_run(run.owner())
-        pending.end(self.plan, self.known.cells(), good)
+        pending.remove_placed(self.plan, self.known.cells())
         reasons = {
             cell: read_json(paths.cell_path("failed", *cell, "json")) for cell in self.known.cells()
         }

@@ -56,13 +56,13 @@ def measure(environment: str, workload: str, repetition: int) -> None:
     starting_state.declare(processors(experiment))
     try:
         with lifecycle.exclusive():
-            if not pending.waiting(experiment, key):
+            if not pending.is_pending(experiment, key):
                 _provide(cell)
                 _measure(cell)
-            _tell(cell, pending.take(key))
+            _tell(cell, pending.put_in_place(key))
             if run.owner()["pid"] == os.getpid():
                 # It belongs to no run, at whose end it would be forgotten.
-                pending.forget(key)
+                pending.remove("pending", key)
     except Interrupted as asked:
         raise CellFailed(f"{cell.name} was ended by {asked} before it began") from None
 
@@ -136,8 +136,8 @@ def _give_up(cell: Cell, error: BaseException) -> CellFailed:
         write_json(paths.cell_path("failed", *cell.key, "json"), {**known, "error": reason})
         # It may have failed before it had a log.
         write_text(log, "")
-        with contextlib.suppress(FileNotFoundError):
-            os.replace(cell.draft, log)
+        if os.path.exists(cell.draft):
+            pending.move_file(cell.draft, log)
     except (OSError, UserError) as trouble:
         log = f"could not be kept: {trouble}"
     again = run.again(paths.cell_path("raw", *cell.key, "log"))
@@ -234,7 +234,7 @@ class Turns:
         self._complete(time.monotonic() - begun, lookout)
         # The others count only where the first is.
         for cell in reversed(self.spent):
-            pending.put(cell.key, cell.draft, cell.known)
+            pending.store(cell.key, cell.draft, cell.known)
 
     def _prepare(self) -> None:
         """Take the steps before the run; where the memory does not hold all systems, the first goes on alone."""

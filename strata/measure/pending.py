@@ -1,13 +1,15 @@
-"""Cells that are measured: they wait in results/pending until they are asked for, and stay there until the run ends.
+"""Pending results: cells that were measured, and whose own Snakemake job has not asked for them.
 
-Which cells are due is told by files alone: one that has no log in its place and none that waits, or whose record has
-another fingerprint than the plan.  One process measures several cells; and of a job that a signal meets Snakemake
-removes the output, or runs it again after a kill.  Then it finds its log here.  So after a run that failed it stays,
-set aside as `R.log.taken`, until the next run has seen whether somebody removed the log in its place.
+One process measures all cells of a block that are due.  Their logs and records are in
+results/pending until the run ends: a job puts its cell's in place, and does so again where
+Snakemake removed the log of a job that a signal met, or repeats a job that was killed.
+
+Files alone decide which cells are due: those whose record in its place has another fingerprint than
+the plan, or is missing, and which have no pending results of that fingerprint.
 """
 
 import contextlib
-import glob
+import errno
 import os
 from collections.abc import Iterable
 
@@ -18,88 +20,105 @@ from strata.util.data_types import Fields, Plan
 from strata.util.errors import UserError
 from strata.util.files import read_json, sync, write_json
 
-ASIDE = ".taken"
-
 
 def due(experiment: Plan, cell: blocks.Cell) -> bool:
     """Whether a cell is still to be measured."""
-    return not (is_measured(experiment, cell) or waiting(experiment, cell))
+    return not (is_measured(experiment, cell) or is_pending(experiment, cell))
 
 
 def is_measured(experiment: Plan, cell: blocks.Cell) -> bool:
-    """Whether a cell has a log in its place, of what the plan says."""
+    """Whether the log and record of a cell are in their place, with the plan's fingerprint."""
     return _record("raw", cell).get("fingerprint") == plan.fingerprint(experiment, *cell[:2])
 
 
-def waiting(experiment: Plan, cell: blocks.Cell) -> bool:
-    """Whether a cell's log waits, of this node.  What took turns with others waits no longer than the log of whoever
-    measured them is there: a block is measured as a whole, and on one node."""
-    found = _record("pending", cell)
-    together = found.get("together")
-    first = (together["first"], *cell[1:]) if together else cell
-    there = any(_record(kind, first).get("together") == together for kind in ("raw", "pending"))
-    fits = found.get("fingerprint") == plan.fingerprint(experiment, *cell[:2])
-    return there and fits and node.of_record(found) in (None, node.facts()["name"])
+def is_pending(experiment: Plan, cell: blocks.Cell) -> bool:
+    """Whether a cell has pending results of this node, with the plan's fingerprint.
+
+    Results of a cell that was interleaved with others count only while those of the cell whose
+    process measured the block are there: a block is measured as a whole, and on one node.
+    """
+    record = _record("pending", cell)
+    if record.get("fingerprint") != plan.fingerprint(experiment, *cell[:2]):
+        return False
+    if node.of_record(record) not in (None, node.facts()["name"]):
+        return False
+    together = record.get("together")
+    if not together:
+        return True
+    first = (together["first"], *cell[1:])
+    return any(_record(kind, first).get("together") == together for kind in ("raw", "pending"))
 
 
-def put(cell: blocks.Cell, log: str, record: Fields) -> None:
-    """Let a cell wait: the record first and the log last, so that where the log is, all is.  What failed is gone."""
-    forget(cell)
+def store(cell: blocks.Cell, draft: str, record: Fields) -> None:
+    """Make the draft of a log and its record a cell's pending results; what failed before is gone.
+
+    The log comes last: where it is, the record is, too.  Raises UserError.
+    """
+    remove("pending", cell)
     write_json(paths.cell_path("pending", *cell, "json"), record, lasting=True)
-    os.replace(log, paths.cell_path("pending", *cell, "log"))
-    forget(cell, "failed")
+    move_file(draft, paths.cell_path("pending", *cell, "log"))
+    remove("failed", cell)
 
 
-def take(cell: blocks.Cell) -> Fields:
-    """Put a cell that waits in its place, the log last; its record.  Raises UserError."""
-    for suffix in ("json", "log"):
-        source, target = (paths.cell_path(kind, *cell, suffix) for kind in ("pending", "raw"))
-        # Another name for the same file, to be put in place of the old one.
-        sibling = f"{source}.part"
-        try:
-            os.makedirs(os.path.dirname(target), exist_ok=True)
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(sibling)
-            os.link(source, sibling)
-            os.replace(sibling, target)
-            # Where the target was that file already, nothing was replaced.
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(sibling)
-            sync(os.path.dirname(target))
-        except OSError as error:
-            raise UserError(f"{target}: cannot be written: {error.strerror}") from None
-    return _record("raw", cell)
+def put_in_place(cell: blocks.Cell) -> Fields:
+    """Copy a cell's pending results into results/raw, the log last, and return its record.
+
+    Raises UserError.
+    """
+    record = _record("pending", cell)
+    log = paths.cell_path("raw", *cell, "log")
+    if not record:
+        raise UserError(f"{log}: cannot be written: its pending results were removed; run again")
+    write_json(paths.cell_path("raw", *cell, "json"), record, lasting=True)
+    _copy(paths.cell_path("pending", *cell, "log"), log)
+    return record
 
 
-def forget(cell: blocks.Cell, kind: str = "pending") -> None:
-    """Remove what was taken, or of another kind (:func:`strata.util.paths.cell_path`)."""
-    for suffix in ("log", f"log{ASIDE}", "json"):
+def remove(kind: str, cell: blocks.Cell) -> None:
+    """Remove the log and the record of a cell (`kind`: :func:`strata.util.paths.cell_path`)."""
+    for suffix in ("log", "json"):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(paths.cell_path(kind, *cell, suffix))
 
 
-def end(experiment: Plan, cells: Iterable[blocks.Cell], good: bool) -> None:
-    """Forget what is in its place: whoever removes it there from now on wants it measured again.
-
-    After a run that failed Snakemake may regard some of it as unfinished, and remove it in the next run.
-    """
+def remove_placed(experiment: Plan, cells: Iterable[blocks.Cell]) -> None:
+    """Remove the pending results that are in place: a log removed there is measured again."""
     for cell in cells:
-        if _record("pending", cell) and is_measured(experiment, cell):
-            log = paths.cell_path("pending", *cell, "log")
-            forget(cell) if good else os.replace(log, log + ASIDE)
+        if is_measured(experiment, cell):
+            remove("pending", cell)
 
 
-def begin() -> None:
-    """Let what the last run set aside wait again; forget that of which the log was removed since."""
-    for aside in glob.glob(f"results/pending/*/*/*{ASIDE}"):
-        log = aside.removesuffix(ASIDE)
-        if os.path.exists(log.replace("/pending/", "/raw/", 1)):
-            os.replace(aside, log)
-        else:
-            os.unlink(aside)
+def move_file(source: str, target: str) -> None:
+    """Move a file, also to another file system.  Raises UserError."""
+    try:
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        os.replace(source, target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise UserError(f"{target}: cannot be written: {error.strerror}") from None
+        _copy(source, target)
+        os.unlink(source)
+
+
+def _copy(source: str, target: str) -> None:
+    """Copy a file so that it lasts; what the target was stays until the copy is whole."""
+    sibling, folder = f"{target}.{os.getpid()}.part", os.path.dirname(target)
+    try:
+        os.makedirs(folder, exist_ok=True)
+        with open(source, "rb") as file, open(sibling, "wb") as copy:
+            while piece := file.read(1 << 20):
+                copy.write(piece)
+        sync(sibling)
+        os.replace(sibling, target)
+        sync(folder)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            os.unlink(sibling)
+        raise UserError(f"{target}: cannot be written: {error.strerror}") from None
 
 
 def _record(kind: str, cell: blocks.Cell) -> Fields:
     """The record of a cell whose log is there; else nothing."""
-    there = os.path.exists(paths.cell_path(kind, *cell, "log"))
-    return (read_json(paths.cell_path(kind, *cell, "json")) if there else None) or {}
+    if not os.path.exists(paths.cell_path(kind, *cell, "log")):
+        return {}
+    return read_json(paths.cell_path(kind, *cell, "json")) or {}

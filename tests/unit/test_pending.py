@@ -3,6 +3,7 @@
 import glob
 import json
 import os
+import tempfile
 
 import projects
 import pytest
@@ -48,10 +49,10 @@ def test_a_cell_is_due_without_a_log_of_what_the_plan_says(planned):
 
 
 def test_what_waits_is_taken_whole_and_stays_until_it_is_forgotten(planned):
-    assert not pending.waiting(planned, OTHER)
+    assert not pending.is_pending(planned, OTHER)
     put("pending", OTHER, fingerprint=plan.fingerprint(planned, "two", "noop"))
     put("raw", OTHER, "old\n", fingerprint="other")
-    assert pending.waiting(planned, OTHER)
+    assert pending.is_pending(planned, OTHER)
     assert not pending.due(planned, OTHER)
     # Another node, which may have died amid the block, measured it.
     put(
@@ -60,46 +61,31 @@ def test_what_waits_is_taken_whole_and_stays_until_it_is_forgotten(planned):
         fingerprint=plan.fingerprint(planned, "two", "noop"),
         node={"name": "node-other", "boot": None},
     )
-    assert not pending.waiting(planned, OTHER)
+    assert not pending.is_pending(planned, OTHER)
     put("pending", OTHER, fingerprint=plan.fingerprint(planned, "two", "noop"), node=node.facts())
-    assert pending.waiting(planned, OTHER)
-    assert "fingerprint" in pending.take(OTHER)
+    assert pending.is_pending(planned, OTHER)
+    assert "fingerprint" in pending.put_in_place(OTHER)
     with open(paths.cell_path("raw", *OTHER, "log")) as file:
         assert file.read() == "7\n"
     assert pending.is_measured(planned, OTHER)
     # A signal met the job.
     os.unlink(paths.cell_path("raw", *OTHER, "log"))
-    pending.end(planned, [FIRST, OTHER], False)
-    assert pending.waiting(planned, OTHER)
-    # Or Snakemake just then, which regards the log as unfinished: its next run removes it.
-    pending.take(OTHER)
-    pending.end(planned, [FIRST, OTHER], False)
-    pending.begin()
-    os.unlink(paths.cell_path("raw", *OTHER, "log"))
-    assert pending.waiting(planned, OTHER)
-    pending.take(OTHER)
-    pending.take(OTHER)
+    pending.remove_placed(planned, [FIRST, OTHER])
+    assert pending.is_pending(planned, OTHER)
+    pending.put_in_place(OTHER)
+    pending.put_in_place(OTHER)
     assert {os.path.basename(path) for path in glob.glob("results/*/two/noop/*")} == {
         "1.json",
         "1.log",
     }
-    pending.end(planned, [FIRST, OTHER], True)
-    assert not pending.waiting(planned, OTHER)
+    # A log that is removed after a run is measured again.
+    pending.remove_placed(planned, [FIRST, OTHER])
+    assert not pending.is_pending(planned, OTHER)
     assert pending.is_measured(planned, OTHER)
+    os.unlink(paths.cell_path("raw", *OTHER, "log"))
+    assert pending.due(planned, OTHER)
     with pytest.raises(UserError, match=r"results/raw/.*: cannot be written"):
-        pending.take(OTHER)
-
-
-def test_a_log_that_is_removed_after_a_run_is_measured_again(planned):
-    for good in (True, False):
-        put("pending", OTHER, fingerprint=plan.fingerprint(planned, "two", "noop"))
-        pending.take(OTHER)
-        pending.end(planned, [OTHER], good)
-        os.unlink(paths.cell_path("raw", *OTHER, "log"))
-        assert pending.due(planned, OTHER)
-        pending.begin()
-        assert pending.due(planned, OTHER)
-        assert not os.path.exists(paths.cell_path("pending", *OTHER, "log.taken"))
+        pending.put_in_place(OTHER)
 
 
 def test_a_block_waits_no_longer_than_the_log_of_whoever_measured_it_is_there(planned):
@@ -109,10 +95,10 @@ def test_a_block_waits_no_longer_than_the_log_of_whoever_measured_it_is_there(pl
     for told in ({}, {"together": {**TOGETHER, "started": "2026-01-02T00:00:00Z"}}):
         put("raw", FIRST, fingerprint=mark, **told)
         assert pending.due(planned, OTHER)
-        assert not pending.waiting(planned, OTHER)
+        assert not pending.is_pending(planned, OTHER)
     for kind in ("raw", "pending"):
         put(kind, FIRST, fingerprint=mark, together=TOGETHER)
-        assert pending.waiting(planned, OTHER)
+        assert pending.is_pending(planned, OTHER)
         os.unlink(paths.cell_path(kind, *FIRST, "log"))
         assert pending.due(planned, OTHER)
 
@@ -133,3 +119,20 @@ def test_a_cell_whose_job_was_killed_as_it_ended_is_taken_and_not_measured_again
         with open(paths.cell_path("raw", *cell, "json")) as file:
             assert json.load(file)["together"] == TOGETHER
     assert not (folder / "runs").exists()
+
+
+@pytest.mark.parametrize("parser", [None, "def parse(lines, parameters):\n    return []\n"])
+def test_folders_of_results_may_lie_on_other_file_systems(project, parser):
+    folder = project(projects.on_host(repetitions=1))
+    projects.plan(folder)
+    if parser:
+        (folder / "workloads/noop/parse.py").write_text(parser)
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as elsewhere:
+        for name in ("pending", "failed" if parser else "raw"):
+            (folder / "results" / name).symlink_to(f"{elsewhere}/{name}")
+            os.mkdir(f"{elsewhere}/{name}")
+            assert os.stat(elsewhere).st_dev != os.stat(folder).st_dev
+        done = projects.run(folder, "strata", "cell", "bare", "noop", "1")
+        assert done.returncode == bool(parser), done.stderr
+        kept = folder / f"results/{'failed' if parser else 'raw'}/bare/noop/1.log"
+        assert kept.read_text() == "7\n"

@@ -3,7 +3,7 @@
 NATIVE <- "native"
 
 # Columns of the tidy tables that hold texts, whatever they look like.
-TEXT_COLUMNS <- c("metric", "unit", "laps", "factors", "check", "counts", "log")
+TEXT_COLUMNS <- c("metric", "unit", "laps", "factors", "counts", "log")
 
 # A value, or `default` where the value is NULL.
 `%or%` <- function(value, default) if (is.null(value)) default else value

@@ -73,7 +73,7 @@ list_runs <- function(results) {
 # run of the block was measured in another way or at another time.
 classify_runs <- function(rows, results) {
   records <- results$records[rows$log]
-  has_slices <- vapply(results$plan$workloads, function(workload) !is.null(workload$cell$turn), NA)
+  has_slices <- vapply(results$plan$workloads, function(workload) !is.null(workload$cell$slice), NA)
   how <- vapply(records, function(record) {
     if (length(record$interleaved) == 0) return("alone")
     one_system <- (record$system$parts %or% 1) == 1

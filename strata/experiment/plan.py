@@ -12,7 +12,7 @@ from strata.util.errors import UserError
 from strata.util.files import read_json, write_if_changed
 from strata.util.placeholders import several
 
-FORMAT = 8
+FORMAT = 9
 # How many equal parts a system may have at most, as schemas/workload.schema.json says.
 PARTS = 64
 LAST_PORT = 65535
@@ -71,8 +71,8 @@ def fingerprint(plan: Plan, environment: str, workload: str) -> str:
         parts["systems"] = systems(planned)
     if (count := laps(plan, environment, workload)) > 1:
         parts["laps"] = count
-    if seconds := turn(plan, environment, workload):
-        parts["turn"] = seconds
+    if seconds := slice_seconds(plan, environment, workload):
+        parts["slice"] = seconds
     return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -119,12 +119,12 @@ def laps(plan: Plan, environment: str, workload: str) -> int:
     )
 
 
-def turn(plan: Plan, environment: str, workload: str) -> float | None:
-    """For how many seconds a cell's run goes on while those of others are frozen; None: to its end."""
+def slice_seconds(plan: Plan, environment: str, workload: str) -> float | None:
+    """How many seconds a slice of a cell's run lasts; None where the run goes on to its end."""
     planned = of_environment(plan, environment, workload)
     if systems(planned) > 1 or blocks.is_apart(plan["environments"][environment]):
         return None
-    return planned["cell"].get("turn")
+    return planned["cell"].get("slice")
 
 
 def groups(cell: CellWork, values: Fields) -> list[list[str]]:
@@ -155,15 +155,19 @@ def apart(ports: list[int]) -> int:
     return (ports[-1] - ports[0] + PARTS - 1) // PARTS * PARTS + PARTS if ports else 0
 
 
-def wrong_ports(workloads: Fields, turns: int) -> Iterator[tuple[str, str]]:
+def wrong_ports(workloads: Fields, together: int) -> Iterator[tuple[str, str]]:
     """(key, what is wrong) of ports that some system would have with another, or above the last one that there is.
 
-    turns: how many environments are up together for workloads of several laps.
+    together: how many environments are up together for workloads of several laps.
     """
     for name, entry in workloads.items():
         number, cell, named = systems(entry), entry["cell"], ports_of(entry)
-        together = turns if "laps" in cell and entry["parameters"][cell["laps"]] > 1 else 1
-        shift = max(together - 1, 0) * apart(sorted(port for _, port in named)) + number - 1
+        has_laps = "laps" in cell and entry["parameters"][cell["laps"]] > 1
+        shift = (
+            max(together - 1 if has_laps else 0, 0) * apart(sorted(port for _, port in named))
+            + number
+            - 1
+        )
         for place, (parameter, port) in enumerate(named):
             where = f"workloads.{name}.{parameter}"
             for other, near in [one for one in named[:place] if 0 < abs(one[1] - port) < number]:

@@ -16,7 +16,7 @@ from strata.util.validation import Finding, unknown
 FOLDER = "workloads"
 SCALES = ("value", "tiny", "standard", "paper")
 # What a plan's cell has as it is declared, where it is.
-AS_DECLARED = ("systems", "laps", "turn", "log_limit", "ports", "roles", "sizes", "facts")
+AS_DECLARED = ("systems", "laps", "slice", "log_limit", "ports", "roles", "sizes", "facts")
 
 
 def known() -> list[str]:
@@ -232,11 +232,11 @@ def memory_needed(name: str, values: Fields) -> list[tuple[str, int]]:
 
 
 def cell(name: str, scale: str) -> Fields:
-    """What a cell of the workload does (docs/files.md): its steps and checks, and what only some have.
+    """What a cell of the workload does (docs/files.md): its steps, and what only some have.
 
     `files` names the parameters whose values are files of the host, `ports` those that hold ports, `systems` the
     one that says in how many equal systems it is done at the same time, `laps` the one that says how many times its run
-    is taken, and `turn` is for how many seconds a run goes on while those beside it are frozen.
+    is taken, and `slice` is for how many seconds a run goes on while those beside it are frozen.
     """
     declared = load(name)
 
@@ -261,7 +261,6 @@ def cell(name: str, scale: str) -> Fields:
         "steps": [
             planned(section, step) for section, steps in sections(declared) for step in steps
         ],
-        "checks": declared["checks"],
         "files": [key for key, parameter in declared["parameters"].items() if "file" in parameter],
         **{key: declared[key] for key in AS_DECLARED if key in declared},
         **({"servers": servers} if servers else {}),

@@ -1,6 +1,6 @@
 """Measure a cell, and with it the others of its block that are due: one process, after which nothing of them is up.
 
-The cells of a block take turns (:class:`Turns`): what disturbs a machine for a moment meets them all alike, and a
+The cells of a block take turns (:class:`Block`): what disturbs a machine for a moment meets them all alike, and a
 system that is up serves for many runs.  Machines, which have a clock of their own to serve, are measured alone.
 
 Results of the others are pending until Snakemake asks for them (:mod:`strata.measure.pending`).
@@ -97,25 +97,27 @@ def _measure(cell: Cell) -> None:
     Whatever goes wrong, nothing of it stays up and nothing looks complete.
     """
     mates: list[Cell] = []
-    if cell.takes_turns:
+    if cell.is_interleaved:
         due = [
             key
             for key in cell.order.block(*cell.key)
             if key != cell.key and pending.due(cell.plan, key)
         ]
         mates = [
-            mate for mate in (Cell(cell.plan, key, cell.order) for key in due) if mate.takes_turns
+            mate
+            for mate in (Cell(cell.plan, key, cell.order) for key in due)
+            if mate.is_interleaved
         ]
-    beside = f", in turns with {', '.join(mate.environment for mate in mates)}" if mates else ""
+    beside = f", interleaved with {', '.join(mate.environment for mate in mates)}" if mates else ""
     progress.announce(cell.name + beside)
     try:
         try:
-            Turns(cell, mates).measure()
+            Block(cell, mates).measure()
         except Unable:
             if not mates or not cell.entry.get("doubtful"):
                 raise
             # What a system cannot do, it is to show alone.
-            Turns(cell).measure()
+            Block(cell).measure()
     except BaseException as error:
         raise _give_up(cell, error) from error
 
@@ -190,7 +192,7 @@ def _freed_before(cell: Cell) -> int:
     return freed.get("memory_bytes", 0) * plan.systems(freed)
 
 
-class Turns:
+class Block:
     """Cells that are measured at the same time, mostly one alone: each takes its run once in every lap.
 
     Within a lap they come one right after the other, in random order.  `spent`: those that still take part, and how
@@ -222,8 +224,8 @@ class Turns:
         self._prepare()
         lookout.ready(plan.daemons(first.plan))
         for lap in range(1, first.laps + 1):
-            if first.turn and len(self.spent) > 1:
-                self._run_at_once(lap, first.turn)
+            if first.slice and len(self.spent) > 1:
+                self._run_at_once(lap, first.slice)
             else:
                 self._each(Cell.run, lap, order=self._shuffled(lap))
         self._each(Cell.finish)
@@ -246,7 +248,7 @@ class Turns:
         needed, room = 0.0, math.inf
         if before is not None and left is not None:
             needed, room = max(0, before - left) * len(others), left - MEMORY_KEPT * before
-        if first.turn:
+        if first.slice:
             # Runs that go on together hold it at the same time.
             needed += first.work.get("memory_bytes", 0) * first.systems * len(self.spent)
         if others and needed > room:
@@ -265,12 +267,12 @@ class Turns:
         """
         from concurrent.futures import ThreadPoolExecutor
 
-        threads, turn = ThreadPoolExecutor(len(self.spent)), 0
+        threads, number = ThreadPoolExecutor(len(self.spent)), 0
         self._each(Cell.begin_run, lap, threads)
         threads.shutdown(wait=False)
-        while left := [cell for cell in self._shuffled(lap, turn) if cell.running]:
+        while left := [cell for cell in self._shuffled(lap, number) if cell.running]:
             self._each(Cell.go_on, seconds, order=left)
-            turn += 1
+            number += 1
 
     def _shuffled(self, *numbers: int) -> list[Cell]:
         order = sorted(self.spent, key=lambda cell: cell.environment)
@@ -310,7 +312,9 @@ class Turns:
 
     def _dismiss(self, cell: Cell, trouble: Exception) -> None:
         del self.spent[cell]
-        progress.say("cell", f"{cell.name} no longer takes turns and is measured alone: {trouble}")
+        progress.say(
+            "cell", f"{cell.name} is no longer interleaved and is measured alone: {trouble}"
+        )
         lifecycle.take_down(cell.environment)
         with contextlib.suppress(FileNotFoundError):
             os.unlink(cell.draft)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
 # Of the record.
-FORMAT = 6
+FORMAT = 7
 # Seconds after a thaw that belong to no lap: a server of a network is then as quick as before it was frozen
 # (docs/method.md).
 THAWING = 0.2
@@ -42,7 +42,7 @@ class Cell:
     """One cell on its way from the plan to its log and record; `known` are the parts of the record so far.
 
     `key` names it in the plan.  `entry` and `work` are what that says of its environment and its workload there; it
-    takes its run `laps` times, in so many `systems` at the same time.  `turn` is for how many seconds its run goes on
+    takes its run `laps` times, in so many `systems` at the same time.  `slice` is for how many seconds its run goes on
     while those of others are frozen; None where it does so to its end.
     """
 
@@ -57,11 +57,11 @@ class Cell:
             plan.systems(self.work),
             plan.laps(experiment, self.environment, self.workload),
         )
-        self.turn = plan.turn(experiment, self.environment, self.workload)
+        self.slice = plan.slice_seconds(experiment, self.environment, self.workload)
         self.watch = Watch()
         self.known: Fields = {}
         self.running: Future[None] | None = None
-        self.turns: list[list[int]] = []
+        self.slices: list[list[int]] = []
 
     @property
     def mask(self) -> str | None:
@@ -89,10 +89,10 @@ class Cell:
         return cache.require(self.plan["image"]["recipe"]) if registry.forms(self.layers) else None
 
     @property
-    def takes_turns(self) -> bool:
-        """Whether it has laps or turns, and its system uses nothing of the host while no command runs in it."""
-        turns = self.laps > 1 or self.turn is not None
-        return turns and all(registry.kind(name).stands_idle for name in self.layers)
+    def is_interleaved(self) -> bool:
+        """Whether it has laps or slices, and its system uses nothing of the host while no command runs in it."""
+        interleaved = self.laps > 1 or self.slice is not None
+        return interleaved and all(registry.kind(name).stands_idle for name in self.layers)
 
     @property
     def system(self) -> lifecycle.System:
@@ -153,7 +153,7 @@ class Cell:
         inputs = Inputs(
             self.workload, self.work["cell"], system, self._bring_files(system, values, data)
         )
-        self.steps = Steps(inputs, log, self.watch, self._afresh, self.takes_turns)
+        self.steps = Steps(inputs, log, self.watch, self._afresh, self.is_interleaved)
         self.known["commands"] = self.steps.commands
         if "servers" in self.work["cell"]:
             self.known["servers"] = [server.record for server in self.steps.servers]
@@ -185,13 +185,13 @@ class Cell:
         """Begin the run of a lap in a system that is frozen: it goes on when :meth:`go_on` says so."""
         assert self.steps.shell
         self.steps.shell.clock.stop()
-        self.running = threads.submit(self.steps.run, lap if self.laps > 1 else None, self.turn)
-        self.turns = []
+        self.running = threads.submit(self.steps.run, lap if self.laps > 1 else None, self.slice)
+        self.slices = []
 
     def go_on(self, seconds: float) -> None:
         """Let its run go on for so many seconds or to its end, after which the log says when it did.
 
-        A turn counts until its freeze is asked for: to see the freeze takes ten times as long as what
+        A slice counts until its freeze is asked for: to see the freeze takes ten times as long as what
         is worked meanwhile.
         """
         assert self.running
@@ -204,12 +204,12 @@ class Cell:
         asked = time.time_ns()
         clock.stop()
         self.system.freeze()
-        self.turns.append([moment // 1000 for moment in (begun, asked, time.time_ns())])
+        self.slices.append([moment // 1000 for moment in (begun, asked, time.time_ns())])
         if self.running.done():
             clock.go_on()
             ended, self.running = self.running, None
             ended.result()
-            self.steps.log.write(json.dumps({"turns": self.turns}))
+            self.steps.log.write(json.dumps({"slices": self.slices}))
 
     def finish(self) -> None:
         """End what waits and serves in its system."""
@@ -226,20 +226,20 @@ class Cell:
         self.system.freeze()
 
     def check(self) -> None:
-        """Look at its log.  Raises Unable where a check fails, and CellFailed where its parser refuses the log."""
+        """Have its log parsed, and complete its record.
+
+        Raises CellFailed where the parser refuses the log, and UserError where it breaks a limit.
+        """
         self._see_log()
         known: Any = self.known
         [found] = parsing.read([(self.draft, known, self.work)], os.getcwd(), named=False)
-        self.known["checks"] = found["checks"]
-        if not all(check["passed"] for check in found["checks"]):
-            raise Unable(found["broken"])
         if "broken" in found:
             raise CellFailed(f"its parser refuses the log: {found['broken']}")
         metrics = [(metric, value) for (metric, _, value, _), _ in found["values"]]
         self.known["sizes"] = sizes.of_cell(
             self.plan, self.workload, self.known["parameters"], metrics
         )
-        self.known |= found["program"]
+        self.known |= {"program": found["program"]} if "program" in found else {}
         parsed.keep(self.key, known, self.work, found)
 
     def _see_log(self) -> bytes:
@@ -274,7 +274,6 @@ class Cell:
         self.known["commands"] = [command for command in commands if command["exit"] == 0]
         ended = [server for server in self.known.pop("servers", []) if server["exit"] is not None]
         self.known |= {"servers": ended} if ended else {}
-        self.known["checks"] = []
 
     def _cpus(self, system: lifecycle.System, inside: Fields) -> int | None:
         """How many CPUs one system has for itself; None where it does not say how many it sees.

@@ -12,7 +12,6 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from strata.util.data_types import Fields
 from strata.util.units import size
 
 # The lines before what a system printed, or what is of none of them, and before what was printed in a lap.
@@ -65,25 +64,6 @@ def of_system(found: Parts, system: int | None) -> list[str]:
 def last_words(text: str) -> str:
     """The last three lines of an output that are not empty, in one, of each the first 200 characters."""
     return " / ".join([line.strip()[:200] for line in text.splitlines() if line.strip()][-3:])
-
-
-def checks(declared: list[Fields], log: str, systems: int = 1) -> list[Fields]:
-    """``[{name, passed}, …]``: whether a line of the log matches each declared pattern.
-
-    Of several systems each must have such a line, unless it is among those that are of none of them; and so must each
-    lap, unless it was printed before all of them.
-    """
-    each = [parts(lines, MARK) for _, lines in laps(log.split("\n"))]
-    texts = [
-        ["\n".join(of_system(found, system)) for system in (None, *range(systems))]
-        for found in each
-    ]
-
-    def passed(pattern: str) -> bool:
-        find = re.compile(pattern, re.MULTILINE).search
-        return all(find(shared) or all(map(find, own)) for shared, *own in texts)
-
-    return [{"name": check["name"], "passed": passed(check["pattern"])} for check in declared]
 
 
 class Log:

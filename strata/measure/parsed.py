@@ -62,7 +62,6 @@ def _digest(record: Record, planned: PlannedWorkload) -> str:
         [[command.get("step"), command.get("at")] for command in record["commands"]],
         _code(),
         planned["metrics"],
-        planned["cell"]["checks"],
     ]
     return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 

@@ -73,13 +73,13 @@ class Steps:
             with self.log.outputs([0]) as [output]:
                 self.shell.run(["true"], output, SECONDS_TO_BEGIN)
 
-    def run(self, lap: int | None = None, turn: float | None = None) -> None:
-        """Take those of the run: of a cell with laps, in the one with this number, in turns of so many seconds."""
+    def run(self, lap: int | None = None, slice_seconds: float | None = None) -> None:
+        """Take those of the run: of a cell with laps, in the one with this number, in slices of so many seconds."""
         if lap is not None:
             self.lap = {"lap": lap}
             self.log.begin_lap(lap)
-        if turn is not None:
-            self.log.write(json.dumps({"turn": turn}))
+        if slice_seconds is not None:
+            self.log.write(json.dumps({"slice": slice_seconds}))
         self._all("run")
 
     def finish(self) -> None:

@@ -2,7 +2,7 @@
 
 The column `laps` holds the values that a value is the mean of, in their order, with a semicolon between them; it is
 empty where the cell had one lap.
-What a parser or a check refuses is left out and named in results/left_out.csv.
+What a parser refuses is left out and named in results/left_out.csv.
 """
 
 import glob
@@ -22,7 +22,7 @@ from strata.util.files import write_csv
 
 COLUMNS = (
     "environment", "workload", "repetition", "round", "order", "metric", "unit", "value", "laps",
-    "factors", "check", "counts", "log",
+    "factors", "counts", "log",
 )  # fmt: skip
 
 
@@ -98,11 +98,15 @@ def values(partial: bool = False) -> Values:
         counts = "no" if cell in paired and cell[1:] in aside else "yes"
         at = (*cell, record["round"], order_of[cell])
         rows[cell[1]] += [
-            (*at, metric, unit, _number(value), laps, factors, "passed", counts, path)
+            (*at, metric, unit, _number(value), laps, _factors(factors), counts, path)
             for (metric, unit, value, factors), each in found["values"]
             for laps in [";".join(map(_number, each))]
         ]
     return Values(cells, rows, records, left_out)
+
+
+def _factors(factors: Fields) -> str:
+    return ";".join(f"{name}={parsing.plain(factor)}" for name, factor in factors.items())
 
 
 def _number(value: float) -> str:

@@ -68,11 +68,10 @@ else:
         """What a cell of a workload does.  `roles`: which servers share a system, and the ports of each role."""
 
         steps: list[Step]
-        checks: list[dict[str, str]]
         files: list[str]
         systems: NotRequired[str]
         laps: NotRequired[str]
-        turn: NotRequired[float]
+        slice: NotRequired[float]
         log_limit: NotRequired[str]
         ports: NotRequired[list[str]]
         roles: NotRequired[Fields]
@@ -137,7 +136,6 @@ else:
         source: Source
         parameters: Fields
         commands: list[Fields]
-        checks: list[Fields]
         image: Fields
         system: Fields
         starting_state: Fields

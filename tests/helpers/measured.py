@@ -16,7 +16,6 @@ from strata.image import manifest
 from strata.measure import parsing
 from strata.measure.arguments import expanded, fill
 from strata.measure.cell import FORMAT
-from strata.measure.log_sections import checks
 from strata.results import outputs
 from strata.util import paths
 from strata.util.clock import utc
@@ -191,7 +190,6 @@ def record(
             if "argv" in step
         ],
         **parsing.program(log),
-        "checks": checks(planned["cell"]["checks"], log.decode()),
         "image": {key: image[key] for key in ("recipe", "id", "manifest_sha256")},
         "system": {
             "id": f"strata-{repetition}",

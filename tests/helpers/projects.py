@@ -44,7 +44,6 @@ NOOP = {
     },
     "warmup": {"about": "none"},
     "run": [{"argv": ["/bin/echo", "{number}"], "timeout": 20}],
-    "checks": [{"name": "printed", "pattern": r"^\d+$"}],
 }
 
 
@@ -116,13 +115,18 @@ def table(path: Path) -> list[dict[str, str]]:
 
 
 def write_parser(folder: Path, name: str, metrics: dict) -> None:
-    """A parser that takes every log: the first line that is a number is the value of each metric, else 1."""
-    text = f"""from kit.logs import value
+    """Write a parser that refuses a log with the line "broken".
+
+    The value of each metric is the first line that is a number, else 1.
+    """
+    text = f"""from kit.checks import require
+from kit.logs import value
 
 METRICS = { ({metric: entry["unit"] for metric, entry in metrics.items()})!r}
 
 
 def parse(lines, parameters):
+    require("broken" not in lines, "its program is broken")
     number = next((float(line) for line in lines if line.isdigit() and int(line)), 1.0)
     return [value(metric, unit, number) for metric, unit in METRICS.items()]
 """

@@ -96,7 +96,7 @@ def test_runs_go_on_in_turns_that_never_overlap(image, tmp_path, machine_stays, 
     turns = []
     for environment in page["environments"]:
         lines = (folder / f"results/raw/{environment}/randomaccess/1.log").read_text().splitlines()
-        told = [json.loads(line)["turns"] for line in lines if line.startswith('{"turns"')]
+        told = [json.loads(line)["slices"] for line in lines if line.startswith('{"slices"')]
         assert len(told) == laps
         turns += [(thawed, frozen, environment) for lap in told for thawed, _, frozen in lap]
     turns.sort()

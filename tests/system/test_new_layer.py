@@ -22,7 +22,6 @@ POLITENESS = {
     "metrics": {"priority": {"label": "Priority", "unit": "1", "better": "lower"}},
     "parameters": {"more": {"about": "Added", "schema": {"type": "integer"}, "value": 10}},
     "run": [{"argv": ["/bin/sh", "-c", 'echo "{\\"nice\\": $(nice)}"'], "timeout": 20}],
-    "checks": [{"name": "told", "pattern": "nice"}],
 }
 
 

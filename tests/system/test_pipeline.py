@@ -26,9 +26,9 @@ def config(**more):
 def turns(log):
     """Those of each lap of a log, (thawed, freeze requested, frozen), in microseconds since the epoch."""
     return [
-        json.loads(line)["turns"]
+        json.loads(line)["slices"]
         for line in log.read_text().splitlines()
-        if line.startswith('{"turns"')
+        if line.startswith('{"slices"')
     ]
 
 

@@ -55,7 +55,6 @@ def asking(placed):
                 "timeout": 20,
             },
         ],
-        "checks": [{"name": "asked", "pattern": "^web asked database$"}],
     }
 
 

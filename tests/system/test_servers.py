@@ -66,7 +66,6 @@ def asking(*servers, **changes):
             {"argv": ["/bin/sh", "-c", SECRET], "timeout": 20},
             {"argv": ["/bin/sh", "-c", SECRET], "at": "client", "timeout": 20},
         ],
-        "checks": [{"name": "asked", "pattern": "^seen from "}],
         **changes,
     }
 

@@ -132,7 +132,6 @@ def test_two_machines_share_the_host_and_run_at_the_same_time(tmp_path, image, m
             {"argv": ["/bin/sh", "-c", TELL], "timeout": 60},
             {"argv": ["/usr/bin/perl", "-e", MEET, "{address}", "{part}"], "timeout": 60},
         ],
-        "checks": [{"name": "met", "pattern": "^met$"}],
     }
     settings = projects.default(
         environments={"vm": {"layers": [{"vm": {"profile": "half", "fresh": "boot"}}]}},

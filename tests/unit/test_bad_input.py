@@ -155,8 +155,8 @@ def test_mistakes_at_every_key_of_the_page_are_refused(folder, every):
     assert [found for found in faults if found] == []
 
 
-REQUIRED = {"run", "checks", "label", "unit", "better", "schema"}
-REQUIRED |= {"about", "timeout", "name", "pattern", "tiny", "standard", "paper", "value", "rule"}
+REQUIRED = {"run", "label", "unit", "better", "schema"}
+REQUIRED |= {"about", "timeout", "name", "tiny", "standard", "paper", "value", "rule"}
 
 
 def spoiled(data):

@@ -50,7 +50,6 @@ def test_a_good_cell_leaves_log_and_record_and_nothing_else(run, tmp_path):
     assert record["parameters"] == {"number": 7}
     assert record["commands"][0]["argv"] == ["/bin/echo", "7"]
     assert record["commands"][0]["exit"] == 0
-    assert record["checks"] == [{"name": "printed", "passed": True}]
     assert record["log"]["bytes"] == 2
     assert record["observed"]["inside"]["cpus"] >= 1
     assert set(record["observed"]["host"]) == {"static", "before", "after", "during"}
@@ -70,7 +69,11 @@ FAILURES = {
         "its run step ended with exit code 5",
         "7\n",
     ),
-    "a failed check": ({"run": shell("echo seven")}, "its check failed: printed", "seven\n"),
+    "a refused log": (
+        {"run": shell("echo broken")},
+        "its parser refuses the log: its program is broken",
+        "broken\n",
+    ),
     "too much time": (
         {"run": shell("echo 7; sleep 60", 0.3)},
         "its run step was ended: no end after 0.3 s",

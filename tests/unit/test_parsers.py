@@ -48,7 +48,7 @@ def test_the_values_are_those_of_the_declared_metrics(log):
     found = [
         one for one, _ in values.of_laps("\n".join(log.lines).encode(), record, metrics, parse)
     ]
-    assert sorted(found) == sorted(log.parse())
+    assert sorted(found, key=lambda one: one.key) == sorted(log.parse(), key=lambda one: one.key)
     order = [list(metrics).index(one.metric) for one in found]
     assert order == sorted(order)
 
@@ -263,9 +263,9 @@ REFUSED = [
     ("pxz/tiny", '"pass": 1', '"pass": 2'),
     ("randomaccess/tiny", '"pass": 4', '"pass": 5'),
     ("randomaccess/tiny", '"ended": 1795746139670875', '"ended": 1795746119670875'),
-    ("linpack/turns", '"ended": 1795746225466643, ', ""),
-    ("pxz/turns", "[[1795746166022779, 1795746166078059]", "[[1795746166078059, 1795746166022779]"),
-    ("pxz/turns", "[[1795746166022779, 1795746166078059]", "[[1795746166022779]"),
+    ("linpack/slices", '"ended": 1795746225466643, ', ""),
+    ("pxz/slices", "[[1795746166022779, ", "[[1795746166078060, "),
+    ("pxz/slices", "[[1795746166022779, ", "[["),
     ("redis/tiny", "redis-benchmark ", "memtier "),
     ("redis/tiny", '"connections": 1, "pipeline": 1', '"connections": 1, "pipeline": 2'),
     ("redis/tiny", '"p95_latency_ms","p99_latency_ms"', '"p99_latency_ms","p95_latency_ms"'),
@@ -463,7 +463,8 @@ def numbers(lines, parameters):
     """A parser of lines METRIC UNIT NUMBER [FACTORS]."""
     words = [line.split() for line in lines if line and not line.startswith("{")]
     return [
-        Value(metric, unit, float(number), *factors) for metric, unit, number, *factors in words
+        Value(metric, unit, float(number), dict(factor.split("=") for factor in factors))
+        for metric, unit, number, *factors in words
     ]
 
 
@@ -479,8 +480,8 @@ def test_values_are_in_the_order_of_the_metrics_and_each_in_that_of_the_log():
     found = of("time s 2 at=2\ntime s 1 at=1\nrate 1/s 3\n")
     assert found == [
         Value("rate", "1/s", 3),
-        Value("time", "s", 2, "at=2"),
-        Value("time", "s", 1, "at=1"),
+        Value("time", "s", 2, {"at": "2"}),
+        Value("time", "s", 1, {"at": "1"}),
     ]
 
 
@@ -539,8 +540,13 @@ def outputs(*systems):
 def test_the_system_is_a_factor_where_several_ran_at_once():
     commands = [{"step": "run", "system": 0}, {"step": "run", "system": 1}]
     found = of(outputs(0, 1), commands, parts=2)
-    assert found[:2] == [Value("rate", "1/s", 1, "system=0"), Value("rate", "1/s", 2, "system=1")]
-    assert [one.factors for one in found[2:]] == ["at=1;system=0", "at=1;system=1"]
+    assert found[:2] == [
+        Value("rate", "1/s", 1, {"system": 0}),
+        Value("rate", "1/s", 2, {"system": 1}),
+    ]
+    assert [one.factors for one in found[2:]] == [
+        {"at": "1", "system": system} for system in (0, 1)
+    ]
 
 
 def test_a_load_generator_reaches_all_systems():
@@ -614,57 +620,50 @@ def test_what_a_program_says_of_itself_is_found_or_refused():
         values.program(b'{"tool": "xz", broken}\n')
 
 
-# Two turns, whose freezes were seen 600 µs after they were asked for.
-TURNS = [[1000, 51000, 51600], [90000, 140000, 140600]]
+# Two slices, whose freezes were seen 600 µs after they were requested.
+SLICES = [[1000, 51000, 51600], [90000, 140000, 140600]]
 
 
 @pytest.mark.parametrize(
-    ("turns", "runs", "counted"),
+    ("slices", "runs", "counted"),
     [
         # (begin, end) of each run, in microseconds; what counts of them all, None where they are refused.
-        (TURNS, [(1200, 40000)], 38800),
-        (TURNS, [(1200, 100000)], 49800 + 10000),
-        # An end, or a begin, between the asking and the freeze; what is done there counts in no turn.
-        (TURNS, [(1200, 51040)], 49800),
-        (TURNS, [(1200, 140600)], 49800 + 50000),
-        (TURNS, [(1200, 51040), (51050, 100000)], 49800 + 10000),
-        (TURNS, [(1200, 51700)], None),
-        (TURNS, [(60000, 100000)], None),
-        (TURNS, [(1200, 140700)], None),
-        (TURNS, [(500, 40000)], None),
-        (TURNS, [(1200, 40000), (39000, 45000)], None),
-        # As older logs have them.
-        ([[1000, 51600], [90000, 140600]], [(1200, 140600)], 50400 + 50600),
-        ([[1000, 51600], [90000, 140600]], [(1200, 51700)], None),
-        ([[1000, 51000, 51600], [90000, 140600]], [(1200, 40000)], None),
+        (SLICES, [(1200, 40000)], 38800),
+        (SLICES, [(1200, 100000)], 49800 + 10000),
+        # An end, or a begin, between the asking and the freeze; what is done there counts in no slice.
+        (SLICES, [(1200, 51040)], 49800),
+        (SLICES, [(1200, 140600)], 49800 + 50000),
+        (SLICES, [(1200, 51040), (51050, 100000)], 49800 + 10000),
+        (SLICES, [(1200, 51700)], None),
+        (SLICES, [(60000, 100000)], None),
+        (SLICES, [(1200, 140700)], None),
+        (SLICES, [(500, 40000)], None),
+        (SLICES, [(1200, 40000), (39000, 45000)], None),
         ([[1000, 51000, 50000]], [(1200, 40000)], None),
-        ([[1000, 51000, 51600, 51700]], [(1200, 40000)], None),
         ([], [(1200, 40000)], None),
     ],
 )
-def test_of_a_run_in_turns_that_counts_for_which_it_went_on(turns, runs, counted):
+def test_the_time_of_a_run_in_slices_counts_for_which_it_went_on(slices, runs, counted):
     from kit.checks import BrokenLogError as Broken
-    from kit.logs import Log, worked
+    from kit.logs import Log, seconds_worked
 
     told = [{"seconds": 1e-6 * (ended - begun), "ended": ended} for begun, ended in runs]
-    log, seconds = Log({"turns": [{"turns": turns}]}, []), sum(run["seconds"] for run in told)
+    log, seconds = Log({"slices": [{"slices": slices}]}, []), sum(run["seconds"] for run in told)
     if counted is None:
         with pytest.raises(Broken):
-            worked(log, told, seconds)
+            seconds_worked(log, told, seconds)
     else:
-        assert worked(log, told, seconds) == pytest.approx(1e-6 * counted)
+        assert seconds_worked(log, told, seconds) == pytest.approx(1e-6 * counted)
 
 
-@pytest.mark.parametrize("name", ["linpack/turns", "pxz/turns"])
-def test_a_log_whose_turns_end_before_the_freeze_has_shorter_runs(name):
-    one = BY_NAME[name]
-    *lines, last = one.lines
-    turns = json.loads(last)["turns"]
-    # The last run ends in the last turn, and before the freeze of it.
-    asked = [[begun, ended - 500, ended] for begun, ended in turns[:-1]] + [
-        [turns[-1][0], turns[-1][1], turns[-1][1]]
-    ]
-    found = one.parse([*lines, json.dumps({"turns": asked})])
-    before, after = ({each.metric: each.value for each in values} for values in (one.values, found))
+@pytest.mark.parametrize("name", ["linpack/slices", "pxz/slices"])
+def test_a_log_whose_slices_end_before_the_freeze_has_shorter_runs(name):
+    log = BY_NAME[name]
+    *lines, last = log.lines
+    *slices, final = json.loads(last)["slices"]
+    # The last run ends in the last slice, and before its freeze.
+    earlier = [[begun, requested - 500, frozen] for begun, requested, frozen in slices]
+    found = log.parse([*lines, json.dumps({"slices": [*earlier, final]})])
+    before, after = ({one.metric: one.value for one in values} for values in (log.values, found))
     assert before.keys() == after.keys()
     assert all(1 < after[metric] / before[metric] < 1.02 for metric in before)

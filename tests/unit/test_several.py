@@ -74,7 +74,6 @@ def test_systems_run_at_the_same_time_and_their_outputs_stand_apart(run, tmp_pat
     ]
     assert [command["argv"][-1] for command in record["commands"]] == ["0", "1"]
     assert record["parameters"] == {"number": 7, "systems": 2}
-    assert record["checks"] == [{"name": "printed", "passed": True}]
     assert record["system"]["parts"] == 2
     assert [one["id"] for one in record["system"]["each"]] == [
         f"{record['system']['id']}-{part}" for part in (0, 1)
@@ -99,10 +98,10 @@ def test_a_bad_end_of_one_ends_all_and_says_in_which(run, tmp_path):
     assert exits == [None, 5]
 
 
-def test_a_check_must_hold_in_every_system(run):
-    _, done = run(several('if [ "$1" = 0 ]; then echo 7; else echo seven; fi'))
+def test_a_log_is_refused_for_the_output_of_one_system(run):
+    _, done = run(several('if [ "$1" = 0 ]; then echo 7; else echo broken; fi'))
     assert done.returncode == 1
-    assert "its check failed: printed" in done.stderr
+    assert "its parser refuses the log: system 1: its program is broken" in done.stderr
 
 
 def test_a_system_that_is_killed_with_its_cell_is_removed_with_the_others(project):
@@ -142,30 +141,6 @@ def taken(tmp_path, argv, number):
     taking.run()
     taking.finish()
     return path.read_text()
-
-
-def test_a_pattern_that_the_client_prints_counts_for_all():
-    log = '{"system": 0}\nno\n{"system": 1}\nno\n{"system": null}\nyes\n'
-    declared = [
-        {"name": "yes", "pattern": "^yes$"},
-        {"name": "no", "pattern": "^no$"},
-        {"name": "x", "pattern": "^x$"},
-    ]
-    assert [check["passed"] for check in log_sections.checks(declared, log, 2)] == [
-        True,
-        True,
-        False,
-    ]
-    assert [
-        check["passed"]
-        for check in log_sections.checks(declared, log.replace("1}\nno", "1}\nna"), 2)
-    ] == [
-        True,
-        False,
-        False,
-    ]
-    # The line that tells of systems is nobody's own.
-    assert not log_sections.checks([{"name": "x", "pattern": "system"}], log, 2)[0]["passed"]
 
 
 # The declaration, and what follows from it for a plan.

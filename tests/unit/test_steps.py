@@ -28,7 +28,6 @@ SWEEP = {
             ],
         }
     ],
-    "checks": [{"name": "printed", "pattern": "^2 in$"}],
 }
 
 

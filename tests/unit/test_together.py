@@ -1,4 +1,4 @@
-"""Cells that are measured in turns: on the host alone, whose systems stand idle like those of containers."""
+"""Cells that are interleaved: on the host alone, whose systems stand idle like those of containers."""
 
 import itertools
 import json
@@ -12,7 +12,6 @@ import projects
 import pytest
 
 from strata.experiment import workload
-from strata.measure.log_sections import checks
 from strata.testbed import journal
 from strata.util import paths
 from strata.util.errors import UserError
@@ -63,7 +62,7 @@ def test_cells_of_a_block_take_turns_and_each_is_put_in_place_when_it_is_asked_f
     first = measure(folder, "two")
     assert first.returncode == 0, first.stderr
     assert re.search(
-        r"two · noop · repetition 1, in turns with (one, three|three, one) …", first.stderr
+        r"two · noop · repetition 1, interleaved with (one, three|three, one) …", first.stderr
     )
     # The others were measured too, and nothing looks like that yet.
     assert sorted(os.listdir(folder / "results/raw")) == ["two"]
@@ -79,7 +78,6 @@ def test_cells_of_a_block_take_turns_and_each_is_put_in_place_when_it_is_asked_f
         assert own["interleaved"] == [other for other in ALL if other != name]
         assert [command["lap"] for command in own["commands"]] == [1, 2, 3]
         assert log(folder, name) == '{"lap": 1}\n7\n{"lap": 2}\n7\n{"lap": 3}\n7\n'
-        assert own["checks"] == [{"name": "printed", "passed": True}]
         assert own["quiet"] == records["one"]["quiet"]
         assert own["together"] == {"first": "two", "started": records["two"]["started"]}
     assert len({own["system"]["id"] for own in records.values()}) == 3
@@ -127,7 +125,7 @@ def test_only_those_of_the_block_take_part_that_are_due(planned):
     (folder / "results/raw/one/noop/1.log").unlink()
     (folder / "results/raw/two/noop/1.log").unlink()
     others = [log(folder, "three"), record(folder, "three")]
-    assert "in turns with two" in measure(folder, "one").stderr
+    assert "interleaved with two" in measure(folder, "one").stderr
     assert record(folder, "one")["interleaved"] == ["two"]
     assert [log(folder, "three"), record(folder, "three")] == others
     assert measure(folder, "two").returncode == 0
@@ -135,7 +133,7 @@ def test_only_those_of_the_block_take_part_that_are_due(planned):
     (folder / "results/raw/two/noop/1.log").unlink()
     done = measure(folder, "two")
     assert done.returncode == 0, done.stderr
-    assert "in turns" not in done.stderr
+    assert "interleaved with" not in done.stderr
     assert not {"interleaved", "together"} & set(record(folder, "two"))
     assert log(folder, "two").count('{"lap": ') == 3
 
@@ -160,7 +158,9 @@ def test_whoever_fails_takes_nobody_along(planned, failing):
         assert measure(folder, "one").returncode == 0
         assert record(folder, "one")["interleaved"] == ["three", "two"]
         return
-    (failed,) = re.findall(r"cell: (\w+) · noop · repetition 1 no longer takes turns", first.stderr)
+    (failed,) = re.findall(
+        r"cell: (\w+) · noop · repetition 1 is no longer interleaved", first.stderr
+    )
     (other,) = record(folder, "two")["interleaved"]
     assert {failed, other} == {"one", "three"}
     for name in (failed, other):
@@ -208,21 +208,6 @@ def test_what_is_killed_amid_turns_leaves_systems_that_the_next_removes_and_noth
     assert record(folder, "two")["together"] == record(folder, "one")["together"]
 
 
-# The log and its checks.
-
-
-@pytest.mark.parametrize(
-    ("log", "passed"),
-    [
-        ('yes\n{"lap": 1}\nno\n{"lap": 2}\nno\n', True),
-        ('{"lap": 1}\nyes\n{"lap": 2}\nno\n', False),
-        ('{"lap": 1}\nyes\n{"lap": 2}\nyes\n', True),
-    ],
-)
-def test_a_check_is_of_every_lap(log, passed):
-    assert checks([{"name": "x", "pattern": "^yes$"}], log) == [{"name": "x", "passed": passed}]
-
-
 # The declaration.
 
 
@@ -253,7 +238,7 @@ def test_laps_are_of_the_plan_and_none_of_emulated_machines(checkout):
 def test_a_run_in_turns_is_limited_by_its_own_time_and_its_turns_are_in_the_log(planned):
     # On the bare host nothing is frozen, and what sleeps through the turns of others has slept.
     folder = planned(
-        run=[{"argv": ["/bin/sh", "-c", "echo 7; sleep 1.5"], "timeout": 1.2}], turn=0.05
+        run=[{"argv": ["/bin/sh", "-c", "echo 7; sleep 1.5"], "timeout": 1.2}], slice=0.05
     )
     turns = {}
     for name in ("two", "one", "three"):
@@ -263,11 +248,11 @@ def test_a_run_in_turns_is_limited_by_its_own_time_and_its_turns_are_in_the_log(
         found = [
             json.loads(line)
             for line in log(folder, name).splitlines()
-            if line.startswith('{"turns"')
+            if line.startswith('{"slices"')
         ]
-        turns[name] = [turn for line in found for turn in line["turns"]]
+        turns[name] = [turn for line in found for turn in line["slices"]]
         assert len(found) == len(own["commands"]) == 3
-        worked = [sum(asked - begun for begun, asked, _ in line["turns"]) / 1e6 for line in found]
+        worked = [sum(asked - begun for begun, asked, _ in line["slices"]) / 1e6 for line in found]
         for command, seconds in zip(own["commands"], worked, strict=True):
             assert command["seconds"] == pytest.approx(seconds, abs=0.1)
             assert command["seconds"] < 1.2

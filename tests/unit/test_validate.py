@@ -103,7 +103,7 @@ def test_cells_of_added_blocks_count_for_a_fixed_number_of_them(tmp_path, monkey
         (lambda told: told["observed"]["host"].pop("during"), "observed.host.during: missing"),
         (lambda told: told["observed"]["inside"].update(cpus="two"), "observed.inside.cpus: "),
         (lambda told: told.update(more=1), "more: unknown key"),
-        (lambda told: told.update(format=1), "format: is 1; must be 6"),
+        (lambda told: told.update(format=1), "format: is 1; must be 7"),
         (lambda told: told.update(scale="paper"), "its scale is"),
         (lambda told: told["parameters"].update(trials=99), "its parameters are"),
         (

@@ -332,9 +332,12 @@ def test_a_plan_that_was_edited_is_written_again(project):
     assert project.measured == ["docker/load/2"]
 
 
-def test_a_check_that_is_new_is_applied_to_logs_that_are_there(project):
-    page = project.path("workloads/load/workload.yaml")
-    page.write_text(page.read_text().replace("pattern: ^\\d+$", "pattern: ^x$"))
+def test_a_parser_that_is_changed_is_applied_to_logs_that_are_there(project):
+    parser = project.path("workloads/load/parse.py")
+    refuses = (
+        "from kit.checks import require\n\n\ndef parse(lines, parameters):\n    require(0, 'x')\n"
+    )
+    parser.write_text(refuses)
     project.good(TABLES)
     assert not project.measured
     left_out = project.path("results/left_out.csv").read_text().splitlines()

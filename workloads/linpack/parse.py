@@ -9,12 +9,12 @@ from kit.checks import (
     require_counted,
     require_equal,
 )
-from kit.logs import Log, Object, Value, read, value, worked
+from kit.logs import Log, Object, Value, read, seconds_worked, value
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
     """The rates, in GFLOPS, and those of the first write, in GB/s, by `order` of the matrix."""
-    log = read(lines, "( turn)? tool( first( n)+)+")
+    log = read(lines, "( slice)? tool( first( n)+)+")
     header = log.objects["tool"][0]
     require_equal("the program", header["tool"], "strata-linpack")
     require_asked(header, parameters, "threads")
@@ -59,7 +59,7 @@ def rate(
     metric: str, unit: str, printed: float, log: Log, runs: list[Object], seconds: float, order: int
 ) -> Value:
     """A rate of runs that took so many seconds, by the time for which they went on."""
-    return value(metric, unit, printed * seconds / worked(log, runs, seconds), order=order)
+    return value(metric, unit, printed * seconds / seconds_worked(log, runs, seconds), order=order)
 
 
 def check_size(size: Object, trials: list[Object], parameters: Object) -> None:

@@ -84,8 +84,9 @@ def transfer(
     require_asked(head, parameters, "streams", "seconds")
     require_pinned(head, parameters["client_cpu"])
     require(not any("classic_mode" in line for line in point.lines), "nuttcp found no server")
-    results = [line for line in point.lines if re.match("megabytes=.* tx_cpu=", line)]
-    require_equal("the number of lines of the form megabytes=… tx_cpu=…", len(results), 1)
+    results = [line for line in point.lines if re.match("megabytes=.* tx_cpu=.* rx_cpu=", line)]
+    form = "megabytes=… tx_cpu=… rx_cpu=…"
+    require_equal(f"the number of lines of the form {form}", len(results), 1)
     found: Object = {
         key: text_or_number(text) for key, text in re.findall(r"(\w+)=(\S+)", results[0])
     }

@@ -1,12 +1,12 @@
 """Parallel xz: the text that is compressed in a second, over all passes."""
 
 from kit.checks import number, numbers, require, require_asked, require_counted, require_equal
-from kit.logs import Object, Value, read, value, worked
+from kit.logs import Object, Value, read, seconds_worked, value
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
     """The throughput, in MB/s."""
-    log = read(lines, " corpus round_trip( turn)? tool( pass)+ passes")
+    log = read(lines, " corpus round_trip( slice)? tool( pass)+ passes")
     [corpus], [header], [total] = log.objects["corpus"], log.objects["tool"], log.objects["passes"]
     passes = log.objects["pass"]
     require(header["tool"].startswith("xz "), "this is not a log of xz")
@@ -31,5 +31,9 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     require(enough, f"the passes took {microseconds:.0f} microseconds, less than was asked for")
     timed = [each | {"seconds": 1e-6 * each["microseconds"]} for each in passes]
     return [
-        value("throughput", "MB/s", 1e-6 * compressed / worked(log, timed, 1e-6 * microseconds))
+        value(
+            "throughput",
+            "MB/s",
+            1e-6 * compressed / seconds_worked(log, timed, 1e-6 * microseconds),
+        )
     ]

@@ -1,12 +1,12 @@
 """RandomAccess: the rate of updates over all passes."""
 
 from kit.checks import number, require, require_asked, require_close, require_counted, require_equal
-from kit.logs import Object, Value, read, value, worked
+from kit.logs import Object, Value, read, seconds_worked, value
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
     """The rate, in GUPS."""
-    log = read(lines, "( turn)? tool first( pass)+ passes")
+    log = read(lines, "( slice)? tool first( pass)+ passes")
     [header], [first], [total] = (log.objects[name] for name in ("tool", "first", "passes"))
     passes = log.objects["pass"]
     require_equal("the program", header["tool"], "strata-randomaccess")
@@ -26,7 +26,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     require_close("rate × time", done, 1e-9 * updates * len(passes))
     require_close("rate × time of the first pass", done_first, 1e-9 * updates)
     rate, rate_first = (
-        done / worked(log, passes, seconds),
-        done_first / worked(log, [first], at_first),
+        done / seconds_worked(log, passes, seconds),
+        done_first / seconds_worked(log, [first], at_first),
     )
     return [value("gups", "GUPS", rate), value("first", "GUPS", rate_first)]

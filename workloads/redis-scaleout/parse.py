@@ -13,6 +13,8 @@ from kit.logs import Object, Point, Value, read, value
 
 # Processes of the load generator for each server.
 PROCESSES = 4
+# Keys that are set and read through each set-up before its load.
+CHECKED = 64
 # Per cent of the requests that are GET, and how far off it may be.
 GETS, TOLERANCE = 75, 10
 
@@ -51,7 +53,8 @@ def measured(point: Point, setup: str, count: int, parameters: Object) -> list[V
     require(
         min(checked["kept"]) > 0, "a server holds none of the keys, so that it would take no part"
     )
-    require_equal("the keys in all servers", sum(checked["kept"]), number(checked, "checked"))
+    require_equal("the keys that were tried", number(checked, "checked"), CHECKED)
+    require_equal("the keys in all servers", sum(checked["kept"]), CHECKED)
     require_counted(servers, "server", 0)
     for server in servers:
         check_server(server, parameters["seconds"])

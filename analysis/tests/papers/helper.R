@@ -121,7 +121,7 @@ made_experiment <- function(environments, workloads, blocks = 6, change = identi
                            order = rows$position, metric = rows$metric,
                            unit = vapply(WORKLOADS[[name]]$metrics[rows$metric], `[[`, "", "unit"),
                            value = value, laps = "", factors = rows$factors,
-                           check = "passed", counts = ifelse(rows$repetition %in% aside, "no", "yes"),
+                           counts = ifelse(rows$repetition %in% aside, "no", "yes"),
                            log = rows$log),
                            file.path("tidy", paste0(name, ".csv")))
   }

@@ -34,7 +34,7 @@ make_folder <- function(scale = "full", vm_emulated = FALSE) {
   log <- paste0("results/raw/", values$environment, "/stream/", values$repetition, ".log")
   tidy <- data.frame(values[c("environment", "workload", "repetition")],
                      round = values$repetition, order = 1,
-                     values[c("metric", "unit", "value", "laps", "factors")], check = "passed",
+                     values[c("metric", "unit", "value", "laps", "factors")],
                      counts = ifelse(values$repetition == 3, "no", "yes"), log = log)
   utils::write.csv(tidy, file.path(folder, "tidy", "stream.csv"), row.names = FALSE)
   # A table of an earlier plan.
@@ -110,7 +110,7 @@ test_that("a run has the way it was measured, and whether native's was measured 
   expect_equal(how[names(expected)], expected)
   expect_equal(sum(grepl("unlike", how)), 3 + 4)
   edit_json("plan.json", function(plan) {
-    plan$workloads$stream$cell$turn <- 0.05
+    plan$workloads$stream$cell$slice <- 0.05
     plan
   })
   expect_equal(read_how(), sub("laps", "slices", how))

@@ -114,7 +114,7 @@ def test_servers_take_turns_and_what_is_frozen_uses_nothing_and_loses_no_connect
     watcher.over.set()
     watcher.join()
     assert done.returncode == 0, done.stderr
-    assert "in turns with docker" in done.stderr
+    assert "interleaved with docker" in done.stderr
     projects.good(project, "strata", "cell", "docker", "redis", "1")
     records = {name: record(project, name) for name in ENVIRONMENTS}
     for name, own in records.items():

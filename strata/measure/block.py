@@ -1,10 +1,12 @@
-"""Measure a cell, and with it the others of its block that are due: one process, after which nothing of them is up.
+"""Measures a cell, and with it the cells of its block that are due, in one process.
 
-The cells of a block take turns (:class:`Block`): what disturbs a machine for a moment meets them all alike, and a
-system that is up serves for many runs.  Machines, which have a clock of their own to serve, are measured alone.
+Laps of the cells of a block are interleaved (:class:`Block`): a disturbance of the machine meets
+them all alike, and one system serves for many runs.  Cells of virtual machines, whose guests use
+CPU time between commands, are measured alone.
 
-Results of the others are pending until Snakemake asks for them (:mod:`strata.measure.pending`).
-Among these a cell that fails is given up, and is measured by itself once it is asked for.
+When the process ends, none of their systems is up.  The results of the other cells are pending
+(:mod:`strata.measure.pending`) until their own Snakemake jobs ask for them.  One of them that
+fails is dropped here, and is measured alone by its own job.
 """
 
 import contextlib
@@ -30,17 +32,17 @@ from strata.util.files import write_json, write_text
 from strata.util.signals import Interrupted
 from strata.util.units import numbers
 
-# How much of the memory stays free beside systems that are up together.
+# The share of the memory that stays free while several systems are up.
 MEMORY_KEPT = 0.1
-# Bytes of freed memory that a hypervisor takes back at once, so that the next workload need not wait.
-SETTLED = 2**30
+# Bytes of freed memory that a hypervisor takes back at once: the next workload need not wait.
+QUICKLY_FREED = 2**30
 
 
 def measure(environment: str, workload: str, repetition: int) -> None:
-    """Measure a cell, unless it waits, and put its log and record into results/raw.
+    """Measure a cell, unless its results are pending, and put them into results/raw.
 
-    Raises CellFailed, with the log, the reason and the command that reruns it; the output so far is then in
-    results/failed, and results/raw is as it was.
+    Raises CellFailed with the reason and the command that reruns the cell.  The output so far is
+    then in results/failed, and results/raw is as it was.
     """
     signals.heed()
     run.end_with_it()
@@ -49,7 +51,7 @@ def measure(environment: str, workload: str, repetition: int) -> None:
     if key not in order.places:
         raise UserError(f"{paths.PLAN}: {order.missing(*key)}")
     cell = Cell(experiment, key, order)
-    # The lowest layer is the host's.
+    # The host bars its lowest layer alone.
     for kind in cell.layers[:1]:
         if reason := registry.kind(kind).barred():
             raise CellFailed(f"{cell.name} cannot be measured: {reason}")
@@ -57,25 +59,29 @@ def measure(environment: str, workload: str, repetition: int) -> None:
     try:
         with lifecycle.exclusive():
             if not pending.is_pending(experiment, key):
-                _provide(cell)
-                _measure(cell)
-            _tell(cell, pending.put_in_place(key))
+                _ensure_image(cell)
+                _measure_block(cell)
+            _report(cell, pending.put_in_place(key))
             if run.owner()["pid"] == os.getpid():
-                # It belongs to no run, at whose end it would be forgotten.
+                # No run removes these at its end.
                 pending.remove("pending", key)
-    except Interrupted as asked:
-        raise CellFailed(f"{cell.name} was ended by {asked} before it began") from None
+    except Interrupted as signal:
+        raise CellFailed(f"{cell.name} was ended by {signal} before it began") from None
 
 
 def processors(experiment: Plan) -> set[int]:
-    """Those on which a plan's cells are measured: of a node of several the ones that its job has."""
+    """The processors on which a plan's cells are measured.
+
+    On a node of a cluster (`spread`) they are those of its job.
+    """
+    if experiment.get("spread"):
+        return os.sched_getaffinity(0)
     mask = experiment["machine"]["mask"]
-    own = starting_state.online() if mask is None else set(numbers(mask))
-    return os.sched_getaffinity(0) if experiment.get("spread") else own
+    return starting_state.online() if mask is None else set(numbers(mask))
 
 
-def _provide(cell: Cell) -> None:
-    """See that the image is there, and the disk of the environment's machine: in the cache, or built now."""
+def _ensure_image(cell: Cell) -> None:
+    """Have the image built, and the disk of its machine, where the cache lacks them."""
     forms, recipe = registry.forms(cell.layers), cell.plan["image"]["recipe"]
     missing = bool(forms) and cache.find(recipe) is None
     if "disk" in forms and not missing:
@@ -83,59 +89,56 @@ def _provide(cell: Cell) -> None:
 
         missing = not vagrant_box.whole(recipe)
     if missing:
-        # With the packages that a cell does without.
-        done = subprocess.run(
-            [sys.executable, "-m", "strata", "image", "--planned", cell.environment], check=False
-        )
-        if done.returncode:
+        # Another process: a build needs Python packages that a cell does not import.
+        command = [sys.executable, "-m", "strata", "image", "--planned", cell.environment]
+        if subprocess.run(command, check=False).returncode:
             raise CellFailed(f"the image of {cell.environment} could not be made (see above)")
 
 
-def _measure(cell: Cell) -> None:
-    """Measure a cell, in turns with those of its block that are due.
+def _measure_block(cell: Cell) -> None:
+    """Measure a cell, interleaved with the cells of its block that are due.
 
-    Whatever goes wrong, nothing of it stays up and nothing looks complete.
+    Raises CellFailed for any failure of the cell itself; then none of the systems stays up.
     """
-    mates: list[Cell] = []
-    if cell.is_interleaved:
-        due = [
-            key
-            for key in cell.order.block(*cell.key)
-            if key != cell.key and pending.due(cell.plan, key)
-        ]
-        mates = [
-            mate
-            for mate in (Cell(cell.plan, key, cell.order) for key in due)
-            if mate.is_interleaved
-        ]
-    beside = f", interleaved with {', '.join(mate.environment for mate in mates)}" if mates else ""
-    progress.announce(cell.name + beside)
+    mates = _mates(cell)
+    names = ", ".join(mate.environment for mate in mates)
+    progress.announce(f"{cell.name}, interleaved with {names}" if mates else cell.name)
     try:
         try:
             Block(cell, mates).measure()
         except Unable:
             if not mates or not cell.entry.get("doubtful"):
                 raise
-            # What a system cannot do, it is to show alone.
+            # Only a cell that is measured alone shows that its environment cannot do it.
             Block(cell).measure()
     except BaseException as error:
-        raise _give_up(cell, error) from error
+        raise _failure(cell, error) from error
 
 
-def _give_up(cell: Cell, error: BaseException) -> CellFailed:
-    """Take what is up down, keep what was printed for the person who looks, and say what to do."""
+def _mates(cell: Cell) -> list[Cell]:
+    """The other cells of a block that are due, and whose laps can be interleaved with a cell's."""
+    if not cell.is_interleaved:
+        return []
+    keys = [key for key in cell.order.block(*cell.key) if key != cell.key]
+    due = [Cell(cell.plan, key, cell.order) for key in keys if pending.due(cell.plan, key)]
+    return [mate for mate in due if mate.is_interleaved]
+
+
+def _failure(cell: Cell, error: BaseException) -> CellFailed:
+    """Take all systems down, keep the output in results/failed, and return the error to raise."""
     signals.ignore()
-    _take_down()
+    _try_take_down()
     if isinstance(error, Interrupted):
         failure = CellFailed(f"{cell.name} was ended by {error}; nothing of it is kept")
-        _note(cell, str(failure))
+        _write_outcome(cell, str(failure))
         return failure
     foreseen = isinstance(error, (UserError, OSError))
     reason = str(error) if foreseen else f"{type(error).__name__}: {error}"
     log = paths.cell_path("failed", *cell.key, "log")
-    known = {"ended": cell.watch.now(), "seconds": round(cell.watch.passed(), 3)} | cell.known
+    times = {"ended": cell.watch.now(), "seconds": round(cell.watch.passed(), 3)}
     try:
-        write_json(paths.cell_path("failed", *cell.key, "json"), {**known, "error": reason})
+        record = {**times, **cell.record, "error": reason}
+        write_json(paths.cell_path("failed", *cell.key, "json"), record)
         # It may have failed before it had a log.
         write_text(log, "")
         if os.path.exists(cell.draft):
@@ -144,189 +147,193 @@ def _give_up(cell: Cell, error: BaseException) -> CellFailed:
         log = f"could not be kept: {trouble}"
     again = run.again(paths.cell_path("raw", *cell.key, "log"))
     failure = CellFailed(f"cell failed: {cell.name}: {reason}\n  log:   {log}\n  rerun: {again}")
-    _note(cell, str(failure), None if foreseen else error)
+    _write_outcome(cell, str(failure), None if foreseen else error)
     return failure
 
 
-def _take_down() -> None:
-    """Take down what is up, as far as that can be done now."""
+def _try_take_down() -> None:
+    """Take down all systems, and print which failed: the next cell, or `clean`, tries again."""
     try:
         lifecycle.take_down()
     except (UserError, OSError) as trouble:
-        progress.say(
-            "testbed",
-            f"{trouble}; whoever measures next tries again, and so does `python3 -m strata clean`",
-        )
+        remedy = "the next cell tries again, and so does `python3 -m strata clean`"
+        progress.say("testbed", f"{trouble}; {remedy}")
 
 
-def _tell(cell: Cell, known: Fields) -> None:
-    """Say that a cell with this record is in its place."""
-    told = f"measured in {known['seconds']} s"
-    if "cannot" in known:
-        told = f"cannot be done there: {known['cannot']['reason']}"
-        progress.say("cell", f"{cell.name} {told}")
-    _note(cell, told)
-    progress.done(cell.name, known["seconds"], not cell.order.decided)
+def _report(cell: Cell, record: Fields) -> None:
+    """Print that a cell is in its place, and how many are left."""
+    outcome = f"measured in {record['seconds']} s"
+    if "cannot" in record:
+        outcome = f"cannot be done there: {record['cannot']['reason']}"
+        progress.say("cell", f"{cell.name} {outcome}")
+    _write_outcome(cell, outcome)
+    progress.done(cell.name, record["seconds"], not cell.order.decided)
 
 
-def _note(cell: Cell, text: str, error: BaseException | None = None) -> None:
-    """Write down how a cell went; an error that nobody foresaw with its traceback."""
+def _write_outcome(cell: Cell, outcome: str, error: BaseException | None = None) -> None:
+    """Write how a cell ended into results/logs/cells, with the traceback of an unforeseen error."""
     if error is not None:
         import traceback
 
-        text += "\n" + "".join(traceback.format_exception(error))
+        outcome += "\n" + "".join(traceback.format_exception(error))
+    line = f"{cell.watch.now()} {cell.name}: {outcome}\n"
     with contextlib.suppress(UserError):
-        write_text(
-            paths.cell_path("logs/cells", *cell.key, "log"),
-            f"{cell.watch.now()} {cell.name}: {text}\n",
-        )
+        write_text(paths.cell_path("logs/cells", *cell.key, "log"), line)
 
 
-def _freed_before(cell: Cell) -> int:
-    """How many bytes of memory the cell before this one has freed, where it is of another workload."""
+def _bytes_freed_before(cell: Cell) -> int:
+    """How many bytes the cell before this one freed in the plan's order; 0 for the same workload."""
     cells = cell.order.cells()
-    environment, name, _ = cells[max(0, cells.index(cell.key) - 1)]
-    if name == cell.workload:
+    environment, workload, _ = cells[max(0, cells.index(cell.key) - 1)]
+    if workload == cell.workload:
         return 0
-    freed = plan.of_environment(cell.plan, environment, name)
-    return freed.get("memory_bytes", 0) * plan.systems(freed)
+    planned = plan.of_environment(cell.plan, environment, workload)
+    return planned.get("memory_bytes", 0) * plan.systems(planned)
 
 
 class Block:
-    """Cells that are measured at the same time, mostly one alone: each takes its run once in every lap.
+    """The cells of a block that are measured at the same time, or one cell alone.
 
-    Within a lap they come one right after the other, in random order.  `spent`: those that still take part, and how
-    many seconds each has used for itself.
+    In each lap every cell takes its run once: one after the other, in random order, or in slices.
+
+    first: the cell whose process this is.
+    seconds: of each cell that still takes part, how long its own steps have taken so far.
     """
 
-    def __init__(self, first: Cell, others: Sequence[Cell] = ()) -> None:
+    def __init__(self, first: Cell, mates: Sequence[Cell] = ()) -> None:
         self.first = first
-        self.spent = dict.fromkeys([first, *others], 0.0)
+        self.seconds = dict.fromkeys([first, *mates], 0.0)
 
     def measure(self) -> None:
-        """Measure them, and let them wait.
+        """Measure the cells, and store their pending results.
 
-        Raises what goes wrong with the first.  With which of the others anything goes wrong, that one is given up.
+        Raises the error of the first cell.  Any other cell with an error is dropped.
         """
         begun, first = time.monotonic(), self.first
-        if _freed_before(first) > SETTLED:
+        if _bytes_freed_before(first) > QUICKLY_FREED:
             interference.settle(first.plan["quiet"]["thresholds"]["steal"])
-        lookout = interference.Lookout(first.plan["quiet"])
+        monitor = interference.Lookout(first.plan["quiet"])
         lifecycle.take_down()
-        self._each(Cell.begin)
-        link = (
-            lifecycle.Link(first.plan["client"], first.image, first.mask)
-            if plan.uses_client(first.work["cell"])
-            else None
-        )
-        for number, cell in enumerate(list(self.spent)):
-            self._each(Cell.bring_up, link, number, order=[cell])
+        self._do(Cell.start_record)
+        link = None
+        if plan.uses_client(first.planned["cell"]):
+            link = lifecycle.Link(first.plan["client"], first.image, first.mask)
+        for offset, cell in enumerate(list(self.seconds)):
+            self._do(Cell.bring_up, link, offset, order=[cell])
         self._prepare()
-        lookout.ready(plan.daemons(first.plan))
+        monitor.ready(plan.daemons(first.plan))
         for lap in range(1, first.laps + 1):
-            if first.slice and len(self.spent) > 1:
-                self._run_at_once(lap, first.slice)
+            if first.slice and len(self.seconds) > 1:
+                self._run_in_slices(lap, first.slice)
             else:
-                self._each(Cell.run, lap, order=self._shuffled(lap))
-        self._each(Cell.finish)
-        daemons = {name for cell in self.spent for name in cell.entry["daemons"]}
-        lookout.end(daemons, [cell.known["commands"] for cell in self.spent])
-        self._each(Cell.check)
-        _take_down()
-        self._complete(time.monotonic() - begun, lookout)
-        # The others count only where the first is.
-        for cell in reversed(self.spent):
-            pending.store(cell.key, cell.draft, cell.known)
+                self._do(Cell.run_lap, lap, order=self._shuffled(lap))
+        self._do(Cell.stop)
+        daemons = {name for cell in self.seconds for name in cell.entry["daemons"]}
+        monitor.end(daemons, [cell.record["commands"] for cell in self.seconds])
+        self._do(Cell.parse_log)
+        _try_take_down()
+        self._complete_records(time.monotonic() - begun, monitor)
+        # Results of the others count only once those of the first are there.
+        for cell in reversed(self.seconds):
+            pending.store(cell.key, cell.draft, cell.record)
 
     def _prepare(self) -> None:
-        """Take the steps before the run; where the memory does not hold all systems, the first goes on alone."""
-        first, *others = self.spent
+        """Take the steps before the run.
+
+        The first cell goes on alone where the memory does not hold the systems of all: each is
+        expected to take as much as the first one's steps did, and its run as much as declared.
+        """
+        first, *mates = self.seconds
         before = observe.memory()
-        self._each(Cell.prepare, order=[first])
-        left = observe.memory()
-        # Where the kernel does not say what is left, they go on together.
-        needed, room = 0.0, math.inf
-        if before is not None and left is not None:
-            needed, room = max(0, before - left) * len(others), left - MEMORY_KEPT * before
+        self._do(Cell.prepare, order=[first])
+        after = observe.memory()
+        needed, available = 0.0, math.inf
+        # Where the kernel does not show its memory, all go on.
+        if before is not None and after is not None:
+            needed = max(0, before - after) * len(mates)
+            available = after - MEMORY_KEPT * before
         if first.slice:
-            # Runs that go on together hold it at the same time.
-            needed += first.work.get("memory_bytes", 0) * first.systems * len(self.spent)
-        if others and needed > room:
-            for cell in others:
-                self._dismiss(
-                    cell, CellFailed(f"the memory does not hold {len(self.spent)} such systems")
-                )
-            first.known["alone"] = "memory"
-        else:
-            self._each(Cell.prepare, order=others)
+            # The runs of all cells hold it at the same time.
+            bytes_of_run = first.planned.get("memory_bytes", 0) * first.systems
+            needed += bytes_of_run * len(self.seconds)
+        if not mates or needed <= available:
+            self._do(Cell.prepare, order=mates)
+            return
+        reason = f"the memory does not hold {len(self.seconds)} such systems"
+        for cell in mates:
+            self._drop(cell, CellFailed(reason))
+        first.record["alone"] = "memory"
 
-    def _run_at_once(self, lap: int, seconds: float) -> None:
-        """Let the runs of a lap go on together: one of them for so many seconds, while the others are frozen.
+    def _run_in_slices(self, lap: int, seconds: float) -> None:
+        """Take the runs of a lap in slices of so many seconds.
 
-        Those that have not ended have a turn each, in an order drawn anew, until all have.
+        While one run goes on the others are frozen.  Each run that has not ended has one slice in
+        each round, in an order drawn anew.
         """
         from concurrent.futures import ThreadPoolExecutor
 
-        threads, number = ThreadPoolExecutor(len(self.spent)), 0
-        self._each(Cell.begin_run, lap, threads)
+        threads, round_number = ThreadPoolExecutor(len(self.seconds)), 0
+        self._do(Cell.start_lap, lap, threads)
         threads.shutdown(wait=False)
-        while left := [cell for cell in self._shuffled(lap, number) if cell.running]:
-            self._each(Cell.go_on, seconds, order=left)
-            number += 1
+        while running := [cell for cell in self._shuffled(lap, round_number) if cell.running]:
+            self._do(Cell.run_slice, seconds, order=running)
+            round_number += 1
 
     def _shuffled(self, *numbers: int) -> list[Cell]:
-        order = sorted(self.spent, key=lambda cell: cell.environment)
-        _, workload, repetition = self.first.key
-        random.Random(
-            "/".join(map(str, [self.first.plan["seed"], workload, repetition, *numbers]))
-        ).shuffle(order)
-        return order
+        """The cells in a random order that follows from the plan's seed and these numbers."""
+        cells = sorted(self.seconds, key=lambda cell: cell.environment)
+        first = self.first
+        words = [first.plan["seed"], first.workload, first.repetition, *numbers]
+        random.Random("/".join(map(str, words))).shuffle(cells)
+        return cells
 
-    def _each(
-        self, part: Callable[..., None], *words: object, order: Sequence[Cell] | None = None
+    def _do(
+        self, step: Callable[..., None], *arguments: object, order: Sequence[Cell] | None = None
     ) -> None:
-        """Let each do a part, in this order, and then stand aside where it is for others to use the machine.
+        """Take a step of each cell in turn, and freeze its system where others use the machine.
 
-        Raises what goes wrong with the first; any other is given up then.
+        order: the cells, all of them unless given.  Cells whose inability is known take none.
+        Raises the error of the first cell.  Any other cell with an error is dropped.
         """
-        for cell in list(self.spent) if order is None else order:
-            if "cannot" in cell.known:
+        for cell in list(self.seconds) if order is None else order:
+            if "cannot" in cell.record:
                 continue
             begun = time.monotonic()
             try:
-                part(cell, *words)
-                if part in (Cell.prepare, Cell.run) and len(self.spent) > 1:
-                    cell.stand_aside()
-            except (CellFailed, UserError, OSError) as trouble:
+                step(cell, *arguments)
+                if step in (Cell.prepare, Cell.run_lap) and len(self.seconds) > 1:
+                    cell.freeze()
+            except (CellFailed, UserError, OSError) as error:
                 if cell is not self.first:
-                    self._dismiss(cell, trouble)
+                    self._drop(cell, error)
                     continue
-                if (
-                    len(self.spent) > 1
-                    or not isinstance(trouble, Unable)
-                    or not cell.shows_inability(trouble)
-                ):
+                if len(self.seconds) > 1 or not isinstance(error, Unable):
                     raise
-                cell.note_that_it_cannot(trouble)
-            self.spent[cell] += time.monotonic() - begun
+                if not cell.shows_inability(error):
+                    raise
+                cell.record_inability(error)
+            self.seconds[cell] += time.monotonic() - begun
 
-    def _dismiss(self, cell: Cell, trouble: Exception) -> None:
-        del self.spent[cell]
-        progress.say(
-            "cell", f"{cell.name} is no longer interleaved and is measured alone: {trouble}"
-        )
+    def _drop(self, cell: Cell, error: Exception) -> None:
+        """Go on without a cell, which stays due: its own job measures it alone."""
+        del self.seconds[cell]
+        progress.say("cell", f"{cell.name} is no longer interleaved and is measured alone: {error}")
         lifecycle.take_down(cell.environment)
         with contextlib.suppress(FileNotFoundError):
             os.unlink(cell.draft)
 
-    def _complete(self, seconds: float, lookout: interference.Lookout) -> None:
-        """Make the records whole; of so many seconds each has its own, and what was done for all is shared."""
-        shared = (seconds - sum(self.spent.values())) / len(self.spent)
-        for cell, own in self.spent.items():
-            cell.known["observed"]["host"] = lookout.host
-            cell.known["quiet"] = lookout.report
-            if len(self.spent) > 1:
-                others = sorted(other.environment for other in self.spent if other is not cell)
-                first = {"first": self.first.environment, "started": self.first.known["started"]}
-                cell.known |= {"interleaved": others, "together": first}
-            cell.known |= {"ended": cell.watch.now(), "seconds": round(own + shared, 3)}
+    def _complete_records(self, seconds: float, monitor: interference.Lookout) -> None:
+        """Add to the records the facts that are known at the end.
+
+        seconds: for all cells; each has its own ones, and an equal share of the others.
+        """
+        shared = (seconds - sum(self.seconds.values())) / len(self.seconds)
+        for cell, own in self.seconds.items():
+            cell.record["observed"]["host"] = monitor.host
+            cell.record["quiet"] = monitor.report
+            if len(self.seconds) > 1:
+                mates = [mate.environment for mate in self.seconds if mate is not cell]
+                cell.record["interleaved"] = sorted(mates)
+                started = self.first.record["started"]
+                cell.record["together"] = {"first": self.first.environment, "started": started}
+            cell.record |= {"ended": cell.watch.now(), "seconds": round(own + shared, 3)}

@@ -1,4 +1,4 @@
-"""One cell: what is measured, in which system, and what its record says of it so far."""
+"""One cell on its way from the plan to its log and record."""
 
 from __future__ import annotations
 
@@ -26,115 +26,122 @@ from strata.util.files import read_json
 from strata.util.placeholders import BUILT_IN
 from strata.util.units import numbers
 
-# What takes a cell's time to import, and only its types need.
+# Types whose import would cost every cell time.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
-# Of the record.
+# The format of the record.
 FORMAT = 7
-# Seconds after a thaw that belong to no lap: a server of a network is then as quick as before it was frozen
-# (docs/method.md).
+# Seconds after a thaw that belong to no lap: from then on a server of a network is as quick as
+# before it was frozen (docs/method.md).
 THAWING = 0.2
 
 
 class Cell:
-    """One cell on its way from the plan to its log and record; `known` are the parts of the record so far.
+    """One cell: its system while that is up, and its record as far as it is known.
 
-    `key` names it in the plan.  `entry` and `work` are what that says of its environment and its workload there; it
-    takes its run `laps` times, in so many `systems` at the same time.  `slice` is for how many seconds its run goes on
-    while those of others are frozen; None where it does so to its end.
+    key: environment, workload and repetition.
+    entry, planned: the environment and the workload in the plan.
+    systems: how many equal systems take its run at the same time.  laps: how often it is taken.
+    slice: for how many seconds its run goes on while those of other cells are frozen; None where
+    it goes on to its end.
+    record: as in results/raw, whole once the cell is measured.
+    running: the run of a lap in slices, until it has ended.  steps: there once the system is up.
     """
 
     steps: Steps
 
     def __init__(self, experiment: Plan, key: blocks.Cell, order: blocks.Order) -> None:
         self.plan, self.key, self.order = experiment, key, order
-        self.environment, self.workload, _ = key
+        self.environment, self.workload, self.repetition = key
         self.entry = experiment["environments"][self.environment]
-        self.work = plan.of_environment(experiment, self.environment, self.workload)
-        self.systems, self.laps = (
-            plan.systems(self.work),
-            plan.laps(experiment, self.environment, self.workload),
-        )
+        self.planned = plan.of_environment(experiment, self.environment, self.workload)
+        self.systems = plan.systems(self.planned)
+        self.laps = plan.laps(experiment, self.environment, self.workload)
         self.slice = plan.slice_seconds(experiment, self.environment, self.workload)
         self.watch = Watch()
-        self.known: Fields = {}
+        self.record: Fields = {}
         self.running: Future[None] | None = None
-        self.slices: list[list[int]] = []
+        self._slices: list[list[int]] = []
 
     @property
     def mask(self) -> str | None:
-        """The processors to which all that is measured is held; None: all."""
+        """The processors to which the systems and the client are bound; None: all."""
         return self.plan["machine"]["mask"]
 
     @property
     def name(self) -> str:
-        """Its name for a person."""
-        return "{} · {} · repetition {}".format(*self.key)
+        """The cell's name in messages."""
+        return f"{self.environment} · {self.workload} · repetition {self.repetition}"
 
     @property
     def draft(self) -> str:
-        """Where its log grows."""
+        """The path of the log while it grows."""
         return paths.cell_path("tmp", *self.key, "log")
 
     @property
     def layers(self) -> list[str]:
-        """The names of the layers of its system."""
+        """The names of the layers of its system, the lowest first."""
         return [name for layer in self.entry["layers"] for name in layer]
 
     @functools.cached_property
     def image(self) -> Image | None:
-        """The image that its system is made of; None where that is of none."""
+        """The image of its system; None where no layer uses one."""
         return cache.require(self.plan["image"]["recipe"]) if registry.forms(self.layers) else None
 
     @property
     def is_interleaved(self) -> bool:
-        """Whether it has laps or slices, and its system uses nothing of the host while no command runs in it."""
-        interleaved = self.laps > 1 or self.slice is not None
-        return interleaved and all(registry.kind(name).stands_idle for name in self.layers)
+        """Whether its laps are interleaved with those of other cells of its block.
+
+        They are where it has laps or slices, and its system uses no CPU between commands.
+        """
+        has_parts = self.laps > 1 or self.slice is not None
+        return has_parts and all(registry.kind(name).stands_idle for name in self.layers)
 
     @property
     def system(self) -> lifecycle.System:
         """Its system, which is up."""
         return self.steps.inputs.system
 
-    def begin(self) -> None:
-        """Begin its record, and to count its time."""
+    def start_record(self) -> None:
+        """Begin the record, and start the watch from which its times are read."""
         self.watch = Watch()
-        self.known = {
+        self.record = {
             "format": FORMAT,
             "environment": self.environment,
             "workload": self.workload,
-            "repetition": self.key[2],
+            "repetition": self.repetition,
             "round": self.order.places[self.key][1],
             "fingerprint": plan.fingerprint(self.plan, self.environment, self.workload),
             "node": node.facts(),
             "started": self.watch.now(),
             "scale": plan.scale(self.plan, self.environment),
-            **({"patience": timeouts.factor()} if timeouts.factor() > 1 else {}),
             "source": self.plan["source"],
         }
+        if timeouts.factor() > 1:
+            self.record["patience"] = timeouts.factor()
 
-    def bring_up(self, link: lifecycle.Link | None, number: int) -> None:
-        """Bring its system up, look at it, and put what it needs into it.
+    def bring_up(self, link: lifecycle.Link | None, offset: int) -> None:
+        """Bring its system up, observe it, and copy the files that its commands need into it.
 
-        number: of the systems that are up before it, whose servers have the ports below.
+        link: the client's, where the workload has one.
+        offset: how many systems of the block are up before it; its servers' ports follow theirs.
         """
-        log = log_sections.Log(
-            self.draft, self.systems, self.work["cell"].get("log_limit", log_sections.LIMIT)
-        )
-        data = datasets.ensure(
-            self.workload, self.work, plan.cell_seed(self.plan, self.workload, 0), self.image
-        )
-        system = self._fresh(self.entry["layers"], link, number)
+        limit = self.planned["cell"].get("log_limit", log_sections.LIMIT)
+        log = log_sections.Log(self.draft, self.systems, limit)
+        data_seed = plan.cell_seed(self.plan, self.workload, 0)
+        data = datasets.ensure(self.workload, self.planned, data_seed, self.image)
+        system = self._make_system(self.entry["layers"], link, offset)
         native = lifecycle.native_state(self.mask)
-        (inside, state), client = lifecycle.look(system.top), link.seen if link else None
-        cpus = self._cpus(system, inside)
-        values = self._values(cpus, inside, client)
-        self.known |= {
+        inside, state = lifecycle.look(system.top)
+        client = link.seen if link else None
+        cpus = self._cpus_of_each(system, inside)
+        values = self._resolve_parameters(cpus, inside, client)
+        parameters = {key: value for key, value in values.items() if key not in BUILT_IN}
+        self.record |= {
             "seed": values["seed"],
-            "parameters": {key: value for key, value in values.items() if key not in BUILT_IN},
+            "parameters": parameters,
             "image": {
                 "recipe": self.plan["image"]["recipe"],
                 "id": system.facts["image"],
@@ -150,169 +157,189 @@ class Cell:
             "starting_state": lifecycle.compare_state(system.top, state, native),
             "observed": {"inside": inside, "host": None, "client": client},
         }
-        inputs = Inputs(
-            self.workload, self.work["cell"], system, self._bring_files(system, values, data)
-        )
-        self.steps = Steps(inputs, log, self.watch, self._afresh, self.is_interleaved)
-        self.known["commands"] = self.steps.commands
-        if "servers" in self.work["cell"]:
-            self.known["servers"] = [server.record for server in self.steps.servers]
+        values = self._copy_files(system, values, data)
+        inputs = Inputs(self.workload, self.planned["cell"], system, values)
+        self.steps = Steps(inputs, log, self.watch, self._restart_system, self.is_interleaved)
+        self.record["commands"] = self.steps.commands
+        if "servers" in self.planned["cell"]:
+            self.record["servers"] = [server.record for server in self.steps.servers]
 
-    def _fresh(self, stack: Stack, link: lifecycle.Link | None, number: int) -> lifecycle.System:
-        ports = sorted({port for _, port in plan.ports_of(self.work)})
-        shift = number * plan.apart(ports)
+    def _make_system(
+        self, stack: Stack, link: lifecycle.Link | None, offset: int
+    ) -> lifecycle.System:
+        ports = sorted({port for _, port in plan.ports_of(self.planned)})
+        shift = offset * plan.apart(ports)
         return lifecycle.System(
             self.environment, stack, self.image, link, ports, self.systems, shift, self.mask
         )
 
-    def _afresh(self, way: str) -> lifecycle.System:
-        """Its system, brought up again in a way."""
+    def _restart_system(self, way: str) -> lifecycle.System:
+        """Take its system down and bring it up again in the given way (such as `boot`)."""
         lifecycle.take_down(self.environment)
-        return self._fresh(registry.started(self.entry["layers"], way), self.system.link, 0)
+        return self._make_system(registry.started(self.entry["layers"], way), self.system.link, 0)
 
     def prepare(self) -> None:
-        """Take the steps before its run."""
+        """Take the steps before its run, and start its servers."""
         self.steps.prepare()
 
-    def run(self, lap: int) -> None:
-        """Take the steps of its run, in the lap with this number."""
+    def run_lap(self, lap: int) -> None:
+        """Take the steps of its run, in the lap with this number (from 1)."""
         if self.system.frozen:
             self.system.freeze(False)
-            time.sleep(THAWING if "ports" in self.work["cell"] else 0)
+            time.sleep(THAWING if "ports" in self.planned["cell"] else 0)
         self.steps.run(lap if self.laps > 1 else None)
 
-    def begin_run(self, lap: int, threads: ThreadPoolExecutor) -> None:
-        """Begin the run of a lap in a system that is frozen: it goes on when :meth:`go_on` says so."""
+    def start_lap(self, lap: int, threads: ThreadPoolExecutor) -> None:
+        """Start the run of a lap in its frozen system; :meth:`run_slice` lets it go on."""
         assert self.steps.shell
         self.steps.shell.clock.stop()
-        self.running = threads.submit(self.steps.run, lap if self.laps > 1 else None, self.slice)
-        self.slices = []
+        number = lap if self.laps > 1 else None
+        self.running = threads.submit(self.steps.run, number, self.slice)
+        self._slices = []
 
-    def go_on(self, seconds: float) -> None:
-        """Let its run go on for so many seconds or to its end, after which the log says when it did.
+    def run_slice(self, seconds: float) -> None:
+        """Let the run of a lap go on for so many seconds or to its end.
 
-        A slice counts until its freeze is asked for: to see the freeze takes ten times as long as what
-        is worked meanwhile.
+        At its end the log says when each slice was thawed, requested to freeze, and seen frozen.
+        A slice counts until its freeze is requested: to see the freeze takes ten times as long as
+        the program goes on meanwhile.
         """
         assert self.running
         assert self.steps.shell
-        clock, begun = self.steps.shell.clock, time.time_ns()
+        clock, thawed = self.steps.shell.clock, time.time_ns()
         clock.go_on()
         self.system.freeze(False)
         with contextlib.suppress(TimeoutError):
             self.running.exception(seconds)
-        asked = time.time_ns()
+        requested = time.time_ns()
         clock.stop()
         self.system.freeze()
-        self.slices.append([moment // 1000 for moment in (begun, asked, time.time_ns())])
+        moments = (thawed, requested, time.time_ns())
+        self._slices.append([moment // 1000 for moment in moments])
         if self.running.done():
             clock.go_on()
             ended, self.running = self.running, None
             ended.result()
-            self.steps.log.write(json.dumps({"slices": self.slices}))
+            self.steps.log.write(json.dumps({"slices": self._slices}))
 
-    def finish(self) -> None:
-        """End what waits and serves in its system."""
+    def stop(self) -> None:
+        """End the shell and the servers in its system.  Raises CellFailed where a server failed."""
         self.system.freeze(False)
         self.steps.finish()
 
-    def stand_aside(self) -> None:
-        """Stand idle while others run: what it wrote is on the disk, and all of its system is frozen.
+    def freeze(self) -> None:
+        """Freeze its system while other cells run; files that it wrote are on the disk before.
 
-        A server would answer timers, and a sandbox's kernel does, though nobody asks it anything.
+        A server would answer timers, and a sandbox's kernel does, without any request.
         """
-        if self.work.get("storage"):
+        if self.planned.get("storage"):
             os.sync()
         self.system.freeze()
 
-    def check(self) -> None:
-        """Have its log parsed, and complete its record.
+    def parse_log(self) -> None:
+        """Have the log parsed, and add to the record the facts that follow from it.
 
-        Raises CellFailed where the parser refuses the log, and UserError where it breaks a limit.
+        Raises CellFailed where the parser refuses the log, and UserError where it exceeds a limit.
         """
-        self._see_log()
-        known: Any = self.known
-        [found] = parsing.read([(self.draft, known, self.work)], os.getcwd(), named=False)
-        if "broken" in found:
-            raise CellFailed(f"its parser refuses the log: {found['broken']}")
-        metrics = [(metric, value) for (metric, _, value, _), _ in found["values"]]
-        self.known["sizes"] = sizes.of_cell(
-            self.plan, self.workload, self.known["parameters"], metrics
-        )
-        self.known |= {"program": found["program"]} if "program" in found else {}
-        parsed.keep(self.key, known, self.work, found)
+        self._complete_log()
+        record: Any = self.record
+        [outcome] = parsing.read([(self.draft, record, self.planned)], os.getcwd(), named=False)
+        if "broken" in outcome:
+            raise CellFailed(f"its parser refuses the log: {outcome['broken']}")
+        metrics = [(metric, value) for (metric, _, value, _), _ in outcome["values"]]
+        parameters = self.record["parameters"]
+        self.record["sizes"] = sizes.of_cell(self.plan, self.workload, parameters, metrics)
+        if "program" in outcome:
+            self.record["program"] = outcome["program"]
+        parsed.keep(self.key, record, self.planned, outcome)
 
-    def _see_log(self) -> bytes:
-        """What was printed, whose size and digest are now known."""
+    def _complete_log(self) -> bytes:
+        """Return the whole log, whose size and digest are in the record from now on."""
         content = self.steps.log.whole()
-        self.known["log"] = {"bytes": len(content), "sha256": sha256(content).hexdigest()}
+        self.record["log"] = {"bytes": len(content), "sha256": sha256(content).hexdigest()}
         return content
 
     def shows_inability(self, failure: Unable) -> bool:
-        """Whether a failure shows what its environment cannot do, and not a chance or a fault of ours.
+        """Whether a failure shows that the environment cannot do the workload.
 
-        It does not where another repetition of the same cell was measured, and what came to no end does only where
-        another repetition said that it failed.
+        It does in environments that the plan calls `doubtful`, unless another repetition of the
+        cell was measured.  A run without an end shows it only where another repetition failed by
+        itself: one may be a fault of the machine.
         """
         if not self.entry.get("doubtful"):
             return False
-        cells = [key for key in self.order.places if key[:2] == self.key[:2]]
-        found = [read_json(paths.cell_path("raw", *key, "json")) or {} for key in cells]
-        others = [other for other in found if other.get("fingerprint") == self.known["fingerprint"]]
-        return all("cannot" in other for other in others) and (
-            bool(others) or not isinstance(failure, Endless)
-        )
+        records = []
+        for key in self.order.places:
+            if key[:2] == self.key[:2]:
+                record = read_json(paths.cell_path("raw", *key, "json")) or {}
+                if record.get("fingerprint") == self.record["fingerprint"]:
+                    records.append(record)
+        if any("cannot" not in record for record in records):
+            return False
+        return bool(records) or not isinstance(failure, Endless)
 
-    def note_that_it_cannot(self, failure: CellFailed) -> None:
-        """Make a result of a failure in a system that may be unable to do what was asked of it."""
-        words = log_sections.last_words(self._see_log().decode(errors="replace"))
+    def record_inability(self, failure: CellFailed) -> None:
+        """Make a failure the cell's result: its environment cannot do the workload."""
+        words = log_sections.last_words(self._complete_log().decode(errors="replace"))
         # The message of a failed command holds them already.
-        said = f"; it printed last: {words}" if words and words not in str(failure) else ""
-        commands = self.known.get("commands", [])
+        printed = f"; it printed last: {words}" if words and words not in str(failure) else ""
+        commands = self.record.get("commands", [])
         failed = [command for command in commands if command["exit"] != 0]
-        self.known["cannot"] = {"reason": " ".join(f"{failure}{said}".split()), "commands": failed}
-        self.known["commands"] = [command for command in commands if command["exit"] == 0]
-        ended = [server for server in self.known.pop("servers", []) if server["exit"] is not None]
-        self.known |= {"servers": ended} if ended else {}
+        reason = " ".join(f"{failure}{printed}".split())
+        self.record["cannot"] = {"reason": reason, "commands": failed}
+        self.record["commands"] = [command for command in commands if command["exit"] == 0]
+        servers = self.record.pop("servers", [])
+        if ended := [server for server in servers if server["exit"] is not None]:
+            self.record["servers"] = ended
 
-    def _cpus(self, system: lifecycle.System, inside: Fields) -> int | None:
-        """How many CPUs one system has for itself; None where it does not say how many it sees.
+    def _cpus_of_each(self, system: lifecycle.System, inside: Fields) -> int | None:
+        """How many CPUs each of its systems has for itself; None where the system shows no number.
 
-        Machines have their own.  Systems that all see the host's share them evenly, or those to which they are bound,
-        each with one at the least; nothing but what they are asked to use keeps them to that.
+        A machine has its own.  Systems that see the host's CPUs share them evenly, with one at the
+        least, but by their parameters alone: nothing else keeps them to their share.
         """
-        seen = inside["cpus"]
-        if not isinstance(seen, int):
+        count = inside["cpus"]
+        if not isinstance(count, int):
             return None
-        return seen if system.top.machine() else max(1, seen // self.systems)
+        return count if system.top.machine() else max(1, count // self.systems)
 
-    def _values(self, cpus: int | None, inside: Fields, client: Fields | None) -> Fields:
-        """The parameters, with what only the system under test or the client can show, and the cell's seed."""
-        values = dict(self.work["parameters"])
+    def _resolve_parameters(
+        self, cpus: int | None, inside: Fields, client: Fields | None
+    ) -> Fields:
+        """Return the parameters and the cell's seed, with the values of rules on CPUs.
+
+        inside, client: as observed in the system and at the client.
+        Raises CellFailed where these do not show their CPUs.
+        """
+        values = dict(self.planned["parameters"])
         for key, value in values.items():
-            if isinstance(value, dict):
-                of_client = value["rule"] == "client-last-cpu"
-                text = (client or {} if of_client else inside).get("processors", NOT_AVAILABLE)
-                usable = [] if text == NOT_AVAILABLE else numbers(text)
-                if cpus is None or not usable:
-                    where = "client" if of_client else "system under test"
-                    raise CellFailed(f"the {where} does not show which CPUs it has; set {key}")
-                values[key] = {"cpus": cpus, "first-cpu": usable[0], "client-last-cpu": usable[-1]}[
-                    value["rule"]
-                ]
-        values["seed"] = plan.cell_seed(self.plan, self.workload, self.key[2])
+            if not isinstance(value, dict):
+                continue
+            at_client = value["rule"] == "client-last-cpu"
+            observed = (client or {}) if at_client else inside
+            text = observed.get("processors", NOT_AVAILABLE)
+            usable = [] if text == NOT_AVAILABLE else numbers(text)
+            if cpus is None or not usable:
+                place = "client" if at_client else "system under test"
+                raise CellFailed(f"the {place} does not show which CPUs it has; set {key}")
+            by_rule = {"cpus": cpus, "first-cpu": usable[0], "client-last-cpu": usable[-1]}
+            values[key] = by_rule[value["rule"]]
+        values["seed"] = plan.cell_seed(self.plan, self.workload, self.repetition)
         return values
 
-    def _bring_files(self, system: lifecycle.System, values: Fields, data: str | None) -> Fields:
-        """Copy what was prepared, and files named by parameters, into each of the systems.
+    def _copy_files(self, system: lifecycle.System, values: Fields, data: str | None) -> Fields:
+        """Copy the data set and the files that parameters name into each of the systems.
 
-        The values of those parameters become their places there.
+        Returns the values, with the copies' paths for those parameters.
         """
-        given = {key: values[key] for key in self.work["cell"]["files"] if values[key] is not None}
-        files = {f"/data/given-{key}": path for key, path in given.items()} | (
-            {datasets.INSIDE: data} if data else {}
-        )
+        targets = {}
+        for key in self.planned["cell"]["files"]:
+            if values[key] is not None:
+                targets[key] = f"/data/given-{key}"
+        sources = {target: values[key] for key, target in targets.items()}
+        if data:
+            sources[datasets.INSIDE] = data
         for top in system.tops:
-            for target, source in files.items():
+            for target, source in sources.items():
                 top.put(source, target)
-        return values | {key: f"/data/given-{key}" for key in given}
+        return values | targets

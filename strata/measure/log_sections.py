@@ -1,9 +1,10 @@
-"""Whose the lines of a log are: of which of several equal systems that ran at the same time, and of which lap.
+"""Section markers of a cell's log: which system and which lap printed the lines that follow.
 
-The outputs of systems stand one after the other, untouched, each after a line ``{"system": K}``; what is of none of
-them (the client's, what was observed) stands at the beginning or after ``{"system": null}``.  A log of one system has
-no such lines.  Where a cell's run is taken several times, each lap's output stands after a line ``{"lap": K}``, from 1,
-and what came before all of them at the beginning.
+Where several equal systems run at the same time, their outputs come one after the other, each
+after a line ``{"system": K}``.  Output of no system (the client's, or observations of the host)
+comes at the beginning or after ``{"system": null}``.  A log of one system has no such lines.
+Where a run is taken several times, the output of lap K comes after a line ``{"lap": K}``, from 1,
+and the output before all laps at the beginning.
 """
 
 import contextlib
@@ -14,14 +15,15 @@ from collections.abc import Callable, Iterator, Sequence
 
 from strata.util.units import size
 
-# The lines before what a system printed, or what is of none of them, and before what was printed in a lap.
+# The markers of systems, and of laps.
 MARK = re.compile(r'\{"system": (null|[0-9]{1,9})\}')
 LAP = re.compile(r'\{"lap": ([0-9]{1,9})\}')
-# How a line begins that tells what was observed of the host.
+# How a line with an observation of the host begins.
 OBSERVED = '{"observed":'
+# (number in the marker, or None; the lines after it) of each section.
 Parts = list[tuple[int | None, list[str]]]
-# What the programs of a cell may print unless its workload says otherwise.  The largest log of ours has
-# 7 kB at the smallest scale, and some MB at that of the paper.
+# The most that the programs of a cell may print, unless its workload sets another limit.  The
+# largest log of ours has 7 kB at the smallest scale, and some MB at the scale `paper`.
 LIMIT = "64MiB"
 
 
@@ -30,109 +32,117 @@ class LongLogError(Exception):
 
 
 def parts(lines: list[str], mark: re.Pattern[str]) -> Parts:
-    """The lines before the first mark, and those after each one with the number in it; None: none is in it."""
-    found: Parts = [(None, [])]
+    """Split lines at markers, whose number is None before the first marker and for ``null``."""
+    sections: Parts = [(None, [])]
     for line in lines:
         if match := mark.fullmatch(line):
-            found.append((None if match[1] == "null" else int(match[1]), []))
+            sections.append((None if match[1] == "null" else int(match[1]), []))
         else:
-            found[-1][1].append(line)
-    return found
+            sections[-1][1].append(line)
+    return sections
 
 
 def laps(lines: list[str]) -> Parts:
-    """The lines of each lap, behind those before all of them; without laps all of them, at None."""
-    (_, before), *found = parts(lines, LAP)
-    return [(lap, [*before, *inner]) for lap, inner in found] or [(None, before)]
+    """The lines of each lap, after those before all laps; without laps all lines, at None."""
+    (_, before), *sections = parts(lines, LAP)
+    if not sections:
+        return [(None, before)]
+    return [(lap, [*before, *lap_lines]) for lap, lap_lines in sections]
 
 
-def of_system(found: Parts, system: int | None) -> list[str]:
-    """The lines of a system (from 0) among :func:`parts`, and what was observed of the host, which belongs to each.
+def of_system(sections: Parts, system: int | None) -> list[str]:
+    """The lines of a system (from 0) among :func:`parts`, with the observations of the host.
 
-    At None those that are of none of them.
+    At None the lines of no system.
     """
-    kept = {None: OBSERVED, system: ""}
-    return [
-        line
-        for mark, inner in found
-        if mark in kept
-        for line in inner
-        if line.startswith(kept[mark])
-    ]
+    kept = []
+    for mark, lines in sections:
+        if mark == system:
+            kept += lines
+        elif mark is None:
+            kept += [line for line in lines if line.startswith(OBSERVED)]
+    return kept
 
 
 def last_words(text: str) -> str:
-    """The last three lines of an output that are not empty, in one, of each the first 200 characters."""
-    return " / ".join([line.strip()[:200] for line in text.splitlines() if line.strip()][-3:])
+    """The last three lines of an output that are not empty, in one, of each 200 characters."""
+    lines = [line.strip()[:200] for line in text.splitlines() if line.strip()]
+    return " / ".join(lines[-3:])
 
 
 class Log:
-    """The log of a cell of so many systems while it grows; limit: how much its programs may print."""
+    """The log of a cell while it grows.
+
+    systems: how many run at the same time.  limit: how much their programs may print in all.
+    """
 
     def __init__(self, path: str, systems: int = 1, limit: str = LIMIT) -> None:
-        self._systems, self._left = systems, size(limit)
+        self._systems, self._bytes_left = systems, size(limit)
         self._marked: int | None = None
         os.makedirs(os.path.dirname(path), exist_ok=True)
         flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC
         self._descriptor = os.open(path, flags, 0o644)
 
     def write(self, line: str) -> None:
-        """Write a line of ours."""
-        _write(self._descriptor, line.encode() + b"\n")
+        """Write a line of the harness, which counts in no limit."""
+        _write_all(self._descriptor, line.encode() + b"\n")
 
     def begin_lap(self, number: int) -> None:
-        """Say that a lap begins."""
+        """Write the marker of a lap."""
         self.write(json.dumps({"lap": number}))
         self._marked = None
 
     def mark(self, system: int | None) -> None:
-        """Say whose the next lines are: those of one of several systems, or of none (the client's, say)."""
+        """Write the marker of a system, or of none, where there are several and it is another."""
         if self._systems > 1 and (system is not None or self._marked is not None):
             self.write(json.dumps({"system": system}))
         self._marked = system
 
     @contextlib.contextmanager
     def outputs(self, systems: Sequence[int | None]) -> Iterator[list[Callable[[bytes], None]]]:
-        """To be called with what each of some systems (None: none of them) prints at the same time.
+        """Yield a function for each system (None: no system) that takes its output.
 
-        Each raises LongLogError once the log is full.  Of several the outputs are put into the log one
-        after the other, once all have ended.
+        The functions raise LongLogError once the log is full.  Outputs of several systems are put
+        into the log one after the other, once all have ended.
         """
         if self._systems == 1:
-            yield [self._taker(self._descriptor)]
+            yield [self._writer(self._descriptor)]
             return
         import tempfile
 
         files = [tempfile.TemporaryFile() for _ in systems]
         try:
-            yield [self._taker(file.fileno()) for file in files]
+            yield [self._writer(file.fileno()) for file in files]
         finally:
             for system, file in zip(systems, files, strict=True):
                 self.mark(system)
                 with file:
                     file.seek(0)
                     text = file.read()
-                # What follows begins a line of its own.
-                _write(self._descriptor, text if text[-1:] in (b"", b"\n") else text + b"\n")
+                # The next marker begins a line of its own.
+                ends_line = text[-1:] in (b"", b"\n")
+                _write_all(self._descriptor, text if ends_line else text + b"\n")
 
-    def _taker(self, descriptor: int) -> Callable[[bytes], None]:
-        def take(text: bytes) -> None:
-            kept, rest = text[: self._left], text[self._left :]
-            self._left -= len(kept)
-            _write(descriptor, kept)
+    def _writer(self, descriptor: int) -> Callable[[bytes], None]:
+        """A function that writes to a file what the log's limit leaves of a text."""
+
+        def write_limited(text: bytes) -> None:
+            kept, rest = text[: self._bytes_left], text[self._bytes_left :]
+            self._bytes_left -= len(kept)
+            _write_all(descriptor, kept)
             if rest:
                 raise LongLogError
 
-        return take
+        return write_limited
 
     def whole(self) -> bytes:
-        """All of it, which lasts from now on."""
+        """Have the disk hold the log, and return its content."""
         os.fsync(self._descriptor)
         os.lseek(self._descriptor, 0, os.SEEK_SET)
         with open(self._descriptor, "rb", closefd=False) as file:
             return file.read()
 
 
-def _write(descriptor: int, text: bytes) -> None:
+def _write_all(descriptor: int, text: bytes) -> None:
     while text:
         text = text[os.write(descriptor, text) :]

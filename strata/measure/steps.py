@@ -1,4 +1,4 @@
-"""The steps of a cell: commands in the system under test and at the client, and the servers around them."""
+"""The steps of a cell: commands in the system under test and at the client, and its servers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 
 from strata.host.context import with_variables
-from strata.measure import log_sections, servers
+from strata.measure import servers
 from strata.measure.arguments import Inputs, expanded, fill
 from strata.measure.log_sections import LIMIT, Log, LongLogError, last_words
 from strata.measure.shell import PROGRAM, Shell
@@ -20,20 +20,22 @@ from strata.util.files import read_text
 from strata.util.process import capture, run_together, wait_for_any
 from strata.util.timeouts import stretched
 
-# Within which a shell answers that was started in a system.
-SECONDS_TO_BEGIN = 60.0
+# Seconds within which a shell that was started in a system must answer.
+SECONDS_TO_ANSWER = 60.0
 
 
 class Steps:
-    """The steps of one cell of a workload.
+    """The steps of one cell.
 
-    watch: the cell's clock.  afresh: brings the system up again, in the given way.  waits: whether a shell waits in the
-    system for the commands of its laps.
+    Where several equal systems are up, each step in a system is taken in all of them at the same
+    time; the log then says which one printed the lines that follow
+    (:mod:`strata.measure.log_sections`).
 
-    `commands` is what the record says of them; it grows with the steps.
-
-    Where the system is made of several equal ones, each step in it runs in all of them at the same time.
-    The log then says whose the lines are that follow (:mod:`strata.measure.log_sections`).
+    inputs: what commands are given.  watch: the cell's clock.
+    restart_system: brings the system up again, in the given way.
+    waits: whether a shell waits in the system for the commands of its laps.
+    commands: as in the record; it grows with the steps.
+    shell: the one that waits, once the steps before the run were taken.
     """
 
     def __init__(
@@ -41,167 +43,167 @@ class Steps:
         inputs: Inputs,
         log: Log,
         watch: Watch,
-        afresh: Callable[[str], System],
+        restart_system: Callable[[str], System],
         waits: bool = False,
     ) -> None:
-        self.inputs, self.log, self.watch, self.afresh = inputs, log, watch, afresh
+        self.inputs, self.log, self.watch = inputs, log, watch
+        self.restart_system = restart_system
         self.servers = servers.of(inputs)
         self.commands: list[Fields] = []
         self.shell: Shell | None = None
-        self.lap: dict[str, int] = {}
+        self._lap: dict[str, int] = {}
         self._waits = waits and inputs.parts == 1
-        self._machines = _machines(inputs.system)
-        # What is open from the first step to the last.
-        self._open = contextlib.ExitStack()
-        self._counting: list[int] = []
+        self._machines = _machine_processes(inputs.system)
+        self._counters: list[int] = []
+        # Closed once the last step was taken.
+        self._resources = contextlib.ExitStack()
 
     def prepare(self) -> None:
-        """Take those before the run.  Raises CellFailed with the step's name, and the system's number of several."""
-        if any(
-            "observe" in step for step, _ in expanded(self.inputs.cell["steps"], self.inputs.values)
-        ):
+        """Take the steps before the run, and start the servers.
+
+        Raises CellFailed with the step's name, and the number of the system where there are
+        several.
+        """
+        steps = expanded(self.inputs.cell["steps"], self.inputs.values)
+        if any("observe" in step for step, _ in steps):
             # The processors' cycles are counted only where a step reads them.
             from strata.host import counters
 
-            self._counting = self._open.enter_context(counters.cycles())
-        self._all("prepare")
+            self._counters = self._resources.enter_context(counters.cycles())
+        self._take("prepare")
         servers.start(self.servers, self.inputs.system)
-        self._all("warmup")
+        self._take("warmup")
         if self._waits:
             self.shell = Shell(self.inputs.system.top.command_plain([PROGRAM], fed=True))
-            # It is there from now on: nothing comes into a system that is frozen.
+            # It answers from now on: no process can enter a system that is frozen.
             with self.log.outputs([0]) as [output]:
-                self.shell.run(["true"], output, SECONDS_TO_BEGIN)
+                self.shell.run(["true"], output, SECONDS_TO_ANSWER)
 
     def run(self, lap: int | None = None, slice_seconds: float | None = None) -> None:
-        """Take those of the run: of a cell with laps, in the one with this number, in slices of so many seconds."""
+        """Take the steps of the run.
+
+        lap: its number, for a cell with laps.  slice_seconds: for a run that goes on in slices.
+        """
         if lap is not None:
-            self.lap = {"lap": lap}
+            self._lap = {"lap": lap}
             self.log.begin_lap(lap)
         if slice_seconds is not None:
             self.log.write(json.dumps({"slice": slice_seconds}))
-        self._all("run")
+        self._take("run")
 
     def finish(self) -> None:
-        """End what waits and serves, and see that it ended well."""
+        """End the shell and the servers.  Raises CellFailed where a server failed."""
         if self.shell is not None:
             self.shell.close()
         for server in reversed(self.servers):
             server.stop()
-        self._open.close()
+        self._resources.close()
 
-    def _all(self, section: str) -> None:
+    def _take(self, section: str) -> None:
+        """Take the steps of a section: `prepare`, `warmup` or `run`."""
         declared = [step for step in self.inputs.cell["steps"] if step["step"] == section]
-        for step, chosen in expanded(declared, self.inputs.values):
+        for step, values in expanded(declared, self.inputs.values):
             if "observe" in step:
                 from strata.host import counters
 
                 self.log.mark(None)
-                self.log.write(counters.cpu_line(self._counting))
+                self.log.write(counters.cpu_line(self._counters))
             elif "fresh" in step:
-                self._afresh(step, chosen)
+                self._run_in_new_system(step, values)
             else:
-                self._command(step, chosen)
+                self._run_command(step, values)
 
-    def _command(self, step: Step, values: Fields) -> None:
-        """Run a command at the client, or in all systems at the same time."""
-        values = {"lap": 0, **self.lap, **values}
-        parts: list[int | None] = (
-            [None] if step.get("at") == "client" else [*range(self.inputs.parts)]
-        )
-        commands: list[Fields] = []
-        for part in parts:
-            own = self.inputs.of_all(values) if part is None else self.inputs.of(part, values)
-            where = self.lap | ({"at": step["at"]} if "at" in step else {})
-            where |= {"system": part} if self.inputs.parts > 1 and part is not None else {}
-            argv = fill(step["argv"], own, self.inputs.workload)
-            commands.append(
-                {
-                    "step": step["step"],
-                    **where,
-                    "argv": argv,
-                    "exit": None,
-                    "started": self.watch.now(),
-                }
-            )
+    def _run_command(self, step: Step, values: Fields) -> None:
+        """Run a step's command at the client, or in all systems at the same time."""
+        at_client = step.get("at") == "client"
+        parts: list[int | None] = [None] if at_client else [*range(self.inputs.parts)]
+        commands = [self._new_command(step, values, part) for part in parts]
         self.commands += commands
         try:
-            ended = self._ran(parts, [command["argv"] for command in commands], step["timeout"])
+            ended = self._run_in(parts, [command["argv"] for command in commands], step["timeout"])
         except LongLogError:
-            name, limit = self.inputs.workload, self.inputs.cell.get("log_limit", LIMIT)
+            limit = self.inputs.cell.get("log_limit", LIMIT)
+            command = " ".join(commands[-1]["argv"])[:200]
+            place = f"workloads/{self.inputs.workload}/workload.yaml"
             raise CellFailed(
-                f"its {step['step']} step was ended: `{' '.join(argv)[:200]}` printed more than the log "
-                f"may hold, {limit}; let it print less, or set log_limit in workloads/{name}/workload.yaml"
+                f"its {step['step']} step was ended: `{command}` printed more than the log may "
+                f"hold, {limit}; let it print less, or set log_limit in {place}"
             ) from None
-        for command, (code, seconds) in zip(commands, ended, strict=True):
+        for record, (code, seconds) in zip(commands, ended, strict=True):
             if code is not None:
-                command |= {"exit": code, "seconds": round(seconds, 4), "timeout": step["timeout"]}
-        self._judge(step, commands)
+                record |= {"exit": code, "seconds": round(seconds, 4), "timeout": step["timeout"]}
+        self._require_success(step, commands)
 
-    def _judge(self, step: Step, commands: list[Fields]) -> None:
-        """Raise CellFailed where commands of a step did not end, or ended badly."""
+    def _new_command(self, step: Step, values: Fields, part: int | None) -> Fields:
+        """The record of a command that starts now, in the system `part` or (None) at the client."""
+        values = {"lap": 0, **self._lap, **values}
+        arguments = self.inputs.of_all(values) if part is None else self.inputs.of(part, values)
+        record: Fields = {"step": step["step"], **self._lap}
+        if "at" in step:
+            record["at"] = step["at"]
+        if self.inputs.parts > 1 and part is not None:
+            record["system"] = part
+        argv = fill(step["argv"], arguments, self.inputs.workload)
+        return {**record, "argv": argv, "exit": None, "started": self.watch.now()}
+
+    def _run_in(
+        self, parts: list[int | None], argvs: list[list[str]], timeout: float
+    ) -> list[tuple[int | None, float]]:
+        """Run a command in each of these systems; for each its exit code, and its seconds.
+
+        The code is None for a command that was ended.
+        """
+        with self.log.outputs(parts) as outputs:
+            if self.shell is not None and parts != [None]:
+                return [self.shell.run(with_variables(argvs[0]), outputs[0], timeout)]
+            commands = []
+            for part, argv in zip(parts, argvs, strict=True):
+                commands.append(self.inputs.place(part).command(argv))
+            return run_together(commands, outputs, timeout, self._machines)
+
+    def _require_success(self, step: Step, commands: list[Fields]) -> None:
+        """Raise CellFailed where commands of a step were ended, or ended with a bad exit code."""
         name = f"its {step['step']} step"
         for command in commands:
             if command["exit"]:
                 from strata.vm import ssh
 
-                how = f"{_in_systems([command])} ended with exit code {command['exit']}"
-                how += self._last_words(command)
+                reason = f"{_systems_of([command])} ended with exit code {command['exit']}"
+                reason += self._cause(command)
                 if command["exit"] == ssh.LOST and self._machines and step.get("at") != "client":
-                    how += ", by which ssh says that it lost the virtual machine"
-                raise Unable(f"{name}{how}{self._words()}")
-        if late := [command for command in commands if command["exit"] is None]:
+                    reason += ", by which ssh says that it lost the virtual machine"
+                raise Unable(f"{name}{reason}{self._servers_words()}")
+        if ended := [command for command in commands if command["exit"] is None]:
             if wait_for_any(self._machines, 0):
                 raise CellFailed(f"{name} was ended: its virtual machine ended under it")
-            limit = f"no end after {stretched(step['timeout']):g} s{_in_systems(late)}"
-            raise Endless(f"{name} was ended: {limit}{self._words()}")
+            limit = f"no end after {stretched(step['timeout']):g} s{_systems_of(ended)}"
+            raise Endless(f"{name} was ended: {limit}{self._servers_words()}")
 
-    def _last_words(self, command: Fields) -> str:
-        """The end of a message about a failed command: its program, if that was not found, or its last lines."""
+    def _cause(self, command: Fields) -> str:
+        """The end of a message about a failed command: a missing program, or its last lines."""
         if command["exit"] == 127:
             return f": {command['argv'][0]} or a program that it calls was not found"
-        printed = log_sections.last_words(self.log.whole().decode(errors="replace"))
+        printed = last_words(self.log.whole().decode(errors="replace"))
         return f"; it printed last: {printed}" if printed else ""
 
-    def _ran(
-        self, parts: list[int | None], argvs: list[list[str]], timeout: float
-    ) -> list[tuple[int | None, float]]:
-        """Run a command in each of these systems; for each its exit code, None where it was ended, and its seconds."""
-        with self.log.outputs(parts) as outputs:
-            if self.shell is not None and parts != [None]:
-                return [self.shell.run(with_variables(argvs[0]), outputs[0], timeout)]
-            commands = [
-                self.inputs.place(part).command(argv)
-                for part, argv in zip(parts, argvs, strict=True)
-            ]
-            return run_together(commands, outputs, timeout, self._machines)
-
-    def _words(self) -> str:
-        """What its servers said last, for the message about a step that failed."""
+    def _servers_words(self) -> str:
+        """The last lines of each server that was ready, for the message about a failed step."""
         ready = [server for server in self.servers if server.record["ready_seconds"] is not None]
-        return "".join(f"; {server.shown} said last: {server.last_words()}" for server in ready)
+        words = [f"; {server.shown} said last: {server.last_words()}" for server in ready]
+        return "".join(words)
 
-    def _afresh(self, step: Step, values: Fields) -> None:
-        """Bring the system up afresh and run the command in it; the time of both is the log's."""
-        system = self.inputs.system = self.afresh(values[step["fresh"]])
+    def _run_in_new_system(self, step: Step, values: Fields) -> None:
+        """Bring the system up again, and run the command in it; the log gets the times of both."""
+        system = self.inputs.system = self.restart_system(values[step["fresh"]])
         argv = fill(step["argv"], self.inputs.of(0, values), self.inputs.workload)
-        started = self.watch.now()
-        command: Fields = {
-            "step": step["step"],
-            "fresh": step["fresh"],
-            "argv": argv,
-            "exit": None,
-            "started": started,
-        }
+        command: Fields = {"step": step["step"], "fresh": step["fresh"], "argv": argv}
+        command |= {"exit": None, "started": self.watch.now()}
         self.commands.append(command)
         begun = time.monotonic()
         done = capture(system.top.command(argv), timeout=step["timeout"], check=False)
         seconds = time.monotonic() - begun
-        command |= {
-            "exit": done.returncode,
-            "seconds": round(seconds, 4),
-            "timeout": step["timeout"],
-        }
+        command |= {"exit": done.returncode, "seconds": round(seconds, 4)}
+        command["timeout"] = step["timeout"]
         if done.returncode != 0:
             words = last_words(done.stderr or done.stdout)
             raise Unable(f"its {step['step']} step ended with exit code {done.returncode}: {words}")
@@ -215,22 +217,30 @@ class Steps:
             "memory_bytes": memory_held(system.top.processes()),
         }
         self.log.write(json.dumps(line))
-        self._machines = _machines(system)
+        self._machines = _machine_processes(system)
 
 
-def _machines(system: System) -> list[int]:
-    """The processes of the host that are a system's virtual machines: without them its commands hang."""
-    return [pid for top in system.tops if (machine := top.machine()) for pid in machine.processes()]
+def _machine_processes(system: System) -> list[int]:
+    """The host's processes of a system's virtual machines: without them its commands hang."""
+    processes = []
+    for top in system.tops:
+        if machine := top.machine():
+            processes += machine.processes()
+    return processes
 
 
-def _in_systems(commands: list[Fields]) -> str:
-    """Words that say in which of several systems commands ran; none where there is but one."""
+def _systems_of(commands: list[Fields]) -> str:
+    """Words that name the systems in which commands ran; none where there is but one system."""
     numbers = [str(command["system"]) for command in commands if "system" in command]
-    return f" in system{'s' * (len(numbers) > 1)} {', '.join(numbers)}" if numbers else ""
+    plural = "s" if len(numbers) > 1 else ""
+    return f" in system{plural} {', '.join(numbers)}" if numbers else ""
 
 
 def memory_held(processes: list[int]) -> int | None:
-    """Bytes of memory that processes of the host hold, shared pages by their share; None where there is none."""
-    told = read_text([f"/proc/{process}/smaps_rollup" for process in processes])
-    shares = [int(line.split()[1]) * 1024 for line in told.splitlines() if line.startswith("Pss:")]
+    """Bytes of memory that processes of the host hold, shared pages by their share.
+
+    None without processes.  Raises OSError or UserError where one's memory cannot be read.
+    """
+    text = read_text([f"/proc/{process}/smaps_rollup" for process in processes])
+    shares = [int(line.split()[1]) * 1024 for line in text.splitlines() if line.startswith("Pss:")]
     return sum(shares) if processes else None

@@ -1,4 +1,4 @@
-"""What the commands of a cell are given: parameters, ports and addresses, as each system and the client see them."""
+"""The arguments of a cell's commands: parameters, ports and addresses, for each system and client."""
 
 from collections.abc import Iterator
 
@@ -8,40 +8,45 @@ from strata.testbed.lifecycle import System
 from strata.util.data_types import CellWork, Fields, Step
 from strata.util.placeholders import placeholder, several
 
+# The folder of the workloads' own programs in every system.
 PROGRAMS = "/opt/strata/workloads"
 
 
 def fill(argv: list[str], values: Fields, workload: str) -> list[str]:
-    """A declared command with its parameters; lists become ``a,b``, empty values the empty word.
+    """Replace the placeholders of a declared command by values.
 
-    A program without a slash is one of the workload's own.
+    A list becomes ``a,b``, and None the empty word.  A program without a slash is one of the
+    workload's own.
     """
-    words = []
+    filled = []
     for word in argv:
         name = placeholder(word)
         if name is not None:
-            word = ",".join("" if item is None else str(item) for item in several(values[name]))
-        words.append(word)
-    if "/" not in words[0]:
-        words[0] = f"{PROGRAMS}/{workload}/{words[0]}"
-    return words
+            items = ["" if item is None else str(item) for item in several(values[name])]
+            word = ",".join(items)
+        filled.append(word)
+    if "/" not in filled[0]:
+        filled[0] = f"{PROGRAMS}/{workload}/{filled[0]}"
+    return filled
 
 
 def expanded(steps: list[Step], values: Fields) -> Iterator[tuple[Step, Fields]]:
-    """Every step in order with the values for it; those of a group once for each value of its list."""
+    """Yield each step in order with its values; a group's steps once for each value of its list."""
     for step in steps:
-        if "for" in step:
-            for value in values[step["for"]]:
-                yield from expanded(step["steps"], {**values, step["for"]: value})
-        else:
+        if "for" not in step:
             yield step, values
+            continue
+        for value in values[step["for"]]:
+            yield from expanded(step["steps"], {**values, step["for"]: value})
 
 
 class Inputs:
-    """The inputs of one cell.
+    """The values that the commands of one cell are given.
 
-    cell: of the plan.  values: the parameters and the seed.  Of several equal systems each has ports and an address of
-    its own; of those that work together system k has the roles of the k-th of `groups`, in turn.
+    cell: of the plan.  values: the parameters and the seed.
+    groups: the roles of each of the systems that work together; system k has those of the
+    (k modulo their number)-th.
+    parts: how many equal systems are up; each has ports and an address of its own.
     """
 
     def __init__(self, workload: str, cell: CellWork, system: System, values: Fields) -> None:
@@ -50,42 +55,47 @@ class Inputs:
         self.parts = len(system.tops)
 
     def place(self, part: int | None) -> Layer:
-        """Where the commands of the system with this number run; of None those of the client."""
+        """The layer in which commands run: of the system with this number, or (None) the client."""
         place = self.system.client if part is None else self.system.tops[part]
         assert place
         return place
 
     def of(self, part: int, values: Fields) -> Fields:
-        """The values as they are in the system with this number: its own ports, its address; those of each role."""
-        shift = self.system.shift
-        own = {
-            name: plan.shifted(values[name], shift + part) for name in self.cell.get("ports", [])
-        }
-        places = {"address": self.system.tops[part].address(), "listen": self.system.listen(part)}
+        """The values for commands in the system with this number.
+
+        They hold its own ports and address, and those of the system with each role.
+        """
+        offset = self.system.shift
+        result = {**values, "part": part, "listen": self.system.listen(part)}
+        result["address"] = self.system.tops[part].address()
+        for name in self.cell.get("ports", []):
+            result[name] = plan.shifted(values[name], offset + part)
         for role, names in self.cell.get("roles", {}).get("ports", {}).items():
-            other = self._part_of(role, part)
-            own |= {name: plan.shifted(values[name], shift + other) for name in names}
-            places[f"address.{role}"] = self.system.reached(other)
-        return {**values, **own, **places, "part": part}
+            holder = self._part_with(role, part)
+            for name in names:
+                result[name] = plan.shifted(values[name], offset + holder)
+            result[f"address.{role}"] = self.system.reached(holder)
+        return result
 
     def of_all(self, values: Fields) -> Fields:
-        """The values as the client has them: of what each system has its own, a list in the order of the systems.
+        """The values for commands at the client, with lists where each system has its own.
 
-        Of systems that work together each has its own address, and the ports of all are those of the first.
+        Of systems that work together each has its address, and the ports of all are those of the
+        first.
         """
-        each = [self.of(part, values) for part in range(self.parts)]
-        firsts = each[:: len(self.groups)]
-        found = {name: [own[name] for own in each] for name in ("address", "listen", "part")}
-        found |= {
-            name: [port for own in firsts for port in several(own[name])]
-            for name in self.cell.get("ports", [])
-        }
+        systems = [self.of(part, values) for part in range(self.parts)]
+        firsts = systems[:: len(self.groups)]
+        result = dict(values)
+        for name in ("address", "listen", "part"):
+            result[name] = [system[name] for system in systems]
+        for name in self.cell.get("ports", []):
+            result[name] = [port for system in firsts for port in several(system[name])]
         for role in self.cell.get("roles", {}).get("ports", {}):
-            parts = [self._part_of(role, own["part"]) for own in firsts]
-            found[f"address.{role}"] = [each[part]["address"] for part in parts]
-        return {**values, **found}
+            holders = [self._part_with(role, first["part"]) for first in firsts]
+            result[f"address.{role}"] = [systems[holder]["address"] for holder in holders]
+        return result
 
-    def _part_of(self, role: str, part: int) -> int:
-        """The number of the system with a role, among those that work together with the one of this number."""
+    def _part_with(self, role: str, part: int) -> int:
+        """The number of the system with a role, among those that work together with `part`."""
         number = next(number for number, roles in enumerate(self.groups) if role in roles)
         return part - part % len(self.groups) + number

@@ -211,8 +211,8 @@ class Block:
         """
         begun, first = time.monotonic(), self.first
         if _bytes_freed_before(first) > QUICKLY_FREED:
-            interference.settle(first.plan["quiet"]["thresholds"]["steal"])
-        monitor = interference.Lookout(first.plan["quiet"])
+            interference.wait_for_reclaim(first.plan["quiet"]["thresholds"]["steal"])
+        monitor = interference.InterferenceMonitor(first.plan["quiet"])
         lifecycle.take_down()
         self._do(Cell.start_record)
         link = None
@@ -221,7 +221,7 @@ class Block:
         for offset, cell in enumerate(list(self.seconds)):
             self._do(Cell.bring_up, link, offset, order=[cell])
         self._prepare()
-        monitor.ready(plan.daemons(first.plan))
+        monitor.read_before(plan.daemons(first.plan))
         for lap in range(1, first.laps + 1):
             if first.slice and len(self.seconds) > 1:
                 self._run_in_slices(lap, first.slice)
@@ -229,7 +229,7 @@ class Block:
                 self._do(Cell.run_lap, lap, order=self._shuffled(lap))
         self._do(Cell.stop)
         daemons = {name for cell in self.seconds for name in cell.entry["daemons"]}
-        monitor.end(daemons, [cell.record["commands"] for cell in self.seconds])
+        monitor.read_after(daemons, [cell.record["commands"] for cell in self.seconds])
         self._do(Cell.parse_log)
         _try_take_down()
         self._complete_records(time.monotonic() - begun, monitor)
@@ -322,7 +322,7 @@ class Block:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(cell.draft)
 
-    def _complete_records(self, seconds: float, monitor: interference.Lookout) -> None:
+    def _complete_records(self, seconds: float, monitor: interference.InterferenceMonitor) -> None:
         """Add to the records the facts that are known at the end.
 
         seconds: for all cells; each has its own ones, and an equal share of the others.

@@ -1,6 +1,6 @@
-"""Data of a workload that are made once for each image, and never measured.
+"""Data sets of workloads: made once for each image, in the native system, and never measured.
 
-They are made in the native system and kept in the machine's cache as one file, the same for every environment.
+Each is one file in the machine's cache, the same for every environment.
 """
 
 import json
@@ -15,22 +15,22 @@ from strata.util.errors import CellFailed
 from strata.util.process import capture
 from strata.util.progress import step
 
-# Where the command leaves the file, and where every cell finds it.
+# The path at which the command leaves the file, and at which every cell finds it.
 INSIDE = "/data/prepared"
 
 
-def ensure(workload: str, work: PlannedWorkload, seed: int, image: Image | None) -> str | None:
-    """Path of the file, made now if it is not kept; None where the workload has no such data.
+def ensure(workload: str, planned: PlannedWorkload, seed: int, image: Image | None) -> str | None:
+    """Return the path of a workload's data set, which is made now if the cache lacks it.
 
-    Raises CellFailed with the command's own words.
+    None where the workload declares none.  Raises CellFailed with the command's last lines.
     """
-    declared = work["cell"].get("data")
+    declared = planned["cell"].get("data")
     if declared is None:
         return None
     assert image
-    argv = fill(declared["argv"], {**work["parameters"], "seed": seed}, workload)
-    mark = sha256(json.dumps([image["manifest_sha256"], argv]).encode()).hexdigest()[:12]
-    path = os.path.join(image["folder"], "prepared", f"{workload}-{mark}")
+    argv = fill(declared["argv"], {**planned["parameters"], "seed": seed}, workload)
+    digest = sha256(json.dumps([image["manifest_sha256"], argv]).encode()).hexdigest()[:12]
+    path = os.path.join(image["folder"], "prepared", f"{workload}-{digest}")
     if os.path.exists(path):
         return path
     os.makedirs(os.path.dirname(path), exist_ok=True)

@@ -1,7 +1,7 @@
-"""Values of logs, which are kept in results/parsed when their cells end: each log is parsed once.
+"""Kept values of logs (results/parsed): each log is parsed once, when its cell ends.
 
-A file there holds a digest of all that its values follow from.  Where that is another by now, the
-log is parsed again.  Standard library only: cells load this module.
+A file there holds a digest of all that its values follow from.  Where that has changed, the log is
+parsed again.  It needs the standard library alone, since cells load it.
 """
 
 import functools
@@ -19,7 +19,7 @@ from strata.util.files import read_json, write_json
 
 
 def keep(cell: Cell, record: Record, planned: PlannedWorkload, outcome: Fields) -> None:
-    """Keep the outcome of parsing a cell's log, as :func:`strata.measure.parsing.read` gives it."""
+    """Keep the outcome of parsing a cell's log, as :func:`strata.measure.parsing.read` yields it."""
     content = {"follows_from": _digest(record, planned), "outcome": outcome}
     write_json(paths.cell_path("parsed", *cell, "json"), content, indent=None)
 
@@ -31,12 +31,11 @@ def read(cells: Sequence[Cell], given: Iterable[parsing.Given]) -> Iterator[Fiel
     :func:`strata.measure.parsing.read`.
     """
     logs = list(given)
-    kept = [
-        _kept(cell, record, planned) for cell, (_, record, planned) in zip(cells, logs, strict=True)
-    ]
-    parsed = parsing.read(
-        [log for log, outcome in zip(logs, kept, strict=True) if outcome is None], os.getcwd()
-    )
+    kept = []
+    for cell, (_, record, planned) in zip(cells, logs, strict=True):
+        kept.append(_kept(cell, record, planned))
+    unparsed = [log for log, outcome in zip(logs, kept, strict=True) if outcome is None]
+    parsed = parsing.read(unparsed, os.getcwd())
     for cell, (_, record, planned), outcome in zip(cells, logs, kept, strict=True):
         if outcome is None:
             outcome = next(parsed)
@@ -45,6 +44,7 @@ def read(cells: Sequence[Cell], given: Iterable[parsing.Given]) -> Iterator[Fiel
 
 
 def _kept(cell: Cell, record: Record, planned: PlannedWorkload) -> Fields | None:
+    """The kept outcome of a cell; None where there is none, or its digest is another."""
     content = read_json(paths.cell_path("parsed", *cell, "json")) or {}
     if content.get("follows_from") != _digest(record, planned):
         return None
@@ -53,21 +53,21 @@ def _kept(cell: Cell, record: Record, planned: PlannedWorkload) -> Fields | None
 
 
 def _digest(record: Record, planned: PlannedWorkload) -> str:
-    """The SHA-256 of all that values follow from: log, parser, and what record and plan give it."""
-    parts = [
+    """The SHA-256 of all that values follow from: the log, the code, and the parser's inputs."""
+    inputs = [
         record["log"],
         record["workload"],
         record["parameters"],
         record.get("system", {}).get("parts"),
         [[command.get("step"), command.get("at")] for command in record["commands"]],
-        _code(),
+        _code_digest(),
         planned["metrics"],
     ]
-    return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+    return sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()
 
 
 @functools.cache
-def _code() -> str:
+def _code_digest() -> str:
     """The SHA-256 of the code that parses logs in the project of the working directory."""
     digest = sha256()
     for path in [*sorted(glob.glob("workloads/*/*.py")), parsing.__file__, log_sections.__file__]:

@@ -1,4 +1,4 @@
-"""Servers of a workload: started in the system under test, waited for by asking, ended, and their end looked at."""
+"""Servers of a workload: started in the system under test, awaited, ended, and judged by their end."""
 
 import re
 import time
@@ -14,116 +14,119 @@ from strata.util.errors import CellFailed, Unable, UserError
 from strata.util.process import capture
 from strata.util.timeouts import stretched
 
+# The program in the image that runs a server in the background.
 SERVE = "/opt/strata/bin/serve"
-# Seconds between two questions, at the least.  Within these it is what a question takes: in an emulated machine, where
-# each is a session of its own, servers would else have half of the processors for their start.
+# Seconds between two requests whether a server is ready, at the least.  The pause is as long as the
+# last request took: in an emulated machine, where each is a session of its own, requests would else
+# take half of the processors' time from the servers that start.
 PAUSE = 0.05
+# Characters of a server's output that the record keeps.
 KEPT = 4000
-# How `serve` begins to say that a server printed more than is kept.
-LONG = "printed more"
-# Where the password of a cell's servers is, in the system and at the client, for them alone to read.
+# The beginning of the state of a server that printed more than `serve` keeps.
+TOO_LONG = "printed more"
+# The path of the password of a cell's servers, which only they and their client can read.
 PASSWORD = "/data/password"
 
 
 class Server:
-    """One server: its declaration (of the plan), and the system with this number, which it runs in.
+    """One server.
 
-    `record` is what the cell's record says of it.
+    declared: its declaration in the plan.  part: the number of the system in which it runs.
+    record: as in the cell's record.  shown: its name in messages.
     """
 
     def __init__(self, declared: Fields, inputs: Inputs, part: int) -> None:
         self.declared, self._inputs, self._part = declared, inputs, part
-        where = {"system": part} if inputs.parts > 1 else {}
-        self.record: Fields = {
-            "name": declared["name"],
-            **where,
-            "ready_seconds": None,
-            "exit": None,
-            "output": None,
-        }
-        self.shown = declared["name"] + (f" in system {part}" if where else "")
+        self.record: Fields = {"name": declared["name"]}
+        self.shown = declared["name"]
+        if inputs.parts > 1:
+            self.record["system"] = part
+            self.shown += f" in system {part}"
+        self.record |= {"ready_seconds": None, "exit": None, "output": None}
 
     def _filled(self, argv: list[str]) -> list[str]:
         return fill(argv, self._inputs.of(self._part, self._inputs.values), self._inputs.workload)
 
-    def _serve(self, form: str, *words: str) -> str:
-        return capture(
-            self._inputs.place(self._part).command([SERVE, form, self.declared["name"], *words])
-        ).stdout
+    def _serve(self, action: str, *arguments: str) -> str:
+        """Have `serve` act on the server in its system, and return what `serve` prints."""
+        argv = [SERVE, action, self.declared["name"], *arguments]
+        return capture(self._inputs.place(self._part).command(argv)).stdout
 
     def start(self) -> None:
-        """Start it.  Whether it answers is then to be asked."""
-        self.begun = time.monotonic()
+        """Start it; :meth:`check_ready` says when it takes requests."""
+        self._begun = time.monotonic()
         self._serve("start", *self._filled(self.declared["argv"]))
 
-    def ask(self) -> bool:
-        """Ask once whether it answers.  Raises CellFailed with its own last words if it ended or its time is over."""
+    def check_ready(self) -> bool:
+        """Request once whether it is ready.
+
+        Raises CellFailed, with the server's last lines, where it has ended or its time is over.
+        """
         ready = self.declared["ready"]
         limit = stretched(ready["timeout"])
-        left = limit - (time.monotonic() - self.begun)
+        left = limit - (time.monotonic() - self._begun)
         if left <= 0:
-            raise CellFailed(
-                f"its server {self.shown} was not ready after {limit:g} s: {self.last_words()}"
-            )
+            reason = f"was not ready after {limit:g} s: {self.last_words()}"
+            raise CellFailed(f"its server {self.shown} {reason}")
         place = self._inputs.place(None if ready.get("at") == "client" else self._part)
+        command = place.command(self._filled(ready["argv"]))
         try:
-            if (
-                capture(
-                    place.command(self._filled(ready["argv"])), left / stretched(1), check=False
-                ).returncode
-                == 0
-            ):
-                self.record["ready_seconds"] = round(time.monotonic() - self.begun, 3)
-                return True
+            done = capture(command, left / stretched(1), check=False)
         except UserError:
+            # The request itself took too long.
             return False
-        self._expect_running("ended before it was ready")
+        if done.returncode == 0:
+            self.record["ready_seconds"] = round(time.monotonic() - self._begun, 3)
+            return True
+        self._require_running("ended before it was ready")
         return False
 
     def stop(self) -> None:
-        """End it and see that it ended well.  Raises CellFailed if it had ended before, hangs, or says trouble."""
-        self._expect_running("ended during the run")
+        """End it.
+
+        Raises CellFailed where it had ended before, does not end in its time, ends with another
+        exit code than declared, or printed a line of trouble.
+        """
+        self._require_running("ended during the run")
         limit = stretched(self.declared["stop"]["timeout"])
         code = self._serve("end", str(int(max(limit, 1)))).strip()
         self.record["exit"] = int(code) if code.isdigit() else None
         output = self._serve("output")
         self.record["output"] = output[-KEPT:]
         if not code.isdigit():
-            raise CellFailed(
-                f"its server {self.shown} did not end within {limit:g} s and was killed"
-            )
+            reason = f"did not end within {limit:g} s and was killed"
+            raise CellFailed(f"its server {self.shown} {reason}")
         if int(code) not in self.declared["exits"]:
-            raise Unable(
-                f"its server {self.shown} ended with exit code {code}: {self.last_words()}"
-            )
+            reason = f"ended with exit code {code}: {self.last_words()}"
+            raise Unable(f"its server {self.shown} {reason}")
         if line := self._trouble(output):
             raise Unable(f"its server {self.shown} reports: {line.strip()[:KEPT]}")
 
     def _trouble(self, output: str) -> str | None:
-        """The first line that tells of trouble, if any does."""
+        """The first line of an output that the declared pattern of trouble matches."""
         pattern = self.declared.get("trouble")
         if pattern is None:
             return None
 
-        def work(at: bounded.At) -> Iterator[str | None]:
-            at(
-                f"workloads/{self._inputs.workload}/workload.yaml: trouble of {self.declared['name']}"
-            )
-            lines = output.splitlines()
-            yield next((line for line in lines if re.search(pattern, line)), None)
+        def search(at: bounded.At) -> Iterator[str | None]:
+            declaration = f"workloads/{self._inputs.workload}/workload.yaml"
+            at(f"{declaration}: trouble of {self.declared['name']}")
+            matching = (line for line in output.splitlines() if re.search(pattern, line))
+            yield next(matching, None)
 
-        found: list[str | None] = list(bounded.run(work))
-        return found[0]
+        lines: list[str | None] = list(bounded.run(search))
+        return lines[0]
 
-    def _expect_running(self, else_it: str) -> None:
+    def _require_running(self, failure: str) -> None:
+        """Raise CellFailed with the failure and the last lines where the server does not run."""
         state = self._serve("state").strip()
-        if state.startswith(LONG):
+        if state.startswith(TOO_LONG):
             raise CellFailed(f"its server {self.shown} {state}, its limit: {self.last_words()}")
         if state != "running":
-            raise Unable(f"its server {self.shown} {else_it}: {self.last_words()}")
+            raise Unable(f"its server {self.shown} {failure}: {self.last_words()}")
 
     def last_words(self) -> str:
-        """The server's last words, which also go into the record."""
+        """Return the last lines of its output, whose end goes into the record."""
         try:
             self.record["output"] = self._serve("output")[-KEPT:]
         except UserError as error:
@@ -132,11 +135,11 @@ class Server:
 
 
 def bring_password(system: System) -> None:
-    """Put the password where the servers and their client read it.  It is in no command, log or record."""
+    """Copy the password to the servers and their client; no command, log or record shows it."""
     import tempfile
 
     assert system.link
-    # Nobody else can read it there either.
+    # The system's own folder, which no other user can read.
     with tempfile.NamedTemporaryFile("w", dir=system.top.context.folder) as file:
         file.write(system.link.password + "\n")
         file.flush()
@@ -145,28 +148,32 @@ def bring_password(system: System) -> None:
 
 
 def of(inputs: Inputs) -> list[Server]:
-    """The servers of a cell in the order of their start: those with a role in the systems that have it, others in all.
+    """The servers of a cell in the order of their start.
 
-    Those of one declaration are equal.
+    One with a role is in the systems with that role, any other in every system; so several may be
+    of one declaration.
     """
-    groups = inputs.groups
-    return [
-        Server(one, inputs, part)
-        for one in inputs.cell.get("servers", [])
-        for part in range(inputs.parts)
-        if "role" not in one or one["role"] in groups[part % len(groups)]
-    ]
+    servers = []
+    for declared in inputs.cell.get("servers", []):
+        for part in range(inputs.parts):
+            roles = inputs.groups[part % len(inputs.groups)]
+            if "role" not in declared or declared["role"] in roles:
+                servers.append(Server(declared, inputs, part))
+    return servers
 
 
 def start(servers: list[Server], system: System) -> None:
-    """Start equal ones together, and ask in turn until every one answers, before the next.  Raises CellFailed."""
+    """Start the servers; all of one declaration are ready before those of the next are started.
+
+    Raises CellFailed where one ends or its time is over.
+    """
     if any(server.declared.get("password") for server in servers):
         bring_password(system)
-    for _, equal in groupby(servers, key=lambda server: server.declared["name"]):
-        silent = [*equal]
-        for server in silent:
+    for _, group in groupby(servers, key=lambda server: server.declared["name"]):
+        waiting = [*group]
+        for server in waiting:
             server.start()
         begun = time.monotonic()
-        while silent := [server for server in silent if not server.ask()]:
+        while waiting := [server for server in waiting if not server.check_ready()]:
             time.sleep(max(PAUSE, time.monotonic() - begun))
             begun = time.monotonic()

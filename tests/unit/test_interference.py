@@ -103,12 +103,12 @@ def test_children_that_were_waited_for_count_from_the_first_reading_on():
             (52, "9"): usage(0.75, parent=50),
         },
     )
-    spent = interference.used(early, late)
+    spent = interference.cpu_seconds(early, late)
     assert spent[50, "7"] == pytest.approx(0.5 + 3.0)
     assert spent[52, "9"] == pytest.approx(0.25)
     # An id that was given to another process is another process.
     again = reading(10, processes={(51, "77"): usage(2.0)})
-    assert interference.used(early, again)[51, "77"] == 2.0
+    assert interference.cpu_seconds(early, again)[51, "77"] == 2.0
 
 
 TREE = """
@@ -147,7 +147,7 @@ def test_a_tree_that_ended_is_charged_what_it_used_meanwhile(kind):
         late = interference.take()
         top.stdin.write("\n")
     (seconds,) = [
-        spent for (pid, _), spent in interference.used(early, late).items() if pid == top.pid
+        spent for (pid, _), spent in interference.cpu_seconds(early, late).items() if pid == top.pid
     ]
     assert max(now.waited for (pid, _), now in late.processes.items() if pid == top.pid) >= 0.7
     assert seconds < 0.3
@@ -197,10 +197,10 @@ def test_a_lap_that_stood_still_is_a_disturbance():
             for lap, seconds in enumerate(laps, 1)
         ]
 
-    assert interference.stalled(took(2.0, 2.2, 8.2, 1.9)) == pytest.approx(8.2 - 2 * 2.2)
+    assert interference.longest_stall(took(2.0, 2.2, 8.2, 1.9)) == pytest.approx(8.2 - 2 * 2.2)
     # Noise of half a lap is none, nor is anything known of two laps.
-    assert interference.stalled(took(2.0, 2.2, 3.9)) < 0
-    assert interference.stalled(took(2.0, 8.0)) == 0
+    assert interference.longest_stall(took(2.0, 2.2, 3.9)) < 0
+    assert interference.longest_stall(took(2.0, 8.0)) == 0
     early, late = reading(), reading(moment=10.0)
     [flag] = judged(early, late, stalled_seconds=3.8)
     assert (flag["what"], interference.cause([flag])) == (
@@ -213,15 +213,15 @@ def test_a_lap_that_stood_still_is_a_disturbance():
 def test_a_clock_that_is_set_during_a_run_spoils_it(monkeypatch, step):
     taken = iter([reading(0, clock=5.0), reading(1, clock=9.0), reading(11, clock=9.0 + step)])
     monkeypatch.setattr(interference, "take", lambda: next(taken))
-    lookout = interference.Lookout(config.quiet({}))
+    monitor = interference.InterferenceMonitor(config.quiet({}))
     # Before a run nothing is timed.
-    lookout.ready([])
+    monitor.read_before([])
     if abs(step) < 0.001:
-        lookout.end([], [[]])
+        monitor.read_after([], [[]])
     else:
         with pytest.raises(CellFailed, match="clock was set by"):
-            lookout.end([], [[]])
-    assert set(lookout.host) == {"static", "before", "after", "during"}
+            monitor.read_after([], [[]])
+    assert set(monitor.host) == {"static", "before", "after", "during"}
 
 
 @pytest.mark.parametrize(
@@ -246,7 +246,7 @@ def test_a_cell_waits_until_the_hypervisor_takes_nothing_any_more(monkeypatch, s
     monkeypatch.setattr(
         interference.time, "sleep", lambda seconds: clock.__setitem__(0, clock[0] + seconds)
     )
-    interference.settle(0.02)
+    interference.wait_for_reclaim(0.02)
     assert len(seen) - 1 == looks
 
 

@@ -4,7 +4,14 @@ import math
 from bisect import bisect_left
 from itertools import accumulate
 
-from kit.checks import number, require, require_asked, require_close, require_equal, require_lasted
+from kit.checks import (
+    number,
+    require,
+    require_close,
+    require_duration,
+    require_equal,
+    require_parameters,
+)
 from kit.logs import Object, Point, Value, decoded, read, value
 
 # What job.sh gives fio: operation, bytes of a block, depth, threads.
@@ -34,7 +41,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     log = read(lines, f" layout( point end){{{len(jobs)}}}")
     [layout], points = log.objects["layout"], log.points
     require(layout["tool"].startswith("fio-"), "this is not a log of fio")
-    require_asked(layout, parameters, "bytes")
+    require_parameters(layout, parameters, "bytes")
     require_equal("the jobs", [each.head["point"] for each in points], jobs)
     return [found for each in points for found in measured(each, layout, parameters)]
 
@@ -43,7 +50,7 @@ def measured(point: Point, layout: Object, parameters: Object) -> list[Value]:
     """The values of one job."""
     name = point.head["point"]
     rw, block, _, threads = JOBS[name]
-    require_asked(point.head, parameters, "bytes", "seconds", "ramp_seconds")
+    require_parameters(point.head, parameters, "bytes", "seconds", "ramp_seconds")
     text = "\n".join(point.lines)
     output = decoded(text[text.find("{") : text.rfind("}") + 1], f"{name}: fio's output")
     [group] = output["jobs"]
@@ -112,7 +119,7 @@ def check_side(what: str, side: Object, block: int, threads: int, seconds: float
         f"{what}: a latency is longer than fio's distribution holds",
     )
     milliseconds = number(side, "runtime")
-    require_lasted(f"{what}: it ran for", milliseconds / 1000, seconds)
+    require_duration(f"{what}: it ran for", milliseconds / 1000, seconds)
     require_close(
         f"{what}: rate × time",
         number(side, "bw_bytes") * milliseconds,

@@ -1,4 +1,8 @@
-"""How the parsers of web applications under load read a log."""
+"""How the parsers of web applications under load read a log.
+
+The client prints the operations of each point, and the books of the sites: what their databases
+hold before and after the load.
+"""
 
 from collections.abc import Callable, Iterable
 
@@ -7,23 +11,29 @@ from kit.checks import (
     number,
     numbers,
     require,
-    require_asked,
     require_close,
-    require_counted,
     require_equal,
+    require_numbered,
+    require_parameters,
 )
 from kit.logs import Log, Point, read
 
-# A load generator is the bottleneck if one of its processes was busy for this share of the time.
+# The load generator is the bottleneck if one of its processes was busy for this share of the time.
 BUSIEST = 0.9
-# Operations that are due less often in a lap have no latency.
+# Operations that are expected less often in a lap have no latency.
 LEAST = 10
-# The settings of a PostgreSQL server that keeps what it confirms.
+# The settings by which a PostgreSQL server keeps the transactions that it confirms.
 SAFE = dict.fromkeys(("synchronous_commit", "fsync", "full_page_writes"), "on")
 
 
 class Load:
-    """The results of a point: `operations` by name, their `counts`, and the `totals`."""
+    """The results of a point.
+
+    operations: the object of each operation, by name.  counts: how often each was done.
+    total: of the counts.  totals: the object of all operations.  users: at all sites.
+    seconds: of the time that counts.  driver_share: the load generator's share (%) of the client's
+    processors.
+    """
 
     def __init__(
         self,
@@ -33,9 +43,12 @@ class Load:
         wanted: Object,
         total: str = "",
     ) -> None:
-        """Read a point, whose head has the wanted settings, among them users, sites and seconds.
+        """Read a point.
 
-        total: the operation that is counted in all; all of them unless given.
+        name: of the point.  operations: their names, in the order of the log.
+        wanted: settings that its head must have, among them users, sites and seconds.
+        total: the operation whose count is the total; unless given, the total is of all.
+        Raises BrokenLogError.
         """
         *lines, self.totals = point.objects
         names = (point.head["point"], self.totals["drove"])
@@ -48,12 +61,13 @@ class Load:
         self.counts = {line["operation"]: int(number(line, "count", zero=True)) for line in lines}
         for line in lines:
             if line["count"] and "mean_ms" in line:
-                summed = 1000 * number(line, "sum_seconds")
-                require_close("mean × count", number(line, "mean_ms") * line["count"], summed)
+                milliseconds = 1000 * number(line, "sum_seconds")
+                product = number(line, "mean_ms") * line["count"]
+                require_close("mean × count", product, milliseconds)
         self.total = self.counts[total] if total else sum(self.counts.values())
         self.users, self.seconds = wanted["users"] * wanted["sites"], wanted["seconds"]
         totals = {"total": self.total, "came": self.users, "seconds": self.seconds}
-        require_asked(self.totals, totals, *totals)
+        require_parameters(self.totals, totals, *totals)
         require_close("rate × time", number(self.totals, "rate") * self.seconds, self.total)
         self.driver_share = 100 * number(self.totals, "share")
 
@@ -65,25 +79,29 @@ class Load:
         require(busiest < BUSIEST, f"the load generator is the bottleneck: {reason} {users}")
 
     def off_mix(self, mix: dict[str, float], most: Callable[[float], float]) -> str:
-        """How the operations differ from the published mix, in per cent; "" if they do not.
+        """Describe how the operations differ from the published mix; "" if they do not.
 
-        most: the largest difference from an expected count.
+        mix: of each operation its share in per cent.
+        most: the largest good difference from an expected count.
         """
+        done = sum(self.counts.values())
         for name, share in mix.items():
-            due, count = sum(self.counts.values()) * share / 100, self.counts[name]
-            if abs(count - due) > most(due):
-                return f"{count} were {name}, and not {due:.4g} within {most(due):.2g}"
+            expected, count = done * share / 100, self.counts[name]
+            if abs(count - expected) > most(expected):
+                return f"{count} were {name}, and not {expected:.4g} within {most(expected):.2g}"
         return ""
 
     def frequent(self, mix: dict[str, float], cycle: float) -> dict[str, Object]:
-        """The operations whose latency counts: those that are due often enough in a lap.
+        """Select the operations whose latency counts: those expected often enough in a lap.
 
-        cycle: mean seconds between a user's operations.  They are the same in every lap.
+        cycle: mean seconds between a user's operations.  The selection is the same in every lap.
         """
-        due = self.users * self.seconds / cycle
-        often = {name for name, share in mix.items() if share * due >= 100 * LEAST}
-        lines = self.operations.items()
-        return {name: line for name, line in lines if name in often and line["count"]}
+        expected = self.users * self.seconds / cycle
+        frequent = {}
+        for name, line in self.operations.items():
+            if line["count"] and mix.get(name, 0) * expected >= 100 * LEAST:
+                frequent[name] = line
+        return frequent
 
 
 def read_log(
@@ -95,37 +113,44 @@ def read_log(
     observed: str = "",
     last: str = "",
 ) -> Log:
-    """A log whose sites were tried and whose databases were read before and after the points.
+    """Read a log in which every site was tried, and its books were read before and after the load.
 
-    points: how many of them, as a regular expression; observed, last: keys around each point, and
-    the one at the end.
+    operations: of each point.  tried: the operations that were tried at each site.
+    points: how many points there are, as a regular expression.
+    observed: the key around each point.  last: the key at the end.
+    Raises BrokenLogError.
     """
-    each = f"{observed} point( operation){{{len(list(operations))}}} drove end{observed}"
+    count = len(list(operations))
+    point = f"{observed} point( operation){{{count}}} drove end{observed}"
     before = f"( checked){{{sites}}}( opened){{{sites}}}"
-    log = read(lines, f"{before}({each}){points}( closed){{{sites}}}{last}")
+    log = read(lines, f"{before}({point}){points}( closed){{{sites}}}{last}")
     for kind in ("checked", "opened", "closed"):
-        require_counted(log.objects[kind], kind, 0)
+        require_numbered(log.objects[kind], kind, 0)
     for checked in log.objects["checked"]:
         require_equal("the checked operations", checked["operations"], list(tried))
     return log
 
 
 def require_books(log: Log, wanted: Object, same: Iterable[str] = ()) -> None:
-    """Require the wanted values of every database, such as 0 faults, and the same of others."""
-    every = log.objects["opened"] + log.objects["closed"]
-    for books in every:
-        for key, value in {**{key: every[0][key] for key in same}, **wanted}.items():
+    """Require the wanted values, such as 0 faults, in the books of every site.
+
+    same: keys whose values must be alike in all books.
+    """
+    all_books = log.objects["opened"] + log.objects["closed"]
+    expected = {**{key: all_books[0][key] for key in same}, **wanted}
+    for books in all_books:
+        for key, value in expected.items():
             require_equal(f"{key} of a site", books[key], value)
 
 
-def require_grown(log: Log, key: str, done: float) -> None:
-    """Require that the databases have as many more of something as the users added."""
+def require_grown(log: Log, key: str, added: float) -> None:
+    """Require that the books have as many more of something as the users added."""
     before = sum(numbers(log.objects["opened"], key, zero=True))
     after = sum(numbers(log.objects["closed"], key, zero=True))
-    require_equal(f"new {key} in the databases", after - before, done)
+    require_equal(f"new {key} in the databases", after - before, added)
 
 
 def summed(log: Log, event: str) -> float:
-    """How often an event was counted in all points."""
+    """Count an event over all points."""
     events = [{event: 0, **line["in_all"]} for line in log.objects["drove"]]
     return sum(numbers(events, event, zero=True))

@@ -28,8 +28,8 @@ from kit.checks import (
     plain,
     require,
     require_close,
+    require_duration,
     require_equal,
-    require_lasted,
 )
 from kit.checks import Object as Object
 
@@ -192,7 +192,7 @@ def processors(observed: list[Object], seconds: float) -> tuple[float, float]:
     busy = number(after, "busy_seconds", zero=True) - number(before, "busy_seconds", zero=True)
     cpus = number(before, "cpus")
     require_equal("the number of processors", number(after, "cpus"), cpus)
-    require_lasted("the processors were observed for", elapsed, seconds)
+    require_duration("the processors were observed for", elapsed, seconds)
     # Busy time is counted in hundredths of a second, in several sums for each processor.
     most = 1.02 * cpus * elapsed + max(0.1, 0.05 * cpus)
     reason = f"the processors cannot have been busy for {plain(busy)} of {plain(elapsed)} s"

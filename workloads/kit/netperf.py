@@ -1,12 +1,12 @@
-"""What netperf prints, for the workloads that use it."""
+"""The output of netperf, for the parsers of the workloads that use it."""
 
 from kit.checks import (
     Object,
     number,
     require,
-    require_asked,
+    require_duration,
     require_equal,
-    require_lasted,
+    require_parameters,
     require_pinned,
 )
 from kit.logs import Point, settings
@@ -15,18 +15,21 @@ from kit.logs import Point, settings
 def read_netperf(
     point: Point, wanted: Object, port: int, cpu: int | None, parameters: Object
 ) -> Object:
-    """What netperf printed at a point, KEY=value: the values that are wanted, at a port, from a client on a CPU."""
+    """Read netperf's lines KEY=value at a point of a sweep.
+
+    wanted: lines that must be there.  port: of the server, by the parameters.
+    cpu: the processor to which the client must be pinned, or None.
+    Raises BrokenLogError.
+    """
     require(point.head["tool"].startswith("Netperf "), "this is not a log of netperf")
-    require_asked(point.head, parameters, "seconds")
+    require_parameters(point.head, parameters, "seconds")
     require_pinned(point.head, cpu)
-    found = settings(point.lines)
+    printed = settings(point.lines)
     for key, expected in wanted.items():
-        require_equal(key, found[key], expected)
-    # The port of the parameters, or the one of a system beside others in whose turns it ran.
-    higher = number(found, "DEST_PORT") - port
-    require(
-        higher >= 0 and higher % 64 == 0,
-        f"the port should be {port}, and was {found['DEST_PORT']:.0f}",
-    )
-    require_lasted("the test took", number(found, "ELAPSED_TIME"), parameters["seconds"])
-    return found
+        require_equal(key, printed[key], expected)
+    # Ports of each further system that is up lie higher by a multiple of 64.
+    offset = number(printed, "DEST_PORT") - port
+    reason = f"the port should be {port}, and was {printed['DEST_PORT']:.0f}"
+    require(offset >= 0 and offset % 64 == 0, reason)
+    require_duration("the test took", number(printed, "ELAPSED_TIME"), parameters["seconds"])
+    return printed

@@ -4,10 +4,10 @@ from kit.checks import (
     number,
     numbers,
     require,
-    require_asked,
     require_close,
-    require_counted,
     require_equal,
+    require_numbered,
+    require_parameters,
 )
 from kit.logs import Log, Object, Value, read, seconds_worked, value
 
@@ -17,7 +17,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     log = read(lines, "( slice)? tool( first( n)+)+")
     header = log.objects["tool"][0]
     require_equal("the program", header["tool"], "strata-linpack")
-    require_asked(header, parameters, "threads")
+    require_parameters(header, parameters, "threads")
     sizes: list[Object] = []
     trials: list[Object] = []
     rates: list[Value] = []
@@ -70,7 +70,7 @@ def check_size(size: Object, trials: list[Object], parameters: Object) -> None:
     """
     n, count, seconds = number(size, "n"), number(size, "trials"), number(size, "seconds")
     require_equal("the sizes of the trials", {each["n"] for each in trials}, {size["n"]})
-    require_counted(trials, "trial")
+    require_numbered(trials, "trial")
     require_equal("the number of trials", count, len(trials))
     right = size["verified"] is True and max(numbers(trials, "residual", zero=True)) < number(
         size, "limit"

@@ -1,6 +1,13 @@
 """sysbench's OLTP transactions on MariaDB: rate, latency and the host's CPU utilisation by number of threads."""
 
-from kit.checks import number, require, require_asked, require_close, require_equal, require_lasted
+from kit.checks import (
+    number,
+    require,
+    require_close,
+    require_duration,
+    require_equal,
+    require_parameters,
+)
 from kit.logs import Object, Point, Value, processors, read, value
 
 # Queries of one transaction, by kind.
@@ -22,7 +29,9 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     for i, (test, threads) in enumerate(grid):
         point, name = log.points[i], f"{test}-{threads}"
         require_equal("the point", (point.head["point"], point.head["test"]), (name, test))
-        require_asked(point.head, {**parameters, "threads": threads}, "threads", "rows", "seconds")
+        require_parameters(
+            point.head, {**parameters, "threads": threads}, "threads", "rows", "seconds"
+        )
         report = read_report(point, test, parameters["seconds"])
         check_account(
             log.objects["warmed"][i],
@@ -50,7 +59,7 @@ def check_table(filled: Object, finished: Object, parameters: Object) -> None:
     for counted, key in ((filled, "rows"), (filled, "rows_of_index"), (finished, "rows_left")):
         require_equal(key, number(counted, key), parameters["rows"])
     require_equal("rows_left_of_index", number(finished, "rows_left_of_index"), parameters["rows"])
-    require_asked(filled, parameters, "log_bytes")
+    require_parameters(filled, parameters, "log_bytes")
     # The server rounds the size of its buffer pool, some versions up to a multiple of 128 MiB.
     over = number(filled, "buffer_bytes") - parameters["buffer_bytes"]
     require(-(2**20) < over < 2**27, f"buffer_bytes is off by {over:.0f}")
@@ -79,7 +88,7 @@ def read_report(point: Point, test: str, seconds: float) -> Object:
     )
     count, time = number(report, "transactions"), number(report, "seconds")
     ignored = number(report, "ignored", zero=True)
-    require_asked(report, point.head, "threads", "seed")
+    require_parameters(report, point.head, "threads", "seed")
     require_equal("reconnects", report["reconnects"], 0)
     few = ignored <= MOST_IGNORED * count * (test == "read-write")
     require(few, f"{ignored:.0f} errors of {name} were ignored in {count:.0f} transactions")
@@ -89,7 +98,7 @@ def read_report(point: Point, test: str, seconds: float) -> Object:
         require(
             there, f"{kind} queries of {name} are {report[kind]:.0f} in {count:.0f} transactions"
         )
-    require_lasted(f"the time of {name} is", time, seconds)
+    require_duration(f"the time of {name} is", time, seconds)
     require_close(
         "mean latency × transactions",
         number(report, "mean_ms") * count,

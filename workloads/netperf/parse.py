@@ -1,6 +1,6 @@
 """netperf: the times of round trips, by test."""
 
-from kit.checks import number, require, require_asked, require_close, require_equal
+from kit.checks import number, require, require_close, require_equal, require_parameters
 from kit.logs import Object, Point, Value, read, value
 from kit.netperf import read_netperf
 
@@ -24,7 +24,7 @@ def measured(point: Point, test: str, placement: str, parameters: Object) -> lis
     of whole microseconds, and of coarser steps above 100.
     """
     require_equal("the test", (point.head["point"], point.head["placement"]), (test, placement))
-    require_asked(point.head, parameters, "request_bytes", "response_bytes")
+    require_parameters(point.head, parameters, "request_bytes", "response_bytes")
     wanted = {"PROTOCOL": test.removesuffix("_RR"), "THROUGHPUT_UNITS": "Trans/s"}
     wanted |= {
         "REQUEST_SIZE": parameters["request_bytes"],

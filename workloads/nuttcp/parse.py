@@ -5,10 +5,10 @@ import re
 from kit.checks import (
     number,
     require,
-    require_asked,
     require_close,
+    require_duration,
     require_equal,
-    require_lasted,
+    require_parameters,
     require_pinned,
 )
 from kit.logs import Object, Point, Value, processors, read, text_or_number, value
@@ -81,7 +81,7 @@ def transfer(
         "the point", (head["point"], head["direction"], head["rate_mbit"]), (name, direction, rate)
     )
     require(head["tool"].startswith("nuttcp-"), "this is not a log of nuttcp")
-    require_asked(head, parameters, "streams", "seconds")
+    require_parameters(head, parameters, "streams", "seconds")
     require_pinned(head, parameters["client_cpu"])
     require(not any("classic_mode" in line for line in point.lines), "nuttcp found no server")
     results = [line for line in point.lines if re.match("megabytes=.* tx_cpu=.* rx_cpu=", line)]
@@ -91,7 +91,7 @@ def transfer(
         key: text_or_number(text) for key, text in re.findall(r"(\w+)=(\S+)", results[0])
     }
     seconds = number(found, "real_seconds")
-    require_lasted("the transfer took", seconds, parameters["seconds"])
+    require_duration("the transfer took", seconds, parameters["seconds"])
     # The time is printed in hundredths of a second.
     expected = number(found, "megabytes") * 8 * 2**20 / 1e6
     require_close(

@@ -1,6 +1,6 @@
 """Parallel xz: the text that is compressed in a second, over all passes."""
 
-from kit.checks import number, numbers, require, require_asked, require_counted, require_equal
+from kit.checks import number, numbers, require, require_equal, require_numbered, require_parameters
 from kit.logs import Object, Value, read, seconds_worked, value
 
 
@@ -11,7 +11,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     passes = log.objects["pass"]
     require(header["tool"].startswith("xz "), "this is not a log of xz")
     blocks = [] if parameters.get("block_bytes") is None else ["block_bytes"]
-    require_asked(header, parameters, "threads", "level", *blocks)
+    require_parameters(header, parameters, "threads", "level", *blocks)
     require(
         log.objects["round_trip"][0]["round_trip"] is True, "what was compressed does not come back"
     )
@@ -19,9 +19,9 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     own = parameters.get("corpus") is not None
     require(own != (corpus["corpus"] == "gcide"), "the corpus is not the one that was asked for")
     if not own:
-        require_asked(corpus, parameters, "bytes")
+        require_parameters(corpus, parameters, "bytes")
     require_equal("bytes", number(header, "bytes"), number(corpus, "bytes"))
-    require_counted(passes, "pass")
+    require_numbered(passes, "pass")
     require_equal("the number of passes", number(total, "passes"), len(passes))
     compressed, microseconds = number(total, "bytes_of_all"), number(total, "microseconds_of_all")
     require_equal("bytes_of_all", compressed, header["bytes"] * len(passes))

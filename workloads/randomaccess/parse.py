@@ -1,6 +1,13 @@
 """RandomAccess: the rate of updates over all passes."""
 
-from kit.checks import number, require, require_asked, require_close, require_counted, require_equal
+from kit.checks import (
+    number,
+    require,
+    require_close,
+    require_equal,
+    require_numbered,
+    require_parameters,
+)
 from kit.logs import Object, Value, read, seconds_worked, value
 
 
@@ -10,13 +17,13 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     [header], [first], [total] = (log.objects[name] for name in ("tool", "first", "passes"))
     passes = log.objects["pass"]
     require_equal("the program", header["tool"], "strata-randomaccess")
-    require_asked(header, parameters, "threads")
+    require_parameters(header, parameters, "threads")
     words, updates = 2 ** parameters["log2"], number(header, "updates_per_pass")
     require_equal("table_bytes", header["table_bytes"], 8 * words)
     require_equal("updates_per_pass", updates, int(words * parameters["updates_per_word"]))
-    require_counted(passes, "pass")
+    require_numbered(passes, "pass")
     require_equal("the number of passes", number(total, "passes"), len(passes))
-    require_asked(total, parameters, "passes")
+    require_parameters(total, parameters, "passes")
     right = total["verified"] is True and number(total, "wrong_share", zero=True) <= number(
         total, "limit"
     )

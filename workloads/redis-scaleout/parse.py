@@ -4,10 +4,10 @@ from kit.checks import (
     number,
     numbers,
     require,
-    require_asked,
     require_close,
-    require_counted,
     require_equal,
+    require_numbered,
+    require_parameters,
 )
 from kit.logs import Object, Point, Value, read, value
 
@@ -46,8 +46,8 @@ def measured(point: Point, setup: str, count: int, parameters: Object) -> list[V
     require(head["client"].startswith("redis-benchmark "), "this is not a log of redis-benchmark")
     connections = parameters["baseline_connections" if setup == "baseline" else "connections"]
     wanted = {"servers": count, "connections": connections // 2 if setup == "half" else connections}
-    require_asked(head, wanted, *wanted)
-    require_asked(head, parameters, "pipeline", "data_bytes", "keys")
+    require_parameters(head, wanted, *wanted)
+    require_parameters(head, parameters, "pipeline", "data_bytes", "keys")
     # Each key lies in one server, and each server holds some.
     require_equal("the number of servers with keys", len(checked["kept"]), count)
     require(
@@ -55,7 +55,7 @@ def measured(point: Point, setup: str, count: int, parameters: Object) -> list[V
     )
     require_equal("the keys that were tried", number(checked, "checked"), CHECKED)
     require_equal("the keys in all servers", sum(checked["kept"]), CHECKED)
-    require_counted(servers, "server", 0)
+    require_numbered(servers, "server", 0)
     for server in servers:
         check_server(server, parameters["seconds"])
     require_close("the rate of all", number(total, "total"), sum(numbers(servers, "rate")))
@@ -63,7 +63,7 @@ def measured(point: Point, setup: str, count: int, parameters: Object) -> list[V
     require(
         abs(share - GETS) <= TOLERANCE, f"the share of GET should be {GETS} %, and is {share:.3g} %"
     )
-    require_asked(client, {"processes": PROCESSES * count}, "processes")
+    require_parameters(client, {"processes": PROCESSES * count}, "processes")
     at = {"setup": setup, "servers": count}
     found = [
         value("throughput", "requests/s", total["total"], **at),

@@ -4,7 +4,7 @@ import itertools
 import math
 import re
 
-from kit.checks import require, require_asked, require_equal, require_pinned
+from kit.checks import require, require_equal, require_parameters, require_pinned
 from kit.logs import Object, Point, Value, read, value
 
 # redis-benchmark's table, and the commands in the order in which it runs them.
@@ -31,10 +31,10 @@ def measured(point: Point, connections: int, pipeline: int, parameters: Object) 
     """The values of one point."""
     head, commands = point.head, parameters["tests"]
     require(head["client"].startswith("redis-benchmark "), "this is not a log of redis-benchmark")
-    require_asked(
+    require_parameters(
         head, {"connections": connections, "pipeline": pipeline}, "connections", "pipeline"
     )
-    require_asked(head, parameters, "data_bytes", "keyspace", "requests")
+    require_parameters(head, parameters, "data_bytes", "keyspace", "requests")
     require_pinned(head, parameters["client_cpu"])
     require_equal("the commands", head["tests"], ",".join(commands))
     tests = [name for name in ORDER if name in commands]

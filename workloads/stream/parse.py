@@ -1,6 +1,6 @@
 """STREAM: the best rate of each of the four kernels."""
 
-from kit.checks import number, require, require_asked, require_close, require_equal
+from kit.checks import number, require, require_close, require_equal, require_parameters
 from kit.logs import Object, Value, read, value
 
 # Bytes of an iteration: J. D. McCalpin, Memory bandwidth and machine balance in current high performance computers,
@@ -13,7 +13,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     log = read(lines, f" tool first( kernel){{{len(BYTES)}}} verified")
     [header], [check], kernels = log.objects["tool"], log.objects["verified"], log.objects["kernel"]
     require_equal("the program", header["tool"], "strata-stream")
-    require_asked(header, parameters, "threads", "elements", "trials")
+    require_parameters(header, parameters, "threads", "elements", "trials")
     require_equal("the kernels", [each["kernel"] for each in kernels], list(BYTES))
     good = check["verified"] is True and number(check, "error", zero=True) <= number(check, "limit")
     require(good, "the result was not verified")

@@ -1,4 +1,4 @@
-"""Social events: latency of each operation and its share of the threshold, rate, and CPU use."""
+"""Social events: latency of each operation and its share of its threshold, rate, and CPU use."""
 
 import math
 
@@ -7,15 +7,18 @@ from kit.applications import Load, read_log, require_books, require_grown, summe
 from kit.checks import number, require
 from kit.logs import Object, Value, processors, value
 
-# The load generator is the bottleneck if operations begin on average this share of the mean cycle
-# after the time drawn for them.
+# The load generator is the bottleneck if operations begin on average later than drawn by this share
+# of the mean cycle.
 LATEST = 0.2
 # The operations that add a row to a table.
 ADDED = {"person": "AddPerson", "socialevent": "AddEvent"}
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """The values of each number of `users`; latency by `operation`, several sites `instances`."""
+    """Return the values of each number of `users`.
+
+    Latency is by `operation`; several sites have the factor `instances`.
+    """
     instances = len(parameters["web_ports"]) * int(parameters["systems"])
     points = f"{{{len(parameters['users'])}}}"
     log = read_log(lines, instances, MIX, MIX, points, observed=" observed")
@@ -34,8 +37,12 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
 
 
 def measured(load: Load, cycle: float, points: float, busy: float, factors: Object) -> list[Value]:
-    """The values of one point; points: the tolerance of the mix, in percentage points."""
-    # With 10,000 operations; with fewer, chance allows for more.
+    """Return the values of one point.
+
+    cycle: mean seconds between a user's operations.
+    points: the tolerance of the mix, in percentage points.  busy: share (%) of the processors.
+    """
+    # The tolerance is for 10,000 operations; with fewer, chance allows for more.
     most = points * load.total / 100 * max(1, math.sqrt(10000 / load.total))
     fault = load.off_mix(MIX, lambda _: most)
     require(not fault, f"the mix is not the published one: {fault}")

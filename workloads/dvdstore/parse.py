@@ -4,14 +4,14 @@ from kit.applications import SAFE, Load, read_log, require_books, require_grown,
 from kit.checks import number, require, require_equal
 from kit.logs import Object, Value, value
 
-# An order is all of its pages together.
+# An order is the sequence of all its pages.
 OPERATIONS = ["order", "login", "new", "browse", "purchase"]
 # The faults that the databases count.
 FAULTS = dict.fromkeys(("lost", "adrift"), 0)
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """The values of each number of `customers` at each shop; response times by `operation`."""
+    """Return the values of each number of `customers`; response times are by `operation`."""
     threads = parameters["threads"]
     shops = len(parameters["ports"]) * int(parameters["systems"])
     log = read_log(lines, shops, OPERATIONS, ["login", "new"], f"{{{len(threads)}}}")
@@ -29,21 +29,21 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
 
 
 def measured(load: Load, users: int) -> list[Value]:
-    """The values of one point."""
-    counted, counts, rounds = load.totals["counted"], load.counts, load.total
-    require_equal("rounds", rounds, counted["orders"] + counted["rolled_back"])
+    """Return the values of one point."""
+    counted, counts, orders = load.totals["counted"], load.counts, load.total
+    require_equal("orders", orders, counted["orders"] + counted["rolled_back"])
     pages = (counts["purchase"], counts["browse"])
-    require_equal("purchases and searches", pages, (rounds, counted["searches"]))
-    # The first page of an order may be of another time than the last one, which counts.
+    require_equal("purchases and searches", pages, (orders, counted["searches"]))
+    # An order counts by its last page, and its first page may lie before the time that counts.
     entered = counts["login"] + counts["new"]
-    reason = f"{entered} customers came in for {rounds} orders"
-    require(abs(entered - rounds) <= load.users, reason)
+    reason = f"{entered} customers came in for {orders} orders"
+    require(abs(entered - orders) <= load.users, reason)
     load.require_idle()
-    # In a short run perhaps no customer was new.
+    # In a short run an operation may never occur, such as a new customer.
     timed = {name: line for name, line in load.operations.items() if line["count"]}
-    committed = 100 * number(counted, "orders") / rounds
+    committed = 100 * number(counted, "orders") / orders
     return [
-        value("throughput", "orders/min", 60 * rounds / load.seconds, customers=users),
+        value("throughput", "orders/min", 60 * orders / load.seconds, customers=users),
         value("committed", "%", committed, customers=users),
         value("driver_share", "%", load.driver_share, customers=users),
         *(

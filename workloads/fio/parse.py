@@ -1,4 +1,4 @@
-"""fio: bandwidth of the sequential jobs, operations a second of the random ones, and the completion latency of all."""
+"""fio: bandwidth of sequential jobs, operations a second of random ones, and latency of all."""
 
 import math
 from bisect import bisect_left
@@ -14,7 +14,7 @@ from kit.checks import (
 )
 from kit.logs import Object, Point, Value, decoded, read, value
 
-# What job.sh gives fio: operation, bytes of a block, depth, threads.
+# The options that job.sh gives fio: operation, bytes of a block, depth, threads.
 JOBS = {
     "sequential-fill": ("write", 1048576, 16, 1),
     "seq-read-1": ("read", 1048576, 1, 1),
@@ -25,128 +25,129 @@ JOBS = {
     "random-read-16x8": ("randread", 4096, 16, 8),
     "mixed-random-rw-32x8": ("randrw", 4096, 32, 8),
 }
-# Share of the reads in the mixed job.
+# The share of reads in the mixed job.
 READS = 0.70
-# The percentiles that are asked for, in hundredths of a percent.
+# The percentiles that fio prints, in hundredths of a percent.
 PERCENTILES = [100, 500, *range(1000, 9001, 1000), 9500, 9900, 9950, 9990, 9995, 9999]
-# ns: from here on latencies fall into the last bin of fio's distribution, however long they are.
+# ns: longer latencies all fall into the last bin of fio's distribution.
 LONGEST = 2**34
 # Operations that must lie beyond a percentile: with fewer it is little more than the longest one.
 BEYOND = 3
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """The values of all jobs, by `job` and `direction`, and of the latency's distribution by `percentile`."""
+    """Return the values of all jobs, by `job` and `direction`.
+
+    Those of the latency's distribution are also by `percentile`.
+    """
     jobs = parameters["jobs"]
     log = read(lines, f" layout( point end){{{len(jobs)}}}")
-    [layout], points = log.objects["layout"], log.points
+    [layout] = log.objects["layout"]
     require(layout["tool"].startswith("fio-"), "this is not a log of fio")
     require_parameters(layout, parameters, "bytes")
-    require_equal("the jobs", [each.head["point"] for each in points], jobs)
-    return [found for each in points for found in measured(each, layout, parameters)]
+    require_equal("the jobs", [point.head["point"] for point in log.points], jobs)
+    values = []
+    for point in log.points:
+        values += measured(point, layout, parameters)
+    return values
 
 
 def measured(point: Point, layout: Object, parameters: Object) -> list[Value]:
-    """The values of one job."""
+    """Return the values of one job."""
     name = point.head["point"]
-    rw, block, _, threads = JOBS[name]
+    operation, block, _, threads = JOBS[name]
     require_parameters(point.head, parameters, "bytes", "seconds", "ramp_seconds")
     text = "\n".join(point.lines)
     output = decoded(text[text.find("{") : text.rfind("}") + 1], f"{name}: fio's output")
     [group] = output["jobs"]
     require_equal(f"{name}: the version", output["fio version"], layout["tool"])
     require_equal(f"{name}: the error", group["error"], 0)
-    check_options(name, output.get("global options", {}) | group["job options"], layout, parameters)
-    kind = rw.removeprefix("rand")
+    options = output.get("global options", {}) | group["job options"]
+    check_options(name, options, layout, parameters)
+    kind = operation.removeprefix("rand")
     directions = ["read", "write"] if kind == "rw" else [kind]
     for idle in {"read", "write", "trim"} - {*directions}:
         require_equal(f"{name}: the number of {idle}s", group[idle]["total_ios"], 0)
-    sides = {each: group[each] for each in directions}
-    for each, side in sides.items():
-        check_side(f"{name}, {each}", side, block, threads, parameters["seconds"])
-    # What counts was completed after the ramp; `total_ios` and `iops` are of what was issued after it.
-    done = {each: side["io_bytes"] / block for each, side in sides.items()}
+    sides = {direction: group[direction] for direction in directions}
+    for direction, side in sides.items():
+        check_side(f"{name}, {direction}", side, block, threads, parameters["seconds"])
     if kind == "rw":
-        # The direction of each operation is drawn by itself, so that the share varies with few of them.
-        both = sum(done.values())
-        share = done["read"] / both
-        require(
-            abs(share - READS) <= 0.02 + 2 / math.sqrt(both),
-            f"{name}: {100 * share:.1f} % were reads",
-        )
+        check_mix(name, *(side["io_bytes"] / block for side in sides.values()))
     at = {"job": name, "direction": "both" if kind == "rw" else kind}
-    if rw.startswith("rand"):
-        rate = value(
-            "iops", "IOPS", sum(1000 * done[each] / sides[each]["runtime"] for each in done), **at
-        )
+    # An operation counts by its completion after the ramp; fio's own `total_ios` and `iops` count
+    # those issued after it.
+    if operation.startswith("rand"):
+        rates = [1000 * (side["io_bytes"] / block) / side["runtime"] for side in sides.values()]
+        values = [value("iops", "IOPS", sum(rates), **at)]
     else:
-        rate = value(
-            "bandwidth", "MB/s", sides[kind]["io_bytes"] / sides[kind]["runtime"] / 1000, **at
-        )
-    return [
-        rate,
-        *(
-            found
-            for each, side in sides.items()
-            for found in latencies(side["clat_ns"], name, each)
-        ),
-    ]
+        side = sides[kind]
+        values = [value("bandwidth", "MB/s", side["io_bytes"] / side["runtime"] / 1000, **at)]
+    for direction, side in sides.items():
+        values += latencies(side["clat_ns"], name, direction)
+    return values
 
 
-def check_options(name: str, ran: Object, layout: Object, parameters: Object) -> None:
-    """Check that fio ran a job with the options that were asked for."""
-    rw, block, depth, threads = JOBS[name]
-    wanted = {"name": name, "rw": rw, "bs": block, "iodepth": depth, "numjobs": threads}
-    wanted |= {
+def check_options(name: str, options: Object, layout: Object, parameters: Object) -> None:
+    """Check that fio ran a job with the options of its parameters."""
+    operation, block, depth, threads = JOBS[name]
+    wanted = {
+        "name": name,
+        "rw": operation,
+        "bs": block,
+        "iodepth": depth,
+        "numjobs": threads,
         "filename": layout["layout"],
         "size": parameters["bytes"],
         "direct": 1,
         "ioengine": "libaio",
+        "runtime": f"{1000 * parameters['seconds']:.0f}ms",
+        "ramp_time": f"{1000 * parameters['ramp_seconds']:.0f}ms",
     }
-    wanted["runtime"] = f"{1000 * parameters['seconds']:.0f}ms"
-    wanted["ramp_time"] = f"{1000 * parameters['ramp_seconds']:.0f}ms"
     for key, expected in wanted.items():
-        require_equal(f"{name}: the option {key}", ran.get(key), str(expected))
+        require_equal(f"{name}: the option {key}", options.get(key), str(expected))
 
 
 def check_side(what: str, side: Object, block: int, threads: int, seconds: float) -> None:
-    """Check what fio counted of a job in one direction."""
-    require_equal(
-        f"{what}: incomplete and dropped operations", (side["short_ios"], side["drop_ios"]), (0, 0)
-    )
-    require(
-        number(side["clat_ns"], "max") < LONGEST,
-        f"{what}: a latency is longer than fio's distribution holds",
-    )
-    milliseconds = number(side, "runtime")
+    """Check the counts of a job in one direction."""
+    bad = (side["short_ios"], side["drop_ios"])
+    require_equal(f"{what}: incomplete and dropped operations", bad, (0, 0))
+    longest = number(side["clat_ns"], "max")
+    require(longest < LONGEST, f"{what}: a latency is longer than fio's distribution holds")
+    milliseconds, done = number(side, "runtime"), number(side, "io_bytes")
     require_duration(f"{what}: it ran for", milliseconds / 1000, seconds)
-    require_close(
-        f"{what}: rate × time",
-        number(side, "bw_bytes") * milliseconds,
-        1000 * number(side, "io_bytes"),
-    )
-    # At the ramp's end each thread may have one operation whose bytes fio counts, and whose latency it does not.
-    counted = abs(side["io_bytes"] / block - number(side["clat_ns"], "N")) <= threads
-    require(counted, f"{what}: the bytes are not those of the operations")
+    require_close(f"{what}: rate × time", number(side, "bw_bytes") * milliseconds, 1000 * done)
+    # At the ramp's end each thread may have one operation under way, whose bytes fio counts and
+    # whose latency it does not.
+    uncounted = abs(done / block - number(side["clat_ns"], "N"))
+    require(uncounted <= threads, f"{what}: the bytes are not those of the operations")
 
 
-def latencies(found: Object, job: str, direction: str) -> list[Value]:
-    """The completion latency in one direction: its mean, and the percentiles beyond which enough operations lie.
+def check_mix(name: str, reads: float, writes: float) -> None:
+    """Check the share of reads in the mixed job.
 
-    A percentile is the middle of the bin in which the nearest rank lies.  Where a rank is a whole number, fio itself
-    may take the bin above.
+    The direction of each operation is drawn by itself: with few of them the share varies.
     """
-    at, mean = {"job": job, "direction": direction}, number(found, "mean")
-    values = [value("latency", "us", mean / 1000, **at)]
-    bins = sorted((int(middle), count) for middle, count in found["bins"].items())
+    share, tolerance = reads / (reads + writes), 0.02 + 2 / math.sqrt(reads + writes)
+    require(abs(share - READS) <= tolerance, f"{name}: {100 * share:.1f} % were reads")
+
+
+def latencies(clat: Object, job: str, direction: str) -> list[Value]:
+    """Return the mean completion latency in one direction, and its percentiles.
+
+    A percentile is left out where too few operations lie beyond it.  It is the middle of the bin in
+    which the nearest rank lies; where a rank is a whole number, fio itself may take the bin above.
+    """
+    at = {"job": job, "direction": direction}
+    values = [value("latency", "us", number(clat, "mean") / 1000, **at)]
+    bins = sorted((int(middle), count) for middle, count in clat["bins"].items())
     through = list(accumulate(count for _, count in bins))
-    require_equal("the operations in the bins", through[-1], found["N"])
-    require_equal(
-        "the percentiles", [round(100 * float(name)) for name in found["percentile"]], PERCENTILES
-    )
+    require_equal("the operations in the bins", through[-1], clat["N"])
+    printed = [round(100 * float(name)) for name in clat["percentile"]]
+    require_equal("the percentiles", printed, PERCENTILES)
     for hundredths in PERCENTILES:
-        if through[-1] * min(hundredths, 10000 - hundredths) >= 10000 * BEYOND:
-            middle, _ = bins[bisect_left(through, math.ceil(hundredths * through[-1] / 10000))]
-            name = f"{hundredths / 100:.2f}"
-            values.append(value("latency_percentile", "us", middle / 1000, **at, percentile=name))
+        if through[-1] * min(hundredths, 10000 - hundredths) < 10000 * BEYOND:
+            continue
+        middle, _ = bins[bisect_left(through, math.ceil(hundredths * through[-1] / 10000))]
+        name = f"{hundredths / 100:.2f}"
+        values.append(value("latency_percentile", "us", middle / 1000, **at, percentile=name))
     return values

@@ -13,71 +13,61 @@ from kit.logs import Log, Object, Value, read, seconds_worked, value
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """The rates, in GFLOPS, and those of the first write, in GB/s, by `order` of the matrix."""
+    """Return the rates, in GFLOPS, and those of the first write, in GB/s, by the matrix' `order`."""
     log = read(lines, "( slice)? tool( first( n)+)+")
     header = log.objects["tool"][0]
     require_equal("the program", header["tool"], "strata-linpack")
     require_parameters(header, parameters, "threads")
-    sizes: list[Object] = []
+    rates = []
+    orders = []
     trials: list[Object] = []
-    rates: list[Value] = []
-    for each in log.objects["n"]:
-        trials.append(each)
-        if "trials" in each:
-            check_size(each, trials[:-1], parameters)
-            rates.append(
-                rate(
-                    "gflops",
-                    "GFLOPS",
-                    each["gflops_of_all"],
-                    log,
-                    trials[:-1],
-                    each["seconds"],
-                    each["n"],
-                )
-            )
-            sizes.append(each)
-            trials = []
-    require_equal("the sizes", [each["n"] for each in sizes], parameters["sizes"])
+    for line in log.objects["n"]:
+        if "trials" not in line:
+            trials.append(line)
+            continue
+        # The result of a size comes after its trials.
+        check_size(line, trials, parameters)
+        orders.append(line["n"])
+        gflops = rate(line["gflops_of_all"], log, trials, line["seconds"])
+        rates.append(value("gflops", "GFLOPS", gflops, order=line["n"]))
+        trials = []
+    require_equal("the sizes", orders, parameters["sizes"])
     require(not trials, "the last size has no result")
     firsts = log.objects["first"]
-    require_equal(
-        "the sizes that were written first", [each["first"] for each in firsts], parameters["sizes"]
-    )
-    for each in firsts:
-        seconds, written = number(each, "seconds"), 8e-9 * number(each, "first") ** 2
-        require_close(
-            "rate × time of the first write", number(each, "gb_per_second") * seconds, written
-        )
-        rates.append(
-            rate("first", "GB/s", each["gb_per_second"], log, [each], seconds, each["first"])
-        )
+    written = [line["first"] for line in firsts]
+    require_equal("the sizes that were written first", written, parameters["sizes"])
+    for line in firsts:
+        seconds, gigabytes = number(line, "seconds"), 8e-9 * number(line, "first") ** 2
+        printed = number(line, "gb_per_second")
+        require_close("rate × time of the first write", printed * seconds, gigabytes)
+        first = rate(line["gb_per_second"], log, [line], seconds)
+        rates.append(value("first", "GB/s", first, order=line["first"]))
     return rates
 
 
-def rate(
-    metric: str, unit: str, printed: float, log: Log, runs: list[Object], seconds: float, order: int
-) -> Value:
-    """A rate of runs that took so many seconds, by the time for which they went on."""
-    return value(metric, unit, printed * seconds / seconds_worked(log, runs, seconds), order=order)
+def rate(printed: float, log: Log, runs: list[Object], seconds: float) -> float:
+    """Correct a printed rate of runs that took so many seconds for the time they were frozen."""
+    return printed * seconds / seconds_worked(log, runs, seconds)
 
 
-def check_size(size: Object, trials: list[Object], parameters: Object) -> None:
+def check_size(result: Object, trials: list[Object], parameters: Object) -> None:
     """Check the result of all trials of one size.
 
-    The count of operations: J. Dongarra, P. Luszczek, A. Petitet, The LINPACK benchmark: past, present and future,
-    Concurrency and Computation 15, 2003.
+    The count of operations: J. Dongarra, P. Luszczek, A. Petitet, The LINPACK benchmark: past,
+    present and future, Concurrency and Computation 15, 2003.
     """
-    n, count, seconds = number(size, "n"), number(size, "trials"), number(size, "seconds")
-    require_equal("the sizes of the trials", {each["n"] for each in trials}, {size["n"]})
+    n, count = number(result, "n"), number(result, "trials")
+    seconds = number(result, "seconds")
+    require_equal("the sizes of the trials", {trial["n"] for trial in trials}, {result["n"]})
     require_numbered(trials, "trial")
     require_equal("the number of trials", count, len(trials))
-    right = size["verified"] is True and max(numbers(trials, "residual", zero=True)) < number(
-        size, "limit"
-    )
-    require(right, f"the solution of size {n:.0f} was not verified")
+    worst = max(numbers(trials, "residual", zero=True))
+    verified = result["verified"] is True and worst < number(result, "limit")
+    require(verified, f"the solution of size {n:.0f} was not verified")
     operations = count * (2 / 3 * n**3 + 2 * n**2)
-    require_close("rate × time", number(size, "gflops_of_all") * seconds, 1e-9 * operations)
+    require_close("rate × time", number(result, "gflops_of_all") * seconds, 1e-9 * operations)
     # Times are printed with nine digits.
-    enough = count >= parameters["min_trials"] and seconds >= parameters["min_seconds"] * (1 - 1e-8)
-    require(enough, f"size {n:.0f} ran {count:.0f} trials in {seconds} s, less than was asked for")
+    long_enough = seconds >= parameters["min_seconds"] * (1 - 1e-8)
+    enough = count >= parameters["min_trials"] and long_enough
+    reason = f"size {n:.0f} ran {count:.0f} trials in {seconds} s, less than the parameters say"
+    require(enough, reason)

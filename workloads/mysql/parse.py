@@ -1,4 +1,4 @@
-"""sysbench's OLTP transactions on MariaDB: rate, latency and the host's CPU utilisation by number of threads."""
+"""sysbench's OLTP transactions on MariaDB, by number of threads: rate, latency, and CPU use."""
 
 from kit.checks import (
     number,
@@ -15,108 +15,94 @@ QUERIES = {
     "read-only": {"read": 14, "write": 0, "other": 2},
     "read-write": {"read": 14, "write": 4, "other": 2},
 }
-# Transactions that were begun again because two wanted the same row, for each one that was done, at most.
+# For each transaction that was done, at most so many were begun again because two wanted one row.
 MOST_IGNORED = 0.05
+# The server's settings: it takes less where the system does not let it open enough files.
+SETTINGS = {
+    "flush_log": 0,
+    "max_connections": 1024,
+    "table_open_cache": 1024,
+    "encryption": "DISABLED",
+}
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """The values of each number of `threads`, with the factor `test` where it is not read-only."""
+    """Return the values by number of `threads`, with the factor `test` where it is not read-only."""
     grid = [(test, threads) for test in parameters["tests"] for threads in parameters["threads"]]
-    each = " warmed observed point sysbench end observed accounted"
-    log = read(lines, f" server({each}){{{len(grid)}}} rows_left")
+    order_of_point = " warmed observed point sysbench end observed accounted"
+    log = read(lines, f" server({order_of_point}){{{len(grid)}}} rows_left")
     check_table(log.objects["server"][0], log.objects["rows_left"][0], parameters)
-    found = []
+    values = []
     for i, (test, threads) in enumerate(grid):
         point, name = log.points[i], f"{test}-{threads}"
         require_equal("the point", (point.head["point"], point.head["test"]), (name, test))
-        require_parameters(
-            point.head, {**parameters, "threads": threads}, "threads", "rows", "seconds"
-        )
+        expected = {**parameters, "threads": threads}
+        require_parameters(point.head, expected, "threads", "rows", "seconds")
         report = read_report(point, test, parameters["seconds"])
-        check_account(
-            log.objects["warmed"][i],
-            log.objects["accounted"][i],
-            name,
-            test,
-            report["transactions"],
-        )
+        warmed, accounted = log.objects["warmed"][i], log.objects["accounted"][i]
+        check_account(warmed, accounted, name, test, report["transactions"])
         _, busy = processors(log.objects["observed"][2 * i : 2 * i + 2], report["seconds"])
         at = {"test": test if test != "read-only" else None, "threads": threads}
-        found += [
+        values += [
             value("throughput", "tx/s", report["transactions"] / report["seconds"], **at),
             value("latency", "ms", report["sum_ms"] / report["transactions"], **at),
             value("p95", "ms", report["p95_ms"], **at),
             value("cpu", "%", 100 * busy, **at),
         ]
-    return found
+    return values
 
 
 def check_table(filled: Object, finished: Object, parameters: Object) -> None:
     """Check the server and its table, before and after the sweep."""
-    require(
-        "MariaDB" in filled["server"], f"the server should be MariaDB, and is {filled['server']}"
-    )
-    for counted, key in ((filled, "rows"), (filled, "rows_of_index"), (finished, "rows_left")):
-        require_equal(key, number(counted, key), parameters["rows"])
+    server = filled["server"]
+    require("MariaDB" in server, f"the server should be MariaDB, and is {server}")
+    for content, key in ((filled, "rows"), (filled, "rows_of_index"), (finished, "rows_left")):
+        require_equal(key, number(content, key), parameters["rows"])
     require_equal("rows_left_of_index", number(finished, "rows_left_of_index"), parameters["rows"])
     require_parameters(filled, parameters, "log_bytes")
     # The server rounds the size of its buffer pool, some versions up to a multiple of 128 MiB.
     over = number(filled, "buffer_bytes") - parameters["buffer_bytes"]
     require(-(2**20) < over < 2**27, f"buffer_bytes is off by {over:.0f}")
-    require(
-        number(filled, "table_bytes") <= filled["buffer_bytes"],
-        "the buffer pool does not hold the table",
-    )
-    # The server takes less where the system does not let it open enough files.
-    wanted = {
-        "flush_log": 0,
-        "max_connections": 1024,
-        "table_open_cache": 1024,
-        "encryption": "DISABLED",
-    }
-    for key, expected in wanted.items():
+    fits = number(filled, "table_bytes") <= filled["buffer_bytes"]
+    require(fits, "the buffer pool does not hold the table")
+    for key, expected in SETTINGS.items():
         require_equal(key, filled[key], expected)
 
 
 def read_report(point: Point, test: str, seconds: float) -> Object:
-    """sysbench's report of a point, checked."""
+    """Return sysbench's report of a point, checked."""
     report: Object = point.objects[0]
     name = point.head["point"]
-    require(
-        not any("FATAL" in line or "ERROR" in line for line in point.lines),
-        f"sysbench reports an error of {name}",
-    )
+    errors = [line for line in point.lines if "FATAL" in line or "ERROR" in line]
+    require(not errors, f"sysbench reports an error of {name}")
     count, time = number(report, "transactions"), number(report, "seconds")
     ignored = number(report, "ignored", zero=True)
     require_parameters(report, point.head, "threads", "seed")
     require_equal("reconnects", report["reconnects"], 0)
-    few = ignored <= MOST_IGNORED * count * (test == "read-write")
+    few = ignored <= (MOST_IGNORED * count if test == "read-write" else 0)
     require(few, f"{ignored:.0f} errors of {name} were ignored in {count:.0f} transactions")
     for kind, queries in QUERIES[test].items():
         # A transaction that is begun again has done some of its queries.
-        there = queries * count <= report[kind] <= queries * (count + ignored)
-        require(
-            there, f"{kind} queries of {name} are {report[kind]:.0f} in {count:.0f} transactions"
-        )
+        good = queries * count <= report[kind] <= queries * (count + ignored)
+        reason = f"{kind} queries of {name} are {report[kind]:.0f} in {count:.0f} transactions"
+        require(good, reason)
     require_duration(f"the time of {name} is", time, seconds)
-    require_close(
-        "mean latency × transactions",
-        number(report, "mean_ms") * count,
-        number(report, "sum_ms"),
-        1e-4,
-    )
+    product, total = number(report, "mean_ms") * count, number(report, "sum_ms")
+    require_close("mean latency × transactions", product, total, 1e-4)
     return report
 
 
 def check_account(
     warmed: Object, accounted: Object, name: str, test: str, transactions: float
 ) -> None:
-    """Check that the server counted what sysbench did, and read from the disk only what it had to."""
+    """Check the server's own counts of a point, from its warm-up to its end.
+
+    It must have committed sysbench's transactions, and read from the disk only rows that others
+    had changed.
+    """
     require_equal("the server's account", (warmed["warmed"], accounted["accounted"]), (name, name))
     require_equal("the server's commits", accounted["commits"] - warmed["commits"], transactions)
     from_disk = accounted["pages_from_disk"] - warmed["pages_from_disk"]
     held = from_disk == 0 or (from_disk > 0 and test == "read-write")
-    require(
-        held,
-        f"{from_disk} pages were read from the disk in {name}, which the buffer pool should hold",
-    )
+    reason = f"{from_disk} pages of {name} were read from the disk, not from the buffer pool"
+    require(held, reason)

@@ -1,4 +1,4 @@
-"""nuttcp: throughput of bulk transfers, and what the host's processors spend on them at a fixed rate."""
+"""nuttcp: throughput of bulk transfers, and the processors' time for them at a fixed rate."""
 
 import re
 
@@ -16,107 +16,98 @@ from kit.netperf import read_netperf
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """The values of each `direction`.
+    """Return the values of each `direction`.
 
-    `connections` is a factor if there are several.  `rate=not-reached` marks a cost of less than the rate that was
-    asked for, which compares with no other.
+    `connections` is a factor if there are several.  `rate=not-reached` marks the cost of a transfer
+    that was slower than its fixed rate, which compares with no other.
     """
     directions = parameters["directions"]
-    each = " point end observed point end observed point end"
-    log = read(lines, f"( warmup warmed){{{len(directions)}}}({each}){{{len(directions)}}}")
+    order = " point end observed point end observed point end"
+    log = read(lines, f"( warmup warmed){{{len(directions)}}}({order}){{{len(directions)}}}")
     observed = log.objects["observed"]
-    require(
-        all(one["observed"] == "cpu" for one in observed),
-        "something else than the processors was observed",
-    )
-    return [
-        found
-        for i, direction in enumerate(directions)
-        for found in measured(
-            log.points[3 * i : 3 * i + 3], observed[2 * i : 2 * i + 2], direction, parameters
-        )
-    ]
+    kinds = {line["observed"] for line in observed}
+    require(kinds == {"cpu"}, "not only the processors were observed")
+    values = []
+    for i, direction in enumerate(directions):
+        points, pair = log.points[3 * i : 3 * i + 3], observed[2 * i : 2 * i + 2]
+        values += measured(points, pair, direction, parameters)
+    return values
 
 
 def measured(
     points: list[Point], observed: list[Object], direction: str, parameters: Object
 ) -> list[Value]:
-    """The values of one direction, from its three transfers: unlimited, at the fixed rate, and by netperf."""
+    """Return the values of one direction.
+
+    points: the unlimited transfer, the one at the fixed rate, and the one by netperf.
+    observed: of the processors, before and after the one at the fixed rate.
+    """
     rate, streams = parameters["rate_mbit"], parameters["streams"]
-    free = transfer(points[0], "throughput", direction, None, parameters)
+    unlimited = transfer(points[0], "throughput", direction, None, parameters)
     paced = transfer(points[1], "cost", direction, rate, parameters)
     reached = paced["rate_Mbps"]
-    # What is in the socket's buffer at the start is not paced.
+    # The content of the socket's buffer at the start is not paced.
     require(reached <= 1.1 * rate, f"the rate should be {rate} Mbit/s, and was {reached}")
     copied = paced["megabytes"] * 2**20
     busy, _ = processors(observed, paced["real_seconds"])
     at = {"direction": direction, "connections": streams if streams != 1 else None}
     at_rate = {**at, "rate": "not-reached" if reached < 0.9 * rate else None}
-    found = [value("throughput", "Gbit/s", free["rate_Mbps"] / 1000, **at)]
-    before, after = (each["cycles"] for each in observed)
+    values = [value("throughput", "Gbit/s", unlimited["rate_Mbps"] / 1000, **at)]
+    before, after = (line["cycles"] for line in observed)
     # Not every host counts cycles.
-    require(
-        (before is None) == (after is None), "the cycles were not counted both before and after"
-    )
+    counted = (before is None) == (after is None)
+    require(counted, "the cycles were not counted both before and after")
     if before is not None:
-        found.append(value("cycles_per_byte", "cycles/B", (after - before) / copied, **at_rate))
-    found.append(value("cpu_seconds_per_gb", "s/GB", busy / copied * 1e9, **at_rate))
-    return [
-        *found,
-        value(
-            "stream", "Gbit/s", stream(points[2], direction, parameters) / 1000, direction=direction
-        ),
-    ]
+        values.append(value("cycles_per_byte", "cycles/B", (after - before) / copied, **at_rate))
+    values.append(value("cpu_seconds_per_gb", "s/GB", busy / copied * 1e9, **at_rate))
+    gigabits = stream(points[2], direction, parameters) / 1000
+    values.append(value("stream", "Gbit/s", gigabits, direction=direction))
+    return values
 
 
 def transfer(
     point: Point, name: str, direction: str, rate: float | None, parameters: Object
 ) -> Object:
-    """What nuttcp prints of one transfer; `megabytes` are of 2^20 bytes.
+    """Return nuttcp's report of one transfer, checked; its `megabytes` are of 2^20 bytes.
 
-    rate: that was asked for, in Mbit/s; None if it was not limited.
+    rate: the fixed one, in Mbit/s; None for an unlimited transfer.
     """
     head = point.head
-    require_equal(
-        "the point", (head["point"], head["direction"], head["rate_mbit"]), (name, direction, rate)
-    )
+    printed = (head["point"], head["direction"], head["rate_mbit"])
+    require_equal("the point", printed, (name, direction, rate))
     require(head["tool"].startswith("nuttcp-"), "this is not a log of nuttcp")
     require_parameters(head, parameters, "streams", "seconds")
     require_pinned(head, parameters["client_cpu"])
-    require(not any("classic_mode" in line for line in point.lines), "nuttcp found no server")
-    results = [line for line in point.lines if re.match("megabytes=.* tx_cpu=.* rx_cpu=", line)]
+    without_server = any("classic_mode" in line for line in point.lines)
+    require(not without_server, "nuttcp found no server")
+    reports = [line for line in point.lines if re.match("megabytes=.* tx_cpu=.* rx_cpu=", line)]
     form = "megabytes=… tx_cpu=… rx_cpu=…"
-    require_equal(f"the number of lines of the form {form}", len(results), 1)
-    found: Object = {
-        key: text_or_number(text) for key, text in re.findall(r"(\w+)=(\S+)", results[0])
-    }
-    seconds = number(found, "real_seconds")
+    require_equal(f"the number of lines of the form {form}", len(reports), 1)
+    pairs = re.findall(r"(\w+)=(\S+)", reports[0])
+    report: Object = {key: text_or_number(text) for key, text in pairs}
+    seconds = number(report, "real_seconds")
     require_duration("the transfer took", seconds, parameters["seconds"])
+    megabits = number(report, "megabytes") * 8 * 2**20 / 1e6
     # The time is printed in hundredths of a second.
-    expected = number(found, "megabytes") * 8 * 2**20 / 1e6
-    require_close(
-        "rate × time", number(found, "rate_Mbps") * seconds, expected, 0.006 / seconds + 1e-5
-    )
-    return found
+    tolerance = 0.006 / seconds + 1e-5
+    require_close("rate × time", number(report, "rate_Mbps") * seconds, megabits, tolerance)
+    return report
 
 
 def stream(point: Point, direction: str, parameters: Object) -> float:
-    """The throughput that netperf prints, in Mbit/s."""
+    """Return the throughput of netperf's transfer, in Mbit/s."""
     head = point.head
     test, sends = ("TCP_STREAM", "Send") if direction == "receive" else ("TCP_MAERTS", "Receive")
-    require_equal(
-        "the point", (head["point"], head["direction"], head["test"]), ("stream", direction, test)
-    )
+    printed = (head["point"], head["direction"], head["test"])
+    require_equal("the point", printed, ("stream", direction, test))
     wanted = {"PROTOCOL": "TCP", "THROUGHPUT_UNITS": "10^6bits/s", "DIRECTION": sends}
-    found = read_netperf(
-        point, wanted, parameters["netserver_data_port"], parameters["client_cpu"], parameters
-    )
-    seconds, copied = number(found, "ELAPSED_TIME"), number(found, "LOCAL_BYTES_XFERD")
-    rate = number(found, "THROUGHPUT")
+    port, cpu = parameters["netserver_data_port"], parameters["client_cpu"]
+    report = read_netperf(point, wanted, port, cpu, parameters)
+    seconds, copied = number(report, "ELAPSED_TIME"), number(report, "LOCAL_BYTES_XFERD")
+    rate = number(report, "THROUGHPUT")
     # The time is printed in hundredths of a second.
     require_close("rate × time", rate * seconds, copied * 8 / 1e6, 0.006 / seconds + 1e-4)
-    # What is under way in the sockets' buffers at the end was counted at one end only.
-    require_close(
-        "REMOTE_BYTES_XFERD", number(found, "REMOTE_BYTES_XFERD"), copied, max(0.02, 2**24 / copied)
-    )
+    # Bytes in the sockets' buffers at the end are counted at one end only.
+    remote, tolerance = number(report, "REMOTE_BYTES_XFERD"), max(0.02, 2**24 / copied)
+    require_close("REMOTE_BYTES_XFERD", remote, copied, tolerance)
     return rate

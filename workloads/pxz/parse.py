@@ -1,24 +1,30 @@
-"""Parallel xz: the text that is compressed in a second, over all passes."""
+"""Parallel xz: the bytes of text that are compressed in a second, over all passes."""
 
-from kit.checks import number, numbers, require, require_equal, require_numbered, require_parameters
+from kit.checks import (
+    number,
+    numbers,
+    require,
+    require_equal,
+    require_numbered,
+    require_parameters,
+)
 from kit.logs import Object, Value, read, seconds_worked, value
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """The throughput, in MB/s."""
+    """Return the throughput, in MB/s."""
     log = read(lines, " corpus round_trip( slice)? tool( pass)+ passes")
     [corpus], [header], [total] = log.objects["corpus"], log.objects["tool"], log.objects["passes"]
     passes = log.objects["pass"]
     require(header["tool"].startswith("xz "), "this is not a log of xz")
     blocks = [] if parameters.get("block_bytes") is None else ["block_bytes"]
     require_parameters(header, parameters, "threads", "level", *blocks)
-    require(
-        log.objects["round_trip"][0]["round_trip"] is True, "what was compressed does not come back"
-    )
-    # A corpus of the user's own is whatever its file holds.
-    own = parameters.get("corpus") is not None
-    require(own != (corpus["corpus"] == "gcide"), "the corpus is not the one that was asked for")
-    if not own:
+    [round_trip] = log.objects["round_trip"]
+    require(round_trip["round_trip"] is True, "the decompressed text is not the corpus")
+    # A corpus of the user's has the size of its file.
+    is_users = parameters.get("corpus") is not None
+    require(is_users != (corpus["corpus"] == "gcide"), "the corpus is not that of the parameters")
+    if not is_users:
         require_parameters(corpus, parameters, "bytes")
     require_equal("bytes", number(header, "bytes"), number(corpus, "bytes"))
     require_numbered(passes, "pass")
@@ -28,12 +34,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     require_equal("microseconds_of_all", microseconds, sum(numbers(passes, "microseconds")))
     # The program's limit is in whole microseconds.
     enough = microseconds >= int(parameters["min_seconds"] * 1e6)
-    require(enough, f"the passes took {microseconds:.0f} microseconds, less than was asked for")
-    timed = [each | {"seconds": 1e-6 * each["microseconds"]} for each in passes]
-    return [
-        value(
-            "throughput",
-            "MB/s",
-            1e-6 * compressed / seconds_worked(log, timed, 1e-6 * microseconds),
-        )
-    ]
+    require(enough, f"the passes took {microseconds:.0f} µs, less than the parameters say")
+    runs = [line | {"seconds": 1e-6 * line["microseconds"]} for line in passes]
+    seconds = seconds_worked(log, runs, 1e-6 * microseconds)
+    return [value("throughput", "MB/s", 1e-6 * compressed / seconds)]

@@ -1,4 +1,4 @@
-"""RandomAccess: the rate of updates over all passes."""
+"""RandomAccess: the rate of updates over all passes, and that of the first pass."""
 
 from kit.checks import (
     number,
@@ -12,9 +12,9 @@ from kit.logs import Object, Value, read, seconds_worked, value
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """The rate, in GUPS."""
+    """Return the rates, in GUPS: 1e9 updates a second."""
     log = read(lines, "( slice)? tool first( pass)+ passes")
-    [header], [first], [total] = (log.objects[name] for name in ("tool", "first", "passes"))
+    [header], [first], [total] = (log.objects[key] for key in ("tool", "first", "passes"))
     passes = log.objects["pass"]
     require_equal("the program", header["tool"], "strata-randomaccess")
     require_parameters(header, parameters, "threads")
@@ -24,16 +24,16 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     require_numbered(passes, "pass")
     require_equal("the number of passes", number(total, "passes"), len(passes))
     require_parameters(total, parameters, "passes")
-    right = total["verified"] is True and number(total, "wrong_share", zero=True) <= number(
-        total, "limit"
+    wrong_share = number(total, "wrong_share", zero=True)
+    verified = total["verified"] is True and wrong_share <= number(total, "limit")
+    require(verified, "the table was not verified")
+    seconds, first_seconds = number(total, "seconds"), number(first, "seconds")
+    done, first_done = (
+        number(total, "gups_of_all") * seconds,
+        number(first, "first") * first_seconds,
     )
-    require(right, "the table was not verified")
-    seconds, at_first = number(total, "seconds"), number(first, "seconds")
-    done, done_first = number(total, "gups_of_all") * seconds, number(first, "first") * at_first
     require_close("rate × time", done, 1e-9 * updates * len(passes))
-    require_close("rate × time of the first pass", done_first, 1e-9 * updates)
-    rate, rate_first = (
-        done / seconds_worked(log, passes, seconds),
-        done_first / seconds_worked(log, [first], at_first),
-    )
-    return [value("gups", "GUPS", rate), value("first", "GUPS", rate_first)]
+    require_close("rate × time of the first pass", first_done, 1e-9 * updates)
+    rate = done / seconds_worked(log, passes, seconds)
+    first_rate = first_done / seconds_worked(log, [first], first_seconds)
+    return [value("gups", "GUPS", rate), value("first", "GUPS", first_rate)]

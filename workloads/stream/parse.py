@@ -1,24 +1,28 @@
-"""STREAM: the best rate of each of the four kernels."""
+"""STREAM: the best rate of each of the four kernels, and the rate of the first trial."""
 
 from kit.checks import number, require, require_close, require_equal, require_parameters
 from kit.logs import Object, Value, read, value
 
-# Bytes of an iteration: J. D. McCalpin, Memory bandwidth and machine balance in current high performance computers,
-# IEEE TCCA Newsletter, 1995.
+# Bytes of an iteration: J. D. McCalpin, Memory bandwidth and machine balance in current high
+# performance computers, IEEE TCCA Newsletter, 1995.
 BYTES = {"copy": 16, "scale": 16, "add": 24, "triad": 24}
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """The rates, in GB/s."""
+    """Return the rates, in GB/s."""
     log = read(lines, f" tool first( kernel){{{len(BYTES)}}} verified")
-    [header], [check], kernels = log.objects["tool"], log.objects["verified"], log.objects["kernel"]
+    [header], [check], [first] = (log.objects[key] for key in ("tool", "verified", "first"))
+    kernels = log.objects["kernel"]
     require_equal("the program", header["tool"], "strata-stream")
     require_parameters(header, parameters, "threads", "elements", "trials")
-    require_equal("the kernels", [each["kernel"] for each in kernels], list(BYTES))
-    good = check["verified"] is True and number(check, "error", zero=True) <= number(check, "limit")
-    require(good, "the result was not verified")
-    for each in kernels:
-        gigabytes = 1e-9 * BYTES[each["kernel"]] * header["elements"]
-        require_close("rate × time", number(each, "gbps") * number(each, "best_seconds"), gigabytes)
-    first = value("first", "GB/s", number(log.objects["first"][0], "first"))
-    return [*(value(each["kernel"], "GB/s", each["gbps"]) for each in kernels), first]
+    require_equal("the kernels", [line["kernel"] for line in kernels], list(BYTES))
+    error = number(check, "error", zero=True)
+    verified = check["verified"] is True and error <= number(check, "limit")
+    require(verified, "the result was not verified")
+    values = []
+    for line in kernels:
+        gigabytes = 1e-9 * BYTES[line["kernel"]] * header["elements"]
+        require_close("rate × time", number(line, "gbps") * number(line, "best_seconds"), gigabytes)
+        values.append(value(line["kernel"], "GB/s", line["gbps"]))
+    values.append(value("first", "GB/s", number(first, "first")))
+    return values

@@ -22,7 +22,7 @@ sys.path.insert(0, os.path.join(paths.PROJECT, "workloads"))
 from kit.checks import BrokenLogError, plain, require
 from kit.logs import Parser, Value, guarded
 
-__all__ = ["BrokenLogError", "Parser", "Value", "load_parser", "of_laps", "plain"]
+__all__ = ["BrokenLogError", "Parser", "Value", "load_parser", "parse_log", "plain"]
 # The log's path, the record, and the workload as planned for its environment.
 Given = tuple[str, Record, PlannedWorkload]
 # A value of a cell, and the values of its laps.
@@ -33,7 +33,7 @@ def read(given: Iterable[Given], folder: str, named: bool = True) -> Iterator[Fi
     """Yield the outcome of each log: ``{values, program}``, or ``{broken}`` with the reason.
 
     folder: of the project.  named: whether messages name the log.
-    values: as from :func:`of_laps`, with lists for tuples.  program: as from :func:`program`.
+    values: as from :func:`parse_log`, with lists for tuples.  program: as from :func:`program`.
     Raises UserError where a parser exceeds a limit (:mod:`strata.util.bounded`) or cannot be
     loaded.
     """
@@ -45,7 +45,7 @@ def read(given: Iterable[Given], folder: str, named: bool = True) -> Iterator[Fi
             at(f"{path}: " * named + f"workloads/{record['workload']}/parse.py")
             parse = load_parser(record["workload"], folder)
             try:
-                yield {"values": of_laps(log, record, planned["metrics"], parse), **program(log)}
+                yield {"values": parse_log(log, record, planned["metrics"], parse), **program(log)}
             except BrokenLogError as broken:
                 yield {"broken": str(broken)[: bounded.REASON]}
 
@@ -108,7 +108,7 @@ def load_parser(workload: str, folder: str = paths.PROJECT) -> Parser:
     return guarded(parse)
 
 
-def of_laps(log: bytes, record: Record, metrics: Fields, parse: Parser) -> list[LapValues]:
+def parse_log(log: bytes, record: Record, metrics: Fields, parse: Parser) -> list[LapValues]:
     """Parse the log of a cell: its values, each with the values of the cell's laps.
 
     log: the content of the file.  record: of the cell.

@@ -147,8 +147,8 @@ def bring_password(system: System) -> None:
             place.put(file.name, PASSWORD)
 
 
-def of(inputs: Inputs) -> list[Server]:
-    """The servers of a cell in the order of their start.
+def make_servers(inputs: Inputs) -> list[Server]:
+    """Make the servers of a cell, in the order of their start.
 
     One with a role is in the systems with that role, any other in every system; so several may be
     of one declaration.
@@ -162,7 +162,7 @@ def of(inputs: Inputs) -> list[Server]:
     return servers
 
 
-def start(servers: list[Server], system: System) -> None:
+def start_servers(servers: list[Server], system: System) -> None:
     """Start the servers; all of one declaration are ready before those of the next are started.
 
     Raises CellFailed where one ends or its time is over.

@@ -48,7 +48,7 @@ class Steps:
     ) -> None:
         self.inputs, self.log, self.watch = inputs, log, watch
         self.restart_system = restart_system
-        self.servers = servers.of(inputs)
+        self.servers = servers.make_servers(inputs)
         self.commands: list[Fields] = []
         self.shell: Shell | None = None
         self._lap: dict[str, int] = {}
@@ -71,7 +71,7 @@ class Steps:
 
             self._counters = self._resources.enter_context(counters.cycles())
         self._take("prepare")
-        servers.start(self.servers, self.inputs.system)
+        servers.start_servers(self.servers, self.inputs.system)
         self._take("warmup")
         if self._waits:
             self.shell = Shell(self.inputs.system.top.command_plain([PROGRAM], fed=True))

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import projects
 
-from strata.measure import parsing as values
+from strata.measure import parsing
 from strata.measure.parsing import Value
 
 
@@ -28,9 +28,9 @@ class Captured(NamedTuple):
     def parse(self, lines: list[str] | None = None, **changed: object) -> list[Value] | None:
         """What the workload's parser returns for these lines and parameters; None if it refuses them."""
         try:
-            parse = values.load_parser(self.workload)
+            parse = parsing.load_parser(self.workload)
             return parse(list(self.lines if lines is None else lines), self.parameters | changed)
-        except values.BrokenLogError:
+        except parsing.BrokenLogError:
             return None
 
 
@@ -66,7 +66,7 @@ def keep(workload: str, log: str, name: str = "tiny") -> None:
     folder.mkdir(exist_ok=True)
     lines = Path(shutil.copy(log, folder / f"{name}.log")).read_text().splitlines()
     parameters = json.loads(Path(log).with_suffix(".json").read_text())["parameters"]
-    found = values.load_parser(workload)(lines, parameters)
+    found = parsing.load_parser(workload)(lines, parameters)
     table = folder / "expected.json"
     logs = json.loads(table.read_text()) if table.exists() else {}
     logs[name] = {"parameters": parameters, "values": found}

@@ -13,7 +13,7 @@ import yaml
 from captured import BY_NAME, LOGS, same
 
 from strata.experiment import workload
-from strata.measure import parsing as values
+from strata.measure import parsing
 from strata.measure.parsing import BrokenLogError, Value
 from strata.util.errors import UserError
 
@@ -44,9 +44,9 @@ def test_the_values_are_those_of_the_declared_metrics(log):
     record = {"parameters": log.parameters, "commands": [{"step": "run"}]}
     # What a small run does too rarely to report it.
     metrics = {name: entry | {"optional": True} for name, entry in declared(log.workload).items()}
-    parse = values.load_parser(log.workload)
+    parse = parsing.load_parser(log.workload)
     found = [
-        one for one, _ in values.of_laps("\n".join(log.lines).encode(), record, metrics, parse)
+        one for one, _ in parsing.parse_log("\n".join(log.lines).encode(), record, metrics, parse)
     ]
     assert sorted(found, key=lambda one: one.key) == sorted(log.parse(), key=lambda one: one.key)
     order = [list(metrics).index(one.metric) for one in found]
@@ -472,7 +472,9 @@ def of(text, commands=({"step": "run"},), parts=1, parse=numbers, metrics=METRIC
     record = {"parameters": {}, "commands": list(commands), "system": {"parts": parts}}
     return [
         one
-        for one, _ in values.of_laps(text.encode(errors="surrogateescape"), record, metrics, parse)
+        for one, _ in parsing.parse_log(
+            text.encode(errors="surrogateescape"), record, metrics, parse
+        )
     ]
 
 
@@ -601,7 +603,7 @@ def test_a_parser_that_cannot_be_loaded_is_told_by_its_file(tmp_path, text):
     if text is not None:
         (folder / "parse.py").write_text(text)
     with pytest.raises(UserError, match=re.escape(str(folder / "parse.py"))):
-        values.load_parser("own-one", str(tmp_path))
+        parsing.load_parser("own-one", str(tmp_path))
 
 
 def test_parsers_need_the_standard_library_alone():
@@ -614,10 +616,10 @@ def test_parsers_need_the_standard_library_alone():
 
 def test_what_a_program_says_of_itself_is_found_or_refused():
     said = b'begun\n{"tool": "xz"}\n{"tool": "other"}\n{"huge_page_bytes": 7}\n{"huge_page_bytes": 9}\n'
-    assert values.program(said) == {"program": {"tool": "xz", "huge_page_bytes": 9}}
-    assert values.program(b'begun\n{"rate": 1}\n') == {}
+    assert parsing.program(said) == {"program": {"tool": "xz", "huge_page_bytes": 9}}
+    assert parsing.program(b'begun\n{"rate": 1}\n') == {}
     with pytest.raises(BrokenLogError, match="no JSON"):
-        values.program(b'{"tool": "xz", broken}\n')
+        parsing.program(b'{"tool": "xz", broken}\n')
 
 
 # Two slices, whose freezes were seen 600 µs after they were requested.

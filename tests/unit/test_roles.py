@@ -92,7 +92,7 @@ def command(found, values, part):
 
 def names(found):
     """The servers of each system."""
-    told = [server.record for server in servers.of(found)]
+    told = [server.record for server in servers.make_servers(found)]
     return [[one["name"] for one in told if one["system"] == part] for part in range(found.parts)]
 
 

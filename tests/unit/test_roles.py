@@ -1,80 +1,34 @@
-"""Servers with roles, in one system or in several that work together: who is where, and how they reach one another."""
+"""Servers with roles, in one system or in several that work together, and how they reach others."""
 
 import types
 
-import projects
-import pytest
+from test_declarations import COUNT, MACHINE, ROLES, changed
 
 from strata.experiment import plan, workload
 from strata.measure import servers
 from strata.measure.arguments import Inputs, fill
-from strata.util.errors import UserError
 
-MACHINE = {"cpus": 2, "mask": None, "memory_bytes": 2**30, "cache_bytes": None}
-PORT = {"schema": {"type": "integer"}, "about": "x"}
-
-
-def with_roles(placed=("web+database",), **changes):
-    """A workload with a server for each of two roles."""
-    argv = ["/bin/server", "{listen}", "{web_port}", "{address.database}", "{database_port}"]
-    ready = {"argv": ["/bin/true"], "timeout": 5}
-    return {
-        **projects.NOOP,
-        "parameters": {
-            "number": {"about": "x", "schema": {"type": "integer"}, "value": 7},
-            "web_port": {**PORT, "value": 7000},
-            "database_port": {**PORT, "value": 7100},
-            "placed": {
-                "about": "x",
-                "schema": {"type": "array", "items": {"type": "string"}},
-                "value": list(placed),
-            },
-        },
-        "ports": ["web_port", "database_port"],
-        "roles": {
-            "parameter": "placed",
-            "ports": {"web": ["web_port"], "database": ["database_port"]},
-        },
-        "servers": [
-            {
-                "name": "database",
-                "role": "database",
-                "argv": argv,
-                "ready": ready,
-                "stop": {"timeout": 5},
-            },
-            {"name": "web", "role": "web", "argv": argv, "ready": ready, "stop": {"timeout": 5}},
-        ],
-        "run": [
-            {"argv": ["/bin/echo", "{address.web}", "{web_port}"], "at": "client", "timeout": 5}
-        ],
-        **changes,
-    }
+SERVER = ["/bin/server", "{listen}", "{web_port}", "{address.database}", "{database_port}"]
 
 
 class Part:
     """The top of a system's stack: a container, or with `machine` a machine."""
 
     def __init__(self, number, machine=None):
-        self.number, self.of = number, machine
+        self.number, self._machine = number, machine
 
     def address(self):
-        return f"10.0.0.{self.number}" if self.of else "192.168.0.1"
+        return f"10.0.0.{self.number}" if self._machine else "192.168.0.1"
 
     def machine(self):
-        return self.of
+        return self._machine
 
 
-def taken(project, placed, units=1, machine=None):
-    """The steps of a cell of the workload, in systems of which nothing is up."""
-    systems = {
-        "about": "x",
-        "schema": {"type": "integer", "minimum": 1, "maximum": 64},
-        "value": units,
-    }
-    data = with_roles(placed)
-    data |= {"parameters": data["parameters"] | {"systems": systems}, "systems": "systems"}
-    project(workloads={"noop": data})
+def inputs_of(project, placed, units=1, machine=None):
+    """The inputs of a cell in systems of which nothing is up, and its parameters."""
+    data = changed(ROLES, ["parameters", "placed", "value"], placed)
+    data = changed(data, ["parameters", "systems"], {**COUNT, "value": units})
+    project(workloads={"noop": {**data, "systems": "systems"}})
     cell = workload.cell("noop", "tiny")
     values, _ = workload.resolve("noop", {}, "tiny", MACHINE)
     count = plan.systems({"cell": cell, "parameters": values})
@@ -85,71 +39,37 @@ def taken(project, placed, units=1, machine=None):
     return Inputs("noop", cell, system, values), values
 
 
-def command(found, values, part):
-    """What a server's command becomes in a system."""
-    return fill(with_roles()["servers"][0]["argv"], found.of(part, values), "x")[1:]
+def command(inputs, values, part):
+    """The arguments of a server's command in a system."""
+    return fill(SERVER, inputs.of(part, values), "x")[1:]
 
 
-def names(found):
+def names(inputs):
     """The servers of each system."""
-    told = [server.record for server in servers.make_servers(found)]
-    return [[one["name"] for one in told if one["system"] == part] for part in range(found.parts)]
+    by_part = [[] for _ in range(inputs.parts)]
+    for server in servers.make_servers(inputs):
+        by_part[server.record["system"]].append(server.record["name"])
+    return by_part
 
 
 def test_apart_each_has_its_servers_and_reaches_the_other(project):
-    found, values = taken(project, ["web", "database"])
-    assert found.parts == 2
-    assert names(found) == [["web"], ["database"]]
-    # The ports of the second system are the next ones, whoever asks for them.
-    assert command(found, values, 0) == ["172.17.0.0", "7000", "172.17.0.1", "7101"]
-    assert command(found, values, 1) == ["172.17.0.1", "7000", "172.17.0.1", "7101"]
-    at_client = found.of_all(values)
+    inputs, values = inputs_of(project, ["web", "database"])
+    assert inputs.parts == 2
+    assert names(inputs) == [["web"], ["database"]]
+    # The ports of the second system are the next ones, in every command.
+    assert command(inputs, values, 0) == ["172.17.0.0", "7000", "172.17.0.1", "7101"]
+    assert command(inputs, values, 1) == ["172.17.0.1", "7000", "172.17.0.1", "7101"]
+    at_client = inputs.of_all(values)
     assert (at_client["web_port"], at_client["database_port"]) == ([7000], [7101])
     assert at_client["address.web"] == at_client["address.database"] == ["192.168.0.1"]
 
 
 def test_of_several_each_web_has_its_own_database(project):
-    found, values = taken(project, ["database", "web"], units=3, machine="a machine")
-    assert found.parts == 6
-    assert names(found) == [["database"], ["web"]] * 3
-    assert command(found, values, 3) == ["172.17.0.3", "7003", "10.0.0.2", "7102"]
-    at_client = found.of_all(values)
+    inputs, values = inputs_of(project, ["database", "web"], units=3, machine="a machine")
+    assert inputs.parts == 6
+    assert names(inputs) == [["database"], ["web"]] * 3
+    assert command(inputs, values, 3) == ["172.17.0.3", "7003", "10.0.0.2", "7102"]
+    at_client = inputs.of_all(values)
     assert at_client["web_port"] == [7001, 7003, 7005]
     assert at_client["address.web"] == ["10.0.0.1", "10.0.0.3", "10.0.0.5"]
     assert at_client["database_port"] == [7100, 7102, 7104]
-
-
-@pytest.mark.parametrize(
-    "placed", [[], ["web"], ["web+web", "database"], ["web", "database", "cache"], ["web,database"]]
-)
-def test_every_role_must_be_in_one_system(project, placed):
-    project(workloads={"noop": with_roles(placed)})
-    with pytest.raises(
-        UserError, match=r"workloads.noop.placed: is .*must name each of web, database once"
-    ):
-        workload.resolve("noop", {}, "tiny", MACHINE)
-
-
-ROLES = with_roles()["roles"]
-WRONG = [
-    ({"roles": {**ROLES, "parameter": "number"}}, "roles.parameter"),
-    ({"roles": {**ROLES, "ports": {"web": ["web_port"], "database": []}}}, "roles.ports"),
-    (
-        {"roles": {**ROLES, "ports": {"web": ["web_port", "x"], "database": ["database_port"]}}},
-        "roles.ports",
-    ),
-    (
-        {"servers": [{k: v for k, v in with_roles()["servers"][0].items() if k != "role"}]},
-        "servers.0.role",
-    ),
-    ({"servers": [{**with_roles()["servers"][0], "role": "cache"}]}, "servers.0.role"),
-    ({"run": [{"argv": ["/bin/echo", "{address}"], "at": "client", "timeout": 5}]}, "run.0.argv"),
-    ({"run": [{"argv": ["/bin/echo", "{address.cache}"], "timeout": 5}]}, "run.0.argv"),
-]
-
-
-@pytest.mark.parametrize(("change", "key"), WRONG)
-def test_wrong_roles_are_refused_by_key(project, change, key):
-    project(workloads={"noop": with_roles(**change)})
-    with pytest.raises(UserError, match=rf"workload\.yaml: {key}[.:]"):
-        workload.load("noop")

@@ -1,4 +1,4 @@
-"""Cells that are interleaved: on the host alone, whose systems stand idle like those of containers."""
+"""Interleaved cells, on the host alone: its systems use no CPU between commands, like containers."""
 
 import itertools
 import json
@@ -14,7 +14,6 @@ import pytest
 from strata.experiment import workload
 from strata.testbed import journal
 from strata.util import paths
-from strata.util.errors import UserError
 
 LAPS = {
     "parameters": {
@@ -32,16 +31,16 @@ ALL = ("one", "three", "two")
 
 @pytest.fixture
 def planned(project):
-    """A project of three environments that is planned."""
+    """Plans a project of three environments, and returns its folder."""
 
-    def go(config=None, **changes):
-        described = {"noop": {**projects.NOOP, **LAPS, **changes}}
+    def make(config=None, **changes):
+        workloads = {"noop": {**projects.NOOP, **LAPS, **changes}}
         environments = {name: {"layers": ["host"]} for name in ALL}
-        folder = project(projects.on_host(environments=environments, **(config or {})), described)
+        folder = project(projects.on_host(environments=environments, **(config or {})), workloads)
         projects.plan(folder)
         return folder
 
-    return go
+    return make
 
 
 def measure(folder, environment, repetition=1):
@@ -56,7 +55,7 @@ def log(folder, environment, repetition=1):
     return (folder / f"results/raw/{environment}/noop/{repetition}.log").read_text()
 
 
-def test_cells_of_a_block_take_turns_and_each_is_put_in_place_when_it_is_asked_for(planned):
+def test_cells_of_a_block_are_interleaved_and_each_is_put_in_place_by_its_own_job(planned):
     trace = {"argv": ["/bin/sh", "-c", "echo 7; echo $PPID >>here"], "timeout": 20}
     folder = planned(run=[trace])
     first = measure(folder, "two")
@@ -74,28 +73,32 @@ def test_cells_of_a_block_take_turns_and_each_is_put_in_place_when_it_is_asked_f
         assert "…" not in done.stderr
     assert (folder / "here").read_text() == runs
     records = {name: record(folder, name) for name in ALL}
-    for name, own in records.items():
-        assert own["interleaved"] == [other for other in ALL if other != name]
-        assert [command["lap"] for command in own["commands"]] == [1, 2, 3]
+    for name, cell in records.items():
+        assert cell["interleaved"] == [other for other in ALL if other != name]
+        assert [command["lap"] for command in cell["commands"]] == [1, 2, 3]
         assert log(folder, name) == '{"lap": 1}\n7\n{"lap": 2}\n7\n{"lap": 3}\n7\n'
-        assert own["quiet"] == records["one"]["quiet"]
-        assert own["together"] == {"first": "two", "started": records["two"]["started"]}
-    assert len({own["system"]["id"] for own in records.values()}) == 3
+        assert cell["quiet"] == records["one"]["quiet"]
+        assert cell["together"] == {"first": "two", "started": records["two"]["started"]}
+    assert len({cell["system"]["id"] for cell in records.values()}) == 3
     # Within a lap one right after the other, and never two at a time.
-    taken = sorted(
-        (command["started"], command["seconds"], command["lap"], name)
-        for name, own in records.items()
-        for command in own["commands"]
-    )
-    assert [lap for _, _, lap, _ in taken] == [1] * 3 + [2] * 3 + [3] * 3
-    spans = [(moment(started), moment(started) + seconds) for started, seconds, _, _ in taken]
-    assert all(early[1] <= late[0] + 0.002 for early, late in itertools.pairwise(spans))
-    # What was done for all is shared.
-    whole = moment(max(own["ended"] for own in records.values())) - moment(
-        min(own["started"] for own in records.values())
-    )
-    assert sum(own["seconds"] for own in records.values()) <= whole + 0.5
+    commands = in_order(records)
+    assert [command["lap"] for command, _ in commands] == [1] * 3 + [2] * 3 + [3] * 3
+    begins = [moment(command["started"]) for command, _ in commands]
+    ends = [
+        begin + command["seconds"] for begin, (command, _) in zip(begins, commands, strict=True)
+    ]
+    assert all(end <= begin + 0.002 for end, begin in zip(ends, begins[1:], strict=False))
+    # The time of steps for all cells is shared.
+    begin = moment(min(cell["started"] for cell in records.values()))
+    end = moment(max(cell["ended"] for cell in records.values()))
+    assert sum(cell["seconds"] for cell in records.values()) <= end - begin + 0.5
     assert journal.all_up() == []
+
+
+def in_order(records):
+    """The commands of all cells in the order of their start, each with its environment."""
+    commands = [(command, name) for name in records for command in records[name]["commands"]]
+    return sorted(commands, key=lambda pair: pair[0]["started"])
 
 
 def moment(text):
@@ -106,30 +109,30 @@ def moment(text):
 def test_the_order_within_a_lap_changes_with_the_lap_and_is_the_same_for_a_seed(planned):
     folder = planned({"workloads": {"noop": {"laps": 12}}})
     measure(folder, "two")
-    done = {name: record(folder, name, kind="raw" if name == "two" else "pending") for name in ALL}
-    taken = sorted(
-        (c["started"], c["lap"], name) for name, own in done.items() for c in own["commands"]
-    )
-    orders = [tuple(name for _, of, name in taken if of == lap) for lap in range(1, 13)]
-    assert len(set(orders)) > 2
-    again = [sorted(ALL) for _ in orders]
-    for lap, names in enumerate(again, 1):
-        random.Random(f"1/noop/1/{lap}").shuffle(names)
-    assert orders == [tuple(names) for names in again]
+    kinds = {"one": "pending", "three": "pending", "two": "raw"}
+    commands = in_order({name: record(folder, name, kind=kind) for name, kind in kinds.items()})
+    orders = []
+    for lap in range(1, 13):
+        names = [name for command, name in commands if command["lap"] == lap]
+        orders.append(names)
+        expected = sorted(ALL)
+        random.Random(f"1/noop/1/{lap}").shuffle(expected)
+        assert names == expected
+    assert len(set(map(tuple, orders))) > 2
 
 
-def test_only_those_of_the_block_take_part_that_are_due(planned):
+def test_only_cells_of_the_block_that_are_due_take_part(planned):
     folder = planned()
     for name in ALL:
         measure(folder, name)
     (folder / "results/raw/one/noop/1.log").unlink()
     (folder / "results/raw/two/noop/1.log").unlink()
-    others = [log(folder, "three"), record(folder, "three")]
+    untouched = [log(folder, "three"), record(folder, "three")]
     assert "interleaved with two" in measure(folder, "one").stderr
     assert record(folder, "one")["interleaved"] == ["two"]
-    assert [log(folder, "three"), record(folder, "three")] == others
+    assert [log(folder, "three"), record(folder, "three")] == untouched
     assert measure(folder, "two").returncode == 0
-    # One that is missing alone is measured alone.
+    # The only missing cell of a block is measured alone.
     (folder / "results/raw/two/noop/1.log").unlink()
     done = measure(folder, "two")
     assert done.returncode == 0, done.stderr
@@ -146,7 +149,7 @@ echo 7
 
 
 @pytest.mark.parametrize("failing", [0, 1, 2])
-def test_whoever_fails_takes_nobody_along(planned, failing):
+def test_a_cell_that_fails_ends_no_other(planned, failing):
     folder = planned(
         run=[{"argv": ["/bin/sh", "-c", FAILS_ONCE.format(failing=failing)], "timeout": 20}]
     )
@@ -171,7 +174,7 @@ def test_whoever_fails_takes_nobody_along(planned, failing):
 
 
 @pytest.mark.parametrize("laps", [0, 1, 7])
-def test_what_is_killed_amid_turns_leaves_systems_that_the_next_removes_and_nothing_else(
+def test_a_block_that_is_killed_leaves_systems_that_the_next_removes_and_nothing_else(
     planned, laps
 ):
     """Killed while systems come up, in the first lap, and later."""
@@ -203,27 +206,9 @@ def test_what_is_killed_amid_turns_leaves_systems_that_the_next_removes_and_noth
     assert record(folder, "one")["interleaved"] == ["three", "two"]
     assert journal.all_up() == []
     assert not left & set(os.listdir(paths.systems()))
-    # The killed one's own job takes what waits.
+    # The killed cell's own job finds its pending results.
     assert measure(folder, "two").returncode == 0
     assert record(folder, "two")["together"] == record(folder, "one")["together"]
-
-
-# The declaration.
-
-
-COUNT = {"about": "x", "schema": {"type": "integer"}, "value": 3}
-WRONG = [
-    ({"laps": "lap"}, "laps"),
-    ({"parameters": {"laps": COUNT}}, "laps"),
-    ({"run": [{"argv": ["/bin/echo", "7"], "timeout": 20, "fresh": "number"}]}, "run.0.fresh"),
-]
-
-
-@pytest.mark.parametrize(("change", "key"), WRONG)
-def test_laps_that_cannot_be_are_refused_by_key(project, change, key):
-    project(workloads={"noop": {**projects.NOOP, **LAPS, **change}})
-    with pytest.raises(UserError, match=rf"workload\.yaml: {key}[.:]"):
-        workload.load("noop")
 
 
 def test_laps_are_of_the_plan_and_none_of_emulated_machines(checkout):
@@ -235,28 +220,27 @@ def test_laps_are_of_the_plan_and_none_of_emulated_machines(checkout):
     assert (plan.laps(made, "docker", "a"), plan.laps(made, "vm", "a")) == (5, 1)
 
 
-def test_a_run_in_turns_is_limited_by_its_own_time_and_its_turns_are_in_the_log(planned):
-    # On the bare host nothing is frozen, and what sleeps through the turns of others has slept.
+def test_a_run_in_slices_is_limited_by_its_own_time_and_its_slices_are_in_the_log(planned):
+    # Nothing is frozen on the bare host: a program that sleeps goes on in the slices of others.
     folder = planned(
         run=[{"argv": ["/bin/sh", "-c", "echo 7; sleep 1.5"], "timeout": 1.2}], slice=0.05
     )
-    turns = {}
+    all_slices = []
     for name in ("two", "one", "three"):
         done = measure(folder, name)
         assert done.returncode == 0, done.stderr
-        own = record(folder, name)
-        found = [
-            json.loads(line)
-            for line in log(folder, name).splitlines()
-            if line.startswith('{"slices"')
-        ]
-        turns[name] = [turn for line in found for turn in line["slices"]]
-        assert len(found) == len(own["commands"]) == 3
-        worked = [sum(asked - begun for begun, asked, _ in line["slices"]) / 1e6 for line in found]
-        for command, seconds in zip(own["commands"], worked, strict=True):
-            assert command["seconds"] == pytest.approx(seconds, abs=0.1)
+        commands = record(folder, name)["commands"]
+        lines = [line for line in log(folder, name).splitlines() if line.startswith('{"slices"')]
+        assert len(lines) == len(commands) == 3
+        for command, line in zip(commands, lines, strict=True):
+            slices = json.loads(line)["slices"]
+            worked = sum(requested - thawed for thawed, requested, _ in slices) / 1e6
+            assert command["seconds"] == pytest.approx(worked, abs=0.1)
             assert command["seconds"] < 1.2
+            all_slices += slices
     # One goes on at a time.
-    taken = sorted(turn for own in turns.values() for turn in own)
-    assert all(begun <= asked <= frozen for begun, asked, frozen in taken)
-    assert all(early[2] <= late[0] for early, late in itertools.pairwise(taken))
+    all_slices.sort()
+    for thawed, requested, frozen in all_slices:
+        assert thawed <= requested <= frozen
+    for early, late in itertools.pairwise(all_slices):
+        assert early[2] <= late[0]

@@ -1,7 +1,7 @@
-"""The captured logs of the workloads, with the parameters of their runs and the values that they hold.
+"""The captured logs of the workloads, with the parameters of their runs and their values.
 
-`PYTHONPATH=. python tests/helpers/captured.py WORKLOAD LOG [NAME]` keeps the log of a cell as a fixture.  NAME is
-`tiny` unless given.
+`PYTHONPATH=. python tests/helpers/captured.py WORKLOAD LOG [NAME]` keeps the log of a cell as a
+fixture.  NAME is `tiny` unless given.
 """
 
 import json
@@ -26,7 +26,10 @@ class Captured(NamedTuple):
     values: list[Value]
 
     def parse(self, lines: list[str] | None = None, **changed: object) -> list[Value] | None:
-        """What the workload's parser returns for these lines and parameters; None if it refuses them."""
+        """Parse lines, the log's own unless given, with changed parameters.
+
+        Returns the values, or None where the workload's parser refuses the lines.
+        """
         try:
             parse = parsing.load_parser(self.workload)
             return parse(list(self.lines if lines is None else lines), self.parameters | changed)
@@ -35,48 +38,49 @@ class Captured(NamedTuple):
 
 
 def _read() -> list[Captured]:
-    found = []
+    logs = []
     for path in sorted(projects.ROOT.glob("workloads/*/fixtures/expected.json")):
-        for name, one in json.loads(path.read_text()).items():
+        for name, expected in json.loads(path.read_text()).items():
             lines = path.with_name(f"{name}.log").read_text().splitlines()
-            expected = [Value(*value) for value in one["values"]]
-            found.append(
-                Captured(path.parent.parent.name, name, lines, one["parameters"], expected)
-            )
-    return found
+            values = [Value(*value) for value in expected["values"]]
+            workload = path.parent.parent.name
+            logs.append(Captured(workload, name, lines, expected["parameters"], values))
+    return logs
 
 
 LOGS = _read()
-BY_NAME = {f"{one.workload}/{one.name}": one for one in LOGS}
+BY_NAME = {f"{log.workload}/{log.name}": log for log in LOGS}
 
 
-def same(found: list[Value] | None, expected: list[Value]) -> bool:
+def same(values: list[Value] | None, expected: list[Value]) -> bool:
     """Whether values are the expected ones, in their order, to twelve digits."""
-    if found is None or [one._replace(value=0) for one in found] != [
-        one._replace(value=0) for one in expected
-    ]:
+    if values is None or len(values) != len(expected):
         return False
-    pairs = zip(found, expected, strict=True)
-    return all(abs(one.value - other.value) <= 1e-12 * abs(other.value) for one, other in pairs)
+    for value, wanted in zip(values, expected, strict=True):
+        if value._replace(value=0) != wanted._replace(value=0):
+            return False
+        if abs(value.value - wanted.value) > 1e-12 * abs(wanted.value):
+            return False
+    return True
 
 
 def keep(workload: str, log: str, name: str = "tiny") -> None:
-    """Keep the log of a cell, with the parameters in its record and the values that its parser finds now."""
+    """Keep the log of a cell, with its record's parameters and the values that it has now."""
     folder = projects.ROOT / "workloads" / workload / "fixtures"
     folder.mkdir(exist_ok=True)
     lines = Path(shutil.copy(log, folder / f"{name}.log")).read_text().splitlines()
     parameters = json.loads(Path(log).with_suffix(".json").read_text())["parameters"]
-    found = parsing.load_parser(workload)(lines, parameters)
+    values = parsing.load_parser(workload)(lines, parameters)
     table = folder / "expected.json"
     logs = json.loads(table.read_text()) if table.exists() else {}
-    logs[name] = {"parameters": parameters, "values": found}
-    parts = []
-    for key, one in sorted(logs.items()):
-        rows = ",\n    ".join(json.dumps(row, ensure_ascii=False) for row in one["values"])
-        head = f' {json.dumps(key)}: {{\n  "parameters": {json.dumps(one["parameters"])},\n  "values": [\n    '
-        parts.append(f"{head}{rows}\n  ]\n }}")
-    table.write_text("{\n" + ",\n".join(parts) + "\n}\n")
-    print(*found, sep="\n")
+    logs[name] = {"parameters": parameters, "values": values}
+    entries = []
+    for key, entry in sorted(logs.items()):
+        rows = [json.dumps(row, ensure_ascii=False) for row in entry["values"]]
+        head = f'  "parameters": {json.dumps(entry["parameters"])},\n  "values": ['
+        entries.append(f" {json.dumps(key)}: {{\n{head}\n    " + ",\n    ".join(rows) + "\n  ]\n }")
+    table.write_text("{\n" + ",\n".join(entries) + "\n}\n")
+    print(*values, sep="\n")
 
 
 if __name__ == "__main__":

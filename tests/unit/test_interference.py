@@ -1,4 +1,4 @@
-"""Whether the machine is quiet: what is read, what is judged, and what is done about it."""
+"""Interference by other programs and by the hypervisor: its readings, and its judgement."""
 
 import json
 import os
@@ -19,10 +19,9 @@ SPIN = [sys.executable, "-c", "while True: pass"]
 
 
 def reading(moment=0.0, steal=0, idle=0, processes=None, throttled=None, swapped=0, clock=0.0):
-    found = {(1, "1"): interference.Usage("init", 0, 0.0, 0.0), **(processes or {})}
-    return interference.Reading(
-        moment, (0, 0, 0, idle, 0, 0, 0, steal, 0, 0), found, throttled, swapped, clock
-    )
+    usages = {(1, "1"): interference.Usage("init", 0, 0.0, 0.0), **(processes or {})}
+    ticks = (0, 0, 0, idle, 0, 0, 0, steal, 0, 0)
+    return interference.Reading(moment, ticks, usages, throttled, swapped, clock)
 
 
 def usage(own, waited=0.0, parent=1, name="cc1"):
@@ -65,44 +64,29 @@ def test_nothing_is_judged_that_cannot_be_read_or_has_no_threshold():
 
 
 def test_what_is_judged_is_what_the_schemas_say():
-    record, planned = (
-        json.loads((projects.ROOT / f"schemas/{name}.schema.json").read_text())
-        for name in ("record", "plan")
-    )
+    schemas = projects.ROOT / "schemas"
+    record = json.loads((schemas / "record.schema.json").read_text())
+    planned = json.loads((schemas / "plan.schema.json").read_text())
     flag = record["properties"]["quiet"]["properties"]["flags"]["items"]["properties"]
     whats = set(THRESHOLDS)
     assert whats == set(flag["what"]["enum"])
     assert whats == set(planned["$defs"]["thresholds"]["properties"])
-    moment = {"load1": 9, "temperature_c": 99, "stalled_seconds": 9}
-    seen = {
-        **moment,
-        "steal_share": 1,
-        "others_share": 9,
-        "others": [],
-        "swapped_bytes": 9,
-        "throttled": 9,
-    }
-    flags = [
-        flag
-        for when in ("before", "during")
-        for flag in interference.judge(when, 10.0, seen, dict.fromkeys(whats, 0))
-    ]
-    assert {flag["what"] for flag in flags} == whats
+    seen = {"load1": 9, "temperature_c": 99, "stalled_seconds": 9, "steal_share": 1}
+    seen |= {"others_share": 9, "others": [], "swapped_bytes": 9, "throttled": 9}
+    flagged = set()
+    for when in ("before", "during"):
+        flags = interference.judge(when, 10.0, seen, dict.fromkeys(whats, 0))
+        flagged.update(flag["what"] for flag in flags)
+    assert flagged == whats
 
 
 def test_children_that_were_waited_for_count_from_the_first_reading_on():
     make = {(50, "7"): usage(1.0, waited=10.0, name="make")}
-    early = reading(
-        processes={**make, (51, "8"): usage(3.0, parent=50), (52, "9"): usage(0.5, parent=50)}
-    )
-    # 51 had used 3 s and ended with 5; another lived and died in between, and used 1.
-    late = reading(
-        10,
-        processes={
-            (50, "7"): usage(1.5, waited=16.0, name="make"),
-            (52, "9"): usage(0.75, parent=50),
-        },
-    )
+    children = {(51, "8"): usage(3.0, parent=50), (52, "9"): usage(0.5, parent=50)}
+    early = reading(processes={**make, **children})
+    # 51 had used 3 s and ended with 5; another came and went in between, and used 1.
+    make = {(50, "7"): usage(1.5, waited=16.0, name="make")}
+    late = reading(10, processes={**make, (52, "9"): usage(0.75, parent=50)})
     spent = interference.cpu_seconds(early, late)
     assert spent[50, "7"] == pytest.approx(0.5 + 3.0)
     assert spent[52, "9"] == pytest.approx(0.25)
@@ -115,22 +99,22 @@ TREE = """
 import ctypes, os, sys, time
 def spin(seconds):
     while time.process_time() < seconds: pass
-def told(): sys.stdin.readline()
+def wait_for_line(): sys.stdin.readline()
 kind = sys.argv[1]
 ctypes.CDLL(None).prctl(36, 1)  # takes in orphans
-ready, say = os.pipe()
+ready, say_ready = os.pipe()
 go, start = os.pipe()
 if os.fork() == 0:
     if os.fork() == 0:
-        spin(0.8); os.write(say, b"x"); os.read(go, 1); os._exit(0)
+        spin(0.8); os.write(say_ready, b"x"); os.read(go, 1); os._exit(0)
     os.read(go, 1)
     if kind == "together": os.wait()
     os._exit(0)
-os.read(ready, 1); print("ready", flush=True); told()
-# Which of the two reads first is left open where each must be told; the parent ends first where it waits for none.
+os.read(ready, 1); print("ready", flush=True); wait_for_line()
+# The parent ends first where it waits for no child.
 os.write(start, b"xx"); os.wait()
 if kind == "orphan": os.wait()
-print("ended", flush=True); told()
+print("ended", flush=True); wait_for_line()
 """
 
 
@@ -146,11 +130,10 @@ def test_a_tree_that_ended_is_charged_what_it_used_meanwhile(kind):
         assert top.stdout.readline() == "ended\n"
         late = interference.take()
         top.stdin.write("\n")
-    (seconds,) = [
-        spent for (pid, _), spent in interference.cpu_seconds(early, late).items() if pid == top.pid
-    ]
-    assert max(now.waited for (pid, _), now in late.processes.items() if pid == top.pid) >= 0.7
-    assert seconds < 0.3
+    spent = interference.cpu_seconds(early, late)
+    [key] = [key for key in spent if key[0] == top.pid]
+    assert late.processes[key].waited >= 0.7
+    assert spent[key] < 0.3
 
 
 def test_this_machine_can_be_read_and_a_busy_process_is_seen():
@@ -159,13 +142,8 @@ def test_this_machine_can_be_read_and_a_busy_process_is_seen():
     if early.processes is None:
         pytest.skip("other users' processes are hidden here")
     # Not below this process: its parent ends at once.
-    begun = subprocess.run(
-        ["sh", "-c", '"$@" >/dev/null 2>&1 & echo $!', "sh", *SPIN],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    pid = int(begun.stdout)
+    argv = ["sh", "-c", '"$@" >/dev/null 2>&1 & echo $!', "sh", *SPIN]
+    pid = int(subprocess.run(argv, capture_output=True, text=True, check=True).stdout)
     try:
         time.sleep(0.6)
         late = interference.take()
@@ -191,30 +169,27 @@ def test_no_setting_makes_a_cell_another_one(project):
 
 
 def test_a_lap_that_stood_still_is_a_disturbance():
-    def took(*laps):
-        return [
-            {"argv": ["x"], "lap": lap, "exit": 0, "seconds": seconds}
-            for lap, seconds in enumerate(laps, 1)
-        ]
+    def stall(*laps):
+        commands = []
+        for lap, seconds in enumerate(laps, 1):
+            commands.append({"argv": ["x"], "lap": lap, "exit": 0, "seconds": seconds})
+        return interference.longest_stall(commands)
 
-    assert interference.longest_stall(took(2.0, 2.2, 8.2, 1.9)) == pytest.approx(8.2 - 2 * 2.2)
-    # Noise of half a lap is none, nor is anything known of two laps.
-    assert interference.longest_stall(took(2.0, 2.2, 3.9)) < 0
-    assert interference.longest_stall(took(2.0, 8.0)) == 0
-    early, late = reading(), reading(moment=10.0)
-    [flag] = judged(early, late, stalled_seconds=3.8)
-    assert (flag["what"], interference.cause([flag])) == (
-        "stall",
-        "stall was 3.8, and 1 is the most",
-    )
+    assert stall(2.0, 2.2, 8.2, 1.9) == pytest.approx(8.2 - 2 * 2.2)
+    # Noise of half a lap is no stall, and two laps show none.
+    assert stall(2.0, 2.2, 3.9) < 0
+    assert stall(2.0, 8.0) == 0
+    [flag] = judged(reading(), reading(moment=10.0), stalled_seconds=3.8)
+    assert flag["what"] == "stall"
+    assert "3.8" in interference.cause([flag])
 
 
 @pytest.mark.parametrize("step", [0.0004, -0.0015, 30])
 def test_a_clock_that_is_set_during_a_run_spoils_it(monkeypatch, step):
-    taken = iter([reading(0, clock=5.0), reading(1, clock=9.0), reading(11, clock=9.0 + step)])
-    monkeypatch.setattr(interference, "take", lambda: next(taken))
+    readings = [reading(0, clock=5.0), reading(1, clock=9.0), reading(11, clock=9.0 + step)]
+    monkeypatch.setattr(interference, "take", iter(readings).__next__)
     monitor = interference.InterferenceMonitor(config.quiet({}))
-    # Before a run nothing is timed.
+    # Nothing is timed before the run.
     monitor.read_before([])
     if abs(step) < 0.001:
         monitor.read_after([], [[]])
@@ -225,15 +200,15 @@ def test_a_clock_that_is_set_during_a_run_spoils_it(monkeypatch, step):
 
 
 @pytest.mark.parametrize(
-    ("stolen", "looks"),
+    ("stolen", "readings"),
     [
         ([0], 0),  # no hypervisor ever took anything
         ([9, 1], 7),  # less than matters
-        ([9, 10, 0, 0, 12], 11),  # seven calm looks after the last burst
+        ([9, 10, 0, 0, 12], 11),  # seven calm readings after the last burst
         ([9] + [10] * 2000, 40),  # for ever
     ],
 )
-def test_a_cell_waits_until_the_hypervisor_takes_nothing_any_more(monkeypatch, stolen, looks):
+def test_a_cell_waits_until_the_hypervisor_takes_nothing_any_more(monkeypatch, stolen, readings):
     seen = []
 
     def times(_cpus):
@@ -243,11 +218,13 @@ def test_a_cell_waits_until_the_hypervisor_takes_nothing_any_more(monkeypatch, s
     clock = [0.0]
     monkeypatch.setattr(interference.observe, "cpu_times", times)
     monkeypatch.setattr(interference.time, "monotonic", lambda: clock[0])
-    monkeypatch.setattr(
-        interference.time, "sleep", lambda seconds: clock.__setitem__(0, clock[0] + seconds)
-    )
+
+    def sleep(seconds):
+        clock[0] += seconds
+
+    monkeypatch.setattr(interference.time, "sleep", sleep)
     interference.wait_for_reclaim(0.02)
-    assert len(seen) - 1 == looks
+    assert len(seen) - 1 == readings
 
 
 @pytest.mark.parametrize(
@@ -259,14 +236,10 @@ def test_what_another_home_left_running_is_not_ours(tmp_path, monkeypatch, group
     (tmp_path / "systems/strata-x/container").write_text("0a1b")
     read = interference.observe.read
 
-    def seen(path):
-        return (
-            f"1:cpu:/strata/{group}\n"
-            if path.endswith("/cgroup")
-            else "work"
-            if "cmdline" in path
-            else read(path)
-        )
+    def read_other(path):
+        if path.endswith("/cgroup"):
+            return f"1:cpu:/strata/{group}\n"
+        return "work" if "cmdline" in path else read(path)
 
-    monkeypatch.setattr(interference.observe, "read", seen)
+    monkeypatch.setattr(interference.observe, "read", read_other)
     assert interference.is_ours(7, {7: interference.Usage("work", 1, 1.0, 0.0)}, set(), ()) is ours

@@ -1,4 +1,4 @@
-"""What is measured beside the cell that was asked for: who is due, what waits, and what a kill leaves of it."""
+"""Pending results: of cells that were measured by another cell's job, and are not in place yet."""
 
 import glob
 import json
@@ -16,12 +16,12 @@ from strata.util.errors import UserError
 from strata.util.files import write_json
 
 
-def put(kind, cell, log="7\n", **told):
+def write(kind, cell, log="7\n", **record):
     path = paths.cell_path(kind, *cell, "log")
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "w") as file:
         file.write(log)
-    write_json(path.removesuffix("log") + "json", told)
+    write_json(path.removesuffix("log") + "json", record)
 
 
 @pytest.fixture
@@ -39,36 +39,36 @@ TOGETHER = {"first": "one", "started": "2026-01-01T00:00:00Z"}
 def test_a_cell_is_due_without_a_log_of_what_the_plan_says(planned):
     mark = plan.fingerprint(planned, "one", "noop")
     assert pending.due(planned, FIRST)
-    put("raw", FIRST, fingerprint="other")
+    write("raw", FIRST, fingerprint="other")
     assert pending.due(planned, FIRST)
-    put("raw", FIRST, fingerprint=mark)
+    write("raw", FIRST, fingerprint=mark)
     assert pending.is_measured(planned, FIRST)
     assert not pending.due(planned, FIRST)
     os.unlink(paths.cell_path("raw", *FIRST, "log"))
     assert pending.due(planned, FIRST)
 
 
-def test_what_waits_is_taken_whole_and_stays_until_it_is_forgotten(planned):
+def test_pending_results_are_put_in_place_whole_and_stay_until_the_run_ends(planned):
     assert not pending.is_pending(planned, OTHER)
-    put("pending", OTHER, fingerprint=plan.fingerprint(planned, "two", "noop"))
-    put("raw", OTHER, "old\n", fingerprint="other")
+    write("pending", OTHER, fingerprint=plan.fingerprint(planned, "two", "noop"))
+    write("raw", OTHER, "old\n", fingerprint="other")
     assert pending.is_pending(planned, OTHER)
     assert not pending.due(planned, OTHER)
     # Another node, which may have died amid the block, measured it.
-    put(
+    write(
         "pending",
         OTHER,
         fingerprint=plan.fingerprint(planned, "two", "noop"),
         node={"name": "node-other", "boot": None},
     )
     assert not pending.is_pending(planned, OTHER)
-    put("pending", OTHER, fingerprint=plan.fingerprint(planned, "two", "noop"), node=node.facts())
+    write("pending", OTHER, fingerprint=plan.fingerprint(planned, "two", "noop"), node=node.facts())
     assert pending.is_pending(planned, OTHER)
     assert "fingerprint" in pending.put_in_place(OTHER)
     with open(paths.cell_path("raw", *OTHER, "log")) as file:
         assert file.read() == "7\n"
     assert pending.is_measured(planned, OTHER)
-    # A signal met the job.
+    # A signal met the job, and Snakemake removed its log.
     os.unlink(paths.cell_path("raw", *OTHER, "log"))
     pending.remove_placed(planned, [FIRST, OTHER])
     assert pending.is_pending(planned, OTHER)
@@ -88,23 +88,23 @@ def test_what_waits_is_taken_whole_and_stays_until_it_is_forgotten(planned):
         pending.put_in_place(OTHER)
 
 
-def test_a_block_waits_no_longer_than_the_log_of_whoever_measured_it_is_there(planned):
-    put("pending", OTHER, fingerprint=plan.fingerprint(planned, "two", "noop"), together=TOGETHER)
+def test_results_of_a_block_count_as_long_as_those_of_the_cell_that_measured_it(planned):
+    write("pending", OTHER, fingerprint=plan.fingerprint(planned, "two", "noop"), together=TOGETHER)
     mark = plan.fingerprint(planned, "one", "noop")
     assert pending.due(planned, OTHER)
-    for told in ({}, {"together": {**TOGETHER, "started": "2026-01-02T00:00:00Z"}}):
-        put("raw", FIRST, fingerprint=mark, **told)
+    for record in ({}, {"together": {**TOGETHER, "started": "2026-01-02T00:00:00Z"}}):
+        write("raw", FIRST, fingerprint=mark, **record)
         assert pending.due(planned, OTHER)
         assert not pending.is_pending(planned, OTHER)
     for kind in ("raw", "pending"):
-        put(kind, FIRST, fingerprint=mark, together=TOGETHER)
+        write(kind, FIRST, fingerprint=mark, together=TOGETHER)
         assert pending.is_pending(planned, OTHER)
         os.unlink(paths.cell_path(kind, *FIRST, "log"))
         assert pending.due(planned, OTHER)
 
 
-def test_a_cell_whose_job_was_killed_as_it_ended_is_taken_and_not_measured_again(project):
-    """With the others of its block, which count as long as it does."""
+def test_a_cell_whose_job_was_killed_at_its_end_is_not_measured_again(project):
+    """Nor are the others of its block, which count as long as it does."""
     environments = {name: {"layers": ["host"]} for name in ("one", "two")}
     run = [{"argv": ["/bin/sh", "-c", "echo x >>runs; echo 7"], "timeout": 20}]
     folder = project(
@@ -113,7 +113,7 @@ def test_a_cell_whose_job_was_killed_as_it_ended_is_taken_and_not_measured_again
     planned = projects.plan(folder)
     for cell in (FIRST, OTHER):
         mark = plan.fingerprint(planned, *cell[:2])
-        put("pending", cell, fingerprint=mark, together=TOGETHER, seconds=1.0)
+        write("pending", cell, fingerprint=mark, together=TOGETHER, seconds=1.0)
     for cell in (FIRST, OTHER):
         projects.good(folder, "strata", "cell", *map(str, cell))
         with open(paths.cell_path("raw", *cell, "json")) as file:

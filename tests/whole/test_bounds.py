@@ -11,7 +11,7 @@ from pathlib import Path
 import projects
 import pytest
 
-# One program, and whether the cell is good: what prints on behind its command is cut off with it.
+# A program, and whether its cell is good: a process that prints on behind the command is ended.
 PROGRAMS = {
     "to stdout": ("yes 7", False),
     "to stderr": ("yes 7 >&2", False),
@@ -25,33 +25,24 @@ PROGRAMS = {
 LAPS = {"about": "Laps", "schema": {"type": "integer", "minimum": 1, "maximum": 9}, "value": 2}
 FORK = "    import os, time\n    child = os.fork()\n"
 ENDLESS = "    while True:\n        "
+HIDES = "try:\n            lines += lines\n        except BaseException:\n            pass\n"
+LATE = "was ended: it came to no end within 1 s"
+# The body of a parser, and the message on it.
 PARSERS = {
-    "computes": (f"{ENDLESS}pass\n", "parse.py was ended: it came to no end within 1 s"),
-    "sleeps": (
-        "    import time\n    time.sleep(99)\n",
-        "parse.py was ended: it came to no end within 1 s",
-    ),
-    "hides": (
-        f"{ENDLESS}try:\n            lines += lines\n        except BaseException:\n            pass\n",
-        "1 s",
-    ),
-    "allocates": (
-        f"{ENDLESS}lines += lines\n",
-        "parse.py was ended: it needs more than 256 MiB of memory",
-    ),
-    "prints": (f"{ENDLESS}print(lines)\n", "parse.py was ended: it printed more than 1 MiB"),
-    "exits": ("    raise SystemExit(0)\n", "parse.py failed: SystemExit: 0"),
-    "complains": ("    raise OSError('x' * 10**7)\n", "parse.py failed: OSError: xxx"),
-    "vanishes": ("    import os\n    os._exit(0)\n", "parse.py ended with status 0"),
-    "is killed": ("    import os\n    os.kill(os.getpid(), 9)\n", "parse.py ended by signal 9"),
-    "waits for a child": (
-        f"{FORK}    time.sleep(99) if not child else os.wait()\n",
-        "parse.py was ended: it came to no end within 1 s",
-    ),
-    "kills its group": ("    import os\n    os.killpg(0, 9)\n", "parse.py ended by signal 9"),
+    "computes": (f"{ENDLESS}pass\n", LATE),
+    "sleeps": ("    import time\n    time.sleep(99)\n", LATE),
+    "hides": (f"{ENDLESS}{HIDES}", LATE),
+    "allocates": (f"{ENDLESS}lines += lines\n", "was ended: it needs more than 256 MiB of memory"),
+    "prints": (f"{ENDLESS}print(lines)\n", "was ended: it printed more than 1 MiB"),
+    "exits": ("    raise SystemExit(0)\n", "failed: SystemExit: 0"),
+    "complains": ("    raise OSError('x' * 10**7)\n", "failed: OSError: xxx"),
+    "vanishes": ("    import os\n    os._exit(0)\n", "ended with status 0"),
+    "is killed": ("    import os\n    os.kill(os.getpid(), 9)\n", "ended by signal 9"),
+    "waits for a child": (f"{FORK}    os.wait() if child else time.sleep(99)\n", LATE),
+    "kills its group": ("    import os\n    os.killpg(0, 9)\n", "ended by signal 9"),
     "writes to 3": ("    import os\n    os.write(3, b'7\\n')\n", "it wrote to descriptor 3"),
     "writes half a line to 3": ("    import os\n    os.write(3, b'{')\n", "to descriptor 3"),
-    "writes to 4": (f"{ENDLESS}__import__('os').write(4, b'7')\n", "no end within 1 s"),
+    "writes to 4": (f"{ENDLESS}__import__('os').write(4, b'7')\n", LATE),
     "closes 3": ("    import os\n    os.close(3)\n", "nor close descriptors that it did not open"),
     "closes all": ("    import os\n    os.closerange(0, 99)\n", "nor close descriptors"),
 }
@@ -79,24 +70,25 @@ def run(folder, *words):
 
 def left_of(folder):
     """The processes that are at work in a project."""
-    found = []
-    for place in Path("/proc").glob("[0-9]*/cwd"):
+    processes = []
+    for link in Path("/proc").glob("[0-9]*/cwd"):
         with contextlib.suppress(OSError):
-            found += [place] if place.readlink() == folder else []
-    return found
+            if link.readlink() == folder:
+                processes.append(link)
+    return processes
 
 
-def failed(folder, done, *says):
-    """A cell failed, says why, leaves nothing that looks complete, and the machine is free."""
+def assert_failed(folder, done, *messages):
+    """A cell failed with these messages, and leaves nothing that looks complete."""
     assert done.returncode == 1, done.stdout[-999:]
     error = json.loads((folder / "results/failed/bare/noop/1.json").read_text())["error"]
-    for words in says:
-        assert words in error
-        assert words in done.stderr
+    for message in messages:
+        assert message in error
+        assert message in done.stderr
     assert not (folder / "results/raw").exists()
 
 
-# One of each kind, and the others in the long tests.
+# Some of each kind; the long tests try all.
 QUICK = {
     ("to stdout", False),
     ("one line", False),
@@ -107,11 +99,12 @@ QUICK = {
 }
 
 
-def rows(*of):
-    return [
-        pytest.param(*each, marks=[pytest.mark.long] * (each not in QUICK and each[0] not in QUICK))
-        for each in of
-    ]
+def rows(*all_rows):
+    parameters = []
+    for row in all_rows:
+        quick = row in QUICK or row[0] in QUICK
+        parameters.append(pytest.param(*row, marks=[] if quick else pytest.mark.long))
+    return parameters
 
 
 @pytest.mark.parametrize(
@@ -132,21 +125,16 @@ def test_what_programs_print_is_bounded(tmp_path, name, laps):
     assert max(kept) < 3.1 * 2**20
     projects.until(lambda: not left_of(folder))
     if good:
-        # What prints on from lap to lap may fill the log.
+        # A process that prints on from lap to lap may fill the log.
         assert done.returncode == 0 or laps, done.stderr
     else:
-        failed(
-            folder,
-            done,
-            "printed more than the log may hold, 3MiB",
-            script[:9],
-            "workloads/noop/workload.yaml",
-        )
+        limit = "printed more than the log may hold, 3MiB"
+        assert_failed(folder, done, limit, script[:9], "workloads/noop/workload.yaml")
 
 
 @pytest.mark.parametrize("name", rows(*((name,) for name in PARSERS)))
 def test_a_parser_is_bounded_in_cells_and_tables(tmp_path, name):
-    parser, says = PARSERS[name]
+    parser, message = PARSERS[name]
     folder = project(tmp_path, projects.NOOP)
     projects.plan(folder)
     good = run(folder, "strata", "cell", "bare", "noop", "1")
@@ -155,10 +143,10 @@ def test_a_parser_is_bounded_in_cells_and_tables(tmp_path, name):
     done = run(folder, "strata", "tidy")
     assert done.returncode == 1
     assert "results/raw/bare/noop/1.log: workloads/noop/parse.py " in done.stderr
-    assert says in done.stderr
+    assert message in done.stderr
     assert len(done.stderr) < 9999
     (folder / "results/raw").rename(folder / "results/old")
-    failed(folder, run(folder, "strata", "cell", "bare", "noop", "1"), says)
+    assert_failed(folder, run(folder, "strata", "cell", "bare", "noop", "1"), message)
 
 
 @pytest.mark.parametrize("child", ["time.sleep(99)", "pass"])

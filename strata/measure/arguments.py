@@ -1,4 +1,4 @@
-"""The arguments of a cell's commands: parameters, ports and addresses, for each system and client."""
+"""The arguments of a cell's commands: parameters, ports and addresses."""
 
 from collections.abc import Iterator
 

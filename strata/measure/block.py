@@ -182,7 +182,7 @@ def _write_outcome(cell: Cell, outcome: str, error: BaseException | None = None)
 
 
 def _bytes_freed_before(cell: Cell) -> int:
-    """How many bytes the cell before this one freed in the plan's order; 0 for the same workload."""
+    """Bytes that the cell before this one in the plan freed; 0 for the same workload."""
     cells = cell.order.cells()
     environment, workload, _ = cells[max(0, cells.index(cell.key) - 1)]
     if workload == cell.workload:
@@ -283,8 +283,8 @@ class Block:
         """The cells in a random order that follows from the plan's seed and these numbers."""
         cells = sorted(self.seconds, key=lambda cell: cell.environment)
         first = self.first
-        words = [first.plan["seed"], first.workload, first.repetition, *numbers]
-        random.Random("/".join(map(str, words))).shuffle(cells)
+        seed = [first.plan["seed"], first.workload, first.repetition, *numbers]
+        random.Random("/".join(map(str, seed))).shuffle(cells)
         return cells
 
     def _do(
@@ -328,7 +328,7 @@ class Block:
         seconds: for all cells; each has its own ones, and an equal share of the others.
         """
         shared = (seconds - sum(self.seconds.values())) / len(self.seconds)
-        for cell, own in self.seconds.items():
+        for cell, own_seconds in self.seconds.items():
             cell.record["observed"]["host"] = monitor.host
             cell.record["quiet"] = monitor.report
             if len(self.seconds) > 1:
@@ -336,4 +336,4 @@ class Block:
                 cell.record["interleaved"] = sorted(mates)
                 started = self.first.record["started"]
                 cell.record["together"] = {"first": self.first.environment, "started": started}
-            cell.record |= {"ended": cell.watch.now(), "seconds": round(own + shared, 3)}
+            cell.record |= {"ended": cell.watch.now(), "seconds": round(own_seconds + shared, 3)}

@@ -1,8 +1,8 @@
 """What else used the machine: read before and after a run, and never while a lap measures.
 
-An :class:`InterferenceMonitor` takes a reading at the cell's start, one before its first command and
-one after its last, and judges the two times between them by the thresholds of the configuration
-(docs/method.md).  The record has the result under `quiet`.
+An :class:`InterferenceMonitor` takes a reading at the cell's start, one before its first command
+and one after its last, and judges the two times between them by the thresholds of the
+configuration (docs/method.md).  The record has the result under `quiet`.
 """
 
 import contextlib
@@ -267,7 +267,7 @@ def judge(when: str, seconds: float, seen: Fields, thresholds: Fields) -> list[F
 
 
 def cause(flags: list[Fields]) -> str:
-    """Describe the disturbance of a cell: by the busiest foreign process, else by its first flag."""
+    """Describe a disturbance of a cell: the busiest foreign process, else its first flag."""
     for flag in flags:
         if flag.get("by"):
             busiest = flag["by"][0]
@@ -332,8 +332,8 @@ class InterferenceMonitor:
         # Systems share the clock of the day, by which slices and xz are timed.
         if abs(change := self._reading.clock - offset) > CLOCK_SECONDS:
             raise CellFailed(
-                f"the machine's clock was set by {change:+.3g} s during the run, or it slept: times "
-                "of the run may be wrong, so nothing of it is kept"
+                f"the machine's clock was set by {change:+.3g} s during the run, or it slept: times of "
+                "the run may be wrong, so nothing of it is kept"
             )
 
     def _judge(self, when: str, moment: Fields, daemons: Collection[str], **more: float) -> Fields:

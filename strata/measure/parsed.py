@@ -19,7 +19,7 @@ from strata.util.files import read_json, write_json
 
 
 def keep(cell: Cell, record: Record, planned: PlannedWorkload, outcome: Fields) -> None:
-    """Keep the outcome of parsing a cell's log, as :func:`strata.measure.parsing.read` yields it."""
+    """Keep the outcome for a cell's log, as :func:`strata.measure.parsing.read` yields it."""
     content = {"follows_from": _digest(record, planned), "outcome": outcome}
     write_json(paths.cell_path("parsed", *cell, "json"), content, indent=None)
 

@@ -139,7 +139,7 @@ def parse_log(log: bytes, record: Record, metrics: Fields, parse: Parser) -> lis
 
 
 def _of_systems(lines: list[str], record: Record, parse: Parser) -> list[Value]:
-    """Parse the lines of a lap: of each system for itself, or of the client that reaches them all."""
+    """Parse the lines of a lap: of each system, or of the client that reaches all systems."""
     parameters, count = record["parameters"], record.get("system", {}).get("parts") or 1
     if count == 1:
         return parse(lines, parameters)

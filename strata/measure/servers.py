@@ -1,4 +1,4 @@
-"""Servers of a workload: started in the system under test, awaited, ended, and judged by their end."""
+"""Servers of a workload: their start in the system under test, and their end."""
 
 import re
 import time

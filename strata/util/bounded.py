@@ -184,7 +184,7 @@ def _is_late(worker: int, activity: int, messages: int) -> bool:
 
 
 def _work(work: Callable[[At], Iterator[Any]], messages: int, printed: int, activity: int) -> None:
-    """The worker: send a message for each part that begins, each value, and a failure or the end."""
+    """The worker: send a message for each part, each value, and the failure or end."""
     part, code, worker = "it", 1, os.getpid()
 
     def send(key: str, value: object) -> None:

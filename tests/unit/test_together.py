@@ -1,4 +1,4 @@
-"""Interleaved cells, on the host alone: its systems use no CPU between commands, like containers."""
+"""Interleaved cells, on the bare host, whose systems use no CPU between commands."""
 
 import itertools
 import json

@@ -1,7 +1,7 @@
 """How the workloads' parsers read logs.
 
-A workload's ``parse(lines, parameters)`` returns the values that a log holds, or refuses the log: it
-alone decides whether a run passed.  It checks that the log is complete and in order, that the
+A workload's ``parse(lines, parameters)`` returns the values that a log holds, or refuses the log:
+it alone decides whether a run passed.  It checks that the log is complete and in order, that the
 programs ran with the cell's parameters, and that tools and servers themselves report no errors and
 the expected counts.  One identity for each tool (rate × time = count) catches a changed unit.  It
 does not recompute numbers that a program prints twice: the SHA-256 of the log, which is in the
@@ -93,7 +93,10 @@ def value(metric: str, unit: str, number: float, **factors: object) -> Value:
 
 
 def decoded(text: str, what: str) -> Object:
-    """Decode a JSON object.  Raises BrokenLogError, which calls the text `what`, for other texts."""
+    """Decode a JSON object.
+
+    Raises BrokenLogError for other texts; `what` names the text in its reason.
+    """
     try:
         content = json.loads(text)
     except (ValueError, RecursionError):

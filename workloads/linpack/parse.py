@@ -13,7 +13,7 @@ from kit.logs import Log, Object, Value, read, seconds_worked, value
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """Return the rates, in GFLOPS, and those of the first write, in GB/s, by the matrix' `order`."""
+    """Return the rates by the matrix' `order`: in GFLOPS, and of the first write in GB/s."""
     log = read(lines, "( slice)? tool( first( n)+)+")
     header = log.objects["tool"][0]
     require_equal("the program", header["tool"], "strata-linpack")

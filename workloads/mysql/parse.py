@@ -27,7 +27,7 @@ SETTINGS = {
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """Return the values by number of `threads`, with the factor `test` where it is not read-only."""
+    """Return the values by `threads`, with the factor `test` where it is not read-only."""
     grid = [(test, threads) for test in parameters["tests"] for threads in parameters["threads"]]
     order_of_point = " warmed observed point sysbench end observed accounted"
     log = read(lines, f" server({order_of_point}){{{len(grid)}}} rows_left")

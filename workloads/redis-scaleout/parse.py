@@ -1,4 +1,4 @@
-"""Redis at scale: requests per second of one server and of many, and who took the processors' time."""
+"""Redis at scale: requests per second of one server and of many, and the client's load."""
 
 from kit.checks import (
     number,
@@ -20,7 +20,7 @@ CHECKED = 64
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """Return the values of all set-ups (`setup`, `servers`), and how many servers' gain over one."""
+    """Return the values by `setup` and `servers`, and the gain of many servers over one."""
     setups = parameters["setups"]
     servers = len(parameters["ports"]) * int(parameters.get("systems") or 1)
     counts = [1 if setup == "baseline" else servers for setup in setups]

@@ -22,8 +22,8 @@ def fill(argv: list[str], values: Fields, workload: str) -> list[str]:
     for word in argv:
         name = placeholder(word)
         if name is not None:
-            items = ["" if item is None else str(item) for item in several(values[name])]
-            word = ",".join(items)
+            items = several(values[name])
+            word = ",".join(str("" if item is None else item) for item in items)
         filled.append(word)
     if "/" not in filled[0]:
         filled[0] = f"{PROGRAMS}/{workload}/{filled[0]}"

@@ -167,6 +167,7 @@ class Cell:
     def _make_system(
         self, stack: Stack, link: lifecycle.Link | None, offset: int
     ) -> lifecycle.System:
+        """Bring a system of these layers up, whose ports lie above those of `offset` others."""
         ports = sorted({port for _, port in plan.ports_of(self.planned)})
         shift = offset * plan.apart(ports)
         return lifecycle.System(

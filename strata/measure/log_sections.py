@@ -144,5 +144,6 @@ class Log:
 
 
 def _write_all(descriptor: int, text: bytes) -> None:
+    """Write a text, of which the kernel may take less at once."""
     while text:
         text = text[os.write(descriptor, text) :]

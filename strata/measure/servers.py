@@ -45,6 +45,7 @@ class Server:
         self.record |= {"ready_seconds": None, "exit": None, "output": None}
 
     def _filled(self, argv: list[str]) -> list[str]:
+        """A declared command with the values of the server's system."""
         return fill(argv, self._inputs.of(self._part, self._inputs.values), self._inputs.workload)
 
     def _serve(self, action: str, *arguments: str) -> str:

@@ -38,6 +38,7 @@ class Captured(NamedTuple):
 
 
 def _read() -> list[Captured]:
+    """Read the captured logs of all workloads."""
     logs = []
     for path in sorted(projects.ROOT.glob("workloads/*/fixtures/expected.json")):
         for name, expected in json.loads(path.read_text()).items():

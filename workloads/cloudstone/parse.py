@@ -53,12 +53,12 @@ def measured(load: Load, cycle: float, points: float, busy: float, factors: Obje
     frequent = load.frequent(MIX, cycle)
     require(frequent, f"no operation is done often enough with {load.users} users")
     strain = max(line["mean_ms"] / THRESHOLDS[name] for name, line in frequent.items())
+    values = []
+    for metric, key in (("latency", "mean_ms"), ("p90", "p90_ms")):
+        for name, line in frequent.items():
+            values.append(value(metric, "ms", line[key], operation=name, **factors))
     return [
-        *(
-            value(metric, "ms", line[key], operation=name, **factors)
-            for metric, key in (("latency", "mean_ms"), ("p90", "p90_ms"))
-            for name, line in frequent.items()
-        ),
+        *values,
         value("strain", "%", 100 * strain, **factors),
         value("rate", "operations/s", load.totals["rate"], **factors),
         value("cpu", "%", busy, **factors),

@@ -59,6 +59,7 @@ def require_equal(what: str, logged: object, expected: object) -> None:
 
 
 def _short(x: object) -> str:
+    """Write a value for a message: a number as it is, anything else in 200 characters."""
     return plain(x) if isinstance(x, int | float) else repr(x)[:200]
 
 

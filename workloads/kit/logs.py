@@ -15,7 +15,6 @@ as broken (:func:`guarded`).
 """
 
 import functools
-import itertools
 import json
 import re
 from collections import namedtuple
@@ -141,10 +140,10 @@ def read(lines: list[str], order: str) -> Log:
 
 
 def seconds_worked(log: Log, runs: list[Object], seconds: float) -> float:
-    """For how many of their seconds runs went on; for all, unless they were frozen between slices.
+    """Sum the seconds for which runs went on: all, unless they were frozen between slices.
 
-    runs: each with its `seconds`, all of which make `seconds`, and the moment when it `ended`, in
-    microseconds since the epoch.
+    runs: each with its `seconds`, and the moment when it `ended`, in microseconds since the epoch.
+    seconds: of all runs together.
     A slice counts until its freeze is requested; a run may begin or end until the freeze is seen.
     Raises BrokenLogError where runs and slices contradict each other.
     """
@@ -152,24 +151,27 @@ def seconds_worked(log: Log, runs: list[Object], seconds: float) -> float:
     if "slices" not in log.objects:
         return seconds
     slices = log.objects["slices"][0]["slices"]
-    moments = [
-        moment for thawed, requested, frozen in slices for moment in (thawed, requested, frozen)
-    ]
-    require(moments == sorted(moments), "slices follow one another")
-    spans = [(run["ended"] - 1e6 * run["seconds"], run["ended"]) for run in runs]
-    # Moments are in whole microseconds.
-    in_order = all(end <= begin + 2 for (_, end), (begin, _) in itertools.pairwise(spans))
-    in_slices = all(
-        any(thawed - 2 <= moment <= frozen for thawed, _, frozen in slices)
-        for span in spans
-        for moment in span
-    )
-    require(in_order and in_slices, "a run begins and ends in slices, after the one before it")
-    worked = 0.0
-    for begin, end in spans:
+    moments: list[float] = []
+    for thawed, requested, frozen in slices:
+        moments += (thawed, requested, frozen)
+    require(moments == sorted(moments), "slices should follow one another")
+    worked, last_end = 0.0, 0.0
+    for run in runs:
+        begin, end = run["ended"] - 1e6 * run["seconds"], run["ended"]
+        # Moments are in whole microseconds.
+        in_order = last_end <= begin + 2
+        in_slices = _is_in_slice(begin, slices) and _is_in_slice(end, slices)
+        reason = "a run should begin and end in slices, after the run before it"
+        require(in_order and in_slices, reason)
+        last_end = end
         for thawed, requested, _ in slices:
             worked += max(0, min(end, requested) - max(begin, thawed))
     return 1e-6 * worked
+
+
+def _is_in_slice(moment: float, slices: list[list[float]]) -> bool:
+    """Whether a moment lies in a slice, from its thaw until its freeze is seen."""
+    return any(thawed - 2 <= moment <= frozen for thawed, _, frozen in slices)
 
 
 def settings(lines: list[str]) -> Object:

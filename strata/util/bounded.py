@@ -101,7 +101,7 @@ def _lines(messages: int, leader: int) -> Iterator[bytes]:
     poll = select.poll()
     for file in (messages, ended):
         poll.register(file, select.POLLIN)
-    begun: list[bytes] = []
+    partial: list[bytes] = []
     try:
         while messages in {file for file, _ in poll.poll()}:
             piece = os.read(messages, 1 << 16)
@@ -109,10 +109,10 @@ def _lines(messages: int, leader: int) -> Iterator[bytes]:
                 poll.unregister(messages)
             *whole, rest = piece.split(b"\n")
             if whole:
-                yield b"".join([*begun, whole[0]])
+                yield b"".join([*partial, whole[0]])
                 yield from whole[1:]
-                begun = []
-            begun.append(rest)
+                partial = []
+            partial.append(rest)
     finally:
         os.close(ended)
 

@@ -271,13 +271,13 @@ def test_no_run_begins_while_its_folder_is_cleaned(project, monkeypatch):
     monkeypatch.chdir(project())
     seen = []
 
-    def look(*words):
+    def try_lock(*_):
         with locks.locked(paths.RUN_LOCK, wait=False) as free:
             seen.append(free)
         return []
 
     for place, name in ((lifecycle, "take_down"), (lifecycle, "sweep"), (build, "prune")):
-        monkeypatch.setattr(place, name, look)
+        monkeypatch.setattr(place, name, try_lock)
     assert lifecycle.clean() == []
     assert seen == [False, False, False]
 

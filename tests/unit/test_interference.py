@@ -19,6 +19,7 @@ SPIN = [sys.executable, "-c", "while True: pass"]
 
 
 def reading(moment=0.0, steal=0, idle=0, processes=None, throttled=None, swapped=0, clock=0.0):
+    """A reading with these counters, and the first process."""
     usages = {(1, "1"): interference.Usage("init", 0, 0.0, 0.0), **(processes or {})}
     ticks = (0, 0, 0, idle, 0, 0, 0, steal, 0, 0)
     return interference.Reading(moment, ticks, usages, throttled, swapped, clock)

@@ -530,6 +530,7 @@ def test_laps_that_differ_are_refused(text):
 
 
 def outputs(*systems):
+    """A log with the output of each of these systems."""
     return "".join(
         f'{{"system": {system}}}\nrate 1/s {1 + (system or 0)}\ntime s 1 at=1\n'
         for system in systems

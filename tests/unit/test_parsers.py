@@ -404,15 +404,6 @@ def test_a_run_that_was_shorter_than_its_parameters_say_is_refused():
     assert log.parse(longer.split("\n"), seconds=1) is None
 
 
-def test_a_mix_of_other_shares_is_refused():
-    log = BY_NAME["fio/tiny"]
-    before, name, mixed = "\n".join(log.lines).partition('"point": "mixed-')
-    other = {"read": "write", "write": "read"}
-    swapped = re.sub('"(read|write)" : {', lambda match: f'"{other[match[1]]}" : {{', mixed)
-    assert swapped != mixed
-    assert log.parse((before + name + swapped).split("\n")) is None
-
-
 @pytest.mark.parametrize(("busy", "fits"), [(0, False), (0.5, True), (2.05, True), (2.5, False)])
 def test_processors_cannot_be_idle_nor_busier_than_all_the_time(busy, fits):
     from kit.logs import processors

@@ -22,43 +22,48 @@ from strata.util.data_types import Any, Fields
 from strata.util.errors import UserError
 from strata.util.timeouts import stretched
 
-# Seconds for each part of the work, bytes of memory for all of it, and bytes that it may print.
-SECONDS, MEMORY, PRINTED = 60, 2 << 30, 1 << 20
-# Characters that are shown: of what the work printed, and of the reason why it fails.
-SHOWN, REASON = 4000, 2000
-# The worker's descriptors for its messages, and for whether it works or hands over a message.
-MESSAGES, ACTIVITY = 3, 4
-WORKS, SENDS = b"+", b"-"
+# The limits: seconds for each part of the work, bytes of memory, and bytes that the work may print.
+SECONDS = 60
+MEMORY = 2 << 30
+PRINTED = 1 << 20
+# How many characters are shown of the work's output, and of the reason why it failed.
+SHOWN = 4000
+REASON = 2000
+# The worker's descriptor for its messages: lines of JSON with one key: part, value, done or failed.
+MESSAGES = 3
+# The worker's descriptor for its state: it works, or it sends a message.
+STATE = 4
+WORKS = b"+"
+SENDS = b"-"
 
-# Names the part of the work that begins now, for the message where it exceeds a limit.
+# A function that is called with the name of each part of the work before it begins.
 At = Callable[[str], None]
 
 
 def run(work: Callable[[At], Iterator[Any]]) -> Iterator[Any]:
-    """Yield the values that `work` yields, as JSON holds them, each as soon as it is there.
+    """Run `work` in another process, and yield each of its values as soon as it is known.
 
-    work: called in another process, with a function that it calls with the name of each part
-    before that part begins.
+    work: called with a function that names its parts; its values must be such as JSON holds.
     Raises UserError, with the name of the part, where `work` raises any error, exceeds a limit or
     ends its process.
     """
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.flush()
-    messages, to_us = os.pipe()
+    messages, writing = os.pipe()
     printed, verdict = os.memfd_create("printed"), os.memfd_create("verdict")
     with signals.undisturbed():
         leader = os.fork()
         if leader == 0:
-            _lead(work, to_us, printed, verdict)
-    os.close(to_us)
-    name, last = "it", {"at": "it"}
+            _lead(work, writing, printed, verdict)
+    os.close(writing)
+    name, last = "it", {"part": "it"}
     try:
         for line in _lines(messages, leader):
             last = _decoded(line, name)
-            name = last.get("at", name)
-            if "is" in last:
-                yield last["is"]
+            name = last.get("part", name)
+            if "value" in last:
+                yield last["value"]
     finally:
         with signals.undisturbed():
             os.kill(leader, signal.SIGKILL)
@@ -192,24 +197,24 @@ def _work(work: Callable[[At], Iterator[Any]], messages: int, printed: int, acti
             # A process that the work has forked came here, too.
             os._exit(1)
         text = json.dumps({key: value}).encode() + b"\n"
-        os.write(ACTIVITY, SENDS)
+        os.write(STATE, SENDS)
         while text:
             text = text[os.write(MESSAGES, text) :]
-        os.write(ACTIVITY, WORKS)
+        os.write(STATE, WORKS)
 
     def at(name: str) -> None:
         nonlocal part
         part = name
-        send("at", name)
+        send("part", name)
 
     try:
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         for file in (1, 2):
             os.dup2(printed, file)
         kept = [fcntl.fcntl(file, fcntl.F_DUPFD, 10) for file in (messages, activity)]
-        for file, number in zip(kept, (MESSAGES, ACTIVITY), strict=True):
+        for file, number in zip(kept, (MESSAGES, STATE), strict=True):
             os.dup2(file, number, inheritable=False)
-        os.closerange(ACTIVITY + 1, os.sysconf("SC_OPEN_MAX"))
+        os.closerange(STATE + 1, os.sysconf("SC_OPEN_MAX"))
         sys.stdout = sys.stderr = open(
             1, "w", encoding="utf-8", errors="backslashreplace", closefd=False
         )
@@ -217,7 +222,7 @@ def _work(work: Callable[[At], Iterator[Any]], messages: int, printed: int, acti
             resource.setrlimit(kind, (most, most))
         at(part)
         for value in work(at):
-            send("is", value)
+            send("value", value)
         send("done", True)
         code = 0
     except UserError as error:

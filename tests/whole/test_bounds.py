@@ -54,7 +54,11 @@ def project(tmp_path, load, parser=""):
         tmp_path / "project", projects.on_host(repetitions=1), {"noop": load}, copy=True
     )
     limits = folder / "strata/util/bounded.py"
-    limits.write_text(limits.read_text().replace("= 60, 2 << 30,", "= 1, 1 << 28,"))
+    text = limits.read_text()
+    for name, usual, low in (("SECONDS", "60", "1"), ("MEMORY", "2 << 30", "1 << 28")):
+        assert f"\n{name} = {usual}\n" in text
+        text = text.replace(f"\n{name} = {usual}\n", f"\n{name} = {low}\n")
+    limits.write_text(text)
     if parser:
         write(folder, parser)
     return folder

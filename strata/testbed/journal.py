@@ -16,7 +16,7 @@ import os
 import subprocess
 import time
 
-from strata.host import cgroups
+from strata.host import cgroups, holders
 from strata.util import paths
 from strata.util.data_types import Fields
 from strata.util.errors import UserError
@@ -97,6 +97,8 @@ def remove(trace: Fields) -> None:
         _by_commands(trace)
     elif kind == "folder":
         remove_tree(id, unmount=True)
+    elif kind == "programs":
+        holders.end_holders(id)
     elif kind == "group":
         cgroups.remove(id)
     elif kind == "frozen":

@@ -14,7 +14,7 @@ import pytest
 from strata.experiment import workload
 from strata.measure.log_sections import checks
 from strata.testbed import journal
-from strata.util import paths
+from strata.util import paths, process
 from strata.util.errors import UserError
 
 LAPS = {
@@ -193,6 +193,7 @@ def test_what_is_killed_amid_turns_leaves_systems_that_the_next_removes_and_noth
         time.sleep(0.01)
     measuring.kill()
     measuring.wait()
+    programs = map(int, pids.read_text().split() if laps else [])
     left = {system["id"] for system in journal.all_up()}
     assert left
     assert not (folder / "results/raw").exists()
@@ -203,6 +204,7 @@ def test_what_is_killed_amid_turns_leaves_systems_that_the_next_removes_and_noth
     assert record(folder, "one")["interleaved"] == ["three", "two"]
     assert journal.all_up() == []
     assert not left & set(os.listdir(paths.systems()))
+    assert not any(map(process.start_time, programs))
     # The killed one's own job takes what waits.
     assert measure(folder, "two").returncode == 0
     assert record(folder, "two")["together"] == record(folder, "one")["together"]

@@ -1,0 +1,70 @@
+"""Programs of the bare host, which has no control group: each keeps its system's folder open.
+
+The kernel shows who does, so that programs of a cell that was killed are found for certain: neither
+a name nor the number of a process, which may be another's by then, decides.
+"""
+
+import contextlib
+import os
+import signal
+import time
+
+from strata.util.errors import UserError
+
+DESCRIPTOR = 9
+HOLD = f'exec {DESCRIPTOR}<"$1"; shift; exec "$@"'
+# Seconds until programs that were killed are gone.
+PATIENCE = 10.0
+
+
+def holding(folder: str) -> list[str]:
+    """Return the beginning of a command that runs the rest while it keeps a folder open."""
+    return ["sh", "-euc", HOLD, "strata", folder]
+
+
+def end_holders(folder: str) -> None:
+    """End the programs that :func:`holding` started for a folder, with the sessions that they lead.
+
+    Raises UserError where one of them does not end.
+    """
+    deadline = time.monotonic() + PATIENCE
+    while processes := _remaining(folder):
+        if time.monotonic() > deadline:
+            numbers = ", ".join(map(str, sorted(processes)))
+            raise UserError(f"{folder}: its programs (processes {numbers}) cannot be ended")
+        for process in processes:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        time.sleep(0.01)
+
+
+def _remaining(folder: str) -> set[int]:
+    """Return the processes to be ended next; those that lead a session come last.
+
+    While its leader lives, members are found that closed the folder.
+    """
+    processes = {int(name) for name in os.listdir("/proc") if name.isdecimal()}
+    holders = {process for process in processes if _keeps_open(process, folder)}
+    if not holders:
+        return holders
+    sessions = {process: _session(process) for process in processes}
+    leaders = {process for process in holders if sessions[process] == process}
+    members = {process for process in processes if sessions[process] in leaders}
+    return (holders | members) - leaders or leaders
+
+
+def _keeps_open(process: int, folder: str) -> bool:
+    try:
+        target = os.readlink(f"/proc/{process}/fd/{DESCRIPTOR}")
+    except OSError:
+        # It has ended, has no such file open, or is another user's.
+        return False
+    return target.removesuffix(" (deleted)") == folder
+
+
+def _session(process: int) -> int | None:
+    """Return the number of a process's session; None where the process has ended."""
+    try:
+        return os.getsid(process)
+    except ProcessLookupError:
+        return None

@@ -61,7 +61,7 @@ class Link(Layer):
         # All are in one network.
         address, card = machines[0].address(), machines[0].card()
         if card is None:
-            self.join_bridge(machines, paths.prefix(), addresses.member(f"{address}/24", 0) + "/24")
+            self.join_bridge(machines, paths.prefix(), addresses.address_in(f"{address}/24", 0) + "/24")
         elif self.options["rate"]:
             raise UserError(
                 "config.yaml: client.rate: a card that a machine has for itself is not limited; leave it out"

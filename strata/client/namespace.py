@@ -44,11 +44,11 @@ class Namespace(Link):
         remove()
         self.context.note({"kind": "namespace", "id": prefix()})
         subnet = addresses.free_subnet(addresses.host_routes())
-        self.host, self.near = addresses.member(subnet, 1), device()
+        self.host, self.near = addresses.address_in(subnet, 1), device()
         _ip("netns", "add", prefix())
         _ip("link", "add", self.near, "type", "veth", "peer", "name", INSIDE, "netns", prefix())
         _address(self.host, self.near)
-        _address(addresses.member(subnet, CLIENT), INSIDE, "-n", prefix())
+        _address(addresses.address_in(subnet, CLIENT), INSIDE, "-n", prefix())
         _ip("-n", prefix(), "link", "set", "lo", "up")
         self.limit()
 
@@ -56,7 +56,7 @@ class Namespace(Link):
         # The client's end of the pair is at the machine's bridge, as another machine's cable would be.
         _ip("address", "flush", "dev", self.near)
         _ip("link", "set", self.near, "master", bridge)
-        _address(addresses.member(subnet, CLIENT), INSIDE, "-n", prefix())
+        _address(addresses.address_in(subnet, CLIENT), INSIDE, "-n", prefix())
 
     def join_card(self, address: str, card: str, own: str | None) -> None:
         # It is put on the host's side of the card.

@@ -167,7 +167,7 @@ class Remote(Link):
         )
         self._undo(self.there(["ip", "route", "del", subnet, "via", self.host]))
         self._do(["ip", "route", "replace", subnet, "via", self.host, "dev", self.far])
-        gateway = addresses.member(subnet, 1)
+        gateway = addresses.address_in(subnet, 1)
         for machine in machines:
             capture(
                 machine.command_plain(

@@ -60,8 +60,8 @@ def test_a_free_network_touches_no_route():
     assert addresses.free_subnet("192.168.120.0/24 dev x\n192.168.121.7/32") == "192.168.122.0/24"
     with pytest.raises(UserError, match="is free"):
         addresses.free_subnet("192.168.0.0/16 dev x")
-    assert addresses.member("192.168.7.0/24", 2) == "192.168.7.2"
-    assert addresses.member("192.168.7.10/24", 0) == "192.168.7.0"
+    assert addresses.address_in("192.168.7.0/24", 2) == "192.168.7.2"
+    assert addresses.address_in("192.168.7.10/24", 0) == "192.168.7.0"
 
 
 SSH = {"ssh": "root@lab-2", "rate": "1gbit"}

@@ -39,7 +39,7 @@ TEMPERATURE = "/sys/class/thermal/thermal_zone0/temp"
 
 
 def command() -> list[str]:
-    """Return the command that prints :data:`FILES` for :func:`split_files`, without missing ones."""
+    """Return the command that prints those of :data:`FILES` that exist."""
     return ["tail", "-v", "-n", "+1", *FILES]
 
 

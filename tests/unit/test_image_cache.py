@@ -79,7 +79,7 @@ def test_the_last_three_images_stay_with_what_is_theirs(tmp_path, monkeypatch):
     os.makedirs(tmp_path / "images/building-x/deep")
     os.utime(cache.folder_of(names[0]))
     removed = build.prune()
-    assert cache.names() == [names[0], names[4], names[3]]
+    assert cache.list_recipes() == [names[0], names[4], names[3]]
     assert {*removed} == {
         "image 222222222222",
         "image 111111111111",

@@ -26,7 +26,7 @@ def choose(image: Fields, host: dict[str, str]) -> Chosen:
     """Return ``{distribution, release}`` of the image that the configuration asks for.
 
     image: the configuration's `image`; its distribution ``host`` gives Debian 13 on Debian and the
-    host's own release on Ubuntu.  host: the fields of :func:`read_os_release`.
+    host's own release on Ubuntu.  host: the fields of :func:`os_release`.
     Raises UserError where the host is neither, and where another distribution has no mirror.
     """
     requested = image.get("distribution", "host")

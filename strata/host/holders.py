@@ -23,7 +23,7 @@ def holding(folder: str) -> list[str]:
 
 
 def end_holders(folder: str) -> None:
-    """End the programs that :func:`holding` started for a folder, with the sessions that they lead.
+    """End the programs that :func:`holding_command` started for a folder, with the sessions that they lead.
 
     Raises UserError where one of them does not end.
     """

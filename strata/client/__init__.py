@@ -53,13 +53,13 @@ def examine(chosen: str | Fields) -> tuple[str, bool | None, str]:
     configuration = ["-F", given["ssh_config"]] if given.get("ssh_config") else []
     settings = ["-oBatchMode=yes", "-oConnectTimeout=10", "-oLogLevel=ERROR"]
     try:
-        here, there = examine_machines(["ssh", *configuration, *settings, given["ssh"]])
+        here, client = examine_machines(["ssh", *configuration, *settings, given["ssh"]])
     except UserError as error:
         return "client", False, str(error)
-    sizes = f"MTU {here['mtu']} here, {there['mtu']} there"
+    sizes = f"MTU {here['mtu']} here, {client['mtu']} there"
     # Where the ends differ, packets may be lost.
-    same = here["mtu"] == there["mtu"] or None
-    return "client", same, f"{given['ssh']} at {there['address']}, {sizes}{rate}"
+    same = here["mtu"] == client["mtu"] or None
+    return "client", same, f"{given['ssh']} at {client['address']}, {sizes}{rate}"
 
 
 def build_stack(settled: Fields, context: Context) -> tuple[list[Layer], Link]:

@@ -28,14 +28,14 @@ def _ip(*arguments: str, check: bool = True) -> None:
     capture(as_root(["ip", *arguments]), check=check)
 
 
-def _set_address(address: str, device: str, *namespace: str) -> None:
-    """Give a device this address and no other, and switch it on.
+def _set_address(address: str, interface: str, *namespace: str) -> None:
+    """Give a network device this address and no other, and switch it on.
 
     namespace: the options of ``ip`` for it; none: the host's.
     """
-    _ip(*namespace, "address", "flush", "dev", device)
-    _ip(*namespace, "address", "add", f"{address}/24", "dev", device)
-    _ip(*namespace, "link", "set", device, "up")
+    _ip(*namespace, "address", "flush", "dev", interface)
+    _ip(*namespace, "address", "add", f"{address}/24", "dev", interface)
+    _ip(*namespace, "link", "set", interface, "up")
 
 
 class Namespace(Link):

@@ -57,23 +57,23 @@ def examine_machines(ssh: list[str]) -> tuple[Fields, Fields]:
     """
     name, key = ssh[-1], "config.yaml: client.ssh"
     result = capture([*ssh, "--", shlex.join(["sh", "-c", EXAMINE])], PATIENCE, check=False)
-    there = dict(re.findall(LINE, result.stdout))
-    if result.returncode != 0 or "address" not in there:
+    client = dict(re.findall(LINE, result.stdout))
+    if result.returncode != 0 or "address" not in client:
         lines = result.stderr.strip().splitlines() or [f"exit code {result.returncode}"]
         raise UserError(
             f"{key}: cannot log in to {name} ({lines[-1]}); `ssh {name} true` must work without a "
             "prompt"
         )
-    if "root" not in there:
+    if "root" not in client:
         raise UserError(
             f"{key}: the user at {name} is not root: log in as root, or allow `sudo -n` there"
         )
-    if "lacks" in there:
-        programs = ", ".join(there["lacks"].split())
+    if "lacks" in client:
+        programs = ", ".join(client["lacks"].split())
         raise UserError(f"{key}: {name} has no {programs}: install them there")
     # Seen from this host, the second machine is the other end.
-    here = capture(["env", f"SSH_CONNECTION={there['address']}", "sh", "-c", EXAMINE])
-    return dict(re.findall(LINE, here.stdout)), there
+    here = capture(["env", f"SSH_CONNECTION={client['address']}", "sh", "-c", EXAMINE])
+    return dict(re.findall(LINE, here.stdout)), client
 
 
 class Remote(Link):
@@ -115,10 +115,10 @@ class Remote(Link):
         Raises UserError where the machine cannot be the client.
         """
         self._note_removal(self._ssh("-O", "exit"))
-        here, there = examine_machines(self._ssh())
-        self._root = [] if there["root"] == "yes" else ["sudo", "-n", "--"]
-        self.host, self._client = there["from"], there["address"]
-        self.near, self.far = here["device"], there["device"]
+        here, client = examine_machines(self._ssh())
+        self._root = [] if client["root"] == "yes" else ["sudo", "-n", "--"]
+        self.host, self._client = client["from"], client["address"]
+        self.near, self.far = here["device"], client["device"]
         if self.options["rate"]:
             # It fails where the queueing is not ours.
             near, far = (

@@ -74,29 +74,29 @@ def hierarchies() -> list[str]:
     ]
 
 
-def path_of(id: str) -> str:
+def path_of(system_id: str) -> str:
     """Return the path of a native system's group in every hierarchy."""
-    return f"{SLICE}/{id}.scope" if managed_by_systemd() else f"{GROUP}/{id}"
+    return f"{SLICE}/{system_id}.scope" if managed_by_systemd() else f"{GROUP}/{system_id}"
 
 
-def groups_of(id: str) -> list[str]:
+def groups_of(system_id: str) -> list[str]:
     """Return the folders of a native system's groups."""
-    return [f"{top}/{path_of(id)}" for top in hierarchies()]
+    return [f"{top}/{path_of(system_id)}" for top in hierarchies()]
 
 
-def hold(id: str, mask: str | None) -> None:
+def hold(system_id: str, mask: str | None) -> None:
     """Make the groups of a native system, in which :func:`join_command` then runs its commands.
 
     mask: a list of the processors to which the group is held; None: all.
     """
     if not managed_by_systemd():
-        capture(as_root(["sh", "-euc", MAKE, "strata", mask or "", *groups_of(id)]))
+        capture(as_root(["sh", "-euc", MAKE, "strata", mask or "", *groups_of(system_id)]))
         return
     # Delegated, the scope has the controllers of a container's.  It lives as long as something runs
     # in it: as in a container, a program that does nothing stays there.
     options = [
         f"--slice={SLICE}",
-        f"--unit={id}",
+        f"--unit={system_id}",
         "--property=Delegate=yes",
         "--property=TasksMax=infinity",
     ]
@@ -106,9 +106,9 @@ def hold(id: str, mask: str | None) -> None:
     capture(as_root(["systemd-run", "--scope", "--quiet", "--collect", *options, "--", *stay]))
 
 
-def join(id: str) -> list[str]:
+def join(system_id: str) -> list[str]:
     """Return root's command prefix that runs the rest in a native system's groups."""
-    return ["sh", "-euc", JOIN, "strata", *groups_of(id), "--"]
+    return ["sh", "-euc", JOIN, "strata", *groups_of(system_id), "--"]
 
 
 def groups_named(name: str) -> list[str]:
@@ -124,7 +124,7 @@ def groups_named(name: str) -> list[str]:
     return [folder for folder in folders if os.path.isdir(folder)]
 
 
-def _folders(name: str) -> list[str]:
+def _nested_folders(name: str) -> list[str]:
     """Return the folders of :func:`find_groups` and of the groups in them, inner ones first."""
     return [
         folder for group in groups_named(name) for folder, _, _ in os.walk(group, topdown=False)
@@ -133,7 +133,7 @@ def _folders(name: str) -> list[str]:
 
 def members(name: str) -> set[int]:
     """Return the ids of the processes in a system's groups and in those that were made in them."""
-    files = observe.read_files([f"{folder}/cgroup.procs" for folder in _folders(name)])
+    files = observe.read_files([f"{folder}/cgroup.procs" for folder in _nested_folders(name)])
     return {int(line) for text in files.values() for line in text.split()}
 
 
@@ -181,9 +181,9 @@ def remove(name: str) -> None:
     # systemd removes its own within a second; other makers, such as LXC, leave theirs.
     systemd = managed_by_systemd()
     deadline = time.monotonic() + 1
-    while systemd and _folders(name) and time.monotonic() < deadline:
+    while systemd and _nested_folders(name) and time.monotonic() < deadline:
         time.sleep(0.02)
-    if folders := _folders(name):
+    if folders := _nested_folders(name):
         capture(as_root(["rmdir", "--", *folders]), check=not systemd)
 
 
@@ -209,7 +209,7 @@ def freeze(folders: Sequence[str], frozen: bool = True, patience: float = 10.0) 
             if time.monotonic() > deadline:
                 verb = "frozen" if frozen else "thawed"
                 raise UserError(f"{folder}: the programs in this group could not be {verb}")
-            _write(f"{folder}/{OLD if old else NEW}", word)
+            _write_word(f"{folder}/{OLD if old else NEW}", word)
             # A process within a system call freezes once that returns.
             retry = time.monotonic() + 0.05
             while not _is_frozen(folder, frozen) and time.monotonic() < retry:
@@ -223,7 +223,7 @@ def _is_frozen(folder: str, frozen: bool) -> bool:
     return not files or any(state in text for text in files.values() for state in states)
 
 
-def _write(path: str, word: str) -> None:
+def _write_word(path: str, word: str) -> None:
     try:
         with open(path, "w", encoding="utf-8") as file:
             file.write(word)

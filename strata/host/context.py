@@ -21,7 +21,8 @@ def with_variables(argv: Sequence[str]) -> list[str]:
 class Context:
     """What the layers of one system under test share.
 
-    id: names everything that belongs to the system (container, control group, folder).
+    system_id: the attribute `id`, which names everything that belongs to the system (container,
+    control group, folder).
     folder: the system's own folder on the host; `data`: the folder in it for the data of a system
     that keeps them outside of itself.
     image: the object in the image's image.json (with `folder`), or None where no layer needs one.
@@ -36,7 +37,7 @@ class Context:
 
     def __init__(
         self,
-        id: str,
+        system_id: str,
         folder: str,
         image: Image | None,
         address: str = "127.0.0.1",
@@ -47,7 +48,7 @@ class Context:
         first: str | None = None,
         note: Callable[[Fields], None] = lambda cleanup: None,
     ) -> None:
-        self.id = id
+        self.id = system_id
         self.folder = folder
         self.image = image
         self.address = address

@@ -74,7 +74,7 @@ class Seen:
         firewall: the back ends that have rules.  rules: their number.  Each value that cannot be
         read is :data:`strata.host.observe.NOT_AVAILABLE`.
         """
-        modern = len(re.findall(r"(?m)^\t\t(?!type )[^\t}]", _chains(self._nft)))
+        modern = len(re.findall(r"(?m)^\t\t(?!type )[^\t}]", _chain_bodies(self._nft)))
         counts = {
             "nf_tables": modern or _count_rules(self._saved),
             "legacy": _count_rules(self._legacy),
@@ -125,6 +125,6 @@ def _count_rules(saved: str) -> int:
     return len(re.findall("(?m)^-A ", saved))
 
 
-def _chains(ruleset: str) -> str:
+def _chain_bodies(ruleset: str) -> str:
     """Return the bodies of the chains that ``nft list ruleset`` prints, without sets and maps."""
     return "\n".join(re.findall(r"(?ms)^\tchain [^\n]*\{\n(.*?)^\t\}", ruleset))

@@ -1,7 +1,7 @@
 """Programs of the bare host, which has no control group: each keeps its system's folder open.
 
-The kernel shows who does, so that programs of a cell that was killed are found for certain: neither
-a name nor the number of a process, which may be another's by then, decides.
+The kernel shows which processes do, so that the programs of a killed cell are found for certain:
+neither a name nor a process number, which may be another's by then, decides.
 """
 
 import contextlib
@@ -23,12 +23,12 @@ def holding(folder: str) -> list[str]:
 
 
 def end_holders(folder: str) -> None:
-    """End the programs that :func:`holding_command` started for a folder, with the sessions that they lead.
+    """End the programs of :func:`holding_command` for a folder, and the sessions that they lead.
 
     Raises UserError where one of them does not end.
     """
     deadline = time.monotonic() + PATIENCE
-    while processes := _remaining(folder):
+    while processes := _next_to_end(folder):
         if time.monotonic() > deadline:
             numbers = ", ".join(map(str, sorted(processes)))
             raise UserError(f"{folder}: its programs (processes {numbers}) cannot be ended")
@@ -38,10 +38,10 @@ def end_holders(folder: str) -> None:
         time.sleep(0.01)
 
 
-def _remaining(folder: str) -> set[int]:
+def _next_to_end(folder: str) -> set[int]:
     """Return the processes to be ended next; those that lead a session come last.
 
-    While its leader lives, members are found that closed the folder.
+    While its leader lives, the members of a session are found that closed the folder.
     """
     processes = {int(name) for name in os.listdir("/proc") if name.isdecimal()}
     holders = {process for process in processes if _keeps_open(process, folder)}

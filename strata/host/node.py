@@ -28,8 +28,8 @@ def facts() -> Fields:
 
 def boot() -> str | None:
     """Return the id of this start of the kernel; None where the kernel gives none."""
-    id = re.fullmatch("[0-9a-f-]{36}", observe.read(BOOT) or "")
-    return id and id[0]
+    match = re.fullmatch("[0-9a-f-]{36}", observe.read(BOOT) or "")
+    return match and match[0]
 
 
 def of_record(record: Mapping[str, Any] | None) -> str | None:

@@ -1,9 +1,9 @@
 """The state in which measured programs and the daemons that run them start.
 
-A process hands its priority, limits, masks and the like on to its children, and so would whoever
-started Strata.  :func:`declare_state` gives a process the declared state (:data:`LIMITS` and the
-constants after it), :func:`parse_state` reads a state from the output of :func:`state_command` in
-a system, and :func:`compare_states` compares two.
+A process hands its priority, limits, masks and the like on to its children, so that those of the
+caller would reach every program.  :func:`declare_state` gives a process the declared state
+(:data:`LIMITS` and the constants after it), :func:`parse_state` reads a state from the output of
+:func:`state_command` in a system, and :func:`compare_states` compares two.
 
 As a program (``starting_state.py COMMAND…``, for scripts, without the rest of Strata) it runs a
 command in that state and outside of the caller's control groups.
@@ -299,8 +299,8 @@ def of_process(pid: int) -> None:
         number = _NUMBERS.get(name, getattr(resource, f"RLIMIT_{name.upper()}", None))
         value = resource.RLIM_INFINITY if limit is None else limit
         if number is not None:
-            _limit(pid, number, value)
-    _limit(pid, resource.RLIMIT_AS, resource.RLIM_INFINITY)
+            _set_limit(pid, number, value)
+    _set_limit(pid, resource.RLIMIT_AS, resource.RLIM_INFINITY)
     # The policy first: some policies have no nice.
     with contextlib.suppress(OSError):
         os.sched_setscheduler(pid, os.SCHED_OTHER, os.sched_param(0))
@@ -316,7 +316,7 @@ def of_process(pid: int) -> None:
         subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
 
 
-def _limit(pid: int, number: int, value: int) -> None:
+def _set_limit(pid: int, number: int, value: int) -> None:
     """Set a process's limit, or the hard limit where that is lower and cannot be raised."""
     with contextlib.suppress(OSError, ValueError):
         soft, hard = resource.prlimit(pid, number)

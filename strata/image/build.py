@@ -59,7 +59,7 @@ def ensure(config: Fields, machines: bool = False) -> Image:
         if image := cache.find(name):
             say("image", f"{name[:12]} is in the cache")
         else:
-            image = _build(config, described)
+            image = _build_image(config, described)
         if machines and not vagrant_box.whole(name):
             _make_box(image)
         # The images that were used last are kept.
@@ -79,7 +79,7 @@ def _make_box(image: Image) -> None:
 
 
 def probe(config: Fields) -> Fields:
-    """Return what accelerates virtual machines here; if not known, try KVM with the image's kernel.
+    """Return the accelerator of virtual machines here; if unknown, try KVM with the image's kernel.
 
     config: the configuration's `image`.  Returns `accelerator`, `accelerator_reason` and more.
     """
@@ -130,13 +130,13 @@ def _build_command(work: str, argv: Sequence[str], root: bool = False) -> list[s
     return as_root(marked) if root else marked
 
 
-def _build(config: Fields, described: Described) -> Image:
+def _build_image(config: Fields, described: Described) -> Image:
     name = described["recipe"]
     docker.start_daemon()
     _remove_builds()
     try:
         with _unfinished_folder(name[:12]) as work:
-            _make(config, described, work)
+            _make_files(config, described, work)
             # The recipe's name must still be that of the files that were read.
             if recipe.describe(config)["recipe"] != name:
                 raise UserError(
@@ -148,18 +148,18 @@ def _build(config: Fields, described: Described) -> Image:
         _remove_builds()
         # Docker's image of a failed build is not in the cache, and one that was built again has
         # lost its name.  The base serves again.
-        _discard(engine.base_tag(described["base"]))
+        _discard_images(engine.base_tag(described["base"]))
     say("image", f"{name[:12]} is built")
     return cache.require(name)
 
 
-def _make(config: Fields, described: Described, work: str) -> None:
+def _make_files(config: Fields, described: Described, work: str) -> None:
     """Build the image's files, archive, manifest and facts into a folder."""
-    tag, base = engine.tag(described), _base(config, described)
+    tag, base = engine.tag(described), _provide_base(config, described)
     with step("image", "provisioning with Packer"):
         _run_packer(config, work, {"base": base, "tag": tag, "home": paths.home_mark()})
     with step("image", "taking its files out of Docker"):
-        archive = _take_out(tag, work)
+        archive = _save_files(tag, work)
     with step("image", "hashing every file"):
         listing = {
             "packages": manifest.packages(os.path.join(work, "tree")),
@@ -183,7 +183,7 @@ def _make(config: Fields, described: Described, work: str) -> None:
     write_json(os.path.join(work, "image.json"), image)
 
 
-def _base(config: Fields, described: Described) -> str:
+def _provide_base(config: Fields, described: Described) -> str:
     """Return Docker's name of the base, which is bootstrapped now (a minute) if it is missing."""
     tag, release = engine.base_tag(described["base"]), described["release"]
     if capture(["docker", "image", "inspect", tag], check=False).returncode == 0:
@@ -238,7 +238,7 @@ def _bootstrap_error(described: Described, mirror: str | None, printed: str) -> 
     )
 
 
-def _take_out(tag: str, work: str) -> str:
+def _save_files(tag: str, work: str) -> str:
     """Save the container image and its files into a folder, as ``image.tar`` and ``tree``.
 
     Returns the path of an archive of these files.
@@ -313,7 +313,7 @@ def _remove_builds() -> list[str]:
 
 
 def sweep() -> list[str]:
-    """Remove all that killed builds left, unless a build is under way; return phrases."""
+    """Remove all that killed builds left, unless a build is under way; return a phrase for each."""
     with cache.locked(wait=False) as held:
         return _remove_builds() if held else []
 
@@ -326,7 +326,7 @@ def publish(image: Image) -> None:
 
 
 def prune(keep: int = KEPT) -> list[str]:
-    """Remove all images but the last used, and what belongs to no image; return phrases.
+    """Remove all images but the last used, and what belongs to no image; return a phrase for each.
 
     Nothing is removed while another process makes something in the cache.  The caller sees to it
     that no system is up.
@@ -341,11 +341,11 @@ def prune(keep: int = KEPT) -> list[str]:
             remove_whole(cache.folder_of(name), paths.unfinished("removed"))
             removed.append(f"image {name[:12]}")
         removed += [f"volume {name}" for name in vagrant_box.remove_copies()]
-        return removed + _discard()
+        return removed + _discard_images()
 
 
-def _discard(*kept: str) -> list[str]:
-    """Remove engines' images that belong to none of the cache; return phrases.
+def _discard_images(*kept: str) -> list[str]:
+    """Remove engines' images that belong to none of the cache; return a phrase for each.
 
     kept: names of images that stay nevertheless.
     """

@@ -34,7 +34,7 @@ def show(experiment: Plan, order: bool = False) -> None:
     _show_environments(experiment, due)
     _show_obstacles(experiment, due)
     _show_builds(experiment, due)
-    progress.printed(f"time: {_time(experiment, planned, due)}")
+    progress.printed(f"time: {_expected_time(experiment, planned, due)}")
 
 
 def _show_environments(experiment: Plan, due: list[blocks.Cell]) -> None:
@@ -76,7 +76,7 @@ def _show_builds(experiment: Plan, due: list[blocks.Cell]) -> None:
         progress.printed("to build: the machines' disk, less than a minute")
 
 
-def _time(experiment: Plan, order: blocks.Order, due: list[blocks.Cell]) -> str:
+def _expected_time(experiment: Plan, order: blocks.Order, due: list[blocks.Cell]) -> str:
     """Return a phrase on how long the due cells take, by the time of those that were measured."""
     if not due:
         return "nothing to measure"

@@ -1,4 +1,4 @@
-"""Judge whether a record fits its path, the plan and its log, for tables, paper and archive alike."""
+"""Check that records fit their path, the plan and their log, for tables, paper and archive."""
 
 import hashlib
 import json
@@ -33,7 +33,7 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return value
 
 
-def _whole_number(digits: str) -> int:
+def _parse_whole_number(digits: str) -> int:
     if len(digits) > DIGITS:
         raise ValueError(f"a number has more than {DIGITS} digits")
     return int(digits)
@@ -43,7 +43,7 @@ def load(folder: str, name: str) -> Any:
     """Return the object in a JSON file below a folder.  Raises UserError that names the file."""
     try:
         with open(os.path.join(folder, name), encoding="utf-8") as file:
-            value = json.load(file, object_pairs_hook=_unique_keys, parse_int=_whole_number)
+            value = json.load(file, object_pairs_hook=_unique_keys, parse_int=_parse_whole_number)
     except FileNotFoundError:
         raise UserError(f"{name}: missing") from None
     except (ValueError, RecursionError) as error:
@@ -146,7 +146,7 @@ def _contradictions_to_plan(experiment: Plan, cell: Cell, record: Record) -> Ite
         used = CALLED[machine["accelerator"]] if machine else "no virtual machine"
         yield f"it was measured with {used}, and the plan says {CALLED[accelerator]}"
     if "cannot" in record and not entry.get("doubtful"):
-        yield "it says that its environment cannot do the workload, and that one has to"
+        yield "it says that its environment cannot run the workload; only a doubtful one may say so"
 
 
 def _contradictions_to_others(

@@ -28,35 +28,40 @@ from strata.util.progress import say
 
 def folder() -> str:
     """Return the journal's folder, made if it is missing.  Raises UserError where that fails."""
-    path = os.path.join(paths.home(), "state")
+    journal = os.path.join(paths.home(), "state")
     try:
         os.makedirs(paths.home(), 0o755, exist_ok=True)
-        os.makedirs(path, 0o700, exist_ok=True)
+        os.makedirs(journal, 0o700, exist_ok=True)
     except OSError as error:
         raise UserError(
-            f"{path}: cannot be made: {error.strerror}; set STRATA_HOME to a folder that you may "
-            "write to, with 15 GB of free disk"
+            f"{journal}: cannot be made: {error.strerror}; set STRATA_HOME to a folder that you "
+            "may write to, with 15 GB of free disk"
         ) from None
-    return path
+    return journal
 
 
-def path(id: str) -> str:
+def path(system_id: str) -> str:
     """Return the path of a system's or client's file."""
-    return os.path.join(folder(), f"{id}.up")
+    return os.path.join(folder(), f"{system_id}.up")
 
 
-def begin(id: str, environment: str, owner: Fields) -> None:
+def begin(system_id: str, environment: str, owner: Fields) -> None:
     """Write a system or client into the journal, before anything of it is made.
 
     owner: the process that makes it, as of :func:`strata.util.process.identity`.
     """
-    entry = {"id": id, "environment": environment, "owner": owner, "number": time.monotonic_ns()}
-    write_json(path(id), entry, indent=None)
+    entry = {
+        "id": system_id,
+        "environment": environment,
+        "owner": owner,
+        "number": time.monotonic_ns(),
+    }
+    write_json(path(system_id), entry, indent=None)
 
 
-def note(id: str, cleanup: Fields) -> None:
+def note(system_id: str, cleanup: Fields) -> None:
     """Append a cleanup to the file of a system or client, before its part is made."""
-    with open(path(id), "a", encoding="utf-8") as file:
+    with open(path(system_id), "a", encoding="utf-8") as file:
         file.write(json.dumps(cleanup) + "\n")
 
 
@@ -67,16 +72,20 @@ def all_up() -> list[Fields]:
     nothing.
     """
     entries = []
-    for id in (name[:-3] for name in os.listdir(folder()) if name.endswith(".up")):
+    for name in os.listdir(folder()):
+        system_id, suffix = os.path.splitext(name)
+        if suffix != ".up":
+            continue
+        file_path = path(system_id)
         # Another process may remove the file meanwhile.
-        with contextlib.suppress(FileNotFoundError), open(path(id), encoding="utf-8") as file:
+        with contextlib.suppress(FileNotFoundError), open(file_path, encoding="utf-8") as file:
             try:
                 # The part of a line that was not written to its end was not made.
                 entry, *cleanups = [json.loads(line) for line in file if line.endswith("\n")]
             except ValueError:
                 nobody = {"pid": 0, "start": None}
-                entry = {"id": id, "environment": "unknown", "number": -1, "owner": nobody}
-                cleanups = [{"kind": "damaged file", "id": path(id)}]
+                entry = {"id": system_id, "environment": "unknown", "number": -1, "owner": nobody}
+                cleanups = [{"kind": "damaged file", "id": file_path}]
             entries.append({**entry, "cleanups": cleanups})
     return sorted(entries, key=lambda entry: entry["number"])
 
@@ -88,8 +97,8 @@ def remove_unfinished_files() -> list[str]:
     """
     names = [name for name in sorted(os.listdir(folder())) if not name.endswith(".up")]
     unfinished = [os.path.join(folder(), name) for name in names]
-    for path in unfinished:
-        os.unlink(path)
+    for file in unfinished:
+        os.unlink(file)
     return unfinished
 
 
@@ -98,29 +107,29 @@ def remove(cleanup: Fields) -> None:
 
     Raises UserError where the part cannot be removed.
     """
-    kind, id = cleanup["kind"], cleanup["id"]
+    kind, name = cleanup["kind"], cleanup["id"]
     if "remove" in cleanup:
         _remove_by_commands(cleanup)
     elif kind == "folder":
-        remove_tree(id, unmount=True)
+        remove_tree(name, unmount=True)
     elif kind == "programs":
-        holders.end_holders(id)
+        holders.end_holders(name)
     elif kind == "group":
-        cgroups.remove(id)
+        cgroups.remove(name)
     elif kind == "frozen":
         # A frozen program does not end, whatever signal it gets.
-        cgroups.freeze(cgroups.freezers(id), False)
+        cgroups.freeze(cgroups.freezers(name), False)
     elif kind == "machine":
         from strata.vm import machine
 
-        machine.remove(id)
+        machine.remove(name)
     elif kind == "namespace":
         from strata.client import namespace
 
         namespace.remove()
     else:
         message = "another version made it; `python3 -m strata clean` looks for what is ours"
-        say("testbed", f"{kind} {id}: {message}")
+        say("testbed", f"{kind} {name}: {message}")
 
 
 def _remove_by_commands(cleanup: Fields) -> None:

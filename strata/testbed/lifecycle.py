@@ -41,9 +41,9 @@ def _begin_entry(environment: str, image: Image | None) -> str:
         raise UserError(
             "STRATA_TEST_LOCK is set, which is only for tests on the bare host: unset it to measure"
         )
-    id = f"strata-{os.urandom(5).hex()}"
-    journal.begin(id, environment, identity(os.getpid()))
-    return id
+    system_id = f"strata-{os.urandom(5).hex()}"
+    journal.begin(system_id, environment, identity(os.getpid()))
+    return system_id
 
 
 def _bring_up(stack: list[Layer]) -> Fields:
@@ -152,10 +152,10 @@ class Link:
     """
 
     def __init__(self, settled: Fields, image: Image | None, mask: str | None) -> None:
-        id = _begin_entry(CLIENT, image)
-        folder = os.path.join(paths.systems(), id)
-        note = functools.partial(journal.note, id)
-        context = Context(id, folder, image, mask=mask, note=note)
+        client_id = _begin_entry(CLIENT, image)
+        folder = os.path.join(paths.systems(), client_id)
+        note = functools.partial(journal.note, client_id)
+        context = Context(client_id, folder, image, mask=mask, note=note)
         stack, self.layer = client_of.build_stack(settled, context)
         _bring_up(stack)
         self.client = stack[-1]
@@ -195,8 +195,7 @@ class System:
         shift: int = 0,
         mask: str | None = None,
     ) -> None:
-        id = _begin_entry(environment, image)
-        self.id = id
+        self.id = _begin_entry(environment, image)
         self.environment = environment
         self.link = link
         self.shift = shift
@@ -204,10 +203,12 @@ class System:
         self.frozen = False
         self._freezers: list[str] | None = None
         started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        names = [id] if parts == 1 else [f"{id}-{part}" for part in range(parts)]
+        names = [self.id]
+        if parts > 1:
+            names = [f"{self.id}-{part}" for part in range(parts)]
         folders = [os.path.join(paths.systems(), name) for name in names]
         address = link.address if link else "127.0.0.1"
-        note = functools.partial(journal.note, id)
+        note = functools.partial(journal.note, self.id)
         stacks = []
         for part, (name, folder) in enumerate(zip(names, folders, strict=True)):
             context = Context(
@@ -234,7 +235,7 @@ class System:
             rows = zip(names, facts, strict=True)
             layer_facts = {**layer_facts, "each": [{"id": name, **fact} for name, fact in rows]}
         self.facts: Fields = {
-            "id": id,
+            "id": self.id,
             "image": image["id"] if image else None,
             "layers": stack,
             "up_started": started,
@@ -312,11 +313,11 @@ def end_run(owner: Fields) -> None:
 
 
 def sweep() -> list[str]:
-    """Remove whatever of ours was left on this machine, found by our marks; return phrases."""
+    """Remove all that Strata left on this machine, found by its marks; return a phrase for each."""
     from strata.client import namespace
     from strata.image import build
 
-    # The host's folders go last, for other layers find by them what is theirs.
+    # The host's folders go last: other layers find their own things by them.
     order = sorted(registry.names(), key=lambda name: name == "host")
     removed = build.sweep()
     for name in order:
@@ -342,7 +343,7 @@ def tidy() -> None:
 
 
 def clean(images: bool = False) -> list[str]:
-    """Remove whatever of ours was left on this machine and in this folder; return phrases.
+    """Remove all that Strata left on this machine and in this folder; return a phrase for each.
 
     images: whether all images are removed, too.  Raises UserError while a run is active here.
     """

@@ -96,7 +96,7 @@ def test_nobody_else_reaches_an_images_files(tmp_path, monkeypatch):
     monkeypatch.setattr(build.recipe, "describe", lambda config: {"recipe": "r", "base": "b"})
     (tmp_path / "images/r").mkdir(parents=True)
     monkeypatch.setattr(
-        build, "_build", lambda *words: (tmp_path / "images").stat().st_mode & 0o777
+        build, "_build_image", lambda *words: (tmp_path / "images").stat().st_mode & 0o777
     )
     assert build.ensure({}) == 0o700
 

@@ -162,7 +162,7 @@ def test_emulation_and_hardware_never_have_one_name(project):
 
 @pytest.mark.parametrize("argv", [["tidy"], ["decide", "3"]])
 def test_an_edited_plan_is_refused_by_file_and_key(project, argv):
-    edit(project / "results/plan.json", lambda plan: plan.pop("workloads"))
+    edit(project / "results/plan.json", lambda content: content.pop("workloads"))
     with pytest.raises(UserError, match=r"^results/plan\.json: workloads: missing"):
         main(argv)
 
@@ -170,7 +170,7 @@ def test_an_edited_plan_is_refused_by_file_and_key(project, argv):
 def test_a_plan_s_faults_name_file_and_key(project):
     edit(
         project / "results/plan.json",
-        lambda plan: plan["environments"]["docker"].update(available="yes"),
+        lambda content: content["environments"]["docker"].update(available="yes"),
     )
     [wrong] = plan.faults(plan.read())
     assert wrong.startswith('results/plan.json: environments.docker.available: is "yes"')

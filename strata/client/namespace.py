@@ -25,6 +25,7 @@ def device() -> str:
 
 
 def _ip(*arguments: str, check: bool = True) -> None:
+    """Run ``ip`` as root.  Raises UserError where it fails and `check` is set."""
     capture(as_root(["ip", *arguments]), check=check)
 
 

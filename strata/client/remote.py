@@ -94,6 +94,7 @@ class Remote(Link):
         self.context.note({"kind": "second machine", "id": self.context.id, **cleanup})
 
     def _ssh(self, *options: str) -> list[str]:
+        """Return the command that reaches the second machine, with more options of ssh."""
         configuration = []
         if self.options["ssh_config"]:
             # The journal's commands may run in another folder.
@@ -107,6 +108,7 @@ class Remote(Link):
         return [*self._ssh(), "--", shlex.join([*self._root, *argv])]
 
     def _run_there(self, argv: list[str], check: bool = True) -> str:
+        """Run a command on the second machine as root, and return what it prints."""
         return capture(self.on_client_host(argv), check=check).stdout
 
     def up(self) -> None:

@@ -224,6 +224,7 @@ def _is_frozen(folder: str, frozen: bool) -> bool:
 
 
 def _write_word(path: str, word: str) -> None:
+    """Write a word into a group's file, as root where this user may not."""
     try:
         with open(path, "w", encoding="utf-8") as file:
             file.write(word)

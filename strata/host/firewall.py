@@ -122,6 +122,7 @@ def here() -> Seen:
 
 
 def _count_rules(saved: str) -> int:
+    """Return the number of rules that ``iptables-save`` printed."""
     return len(re.findall("(?m)^-A ", saved))
 
 

@@ -4,12 +4,12 @@ The kernel shows which processes do, so that the programs of a killed cell are f
 neither a name nor a process number, which may be another's by then, decides.
 """
 
-import contextlib
 import os
 import signal
 import time
 
 from strata.util.errors import UserError
+from strata.util.process import as_root, capture
 
 DESCRIPTOR = 9
 HOLD = f'exec {DESCRIPTOR}<"$1"; shift; exec "$@"'
@@ -25,7 +25,7 @@ def holding(folder: str) -> list[str]:
 def end_holders(folder: str) -> None:
     """End the programs of :func:`holding_command` for a folder, and the sessions that they lead.
 
-    Raises UserError where one of them does not end.
+    Raises UserError where one of them does not end, or is root's and this user lacks its rights.
     """
     deadline = time.monotonic() + PATIENCE
     while processes := _next_to_end(folder):
@@ -33,9 +33,18 @@ def end_holders(folder: str) -> None:
             numbers = ", ".join(map(str, sorted(processes)))
             raise UserError(f"{folder}: its programs (processes {numbers}) cannot be ended")
         for process in processes:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(process, signal.SIGKILL)
+            _kill(process)
         time.sleep(0.01)
+
+
+def _kill(process: int) -> None:
+    """Kill a process; one that its session's programs started by sudo with the rights of root."""
+    try:
+        os.kill(process, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    except PermissionError:
+        capture(as_root(["kill", "-KILL", str(process)]), check=False)
 
 
 def _next_to_end(folder: str) -> set[int]:
@@ -54,6 +63,7 @@ def _next_to_end(folder: str) -> set[int]:
 
 
 def _keeps_open(process: int, folder: str) -> bool:
+    """Return whether a process keeps a folder open; a folder that was removed has a mark."""
     try:
         target = os.readlink(f"/proc/{process}/fd/{DESCRIPTOR}")
     except OSError:

@@ -105,6 +105,7 @@ def _unfinished_folder(name: str) -> Iterator[str]:
 
 
 def _remove_unfinished(work: str) -> None:
+    """Remove the folder of a build that did not end, and end the build's processes before."""
     if os.path.isdir(work):
         _end_processes()
         remove_tree(work, unmount=True)
@@ -131,6 +132,10 @@ def _build_command(work: str, argv: Sequence[str], root: bool = False) -> list[s
 
 
 def _build_image(config: Fields, described: Described) -> Image:
+    """Build an image into the cache, and return it; nothing of a build that fails stays.
+
+    Raises UserError where it fails, or its source files changed meanwhile.
+    """
     name = described["recipe"]
     docker.start_daemon()
     _remove_builds()

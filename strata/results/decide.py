@@ -63,7 +63,7 @@ class _Decision:
         self._ratios: dict[tuple[str, str], list[Fields]] = defaultdict(list)
         for row in _interval_widths(values, self.again):
             self._ratios[row["workload"], row["id"]].append(row)
-        self.states = {load: self._state(load) for load in experiment["workloads"]}
+        self.states = {name: self._state(name) for name in experiment["workloads"]}
         self.more = dict.fromkeys(self.states, 0)
         self.claims: dict[str, State] = {}
         if self._target is not None:

@@ -34,6 +34,7 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _parse_whole_number(digits: str) -> int:
+    """Return a whole number of JSON.  Raises ValueError where it has too many digits."""
     if len(digits) > DIGITS:
         raise ValueError(f"a number has more than {DIGITS} digits")
     return int(digits)

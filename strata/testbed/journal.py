@@ -133,20 +133,22 @@ def remove(cleanup: Fields) -> None:
 
 
 def _remove_by_commands(cleanup: Fields) -> None:
-    def run(argv: list[str], check: bool = False) -> subprocess.CompletedProcess[str]:
+    """Remove a part by the cleanup's own commands.  Raises UserError where it stays."""
+
+    def run_command(argv: list[str], check: bool = False) -> subprocess.CompletedProcess[str]:
         return capture(as_root(argv) if cleanup.get("root") else argv, check=check)
 
-    def remove() -> bool:
-        codes = [run(argv).returncode for argv in cleanup["remove"]]
+    def run_removal() -> bool:
+        codes = [run_command(argv).returncode for argv in cleanup["remove"]]
         return not any(codes)
 
-    def exists() -> bool:
-        return bool(run(cleanup["find"], check=True).stdout.strip())
+    def part_exists() -> bool:
+        return bool(run_command(cleanup["find"], check=True).stdout.strip())
 
     # The part mostly exists, and removing a missing one does no harm: `find` costs time.
-    if remove():
+    if run_removal():
         return
-    if "start" in cleanup and run(cleanup["find"]).returncode:
+    if "start" in cleanup and run_command(cleanup["find"]).returncode:
         capture([os.path.join(paths.PROJECT, cleanup["start"])], timeout=90)
-    if exists() and not remove() and exists():
+    if part_exists() and not run_removal() and part_exists():
         raise UserError(f"{cleanup['kind']} {cleanup['id']} could not be removed")

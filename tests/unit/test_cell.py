@@ -215,17 +215,14 @@ def test_a_cell_that_waits_ends_with_its_run_and_never_measures(project, owner):
     assert journal.all_up() == []
 
 
-# Programs of a workload: each process writes its id before the file `begun` is there.
-PROGRAMS = {
-    "that waits for another": "echo $$ >>pids; sleep 60 & echo $! >>pids; touch begun; wait",
-    "whose child closed its files": (
-        f"echo $$ >>pids; {sys.executable} -c 'import subprocess; "
-        'child = subprocess.Popen(["sleep", "60"]); open("pids", "a").write(f"{child.pid}\\n"); '
-        'open("begun", "w").close(); child.wait()\''
-    ),
-    "that left its session and ended": "setsid sleep 60 & echo $! >>pids; touch begun",
-    "that hears no signal": "trap '' TERM HUP PIPE; echo $$ >>pids; touch begun; sleep 60",
-}
+# Processes that hear no signal, write their ids, and wait: the program itself, one in a session of
+# its own, and one whose parent closed its files.
+PROGRAM = (
+    "trap '' TERM HUP PIPE; echo $$ >>pids; setsid sleep 60 & echo $! >>pids; "
+    f"{sys.executable} -c 'import subprocess; "
+    'child = subprocess.Popen(["sleep", "60"]); open("pids", "a").write(f"{child.pid}\\n"); '
+    'open("begun", "w").close(); child.wait()\'; sleep 60'
+)
 
 
 def killed(folder):
@@ -239,11 +236,8 @@ def killed(folder):
     return map(int, (folder / "pids").read_text().split()), journal.all_up()[-1]["id"]
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
-def test_what_a_killed_cell_left_is_removed_by_the_next_at_the_end_of_its_run_or_by_clean(
-    project, program
-):
-    script = f"echo 7; test -e fast && exit; {PROGRAMS[program]}; sleep 60"
+def test_what_a_killed_cell_left_is_removed_by_the_next_at_the_end_of_its_run_or_by_clean(project):
+    script = f"echo 7; test -e fast && exit; {PROGRAM}"
     folder = project(workloads={"noop": workload_with(run=shell(script))})
     projects.plan(folder)
     programs, _ = killed(folder)

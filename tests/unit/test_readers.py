@@ -27,13 +27,13 @@ NA = observe.NOT_AVAILABLE
 
 def between(host):
     """Return a record's facts about the time between two readings."""
-    early, first = interference.take(), host.there
-    host.there = {
+    early, first = interference.take(), host.files
+    host.files = {
         path: LATER.get(path, text) if text == FILES[path] else text for path, text in first.items()
     }
     late = interference.take()._replace(moment=early.moment + 10)
     facts = interference.facts(early, late, (), measuring=True)
-    host.there = first
+    host.files = first
     return facts
 
 

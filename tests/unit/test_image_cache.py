@@ -65,6 +65,7 @@ def test_a_box_is_kept_with_its_facts_and_removed_with_its_image(tmp_path, monke
 
 
 def image_in_cache(name, used, base="b"):
+    """Put the folder of an image into the cache, last used at a time."""
     folder = cache.folder_of(name)
     os.makedirs(folder)
     write_json(os.path.join(folder, "image.json"), {"recipe": name, "id": name, "base": base})
@@ -102,6 +103,7 @@ def test_nobody_else_reaches_an_images_files(tmp_path, monkeypatch):
 
 
 def count_files(folder):
+    """Return the number of files in a folder and in those below it."""
     return sum(len(names) for _, _, names in os.walk(folder))
 
 

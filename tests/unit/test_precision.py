@@ -91,13 +91,13 @@ def test_the_width_that_decides_a_claim_is_that_of_its_tolerance():
 
 
 def test_the_claim_that_takes_least_time_comes_first_and_one_beyond_the_budget_gets_none():
-    asked = [
+    claims = [
         claim("a", "dear", target=0.01),
         claim("a", "cheap"),
         claim("b", "far", target=0.0005),
         claim("c", "done", target=0.03),
     ]
-    [(load, (number, chosen))] = precision.for_claims(asked, 1000).items()
+    [(load, (number, chosen))] = precision.for_claims(claims, 1000).items()
     # 20 (0.02 / 0.9 / 0.018)² is 30.5 blocks, of which there are 20.
     assert (load, number, chosen.claim) == ("a", 11, "cheap")
     assert precision.for_claims([claim()], 10) == {}
@@ -112,18 +112,20 @@ def test_the_claim_that_takes_least_time_comes_first_and_one_beyond_the_budget_g
 
 
 @pytest.fixture
-def made(tmp_path, monkeypatch):
-    def make(slower=None, noise=0.0, environments=None, retries=False, **repetitions):
-        asked = {"min": 3, "max": 300, "target": "2%", **repetitions}
-        page = measured.page(repetitions=asked, quiet={"action": "retry" if retries else "flag"})
+def make(tmp_path, monkeypatch):
+    """Make a project with open repetitions, whose first blocks were measured."""
+
+    def make_project(slower=None, noise=0.0, environments=None, retries=False, **repetitions):
+        settings = {"min": 3, "max": 300, "target": "2%", **repetitions}
+        page = measured.page(repetitions=settings, quiet={"action": "retry" if retries else "flag"})
         if environments:
             page["environments"] = environments(page["environments"])
         return measured.project(tmp_path / "project", monkeypatch, page, slower, noise=noise)
 
-    return make
+    return make_project
 
 
-def decided(round):
+def decide(round):
     """Decide after a round, anew where it was decided before; return the decision."""
     with contextlib.suppress(FileNotFoundError):
         os.unlink(f"results/precision/{round}.json")
@@ -132,7 +134,8 @@ def decided(round):
         return json.load(file)
 
 
-def each(decision, key):
+def by_workload(decision, key):
+    """Return workload → the value of a key in a decision."""
     return {load: state[key] for load, state in decision["workloads"].items()}
 
 
@@ -150,108 +153,111 @@ def measure_on(folder, **more):
 
 
 @pytest.mark.parametrize("slower", [1.0, 1.5])
-def test_a_difference_never_decides(made, slower):
-    folder = made(slower={"docker": slower}, noise=0.05)
-    decided(3)
+def test_a_difference_never_decides(make, slower):
+    folder = make(slower={"docker": slower}, noise=0.05)
+    decide(3)
     measure_on(folder, slower={"docker": slower}, noise=0.05)
-    found = decided(FIRST_STAGE)
-    assert not found["enough"]
-    assert each(found, "more") == {"stream": FIRST_STAGE, "linpack": FIRST_STAGE}
+    decision = decide(FIRST_STAGE)
+    assert not decision["enough"]
+    assert by_workload(decision, "more") == {"stream": FIRST_STAGE, "linpack": FIRST_STAGE}
 
 
-def test_a_disturbed_block_is_measured_again_and_counts_for_no_width(made):
-    folder = made(retries=True)
+def test_a_disturbed_block_is_measured_again_and_counts_for_no_width(make):
+    folder = make(retries=True)
     measure_on(folder, slower={"docker": 1.02}, noise=0)
-    calm = each(decided(3), "half_width")
+    calm = by_workload(decide(3), "half_width")
     os.unlink("results/precision/3.json")
     flag("docker/stream/2")
-    found = decided(3)
-    assert "block 2 again: load was 2, and 1 is the most" in found["reason"]
-    assert each(found, "again") == {"stream": [2], "linpack": []}
-    assert each(found, "more") == {"stream": FIRST_STAGE - 3, "linpack": FIRST_STAGE - 3}
+    decision = decide(3)
+    assert "block 2 again: load was 2, and 1 is the most" in decision["reason"]
+    assert by_workload(decision, "again") == {"stream": [2], "linpack": []}
+    assert by_workload(decision, "more") == {"stream": FIRST_STAGE - 3, "linpack": FIRST_STAGE - 3}
     # The plan holds all blocks up to the decision, with the repeated one.
     planned = len(open("results/plan.csv").readlines()) - 1
     assert planned == 2 * (2 * FIRST_STAGE + 1)
-    assert each(found, "half_width") == pytest.approx(calm)
+    assert by_workload(decision, "half_width") == pytest.approx(calm)
     measure_on(folder, noise=0)
     flag("docker/stream/2")
     # Block 4 repeats block 2, and a further one repeats that: there is no third time.
     flag("native/stream/4")
     flag("native/stream/7")
-    assert each(decided(FIRST_STAGE + 1), "again") == {"stream": [4, 7], "linpack": []}
+    assert by_workload(decide(FIRST_STAGE + 1), "again") == {"stream": [4, 7], "linpack": []}
     measure_on(folder, noise=0)
     for number in (2, 4, 7, FIRST_STAGE + 2):
         flag(f"native/stream/{number}")
-    found = decided(FIRST_STAGE + 3)
-    assert found["enough"]
-    assert each(found, "again") == {"stream": [], "linpack": []}
+    decision = decide(FIRST_STAGE + 3)
+    assert decision["enough"]
+    assert by_workload(decision, "again") == {"stream": [], "linpack": []}
 
 
 @pytest.mark.parametrize(("budget", "again"), [("111s", []), ("112s", [2])])
-def test_a_disturbed_block_is_measured_again_if_the_budget_pays_for_it(made, budget, again):
+def test_a_disturbed_block_is_measured_again_if_the_budget_pays_for_it(make, budget, again):
     # Six blocks took 96 s.
-    made(retries=True, budget=budget)
+    make(retries=True, budget=budget)
     flag("docker/stream/2")
-    assert each(decided(3), "again") == {"stream": again, "linpack": []}
+    assert by_workload(decide(3), "again") == {"stream": again, "linpack": []}
 
 
-def test_a_repeated_block_does_not_count_towards_the_largest_number(made):
-    folder = made(retries=True, max=4, noise=0.1)
+def test_a_repeated_block_does_not_count_towards_the_largest_number(make):
+    folder = make(retries=True, max=4, noise=0.1)
     flag("docker/stream/2")
-    decided(3)
+    decide(3)
     measure_on(folder, noise=0.1)
     # Of stream's five blocks four count; linpack has four.
-    assert each(decided(5), "more") == {"stream": 0, "linpack": 0}
+    assert by_workload(decide(5), "more") == {"stream": 0, "linpack": 0}
     counts = Counter(row["workload"] for row in projects.table("results/plan.csv"))
     assert counts == {"stream": 2 * 5, "linpack": 2 * 4}
 
 
-def test_no_interval_is_known_if_every_block_was_disturbed(made):
-    folder = made(retries=True)
+def test_no_interval_is_known_if_every_block_was_disturbed(make):
+    folder = make(retries=True)
     for again in ([1, 2, 3], [4, 5, 6]):
         for number in again:
             flag(f"docker/stream/{number}")
             flag(f"native/linpack/{number}")
-        found = decided(again[-1])
-        assert each(found, "again") == {"stream": again, "linpack": again}
-        assert each(found, "half_width") == {"stream": None, "linpack": None}
-        write_json(f"results/precision/{again[-1]}.json", {**found, "workloads": none_more(found)})
+        decision = decide(again[-1])
+        assert by_workload(decision, "again") == {"stream": again, "linpack": again}
+        assert by_workload(decision, "half_width") == {"stream": None, "linpack": None}
+        write_json(
+            f"results/precision/{again[-1]}.json", {**decision, "workloads": none_more(decision)}
+        )
         measure_on(folder)
 
 
 def none_more(decision):
+    """Return the workloads of a decision with no more blocks."""
     return {load: {**state, "more": 0} for load, state in decision["workloads"].items()}
 
 
-def test_further_blocks_have_native_and_the_environments_that_are_still_wide(made):
+def test_further_blocks_have_native_and_the_environments_that_are_still_wide(make):
     def environments(all_of_them):
         return {**all_of_them, "other": {**all_of_them["docker"], "label": "Other"}}
 
-    folder = made(environments=environments)
-    assert set(each(decided(3), "environments").values()) == {None}
+    folder = make(environments=environments)
+    assert set(by_workload(decide(3), "environments").values()) == {None}
     noise = {"noise": 0.003, "noisier": {"other": 0.1}}
     measure_on(folder, **noise)
-    found = decided(FIRST_STAGE)
-    assert each(found, "environments") == {
+    decision = decide(FIRST_STAGE)
+    assert by_workload(decision, "environments") == {
         "stream": ["native", "other"],
         "linpack": ["native", "other"],
     }
-    assert "more of native, other" in found["reason"]
+    assert "more of native, other" in decision["reason"]
     measure_on(folder, **noise)
     counts = Counter(row["environment"] for row in projects.table("results/plan.csv"))
     assert counts["native"] == counts["other"] > counts["docker"] == 2 * FIRST_STAGE
 
 
-def test_a_claim_gets_blocks_of_its_environments_once_all_is_within_the_target(made):
+def test_a_claim_gets_blocks_of_its_environments_once_all_is_within_the_target(make):
     def environments(all_of_them):
         return {**all_of_them, "other": {**all_of_them["docker"], "label": "Other"}}
 
-    folder = made(environments=environments, noise=0.03, target="50%", claims=True)
-    decided(3)
+    folder = make(environments=environments, noise=0.03, target="50%", claims=True)
+    decide(3)
     measure_on(folder, noise=0.03)
-    found = decided(FIRST_STAGE)
-    assert not found["enough"]
-    linpack = found["workloads"]["linpack"]
+    decision = decide(FIRST_STAGE)
+    assert not decision["enough"]
+    linpack = decision["workloads"]["linpack"]
     assert linpack["claim"] == "ibm-linpack-docker-identical"
     assert linpack["environments"] == ["docker", "native"]
     # About (2 % / (0.9 · 1.3 %))² times as many, but no more than twice as many.
@@ -262,16 +268,16 @@ def test_a_claim_gets_blocks_of_its_environments_once_all_is_within_the_target(m
     path = "results/raw/docker/linpack/1.json"
     record = read_json(path)
     write_json(path, {**record, "sizes": [{"rule": "large", "source": "docs", "holds": False}]})
-    assert decided(FIRST_STAGE)["enough"]
+    assert decide(FIRST_STAGE)["enough"]
     write_json(path, record)
-    decided(FIRST_STAGE)
-    assert each(decided(FIRST_STAGE + more), "blocks") == {
+    decide(FIRST_STAGE)
+    assert by_workload(decide(FIRST_STAGE + more), "blocks") == {
         "stream": FIRST_STAGE,
         "linpack": FIRST_STAGE + more,
     }
 
 
-def test_a_decision_that_is_not_due_is_refused_with_the_round_that_is(made):
-    made()
+def test_a_decision_that_is_not_due_is_refused_with_the_round_that_is(make):
+    make()
     with pytest.raises(UserError, match=r"after round 2;.* 3"):
         main(["decide", "2"])

@@ -39,6 +39,7 @@ def copy(project, source, target, **changes):
 
 
 def faults():
+    """Return the faults of all measured cells' records."""
     experiment = plan.read()
     return validate.faults(experiment, validate.measured(blocks.Order(experiment).cells()))
 
@@ -143,10 +144,10 @@ def test_records_that_contradict_others_are_refused(project):
         raw / "native/stream/3.json",
         lambda record: record["image"].update(manifest_sha256="0a" * 32),
     )
-    found = faults()
-    assert len(found) == 2
-    assert found["native", "stream", 3][0].endswith("than that of results/image.json")
-    assert "derived parameters are others" in found["docker", "stream", 3][0]
+    wrong = faults()
+    assert len(wrong) == 2
+    assert wrong["native", "stream", 3][0].endswith("than that of results/image.json")
+    assert "derived parameters are others" in wrong["docker", "stream", 3][0]
 
 
 def test_emulation_and_hardware_never_have_one_name(project):
@@ -154,10 +155,10 @@ def test_emulation_and_hardware_never_have_one_name(project):
         experiment["environments"]["docker"] |= {"accelerator": "tcg", "accelerator_reason": "x"}
 
     edit(project / "results/plan.json", change)
-    found = faults()
-    assert {cell[0] for cell in found} == {"docker"}
+    wrong = faults()
+    assert {cell[0] for cell in wrong} == {"docker"}
     expected = "no virtual machine, and the plan says VM (TCG emulation)"
-    assert all(expected in sentences[-1] for sentences in found.values())
+    assert all(expected in sentences[-1] for sentences in wrong.values())
 
 
 @pytest.mark.parametrize("argv", [["tidy"], ["decide", "3"]])

@@ -62,17 +62,17 @@ def examine(chosen: str | Fields) -> tuple[str, bool | None, str]:
     return "client", same, f"{given['ssh']} at {client['address']}, {sizes}{rate}"
 
 
-def build_stack(settled: Fields, context: Context) -> tuple[list[Layer], Link]:
+def build_stack(resolved: Fields, context: Context) -> tuple[list[Layer], Link]:
     """Build the client's stack (the host, the link, the image's files), and return it and the link.
 
-    settled: as of :func:`resolve_options`.  context: the client's own.
+    resolved: as of :func:`resolve_options`.  context: the client's own.
     Raises UserError where the run did not write how the second machine is reached.
     """
     bottom = host.Layer(None, {}, context)
-    if settled["kind"] == "namespace":
+    if resolved["kind"] == "namespace":
         from strata.client.namespace import Namespace
 
-        link = Namespace(bottom, settled, context)
+        link = Namespace(bottom, resolved, context)
         return [bottom, link, chroot.Layer(link, {}, context)], link
     from strata.client.remote import Remote
 
@@ -81,5 +81,5 @@ def build_stack(settled: Fields, context: Context) -> tuple[list[Layer], Link]:
         raise UserError(
             f"{paths.CLIENT}: is missing, by which the client is reached: run snakemake"
         )
-    remote = Remote(bottom, {**settled, **connection}, context)
+    remote = Remote(bottom, {**resolved, **connection}, context)
     return [bottom, remote], remote

@@ -146,17 +146,17 @@ def _host_process_state(top: Layer) -> States:
 class Link:
     """The client, which is brought up now.
 
-    settled: as of :func:`strata.client.resolve_options`.
+    resolved: as of :func:`strata.client.resolve_options`.
     `client` is the top of its stack, `layer` the link by which it is joined to systems, `address`
     the host's on the link, `password` that of the servers that it reaches.
     """
 
-    def __init__(self, settled: Fields, image: Image | None, mask: str | None) -> None:
+    def __init__(self, resolved: Fields, image: Image | None, mask: str | None) -> None:
         client_id = _begin_entry(CLIENT, image)
         folder = os.path.join(paths.systems(), client_id)
         note = functools.partial(journal.note, client_id)
         context = Context(client_id, folder, image, mask=mask, note=note)
-        stack, self.layer = client_of.build_stack(settled, context)
+        stack, self.layer = client_of.build_stack(resolved, context)
         _bring_up(stack)
         self.client = stack[-1]
         self.address = self.layer.address()

@@ -1,7 +1,7 @@
 """The client: where load generators run, outside of the system under test.
 
-It is a stack, too: on this host a network namespace joined by a veth pair, or a second machine reached by ssh, and in
-either the image's own files.
+It is a stack of layers: on this host a network namespace joined by a veth pair, or a second machine
+reached by ssh, and in either the image's own files.
 """
 
 from hashlib import sha256
@@ -17,71 +17,69 @@ from strata.util.files import read_json, write_json
 
 
 def settle(chosen: str | Fields) -> Fields:
-    """The config's ``client`` as the plan holds it: ``{kind: namespace|ssh, rate, machine}``.
+    """Return the plan's options of the client: ``{kind: namespace|ssh, rate}``, by ssh `machine`.
 
-    The plan names nobody: `machine` tells one second machine from another.
+    chosen: the configuration's ``client``.
+    The plan names nobody: `machine` only tells one second machine from another.
     """
     given = {} if isinstance(chosen, str) else chosen
-    wanted = {"kind": "ssh" if "ssh" in given else "namespace", "rate": given.get("rate")}
-    return (
-        {**wanted, "machine": sha256(given["ssh"].encode()).hexdigest()[:8]}
-        if "ssh" in given
-        else wanted
-    )
+    options = {"kind": "ssh" if "ssh" in given else "namespace", "rate": given.get("rate")}
+    if "ssh" in given:
+        options["machine"] = sha256(given["ssh"].encode()).hexdigest()[:8]
+    return options
 
 
 def write_way(chosen: str | Fields) -> None:
-    """Write down the way to a second machine, ``{ssh, ssh_config}``, for the cells of a run."""
+    """Write how a second machine is reached, ``{ssh, ssh_config}``, for the cells of a run.
+
+    chosen: the configuration's ``client``; nothing is written for a namespace.
+    """
     if not isinstance(chosen, str) and "ssh" in chosen:
         write_json(paths.CLIENT, {"ssh": chosen["ssh"], "ssh_config": chosen.get("ssh_config")})
 
 
 def examine(chosen: str | Fields) -> tuple[str, bool | None, str]:
-    """The line of `make doctor` for the client, as of
+    """Return the line of `make doctor` for the client.
+
+    chosen: the configuration's ``client``.  The line is as of
     :meth:`strata.environments.common.layer.Kind.examine`.
     """
     given = {} if isinstance(chosen, str) else chosen
     rate = f"; limited to {given['rate']}" if given.get("rate") else ""
     if "ssh" not in given:
         return "client", True, f"a network namespace of this host, joined by a veth pair{rate}"
-    from strata.client.remote import look
+    from strata.client.remote import examine_machines
 
-    own = ["-F", given["ssh_config"]] if given.get("ssh_config") else []
+    configuration = ["-F", given["ssh_config"]] if given.get("ssh_config") else []
+    settings = ["-oBatchMode=yes", "-oConnectTimeout=10", "-oLogLevel=ERROR"]
     try:
-        here, there = look(
-            [
-                "ssh",
-                *own,
-                "-oBatchMode=yes",
-                "-oConnectTimeout=10",
-                "-oLogLevel=ERROR",
-                given["ssh"],
-            ]
-        )
+        here, client = examine_machines(["ssh", *configuration, *settings, given["ssh"]])
     except UserError as error:
         return "client", False, str(error)
+    sizes = f"MTU {here['mtu']} here, {client['mtu']} there"
     # Where the ends differ, packets may be lost.
-    words = (
-        f"{given['ssh']} at {there['address']}, MTU {here['mtu']} here, {there['mtu']} there{rate}"
-    )
-    return "client", here["mtu"] == there["mtu"] or None, words
+    same = here["mtu"] == client["mtu"] or None
+    return "client", same, f"{given['ssh']} at {client['address']}, {sizes}{rate}"
 
 
-def make(settled: Fields, context: Context) -> tuple[list[Layer], Link]:
-    """The stack of a client (the host, the link, what runs commands on top), and the link by itself.
+def build_stack(resolved: Fields, context: Context) -> tuple[list[Layer], Link]:
+    """Build the client's stack (the host, the link, the image's files), and return it and the link.
 
-    context: the client's own.  Raises UserError where nobody says the way to a second machine.
+    resolved: as of :func:`resolve_options`.  context: the client's own.
+    Raises UserError where the run did not write how the second machine is reached.
     """
     bottom = host.Layer(None, {}, context)
-    if settled["kind"] == "namespace":
+    if resolved["kind"] == "namespace":
         from strata.client.namespace import Namespace
 
-        link = Namespace(bottom, settled, context)
+        link = Namespace(bottom, resolved, context)
         return [bottom, link, chroot.Layer(link, {}, context)], link
     from strata.client.remote import Remote
 
-    way = read_json(paths.CLIENT)
-    if way is None:
-        raise UserError(f"{paths.CLIENT}: missing, which says the way to the client: run snakemake")
-    remote = Remote(bottom, {**settled, **way}, context)
+    connection = read_json(paths.CLIENT)
+    if connection is None:
+        raise UserError(
+            f"{paths.CLIENT}: is missing, by which the client is reached: run snakemake"
+        )
+    remote = Remote(bottom, {**resolved, **connection}, context)
     return [bottom, remote], remote

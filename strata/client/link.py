@@ -1,7 +1,7 @@
-"""What both links between client and system can do, and their rate: a token bucket on each end.
+"""The link between client and system, and its rate: a token bucket at each end.
 
-At an equal rate everywhere the cost of a byte can be compared.  The bucket's handle marks it as ours: nobody else's
-queueing is ever replaced or removed.
+At an equal rate everywhere the cost of a byte can be compared.  The bucket's handle marks it as
+ours: nobody else's queueing is ever replaced or removed.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ UNITS = {"kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
 
 
 class Link(Layer):
-    """A layer of the client's stack.  Its options are those of :func:`strata.client.settle`.
+    """A layer of the client's stack, with the options of :func:`strata.client.resolve_options`.
 
-    Of one that is up: this host's address on it, its device on this host and on the client, and how records call it.
+    Once it is up, `host` is this host's address on it, `near` its device on this host, `far` its
+    device on the client; `kind` is its name in records.
     """
 
     host: str
@@ -34,55 +35,69 @@ class Link(Layer):
     kind: str
 
     @abstractmethod
-    def there(self, argv: list[str]) -> list[str]:
-        """The command for this host that runs `argv` where the client's device is, with programs of that machine."""
+    def on_client_host(self, argv: list[str]) -> list[str]:
+        """Return the command of this host that runs `argv` where the client's device is.
+
+        That is in the client's network namespace or on the second machine, with the programs of
+        that machine.
+        """
 
     def address(self) -> str:
-        """The address of this host on the link."""
+        """Return the address of this host on the link."""
         return self.host
 
     def facts(self) -> Fields:
-        """What is known of the link: ``{kind, mtu, rate}``."""
-        shown = capture(self.there(["ip", "-o", "link", "show", self.far]), check=False).stdout
+        """Return ``{kind, mtu, rate}`` of the link; the MTU may be "not available"."""
+        show = self.on_client_host(["ip", "-o", "link", "show", self.far])
+        shown = capture(show, check=False).stdout
         mtu = int(shown.split(" mtu ", 1)[1].split()[0]) if " mtu " in shown else NOT_AVAILABLE
         return {"kind": self.kind, "mtu": mtu, "rate": self.options["rate"] or "not limited"}
 
-    def limit(self) -> None:
+    def limit_rate(self) -> None:
         """Set the rate, if there is one, on both devices."""
         if rate := self.options["rate"]:
-            capture(as_root(bucket(self.near, rate)))
-            capture(self.there(bucket(self.far, rate)))
+            capture(as_root(bucket_command(self.near, rate)))
+            capture(self.on_client_host(bucket_command(self.far, rate)))
 
-    def join(self, systems: Sequence[Layer]) -> None:
-        """Make equal systems that are up reachable at their addresses.  Raises UserError."""
+    def join_systems(self, systems: Sequence[Layer]) -> None:
+        """Make systems that are up, the equal parts of one, reachable at their addresses.
+
+        Raises UserError where a machine's own card is to be limited, or cannot be reached.
+        """
         machines = [machine for system in systems if (machine := system.machine())]
         if not machines:
             return
         # All are in one network.
         address, card = machines[0].address(), machines[0].card()
         if card is None:
-            self.join_bridge(machines, paths.prefix(), addresses.member(f"{address}/24", 0) + "/24")
+            subnet = addresses.address_in(f"{address}/24", 0) + "/24"
+            self.join_bridge(machines, paths.prefix(), subnet)
         elif self.options["rate"]:
             raise UserError(
-                "config.yaml: client.rate: a card that a machine has for itself is not limited; leave it out"
+                "config.yaml: client.rate: a card that a machine has for itself is not limited; "
+                "leave it out"
             )
         else:
             self.join_card(address, *card)
 
     @abstractmethod
     def join_bridge(self, machines: Sequence[Layer], bridge: str, subnet: str) -> None:
-        """Join machines' bridge and network."""
+        """Join the machines' bridge and network."""
 
     @abstractmethod
-    def join_card(self, address: str, card: str, own: str | None) -> None:
-        """Reach a machine at the address of its own card, a PCI device; `own`: the client's address, if any is said.
+    def join_card(self, address: str, card: str, client_address: str | None) -> None:
+        """Reach a machine at the address of its own card.
 
-        Raises UserError.
+        card: the PCI address.  client_address: as configured for the client in the card's network,
+        if it is.  Raises UserError where the client cannot have an address there.
         """
 
 
-def bucket(device: str, rate: str) -> list[str]:
-    """The command that sets the bucket: 4 ms of traffic, at least two packets of 64 KiB, may pass at once."""
+def bucket_command(device: str, rate: str) -> list[str]:
+    """Return the command that limits a device to a rate such as ``1gbit``.
+
+    At once 4 ms of traffic may pass, and at least two packets of 64 KiB.
+    """
     burst = max(int(rate[:-4]) * UNITS[rate[-4:]] // 8 // 250, 131072)
-    words = ["rate", rate, "burst", str(burst), "latency", "50ms"]
-    return ["tc", "qdisc", "add", "dev", device, "root", "handle", HANDLE, "tbf", *words]
+    settings = ["rate", rate, "burst", str(burst), "latency", "50ms"]
+    return ["tc", "qdisc", "add", "dev", device, "root", "handle", HANDLE, "tbf", *settings]

@@ -10,7 +10,7 @@ from strata.util import paths
 from strata.util.errors import UserError
 from strata.util.paths import prefix
 from strata.util.process import as_root, capture
-from strata.vm import passthrough as cards
+from strata.vm import passthrough
 
 INSIDE = "eth0"
 # The client's device on a card whose function a machine has for itself.
@@ -20,19 +20,23 @@ CLIENT = 2
 
 
 def device() -> str:
-    """Name of the host's end of the pair (15 characters at most)."""
+    """Return the name of the pair's end on the host, of at most 15 characters."""
     return f"stv{paths.home_mark()[:8]}"
 
 
-def _ip(*words: str, check: bool = True) -> None:
-    capture(as_root(["ip", *words]), check=check)
+def _ip(*arguments: str, check: bool = True) -> None:
+    """Run ``ip`` as root.  Raises UserError where it fails and `check` is set."""
+    capture(as_root(["ip", *arguments]), check=check)
 
 
-def _address(address: str, device: str, *where: str) -> None:
-    """Give a device this address alone, and switch it on; where: the words for its namespace."""
-    _ip(*where, "address", "flush", "dev", device)
-    _ip(*where, "address", "add", f"{address}/24", "dev", device)
-    _ip(*where, "link", "set", device, "up")
+def _set_address(address: str, interface: str, *namespace: str) -> None:
+    """Give a network device this address and no other, and switch it on.
+
+    namespace: the options of ``ip`` for it; none: the host's.
+    """
+    _ip(*namespace, "address", "flush", "dev", interface)
+    _ip(*namespace, "address", "add", f"{address}/24", "dev", interface)
+    _ip(*namespace, "link", "set", interface, "up")
 
 
 class Namespace(Link):
@@ -41,46 +45,52 @@ class Namespace(Link):
     far, kind = INSIDE, "veth pair"
 
     def up(self) -> None:
+        """Make the namespace and the pair anew, with addresses in a network that nothing uses."""
         remove()
         self.context.note({"kind": "namespace", "id": prefix()})
         subnet = addresses.free_subnet(addresses.host_routes())
-        self.host, self.near = addresses.member(subnet, 1), device()
+        self.host, self.near = addresses.address_in(subnet, 1), device()
         _ip("netns", "add", prefix())
         _ip("link", "add", self.near, "type", "veth", "peer", "name", INSIDE, "netns", prefix())
-        _address(self.host, self.near)
-        _address(addresses.member(subnet, CLIENT), INSIDE, "-n", prefix())
+        _set_address(self.host, self.near)
+        _set_address(addresses.address_in(subnet, CLIENT), INSIDE, "-n", prefix())
         _ip("-n", prefix(), "link", "set", "lo", "up")
-        self.limit()
+        self.limit_rate()
 
     def join_bridge(self, machines: Sequence[Layer], bridge: str, subnet: str) -> None:
-        # The client's end of the pair is at the machine's bridge, as another machine's cable would be.
+        """Connect the host's end of the pair to the bridge, as a cable to another machine would."""
         _ip("address", "flush", "dev", self.near)
         _ip("link", "set", self.near, "master", bridge)
-        _address(addresses.member(subnet, CLIENT), INSIDE, "-n", prefix())
+        _set_address(addresses.address_in(subnet, CLIENT), INSIDE, "-n", prefix())
 
-    def join_card(self, address: str, card: str, own: str | None) -> None:
-        # It is put on the host's side of the card.
-        if own is None:
+    def join_card(self, address: str, card: str, client_address: str | None) -> None:
+        """Give the namespace a device on the host's side of the card."""
+        if client_address is None:
             raise UserError(
-                "config.yaml: vm.profiles: a card has an address for the machine and none for a client in a namespace; "
-                "give it client, another address of its network"
+                "config.yaml: vm.profiles: a card has an address for the machine and none for a "
+                "client in a namespace; give it client, another address of its network"
             )
         self.far, self.kind = ON_CARD, "the card whose function the machine has"
-        # It goes with the namespace.
-        made = ["name", ON_CARD, "netns", prefix(), "type", "macvlan", "mode", "bridge"]
-        _ip("link", "add", "link", cards.port(card), *made)
-        _ip("-n", prefix(), "address", "add", own, "dev", ON_CARD)
+        # The device is removed with the namespace.
+        settings = ["name", ON_CARD, "netns", prefix(), "type", "macvlan", "mode", "bridge"]
+        _ip("link", "add", "link", passthrough.port(card), *settings)
+        _ip("-n", prefix(), "address", "add", client_address, "dev", ON_CARD)
         _ip("-n", prefix(), "link", "set", ON_CARD, "up")
 
-    def there(self, argv: list[str]) -> list[str]:
+    def on_client_host(self, argv: list[str]) -> list[str]:
+        """Return the command that runs `argv` in the namespace, with this host's files."""
         return as_root(["nsenter", f"--net=/run/netns/{prefix()}", "--", *argv])
 
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
-        return self.there(argv)
+        """Return the host's command that runs `argv` in the namespace."""
+        return self.on_client_host(argv)
 
 
 def remove() -> list[str]:
-    """Remove the namespace and the pair; what it was, in words.  What ran in it was ended before."""
+    """Remove the namespace and the pair, if they exist; return a phrase for each.
+
+    The programs in the namespace must have been ended before.
+    """
     removed = []
     if os.path.exists(f"/sys/class/net/{device()}"):
         _ip("link", "delete", device(), check=False)

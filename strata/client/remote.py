@@ -1,4 +1,4 @@
-"""A client on a second machine, reached by ssh: all that a namespace does, done there."""
+"""A client on a second machine, reached by ssh."""
 
 import os
 import re
@@ -13,11 +13,12 @@ from strata.util.data_types import Fields
 from strata.util.errors import UserError
 from strata.util.process import as_root, capture
 
-# Where the second machine keeps the image's files, one folder for each recipe, and what a run needs beside them.
+# The second machine's folder for the image's files, one for each recipe, and for a run's own files.
 CACHE = "/var/cache/strata-client"
 
-# The ends of the connection by ssh, the client's device for it and that one's MTU, whose rights ssh gives, what lacks.
-LOOK = r"""
+# Prints the ends of the ssh connection, this end's device and its MTU, how root's rights are had,
+# and missing programs.
+EXAMINE = r"""
 exec 2>/dev/null
 PATH=$PATH:/usr/sbin:/sbin
 set -- $SSH_CONNECTION
@@ -28,10 +29,10 @@ if [ "$(id -u)" = 0 ]; then echo "root yes"; elif sudo -n true; then echo "root 
 lacks=$(for tool in tar mount chroot ip tc; do command -v "$tool" >/dev/null || echo "$tool"; done)
 [ -z "$lacks" ] || echo "lacks" $lacks
 """
-# A line of it; seconds for it.
-SAID, PATIENCE = r"(?m)^(\w+) (\S.*)$", 30.0
+# A line of its output, and the seconds that it may take.
+LINE, PATIENCE = r"(?m)^(\w+) (\S.*)$", 30.0
 
-# End what runs in the root, then take it apart.
+# Argument: a system's folder.  Ends the programs in its root, then unmounts and removes it.
 UNMOUNT = """
 root=$1/root
 for process in /proc/[0-9]*; do
@@ -39,7 +40,7 @@ for process in /proc/[0-9]*; do
 done
 for attempt in 1 2 3 4 5 6 7 8 9 10; do
     grep -q " $root" /proc/mounts || break
-    # What was bound with all in it, such as /dev, may share its mounts with the place that it is of: those stay.
+    # A recursive bind mount, such as /dev, may share its mounts with its source, where they stay.
     mount --make-rprivate "$root"
     umount -R "$root" || sleep 0.2
 done
@@ -47,142 +48,148 @@ grep -q " $1/" /proc/mounts || rm -rf --one-file-system -- "$1"
 """
 
 
-def look(ssh: list[str]) -> tuple[Fields, Fields]:
-    """What this host and the machine at the end of an ssh command say of themselves, as of LOOK.
+def examine_machines(ssh: list[str]) -> tuple[Fields, Fields]:
+    """Return what :data:`EXAMINE` prints on this host and on the machine that ssh reaches.
 
-    Raises UserError where that one cannot be the client.
+    Both have `from`, `address`, `device` and `mtu`; the second machine also has `root`, "yes" or
+    "sudo".  ssh: the command, which ends with the machine's name.
+    Raises UserError where that machine cannot be the client.
     """
     name, key = ssh[-1], "config.yaml: client.ssh"
-    done = capture([*ssh, "--", shlex.join(["sh", "-c", LOOK])], PATIENCE, check=False)
-    there = dict(re.findall(SAID, done.stdout))
-    if done.returncode != 0 or "address" not in there:
-        words = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+    result = capture([*ssh, "--", shlex.join(["sh", "-c", EXAMINE])], PATIENCE, check=False)
+    client = dict(re.findall(LINE, result.stdout))
+    if result.returncode != 0 or "address" not in client:
+        lines = result.stderr.strip().splitlines() or [f"exit code {result.returncode}"]
         raise UserError(
-            f"{key}: cannot log in to {name} ({words}); `ssh {name} true` must work without a prompt"
+            f"{key}: cannot log in to {name} ({lines[-1]}); `ssh {name} true` must work without a "
+            "prompt"
         )
-    if "root" not in there:
+    if "root" not in client:
         raise UserError(
             f"{key}: the user at {name} is not root: log in as root, or allow `sudo -n` there"
         )
-    if "lacks" in there:
-        raise UserError(
-            f"{key}: {name} has no {', '.join(there['lacks'].split())}: install them there"
-        )
-    # To this host that one is the other end.
-    here = capture(["env", f"SSH_CONNECTION={there['address']}", "sh", "-c", LOOK])
-    return dict(re.findall(SAID, here.stdout)), there
+    if "lacks" in client:
+        programs = ", ".join(client["lacks"].split())
+        raise UserError(f"{key}: {name} has no {programs}: install them there")
+    # Seen from this host, the second machine is the other end.
+    here = capture(["env", f"SSH_CONNECTION={client['address']}", "sh", "-c", EXAMINE])
+    return dict(re.findall(LINE, here.stdout)), client
 
 
 class Remote(Link):
-    """The second machine ``options["ssh"]``, whose ssh must ask no question and let in root or one who may sudo."""
+    """The second machine ``options["ssh"]``.
+
+    Its ssh must ask no question, and let in root or a user who may use sudo without a password.
+    """
 
     kind = "network of a second machine"
 
-    def _undo(self, *commands: list[str]) -> None:
-        """Note the commands for this host that remove what is made next.
+    def _note_removal(self, *commands: list[str]) -> None:
+        """Write the host's commands that remove the part made next into the journal.
 
-        They do no harm twice, and no further one is asked: a machine that answers no more keeps what is there.
+        They do no harm twice.  No command looks for the part: a machine that no longer answers
+        keeps it.
         """
-        self.context.note(
-            {
-                "kind": "second machine",
-                "id": self.context.id,
-                "find": ["true"],
-                "remove": list(commands),
-            }
-        )
+        cleanup = {"find": ["true"], "remove": list(commands)}
+        self.context.note({"kind": "second machine", "id": self.context.id, **cleanup})
 
-    def _ssh(self, *words: str) -> list[str]:
-        # Whoever removes what is here may stand in another folder.
-        own = (
-            ["-F", os.path.abspath(self.options["ssh_config"])]
-            if self.options["ssh_config"]
-            else []
-        )
-        settings = [
-            f"-o{key}={value}" for key, value in sockets.settings(self.context.folder).items()
-        ]
-        return ["ssh", *own, *settings, *words, self.options["ssh"]]
+    def _ssh(self, *options: str) -> list[str]:
+        """Return the command that reaches the second machine, with more options of ssh."""
+        configuration = []
+        if self.options["ssh_config"]:
+            # The journal's commands may run in another folder.
+            configuration = ["-F", os.path.abspath(self.options["ssh_config"])]
+        settings = sockets.settings(self.context.folder)
+        kept = [f"-o{key}={value}" for key, value in settings.items()]
+        return ["ssh", *configuration, *kept, *options, self.options["ssh"]]
 
-    def there(self, argv: list[str]) -> list[str]:
+    def on_client_host(self, argv: list[str]) -> list[str]:
+        """Return the host's command that runs `argv` on the second machine, as root."""
         return [*self._ssh(), "--", shlex.join([*self._root, *argv])]
 
-    def _do(self, argv: list[str], check: bool = True) -> str:
-        return capture(self.there(argv), check=check).stdout
+    def _run_there(self, argv: list[str], check: bool = True) -> str:
+        """Run a command on the second machine as root, and return what it prints."""
+        return capture(self.on_client_host(argv), check=check).stdout
 
     def up(self) -> None:
-        self._undo(self._ssh("-O", "exit"))
-        here, there = look(self._ssh())
-        self._root = [] if there["root"] == "yes" else ["sudo", "-n", "--"]
-        self.host, self._client = there["from"], there["address"]
-        self.near, self.far = here["device"], there["device"]
+        """Connect, set the rate, bring the image's files and mount a root of them.
+
+        Raises UserError where the machine cannot be the client.
+        """
+        self._note_removal(self._ssh("-O", "exit"))
+        here, client = examine_machines(self._ssh())
+        self._root = [] if client["root"] == "yes" else ["sudo", "-n", "--"]
+        self.host, self._client = client["from"], client["address"]
+        self.near, self.far = here["device"], client["device"]
         if self.options["rate"]:
             # It fails where the queueing is not ours.
             near, far = (
-                ["tc", "qdisc", "del", "dev", one, "root", "handle", HANDLE]
-                for one in (self.near, self.far)
+                ["tc", "qdisc", "del", "dev", device, "root", "handle", HANDLE]
+                for device in (self.near, self.far)
             )
-            self._undo(as_root(near), self.there(far))
-            self.limit()
+            self._note_removal(as_root(near), self.on_client_host(far))
+            self.limit_rate()
         tree = self._bring_tree()
         self._folder = f"{CACHE}/systems/{self.context.id}"
-        self._undo(self.there(["sh", "-uc", UNMOUNT, "strata", self._folder]))
-        root, data, tmp = (f"{self._folder}/{part}" for part in ("root", "data", "tmp"))
-        # Programs of the client write to its /tmp as whoever they are; nobody else gets as far.
-        self._do(["mkdir", "-p", "-m", "0700", self._folder])
-        self._do(["mkdir", root, data])
-        self._do(["mkdir", "-m", "1777", tmp])
-        self._do(["sh", "-euc", MOUNT, "strata", root, tree, data, tmp])
+        unmount = ["sh", "-uc", UNMOUNT, "strata", self._folder]
+        self._note_removal(self.on_client_host(unmount))
+        root, data, temporary = (f"{self._folder}/{name}" for name in ("root", "data", "tmp"))
+        # Any user of the client's programs writes to its /tmp; nobody else gets past this folder.
+        self._run_there(["mkdir", "-p", "-m", "0700", self._folder])
+        self._run_there(["mkdir", root, data])
+        self._run_there(["mkdir", "-m", "1777", temporary])
+        self._run_there(["sh", "-euc", MOUNT, "strata", root, tree, data, temporary])
 
     def _bring_tree(self) -> str:
-        """Path of the image's files on the second machine, copied there once for each recipe."""
+        """Copy the image's files to the second machine, once for each image; return their path."""
         image = self.context.image
         assert image
         tree = f"{CACHE}/images/{image['recipe'][:12]}-{image['manifest_sha256'][:12]}"
-        if capture(self.there(["test", "-d", tree]), check=False).returncode == 0:
+        if capture(self.on_client_host(["test", "-d", tree]), check=False).returncode == 0:
             return tree
-        # Another home, or another machine, may bring the same.
+        # The id is in the name, for another home or host may bring the same files now.
         part = f"{tree}.{self.context.id}.part"
-        self._undo(self.there(["rm", "-rf", "--one-file-system", "--", part]))
-        self._do(["mkdir", "-p", part])
-        pack = as_root(
-            ["tar", "-C", os.path.join(image["folder"], "tree"), "--numeric-owner", "-cf", "-", "."]
-        )
-        unpack = self.there(["tar", "-C", part, "--numeric-owner", "-xpf", "-"])
-        capture(
-            ["bash", "-o", "pipefail", "-c", f"{shlex.join(pack)} | {shlex.join(unpack)}"],
-            timeout=3600,
-        )
-        # It is there as a whole or not at all.
-        self._do(["mv", "-T", "--", part, tree], check=False)
-        self._do(["test", "-d", tree])
+        self._note_removal(self.on_client_host(["rm", "-rf", "--one-file-system", "--", part]))
+        self._run_there(["mkdir", "-p", part])
+        source = os.path.join(image["folder"], "tree")
+        pack = as_root(["tar", "-C", source, "--numeric-owner", "-cf", "-", "."])
+        unpack = self.on_client_host(["tar", "-C", part, "--numeric-owner", "-xpf", "-"])
+        pipe = f"{shlex.join(pack)} | {shlex.join(unpack)}"
+        capture(["bash", "-o", "pipefail", "-c", pipe], timeout=3600)
+        # The tree is complete or missing.
+        self._run_there(["mv", "-T", "--", part, tree], check=False)
+        self._run_there(["test", "-d", tree])
         return tree
 
     def join_bridge(self, machines: Sequence[Layer], bridge: str, subnet: str) -> None:
-        # The machines' network is behind this host: each end learns the way, and nothing is translated.
+        """Route between the client and the machines' network behind this host.
+
+        No address is translated.
+        """
         firewall.let_through(
             self.context,
             ["-i", self.near, "-o", bridge, "-s", self._client, "-d", subnet],
             ["-i", bridge, "-o", self.near, "-s", subnet, "-d", self._client],
         )
-        self._undo(self.there(["ip", "route", "del", subnet, "via", self.host]))
-        self._do(["ip", "route", "replace", subnet, "via", self.host, "dev", self.far])
-        gateway = addresses.member(subnet, 1)
+        removal = ["ip", "route", "del", subnet, "via", self.host]
+        self._note_removal(self.on_client_host(removal))
+        self._run_there(["ip", "route", "replace", subnet, "via", self.host, "dev", self.far])
+        gateway = addresses.address_in(subnet, 1)
+        route = ["ip", "route", "replace", f"{self._client}/32", "via", gateway]
         for machine in machines:
-            capture(
-                machine.command_plain(
-                    ["ip", "route", "replace", f"{self._client}/32", "via", gateway]
-                )
-            )
+            capture(machine.command_plain(route))
 
-    def join_card(self, address: str, card: str, own: str | None) -> None:
-        shown = self._do(["ip", "-o", "route", "get", address], check=False)
+    def join_card(self, address: str, card: str, client_address: str | None) -> None:
+        """Find the second machine's card in the network of the machine's own."""
+        shown = self._run_there(["ip", "-o", "route", "get", address], check=False)
         if " dev " not in shown or " via " in shown:
             raise UserError(
-                f"config.yaml: vm.profiles: {address} is on a card that a machine has for itself, and no card of "
-                f"{self.options['ssh']} is in its network: give one there an address of that network"
+                f"config.yaml: vm.profiles: {address} is on a card that a machine has for itself, "
+                f"and no card of {self.options['ssh']} is in its network: give one there an "
+                "address of that network"
             )
         self.far = shown.split(" dev ", 1)[1].split()[0]
 
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
-        return self.there(["chroot", f"{self._folder}/root", *argv])
+        """Return the host's command that runs `argv` in the image's files on the second machine."""
+        return self.on_client_host(["chroot", f"{self._folder}/root", *argv])

@@ -3,7 +3,7 @@
 import os
 
 from strata.environments.common import layer
-from strata.host import cgroups
+from strata.host import cgroups, holders
 from strata.util import paths
 from strata.util.files import remove_tree
 
@@ -23,6 +23,7 @@ class Kind(layer.Kind):
         for folder in folders:
             # A native system's groups have the name of its folder.
             cgroups.remove(os.path.basename(folder))
+            holders.end_holders(folder)
             remove_tree(folder, unmount=True)
         return [f"folder {folder}" for folder in folders]
 
@@ -33,12 +34,15 @@ class Layer(layer.Layer):
     def up(self) -> None:
         # Nobody else may enter, whatever lies in it.
         self.context.note({"kind": "folder", "id": self.context.folder})
+        if self.above is None:
+            self.context.note({"kind": "programs", "id": self.context.folder})
         os.makedirs(os.path.dirname(self.context.folder), 0o755, exist_ok=True)
         os.mkdir(self.context.folder, 0o700)
         os.mkdir(self.context.data)
 
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
-        return argv
+        # Programs in a layer above end with that.
+        return [*holders.holding(self.context.folder), *argv] if self.above is None else argv
 
     def address(self) -> str:
         return self.context.address

@@ -1,1 +1,1 @@
-"""The host: its facts, control groups, addresses and distribution, and what is observed on it."""
+"""The host: its facts, control groups, addresses, distribution and firewall, and daemons on it."""

@@ -9,14 +9,16 @@ from strata.util.process import capture
 
 
 def host_routes() -> str:
-    """The host's addresses and routes, as ``ip`` prints them."""
+    """Return the host's IPv4 addresses and routes, as ``ip`` prints them."""
     return capture(["ip", "-4", "-o", "address"]).stdout + capture(["ip", "-4", "route"]).stdout
 
 
 def free_subnet(routes: str, first: int = 120) -> str:
-    """A private /24 that no address and no route of :func:`host_routes` touches, best from 192.168.FIRST.0 on.
+    """Return a private /24 network that no address and no route touches.
 
-    Raises UserError if none is left.
+    routes: as :func:`host_routes` returns them.
+    first: the third byte at which the search begins, from 192.168.FIRST.0/24 on.
+    Raises UserError where none of 192.168.120.0/24 … 192.168.249.0/24 is free.
     """
     taken = []
     for word in routes.replace(",", " ").split():
@@ -24,28 +26,35 @@ def free_subnet(routes: str, first: int = 120) -> str:
             taken.append(ipaddress.ip_network(word, strict=False))
     for number in [*range(first, 250), *range(120, first)]:
         candidate = ipaddress.ip_network(f"192.168.{number}.0/24")
-        if not any(net.prefixlen and candidate.overlaps(net) for net in taken):
+        if not any(network.prefixlen and candidate.overlaps(network) for network in taken):
             return str(candidate)
-    raise UserError("no network of 192.168.120.0/24 … 192.168.249.0/24 is free on this host")
+    raise UserError(
+        "No network of 192.168.120.0/24 … 192.168.249.0/24 is free on this host: remove a route or "
+        "an address that nothing needs"
+    )
 
 
-def member(subnet: str, number: int) -> str:
-    """The address with a number in the network of an address: ``member("192.168.120.10/24", 2)`` is 192.168.120.2."""
+def address_in(subnet: str, number: int) -> str:
+    """Return the address with a number in a network.
+
+    subnet: the network or any address of it, with its prefix length; number 2 in 192.168.120.10/24
+    is 192.168.120.2.
+    """
     return str(ipaddress.ip_network(subnet, strict=False).network_address + number)
 
 
 def own() -> set[str]:
-    """The host's addresses in networks that are not of its own making: on cards, and where its routes lead out."""
-    out = {
-        route.get("dev")
-        for route in json.loads(capture(["ip", "-j", "route", "show", "default"]).stdout or "[]")
-    }
-    cards = json.loads(capture(["ip", "-j", "-d", "address"]).stdout or "[]")
-    return {
-        about["local"]
-        for card in cards
-        if card.get("ifname") in out
-        or (card.get("link_type") == "ether" and "linkinfo" not in card)
-        for about in card.get("addr_info", [])
-        if "local" in about
-    }
+    """Return the addresses of the host's physical network cards and of its default routes' devices.
+
+    Both IPv4 and IPv6; bridges, veth pairs and other virtual devices are left out.
+    """
+    routes = json.loads(capture(["ip", "-j", "route", "show", "default"]).stdout or "[]")
+    devices = json.loads(capture(["ip", "-j", "-d", "address"]).stdout or "[]")
+    leading_out = {route.get("dev") for route in routes}
+    addresses = set()
+    for device in devices:
+        physical = device.get("link_type") == "ether" and "linkinfo" not in device
+        if physical or device.get("ifname") in leading_out:
+            entries = device.get("addr_info", [])
+            addresses |= {entry["local"] for entry in entries if "local" in entry}
+    return addresses

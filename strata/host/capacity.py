@@ -1,4 +1,4 @@
-"""Facts of the host that sizes and the settings of virtual machines derive from."""
+"""Facts of the host from which sizes and the settings of virtual machines derive."""
 
 import os
 
@@ -10,23 +10,24 @@ from strata.util.units import ranges
 
 
 def processors() -> set[int]:
-    """The processors that measurements may use."""
+    """Return the numbers of the processors that measurements may use."""
     return os.sched_getaffinity(0)
 
 
 def facts() -> HostFacts:
-    """``{cpus, mask, memory_bytes, cache_bytes}`` of this host; cache_bytes may be None.
+    """Read ``{cpus, mask, memory_bytes, cache_bytes}`` of this host.
 
-    mask: the processors to which whoever started this is held (``taskset``, a cpuset), as a list such as ``0-1,3``;
-    None where that is all of them.
-    cache_bytes: of all last-level caches of :func:`processors` together.  Raises UserError where
-    the memory is not known, from which sizes follow.
+    cpus: how many processors measurements may use.
+    mask: a list such as ``0-1,3`` of the processors to which the caller of Strata is held
+    (``taskset``, a cpuset); None where these are all that are online.
+    cache_bytes: the sum of the last-level caches of the usable processors; None where not known.
+    Raises UserError where the memory, from which sizes follow, is not known.
     """
     memory = observe.kib(observe.read(observe.MEMORY), "MemTotal")
     if not memory:
         raise UserError(
             f"{observe.MEMORY}: has no line 'MemTotal: … kB', and sizes follow from the memory: "
-            "run Strata where /proc is mounted and says it"
+            "run Strata where /proc is mounted and shows it"
         )
     usable = processors()
     return {
@@ -38,22 +39,23 @@ def facts() -> HostFacts:
 
 
 def topology() -> list[Fields]:
-    """``[{cpu, socket, core, node}, …]`` of the usable CPUs, threads of a core side by side."""
+    """Read ``[{cpu, socket, core, node}, …]`` of the usable CPUs, a core's threads in a row."""
     printed = capture(["lscpu", "--parse=CPU,SOCKET,CORE,NODE"], check=False).stdout
     return neighbours(printed, processors())
 
 
 def neighbours(printed: str, allowed: set[int]) -> list[Fields]:
-    """The topology of those CPUs that are allowed, as lscpu printed it.
+    """Return the topology of the allowed CPUs, as :func:`read_topology` does.
 
-    One of which it does not say so is a core of its own, on the first socket.
+    printed: what ``lscpu --parse`` printed.  A CPU that it does not list counts as a core of its
+    own on the first socket.
     """
     rows = [[observe.number(word) for word in line.split(",")] for line in printed.splitlines()]
     known = {row[0]: row[1:] for row in rows if len(row) == 4}
-    found = []
+    entries = []
     for cpu in allowed:
         socket, core, node = known.get(cpu, [None] * 3)
         core = cpu if core is None else core
-        found.append({"cpu": cpu, "socket": socket or 0, "core": core, "node": node or 0})
+        entries.append({"cpu": cpu, "socket": socket or 0, "core": core, "node": node or 0})
     order = ("node", "socket", "core", "cpu")
-    return sorted(found, key=lambda entry: [entry[key] for key in order])
+    return sorted(entries, key=lambda entry: [entry[key] for key in order])

@@ -1,8 +1,8 @@
 """Control groups: native runs get the same place in the hierarchy as containers.
 
-Docker puts a container into ``<parent>/<id>``; a native run goes into a sibling of it, below
-the same parent, in every hierarchy that Docker uses.  Otherwise the scheduler would share
-the CPU among groups of unequal standing, and a comparison would measure that.
+Docker puts a container into ``PARENT/ID``; a native run goes into a sibling of it, below the same
+parent, in every hierarchy that Docker uses.  Otherwise the scheduler would share the CPU among
+groups of unequal standing, and a comparison would measure that.
 """
 
 import os
@@ -16,12 +16,12 @@ from strata.util.process import as_root, capture
 ROOT = "/sys/fs/cgroup"
 SLICE = "strata.slice"
 GROUP = "strata"
-# What stays in a native system's group where that would end with its first command, and does nothing.
+# Stays in a native system's group, which would end with its first command, and does nothing.
 HOLDER = ["/usr/bin/sleep", "infinity"]
 # The files by which a group is frozen, of version 1 and of version 2.
 OLD, NEW = "freezer.state", "cgroup.freeze"
-# Arguments: the processors that they are held to (empty: all), groups that are made; where version 1 bounds CPUs and
-# memory it has to be given them.
+# Arguments: the processors to which the groups are held (empty: all), and the groups to make.
+# Version 1 bounds nothing, and runs nothing, before a group has CPUs and memory of its own.
 MAKE = """
 mask=$1
 shift
@@ -43,180 +43,188 @@ JOIN = 'while [ "$1" != -- ]; do echo $$ >"$1/cgroup.procs"; shift; done; shift;
 
 
 def unified() -> bool:
-    """Whether the machine has the unified hierarchy (version 2)."""
+    """Return whether the machine has the unified hierarchy (version 2)."""
     return os.path.exists(f"{ROOT}/cgroup.controllers")
 
 
 def managed_by_systemd() -> bool:
-    """Whether groups are systemd's to make, as Docker then lets it."""
+    """Return whether systemd makes the groups, which Docker then leaves to it."""
     return unified() and os.path.isdir("/run/systemd/system")
 
 
 def driver() -> str:
-    """Who makes the groups, as engines call it."""
+    """Return the name that engines give to the maker of the groups."""
     return "systemd" if managed_by_systemd() else "cgroupfs"
 
 
 def parent_for(driver: str) -> str:
-    """The argument of ``docker run --cgroup-parent`` for Docker's cgroup driver."""
+    """Return the argument of ``docker run --cgroup-parent`` for Docker's cgroup driver."""
     return SLICE if driver == "systemd" else f"/{GROUP}"
 
 
 def hierarchies() -> list[str]:
-    """The tops of the machine's hierarchies; Docker makes a group in each of them."""
+    """Return the tops of the machine's hierarchies; Docker makes a group in each of them."""
     if unified():
         return [ROOT]
-    found = [os.path.join(ROOT, name) for name in sorted(os.listdir(ROOT))]
+    folders = [os.path.join(ROOT, name) for name in sorted(os.listdir(ROOT))]
     return [
-        path
-        for path in found
-        if os.path.exists(f"{path}/cgroup.procs") and not os.path.islink(path)
+        folder
+        for folder in folders
+        if os.path.exists(f"{folder}/cgroup.procs") and not os.path.islink(folder)
     ]
 
 
-def path_of(id: str) -> str:
-    """The path of a native system's group in every hierarchy."""
-    return f"{SLICE}/{id}.scope" if managed_by_systemd() else f"{GROUP}/{id}"
+def path_of(system_id: str) -> str:
+    """Return the path of a native system's group in every hierarchy."""
+    return f"{SLICE}/{system_id}.scope" if managed_by_systemd() else f"{GROUP}/{system_id}"
 
 
-def groups_of(id: str) -> list[str]:
-    """The folders of a native system's groups."""
-    return [f"{top}/{path_of(id)}" for top in hierarchies()]
+def groups_of(system_id: str) -> list[str]:
+    """Return the folders of a native system's groups."""
+    return [f"{top}/{path_of(system_id)}" for top in hierarchies()]
 
 
-def hold(id: str, mask: str | None) -> None:
-    """Make the groups of a native system for any number of commands, one after the other or at the same time.
+def hold(system_id: str, mask: str | None) -> None:
+    """Make the groups of a native system, in which :func:`join_command` then runs its commands.
 
-    mask: the processors to which it is held; None: all.
-
-    Each is run by :func:`join`.  systemd's group, which has the controllers that a container's has, lives as long as
-    something runs in it: as in a container something that does nothing stays there.
+    mask: a list of the processors to which the group is held; None: all.
     """
-    if managed_by_systemd():
-        unit = [
-            f"--slice={SLICE}",
-            f"--unit={id}",
-            "--property=Delegate=yes",
-            "--property=TasksMax=infinity",
-        ]
-        unit += [f"--property=AllowedCPUs={mask}"] if mask else []
-        stay = ["sh", "-euc", 'setsid "$@" </dev/null >/dev/null 2>&1 &', "strata", *HOLDER]
-        capture(as_root(["systemd-run", "--scope", "--quiet", "--collect", *unit, "--", *stay]))
-    else:
-        capture(as_root(["sh", "-euc", MAKE, "strata", mask or "", *groups_of(id)]))
+    if not managed_by_systemd():
+        capture(as_root(["sh", "-euc", MAKE, "strata", mask or "", *groups_of(system_id)]))
+        return
+    # Delegated, the scope has the controllers of a container's.  It lives as long as something runs
+    # in it: as in a container, a program that does nothing stays there.
+    options = [
+        f"--slice={SLICE}",
+        f"--unit={system_id}",
+        "--property=Delegate=yes",
+        "--property=TasksMax=infinity",
+    ]
+    if mask:
+        options.append(f"--property=AllowedCPUs={mask}")
+    stay = ["sh", "-euc", 'setsid "$@" </dev/null >/dev/null 2>&1 &', "strata", *HOLDER]
+    capture(as_root(["systemd-run", "--scope", "--quiet", "--collect", *options, "--", *stay]))
 
 
-def join(id: str) -> list[str]:
-    """The beginning of a command (for root) that runs the rest inside the groups of :func:`hold`."""
-    return ["sh", "-euc", JOIN, "strata", *groups_of(id), "--"]
+def join(system_id: str) -> list[str]:
+    """Return root's command prefix that runs the rest in a native system's groups."""
+    return ["sh", "-euc", JOIN, "strata", *groups_of(system_id), "--"]
 
 
 def groups_named(name: str) -> list[str]:
-    """The folders that are there of the groups of a native system or of a container.
+    """Return the folders of a native system's or a container's groups that exist.
 
     name: as of :meth:`strata.environments.common.layer.Layer.group`.
     """
-    groups = [f"{GROUP}/{one}" for one in (name, f"libpod-{name}")]
-    groups += [f"{SLICE}/{one}.scope" for one in (name, f"docker-{name}", f"libpod-{name}")]
-    found = [os.path.join(top, group) for top in hierarchies() for group in groups]
-    return [folder for folder in found if name and os.path.isdir(folder)]
+    if not name:
+        return []
+    groups = [f"{GROUP}/{name}", f"{GROUP}/libpod-{name}"]
+    groups += [f"{SLICE}/{unit}.scope" for unit in (name, f"docker-{name}", f"libpod-{name}")]
+    folders = [os.path.join(top, group) for top in hierarchies() for group in groups]
+    return [folder for folder in folders if os.path.isdir(folder)]
 
 
-def _folders(name: str) -> list[str]:
-    """The folders of :func:`groups_named`, and of the groups in them, these first."""
+def _nested_folders(name: str) -> list[str]:
+    """Return the folders of :func:`find_groups` and of the groups in them, inner ones first."""
     return [
         folder for group in groups_named(name) for folder, _, _ in os.walk(group, topdown=False)
     ]
 
 
 def members(name: str) -> set[int]:
-    """Ids of the processes in the groups of a system, and in those that were made in them."""
-    listed = observe.read_files([f"{folder}/cgroup.procs" for folder in _folders(name)])
-    return {int(line) for text in listed.values() for line in text.split()}
+    """Return the ids of the processes in a system's groups and in those that were made in them."""
+    files = observe.read_files([f"{folder}/cgroup.procs" for folder in _nested_folders(name)])
+    return {int(line) for text in files.values() for line in text.split()}
 
 
 def held(name: str) -> list[int]:
-    """Ids of the processes in the groups of a container, and of what holds them."""
-    found = members(name)
-    told = observe.read_files([f"/proc/{process}/stat" for process in found])
-    fields = [text.rpartition(")")[2].split() for text in told.values()]
-    return sorted((found | {int(words[1]) for words in fields if len(words) > 1}) - {0, 1})
+    """Return the ids of the processes in a container's groups, and of their parents outside."""
+    processes = members(name)
+    files = observe.read_files([f"/proc/{process}/stat" for process in processes])
+    # The fields after the name, which may hold anything: the state, then the parent.
+    fields = [text.rpartition(")")[2].split() for text in files.values()]
+    parents = {int(values[1]) for values in fields if len(values) > 1}
+    return sorted((processes | parents) - {0, 1})
 
 
 def running(name: str) -> list[str]:
-    """The command lines of the processes in the groups of a system."""
-    told = observe.read_files([f"/proc/{process}/cmdline" for process in sorted(members(name))])
-    return [line for text in told.values() if (line := " ".join(text.replace("\0", " ").split()))]
+    """Return the command lines of the processes in a system's groups, without empty ones."""
+    lines = [" ".join(text.replace("\0", " ").split()) for text in _command_lines(name).values()]
+    return [line for line in lines if line]
 
 
 def named(name: str, program: str) -> list[int]:
-    """Ids of those processes in the groups of a system whose command line begins with a program's name."""
-    lines = observe.read_files([f"/proc/{process}/cmdline" for process in sorted(members(name))])
-    return [int(path.split("/")[2]) for path, line in lines.items() if line.startswith(program)]
+    """Return the ids of the processes in a system's groups whose command begins with a program."""
+    lines = _command_lines(name)
+    return [int(path.split("/")[2]) for path, text in lines.items() if text.startswith(program)]
+
+
+def _command_lines(name: str) -> dict[str, str]:
+    """Return /proc/ID/cmdline → its text for the processes in a system's groups."""
+    return observe.read_files([f"/proc/{process}/cmdline" for process in sorted(members(name))])
 
 
 def remove(name: str) -> None:
-    """End every process in the groups of a system and remove them.  Raises UserError if one cannot be ended.
+    """End every process in a system's groups and remove the groups.
 
-    name: as of :func:`groups_named`, or the path of a file that holds it.
+    name: as of :func:`find_groups`, or the path of a file that holds it.
+    Raises UserError where a process cannot be ended within 10 s.
     """
     if os.path.isabs(name):
         name = observe.read_files([name]).get(name, "")
-    # What is frozen does not end.
+    # A frozen process does not end.
     freeze(freezers(name), False)
     deadline = time.monotonic() + 10
     while (processes := members(name)) and time.monotonic() < deadline:
         capture(as_root(["kill", "-KILL", *map(str, processes)]), check=False)
         time.sleep(0.02)
-    # systemd removes its own within a second; what is left then somebody else made, such as LXC.
-    systemd, noticed = managed_by_systemd(), time.monotonic() + 1
-    while systemd and _folders(name) and time.monotonic() < noticed:
+    # systemd removes its own within a second; other makers, such as LXC, leave theirs.
+    systemd = managed_by_systemd()
+    deadline = time.monotonic() + 1
+    while systemd and _nested_folders(name) and time.monotonic() < deadline:
         time.sleep(0.02)
-    if groups := _folders(name):
-        capture(as_root(["rmdir", "--", *groups]), check=not systemd)
+    if folders := _nested_folders(name):
+        capture(as_root(["rmdir", "--", *folders]), check=not systemd)
 
 
 def freezers(name: str) -> list[str]:
-    """The folders of :func:`groups_named` by which what runs in them is frozen; none where it has none.
-
-    Where both versions are, those of the first.
-    """
+    """Return the folders of :func:`find_groups` that can be frozen; those of version 1 before 2."""
     groups = groups_named(name)
-    return next(
-        filter(
-            None,
-            ([one for one in groups if os.path.exists(f"{one}/{file}")] for file in (OLD, NEW)),
-        ),
-        [],
-    )
+    for file in (OLD, NEW):
+        if folders := [group for group in groups if os.path.exists(f"{group}/{file}")]:
+            return folders
+    return []
 
 
 def freeze(folders: Sequence[str], frozen: bool = True, patience: float = 10.0) -> None:
-    """Freeze what runs in groups, or thaw it, and sleep until that is so.  Raises UserError where it is not in time."""
+    """Freeze (or, with `frozen` false, thaw) all that runs in groups, and wait until that is done.
+
+    Raises UserError where it is not done within `patience` seconds.
+    """
     for folder in folders:
         old = os.path.exists(f"{folder}/{OLD}")
-        word = ("FROZEN" if frozen else "THAWED") if old else str(int(frozen))
+        word = (("THAWED", "FROZEN") if old else ("0", "1"))[frozen]
         deadline = time.monotonic() + patience
-        while not _is(folder, frozen):
+        while not _is_frozen(folder, frozen):
             if time.monotonic() > deadline:
-                raise UserError(
-                    f"{folder}: what runs there could not be {'frozen' if frozen else 'thawed'}"
-                )
-            _write(f"{folder}/{OLD if old else NEW}", word)
-            # It takes its time where something is within a call of the kernel.
-            waiting = time.monotonic() + 0.05
-            while not _is(folder, frozen) and time.monotonic() < waiting:
+                verb = "frozen" if frozen else "thawed"
+                raise UserError(f"{folder}: the programs in this group could not be {verb}")
+            _write_word(f"{folder}/{OLD if old else NEW}", word)
+            # A process within a system call freezes once that returns.
+            retry = time.monotonic() + 0.05
+            while not _is_frozen(folder, frozen) and time.monotonic() < retry:
                 time.sleep(0.0002)
 
 
-def _is(folder: str, frozen: bool) -> bool:
-    """Whether a group is frozen as a whole, or thawed; one that is gone is whatever it should be."""
-    told = observe.read_files([f"{folder}/{OLD}", f"{folder}/cgroup.events"])
-    words = ("FROZEN", "frozen 1") if frozen else ("THAWED", "frozen 0")
-    return not told or any(word in text for text in told.values() for word in words)
+def _is_frozen(folder: str, frozen: bool) -> bool:
+    """Return whether a whole group is frozen (or thawed); true for a group that is gone."""
+    files = observe.read_files([f"{folder}/{OLD}", f"{folder}/cgroup.events"])
+    states = ("FROZEN", "frozen 1") if frozen else ("THAWED", "frozen 0")
+    return not files or any(state in text for text in files.values() for state in states)
 
 
-def _write(path: str, word: str) -> None:
+def _write_word(path: str, word: str) -> None:
+    """Write a word into a group's file, as root where this user may not."""
     try:
         with open(path, "w", encoding="utf-8") as file:
             file.write(word)

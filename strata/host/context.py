@@ -1,4 +1,4 @@
-"""What the parts of one system under test share: its names, its places, and the variables of its commands."""
+"""What the layers of one system under test share: names, folders, and its commands' variables."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -14,26 +14,30 @@ VARIABLES = [
 
 
 def with_variables(argv: Sequence[str]) -> list[str]:
-    """A command that has these variables, and no others."""
+    """Return the command that runs another with :data:`VARIABLES` and no other variables."""
     return ["env", "-i", *VARIABLES, *argv]
 
 
 class Context:
     """What the layers of one system under test share.
 
-    id: names everything that belongs to the system (container, cgroup, folder).
-    folder: the system's own folder on the host.
-    data: the host's folder for the data of a system that keeps them outside of itself.
+    system_id: the attribute `id`, which names everything that belongs to the system (container,
+    control group, folder).
+    folder: the system's own folder on the host; `data`: the folder in it for the data of a system
+    that keeps them outside of itself.
     image: the object in the image's image.json (with `folder`), or None where no layer needs one.
-    address: the host's address as the client reaches it.  ports: those that servers in the system listen on.
-    mask: the processors to which all that is measured is held, as a list; None: all that the host has.
-    part, of: the system is number `part` (from 0) of so many equal ones; `first` is the folder of number 0.
-    note: what is called with the trace (:mod:`strata.testbed.journal`) of each thing on the host before it is made.
+    address: the host's address as the client reaches it.
+    ports: those on which servers in the system listen.
+    mask: a list of the processors to which all that is measured is held; None: all of the host.
+    part, of: the system is number `part` (from 0) of `of` equal ones; `first` is the folder of
+    number 0.
+    note: called with the journal entry (:mod:`strata.testbed.journal`) of each thing on the host
+    before that is made.
     """
 
     def __init__(
         self,
-        id: str,
+        system_id: str,
         folder: str,
         image: Image | None,
         address: str = "127.0.0.1",
@@ -42,15 +46,16 @@ class Context:
         part: int = 0,
         of: int = 1,
         first: str | None = None,
-        note: Callable[[Fields], None] = lambda trace: None,
+        note: Callable[[Fields], None] = lambda cleanup: None,
     ) -> None:
-        self.id, self.folder, self.image, self.address, self.ports = (
-            id,
-            folder,
-            image,
-            address,
-            ports,
-        )
+        self.id = system_id
+        self.folder = folder
+        self.image = image
+        self.address = address
+        self.ports = ports
         self.mask = mask
-        self.part, self.of, self.first = part, of, first or folder
-        self.data, self.note = os.path.join(folder, "data"), note
+        self.part = part
+        self.of = of
+        self.first = first or folder
+        self.data = os.path.join(folder, "data")
+        self.note = note

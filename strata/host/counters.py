@@ -1,4 +1,4 @@
-"""What the host's CPUs have spent so far: read before and after, never while something measures."""
+"""The time and the cycles that the host's CPUs have spent: read before and after a measurement."""
 
 import contextlib
 import ctypes
@@ -11,48 +11,50 @@ from collections.abc import Iterator
 from strata.host import capacity, observe
 from strata.util.errors import UserError
 
-# perf_event_open on x86-64 and on everything with the generic table of system calls.
+# The number of the system call perf_event_open.
 SYSCALL = {"x86_64": 298, "aarch64": 241}
-# The 64 bytes of ``struct perf_event_attr`` (version 0): type and size, and zeros: event 0 of hardware is CPU cycles.
+# The 64 bytes of ``struct perf_event_attr`` (version 0): type and size, and zeros, for event 0 of
+# the hardware: CPU cycles.
 CYCLES = struct.pack("=2I56x", 0, 64)
 
 
 @contextlib.contextmanager
 def cycles() -> Iterator[list[int]]:
-    """A descriptor for each of our CPUs that counts its cycles, in all processes.
+    """Open a descriptor for each usable CPU that counts its cycles in all processes.
 
-    None where the machine has no counters.
+    Gives an empty list where the machine has no such counters.
     """
     number = SYSCALL.get(os.uname().machine)
     call = ctypes.CDLL(None, use_errno=True).syscall
-    opened: list[int] = []
+    descriptors: list[int] = []
     cpus = sorted(capacity.processors())
     try:
         for cpu in cpus if number else []:
             descriptor = call(number, CYCLES, -1, cpu, -1, 8)
             if descriptor < 0:
                 break
-            opened.append(descriptor)
-        yield opened if len(opened) == len(cpus) else []
+            descriptors.append(descriptor)
+        yield descriptors if len(descriptors) == len(cpus) else []
     finally:
-        for descriptor in opened:
+        for descriptor in descriptors:
             os.close(descriptor)
 
 
 def cpu_line(counting: list[int]) -> str:
-    """One JSON line about the CPUs that measurements may use.
+    """Return one JSON line about the CPUs that measurements may use.
 
-    It has the seconds on the clock, how many CPUs they are, their busy and steal seconds since the
+    It has the seconds on the clock, the number of CPUs, their busy and steal seconds since the
     boot, and their cycles so far; steal and cycles are null where they are not known.  Busy is all
     but idle, waiting for input or output, and steal; it includes what virtual machines ran.
+    counting: the descriptors of :func:`count_cycles`.
     Raises UserError where /proc/stat has no such times.
     """
-    ticks, cpus = os.sysconf("SC_CLK_TCK"), capacity.processors()
+    ticks_per_second, cpus = os.sysconf("SC_CLK_TCK"), capacity.processors()
     times = observe.cpu_times(cpus)[:8]
     if len(times) < 4:
         raise UserError(
             f"{observe.STAT}: has no line 'cpu' with the times of the processors, which this "
-            "workload needs: run it where /proc is mounted and says them"
+            "workload needs: run it where /proc is mounted and shows them"
         )
     busy = sum(times) - sum(times[3:5]) - sum(times[7:])
     counted = sum(int.from_bytes(os.read(descriptor, 8), "little") for descriptor in counting)
@@ -60,8 +62,8 @@ def cpu_line(counting: list[int]) -> str:
         {
             "observed": "cpu",
             "seconds": round(time.monotonic(), 6),
-            "busy_seconds": round(busy / ticks, 6),
-            "steal_seconds": round(times[7] / ticks, 6) if len(times) == 8 else None,
+            "busy_seconds": round(busy / ticks_per_second, 6),
+            "steal_seconds": round(times[7] / ticks_per_second, 6) if len(times) == 8 else None,
             "cpus": len(cpus),
             "cycles": counted if counting else None,
         }

@@ -1,4 +1,4 @@
-"""Programs and daemons that the layers need: whether they are there, and a start where no service manager does it."""
+"""Programs and daemons that the layers need: whether they are there, and how a daemon starts."""
 
 import contextlib
 import errno
@@ -11,29 +11,31 @@ from strata.util.process import capture
 
 
 def where(*programs: str) -> str | None:
-    """The path of the first of these programs that is there, root's among them."""
+    """Return the path of the first of these programs that is installed, or None."""
+    # A cell does without this module.
     import shutil
 
     path = os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"
-    return next((found for name in programs if (found := shutil.which(name, path=path))), None)
+    installed = (shutil.which(name, path=path) for name in programs)
+    return next((program for program in installed if program), None)
 
 
 def listens(path: str) -> bool:
-    """Whether something listens at a Unix socket, be it that it would not let this user in."""
+    """Return whether a process listens at a Unix socket, even if it would refuse this user."""
     import socket
 
     with socket.socket(socket.AF_UNIX) as probe:
         try:
             return probe.connect_ex(path) in (0, errno.EACCES)
         except OSError:
-            # No such path can be: it is too long.
+            # The path is longer than the kernel allows for a socket.
             return False
 
 
 def other_network(path: str) -> bool:
-    """Whether what listens at a Unix socket is in another network namespace than this process.
+    """Return whether a Unix socket's listener is in another network namespace than this process.
 
-    False where that is not seen: only root sees it of root's processes.
+    False where that cannot be seen: only root sees it of root's processes.
     """
     import socket
     import struct
@@ -46,12 +48,15 @@ def other_network(path: str) -> bool:
 
 
 def start(complaint: str, script: str, answers: Callable[[], bool]) -> None:
-    """See that a daemon `answers`; start it by the project's `script` where it does not.  Raises UserError.
+    """Start a daemon by one of the project's scripts, unless it answers already.
 
-    complaint: what is said where it answers to neither.
+    complaint: the beginning of the message where it does not answer after its start either.
+    script: a file name in scripts/.
+    answers: asks the daemon.
+    Raises UserError where it does not answer.
     """
     if answers():
         return
     capture([os.path.join(paths.PROJECT, "scripts", script)], timeout=90)
     if not answers():
-        raise UserError(f"{complaint}: see what `scripts/{script}` says")
+        raise UserError(f"{complaint}: see what `scripts/{script}` prints")

@@ -1,4 +1,4 @@
-"""Which distribution the image is made of, and from which of the host's package sources."""
+"""The image's distribution, and the package sources of the host from which it is made."""
 
 import os
 import re
@@ -10,46 +10,50 @@ from strata.util.process import capture
 
 DEFAULT_RELEASE = {"debian": "trixie", "ubuntu": "noble"}
 COMPONENTS = {"debian": "main", "ubuntu": "main universe"}
-# Packages of an archive that hold the keys by which apt checks it.
+# Packages of an archive with the keys by which apt checks it.
 KEYS = {"debian": "debian-archive-keyring", "ubuntu": "ubuntu-keyring"}
 
 
 def os_release() -> dict[str, str]:
-    """The fields of the host's os-release file; where there is none, a distribution that is unknown."""
+    """Read the fields of the host's os-release file; ``ID`` is "unknown" where there is no file."""
     paths = ("/etc/os-release", "/usr/lib/os-release")
     text = next(filter(None, map(observe.read, paths)), "")
-    found = {name: value.strip("'") for name, value in observe.fields(text).items()}
-    return {"ID": "unknown"} | found
+    fields = {name: value.strip("'") for name, value in observe.fields(text).items()}
+    return {"ID": "unknown"} | fields
 
 
 def choose(image: Fields, host: dict[str, str]) -> Chosen:
-    """``{distribution, release}`` for the config's `image` on a host with these os-release fields.
+    """Return ``{distribution, release}`` of the image that the configuration asks for.
 
-    ``host`` gives Debian 13 on Debian and the host's own release on Ubuntu.
+    image: the configuration's `image`; its distribution ``host`` gives Debian 13 on Debian and the
+    host's own release on Ubuntu.  host: the fields of :func:`os_release`.
+    Raises UserError where the host is neither, and where another distribution has no mirror.
     """
-    named = image.get("distribution", "host")
-    own = host["ID"]
-    distribution = own if named == "host" else named
+    requested = image.get("distribution", "host")
+    host_distribution = host["ID"]
+    distribution = host_distribution if requested == "host" else requested
     if distribution not in DEFAULT_RELEASE:
         raise UserError(
-            f"config.yaml: image.distribution: is 'host', which is {own} here; name debian or ubuntu, and a mirror"
+            f"config.yaml: image.distribution: is 'host', which is {host_distribution} here; name "
+            "debian or ubuntu, and a mirror"
         )
-    if distribution != own and "mirror" not in image:
+    if distribution != host_distribution and "mirror" not in image:
         raise UserError(
-            f"config.yaml: image.mirror: missing; this host is {own} and has no package sources for {distribution}: "
-            "give the address of an archive"
+            f"config.yaml: image.mirror: missing; this host is {host_distribution} and has no "
+            f"package sources for {distribution}: give the address of an archive"
         )
     usual = DEFAULT_RELEASE[distribution]
-    if distribution == own == "ubuntu":
+    if distribution == host_distribution == "ubuntu":
         usual = host.get("VERSION_CODENAME", usual)
     return {"distribution": distribution, "release": image.get("release", usual)}
 
 
 def sources(chosen: Chosen, mirror: str | None, host: dict[str, str]) -> str:
-    """Text of a sources.list for the chosen release, from the mirror or the host's own sources, as apt has read them.
+    """Return the text of a sources.list for the chosen release.
 
-    The host's suites (its release, -updates and -security) are replaced by those of the chosen one.
-    Raises UserError where the host has no keys of another distribution, or no package source.
+    mirror: the address of an archive; None: the host's own sources, as apt has read them, with
+    the chosen release in place of the host's in its suites (the release, -updates, -security).
+    Raises UserError where the host lacks the keys of another distribution, or a package source.
     """
     distribution, release = chosen["distribution"], chosen["release"]
     keyring = f"/usr/share/keyrings/{distribution}-archive-keyring.gpg"
@@ -60,24 +64,22 @@ def sources(chosen: Chosen, mirror: str | None, host: dict[str, str]) -> str:
         )
     option = f"[signed-by={keyring}] " if os.path.exists(keyring) else ""
     if mirror:
-        # What is built cannot see this host's files; apt copies them.
+        # The system that is built cannot see this host's files; with copy: apt copies them.
         mirror = re.sub("^file:", "copy:", mirror)
         return f"deb {option}{mirror} {release} {COMPONENTS[distribution]}\n"
     codename = host.get("VERSION_CODENAME", "")
-    told = capture(
-        ["apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE)", "Created-By: Packages"]
-    ).stdout
+    form = ["--format", "$(REPO_URI) $(RELEASE)", "Created-By: Packages"]
+    targets = capture(["apt-get", "indextargets", *form]).stdout
     lines = []
-    for line in told.splitlines():
-        address, _, suite = line.partition(" ")
+    for target in targets.splitlines():
+        address, _, suite = target.partition(" ")
         base, dash, pocket = suite.partition("-")
         if base == codename and pocket in ("", "updates", "security"):
-            lines.append(
-                f"deb {option}{address} {release}{dash}{pocket} {COMPONENTS[distribution]}"
-            )
+            suite = f"{release}{dash}{pocket}"
+            lines.append(f"deb {option}{address} {suite} {COMPONENTS[distribution]}")
     if not any(f" {release} " in line for line in lines):
         raise UserError(
-            f"apt has no package source of {codename or 'this release'} to take {release} from: run `apt-get update`, "
-            "or name image.mirror in config.yaml"
+            f"apt has no package source of {codename or 'this release'} to take {release} from: "
+            "run `apt-get update`, or name image.mirror in config.yaml"
         )
     return "\n".join(dict.fromkeys(lines)) + "\n"

@@ -1,4 +1,4 @@
-"""The kernel's rules for packets to a system: those of this host's that let them through, and those that are found."""
+"""The host's packet filter: the rules that a system needs, and those that its packets meet."""
 
 import contextlib
 import re
@@ -19,7 +19,10 @@ REMOVE = """
 
 
 def let_through(context: Context, *matches: list[str]) -> None:
-    """Let through what fits one of the matches; the rules are noted first, and go with the system."""
+    """Let the packets pass that fit one of the matches, until the system is removed.
+
+    matches: options of iptables.  Nothing is done where iptables is not installed.
+    """
     iptables = where("iptables")
     if iptables is None:
         return
@@ -32,7 +35,8 @@ def let_through(context: Context, *matches: list[str]) -> None:
         capture(as_root([iptables, "--wait", "--insert", "FORWARD", *match, *mark]))
 
 
-# Prints the rules of all back ends, and the programs that pass packets on to containers; also in a machine.
+# Prints the rules of all back ends, and the programs that pass packets on to containers.  It runs
+# on the host and in machines.
 LOOK = """
 PATH=$PATH:/usr/sbin:/sbin
 for words in iptables-save iptables-legacy-save "nft list ruleset"; do
@@ -46,66 +50,82 @@ SWITCHES = {"ip_forwarding": "ipv4/ip_forward", "bridge_nf": "bridge/bridge-nf-c
 
 
 class Seen:
-    """What :data:`LOOKING` printed where packets to a container arrive; empty where nobody may look."""
+    """The packet filter where packets to a container arrive.
+
+    printed: the output of :data:`LIST_COMMAND` there; empty where the user may not read it.
+    `known` is whether the rules could be read.
+    """
 
     def __init__(self, printed: str) -> None:
-        files = observe.split(printed)
-        self._files, self.known = files, "/iptables-save" in files or "/nft" in files
-        self._saved, self._nft = files.get("/iptables-save", ""), files.get("/nft", "")
-        legacy = files.get("/iptables-legacy-save", "")
-        # Where there is one kind of iptables, both programs print the same rules.
-        self._legacy = legacy if _rules(legacy) else ""
-        if _rules(self._saved) and "(nf_tables)" not in self._saved:
+        self._files = observe.split(printed)
+        self.known = "/iptables-save" in self._files or "/nft" in self._files
+        self._saved = self._files.get("/iptables-save", "")
+        self._nft = self._files.get("/nft", "")
+        legacy = self._files.get("/iptables-legacy-save", "")
+        # Where one kind of iptables is installed, both programs print the same rules.
+        self._legacy = legacy if _count_rules(legacy) else ""
+        if _count_rules(self._saved) and "(nf_tables)" not in self._saved:
             self._legacy, self._saved = self._saved, ""
         self._all = "\n".join([self._saved, self._legacy, self._nft])
 
     def facts(self) -> Fields:
-        """``{firewall, firewall_version, rules, ip_forwarding, bridge_nf}``, the first by their back end."""
-        modern = len(re.findall(r"(?m)^\t\t(?!type )[^\t}]", _chains(self._nft))) or _rules(
-            self._saved
-        )
-        counts = {"nf_tables": modern, "legacy": _rules(self._legacy)}
-        version = re.search(r"iptables(?:-nft|-legacy)?-save v(\S+)", self._all)
-        switches = {
-            name: {"0": "off", "1": "on"}.get(self._files.get(f"/proc/sys/net/{path}", ""))
-            for name, path in SWITCHES.items()
+        """Return ``{firewall, firewall_version, rules, ip_forwarding, bridge_nf}``.
+
+        firewall: the back ends that have rules.  rules: their number.  Each value that cannot be
+        read is :data:`strata.host.observe.NOT_AVAILABLE`.
+        """
+        modern = len(re.findall(r"(?m)^\t\t(?!type )[^\t}]", _chain_bodies(self._nft)))
+        counts = {
+            "nf_tables": modern or _count_rules(self._saved),
+            "legacy": _count_rules(self._legacy),
         }
-        found = {
+        version = re.search(r"iptables(?:-nft|-legacy)?-save v(\S+)", self._all)
+        facts: Fields = {
             "firewall": " and ".join(name for name, count in counts.items() if count) or "none",
             "firewall_version": f"iptables {version[1]}" if version else None,
             "rules": sum(counts.values()),
         }
-        found = {**(found if self.known else dict.fromkeys(found)), **switches}
-        return {key: NOT_AVAILABLE if value is None else value for key, value in found.items()}
+        if not self.known:
+            facts = dict.fromkeys(facts)
+        for name, path in SWITCHES.items():
+            text = self._files.get(f"/proc/sys/net/{path}", "")
+            facts[name] = {"0": "off", "1": "on"}.get(text)
+        return {key: NOT_AVAILABLE if value is None else value for key, value in facts.items()}
 
     def serves(self, bridge: str) -> bool | None:
-        """Whether an engine made rules for its bridge; None where that cannot be seen."""
+        """Return whether an engine made rules for its bridge; None where that cannot be seen."""
         name = re.escape(bridge)
         of_docker = rf'(?m)^-A (?=.*\bDOCKER).*-[io] {name}\b|"{name}" : jump '
         return bool(re.search(of_docker, self._all)) if self.known else None
 
     def leads(self, address: str, port: int) -> bool | None:
-        """Whether a rule of the kernel leads a published port to a container; None where that cannot be seen."""
-        rule = rf"\bdport {port}\b.*(?:DNAT --to-destination|dnat (?:ip )?to) {re.escape(address)}:{port}\b"
+        """Return whether a rule of the kernel leads a published port to a container.
+
+        None where that cannot be seen.
+        """
+        target = rf"(?:DNAT --to-destination|dnat (?:ip )?to) {re.escape(address)}:{port}\b"
+        rule = rf"\bdport {port}\b.*{target}"
         return bool(re.search(rule, self._all)) if self.known else None
 
     def passes(self, address: str, port: int) -> bool | None:
-        """Whether a docker-proxy passes a published port on; None where that cannot be seen."""
-        words = rf"(?m)^\d+ \S*docker-proxy .*-container-ip {re.escape(address)} -container-port {port}\b"
-        return bool(re.search(words, self._files["/pgrep"])) if "/pgrep" in self._files else None
+        """Return whether a docker-proxy passes a published port on; None where that is not seen."""
+        container = rf"-container-ip {re.escape(address)} -container-port {port}\b"
+        program = rf"(?m)^\d+ \S*docker-proxy .*{container}"
+        return bool(re.search(program, self._files["/pgrep"])) if "/pgrep" in self._files else None
 
 
 def here() -> Seen:
-    """What is seen on this host; nothing where this user may not look."""
+    """Read this host's packet filter; it is not `known` where this user may not read it."""
     with contextlib.suppress(UserError):
         return Seen(capture(as_root(LOOKING), check=False).stdout)
     return Seen("")
 
 
-def _rules(saved: str) -> int:
+def _count_rules(saved: str) -> int:
+    """Return the number of rules that ``iptables-save`` printed."""
     return len(re.findall("(?m)^-A ", saved))
 
 
-def _chains(ruleset: str) -> str:
-    """The bodies of the chains that ``nft list ruleset`` prints: sets and maps are no rules."""
+def _chain_bodies(ruleset: str) -> str:
+    """Return the bodies of the chains that ``nft list ruleset`` prints, without sets and maps."""
     return "\n".join(re.findall(r"(?ms)^\tchain [^\n]*\{\n(.*?)^\t\}", ruleset))

@@ -1,6 +1,6 @@
-"""Which machine of several this is: the name by which Slurm knows it, and what tells two machines apart.
+"""This machine among several: the name by which Slurm knows it, and the start of its kernel.
 
-Records name nobody: a node has a mark there, made of its name.
+Records name nobody: a node has a mark in them, made of its name.
 """
 
 import os
@@ -11,26 +11,27 @@ from hashlib import sha256
 from strata.host import observe
 from strata.util.data_types import Any, Fields
 
-# Set by Slurm's daemon of a node for all that runs there.
+# Slurm's daemon of a node sets it for all that runs there.
 SLURM = "SLURMD_NODENAME"
 BOOT = "/proc/sys/kernel/random/boot_id"
 
 
 def facts() -> Fields:
-    """``{name, boot}``: a mark of the node's name, or the host's where no Slurm gave it one; its kernel's start.
+    """Return ``{name, boot}`` of this machine.
 
-    Two names with one such id are one machine; it is None where the kernel does not tell it.
+    name: a mark made of the name that Slurm gave the node, or of the host's where there is none.
+    boot: as of :func:`boot_id`; two names with one such id are one machine.
     """
     mark = sha256((os.environ.get(SLURM) or os.uname().nodename).encode()).hexdigest()[:6]
     return {"name": f"node-{mark}", "boot": boot()}
 
 
 def boot() -> str | None:
-    """The id of this start of the kernel; None where it has none."""
-    found = re.fullmatch("[0-9a-f-]{36}", observe.read(BOOT) or "")
-    return found and found[0]
+    """Return the id of this start of the kernel; None where the kernel gives none."""
+    match = re.fullmatch("[0-9a-f-]{36}", observe.read(BOOT) or "")
+    return match and match[0]
 
 
 def of_record(record: Mapping[str, Any] | None) -> str | None:
-    """The node that a cell's record tells of; None where it tells of none."""
+    """Return the name of the node in a cell's record; None where it names none."""
     return ((record or {}).get("node") or {}).get("name")

@@ -1,8 +1,9 @@
-"""Published rules by which the sizes of a workload follow from the machine.
+"""Rules by which a workload's sizes follow from the machine.
 
-A parameter's value in workload.yaml is a literal or ``{rule: NAME, …}``.  Each rule
-returns the value and a sentence about it for the paper (or None).  The rules :data:`OF_THE_CELL`
-are left in place here: they are what the system under test or the client sees, so the cell resolves them.
+A parameter's value in workload.yaml is a literal or ``{rule: NAME, …}``.  Each rule returns the
+value, and a sentence about it for the paper or None.  The rules :data:`OF_THE_CELL` stay in place
+here: they depend on the processors of the system under test or the client, so the cell resolves
+them.
 """
 
 import math
@@ -11,11 +12,12 @@ from typing import Any
 
 from strata.util.data_types import Fields
 
-GIB = 1024**3
-
 
 def memory_power(machine: Fields, fraction: float, element_bytes: int) -> tuple[int, str | None]:
-    """Largest k with 2^k elements within `fraction` of the memory (HPC Challenge asks for half)."""
+    """Return the largest k for which 2^k elements fit in a fraction of the memory.
+
+    HPC Challenge asks for half of the memory.
+    """
     return int(math.log2(machine["memory_bytes"] * fraction / element_bytes)), None
 
 
@@ -27,32 +29,40 @@ def fitting(
     fraction: float,
     multiple: int,
 ) -> tuple[list[int], str | None]:
-    """Those of the published orders whose matrix fits in `fraction` of the memory, or the largest that does."""
-    room = machine["memory_bytes"] * fraction
-    fits = [value for value in values if element_bytes * value**power <= room]
+    """Return the published orders whose matrix fits in a fraction of the memory.
+
+    values: the orders; a matrix takes `element_bytes` times the order to the `power`.
+    Where none fits, the largest `multiple` that does takes their place.
+    """
+    available = machine["memory_bytes"] * fraction
+    fits = [value for value in values if element_bytes * value**power <= available]
     left_out = [value for value in values if value not in fits]
     if not left_out:
         return fits, None
     if not fits:
-        largest = int((room / element_bytes) ** (1 / power)) // multiple * multiple
+        largest = int((available / element_bytes) ** (1 / power)) // multiple * multiple
         fits = [max(largest, multiple)]
-    needs = ", ".join(
+    sizes = ", ".join(
         f"{value:,} ({element_bytes * value**power / 1e9:.1f} GB)" for value in left_out
     )
     systems = machine.get("systems", 1)
-    here = "here" if systems == 1 else f"for each of {systems} systems"
-    return (
-        fits,
-        f"Left out for want of memory ({machine['memory_bytes'] / 1e9:.1f} GB {here}): {needs}.",
-    )
+    place = "here" if systems == 1 else f"for each of {systems} systems"
+    memory = f"{machine['memory_bytes'] / 1e9:.1f} GB {place}"
+    return fits, f"Left out for want of memory ({memory}): {sizes}."
 
 
 def by_cache(machine: Fields, most: int, mib: int) -> tuple[int, str | None]:
-    """Laps: `most`, and in proportion fewer where the last-level caches (and so a run) are above so many MiB."""
-    there = (machine["cache_bytes"] or 0) / 1024**2
-    laps = min(most, max(1, int(most * mib / max(there, 1))))
-    words = f"Laps: {laps} and not {most}, for last-level caches of {there:,.0f} MiB make each run long."
-    return laps, words if laps < most else None
+    """Return the number of laps, fewer in proportion where caches make each run longer.
+
+    most: the laps where the last-level caches have at most `mib` MiB.
+    """
+    caches = (machine["cache_bytes"] or 0) / 1024**2
+    laps = min(most, max(1, int(most * mib / max(caches, 1))))
+    sentence = (
+        f"Laps: {laps} and not {most}, for last-level caches of {caches:,.0f} MiB make each run "
+        "long."
+    )
+    return laps, sentence if laps < most else None
 
 
 RULES: dict[str, Callable[..., tuple[Any, str | None]]] = {
@@ -63,18 +73,23 @@ RULES: dict[str, Callable[..., tuple[Any, str | None]]] = {
 
 # The smallest value with which the workload's size rules hold: strata.experiment.sizes.
 SMALLEST = "smallest"
-# cpus: how many the system under test has, of several that share the host's its part.  first-cpu: the number of its
-# first one.  client-last-cpu: that of the client's last one.
+# cpus: how many processors the system under test has (its share, where several systems share the
+# host's); first-cpu: the number of its first one; client-last-cpu: the number of the client's last
+# one.
 OF_THE_CELL = ("cpus", "first-cpu", "client-last-cpu")
 
 
 def at_scale(value: object, scale: str) -> object:
-    """The value of a setting that may be given by scale (``{tiny: …, standard: …, paper: …}``)."""
+    """Return a setting's value at a scale, where it is ``{tiny: …, standard: …, paper: …}``."""
     return value[scale] if isinstance(value, dict) and scale in value else value
 
 
 def resolve(value: object, machine: Fields) -> tuple[object, str | None]:
-    """Apply a rule to the machine; literals, the smallest and the rules of the cell stay as they are."""
+    """Return a parameter's value on a machine, and a sentence about it for the paper or None.
+
+    Literals, ``smallest`` and the rules of the cell stay as they are.
+    machine: as of :func:`strata.host.capacity.read_facts`, its share for one of several systems.
+    """
     if not isinstance(value, dict) or value["rule"] in (SMALLEST, *OF_THE_CELL):
         return value, None
     arguments = {key: item for key, item in value.items() if key != "rule"}

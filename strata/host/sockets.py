@@ -1,21 +1,24 @@
-"""A system's kept connection by ssh: its settings, and its socket in the system's folder, where nobody else comes."""
+"""A system's kept ssh connection: its settings, and its socket in the system's own folder."""
 
 import os
 
 from strata.util.timeouts import stretched
 
-# Seconds: how long a connection may take, how often the other end is asked whether it is there, and how long it may be
-# silent before the connection ends by itself.
+# Seconds: the longest time to connect, between two questions whether the other end is there, and
+# of silence after which the connection ends by itself.
 CONNECT, ASK, SILENT = 10, 10, 60
 
 
-def path(folder: str) -> str:
-    """The socket for a system's folder."""
+def socket_path(folder: str) -> str:
+    """Return the path of the connection's socket in a system's folder."""
     return os.path.join(folder, "ssh")
 
 
 def settings(folder: str) -> dict[str, str]:
-    """The settings of ssh for a system's connection: it asks no question, and is kept for all commands."""
+    """Return ssh's settings for a system's connection: no prompts, and one connection kept for all.
+
+    folder: the system's.
+    """
     return {
         "BatchMode": "yes",
         "LogLevel": "ERROR",
@@ -23,6 +26,6 @@ def settings(folder: str) -> dict[str, str]:
         "ServerAliveInterval": str(ASK),
         "ServerAliveCountMax": f"{stretched(SILENT) / ASK:g}",
         "ControlMaster": "auto",
-        "ControlPath": path(folder),
+        "ControlPath": socket_path(folder),
         "ControlPersist": "yes",
     }

@@ -1,1 +1,1 @@
-"""The image: one recipe, a container image and a disk of a machine, kept in a cache."""
+"""The image: one recipe, a container image and a machine's disk made of it, kept in a cache."""

@@ -1,4 +1,4 @@
-"""What an image's tree holds: the packages with their versions, and a hash for every file."""
+"""The manifest of an image: the packages with their versions, and a hash for every file."""
 
 import hashlib
 import json
@@ -8,44 +8,43 @@ import tarfile
 from strata.util.data_types import Fields
 from strata.util.process import capture
 
-# Files that Docker lays over every container, and what the kernel mounts: no part of the image.
+# No part of the image: files that Docker lays over those of every container, and mount points.
 LAID_OVER = {"etc/hostname", "etc/hosts", "etc/resolv.conf", "etc/mtab", ".dockerenv"}
 NOT_FILES = {"proc", "sys", "dev", "run", "tmp", "data"}
 
 
 def hash_archive(path: str) -> dict[str, str]:
-    """Path → ``sha256:…`` of a regular file or ``link:…`` of a symbolic link, sorted, of a tar archive of a container.
+    """Return path → ``sha256:…`` of a file or ``link:…`` of a symbolic link, sorted.
 
-    The archive is read rather than its tree, of which some files are root's alone.
+    path: a tar archive of a container's files.  It is read instead of the unpacked tree, in which
+    some files are root's alone.
     """
-    found: dict[str, str] = {}
+    entries: dict[str, str] = {}
     with tarfile.open(path) as archive:
         for member in archive:
             key = os.path.normpath(member.name)
             if key in LAID_OVER or key.split("/")[0] in NOT_FILES:
                 continue
             if member.issym():
-                found[key] = f"link:{member.linkname}"
+                entries[key] = f"link:{member.linkname}"
             elif member.islnk():
-                found[key] = found[os.path.normpath(member.linkname)]
+                entries[key] = entries[os.path.normpath(member.linkname)]
             elif member.isfile():
                 content = archive.extractfile(member)
                 assert content
-                found[key] = f"sha256:{hashlib.sha256(content.read()).hexdigest()}"
-    return dict(sorted(found.items()))
+                entries[key] = f"sha256:{hashlib.sha256(content.read()).hexdigest()}"
+    return dict(sorted(entries.items()))
 
 
 def packages(tree: str) -> dict[str, str]:
-    """Package → version, from the package manager's own list in the tree."""
-    form = ["--showformat", "${db:Status-Status} ${Package} ${Version}\n"]
-    listed = capture(
-        ["dpkg-query", "--admindir", os.path.join(tree, "var/lib/dpkg"), "--show", *form]
-    ).stdout
-    return dict(
-        sorted(line.split()[1:] for line in listed.splitlines() if line.startswith("installed "))
-    )
+    """Return package → version, from the package manager's own list in the tree."""
+    database = os.path.join(tree, "var/lib/dpkg")
+    form = "${db:Status-Status} ${Package} ${Version}\n"
+    query = ["dpkg-query", "--admindir", database, "--show", "--showformat", form]
+    lines = capture(query).stdout.splitlines()
+    return dict(sorted(line.split()[1:] for line in lines if line.startswith("installed ")))
 
 
 def digest(manifest: Fields | None) -> str:
-    """The hash of a manifest."""
+    """Return the SHA-256 of a manifest; of None, where there is none, that of ``null``."""
     return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()

@@ -1,4 +1,1 @@
-"""What was measured: whether a record is good (``judge``), all values in tables (``tidy``), and what is due.
-
-``forecast`` says what a run would do.
-"""
+"""Results of measured cells: the check of records, tables of values, decisions, and the forecast."""

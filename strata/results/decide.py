@@ -1,7 +1,7 @@
-"""Which blocks come next: those that were disturbed again, and more where intervals are wide.
+"""Decide which blocks come next: the disturbed ones again, and more where intervals are wide.
 
-Widths of intervals (analysis/widths.R), costs, the budget and the machine's flags decide, and never a difference
-between environments.
+Widths of intervals (analysis/widths.R), costs, the budget and the machine's flags decide, and never
+a difference between environments.
 """
 
 import json
@@ -24,157 +24,205 @@ from strata.util.files import write_csv, write_json
 def decide(round: int) -> None:
     """Write the decision after a round, and print it in one line.
 
-    Raises UserError where nothing is decided after it, or its cells are not measured.
+    Raises UserError where no decision is due after it, or its cells are not measured.
     """
     experiment = plan.read_checked()
     order = blocks.Order(experiment)
     if order.asked[-1:] != [round]:
         due = f"one is due after {order.last}" if order.asked else "the config adds no blocks"
         raise UserError(f"no decision is due after round {round}; {due}")
-    decision = _decision(experiment, order, tidy.values())
+    decision = _Decision(experiment, order, tidy.values()).fields()
     write_json(result("precision", round=round), decision, lasting=True)
-    # So that the next cell says of how many it is one.
+    # The next cell prints how many cells there are.
     plan.write_cells(experiment)
-    progress.printed(
-        f"after round {round} it {'ends' if decision['enough'] else 'goes on'}: {decision['reason']}"
-    )
+    outcome = "no more blocks" if decision["enough"] else "more blocks follow"
+    progress.printed(f"round {round}: {outcome}: {decision['reason']}")
 
 
-def _decision(experiment: Plan, order: blocks.Order, found: tidy.Values) -> Fields:
-    """The decision, as it stands in results/precision (docs/files.md)."""
-    asked, costs = experiment["precision"], precision.costs(found.records)
-    target, budget = asked["target"], asked["budget"]
-    spent = sum(record["seconds"] for record in found.records.values())
-    left = math.inf if budget is None else budget - spent
+class _Decision:
+    """The decision that is due in a plan's order, by the values measured so far.
 
-    def takes(load: str, names: Container[str]) -> float:
-        """Seconds of the next block of a workload, of some environments alone."""
-        return sum(costs.get((name, load), 0.0) for name in order.next_block(load) if name in names)
+    `again`: the blocks that are measured again → the disturbance.
+    `left`: the seconds of the budget that are not used; infinite without a budget.
+    `states`: for each workload its blocks, width and cost, as of :class:`State`.
+    `more`: how many blocks are added to each workload.
+    `claims`: the published claim for which a workload gets them, if for one.
+    """
 
-    disturbed = {
-        cell[1:]: interference.cause(flags)
-        for cell, record in found.records.items()
-        if cell[0] in order.paired
-        and cell[1:] not in order.aside
-        and (flags := record.get("quiet", {}).get("flags"))
-    }
-    again: dict[blocks.Block, str] = {}
-    for block in sorted(disturbed, key=lambda one: one[::-1]):
-        seconds = takes(block[0], {cell[0] for cell in order.places if cell[1:] == block})
-        if order.tries.get(block, 0) < asked["retries"] and seconds <= left:
-            again[block] = disturbed[block]
-            left -= seconds
-    ratios: dict[tuple[str, str], list[Fields]] = defaultdict(list)
-    for row in _widths(found, again):
-        ratios[row["workload"], row["id"]].append(row)
+    def __init__(self, experiment: Plan, order: blocks.Order, values: tidy.Values) -> None:
+        self._experiment = experiment
+        self._order = order
+        self._settings = experiment["precision"]
+        self._target = self._settings["target"]
+        self._budget = self._settings["budget"]
+        self._costs = precision.costs(values.records)
+        self._spent = sum(record["seconds"] for record in values.records.values())
+        self.left = math.inf if self._budget is None else self._budget - self._spent
+        self.again: dict[blocks.Block, str] = {}
+        self._repeat_disturbed_blocks(values)
+        self._ratios: dict[tuple[str, str], list[Fields]] = defaultdict(list)
+        for row in _interval_widths(values, self.again):
+            self._ratios[row["workload"], row["id"]].append(row)
+        self.states = {name: self._state(name) for name in experiment["workloads"]}
+        self.more = dict.fromkeys(self.states, 0)
+        self.claims: dict[str, State] = {}
+        if self._target is not None:
+            self._add_blocks()
 
-    def state(load: str, claim: str = "") -> State:
-        rows = ratios[load, claim]
-        repeated, aside = (sum(one[0] == load for one in those) for those in (again, order.aside))
-        # What could not be measured takes the place of another block; what was set aside does not.
-        room = asked["max"] - order.blocks[load] + aside
-        wide = [row for row in rows if target is not None and row["half_width"] > target]
-        if wide and not claim and min(row["n"] for row in rows) >= precision.FIRST_STAGE:
-            # What is within the target already is in no further block.
+    def _block_seconds(self, workload: str, environments: Container[str]) -> float:
+        """Return the seconds that a workload's next block takes in some environments."""
+        names = [name for name in self._order.next_block(workload) if name in environments]
+        return sum(self._costs.get((name, workload), 0.0) for name in names)
+
+    def _repeat_disturbed_blocks(self, values: tidy.Values) -> None:
+        """Choose the disturbed blocks that are measured again, as far as the budget pays for it."""
+        order = self._order
+        disturbed: dict[blocks.Block, str] = {}
+        for cell, record in values.records.items():
+            flags = record.get("quiet", {}).get("flags")
+            if flags and cell[0] in order.paired and cell[1:] not in order.aside:
+                disturbed[cell[1:]] = interference.cause(flags)
+        # By their numbers, then by workload.
+        for block in sorted(disturbed, key=lambda block: block[::-1]):
+            environments = {cell[0] for cell in order.places if cell[1:] == block}
+            seconds = self._block_seconds(block[0], environments)
+            if order.tries.get(block, 0) < self._settings["retries"] and seconds <= self.left:
+                self.again[block] = disturbed[block]
+                self.left -= seconds
+
+    def _state(self, workload: str, claim: str = "") -> State:
+        """Return the state of a workload, or of a claim on it (by its id)."""
+        order, rows = self._order, self._ratios[workload, claim]
+        repeated = sum(block[0] == workload for block in self.again)
+        aside = sum(block[0] == workload for block in order.aside)
+        # A block that could not be measured takes the place of another; one set aside does not.
+        room = self._settings["max"] - order.blocks[workload] + aside
+        wide = [
+            row for row in rows if self._target is not None and row["half_width"] > self._target
+        ]
+        staged = min((row["n"] for row in rows), default=0) >= precision.FIRST_STAGE
+        narrowed = bool(wide) and staged and not claim
+        if narrowed:
+            # The next blocks leave out environments whose ratio is within the target already.
             rows = wide
-        among = {blocks.REFERENCE, *(row["environment"] for row in rows)}
-        names = [name for name in order.paired if name in among or not (claim or rows is wide)]
-        counted = min((row["n"] for row in rows), default=0)
-        width = max((row["half_width"] for row in rows), default=math.inf)
-        decides = precision.deciding(rows[0]["low"], rows[0]["high"]) if claim else 0.0
+        environments = order.paired
+        if claim or narrowed:
+            chosen = {blocks.REFERENCE, *(row["environment"] for row in rows)}
+            environments = [name for name in order.paired if name in chosen]
         return State(
-            counted,
-            repeated,
-            room,
-            width,
-            takes(load, names),
-            max(len(rows), 1),
-            decides,
-            names,
-            claim,
+            counted=min((row["n"] for row in rows), default=0),
+            again=repeated,
+            room=room,
+            half_width=max((row["half_width"] for row in rows), default=math.inf),
+            seconds=self._block_seconds(workload, environments),
+            ratios=max(len(rows), 1),
+            target=precision.deciding(rows[0]["low"], rows[0]["high"]) if claim else 0.0,
+            environments=environments,
+            claim=claim,
         )
 
-    states = {load: state(load) for load in experiment["workloads"]}
-    more, of_claims = dict.fromkeys(states, 0), {}
-    if target is not None:
-        more = precision.further(states, target, budget, left)
-        if asked.get("claims") and not any(more.values()):
-            of_claims = precision.for_claims(
-                [(key[0], state(*key)) for key in [*ratios] if key[1]], left
-            )
-            more |= {load: number for load, (number, _) in of_claims.items()}
-    told: dict[str, Fields] = {}
-    words: dict[str, list[str]] = defaultdict(list)
-    for load, own in states.items():
-        claim = of_claims[load][1] if load in of_claims else None
-        names = (claim or own).environments
-        among = names if more[load] and names != order.paired else None
-        repeated = {number: cause for (name, number), cause in again.items() if name == load}
-        reason = _reason(own, more[load], among, target, claim, repeated)
-        words[reason].append(load)
-        told[load] = {
-            "blocks": order.blocks[load],
-            "seconds": round(own.seconds, 3),
-            "half_width": own.half_width if math.isfinite(own.half_width) else None,
-            "again": [*repeated],
-            "more": more[load],
-            "environments": among,
-            "claim": claim.claim if claim else None,
-            "reason": reason,
+    def _add_blocks(self) -> None:
+        """Choose how many blocks each workload gets: for the target, else for published claims."""
+        self.more = precision.further(self.states, self._target, self._budget, self.left)
+        if not self._settings.get("claims") or any(self.more.values()):
+            return
+        states = [
+            (workload, self._state(workload, claim)) for workload, claim in [*self._ratios] if claim
+        ]
+        for workload, (number, claim) in precision.for_claims(states, self.left).items():
+            self.more[workload], self.claims[workload] = number, claim
+
+    def fields(self) -> Fields:
+        """Return the decision as results/precision holds it (docs/files.md)."""
+        workloads = {workload: self._entry(workload) for workload in self.states}
+        of_reason: dict[str, list[str]] = defaultdict(list)
+        for workload, entry in workloads.items():
+            of_reason[entry["reason"]].append(workload)
+        sentences = [f"{', '.join(names)}: {reason}" for reason, names in of_reason.items()]
+        if self._budget is not None:
+            sentences.append(f"{self._spent:.0f} of {self._budget:.0f} s are used")
+        return {
+            "round": self._order.last,
+            "enough": not any(entry["again"] or entry["more"] for entry in workloads.values()),
+            "reason": "; ".join(sentences),
+            "rests_on": blocks.rests_on(self._experiment),
+            "spent_seconds": round(self._spent, 3),
+            "workloads": workloads,
         }
-    used = f"; {spent:.0f} of {budget:.0f} s are used" if budget is not None else ""
-    return {
-        "round": order.last,
-        "enough": not any(entry["again"] or entry["more"] for entry in told.values()),
-        "reason": "; ".join(f"{', '.join(loads)}: {reason}" for reason, loads in words.items())
-        + used,
-        "rests_on": blocks.rests_on(experiment),
-        "spent_seconds": round(spent, 3),
-        "workloads": told,
-    }
+
+    def _entry(self, workload: str) -> Fields:
+        """Return the decision on one workload."""
+        state, more = self.states[workload], self.more[workload]
+        claim = self.claims.get(workload)
+        environments: Sequence[str] | None = (claim or state).environments
+        if not more or environments == self._order.paired:
+            environments = None
+        again = {number: cause for (name, number), cause in self.again.items() if name == workload}
+        return {
+            "blocks": self._order.blocks[workload],
+            "seconds": round(state.seconds, 3),
+            "half_width": state.half_width if math.isfinite(state.half_width) else None,
+            "again": [*again],
+            "more": more,
+            "environments": environments,
+            "claim": claim.claim if claim else None,
+            "reason": _reason(state, more, environments, self._target, claim, again),
+        }
 
 
-def _widths(found: tidy.Values, aside: Container[blocks.Block]) -> list[Fields]:
-    """``{id, workload, environment, n, half_width, low, high}`` of each ratio to native by which it is decided.
+def _interval_widths(values: tidy.Values, aside: Container[blocks.Block]) -> list[Fields]:
+    """Return a row for each ratio to native by which blocks are decided.
 
-    aside: blocks that do not count.  id: of the claim that it is part of, with the limits of its tolerance; or empty.
+    aside: blocks that do not count.
+    Rows have ``{id, workload, environment, n, half_width, low, high}``: `half_width` is relative,
+    and infinite without an interval; `id` is that of the claim to which the ratio belongs, whose
+    tolerance ends at `low` and `high`, or empty.
     """
-    left = {
-        load: [row for row in rows if (load, row[2]) not in aside]
-        for load, rows in found.rows.items()
+    counted = {
+        workload: [row for row in rows if (workload, row[2]) not in aside]
+        for workload, rows in values.rows.items()
     }
-    if not any(left.values()):
+    if not any(counted.values()):
         return []
     with programs.scratch("widths") as folder:
-        for load, rows in left.items():
-            write_csv(os.path.join(folder, f"{load}.csv"), tidy.COLUMNS, rows)
-        told = programs.r("analysis/widths.R", "results", folder)
-    ratios: list[Fields] = json.loads(told)
-    return [
-        {**row, "half_width": math.inf if row["half_width"] is None else row["half_width"]}
-        for row in ratios
-    ]
+        for workload, rows in counted.items():
+            write_csv(os.path.join(folder, f"{workload}.csv"), tidy.COLUMNS, rows)
+        printed = programs.r("analysis/widths.R", "results", folder)
+    ratios: list[Fields] = json.loads(printed)
+    for ratio in ratios:
+        if ratio["half_width"] is None:
+            ratio["half_width"] = math.inf
+    return ratios
 
 
 def _reason(
     state: State,
     more: int,
-    among: Sequence[str] | None,
+    environments: Sequence[str] | None,
     target: float | None,
     claim: State | None,
     again: dict[int, str],
 ) -> str:
-    """How wide a workload's interval is and may be, and how many blocks it gets of which environments."""
-    width = (
-        f"± {100 * state.half_width:.1f} %" if math.isfinite(state.half_width) else "no interval"
-    )
-    wanted = f" (target ± {100 * target:.1f} %)" if target is not None else ""
+    """Return a phrase on a workload's width and target, and on the blocks that it gets.
+
+    environments: of these blocks; None: all.  again: number of a block → its disturbance.
+    """
+    known = math.isfinite(state.half_width)
+    phrases = [f"± {100 * state.half_width:.1f} %" if known else "no interval"]
+    if target is not None:
+        phrases[0] += f" (target ± {100 * target:.1f} %)"
+    phrases += [f"block {number} again: {cause}" for number, cause in again.items()]
     if more or target is None:
-        of = f" of {', '.join(among)}" if among else ""
-        why = f"{more} more{of}{f' for {claim.claim} (± {100 * claim.target:.1f} %)' if claim else ''}"
+        blocks_added = f"{more} more"
+        if environments:
+            blocks_added += f" of {', '.join(environments)}"
+        if claim:
+            blocks_added += f" for {claim.claim} (± {100 * claim.target:.1f} %)"
+        phrases.append(blocks_added)
     elif state.half_width <= target:
-        why = "within the target"
+        phrases.append("within the target")
+    elif state.room <= 0:
+        phrases.append("the largest number of blocks")
     else:
-        why = "the largest number of blocks" if state.room <= 0 else "the budget pays for no more"
-    repeated = "".join(f", block {number} again: {cause}" for number, cause in again.items())
-    return f"{width}{wanted}{repeated}, {why}"
+        phrases.append("the budget pays for no more")
+    return ", ".join(phrases)

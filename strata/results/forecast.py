@@ -1,4 +1,4 @@
-"""What a run would do: which cells are due, what would be built, and about how long it takes.  Nothing is written."""
+"""Print what a run would do: due cells, things to build, and the time.  Nothing is written."""
 
 from collections import Counter, defaultdict
 
@@ -12,77 +12,88 @@ from strata.util.files import read_json
 from strata.util.progress import duration
 from strata.vm import vagrant_box
 
-# How many repetitions of a cell tell how long one takes.
-ASKED = 5
+# The number of a cell's repetitions, the first ones, whose mean time is expected of the next.
+SAMPLE = 5
 
 
 def show(experiment: Plan, order: bool = False) -> None:
-    """Print what is due of a plan; with `order` every cell in the order of measurement."""
-    found = blocks.Order(experiment)
+    """Print the due cells of a plan, what has to be built, and the expected time.
+
+    order: whether to print every cell in the order of measurement, too.
+    """
+    planned = blocks.Order(experiment)
     if order:
-        for (environment, load, repetition), (place, round) in found.places.items():
-            progress.printed(
-                f"{place:6d}  round {round:<5d} {environment} · {load} · repetition {repetition}"
-            )
-    due = [cell for cell in found.places if pending.due(experiment, cell)]
-    more = "" if found.decided else "; further ones are decided once these are measured"
+        for (environment, workload, repetition), (place, round) in planned.places.items():
+            cell = f"{environment} · {workload} · repetition {repetition}"
+            progress.printed(f"{place:6d}  round {round:<5d} {cell}")
+    due = [cell for cell in planned.places if pending.due(experiment, cell)]
+    more = "" if planned.decided else "; further ones are decided once these are measured"
     progress.printed(
-        f"{len(due)} of {len(found.places)} cells are due at {experiment['scale']} scale{more}"
+        f"{len(due)} of {len(planned.places)} cells are due at {experiment['scale']} scale{more}"
     )
-    of_environment: dict[str, Counter[str]] = defaultdict(Counter)
-    for environment, load, _ in due:
-        of_environment[environment][load] += 1
+    _show_environments(experiment, due)
+    _show_obstacles(experiment, due)
+    _show_builds(experiment, due)
+    progress.printed(f"time: {_expected_time(experiment, planned, due)}")
+
+
+def _show_environments(experiment: Plan, due: list[blocks.Cell]) -> None:
+    """Print each environment's due cells by workload, or the reason why it is not available."""
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for environment, workload, _ in due:
+        counts[environment][workload] += 1
     width = max(map(len, experiment["environments"]))
-    forms: set[str] = set()
     for name, entry in experiment["environments"].items():
         if not entry["available"]:
             progress.printed(f"  {name:{width}}  not available here: {entry['reason']}")
-        elif name in of_environment:
-            loads = ", ".join(
-                f"{load} {count}" for load, count in sorted(of_environment[name].items())
-            )
-            other = f"; {entry['otherwise']}" if "otherwise" in entry else ""
-            progress.printed(f"  {name:{width}}  {of_environment[name].total()}: {loads}{other}")
-            forms |= registry.forms(kind for layer in entry["layers"] for kind in layer)
-    used = {
-        next(iter(entry["layers"][0]))
-        for name, entry in experiment["environments"].items()
-        if name in of_environment and entry["layers"]
-    }
-    barred = {reason for name in used if (reason := registry.kind(name).barred())}
-    for reason in sorted(barred):
+        elif name in counts:
+            workloads = sorted(counts[name].items())
+            listed = ", ".join(f"{workload} {count}" for workload, count in workloads)
+            otherwise = f"; {entry['otherwise']}" if "otherwise" in entry else ""
+            progress.printed(f"  {name:{width}}  {counts[name].total()}: {listed}{otherwise}")
+
+
+def _show_obstacles(experiment: Plan, due: list[blocks.Cell]) -> None:
+    """Print the reasons for which this user may not bring up an environment of due cells."""
+    reasons = set()
+    for name in {cell[0] for cell in due}:
+        for layer in experiment["environments"][name]["layers"][:1]:
+            reasons.add(registry.kind(next(iter(layer))).barred())
+    for reason in sorted(filter(None, reasons)):
         progress.printed(f"before that can be measured: {reason}")
+
+
+def _show_builds(experiment: Plan, due: list[blocks.Cell]) -> None:
+    """Print what has to be built before the due cells are measured."""
+    forms: set[str] = set()
+    for name in {cell[0] for cell in due}:
+        for layer in experiment["environments"][name]["layers"]:
+            forms |= registry.forms(layer)
     recipe = experiment["image"]["recipe"]
     if forms and cache.find(recipe) is None:
         progress.printed(f"to build: the image {recipe[:12]}, about 2 min")
     if "disk" in forms and not vagrant_box.whole(recipe):
         progress.printed("to build: the machines' disk, less than a minute")
-    progress.printed(f"time: {_time(experiment, found, due)}")
 
 
-def _time(experiment: Plan, order: blocks.Order, due: list[blocks.Cell]) -> str:
-    """About how long the due cells take, by what others took."""
-    asked = [cell for cell in order.places if cell[2] <= ASKED]
-    records = {
-        cell: record
-        for cell in asked
-        if (record := read_json(paths.cell_path("raw", *cell, "json")))
-    }
-    took = precision.costs(records)
-    known = [took[cell[:2]] for cell in due if cell[:2] in took]
-    budget = experiment["precision"]["budget"] if "precision" in experiment else None
-    bound = (
-        f"; blocks are added until {duration(budget)} were measured"
-        if budget and not order.decided
-        else ""
-    )
+def _expected_time(experiment: Plan, order: blocks.Order, due: list[blocks.Cell]) -> str:
+    """Return a phrase on how long the due cells take, by the time of those that were measured."""
     if not due:
         return "nothing to measure"
+    records = {}
+    for cell in order.places:
+        path = paths.cell_path("raw", *cell, "json")
+        if cell[2] <= SAMPLE and (record := read_json(path)):
+            records[cell] = record
+    seconds = precision.costs(records)
+    known = [seconds[cell[:2]] for cell in due if cell[:2] in seconds]
+    budget = experiment["precision"]["budget"] if "precision" in experiment else None
+    bound = ""
+    if budget and not order.decided:
+        bound = f"; blocks are added until {duration(budget)} were measured"
     if not known:
         return f"not known before the first cells are measured{bound}"
-    rest = (
-        f"; no timing yet for the other {len(due) - len(known)} cells"
-        if len(known) < len(due)
-        else ""
-    )
+    rest = ""
+    if len(known) < len(due):
+        rest = f"; no timing yet for the other {len(due) - len(known)} cells"
     return f"about {duration(sum(known))} for {len(known)} of these cells{rest}{bound}"

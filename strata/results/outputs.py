@@ -1,4 +1,4 @@
-"""What is made of measured cells: the one list of it for rules, archive and rebuild."""
+"""The one list of the files that are made from measured cells, for rules, archive and rebuild."""
 
 import os
 
@@ -7,7 +7,7 @@ from strata.util.constants import result
 from strata.util.data_types import Plan
 
 PAPERS = ("paper/report.pdf", "paper/report.html")
-_OF_ALL = (
+_TABLES = (
     "left_out",
     "summary",
     "comparisons",
@@ -21,20 +21,23 @@ _OF_ALL = (
 
 
 def tables(experiment: Plan) -> list[str]:
-    """All tables of a plan."""
+    """Return the paths of all tables of a plan."""
     return [
-        *(result("tidy", workload=load) for load in sorted(experiment["workloads"])),
-        *map(result, _OF_ALL),
+        *(result("tidy", workload=workload) for workload in sorted(experiment["workloads"])),
+        *map(result, _TABLES),
     ]
 
 
 def decisions(experiment: Plan, folder: str = ".") -> list[str]:
-    """The decisions on further blocks that were made."""
+    """Return the paths of the decisions on further blocks that exist.
+
+    folder: holds `results`.
+    """
     order = blocks.Order(experiment, os.path.join(folder, "results"))
-    found = [result("precision", round=round) for round in order.asked]
-    return [name for name in found if os.path.exists(os.path.join(folder, name))]
+    paths = [result("precision", round=round) for round in order.asked]
+    return [path for path in paths if os.path.exists(os.path.join(folder, path))]
 
 
 def made(experiment: Plan) -> list[str]:
-    """All that is made again from logs, records and decisions."""
+    """Return the paths of all that is made again from logs, records and decisions."""
     return [*tables(experiment), *PAPERS]

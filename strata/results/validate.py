@@ -1,4 +1,4 @@
-"""Whether a record is that of its path, of the plan and of its log: the one judge for tables, paper and archive."""
+"""Check that records fit their path, the plan and their log, for tables, paper and archive."""
 
 import hashlib
 import json
@@ -14,33 +14,37 @@ from strata.util.data_types import Plan, Record
 from strata.util.errors import UserError
 from strata.vm.acceleration import CALLED
 
-# A message names so many files.
+# The number of files that a message names.
 SHOWN = 20
-# Whole numbers of records and plans have so many digits at most: no count or hash of ours has more.
+# The most digits of a whole number in records and plans: no count or hash of ours has more.
 DIGITS = 40
-# What records have in common or each for itself → the first one's, and its name.
+# Name of a value that records must share → the value and the first file that has it.
 Shared = dict[tuple[Any, ...], tuple[Any, str]]
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of JSON, in which each key stands once: other readers would take another of two."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a key stands twice")
-    return found
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the object of JSON with these pairs.
+
+    Raises ValueError where a key is repeated: readers would differ in which value they take.
+    """
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        raise ValueError("a key is repeated")
+    return value
 
 
-def _whole(digits: str) -> int:
+def _parse_whole_number(digits: str) -> int:
+    """Return a whole number of JSON.  Raises ValueError where it has too many digits."""
     if len(digits) > DIGITS:
         raise ValueError(f"a number has more than {DIGITS} digits")
     return int(digits)
 
 
 def load(folder: str, name: str) -> Any:
-    """The object in a JSON file below a folder.  Raises UserError that names it."""
+    """Return the object in a JSON file below a folder.  Raises UserError that names the file."""
     try:
         with open(os.path.join(folder, name), encoding="utf-8") as file:
-            value = json.load(file, object_pairs_hook=_once, parse_int=_whole)
+            value = json.load(file, object_pairs_hook=_unique_keys, parse_int=_parse_whole_number)
     except FileNotFoundError:
         raise UserError(f"{name}: missing") from None
     except (ValueError, RecursionError) as error:
@@ -51,7 +55,10 @@ def load(folder: str, name: str) -> Any:
 
 
 def measured(cells: Iterable[Cell], folder: str = ".") -> list[Cell]:
-    """Those cells that have a log."""
+    """Return the cells that have a log.
+
+    folder: holds `results`.
+    """
     return [
         cell
         for cell in cells
@@ -60,40 +67,41 @@ def measured(cells: Iterable[Cell], folder: str = ".") -> list[Cell]:
 
 
 def faults(experiment: Plan, cells: Iterable[Cell], folder: str = ".") -> dict[Cell, list[str]]:
-    """What is wrong with the records of measured cells, by the cell: sentences that each name a file.
+    """Return the faults of measured cells' records: sentences that each name a file.
 
-    folder: holds `results`.  Cells without a fault are left out.  A record is compared with those of the cells
-    before it only where both are good by themselves.
+    folder: holds `results`.  Cells without a fault are left out.  A record is compared with those
+    of the cells before it only where both are good by themselves.
+    Raises UserError where the published image is not the plan's.
     """
-    manifest = _manifest(experiment, folder)
-    first: Shared = {("image",): (manifest, paths.IMAGE)} if manifest else {}
-    found = {}
+    digest = _manifest_digest(experiment, folder)
+    shared: Shared = {("image",): (digest, paths.IMAGE)} if digest else {}
+    faults = {}
     for cell in cells:
-        name, log = (paths.cell_path("raw", *cell, kind) for kind in ("json", "log"))
+        name, log = (paths.cell_path("raw", *cell, suffix) for suffix in ("json", "log"))
         try:
             record = load(folder, name)
         except UserError as error:
-            found[cell] = [str(error)]
+            faults[cell] = [str(error)]
             continue
         layout = validation.findings(validation.schema("record"), record)
         wrong = [f"{key or 'the whole'}: {sentence}" for key, sentence in layout]
-        wrong = (
-            wrong
-            or [*_of_plan(experiment, cell, record)]
-            or _beside(first, experiment, cell, name, record)
-        )
+        wrong = wrong or [*_contradictions_to_plan(experiment, cell, record)]
+        wrong = wrong or _contradictions_to_others(shared, experiment, cell, name, record)
         sentences = [f"{name}: {sentence}" for sentence in wrong]
-        if not _is_log(record, os.path.join(folder, log)):
+        if not _is_log_of(record, os.path.join(folder, log)):
             sentences.append(
                 f"{log}: it is not the log that {name} records: size or SHA-256 differ"
             )
         if sentences:
-            found[cell] = sentences
-    return found
+            faults[cell] = sentences
+    return faults
 
 
-def _manifest(experiment: Plan, folder: str) -> str | None:
-    """The digest of the image's manifest; None where no image was published.  Raises UserError for another image."""
+def _manifest_digest(experiment: Plan, folder: str) -> str | None:
+    """Return the digest of the published image's manifest; None where no image was published.
+
+    Raises UserError where the published image is not the plan's.
+    """
     if not os.path.exists(os.path.join(folder, paths.IMAGE)):
         return None
     try:
@@ -107,16 +115,13 @@ def _manifest(experiment: Plan, folder: str) -> str | None:
     raise UserError(f"{wrong}: remove it, and snakemake makes it again")
 
 
-def _of_plan(experiment: Plan, cell: Cell, record: Record) -> Iterator[str]:
-    """Where a record is not what its path and the plan say."""
+def _contradictions_to_plan(experiment: Plan, cell: Cell, record: Record) -> Iterator[str]:
+    """Yield sentences where a record contradicts its path or the plan."""
     environment, workload, repetition = cell
-    place, asked = (
-        experiment["environments"][environment],
-        plan.of_environment(experiment, environment, workload),
-    )
-    fixed = {
-        key: value for key, value in asked["parameters"].items() if not isinstance(value, dict)
-    }
+    entry = experiment["environments"][environment]
+    planned = plan.of_environment(experiment, environment, workload)["parameters"]
+    # The values of rules are the cell's: another function compares them.
+    fixed = {key: value for key, value in planned.items() if not isinstance(value, dict)}
     expected: dict[str, object] = {
         "environment": environment,
         "workload": workload,
@@ -125,65 +130,69 @@ def _of_plan(experiment: Plan, cell: Cell, record: Record) -> Iterator[str]:
         "fingerprint": plan.fingerprint(experiment, environment, workload),
         "scale": plan.scale(experiment, environment),
         "parameters": fixed,
-        "layers": place["layers"],
+        "layers": entry["layers"],
     }
     parameters = {key: record["parameters"].get(key) for key in fixed}
-    has = {**record, "parameters": parameters, "layers": record["system"]["layers"]}
-    for key, wants in expected.items():
-        if has[key] != wants:
+    recorded = {**record, "parameters": parameters, "layers": record["system"]["layers"]}
+    for key, value in expected.items():
+        if recorded[key] != value:
             verb = "are" if key.endswith("s") else "is"
-            yield f"its {key} {verb} {has[key]}, and the plan's {verb} {wants}"
-    if (
-        registry.forms(name for entry in place["layers"] for name in entry)
-        and None in record["image"].values()
-    ):
+            yield f"its {key} {verb} {recorded[key]}, and the plan's {verb} {value}"
+    names = [name for layer in entry["layers"] for name in layer]
+    if registry.forms(names) and None in record["image"].values():
         yield "it does not say in which image it was measured"
-    # Emulation and hardware never share a name.
-    machine, planned = record["system"]["vm"], place.get("accelerator")
-    if planned is not None and (machine or {}).get("accelerator") != planned:
-        told = CALLED[machine["accelerator"]] if machine else "no virtual machine"
-        yield f"it was measured with {told}, and the plan says {CALLED[planned]}"
-    if "cannot" in record and not place.get("doubtful"):
-        yield "it says that its environment cannot do the workload, and that one has to"
+    # Results of an emulated machine and of hardware never share a name.
+    machine, accelerator = record["system"]["vm"], entry.get("accelerator")
+    if accelerator is not None and (machine or {}).get("accelerator") != accelerator:
+        used = CALLED[machine["accelerator"]] if machine else "no virtual machine"
+        yield f"it was measured with {used}, and the plan says {CALLED[accelerator]}"
+    if "cannot" in record and not entry.get("doubtful"):
+        yield "it says that its environment cannot run the workload; only a doubtful one may say so"
 
 
-def _beside(first: Shared, experiment: Plan, cell: Cell, name: str, record: Record) -> list[str]:
-    """What of a good record is not as in those before it, or is theirs alone; it is noted where that is nothing."""
+def _contradictions_to_others(
+    shared: Shared, experiment: Plan, cell: Cell, name: str, record: Record
+) -> list[str]:
+    """Return sentences where a good record contradicts earlier ones.
+
+    shared: the values of earlier records, to which this record's are added if there are none.
+    name: the record's file.
+    """
     planned = plan.of_environment(experiment, *cell[:2])["parameters"]
-    derived = {
-        key: record["parameters"].get(key)
-        for key, value in planned.items()
-        if isinstance(value, dict)
-    }
+    rules = [key for key, value in planned.items() if isinstance(value, dict)]
+    derived = {key: record["parameters"].get(key) for key in rules}
     image = record["image"]["manifest_sha256"]
-    shared: list[tuple[str, tuple[Any, ...], Any]] = [
-        ("it was measured in an image with other files than that of", ("image",), image),
-        ("its derived parameters are others than those of", ("parameters", *cell[:2]), derived),
-    ][image is None :]
-    found = [
-        f"{words} {first[key][1]}"
-        for words, key, value in shared
-        if first.get(key, (value,))[0] != value
+    values: list[tuple[str, tuple[Any, ...], Any]] = [
+        ("its derived parameters are others than those of", ("parameters", *cell[:2]), derived)
     ]
-    for _, key, value in shared if not found else []:
-        first.setdefault(key, (value, name))
-    return found
+    if image is not None:
+        sentence = "it was measured in an image with other files than that of"
+        values.insert(0, (sentence, ("image",), image))
+    wrong = []
+    for sentence, key, value in values:
+        first_value, first_name = shared.get(key, (value, name))
+        if first_value != value:
+            wrong.append(f"{sentence} {first_name}")
+    if not wrong:
+        for _, key, value in values:
+            shared.setdefault(key, (value, name))
+    return wrong
 
 
-def _is_log(record: Record, path: str) -> bool:
-    """Whether a log is the one that a record tells; of a record that tells of none it is not asked."""
-    told = record.get("log")
-    if not isinstance(told, dict):
+def _is_log_of(record: Record, path: str) -> bool:
+    """Return whether a log is the one that a record describes; true where it describes none."""
+    described = record.get("log")
+    if not isinstance(described, dict):
         return True
     with open(path, "rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    return told.get("bytes") == os.path.getsize(path) and told.get("sha256") == found
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return described.get("bytes") == os.path.getsize(path) and described.get("sha256") == digest
 
 
-def complaint(found: dict[Cell, list[str]]) -> list[str]:
-    """What to tell of refused records, and what would mend them: lines."""
-    logs = shortened([paths.cell_path("raw", *cell, "log") for cell in found])
-    sentences = [sentence for wrong in found.values() for sentence in wrong]
+def complaint(faults: dict[Cell, list[str]]) -> list[str]:
+    """Return the lines of a message about faults of records, the last one with the remedy."""
+    logs = shortened([paths.cell_path("raw", *cell, "log") for cell in faults])
+    sentences = [sentence for wrong in faults.values() for sentence in wrong]
     return [
         *sentences,
         f"remove what is not as it was measured, and snakemake measures it again: {logs}",
@@ -191,7 +200,6 @@ def complaint(found: dict[Cell, list[str]]) -> list[str]:
 
 
 def shortened(names: list[str]) -> str:
-    """Some files in one line."""
-    return " ".join(names[:SHOWN]) + (
-        f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    )
+    """Return the first :data:`SHOWN` names in one line, with the number of the others."""
+    line = " ".join(names[:SHOWN])
+    return f"{line} and {len(names) - SHOWN} more" if len(names) > SHOWN else line

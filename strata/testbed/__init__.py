@@ -1,1 +1,1 @@
-"""The system under test: brought up, one at a time, and taken down."""
+"""Systems under test: brought up, taken down, and the journal by which they are cleaned up."""

@@ -1,13 +1,14 @@
-"""What is up: of each thing a file that says how it is removed, a line for each part of it before that is made.
+"""The journal of all that is up on this machine, and of how it is removed.
 
-The first line is the thing itself, ``{id, environment, owner, number}``, each further one the trace of a part: how that
-is found and removed, without the code that made it.  The files lie in a folder that only its user may enter; what is
-removed has none.
+Each system or client has a file.  Its first line is the thing itself, ``{id, environment, owner,
+number}``; each further line is a cleanup of one part, written before that part is made.  The files
+lie in a folder that only their user may enter; a removed thing has none.
 
-A layer or a client notes a trace with :attr:`strata.host.context.Context.note` before it makes something of the host's.
-``{kind, id, find, remove}`` says it by commands: `find` prints something while the thing is there, those of `remove`
-remove it; with ``root: true`` all have the rights of root, and ``start`` names the project's script that starts the
-daemon which `find` asks.  Kinds of the host's own and of machines are removed by functions, and need but kind and id.
+A cleanup ``{kind, id, find, remove}`` needs no code of the layer or client that wrote it (by
+:attr:`strata.host.context.Context.note_cleanup`): `find` prints something while the part exists,
+the commands of `remove` remove it; with ``root: true`` all run with the rights of root, and
+``start`` names the project's script that starts the daemon which `find` asks.  A few kinds, named
+in :func:`remove_part`, are removed by functions, and need but kind and id.
 """
 
 import contextlib
@@ -16,7 +17,7 @@ import os
 import subprocess
 import time
 
-from strata.host import cgroups
+from strata.host import cgroups, holders
 from strata.util import paths
 from strata.util.data_types import Fields
 from strata.util.errors import UserError
@@ -26,110 +27,128 @@ from strata.util.progress import say
 
 
 def folder() -> str:
-    """The folder for what is known of this machine, made if it is missing.  Raises UserError where that fails."""
-    path = os.path.join(paths.home(), "state")
+    """Return the journal's folder, made if it is missing.  Raises UserError where that fails."""
+    journal = os.path.join(paths.home(), "state")
     try:
         os.makedirs(paths.home(), 0o755, exist_ok=True)
-        os.makedirs(path, 0o700, exist_ok=True)
+        os.makedirs(journal, 0o700, exist_ok=True)
     except OSError as error:
-        other = "set STRATA_HOME to a folder that you may write to, with 15 GB of free disk"
-        raise UserError(f"{path}: cannot be made: {error.strerror}; {other}") from None
-    return path
+        raise UserError(
+            f"{journal}: cannot be made: {error.strerror}; set STRATA_HOME to a folder that you "
+            "may write to, with 15 GB of free disk"
+        ) from None
+    return journal
 
 
-def path(id: str) -> str:
-    """The file of a thing that is up."""
-    return os.path.join(folder(), f"{id}.up")
+def path(system_id: str) -> str:
+    """Return the path of a system's or client's file."""
+    return os.path.join(folder(), f"{system_id}.up")
 
 
-def begin(id: str, environment: str, owner: Fields) -> None:
-    """Write down that a thing is about to be made, by this process (`owner`), for an environment."""
-    about = {"id": id, "environment": environment, "owner": owner, "number": time.monotonic_ns()}
-    write_json(path(id), about, indent=None)
+def begin(system_id: str, environment: str, owner: Fields) -> None:
+    """Write a system or client into the journal, before anything of it is made.
+
+    owner: the process that makes it, as of :func:`strata.util.process.identity`.
+    """
+    entry = {
+        "id": system_id,
+        "environment": environment,
+        "owner": owner,
+        "number": time.monotonic_ns(),
+    }
+    write_json(path(system_id), entry, indent=None)
 
 
-def note(id: str, trace: Fields) -> None:
-    """Write down the trace of a part of it that is about to be made."""
-    with open(path(id), "a", encoding="utf-8") as file:
-        file.write(json.dumps(trace) + "\n")
+def note(system_id: str, cleanup: Fields) -> None:
+    """Append a cleanup to the file of a system or client, before its part is made."""
+    with open(path(system_id), "a", encoding="utf-8") as file:
+        file.write(json.dumps(cleanup) + "\n")
 
 
 def all_up() -> list[Fields]:
-    """``{id, environment, owner, number, traces}`` of all that is up, in the order in which it was begun.
+    """Return ``{id, environment, owner, number, cleanups}`` of all that is up, oldest first.
 
-    What was written down and makes no sense is a trace of which nobody knows how it is removed.
+    A file that cannot be understood has one cleanup of the kind "damaged file", which removes
+    nothing.
     """
-    found = []
-    for id in (name[:-3] for name in os.listdir(folder()) if name.endswith(".up")):
-        # It may have gone meanwhile.
-        with contextlib.suppress(FileNotFoundError), open(path(id), encoding="utf-8") as file:
+    entries = []
+    for name in os.listdir(folder()):
+        system_id, suffix = os.path.splitext(name)
+        if suffix != ".up":
+            continue
+        file_path = path(system_id)
+        # Another process may remove the file meanwhile.
+        with contextlib.suppress(FileNotFoundError), open(file_path, encoding="utf-8") as file:
             try:
-                # What was not written to its end was not made.
-                made, *traces = [json.loads(line) for line in file if line.endswith("\n")]
+                # The part of a line that was not written to its end was not made.
+                entry, *cleanups = [json.loads(line) for line in file if line.endswith("\n")]
             except ValueError:
-                made = {
-                    "id": id,
-                    "environment": "unknown",
-                    "number": -1,
-                    "owner": {"pid": 0, "start": None},
-                }
-                traces = [{"kind": "damaged file", "id": path(id)}]
-            found.append({**made, "traces": traces})
-    return sorted(found, key=lambda one: one["number"])
+                nobody = {"pid": 0, "start": None}
+                entry = {"id": system_id, "environment": "unknown", "number": -1, "owner": nobody}
+                cleanups = [{"kind": "damaged file", "id": file_path}]
+            entries.append({**entry, "cleanups": cleanups})
+    return sorted(entries, key=lambda entry: entry["number"])
 
 
-def forget() -> list[str]:
-    """Remove files that were not written to their end, under the machine's lock, with which all are written."""
-    found = [
-        os.path.join(folder(), name)
-        for name in sorted(os.listdir(folder()))
-        if not name.endswith(".up")
-    ]
-    for one in found:
-        os.unlink(one)
-    return found
+def remove_unfinished_files() -> list[str]:
+    """Remove the files that were not written to their end; return their paths.
+
+    The caller holds the machine's lock, under which all are written.
+    """
+    names = [name for name in sorted(os.listdir(folder())) if not name.endswith(".up")]
+    unfinished = [os.path.join(folder(), name) for name in names]
+    for file in unfinished:
+        os.unlink(file)
+    return unfinished
 
 
-def remove(trace: Fields) -> None:
-    """Remove what a trace is of, if it is there; it may be called twice.  Raises UserError."""
-    kind, id = trace["kind"], trace["id"]
-    if "remove" in trace:
-        _by_commands(trace)
+def remove(cleanup: Fields) -> None:
+    """Remove the part that a cleanup names, if it exists; it may be called twice.
+
+    Raises UserError where the part cannot be removed.
+    """
+    kind, name = cleanup["kind"], cleanup["id"]
+    if "remove" in cleanup:
+        _remove_by_commands(cleanup)
     elif kind == "folder":
-        remove_tree(id, unmount=True)
+        remove_tree(name, unmount=True)
+    elif kind == "programs":
+        holders.end_holders(name)
     elif kind == "group":
-        cgroups.remove(id)
+        cgroups.remove(name)
     elif kind == "frozen":
-        # What is frozen does not end, whoever asks it to.
-        cgroups.freeze(cgroups.freezers(id), False)
+        # A frozen program does not end, whatever signal it gets.
+        cgroups.freeze(cgroups.freezers(name), False)
     elif kind == "machine":
         from strata.vm import machine
 
-        machine.remove(id)
+        machine.remove(name)
     elif kind == "namespace":
         from strata.client import namespace
 
         namespace.remove()
     else:
-        words = "another version made it; `python3 -m strata clean` looks for what is ours"
-        say("testbed", f"{kind} {id}: {words}")
+        message = "another version made it; `python3 -m strata clean` looks for what is ours"
+        say("testbed", f"{kind} {name}: {message}")
 
 
-def _by_commands(trace: Fields) -> None:
-    def run(argv: list[str], check: bool = False) -> subprocess.CompletedProcess[str]:
-        return capture(as_root(argv) if trace.get("root") else argv, check=check)
+def _remove_by_commands(cleanup: Fields) -> None:
+    """Remove a part by the cleanup's own commands.  Raises UserError where it stays."""
 
-    def removed() -> bool:
-        codes = [run(argv).returncode for argv in trace["remove"]]
+    def run_command(argv: list[str], check: bool = False) -> subprocess.CompletedProcess[str]:
+        return capture(as_root(argv) if cleanup.get("root") else argv, check=check)
+
+    def run_removal() -> bool:
+        codes = [run_command(argv).returncode for argv in cleanup["remove"]]
         return not any(codes)
 
-    def there() -> bool:
-        return bool(run(trace["find"], check=True).stdout.strip())
+    def part_exists() -> bool:
+        return bool(run_command(cleanup["find"], check=True).stdout.strip())
 
-    # It is mostly there, and removing what is not there does no harm: then nothing has to be asked.
-    if removed():
+    # The part mostly exists, and removing a missing one does no harm: `find` costs time.
+    if run_removal():
         return
-    if "start" in trace and run(trace["find"]).returncode:
-        capture([os.path.join(paths.PROJECT, trace["start"])], timeout=90)
-    if there() and not removed() and there():
-        raise UserError(f"{trace['kind']} {trace['id']} could not be removed")
+    if "start" in cleanup and run_command(cleanup["find"]).returncode:
+        capture([os.path.join(paths.PROJECT, cleanup["start"])], timeout=90)
+    if part_exists() and not run_removal() and part_exists():
+        raise UserError(f"{cleanup['kind']} {cleanup['id']} could not be removed")

@@ -1,11 +1,12 @@
-"""Systems under test: what is brought up for a cell, or for those that take turns, and taken down.
+"""Bring up and take down systems under test, and the client that reaches them.
 
-A system may have several equal parts, for workloads that ask for as many at the same time: each is a stack of its own,
-and they come and go together.  The client that reaches them is brought up before and taken down after them.
+A system may have several equal parts, for workloads that run in as many at the same time: each is
+a stack of its own, and they come and go together.  The client is brought up before them and taken
+down after them.
 
-What is up is written down (:mod:`strata.testbed.journal`) before it is made, with how each thing is removed, so that
-whoever comes next (another cell, of whichever checkout, the end of the run, ``strata clean``) can remove it, also after
-a kill.  All of it is done under the machine's lock.
+All that is up is in the journal (:mod:`strata.testbed.journal`) before it is made, with how it is
+removed.  So the next cell, of whichever checkout, the end of the run or ``strata clean`` can remove
+it, also after a kill.  All of it is done under the machine's lock.
 """
 
 import functools
@@ -28,25 +29,25 @@ from strata.util.process import alive, as_root, capture, identity
 from strata.util.progress import say, seconds_once
 from strata.util.units import ranges
 
-# A starting state: its parts by name.
+# A starting state: its values by name.
 States = dict[str, str]
-# For whom the client is up.
+# The journal's name for the client instead of an environment's.
 CLIENT = "(client)"
 
 
-def _begin(environment: str, image: Image | None) -> str:
-    """Write down that something of ours is about to be made; its id."""
+def _begin_entry(environment: str, image: Image | None) -> str:
+    """Begin a journal entry for something that is about to be made; return its id."""
     if locks.OWN and image is not None:
         raise UserError(
             "STRATA_TEST_LOCK is set, which is only for tests on the bare host: unset it to measure"
         )
-    id = f"strata-{os.urandom(5).hex()}"
-    journal.begin(id, environment, identity(os.getpid()))
-    return id
+    system_id = f"strata-{os.urandom(5).hex()}"
+    journal.begin(system_id, environment, identity(os.getpid()))
+    return system_id
 
 
-def _up(stack: list[Layer]) -> Fields:
-    """Bring a stack up; what its layers know of themselves then."""
+def _bring_up(stack: list[Layer]) -> Fields:
+    """Bring a stack up, the lowest layer first; return the facts of its layers."""
     facts: Fields = {}
     for layer in stack:
         layer.up()
@@ -55,95 +56,108 @@ def _up(stack: list[Layer]) -> Fields:
 
 
 def look(place: Layer) -> tuple[Fields, States]:
-    """What is observed at a place, and the state in which a program starts there."""
+    """Observe a system from inside, and read the state in which a program starts there.
+
+    place: the top of its stack.
+    """
     command = place.command_plain(starting_state.look(*observe.FILES))
     files = observe.split(capture(command, check=False).stdout)
-    seen, state = observe.understand(files), starting_state.understand(files)
-    # Where a system does not show their numbers, it counts from 0.
-    counted = NOT_AVAILABLE if seen["cpus"] == NOT_AVAILABLE else ranges(range(seen["cpus"]))
-    seen["processors"] = state.get("processors", counted)
-    return seen, state
+    facts, state = observe.understand(files), starting_state.understand(files)
+    # A system that does not show the numbers of its processors counts from 0.
+    cpus = facts["cpus"]
+    counted = NOT_AVAILABLE if cpus == NOT_AVAILABLE else ranges(range(cpus))
+    facts["processors"] = state.get("processors", counted)
+    return facts, state
 
 
 @functools.cache
 def native_state(mask: str | None) -> States:
-    """The state in which this process starts programs of the host: native's, with which all others are compared.
+    """Read the state in which this process starts programs of the host, as root.
 
-    mask: the processors to which all is held.  Raises CellFailed where it is not the declared one.
+    It is native's, with which all others are compared.
+    mask: a list of the processors to which all is held; None: all that are online.
+    Raises CellFailed where it is not the declared state.
     """
     printed = capture(as_root(starting_state.look()), check=False).stdout
     state = starting_state.understand(observe.split(printed))
     wrong = starting_state.undeclared(state)
-    wanted = mask or ranges(starting_state.online())
-    if "processors" in state and state["processors"] != wanted:
-        wrong["processors"] = (wanted, state["processors"])
+    processors = mask or ranges(starting_state.online())
+    if "processors" in state and state["processors"] != processors:
+        wrong["processors"] = (processors, state["processors"])
     if wrong:
-        found = "; ".join(
+        values = "; ".join(
             f"{name} is {here} and must be {declared}" for name, (declared, here) in wrong.items()
         )
         raise CellFailed(
-            f"programs cannot be started in the declared state here: {found}; whoever started this run limits it, and "
-            "the right to undo that is missing: run it as root, or without that limit"
+            f"programs cannot be started in the declared state here: {values}; whoever started "
+            "this run limits it, and the right to undo that is missing: run it as root, or without "
+            "that limit"
         )
     return state
 
 
 def compare_state(top: Layer, inside: States, native: States) -> Fields:
-    """``{values, differences}`` of the state in which programs start in a system, for its record.
+    """Compare the state in which programs start in a system with native's, for the cell's record.
 
-    differences: ``[{name, native, here, by}]``, each declared by a layer or an option of the stack.  inside: of the top
-    layer.  Raises CellFailed with both values where something differs that none declares, and where nothing of it
-    can be read.
+    top: the system's top layer.  inside: the state in it, of :func:`observe_system`.
+    Returns ``{values, differences}``: the values by name, and ``[{name, native, here, by}]`` for
+    each that differs, with the layer or option that declares it.
+    Raises CellFailed where a value differs that no layer or option declares, and where the state
+    cannot be read.
     """
     if not inside:
         raise CellFailed(
             "the state in which programs start here cannot be read: does its shell run?"
         )
-    outside: States = {}
-    if host_process := top.host_process():
-        printed = capture(as_root(starting_state.look(process=host_process)), check=False).stdout
-        whole = starting_state.understand(observe.split(printed))
-        outside = {
-            f"{name} on the host": whole[name]
-            for name in starting_state.OF_THE_HOST
-            if name in whole
-        }
-    beside = {**native, **{f"{name} on the host": value for name, value in native.items()}}
-    by = registry.changes(top)
-    found = starting_state.differences({**inside, **outside}, beside)
+    values = inside | _host_process_state(top)
+    expected = native | {f"{name} on the host": value for name, value in native.items()}
+    declared = registry.changes(top)
+    differing = starting_state.differences(values, expected)
     wrong = [
-        f"{name}: native {one}, here {other}"
-        for name, (one, other) in found.items()
-        if name not in by
+        f"{name}: native {native_value}, here {value}"
+        for name, (native_value, value) in differing.items()
+        if name not in declared
     ]
     if wrong:
         raise CellFailed(
-            "programs start in another state here than natively, which no layer or option of this environment "
-            f"declares: {'; '.join(wrong)}"
+            "programs start in another state here than natively, which no layer or option of this "
+            f"environment declares: {'; '.join(wrong)}"
         )
-    values = {**inside, **outside}
-    # What an option sets is listed also where that is native's value.
-    chosen = [name for name in values if name in found or by.get(name, "").startswith("option ")]
-    rows = [
-        {"name": name, "native": beside[name], "here": values[name], "by": by[name]}
-        for name in chosen
-    ]
+    rows = []
+    for name, value in values.items():
+        by = declared.get(name, "")
+        # An option is listed even where it sets native's value.
+        if name in differing or by.startswith("option "):
+            rows.append({"name": name, "native": expected[name], "here": value, "by": by})
     return {"values": values, "differences": rows}
 
 
-class Link:
-    """A client (as of :func:`strata.client.settle`) that is brought up now.
+def _host_process_state(top: Layer) -> States:
+    """Return the state of the host's process that is a sandbox or machine, if the system is one."""
+    host_process = top.host_process()
+    if not host_process:
+        return {}
+    printed = capture(as_root(starting_state.look(process=host_process)), check=False).stdout
+    state = starting_state.understand(observe.split(printed))
+    names = [name for name in starting_state.OF_THE_HOST if name in state]
+    return {f"{name} on the host": state[name] for name in names}
 
-    `client` is the top of its stack, `layer` that by which it is joined to systems, `address` the host's on the link,
-    `password` that of the servers that it reaches.
+
+class Link:
+    """The client, which is brought up now.
+
+    resolved: as of :func:`strata.client.resolve_options`.
+    `client` is the top of its stack, `layer` the link by which it is joined to systems, `address`
+    the host's on the link, `password` that of the servers that it reaches.
     """
 
-    def __init__(self, settled: Fields, image: Image | None, mask: str | None) -> None:
-        id = _begin(CLIENT, image)
-        folder = os.path.join(paths.systems(), id)
-        context = Context(id, folder, image, mask=mask, note=functools.partial(journal.note, id))
-        stack, self.layer = client_of.make(settled, context)
-        _up(stack)
+    def __init__(self, resolved: Fields, image: Image | None, mask: str | None) -> None:
+        client_id = _begin_entry(CLIENT, image)
+        folder = os.path.join(paths.systems(), client_id)
+        note = functools.partial(journal.note, client_id)
+        context = Context(client_id, folder, image, mask=mask, note=note)
+        stack, self.layer = client_of.build_stack(resolved, context)
+        _bring_up(stack)
         self.client = stack[-1]
         self.address = self.layer.address()
         self.password = os.urandom(16).hex()
@@ -155,16 +169,19 @@ class Link:
 
 
 class System:
-    """A system under test, of so many equal parts, which is brought up now, beside what is up already.
+    """A system under test of one or several equal parts, brought up now next to those that are up.
 
-    stack: layers with their settled options.  link: the client that is up and reaches the `ports` of its servers, all
-    of which are higher by `shift`: others at the same address have those below.
-    mask: the processors to which it is held.
+    stack: layers with their resolved options.
+    link: the client that reaches its servers; None where no workload has a part at a client.
+    ports: the servers' ports, to which `shift` is added, for others at the same address have those
+    below.
+    mask: a list of the processors to which it is held; None: all.
 
-    `tops` are the tops of the stacks of all parts, `top` that of the first.  `facts` is what is known of it for the
-    records: its id, its layers, when and how quickly it came up, what its layers say of themselves.
+    `tops` are the tops of the stacks of all parts, `top` that of the first, `client` the top of the
+    client's stack.  `facts`, for the records: its id and layers, when and how quickly it came up,
+    and the facts of its layers.
 
-    Raises UserError if it cannot be brought up; what is there of it is written down.
+    Raises UserError if it cannot be brought up; its parts are in the journal.
     """
 
     def __init__(
@@ -178,138 +195,157 @@ class System:
         shift: int = 0,
         mask: str | None = None,
     ) -> None:
-        id = _begin(environment, image)
-        self.id, self.environment, self.link, self.shift = id, environment, link, shift
-        # The client that reaches it; None where no workload has a part there.
+        self.id = _begin_entry(environment, image)
+        self.environment = environment
+        self.link = link
+        self.shift = shift
         self.client = link.client if link else None
         self.frozen = False
-        self._groups: list[str] | None = None
+        self._freezers: list[str] | None = None
         started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        names = [id] if parts == 1 else [f"{id}-{part}" for part in range(parts)]
+        names = [self.id]
+        if parts > 1:
+            names = [f"{self.id}-{part}" for part in range(parts)]
         folders = [os.path.join(paths.systems(), name) for name in names]
-        address, note = link.address if link else "127.0.0.1", functools.partial(journal.note, id)
+        address = link.address if link else "127.0.0.1"
+        note = functools.partial(journal.note, self.id)
         stacks = []
         for part, (name, folder) in enumerate(zip(names, folders, strict=True)):
-            own = [port + shift + part for port in ports]
             context = Context(
-                name, folder, image, address, own, mask, part, parts, folders[0], note
+                name,
+                folder,
+                image,
+                address,
+                ports=[port + shift + part for port in ports],
+                mask=mask,
+                part=part,
+                of=parts,
+                first=folders[0],
+                note=note,
             )
             stacks.append(registry.build(stack, context))
-        self.tops = [built[-1] for built in stacks]
+        self.tops = [layers[-1] for layers in stacks]
         self.top = self.tops[0]
-        begun, before = time.monotonic(), seconds_once()
-        facts = [_up(built) for built in stacks]
-        # An image that was brought into a store of containers does not recur.
-        seconds = round(time.monotonic() - begun - (seconds_once() - before), 3)
-        each = [{"id": name, **told} for name, told in zip(names, facts, strict=True)]
+        begin, once = time.monotonic(), seconds_once()
+        facts = [_bring_up(layers) for layers in stacks]
+        # Time spent once in a run, such as an image's way into a store of containers, is left out.
+        seconds = round(time.monotonic() - begin - (seconds_once() - once), 3)
+        layer_facts = facts[0]
+        if parts > 1:
+            rows = zip(names, facts, strict=True)
+            layer_facts = {**layer_facts, "each": [{"id": name, **fact} for name, fact in rows]}
         self.facts: Fields = {
-            "id": id,
+            "id": self.id,
             "image": image["id"] if image else None,
             "layers": stack,
             "up_started": started,
             "up_seconds": seconds,
-            "facts": {**facts[0], **({"each": each} if parts > 1 else {})},
+            "facts": layer_facts,
         }
         if link is not None:
-            link.layer.join(self.tops)
+            link.layer.join_systems(self.tops)
         self._listens = [top.listen() for top in self.tops] if link else []
 
     def listen(self, part: int) -> str:
-        """The address at which servers in the system with this number listen: where its client's words arrive."""
+        """Return the address on which a part's servers listen, and the client's packets arrive."""
         return self._listens[part] if self.client else self.tops[part].address()
 
     def reached(self, part: int) -> str:
-        """The address at which the other systems reach servers in the one with this number."""
+        """Return the address at which the other parts reach a part's servers."""
         top = self.tops[part]
         return top.address() if top.machine() else self.listen(part)
 
     def freeze(self, frozen: bool = True) -> None:
-        """Freeze all that runs in it, or thaw that.  What was frozen once is thawed before it is taken down."""
+        """Freeze all that runs in the system, or thaw it; taking it down thaws it, too."""
         if frozen == self.frozen:
             return
-        if self._groups is None:
-            named = [group for top in self.tops if (group := top.group())]
-            for group in named:
+        if self._freezers is None:
+            groups = [group for top in self.tops if (group := top.group())]
+            for group in groups:
                 journal.note(self.id, {"kind": "frozen", "id": group})
-            self._groups = [folder for group in named for folder in cgroups.freezers(group)]
-        cgroups.freeze(self._groups, frozen)
+            self._freezers = [folder for group in groups for folder in cgroups.freezers(group)]
+        cgroups.freeze(self._freezers, frozen)
         self.frozen = frozen
 
 
 def take_down(environment: str | None = None) -> list[str]:
-    """Remove what is up, the last first, by its traces; what it was, in words.
+    """Remove all that is up, the newest first, by its cleanups; return a phrase for each.
 
-    environment: whose system goes alone.
-
-    Raises UserError where something could not be removed: all else is, and it stays written down, so that whoever comes
-    next tries again.
+    environment: the only one whose system is removed; None: all.
+    Raises UserError where something could not be removed: all else is, and it stays in the journal,
+    so that the next call tries again.
     """
     removed: list[str] = []
-    failed: list[Exception] = []
-    for thing in reversed(journal.all_up()):
-        if environment not in (None, thing["environment"]):
+    errors: list[Exception] = []
+    for entry in reversed(journal.all_up()):
+        if environment not in (None, entry["environment"]):
             continue
-        before = len(failed)
-        for trace in reversed(thing["traces"]):
+        errors_before = len(errors)
+        for cleanup in reversed(entry["cleanups"]):
             try:
-                journal.remove(trace)
-            except (UserError, OSError) as trouble:
-                failed.append(trouble)
-        if len(failed) == before:
-            removed.append(f"system {thing['id']} ({thing['environment']})")
-            os.unlink(journal.path(thing["id"]))
-    if failed:
-        raise failed[0]
+                journal.remove(cleanup)
+            except (UserError, OSError) as error:
+                errors.append(error)
+        if len(errors) == errors_before:
+            removed.append(f"system {entry['id']} ({entry['environment']})")
+            os.unlink(journal.path(entry["id"]))
+    if errors:
+        raise errors[0]
     return removed
 
 
 def end_run(owner: Fields) -> None:
-    """At the end of a run: remove what its cells left up that were killed, the snapshots that it kept, and what builds
-    left.
+    """Remove what killed cells and builds left, and the run's snapshots, at the end of a run.
 
-    It waits for no measurement of another run: whoever measures removes what is left first.
+    owner: the run's process.  It waits for no measurement of another run: the next one removes what
+    is left before it begins.
     """
     from strata.image import build
     from strata.vm import snapshot
 
-    if any(not alive(thing["owner"]) for thing in journal.all_up()):
+    if any(not alive(entry["owner"]) for entry in journal.all_up()):
         with exclusive(wait=False) as free:
             if free:
                 take_down()
     snapshot.remove(owner)
-    if build.unfinished():
+    if build.unfinished_builds():
         build.sweep()
 
 
 def sweep() -> list[str]:
-    """Remove whatever of ours was left on this machine, told by our marks alone; returns what it was, in words."""
+    """Remove all that Strata left on this machine, found by its marks; return a phrase for each."""
     from strata.client import namespace
     from strata.image import build
 
-    # The folders, by which some find what is theirs, are the host's, and go last.
+    # The host's folders go last: other layers find their own things by them.
     order = sorted(registry.names(), key=lambda name: name == "host")
-    removed = [*build.sweep(), *(words for name in order for words in registry.kind(name).sweep())]
-    return [*removed, *namespace.remove()]
+    removed = build.sweep()
+    for name in order:
+        removed += registry.kind(name).sweep()
+    return removed + namespace.remove()
 
 
 def tidy() -> None:
-    """Remove images that nobody needs, with what is theirs, and say so; not while somebody may be using one."""
+    """Remove the images that were not used last, with their boxes, unless one may be in use.
+
+    Trouble is only printed: nobody asked for the removal, and it breaks nothing.
+    """
     from strata.image import build
     from strata.vm import snapshot
 
     try:
         with exclusive(wait=False) as free:
-            for words in [] if not free or journal.all_up() or snapshot.of() else build.prune():
-                say("image", f"removed {words}: the last images that were used are kept")
+            if free and not journal.all_up() and not snapshot.of():
+                for phrase in build.prune():
+                    say("image", f"removed {phrase}: the last images that were used are kept")
     except (UserError, OSError) as trouble:
-        # It was not asked for, and breaks nothing.
         say("image", f"nothing is removed from the cache: {trouble}")
 
 
 def clean(images: bool = False) -> list[str]:
-    """Remove whatever of ours was left on this machine and in this folder; returns what it was, in words.
+    """Remove all that Strata left on this machine and in this folder; return a phrase for each.
 
-    images: whether also all images go.  Raises UserError while a run is at work.
+    images: whether all images are removed, too.  Raises UserError while a run is active here.
     """
     from strata.image import build
     from strata.util import programs
@@ -318,12 +354,17 @@ def clean(images: bool = False) -> list[str]:
     with locks.locked(paths.RUN_LOCK, wait=False) as free:
         if not free:
             raise UserError("a run is active in this folder; wait for its end, or end it")
-        removed = [*take_down(), *sweep(), *journal.forget(), *programs.sweep()]
+        removed = [
+            *take_down(),
+            *sweep(),
+            *journal.remove_unfinished_files(),
+            *programs.sweep(),
+        ]
         folder, lock = os.path.split(paths.RUN_LOCK)
-        # Not the lock: of one without a name several runs would have one each.
-        for path in [
-            os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name != lock
-        ]:
-            removed += [f"folder {path}"] * any(files for _, _, files in os.walk(path))
+        # Were the lock removed, the next run would hold another file's, and two could run at once.
+        names = [name for name in sorted(os.listdir(folder)) if name != lock]
+        for path in (os.path.join(folder, name) for name in names):
+            if any(files for _, _, files in os.walk(path)):
+                removed.append(f"folder {path}")
             remove_tree(path)
         return removed + build.prune(0 if images else build.KEPT)

@@ -40,7 +40,7 @@ def groups():
     names = [
         trace["id"]
         for thing in journal.all_up()
-        for trace in thing["traces"]
+        for trace in thing["cleanups"]
         if trace["kind"] == "frozen"
     ]
     found = [

@@ -212,38 +212,48 @@ def test_a_cell_that_waits_ends_with_its_run_and_never_measures(project, owner):
     assert journal.all_up() == []
 
 
+# Processes that hear no signal, write their ids, and wait: the program itself, one in a session of
+# its own, and one whose parent closed its files.
+PROGRAM = (
+    "trap '' TERM HUP PIPE; echo $$ >>pids; setsid sleep 60 & echo $! >>pids; "
+    f"{sys.executable} -c 'import subprocess; "
+    'child = subprocess.Popen(["sleep", "60"]); open("pids", "a").write(f"{child.pid}\\n"); '
+    'open("begun", "w").close(); child.wait()\'; sleep 60'
+)
+
+
 def killed(folder):
-    """Kill a cell while it measures, with what it started; the id of the system that it left up."""
-    (folder / "pid").unlink(missing_ok=True)
+    """Kill a cell while it measures; its programs' ids, and that of the system that it left up."""
+    for name in ("begun", "pids"):
+        (folder / name).unlink(missing_ok=True)
     measuring = start(folder, "cell", "bare", "noop", "1")
-    wait_until(lambda: begun(folder))
+    wait_until((folder / "begun").exists)
     measuring.kill()
-    measuring.communicate()
-    os.killpg(int((folder / "pid").read_text()), signal.SIGKILL)
-    return journal.all_up()[-1]["id"]
+    measuring.wait()
+    return map(int, (folder / "pids").read_text().split()), journal.all_up()[-1]["id"]
 
 
 def test_what_a_killed_cell_left_is_removed_by_the_next_at_the_end_of_its_run_or_by_clean(project):
-    folder = project(
-        workloads={
-            "noop": workload_with(run=shell("echo $$ >pid; echo 7; test -e fast || sleep 60"))
-        }
-    )
+    script = f"echo 7; test -e fast && exit; {PROGRAM}"
+    folder = project(workloads={"noop": workload_with(run=shell(script))})
     projects.plan(folder)
-    killed(folder)
+    programs, _ = killed(folder)
     lifecycle.end_run(process.identity(os.getpid()))
     assert journal.all_up() == []
-    left = killed(folder)
+    assert not any(map(process.start_time, programs))
+    programs, left = killed(folder)
     done = projects.run(folder, "strata", "clean")
     assert done.returncode == 0, done.stderr
     assert left in done.stdout
-    left = killed(folder)
+    assert not any(map(process.start_time, programs))
+    programs, left = killed(folder)
     assert not (folder / "results/raw").exists()
     (folder / "fast").touch()
     done = projects.run(folder, "strata", "cell", "bare", "noop", "1")
     assert done.returncode == 0, done.stderr
     assert json.loads(raw(folder, "json").read_text())["system"]["id"] != left
     assert not journal.all_up()
+    assert not any(map(process.start_time, programs))
 
 
 def test_a_folder_is_not_cleaned_under_a_run_that_has_no_system_up(project):

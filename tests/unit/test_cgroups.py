@@ -1,4 +1,4 @@
-"""The groups of systems, as far as files can stand for them.
+"""The groups of systems, with plain files in the place of the kernel's.
 
 Groups that systemd makes are in tests/rig, others in tests/system.
 """
@@ -11,7 +11,7 @@ from strata.util.errors import UserError
 
 @pytest.fixture
 def root(tmp_path, monkeypatch):
-    """A machine with version 2 of control groups, as long as `cgroup.controllers` is there: the top of them."""
+    """The top of control groups of version 2, or of 1 once `cgroup.controllers` is removed."""
     (tmp_path / "root").mkdir()
     (tmp_path / "root/cgroup.controllers").write_text("cpu memory\n")
     monkeypatch.setattr(cgroups, "ROOT", str(tmp_path / "root"))
@@ -34,8 +34,8 @@ def test_the_group_of_a_container_is_removed_by_the_file_that_holds_its_id(root,
     assert (ours.exists(), other.exists()) == (False, True)
 
 
-def test_a_group_is_frozen_and_thawed_and_seen_to_be_so(root):
-    """Of version 2, which says it in another file and later, and of version 1, whose file says it at once here."""
+def test_a_freeze_ends_once_the_kernel_shows_it(root):
+    """Version 2 shows it in another file and later, version 1 in the same file, here at once."""
     new = root / "strata/b"
     new.mkdir(parents=True)
     (new / "cgroup.freeze").write_text("0\n")

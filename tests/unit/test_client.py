@@ -1,4 +1,4 @@
-"""What of the client needs neither a namespace nor a second machine, which is a shell that is called ssh."""
+"""The client, where it needs neither a namespace nor a second machine: a script is named ssh."""
 
 import projects
 import pytest
@@ -11,18 +11,18 @@ from strata.host.context import Context
 from strata.util.errors import UserError
 
 
-def test_the_client_is_settled_with_every_default(project):
+def test_the_plan_s_client_has_every_default_and_names_nobody(project):
     assert client.settle("namespace") == {"kind": "namespace", "rate": None}
     assert client.settle({"rate": "1gbit"}) == {"kind": "namespace", "rate": "1gbit"}
-    there, other = client.settle({"ssh": "a@b"}), client.settle({"ssh": "c@d"})
-    assert there["kind"] == "ssh"
-    assert there != other
-    assert "a@b" not in str(there)
+    options, others = client.settle({"ssh": "a@b"}), client.settle({"ssh": "c@d"})
+    assert options["kind"] == "ssh"
+    assert options != others
+    assert "a@b" not in str(options)
     project()
-    with pytest.raises(UserError, match="missing, which says the way to the client"):
-        client.make(there, Context("i", "f", None))
+    with pytest.raises(UserError, match="missing, by which the client is reached"):
+        client.build_stack(options, Context("i", "f", None))
     client.write_way({"ssh": "a@b"})
-    assert isinstance(client.make(there, Context("i", "f", None))[1], remote.Remote)
+    assert isinstance(client.build_stack(options, Context("i", "f", None))[1], remote.Remote)
 
 
 @pytest.mark.parametrize(
@@ -41,27 +41,25 @@ def test_the_client_is_settled_with_every_default(project):
         None,
     ],
 )
-def test_a_client_that_is_none_is_refused_with_its_key(project, wrong):
+def test_an_impossible_client_is_refused_with_its_key(project, wrong):
     folder = project(config=projects.on_host(client=wrong))
     with pytest.raises(UserError, match=r"config.yaml: client(\.\w+)?: "):
         config.read(path=str(folder / "config.yaml"))
 
 
-def test_a_bucket_lets_through_what_its_rate_needs():
-    words = link.bucket("eth0", "10gbit")
-    assert words[:8] == ["tc", "qdisc", "add", "dev", "eth0", "root", "handle", link.HANDLE]
-    burst = int(words[words.index("burst") + 1])
-    assert burst == 10**10 // 8 // 250
-    assert "131072" in link.bucket("eth0", "1mbit")
+def test_a_bucket_lets_a_burst_of_four_milliseconds_pass():
+    command = link.bucket_command("eth0", "10gbit")
+    assert int(command[command.index("burst") + 1]) == 10**10 // 8 // 250
+    assert "131072" in link.bucket_command("eth0", "1mbit")
 
 
-def test_a_free_network_touches_no_route():
+def test_a_free_network_overlaps_no_route():
     assert addresses.free_subnet("default via 10.0.0.1") == "192.168.120.0/24"
     assert addresses.free_subnet("192.168.120.0/24 dev x\n192.168.121.7/32") == "192.168.122.0/24"
     with pytest.raises(UserError, match="is free"):
         addresses.free_subnet("192.168.0.0/16 dev x")
-    assert addresses.member("192.168.7.0/24", 2) == "192.168.7.2"
-    assert addresses.member("192.168.7.10/24", 0) == "192.168.7.0"
+    assert addresses.address_in("192.168.7.0/24", 2) == "192.168.7.2"
+    assert addresses.address_in("192.168.7.10/24", 0) == "192.168.7.0"
 
 
 SSH = {"ssh": "root@lab-2", "rate": "1gbit"}
@@ -69,39 +67,40 @@ SSH = {"ssh": "root@lab-2", "rate": "1gbit"}
 
 @pytest.fixture
 def ssh(tmp_path, monkeypatch):
-    """Give `ssh` a meaning, as the text of a shell script."""
+    """Examine the client with a shell script in the place of `ssh`; its text is given."""
 
-    def means(script):
+    def examine(script):
         program = tmp_path / "ssh"
         program.write_text(f"#!/bin/sh\n{script}\n")
         program.chmod(0o755)
         monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
         return client.examine(SSH)
 
-    return means
+    return examine
 
 
-def test_a_real_device_is_asked_at_both_ends(ssh):
-    _, there, words = ssh(
-        'export SSH_CONNECTION="127.0.0.1 50000 127.0.0.1 22"; for last; do :; done; exec sh -c "$last"'
+def test_a_real_device_is_examined_at_both_ends(ssh):
+    _, available, line = ssh(
+        'export SSH_CONNECTION="127.0.0.1 50000 127.0.0.1 22"; for last; do :; done\n'
+        'exec sh -c "$last"'
     )
-    if there:
+    if available:
         with open("/sys/class/net/lo/mtu") as file:
             mtu = file.read().strip()
-        assert words == f"root@lab-2 at 127.0.0.1, MTU {mtu} here, {mtu} there; limited to 1gbit"
+        assert line == f"root@lab-2 at 127.0.0.1, MTU {mtu} here, {mtu} there; limited to 1gbit"
     else:
-        assert "has no" in words or "sudo" in words
+        assert "has no" in line or "sudo" in line
 
 
-def test_ends_of_unlike_packets_are_told(ssh):
-    said = "address 127.0.0.1\\nroot yes\\ndevice eth0\\nmtu 1400\\n"
-    _, there, words = ssh(f"printf '{said}'")
-    assert there is None
-    assert ", 1400 there" in words
+def test_packets_of_different_sizes_at_the_ends_are_shown_and_no_fault(ssh):
+    printed = "address 127.0.0.1\\nroot yes\\ndevice eth0\\nmtu 1400\\n"
+    _, available, line = ssh(f"printf '{printed}'")
+    assert available is None
+    assert ", 1400 there" in line
 
 
 @pytest.mark.parametrize(
-    ("script", "says"),
+    ("script", "reason"),
     [
         (
             "echo 'warning: old' >&2; echo 'Permission denied (publickey).' >&2; exit 255",
@@ -113,8 +112,10 @@ def test_ends_of_unlike_packets_are_told(ssh):
         ("exec sleep 50", "did not end within 0.3 s"),
     ],
 )
-def test_a_machine_that_is_no_client_is_named_with_the_reason(ssh, monkeypatch, script, says):
+def test_a_machine_that_cannot_be_the_client_is_named_with_the_reason(
+    ssh, monkeypatch, script, reason
+):
     monkeypatch.setattr(remote, "PATIENCE", 0.3 if "sleep" in script else 30)
-    topic, there, words = ssh(script)
-    assert (topic, there) == ("client", False)
-    assert says in words
+    topic, available, line = ssh(script)
+    assert (topic, available) == ("client", False)
+    assert reason in line

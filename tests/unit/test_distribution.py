@@ -1,3 +1,5 @@
+"""The image's distribution and its package sources, on hosts of several kinds."""
+
 import types
 
 import pytest
@@ -42,7 +44,7 @@ def test_the_host_decides_unless_the_config_does(image, host, chosen):
 
 
 @pytest.mark.parametrize(
-    ("files", "named"),
+    ("files", "fields"),
     [
         ({"/etc/os-release": "ID='ubuntu'\nVERSION_CODENAME=\"noble\"\n# x=y"}, UBUNTU),
         ({"/usr/lib/os-release": "ID=debian\nVERSION_CODENAME=bookworm"}, DEBIAN),
@@ -54,22 +56,22 @@ def test_the_host_decides_unless_the_config_does(image, host, chosen):
         ({}, {"ID": "unknown"}),
     ],
 )
-def test_a_host_is_what_its_file_says(monkeypatch, files, named):
+def test_the_distribution_is_read_from_the_first_file_that_names_it(monkeypatch, files, fields):
     seen.Host(files).put(monkeypatch.setattr)
-    assert named.items() <= distribution.os_release().items()
+    assert fields.items() <= distribution.os_release().items()
 
 
-def test_the_hosts_own_suites_are_replaced_and_no_other(monkeypatch):
-    told = types.SimpleNamespace(stdout="\n".join(HOST))
-    monkeypatch.setattr(distribution, "capture", lambda argv: told)
+def test_only_the_suites_of_the_host_s_release_are_replaced(monkeypatch):
+    apt = types.SimpleNamespace(stdout="\n".join(HOST))
+    monkeypatch.setattr(distribution, "capture", lambda argv: apt)
     lines = distribution.sources(TRIXIE, None, DEBIAN).splitlines()
     assert [line.split()[-3:] for line in lines] == [
         ["http://mirror.example/debian", "trixie", "main"],
         ["http://mirror.example/debian", "trixie-updates", "main"],
         ["http://mirror.example/debian-security", "trixie-security", "main"],
     ]
-    told.stdout = HOST[4]
+    apt.stdout = HOST[4]
     with pytest.raises(UserError, match=r"name image\.mirror"):
         distribution.sources(TRIXIE, None, DEBIAN)
-    [named] = distribution.sources(TRIXIE, "http://m.example/u", DEBIAN).splitlines()
-    assert named.endswith("http://m.example/u trixie main")
+    [line] = distribution.sources(TRIXIE, "http://m.example/u", DEBIAN).splitlines()
+    assert line.endswith("http://m.example/u trixie main")

@@ -1,4 +1,4 @@
-"""Images, boxes and data in the cache: made once, kept, and gone with what they belong to."""
+"""Images and boxes in the cache: made once, kept, and removed with their image."""
 
 import os
 import time
@@ -13,7 +13,7 @@ from strata.vm import vagrant_box
 
 
 def flip(path):
-    """Another content of the same size and time, in the same file."""
+    """Change a file's content, and keep its size and time."""
     before = path.stat()
     path.write_text(path.read_text().upper())
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
@@ -39,7 +39,7 @@ def test_a_changed_file_is_an_error_before_it_runs_and_stays_one(tmp_path, chang
     program.parent.mkdir(parents=True)
     program.write_text("serve")
     write_json(str(tmp_path / "image.json"), {})
-    # The kernel's clock of files has ticks.
+    # The kernel counts the times of files in ticks.
     time.sleep(0.05)
     image = {"folder": str(tmp_path)}
     cache.verify(image)
@@ -49,7 +49,7 @@ def test_a_changed_file_is_an_error_before_it_runs_and_stays_one(tmp_path, chang
             cache.verify(image)
 
 
-def test_a_box_is_kept_with_its_facts_and_goes_with_its_image(tmp_path, monkeypatch):
+def test_a_box_is_kept_with_its_facts_and_removed_with_its_image(tmp_path, monkeypatch):
     monkeypatch.setenv("STRATA_HOME", str(tmp_path))
     made = tmp_path / "made"
     made.mkdir()
@@ -65,13 +65,14 @@ def test_a_box_is_kept_with_its_facts_and_goes_with_its_image(tmp_path, monkeypa
 
 
 def image_in_cache(name, used, base="b"):
+    """Put the folder of an image into the cache, last used at a time."""
     folder = cache.folder_of(name)
     os.makedirs(folder)
     write_json(os.path.join(folder, "image.json"), {"recipe": name, "id": name, "base": base})
     os.utime(folder, (used, used))
 
 
-def test_the_last_three_images_stay_with_what_is_theirs(tmp_path, monkeypatch):
+def test_the_three_images_that_were_used_last_stay(tmp_path, monkeypatch):
     monkeypatch.setenv("STRATA_HOME", str(tmp_path))
     names = [str(number) * 64 for number in range(5)]
     for number, name in enumerate(names):
@@ -79,7 +80,7 @@ def test_the_last_three_images_stay_with_what_is_theirs(tmp_path, monkeypatch):
     os.makedirs(tmp_path / "images/building-x/deep")
     os.utime(cache.folder_of(names[0]))
     removed = build.prune()
-    assert cache.names() == [names[0], names[4], names[3]]
+    assert cache.list_recipes() == [names[0], names[4], names[3]]
     assert {*removed} == {
         "image 222222222222",
         "image 111111111111",
@@ -91,22 +92,23 @@ def test_the_last_three_images_stay_with_what_is_theirs(tmp_path, monkeypatch):
 
 
 def test_nobody_else_reaches_an_images_files(tmp_path, monkeypatch):
-    """Among them are programs that give rights, and a /tmp that everybody may write."""
+    """Among the files are setuid programs, and a /tmp that everybody may write."""
     monkeypatch.setenv("STRATA_HOME", str(tmp_path))
     monkeypatch.setattr(build.recipe, "describe", lambda config: {"recipe": "r", "base": "b"})
     (tmp_path / "images/r").mkdir(parents=True)
     monkeypatch.setattr(
-        build, "_build", lambda *words: (tmp_path / "images").stat().st_mode & 0o777
+        build, "_build_image", lambda *words: (tmp_path / "images").stat().st_mode & 0o777
     )
     assert build.ensure({}) == 0o700
 
 
-def files(folder):
+def count_files(folder):
+    """Return the number of files in a folder and in those below it."""
     return sum(len(names) for _, _, names in os.walk(folder))
 
 
 @pytest.mark.parametrize("part", ["x", "removed", "removed-box"])
-def test_a_clean_that_is_killed_leaves_nothing_that_looks_whole_and_the_next_one_ends_it(
+def test_a_killed_clean_leaves_nothing_that_looks_complete_and_the_next_one_ends_it(
     project, tmp_path, part
 ):
     folder, home, name = project(), tmp_path / "home", "1" * 64
@@ -116,19 +118,19 @@ def test_a_clean_that_is_killed_leaves_nothing_that_looks_whole_and_the_next_one
         "removed": home / "images" / name / "tree",
         "removed-box": home / "vm/vagrant/boxes" / vagrant_box.box_name(name) / "0/libvirt",
     }
-    for one, tree in trees.items():
+    for removed, tree in trees.items():
         os.makedirs(tree)
-        # So many that its removal takes a while.
-        for number in range(3000 if one == part else 1):
+        # The removal of so many files takes a while.
+        for number in range(3000 if removed == part else 1):
             (tree / str(number)).touch()
     place = home / f"images/building-{part}"
     with projects.start(folder, "strata", "clean", "--images") as process:
-        projects.until(lambda: place.exists() and files(place) < 3000)
+        projects.until(lambda: place.exists() and count_files(place) < 3000)
         process.kill()
-    assert files(place), "it was not killed in its midst"
+    assert count_files(place), "it had ended before it was killed"
     assert vagrant_box.whole(name) is (part == "x")
     assert (cache.find(name) is None) is (part == "removed")
     cleaned = projects.good(folder, "strata", "clean", "--images").stdout
     assert f"removed unfinished image {part}" in cleaned
     assert os.listdir(home / "images") == ["cache.lock"]
-    assert not files(home / "vm")
+    assert not count_files(home / "vm")

@@ -1,4 +1,4 @@
-"""Whose system is up, and who waits for whom."""
+"""The journal of systems that are up, and their removal by cells, runs and `clean`."""
 
 import os
 
@@ -12,11 +12,11 @@ from strata.util.errors import UserError
 from strata.util.process import identity
 
 
-def up(owner, *traces):
-    """Write down that a system is up."""
+def up(owner, *cleanups):
+    """Write a system into the journal."""
     journal.begin("strata-x", "e", owner)
-    for trace in traces:
-        journal.note("strata-x", trace)
+    for cleanup in cleanups:
+        journal.note("strata-x", cleanup)
 
 
 GONE = {"pid": 2**22 + 1, "start": "0"}
@@ -25,10 +25,10 @@ OWNER = {"pid": 1, "start": "0"}
 
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize(
-    ("owner", "goes"), [(None, False), (GONE, True), (identity(os.getpid()), False)]
+    ("owner", "removed"), [(None, False), (GONE, True), (identity(os.getpid()), False)]
 )
 def test_the_end_of_a_run_removes_what_killed_cells_left_and_waits_for_nobody(
-    project, tmp_path, owner, goes
+    project, tmp_path, owner, removed
 ):
     project()
     system = tmp_path / "home/systems/strata-x"
@@ -43,16 +43,16 @@ def test_the_end_of_a_run_removes_what_killed_cells_left_and_waits_for_nobody(
     (build / "tree").mkdir(parents=True)
     lifecycle.end_run(identity(os.getpid()))
     assert not build.exists()
-    assert (journal.all_up() == before) is not goes
-    assert system.exists() is not goes
+    assert (journal.all_up() == before) is not removed
+    assert system.exists() is not removed
 
 
-def test_what_an_unknown_layer_made_is_removed_by_what_it_noted(project, tmp_path):
-    """A checkout had a layer that this one has not: its system is in nobody's way, also not where a daemon is down."""
+def test_a_system_of_an_unknown_layer_is_removed_by_its_cleanups(project, tmp_path):
+    """Another checkout has a layer that this one lacks."""
     folder = project()
     system, thing = tmp_path / "home/systems/strata-x", tmp_path / "thing"
     (system / "data").mkdir(parents=True)
-    noted = [
+    cleanups = [
         {"kind": "folder", "id": str(system)},
         {
             "kind": "zone",
@@ -62,7 +62,7 @@ def test_what_an_unknown_layer_made_is_removed_by_what_it_noted(project, tmp_pat
         },
     ]
     thing.mkdir()
-    up(OWNER, *noted)
+    up(OWNER, *cleanups)
     projects.plan(folder)
     done = projects.run(folder, "strata", "cell", "bare", "noop", "1")
     assert done.returncode == 0, done.stderr
@@ -71,7 +71,7 @@ def test_what_an_unknown_layer_made_is_removed_by_what_it_noted(project, tmp_pat
     assert journal.all_up() == []
 
 
-def test_what_nobody_here_can_remove_is_told_and_the_rest_removed(project, tmp_path, capsys):
+def test_unknown_kinds_of_cleanups_are_printed_and_the_rest_is_removed(project, tmp_path, capsys):
     project()
     system = tmp_path / "home/systems/strata-x"
     system.mkdir(parents=True)
@@ -80,13 +80,15 @@ def test_what_nobody_here_can_remove_is_told_and_the_rest_removed(project, tmp_p
         file.write('{"id": \n')
     assert lifecycle.take_down() == ["system strata-x (e)", "system strata-y (unknown)"]
     assert not system.exists()
-    told = capsys.readouterr().err
-    assert "zone z: another version made it" in told
-    assert "strata-y.up: another version made it" in told
+    printed = capsys.readouterr().err
+    assert "zone z: another version made it" in printed
+    assert "strata-y.up: another version made it" in printed
     assert journal.all_up() == []
 
 
-def test_where_a_part_of_a_system_cannot_be_removed_yet_all_else_is(project, tmp_path):
+def test_a_part_that_cannot_be_removed_yet_stays_in_the_journal_and_all_else_is_removed(
+    project, tmp_path
+):
     project()
     client, thing = tmp_path / "home/systems/strata-x-client", tmp_path / "thing/within"
     for folder in (client, thing):
@@ -108,7 +110,7 @@ def test_where_a_part_of_a_system_cannot_be_removed_yet_all_else_is(project, tmp
     assert journal.all_up() == []
 
 
-def test_state_and_systems_are_in_folders_that_nobody_else_may_enter(project, tmp_path):
+def test_journal_and_systems_are_in_folders_that_nobody_else_may_enter(project, tmp_path):
     look = [
         "/bin/sh",
         "-c",
@@ -130,19 +132,19 @@ def test_state_and_systems_are_in_folders_that_nobody_else_may_enter(project, tm
 
 def test_a_cell_is_good_though_its_system_cannot_be_removed(project, monkeypatch, capsys):
 
-    def trouble(*_):
+    def fail(*_):
         raise UserError("no answer")
 
     projects.plan(project())
     monkeypatch.setattr("strata.util.signals.heed", lambda: None)
-    answers = iter([lambda: None, trouble])
+    answers = iter([lambda: None, fail])
     monkeypatch.setattr(lifecycle, "take_down", lambda *_: next(answers)())
     block.measure("bare", "noop", 1)
     assert "no answer" in capsys.readouterr().err
     assert os.path.exists("results/raw/bare/noop/1.log")
 
 
-def test_what_is_measured_takes_the_machines_lock_whatever_a_variable_says(monkeypatch, tmp_path):
+def test_a_system_with_an_image_is_refused_under_the_lock_of_tests(monkeypatch, tmp_path):
     monkeypatch.setenv("STRATA_HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(locks, "OWN", str(tmp_path / "lock"))

@@ -1,4 +1,4 @@
-"""What is made of the kernel's files on machines of several kinds."""
+"""Facts from the kernel's files on machines of several kinds."""
 
 import pytest
 import seen
@@ -6,8 +6,8 @@ import seen
 from strata.host import observe
 
 CPUINFO = "\n\n".join(
-    f"processor\t: {cpu}\nmodel name\t: Some CPU @ 2.40GHz\nmicrocode\t: 0x1a\nphysical id\t: {cpu // 4}\n"
-    "siblings\t: 4\ncpu cores\t: 2\nflags\t\t: fpu vme sse2"
+    f"processor\t: {cpu}\nmodel name\t: Some CPU @ 2.40GHz\nmicrocode\t: 0x1a\n"
+    f"physical id\t: {cpu // 4}\nsiblings\t: 4\ncpu cores\t: 2\nflags\t\t: fpu vme sse2"
     for cpu in range(8)
 )
 FILES = {
@@ -40,9 +40,10 @@ def test_facts_are_read_from_the_kernels_files_and_never_invented():
     assert set(observe.understand({}).values()) == {"not available"}
 
 
-# What kernels print of other processors, shortened, and what is known of them then.
+# /proc/cpuinfo of other processors, shortened.
 ARM = "\n\n".join(
-    f"processor\t: {cpu}\nBogoMIPS\t: 50.00\nFeatures\t: fp asimd evtstrm crc32 cpuid\nCPU implementer\t: 0x41"
+    f"processor\t: {cpu}\nBogoMIPS\t: 50.00\nFeatures\t: fp asimd evtstrm crc32 cpuid\n"
+    "CPU implementer\t: 0x41"
     for cpu in range(4)
 )
 RISCV = "\n\n".join(
@@ -64,7 +65,7 @@ cpu MHz dynamic : 5000"""
     [
         (CPUINFO, "0-7", 8, "none seen"),
         (CPUINFO, "1,4-5", 3, "none seen"),
-        # What could be plugged in is allowed, too.
+        # Processors that could be plugged in are allowed, too.
         (CPUINFO, "0-127", 8, "none seen"),
         (CPUINFO.replace("vme", "hypervisor"), "0-7", 8, "guest of a hypervisor"),
         (ARM, "0-3", 4, "not available"),
@@ -76,13 +77,8 @@ cpu MHz dynamic : 5000"""
 )
 def test_processors_are_those_that_may_be_used(cpuinfo, allowed, cpus, virtualization):
     status = f"Name:\ttail\nCpus_allowed:\tff\nCpus_allowed_list:\t{allowed}"
-    found = observe.understand({"/proc/cpuinfo": cpuinfo, "/proc/self/status": status})
-    assert (found["cpus"], found["virtualization"]) == (cpus, virtualization)
-
-
-def test_bare_metal_and_a_guest_are_told_apart():
-    for bare, word in ((False, observe.GUEST), (True, observe.BARE)):
-        assert observe.understand(seen.files(bare))["virtualization"] == word
+    facts = observe.understand({"/proc/cpuinfo": cpuinfo, "/proc/self/status": status})
+    assert (facts["cpus"], facts["virtualization"]) == (cpus, virtualization)
 
 
 def test_times_are_those_of_the_processors_that_measurements_use(monkeypatch):

@@ -17,7 +17,7 @@ from strata.experiment.precision import FIRST_STAGE, State
 from strata.util.errors import UserError
 from strata.util.files import read_json, write_json
 
-# (states, more of what is asked, how many blocks each gets)
+# (states, other arguments, how many blocks each workload gets)
 GIVEN = [
     # The first stage is the same whatever the widths.
     (
@@ -25,7 +25,7 @@ GIVEN = [
         {},
         {"narrow": FIRST_STAGE - 3, "wide": FIRST_STAGE - 4},
     ),
-    # Where the budget ends it, a ratio that takes the least time comes first.
+    # Where the budget ends it, the ratio that takes the least time comes first.
     (
         {"cheap": (3, 0, 300, 0.1, 10), "dear": (3, 0, 300, 0.1, 100)},
         {"budget": 900, "left": 250},
@@ -56,27 +56,25 @@ GIVEN = [
         {"budget": 5000, "left": 240},
         {"wide": 10, "narrow": 0, "dear": 1},
     ),
-    # Half of what is left of a budget at a time.
+    # At most half of what is left of a budget at a time.
     ({"far": (20, 0, 300, 0.2, 10)}, {"budget": 300, "left": 200}, {"far": 10}),
-    # Nothing within the target, and nothing of what could not be measured.
+    # None for a workload within the target, and none for one that could not be measured.
     (
         {"done": (20, 0, 300, 0.019, 5), "none": (0, 0, 300, math.inf, 5)},
         {},
         {"done": 0, "none": 0},
     ),
-    # Twice as many at most.
+    # At most as many as there are.
     ({"wide": (20, 0, 300, 0.5, 1)}, {}, {"wide": 20}),
     ({"wide": (20, 0, 5, 0.5, 1)}, {}, {"wide": 5}),
 ]
 
 
-@pytest.mark.parametrize(("states", "more", "wanted"), GIVEN)
-def test_blocks_go_to_where_the_target_is_farthest_for_its_cost(states, more, wanted):
-    asked = {"target": 0.02, "budget": None, "left": math.inf, **more}
-    assert (
-        precision.further({load: State(*state) for load, state in states.items()}, **asked)
-        == wanted
-    )
+@pytest.mark.parametrize(("states", "more", "blocks"), GIVEN)
+def test_the_workload_farthest_from_its_target_for_its_cost_gets_blocks(states, more, blocks):
+    arguments = {"target": 0.02, "budget": None, "left": math.inf, **more}
+    states = {load: State(*state) for load, state in states.items()}
+    assert precision.further(states, **arguments) == blocks
 
 
 def claim(load="a", name="one", counted=20, again=0, room=300, width=0.02, target=0.018, seconds=1):
@@ -87,26 +85,26 @@ def test_the_width_that_decides_a_claim_is_that_of_its_tolerance():
     # R's uniroot over pnorm.
     assert precision.deciding(0.98, 1.02) == pytest.approx(0.013395028058, rel=1e-6)
     assert precision.deciding(0.95, 1.05) == pytest.approx(0.033487570145, rel=1e-6)
-    # Where the tolerance does not hold 1, from its middle; where it does, from 1 to its nearer end.
+    # Measured from the middle of a tolerance without 1; from 1 to the nearer end of another.
     assert precision.deciding(0.76, 0.84) == pytest.approx(precision.deciding(0.95, 1.05))
     assert precision.deciding(0.95, 1.5) == precision.deciding(0.95, 1.05)
 
 
-def test_the_claim_that_takes_least_comes_first_and_none_that_no_budget_pays():
-    asked = [
+def test_the_claim_that_takes_least_time_comes_first_and_one_beyond_the_budget_gets_none():
+    claims = [
         claim("a", "dear", target=0.01),
         claim("a", "cheap"),
         claim("b", "far", target=0.0005),
         claim("c", "done", target=0.03),
     ]
-    [(load, (number, chosen))] = precision.for_claims(asked, 1000).items()
+    [(load, (number, chosen))] = precision.for_claims(claims, 1000).items()
     # 20 (0.02 / 0.9 / 0.018)² is 30.5 blocks, of which there are 20.
     assert (load, number, chosen.claim) == ("a", 11, "cheap")
     assert precision.for_claims([claim()], 10) == {}
-    # Three blocks are known to a little more than the target, and a fourth is foreseen to be within it.
+    # After three blocks the width is a little above the target; a fourth is foreseen to reach it.
     assert precision.for_claims([claim(counted=3, target=0.0199)], 10)["a"][0] == 1
     assert precision.for_claims([claim(room=10)], math.inf) == {}
-    # What is left pays for one of two alone.
+    # The rest of the budget pays for one of the two.
     assert list(precision.for_claims([claim(seconds=2), claim("b")], 30)) == ["b"]
 
 
@@ -114,19 +112,21 @@ def test_the_claim_that_takes_least_comes_first_and_none_that_no_budget_pays():
 
 
 @pytest.fixture
-def made(tmp_path, monkeypatch):
-    def make(slower=None, noise=0.0, environments=None, retries=False, **repetitions):
-        asked = {"min": 3, "max": 300, "target": "2%", **repetitions}
-        page = measured.page(repetitions=asked, quiet={"action": "retry" if retries else "flag"})
+def make(tmp_path, monkeypatch):
+    """Make a project with open repetitions, whose first blocks were measured."""
+
+    def make_project(slower=None, noise=0.0, environments=None, retries=False, **repetitions):
+        settings = {"min": 3, "max": 300, "target": "2%", **repetitions}
+        page = measured.page(repetitions=settings, quiet={"action": "retry" if retries else "flag"})
         if environments:
             page["environments"] = environments(page["environments"])
         return measured.project(tmp_path / "project", monkeypatch, page, slower, noise=noise)
 
-    return make
+    return make_project
 
 
-def decided(round):
-    """What is decided after a round; what was decided before is forgotten."""
+def decide(round):
+    """Decide after a round, anew where it was decided before; return the decision."""
     with contextlib.suppress(FileNotFoundError):
         os.unlink(f"results/precision/{round}.json")
     assert main(["decide", str(round)]) == 0
@@ -134,146 +134,150 @@ def decided(round):
         return json.load(file)
 
 
-def each(decision, key):
+def by_workload(decision, key):
+    """Return workload → the value of a key in a decision."""
     return {load: state[key] for load, state in decision["workloads"].items()}
 
 
 def flag(cell):
-    """Mark a cell as one beside which something else used the machine."""
-    told = [{"what": "load", "when": "before", "value": 2, "threshold": 1}]
+    """Mark a cell as disturbed by another use of the machine."""
+    flags = [{"what": "load", "when": "before", "value": 2, "threshold": 1}]
     measured.edit(
-        Path(f"results/raw/{cell}.json"), lambda record: record["quiet"].update(flags=told)
+        Path(f"results/raw/{cell}.json"), lambda record: record["quiet"].update(flags=flags)
     )
 
 
 def measure_on(folder, **more):
-    """Measure what the decisions ask for."""
+    """Measure the cells that the decisions added."""
     measured.measure(folder, plan.read(), **more)
 
 
 @pytest.mark.parametrize("slower", [1.0, 1.5])
-def test_a_difference_never_decides(made, slower):
-    folder = made(slower={"docker": slower}, noise=0.05)
-    decided(3)
+def test_a_difference_never_decides(make, slower):
+    folder = make(slower={"docker": slower}, noise=0.05)
+    decide(3)
     measure_on(folder, slower={"docker": slower}, noise=0.05)
-    found = decided(FIRST_STAGE)
-    assert not found["enough"]
-    assert each(found, "more") == {"stream": FIRST_STAGE, "linpack": FIRST_STAGE}
+    decision = decide(FIRST_STAGE)
+    assert not decision["enough"]
+    assert by_workload(decision, "more") == {"stream": FIRST_STAGE, "linpack": FIRST_STAGE}
 
 
-def test_a_disturbed_block_is_measured_again_and_counts_in_no_width(made):
-    folder = made(retries=True)
+def test_a_disturbed_block_is_measured_again_and_counts_for_no_width(make):
+    folder = make(retries=True)
     measure_on(folder, slower={"docker": 1.02}, noise=0)
-    calm = each(decided(3), "half_width")
+    calm = by_workload(decide(3), "half_width")
     os.unlink("results/precision/3.json")
     flag("docker/stream/2")
-    found = decided(3)
-    assert "block 2 again: load was 2, and 1 is the most" in found["reason"]
-    assert each(found, "again") == {"stream": [2], "linpack": []}
-    assert each(found, "more") == {"stream": FIRST_STAGE - 3, "linpack": FIRST_STAGE - 3}
-    # Those that are decided are planned, the repeated one and those before among them.
+    decision = decide(3)
+    assert "block 2 again: load was 2, and 1 is the most" in decision["reason"]
+    assert by_workload(decision, "again") == {"stream": [2], "linpack": []}
+    assert by_workload(decision, "more") == {"stream": FIRST_STAGE - 3, "linpack": FIRST_STAGE - 3}
+    # The plan holds all blocks up to the decision, with the repeated one.
     planned = len(open("results/plan.csv").readlines()) - 1
     assert planned == 2 * (2 * FIRST_STAGE + 1)
-    assert each(found, "half_width") == pytest.approx(calm)
+    assert by_workload(decision, "half_width") == pytest.approx(calm)
     measure_on(folder, noise=0)
     flag("docker/stream/2")
-    # Block 4 stands for block 2, and another for that: the third time it is left as it is.
+    # Block 4 repeats block 2, and a further one repeats that: there is no third time.
     flag("native/stream/4")
     flag("native/stream/7")
-    assert each(decided(FIRST_STAGE + 1), "again") == {"stream": [4, 7], "linpack": []}
+    assert by_workload(decide(FIRST_STAGE + 1), "again") == {"stream": [4, 7], "linpack": []}
     measure_on(folder, noise=0)
     for number in (2, 4, 7, FIRST_STAGE + 2):
         flag(f"native/stream/{number}")
-    found = decided(FIRST_STAGE + 3)
-    assert found["enough"]
-    assert each(found, "again") == {"stream": [], "linpack": []}
+    decision = decide(FIRST_STAGE + 3)
+    assert decision["enough"]
+    assert by_workload(decision, "again") == {"stream": [], "linpack": []}
 
 
 @pytest.mark.parametrize(("budget", "again"), [("111s", []), ("112s", [2])])
-def test_a_disturbed_block_is_measured_again_where_the_budget_pays_for_it(made, budget, again):
+def test_a_disturbed_block_is_measured_again_if_the_budget_pays_for_it(make, budget, again):
     # Six blocks took 96 s.
-    made(retries=True, budget=budget)
+    make(retries=True, budget=budget)
     flag("docker/stream/2")
-    assert each(decided(3), "again") == {"stream": again, "linpack": []}
+    assert by_workload(decide(3), "again") == {"stream": again, "linpack": []}
 
 
-def test_a_block_that_was_measured_again_is_none_of_the_largest_number(made):
-    folder = made(retries=True, max=4, noise=0.1)
+def test_a_repeated_block_does_not_count_towards_the_largest_number(make):
+    folder = make(retries=True, max=4, noise=0.1)
     flag("docker/stream/2")
-    decided(3)
+    decide(3)
     measure_on(folder, noise=0.1)
-    # Of stream five were measured and four count; of linpack there are four.
-    assert each(decided(5), "more") == {"stream": 0, "linpack": 0}
+    # Of stream's five blocks four count; linpack has four.
+    assert by_workload(decide(5), "more") == {"stream": 0, "linpack": 0}
     counts = Counter(row["workload"] for row in projects.table("results/plan.csv"))
     assert counts == {"stream": 2 * 5, "linpack": 2 * 4}
 
 
-def test_where_every_block_was_disturbed_no_interval_is_known(made):
-    folder = made(retries=True)
+def test_no_interval_is_known_if_every_block_was_disturbed(make):
+    folder = make(retries=True)
     for again in ([1, 2, 3], [4, 5, 6]):
         for number in again:
             flag(f"docker/stream/{number}")
             flag(f"native/linpack/{number}")
-        found = decided(again[-1])
-        assert each(found, "again") == {"stream": again, "linpack": again}
-        assert each(found, "half_width") == {"stream": None, "linpack": None}
-        write_json(f"results/precision/{again[-1]}.json", {**found, "workloads": none_more(found)})
+        decision = decide(again[-1])
+        assert by_workload(decision, "again") == {"stream": again, "linpack": again}
+        assert by_workload(decision, "half_width") == {"stream": None, "linpack": None}
+        write_json(
+            f"results/precision/{again[-1]}.json", {**decision, "workloads": none_more(decision)}
+        )
         measure_on(folder)
 
 
 def none_more(decision):
+    """Return the workloads of a decision with no more blocks."""
     return {load: {**state, "more": 0} for load, state in decision["workloads"].items()}
 
 
-def test_further_blocks_hold_native_and_what_is_still_wide(made):
+def test_further_blocks_have_native_and_the_environments_that_are_still_wide(make):
     def environments(all_of_them):
         return {**all_of_them, "other": {**all_of_them["docker"], "label": "Other"}}
 
-    folder = made(environments=environments)
-    assert set(each(decided(3), "environments").values()) == {None}
+    folder = make(environments=environments)
+    assert set(by_workload(decide(3), "environments").values()) == {None}
     noise = {"noise": 0.003, "noisier": {"other": 0.1}}
     measure_on(folder, **noise)
-    found = decided(FIRST_STAGE)
-    assert each(found, "environments") == {
+    decision = decide(FIRST_STAGE)
+    assert by_workload(decision, "environments") == {
         "stream": ["native", "other"],
         "linpack": ["native", "other"],
     }
-    assert "more of native, other" in found["reason"]
+    assert "more of native, other" in decision["reason"]
     measure_on(folder, **noise)
     counts = Counter(row["environment"] for row in projects.table("results/plan.csv"))
     assert counts["native"] == counts["other"] > counts["docker"] == 2 * FIRST_STAGE
 
 
-def test_a_claim_gets_blocks_of_what_it_compares_when_all_is_within_the_target(made):
+def test_a_claim_gets_blocks_of_its_environments_once_all_is_within_the_target(make):
     def environments(all_of_them):
         return {**all_of_them, "other": {**all_of_them["docker"], "label": "Other"}}
 
-    folder = made(environments=environments, noise=0.03, target="50%", claims=True)
-    decided(3)
+    folder = make(environments=environments, noise=0.03, target="50%", claims=True)
+    decide(3)
     measure_on(folder, noise=0.03)
-    found = decided(FIRST_STAGE)
-    assert not found["enough"]
-    linpack = found["workloads"]["linpack"]
+    decision = decide(FIRST_STAGE)
+    assert not decision["enough"]
+    linpack = decision["workloads"]["linpack"]
     assert linpack["claim"] == "ibm-linpack-docker-identical"
     assert linpack["environments"] == ["docker", "native"]
-    # About (2 % / (0.9 · 1.3 %))² times as many, and twice as many at most.
+    # About (2 % / (0.9 · 1.3 %))² times as many, but no more than twice as many.
     more = linpack["more"]
     assert 0 < more <= FIRST_STAGE
     measure_on(folder, noise=0.03)
-    # A claim is not paid for with runs that break a size rule.
+    # Runs that break a size rule decide no claim.
     path = "results/raw/docker/linpack/1.json"
     record = read_json(path)
     write_json(path, {**record, "sizes": [{"rule": "large", "source": "docs", "holds": False}]})
-    assert decided(FIRST_STAGE)["enough"]
+    assert decide(FIRST_STAGE)["enough"]
     write_json(path, record)
-    decided(FIRST_STAGE)
-    assert each(decided(FIRST_STAGE + more), "blocks") == {
+    decide(FIRST_STAGE)
+    assert by_workload(decide(FIRST_STAGE + more), "blocks") == {
         "stream": FIRST_STAGE,
         "linpack": FIRST_STAGE + more,
     }
 
 
-def test_after_another_round_nothing_is_decided(made):
-    made()
+def test_a_decision_that_is_not_due_is_refused_with_the_round_that_is(make):
+    make()
     with pytest.raises(UserError, match=r"after round 2;.* 3"):
         main(["decide", "2"])

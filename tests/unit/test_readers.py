@@ -1,4 +1,4 @@
-"""Whatever the kernel's files hold, or do not, what is not known is not available and nothing else goes wrong."""
+"""Readers of the kernel's files, whatever these hold: an unknown fact is "not available"."""
 
 import json
 import re
@@ -17,7 +17,7 @@ from strata.vm import acceleration
 SCHEMA = json.loads((projects.ROOT / "schemas/record.schema.json").read_text())
 THRESHOLDS = config.quiet({})["thresholds"]
 FILES = seen.files()
-# What another reading of the same host finds, ten seconds later.
+# Files that have changed on the same host ten seconds later.
 LATER = {
     "/proc/50/stat": FILES["/proc/50/stat"].replace(" 300 20 ", " 900 20 "),
     "/proc/stat": re.sub(r"(?m)^(cpu\d* +(?:\d+ ){7})", r"\g<1>9", FILES["/proc/stat"]),
@@ -26,25 +26,25 @@ NA = observe.NOT_AVAILABLE
 
 
 def between(host):
-    """What a record says of the time between two readings."""
-    early, first = interference.take(), host.there
-    host.there = {
+    """Return a record's facts about the time between two readings."""
+    early, first = interference.take(), host.files
+    host.files = {
         path: LATER.get(path, text) if text == FILES[path] else text for path, text in first.items()
     }
     late = interference.take()._replace(moment=early.moment + 10)
     facts = interference.facts(early, late, (), measuring=True)
-    host.there = first
+    host.files = first
     return facts
 
 
 def flags(host):
-    """What of it is flagged."""
+    """Return the flags of the host's interference."""
     return interference.judge(
         "before", 10.0, {**observe.moment(seen.CPUS), **between(host)}, THRESHOLDS
     )
 
 
-# Every public reader, and what of the record's schema its facts are.
+# Every public reader, and the definition of the record's schema that its facts fit.
 READERS = {
     "static": (lambda _: observe.host(seen.CPUS), "seen"),
     "inside": (lambda _: observe.understand(observe.read_files(observe.FILES)), "seen"),
@@ -60,7 +60,7 @@ READERS = {
     "kvm": (lambda _: acceleration.circumstances(), None),
     "system": (lambda _: distribution.os_release(), None),
 }
-# Which facts rest on a file alone: not available where it is missing or empty.
+# The facts that rest on one file: not available where it is missing or empty.
 REST_ON = {
     "/proc/vmstat": [("during", "swapped_bytes")],
     "/proc/stat": [("during", "steal_share"), ("during", "busy_share")],
@@ -78,10 +78,12 @@ REST_ON = {
     f"{observe.CPU}/cpu0/cpufreq/scaling_governor": [("static", "governor")],
     f"{observe.CPU}/cpu0/cpufreq/scaling_cur_freq": [("moment", "frequency_mhz")],
 }
+# The readers that cannot do without a file.
+NEEDED = {"/proc/meminfo": {"machine"}, "/proc/stat": {"cpu"}}
 
 
 def changed(text, number):
-    """A text with this in the place of each of its numbers."""
+    """Return a text with each of its numbers replaced."""
     return re.sub(r"(?<![\w.])\d+(?![\w.])", number, text)
 
 
@@ -102,14 +104,14 @@ ODD = {
 }
 
 
-def validated(value, name):
-    wanted = {"$ref": f"#/$defs/{name}", "$defs": SCHEMA["$defs"]}
-    jsonschema.Draft202012Validator(wanted).validate(value)
+def validate(value, name):
+    schema = {"$ref": f"#/$defs/{name}", "$defs": SCHEMA["$defs"]}
+    jsonschema.Draft202012Validator(schema).validate(value)
 
 
-def found(monkeypatch, there):
-    """What each reader makes of these files, and of which it says that it cannot do without; what was read."""
-    host, values, needed = seen.Host(there), {}, {}
+def read_all(monkeypatch, files):
+    """Return the readers' values, the errors of those that lack a needed file, and the paths."""
+    host, values, needed = seen.Host(files), {}, {}
     host.put(monkeypatch.setattr)
     for name, (reader, schema) in READERS.items():
         try:
@@ -119,7 +121,7 @@ def found(monkeypatch, there):
             continue
         json.dumps(values[name], allow_nan=False)
         if schema:
-            validated(values[name], schema)
+            validate(values[name], schema)
     return values, needed, host.paths
 
 
@@ -129,8 +131,8 @@ def two_processors(monkeypatch):
     monkeypatch.setattr(interference, "processors", lambda: seen.CPUS)
 
 
-def test_a_whole_host_is_known_and_every_file_of_it_is_read(monkeypatch):
-    values, needed, paths = found(monkeypatch, FILES)
+def test_all_facts_of_a_host_are_known_and_every_file_is_read(monkeypatch):
+    values, needed, paths = read_all(monkeypatch, FILES)
     assert not needed
     assert paths >= FILES.keys()
     assert values["during"]["others"] == [{"name": "cc1 (plus)", "share": 0.6}]
@@ -144,15 +146,15 @@ def test_a_whole_host_is_known_and_every_file_of_it_is_read(monkeypatch):
 
 
 @pytest.mark.parametrize("path", FILES)
-def test_no_file_is_needed_but_the_memory_and_the_times_of_processors(monkeypatch, path):
+def test_only_the_memory_and_the_times_of_processors_are_needed(monkeypatch, path):
     for kind, change in ODD.items():
         text = change(FILES[path])
-        there = {key: value for key, value in {**FILES, path: text}.items() if value is not None}
-        values, needed, _ = found(monkeypatch, there)
-        assert set(needed) <= {"/proc/meminfo": {"machine"}, "/proc/stat": {"cpu"}}.get(
-            path, set()
-        ), kind
-        assert all(words.startswith(f"{path}: ") for words in needed.values())
+        files = {**FILES, path: text}
+        if text is None:
+            del files[path]
+        values, needed, _ = read_all(monkeypatch, files)
+        assert needed.keys() <= NEEDED.get(path, set()), kind
+        assert all(message.startswith(f"{path}: ") for message in needed.values())
         if kind in ("absent", "empty"):
             for reader, key in REST_ON.get(path, []):
                 assert values[reader][key] == NA, kind

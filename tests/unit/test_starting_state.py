@@ -1,4 +1,4 @@
-"""The state in which programs start: whoever starts Strata, and what a system may have otherwise."""
+"""The state in which programs start, whoever starts Strata, and its differences in a system."""
 
 import os
 import shutil
@@ -16,7 +16,20 @@ from strata.testbed import lifecycle
 from strata.util.errors import CellFailed
 
 PROGRAM = [sys.executable, "-S", starting_state.__file__]
-# How a caller may start it → what programs would inherit.
+ON = "; os.execvp(sys.argv[1], sys.argv[1:])"
+X86_64 = "os.uname().machine == 'x86_64'"
+
+
+def calling(code):
+    """Return the command that makes a system call by `libc`, and then runs the rest."""
+    return (
+        sys.executable,
+        "-c",
+        f"import ctypes, os, struct, sys; libc = ctypes.CDLL(None); {code}{ON}",
+    )
+
+
+# How a caller may start a program → the values that it would inherit.
 CALLERS = {
     ("nice", "-n", "7"): {"nice"},
     ("chrt", "--batch", "0"): {"scheduling"},
@@ -36,66 +49,53 @@ CALLERS = {
     ("prlimit", "--cpu=9999:"): {"limit cpu"},
     ("prlimit", "--nproc=9999:"): {"limit nproc"},
     ("taskset", "-c", "0"): {"processors"},
-    (sys.executable, "-c", "import ctypes, os, sys; ctypes.CDLL(None).prctl(29, 1000000, 0, 0, 0); "
-     "os.execvp(sys.argv[1], sys.argv[1:])"): {"timerslack ns"},
-    (sys.executable, "-c", "import ctypes, os, sys; ctypes.CDLL(None).prctl(41, 1, 0, 0, 0); "
-     "os.execvp(sys.argv[1], sys.argv[1:])"): {"huge pages"},
-    (sys.executable, "-c", "import ctypes, os, sys; n = 238 if os.uname().machine == 'x86_64' else 237; "
-     "m = ctypes.c_ulong(1); ctypes.CDLL(None).syscall(n, 3, ctypes.byref(m), 64); "
-     "os.execvp(sys.argv[1], sys.argv[1:])"): {"memory policy"},
-    (sys.executable, "-c", "import ctypes, os, sys; ctypes.CDLL(None).prctl(67, 1, 0, 0, 0); "
-     "os.execvp(sys.argv[1], sys.argv[1:])"): {"merged pages"},
-    (sys.executable, "-c", "import ctypes, os, struct, sys; n = 314 if os.uname().machine == 'x86_64' else 274; "
-     "ctypes.CDLL(None).syscall(n, 0, struct.pack('=2IQiI3Q', 48, 0, 0, 0, 0, 10**8, 0, 0), 0); "
-     "os.execvp(sys.argv[1], sys.argv[1:])"): {"time slice"},
-}  # fmt: skip
+    calling("libc.prctl(29, 1000000, 0, 0, 0)"): {"timerslack ns"},
+    calling("libc.prctl(41, 1, 0, 0, 0)"): {"huge pages"},
+    calling(
+        "mask = ctypes.c_ulong(1); "
+        f"libc.syscall(238 if {X86_64} else 237, 3, ctypes.byref(mask), 64)"
+    ): {"memory policy"},
+    calling("libc.prctl(67, 1, 0, 0, 0)"): {"merged pages"},
+    calling(
+        "attributes = struct.pack('=2IQiI3Q', 48, 0, 0, 0, 0, 10**8, 0, 0); "
+        f"libc.syscall(314 if {X86_64} else 274, 0, attributes, 0)"
+    ): {"time slice"},
+}
+# Values that some machines do not change: those with one processor, an older kernel, or a shell
+# that blocks no signal.
+SOMETIMES = {"processors", "memory policy", "blocked signals", "merged pages", "time slice"}
 
 
 def state_under(*prefix):
-    """The state in which a program starts behind some words; None where this machine does not let them."""
-    done = subprocess.run(
-        [*prefix, *starting_state.look()], capture_output=True, text=True, check=False
-    )
-    return starting_state.understand(observe.split(done.stdout)) if done.stdout else None
+    """Return the state in which another program starts this one; None where it cannot."""
+    command = [*prefix, *starting_state.look()]
+    printed = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    return starting_state.understand(observe.split(printed)) if printed else None
 
 
-@pytest.mark.parametrize("caller", CALLERS, ids=lambda words: " ".join(words)[:40])
-def test_what_a_caller_hands_on_reaches_no_program(caller):
+@pytest.mark.parametrize("caller", CALLERS, ids=lambda argv: " ".join(argv)[-40:])
+def test_no_state_of_a_caller_reaches_a_program(caller):
     usual = starting_state.undeclared(state_under(*PROGRAM))
     inherited = state_under(*caller)
     if inherited is None or not shutil.which(caller[0]):
-        pytest.skip("this machine does not let anybody start a program so")
+        pytest.skip("this machine does not allow it")
     names = CALLERS[caller]
-    kept = {name for name in names if starting_state.undeclared(inherited).get(name)}
-    usual_of = state_under()
-    kept |= {
-        name
-        for name in names & {"processors", "time slice"}
-        if inherited.get(name) != usual_of.get(name)
-    }
-    found = state_under(*caller, *PROGRAM)
+    changed = names & starting_state.undeclared(inherited).keys()
+    assert changed or names & SOMETIMES
+    state = state_under(*caller, *PROGRAM)
     if os.geteuid() == 0:
-        assert starting_state.undeclared(found) == usual
+        assert starting_state.undeclared(state) == usual
         plain = state_under(*PROGRAM)
-        assert all(found.get(name) == plain.get(name) for name in ("processors", "time slice"))
+        assert all(state.get(name) == plain.get(name) for name in ("processors", "time slice"))
     else:
-        # Without root some stays, and is seen.
-        assert starting_state.undeclared(found).keys() <= usual.keys() | names
-    # The caller's words did change something, unless this machine has one processor or an older kernel, or its shell
-    # blocks no signal.
-    assert kept or names & {
-        "processors",
-        "memory policy",
-        "blocked signals",
-        "merged pages",
-        "time slice",
-    }
+        # Without root some values stay, and are seen.
+        assert starting_state.undeclared(state).keys() <= usual.keys() | names
 
 
 @pytest.mark.parametrize(
     "text", ["", "\0\x01", "Umask:\nSigIgn: zz\nUid:", "1 (a) b) S 1", "Max open files  x", "none"]
 )
-def test_a_state_that_is_cut_or_odd_is_read_as_far_as_it_goes(text):
+def test_an_incomplete_or_odd_state_is_read_as_far_as_it_goes(text):
     names = (
         "status",
         "stat",
@@ -107,8 +107,8 @@ def test_a_state_that_is_cut_or_odd_is_read_as_far_as_it_goes(text):
         "coredump_filter",
     )
     for name in names:
-        found = starting_state.understand({f"/proc/self/{name}": text, "/proc/cpuinfo": text})
-        assert all(isinstance(value, str) and value for value in found.values())
+        state = starting_state.understand({f"/proc/self/{name}": text, "/proc/cpuinfo": text})
+        assert all(isinstance(value, str) and value for value in state.values())
     assert starting_state.understand({}) == {}
 
 
@@ -145,7 +145,7 @@ DOCKER = {"network": "bridge", "data": "volume"}
             {"processors": "0"},
             {"processors": "option cpuset-cpus"},
         ),
-        # As natively, which it is by the option alone.
+        # An option is named even where its value is native's.
         ([{"docker": DOCKER | {"seccomp": "unconfined"}}], {}, {"seccomp": "option seccomp"}),
         ([{"docker": DOCKER | {"seccomp": "unconfined"}}], {"nice": "-5"}, None),
         (
@@ -156,30 +156,29 @@ DOCKER = {"network": "bridge", "data": "volume"}
         ([{"lxc": {}}], {"limit nofile": "99"}, None),
     ],
 )
-def test_what_differs_from_native_is_declared_by_a_layer_or_option_or_fails_the_cell(
+def test_a_difference_from_native_is_declared_by_a_layer_or_option_or_fails_the_cell(
     stack, changed, by, tmp_path
 ):
     top = registry.build(stack, Context("strata-x", str(tmp_path), None))[-1]
     if by is None:
-        (value,) = changed.values()
-        (name,) = changed
+        ((name, value),) = changed.items()
         with pytest.raises(CellFailed) as caught:
             lifecycle.compare_state(top, NATIVE | changed, NATIVE)
         assert all(text in str(caught.value) for text in (name, NATIVE[name], value))
         return
-    found = lifecycle.compare_state(top, NATIVE | changed, NATIVE)
-    assert found["values"] == NATIVE | changed
-    rows = {row["name"]: row for row in found["differences"]}
+    compared = lifecycle.compare_state(top, NATIVE | changed, NATIVE)
+    assert compared["values"] == NATIVE | changed
+    rows = {row["name"]: row for row in compared["differences"]}
     assert {name: row["by"].partition(":")[0] for name, row in rows.items()} == by
     assert {
         name: (row["native"], row["here"]) for name, row in rows.items() if name in changed
     } == {name: (NATIVE[name], value) for name, value in changed.items()}
 
 
-def test_only_a_part_that_a_system_does_not_show_is_no_difference(tmp_path):
+def test_a_value_that_a_system_does_not_show_is_no_difference_but_no_value_at_all_is(tmp_path):
     top = registry.build([{"docker": DOCKER}], Context("strata-x", str(tmp_path), None))[-1]
-    part = {"nice": NATIVE["nice"]}
-    assert lifecycle.compare_state(top, part, NATIVE) == {"values": part, "differences": []}
+    shown = {"nice": NATIVE["nice"]}
+    assert lifecycle.compare_state(top, shown, NATIVE) == {"values": shown, "differences": []}
     with pytest.raises(CellFailed):
         lifecycle.compare_state(top, {}, NATIVE)
 
@@ -192,7 +191,7 @@ def test_a_callers_mask_is_part_of_the_experiment(project, monkeypatch):
         monkeypatch.setattr(os, "sched_getaffinity", lambda pid, usable=usable: usable)
         facts = capacity.facts()
         assert (facts["cpus"], facts["mask"]) == (len(usable), mask)
-        made = config.experiment(config.read(), facts)
-        assert block.processors(made) == usable
-        fingerprints.add(plan.fingerprint(made, "bare", "noop"))
+        experiment = config.experiment(config.read(), facts)
+        assert block.processors(experiment) == usable
+        fingerprints.add(plan.fingerprint(experiment, "bare", "noop"))
     assert len(fingerprints) == 3

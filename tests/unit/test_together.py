@@ -13,7 +13,8 @@ import pytest
 
 from strata.experiment import workload
 from strata.testbed import journal
-from strata.util import paths
+from strata.util import paths, process
+from strata.util.errors import UserError
 
 LAPS = {
     "parameters": {
@@ -196,6 +197,7 @@ def test_a_block_that_is_killed_leaves_systems_that_the_next_removes_and_nothing
         time.sleep(0.01)
     measuring.kill()
     measuring.wait()
+    programs = map(int, pids.read_text().split() if laps else [])
     left = {system["id"] for system in journal.all_up()}
     assert left
     assert not (folder / "results/raw").exists()
@@ -206,6 +208,7 @@ def test_a_block_that_is_killed_leaves_systems_that_the_next_removes_and_nothing
     assert record(folder, "one")["interleaved"] == ["three", "two"]
     assert journal.all_up() == []
     assert not left & set(os.listdir(paths.systems()))
+    assert not any(map(process.start_time, programs))
     # The killed cell's own job finds its pending results.
     assert measure(folder, "two").returncode == 0
     assert record(folder, "two")["together"] == record(folder, "one")["together"]

@@ -21,6 +21,8 @@ from strata.util.data_types import Fields
 from strata.util.errors import MachineError, UserError
 
 _DECISIONS = "results/precision"
+# Seconds in which all tables, and papers if requested, must be made again from the logs.
+LIMIT = 3600
 
 
 @contextmanager
@@ -239,7 +241,8 @@ def _derived(folder: str, papers: bool) -> list[str]:
         )
     with programs.scratch("derived") as work:
         remake.own_code(work)
-        remake.remake(folder, work, papers)
+        with programs.time_limit(LIMIT, "results: making the tables again from the logs"):
+            remake.remake(folder, work, papers)
         states = remake.states(
             folder, work, outputs.made(experiment) if papers else outputs.tables(experiment)
         )

@@ -1,14 +1,15 @@
 """Compare testbeds: archives, projects or folders of results, two or more, by the analysis of this project."""
 
 import contextlib
+import glob
 import os
 from collections.abc import Iterator
 from typing import Any
 
-from strata.archive import check
+from strata.archive import check, output
 from strata.archive.checksums import of_file
 from strata.util import paths, programs, progress
-from strata.util.errors import UserError
+from strata.util.errors import MachineError, UserError
 from strata.util.files import read_json, write_json
 
 # Exit statuses, for use in CI.
@@ -49,18 +50,35 @@ def compare(sides: list[str], names: list[str] | None, effect: str | None, out: 
             }
             for path, name in zip(sides, called, strict=True)
         ]
+        _refuse_equal(described)
         listing = os.path.join(stack.enter_context(programs.scratch("compare")), "sides.json")
         write_json(listing, described)
-        programs.r(os.path.join(paths.PROJECT, "analysis/compare.R"), listing, out, *least)
-    path = os.path.join(out, "outcome.json")
-    outcome = read_json(path)
-    if not outcome or outcome.get("outcome") not in _STATUS:
-        raise UserError(f"{path}: missing or damaged; remove {out} and compare again")
+        folder = stack.enter_context(output.whole_folder(out))
+        programs.r(os.path.join(paths.PROJECT, "analysis/compare.R"), listing, folder, *least)
+        outcome = read_json(os.path.join(folder, "outcome.json"))
+        if not outcome or outcome.get("outcome") not in _STATUS:
+            raise MachineError("analysis/compare.R: it ended without writing a good outcome.json")
     progress.printed(outcome["text"])
     progress.shown(
         f"compare: {os.path.join(out, 'index.html')}, comparison.csv and provenance.csv are written"
     )
     return _STATUS[outcome["outcome"]]
+
+
+def _refuse_equal(testbeds: list[dict[str, str]]) -> None:
+    """Raise UserError where two testbeds hold the same values: they cannot differ from each other."""
+    first: dict[tuple[tuple[str, str], ...], str] = {}
+    for testbed in testbeds:
+        results = testbed["results"]
+        tables = sorted(glob.glob(f"{glob.escape(results)}/tidy/*.csv"))
+        files = [os.path.join(results, "plan.json"), *tables]
+        values = tuple((os.path.relpath(file, results), of_file(file)) for file in files)
+        if tables and values in first:
+            raise UserError(
+                f"{first[values]} and {testbed['name']} hold the same values, so nothing can differ;"
+                " name results of another machine or date"
+            )
+        first[values] = testbed["name"]
 
 
 @contextlib.contextmanager

@@ -6,8 +6,10 @@ Root's code runs there as nobody; no keys of the caller's session are in reach.
 """
 
 import contextlib
+import ctypes
 import os
 import shutil
+import signal
 import stat
 import sys
 from collections.abc import Iterator
@@ -21,6 +23,8 @@ _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _SETTINGS = ("alternatives", "fonts", "ld.so.cache", "localtime", "R", "texmf", "texlive")
 _CACHES = ("/var/lib/texmf", "/var/cache/fontconfig")
 _USED = ("Rscript", "pandoc", "pdflatex")
+# PR_SET_CHILD_SUBREAPER of prctl(2).
+_SET_CHILD_SUBREAPER = 36
 
 
 def is_installed() -> bool:
@@ -79,7 +83,7 @@ def _command(folder: str) -> list[str]:
 
 
 @contextlib.contextmanager
-def around(folder: str) -> Iterator[None]:
+def sandboxed(folder: str) -> Iterator[None]:
     """R and Python (`strata.util.programs`) start in a sandbox, in a folder that is there.
 
     The folder must be one that no other user can enter.  Raises MachineError where this machine
@@ -98,7 +102,37 @@ def around(folder: str) -> Iterator[None]:
         yield
 
 
-def hand_over(folder: str) -> None:
+@contextlib.contextmanager
+def all_ended() -> Iterator[None]:
+    """End every process that was started in this block, whatever it did to outlive its parent.
+
+    Orphans become children of this process meanwhile, among them the first process of a sandbox,
+    whose end is the end of all others in it.
+    """
+    libc = ctypes.CDLL(None)
+    before = _children()
+    libc.prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    try:
+        yield
+    finally:
+        while orphans := _children() - before:
+            for pid in orphans:
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                    os.waitpid(pid, 0)
+                except OSError:
+                    # It is root's, or somebody else has waited for it.
+                    before.add(pid)
+        libc.prctl(_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
+
+
+def _children() -> set[int]:
+    """The ids of the processes whose parent is this one."""
+    with open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as file:
+        return {int(pid) for pid in file.read().split()}
+
+
+def give_to_nobody(folder: str) -> None:
     """Give the files of a folder to the user whom code in the sandbox runs as."""
     if os.geteuid() == 0:
         for place, names, files in os.walk(folder):
@@ -106,7 +140,7 @@ def hand_over(folder: str) -> None:
                 os.chown(path, 65534, 65534, follow_symlinks=False)
 
 
-def take_out(folder: str, target: str) -> None:
+def copy_plain_files(folder: str, target: str) -> None:
     """Copy the plain files of a folder, in which code of others ran, as files of this user's."""
     for place, names, files in os.walk(folder):
         into = os.path.join(target, os.path.relpath(place, folder))

@@ -175,8 +175,25 @@ def _unpacked(name: str, content: bytes, left: list[int]) -> tuple[list[Part], b
         if first or mark == b"P" or len(data) > 255 or (data and (mark != b"x" or not trouble)):
             found.append(Part(label, data, trouble, whole=mark != b"x"))
             rest.append(content[done:start])
+            if mark == b"\x1f":
+                rest.append(_gzip_texts(content, start))
             at = done = max(at, end)
     return found, b" ".join([*rest, content[done:]])
+
+
+def _gzip_texts(content: bytes, start: int) -> bytes:
+    """The extra field, the name and the comment in the header of gzip data (RFC 1952), a space before each."""
+    flags, at, texts = content[start + 3], start + 10, b""
+    if flags & 4:
+        end = at + 2 + int.from_bytes(content[at : at + 2], "little")
+        texts += b" " + content[at:end]
+        at = end
+    for field in (8, 16):
+        if flags & field:
+            end = content.find(b"\0", at) + 1 or len(content)
+            texts += b" " + content[at:end]
+            at = end
+    return texts
 
 
 _UNPACKERS: dict[bytes, Callable[[], Any]] = {
@@ -210,24 +227,34 @@ def _unpack(unpacker: Any, content: bytes, start: int, left: list[int]) -> tuple
     return b"".join(found), at - len(unpacker.unused_data), ""
 
 
-# What a terminal does not show: colours, titles, the letter that a backspace takes back, marks without width.
-_UNSEEN = re.compile(
-    r"(?:\x1b|\\(?:x1b|u001b|033|e))(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\^_])"
-    r"|[^\n]\x08|[\u200b-\u200d\u2060\ufeff\u00ad\x00-\x08\x0e-\x1f]+"
+# Characters that nobody sees: controls, and formats such as marks of direction or without width.
+_HIDDEN = (
+    "\x00-\x08\x0e-\x1f\x7f-\x9f\u00ad\u034f\u0600-\u0605\u061c\u06dd\u070f\u115f\u1160\u17b4\u17b5"
+    "\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb"
+    "\U000e0000-\U000e0fff"
 )
-_ESCAPED = re.compile(r"""\\(?:[nrtfb]|([\\/"']))""")
+# What a terminal does not show: colours, titles, the letter that a backspace takes back, and these.
+_UNSEEN = re.compile(
+    r"(?:\x1b|\\e)(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\^_])"
+    rf"|\x9b[0-9;]+[mK]|[^\n]\x08|[{_HIDDEN}]+"
+)
+_ESCAPED = re.compile(
+    r"""(?P<percent>(?:%[0-9A-Fa-f]{2})+)|\\(?:(?:x|u00)(?P<byte>[0-9A-Fa-f]{2})|u(?P<code>[0-9A-Fa-f]{4})"""
+    r"""|(?P<octal>[0-3][0-7]{2})|[nrtfb]|(?P<letter>[\\/"']))"""
+)
 # The number before a text in a binary file may read as a letter of it.
 _COUNT = re.compile(r"([\0-\x08\x0e-\x1f\ufffd])[ -~](?=[!-~]{8})")
 # One text in two quotes, as Python, C, JavaScript, R and lists of JSON join them.
 _QUOTES = re.compile(r"""(?<=[\w.+/=-])(["'`])[ \t]*[+.,]?[ \t]*\1(?=[\w.+/=-])""")
 # What may stand behind a secret.  What stands before what is to be put in its place, such as < and {, stays.
 _BEHIND = re.compile(r"</|[,)\]}>&|*]")
-_PERCENT = re.compile(r"(?:(?:%|\\u00|\\x)[0-9A-Fa-f]{2})+")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{12,}={0,2}")
 _PIECE = re.compile(r"[\w.+/=~:%@-]+")
 _MARGIN = " \t\"'`+>|#*"
 # The most letters of a line that belong to a text which is cut there, and the fewest in a line of base64.
 _LONGEST, _BLOCK = 4096, 40
+# So many layers of escapes and base64, one around the other, are taken off.
+_LAYERS = 8
 
 
 class Reading(NamedTuple):
@@ -255,40 +282,67 @@ def text_of(content: bytes) -> str:
 
 
 def readings(content: bytes) -> Iterator[Reading]:
-    """The ways to read a content, by line: as it is, without what a terminal hides, decoded, and joined over lines."""
+    """Yield the ways to read a content, by line: as it is, layer by layer without what hides a text, and joined.
+
+    Each layer is read in two ways, since what is taken out of a line may part two texts, or stand in one.
+    """
     plain = text_of(content)
     # Letters of UTF-16 and UTF-32 without a mark stand between zeros, also amid other data.
-    tight = _ESCAPED.sub(r"\1", _UNSEEN.sub("", plain))
     parted = _COUNT.sub(r"\1 ", plain) if "\0" in plain else plain
-    loose = _ESCAPED.sub(r" \1", _UNSEEN.sub(" ", parted))
-    decoded = _BASE64.sub(_decoded, tight)
-    quoted = _QUOTES.sub("", tight)
+    quoted = _QUOTES.sub("", _unescaped(plain, ""))
     joined = _joined(quoted.split("\n"))
-    unjoined = _BASE64.sub(_decoded, joined)
     yield Reading(plain)
-    for text in (
-        tight,
-        loose,
-        _PERCENT.sub(_unquoted, loose),
-        decoded,
-        _BASE64.sub(_decoded, decoded),
-    ):
-        yield from _changed(plain, text)
-    yield from _changed(joined, unjoined)
-    for text in (_BEHIND.sub(" ", loose), quoted, joined, _BASE64.sub(_decoded, unjoined)):
-        yield from _changed(plain, text, cut=True)
+    for text, gap in ((plain, ""), (parted, " "), (joined, "")):
+        yield from _layers(text, gap)
+    for text in (_BEHIND.sub(" ", _unescaped(parted, " ")), quoted, joined):
+        if changed := _changed_lines(plain, text):
+            yield Reading(changed, cut=True)
 
 
-def _unquoted(match: re.Match[str]) -> str:
-    text = match[0].replace("\\u00", "%").replace("\\x", "%")
-    return urllib.parse.unquote(text).replace("\n", " ")
+def _layers(text: str, gap: str) -> Iterator[Reading]:
+    """Yield what a text holds below each of its layers of escapes and base64, as far as it differs.
+
+    gap: what takes the place of hidden characters.
+    """
+    for _ in range(_LAYERS):
+        for _ in range(_LAYERS):
+            unescaped = _unescaped(text, gap)
+            if unescaped == text:
+                break
+            yield Reading(_changed_lines(text, unescaped))
+            text = unescaped
+        # Not before: half of a text that an escape parts may look like base64.
+        decoded = _BASE64.sub(_decoded, text)
+        text = _changed_lines(text, decoded)
+        if not text:
+            return
+        yield Reading(text)
 
 
-def _changed(old: str, new: str, cut: bool = False) -> Iterator[Reading]:
-    """A text without the lines that are as they were in an older one, where any is not."""
-    if new != old:
-        pairs = zip(new.split("\n"), old.split("\n"), strict=True)
-        yield Reading("\n".join("" if one == other else one for one, other in pairs), cut)
+def _unescaped(text: str, gap: str) -> str:
+    """A text without what a terminal does not show, and its escapes and percent signs decoded once."""
+
+    def unescape(match: re.Match[str]) -> str:
+        if match["percent"]:
+            letters = urllib.parse.unquote(match["percent"])
+        elif digits := match["byte"] or match["code"]:
+            letters = chr(int(digits, 16))
+        elif match["octal"]:
+            letters = chr(int(match["octal"], 8))
+        else:
+            return gap + (match["letter"] or "")
+        # Half of a pair of UTF-16 is no letter.
+        return "" if "\ud800" <= letters[:1] <= "\udfff" else letters.replace("\n", " ")
+
+    return _ESCAPED.sub(unescape, _UNSEEN.sub(gap, text))
+
+
+def _changed_lines(old: str, new: str) -> str:
+    """A text whose lines that are as in an older one are empty; empty itself where all are."""
+    if new == old:
+        return ""
+    pairs = zip(new.split("\n"), old.split("\n"), strict=True)
+    return "\n".join("" if line == former else line for line, former in pairs)
 
 
 def _decoded(match: re.Match[str]) -> str:

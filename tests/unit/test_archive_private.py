@@ -4,6 +4,7 @@ import base64
 import bz2
 import gzip
 import io
+import itertools
 import json
 import lzma
 import os
@@ -63,6 +64,8 @@ curl -s -u me:<w15> https://lab.net/
 me:$6$rounds=5000$saltsalt$<w86>:19000:0:99999:7:::
 me:$y$j9T$<w22>$<w43>
 $2b$12$<w53>
+*6BB^4837EB74329105EE4568DDA7DC67ED2CA2AD9
+CREATE USER 'me'@'%' IDENTIFIED WITH mysql_native_password BY '<w8>';
 aws_secret_access_key = "<w40>"
 AccountName=acme;AccountKey=<w86>==;EndpointSuffix=x
 https://x.blob.core.windows.net/c?sv=2024-01-01&sig=<w42>%3D
@@ -83,6 +86,10 @@ PGPASSWORD=<w8>
 MYSQL_PASSWORD='<w8>'
 {"api_key": "<w8>"}
 requirepass: <w8>
+requirepass <w8>
+<db><password>  <w8></password></db>
+pass=<w8>
+DB_PASS = "<w8>"
 """
 _LETTERS = {
     "w": string.ascii_letters + string.digits,
@@ -154,6 +161,12 @@ WHOLE = {
     "UTF-16 without a mark": lambda text: text.decode().encode("utf-16-be"),
     "UTF-32": lambda text: text.decode().encode("utf-32"),
     "gzip": gzip.compress,
+    "gzip's name": lambda text: (
+        b"\x1f\x8b\x08\x0c123456\x03\0xyz" + text + b"\0" + gzip.compress(b"x")[10:]
+    ),
+    "gzip's comment": lambda text: (
+        b"\x1f\x8b\x08\x18123456a\0" + text + b"\0" + gzip.compress(b"x")[10:]
+    ),
     "gzip with a byte behind it": lambda text: gzip.compress(text) + b"\0",
     "gzip cut short": lambda text: gzip.compress(text + NOISE)[:-3000],
     "gzip in a log": lambda text: b"one\ntwo\n" + gzip.compress(text) + b"three\n",
@@ -181,6 +194,29 @@ WHOLE = {
     "PNG behind its pixels": lambda text: png((b"IDAT", NOISE), (b"tEXt", b"Author\0 " + text)),
     "program": lambda text: b"\x7fELF" + NOISE + b"\0" + text + b"\0" + NOISE,
 }
+
+
+def escape(text):
+    return "".join(f"\\u{ord(letter):04x}" for letter in text)
+
+
+def percent(text):
+    return "".join(f"%{byte:02x}" for byte in text.encode())
+
+
+def base64_of(text):
+    return base64.b64encode(text.encode()).decode()
+
+
+for _layers in itertools.permutations((escape, percent, base64_of)):
+
+    def nested(text, layers=_layers * 2):
+        text = text.decode()
+        for layer in layers:
+            text = layer(text)
+        return f"x = '{text}'\n".encode()
+
+    WHOLE[" ".join(layer.__name__ for layer in _layers * 2)] = nested
 # Those in which a text of one word is cut.
 CUT = {
     "two lines": lambda a, b: f"x\n{a}\n{b}\ny\n",
@@ -189,6 +225,12 @@ CUT = {
     "quotes in a line": lambda a, b: f'x = "{a}" + "{b}"\n',
     "two sections of a log": lambda a, b: f'{{"system": 0}}\n{a}\n{{"system": 1}}\n{b}\n',
     "a list of JSON": lambda a, b: json.dumps({"x": [a, b]}),
+    **{
+        f"U+{ord(mark):04X}": lambda a, b, mark=mark: f"x {a}{mark}{b}\n"
+        for mark in "\x7f\x85\x9b\u00ad\u180e\u200b\u200e\u202e\u2066\ufe0f\U000e0041"
+    },
+    "a mark in JSON": lambda a, b: json.dumps({"x": f"{a}\u200e{b}"}),
+    "a mark in base64": lambda a, b: base64.b64encode(f"{a}\u200e{b}".encode()).decode(),
     "a colour": lambda a, b: f"x {a}\x1b[0;31m{b}\n",
 }
 

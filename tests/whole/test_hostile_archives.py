@@ -10,13 +10,25 @@ import os
 import re
 import socket
 import stat
+import tempfile
 import zipfile
+from pathlib import Path
 
 import projects
 import pytest
 
 from strata import commands
-from strata.archive import checksums, crate, metadata, sandbox, source, zip_file
+from strata.archive import (
+    check,
+    checksums,
+    crate,
+    metadata,
+    rebuild,
+    remake,
+    sandbox,
+    source,
+    zip_file,
+)
 from strata.util import progress
 from strata.util.errors import MachineError, UserError
 
@@ -346,7 +358,7 @@ def test_an_archives_own_code_reaches_nothing_from_the_sandbox(
 ):
     (tmp_path / "probe").mkdir()
     try:
-        with sandbox.around(str(tmp_path / "probe")):
+        with sandbox.sandboxed(str(tmp_path / "probe")):
             pass
     except MachineError as error:
         pytest.skip(str(error))
@@ -396,6 +408,88 @@ def test_an_archives_own_code_reaches_nothing_from_the_sandbox(
         assert {"home", "write", "connect", "kill"} <= python.keys()
         assert "secrets" not in python
         assert all({"sings", "written", "reached"} <= set(words) for words in of_r)
+
+
+# Code that never ends, and starts a daemon that would outlive it.  In a sandbox this one stops its
+# starter and the first process, which are the sandbox's own there.
+ENDLESS = """
+import ctypes, os
+def sleep():
+    os.execv("/bin/sleep", ["{mark}", "600"])
+main = os.getpid()
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        if {boxed}:
+            for pid in (main, 1):
+                ctypes.CDLL(None).ptrace(16, pid, 0, 0)
+        sleep()
+    os._exit(0)
+sleep()
+"""
+
+
+def running(mark):
+    """The processes that a mark in their command line names."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            found += [path] if path.read_bytes().startswith(mark.encode()) else []
+    return found
+
+
+def working_below(folder):
+    """The processes whose working directory is below a folder."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cwd"):
+        with contextlib.suppress(OSError):
+            found += [path] if path.readlink().is_relative_to(folder) else []
+    return found
+
+
+@pytest.mark.parametrize("boxed", ["yes", "no"])
+def test_code_without_an_end_is_ended_with_all_that_it_started(
+    members, tmp_path, trap, monkeypatch, boxed
+):
+    monkeypatch.setattr(rebuild, "LIMIT", 4)
+    mark = f"endless-{tmp_path.name}-{os.getpid()}"
+    code = ENDLESS.replace("{mark}", mark).replace("{boxed}", str(boxed == "yes"))
+    programs = {"Snakefile": "", "strata/__init__.py": "", "strata/__main__.py": code}
+    folder = with_source(members, tmp_path / "whole", programs, trap)
+    before = os.listdir(tmp_path)
+    status, said = told("rebuild", folder, "--to", tmp_path / "a/b", "--sandbox", boxed)
+    assert (status, "STRATA_PATIENCE=2" in said) == (1, True), said
+    assert "ended after 4 s" in said
+    assert not running(mark)
+    assert os.listdir(tmp_path) == before
+
+
+def test_parsers_without_an_end_are_ended_together(members, tmp_path, trap, monkeypatch):
+    """Each of them stays below the limit of its own."""
+    folder = laid_out(tmp_path / "unpacked", members)
+    monkeypatch.setattr(check, "LIMIT", 4)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    lay_out = remake.own_code
+
+    def lay_out_slow_parsers(work):
+        lay_out(work)
+        for path in Path(work).glob("workloads/*/parse.py"):
+            path.write_text("import time\n\n\ndef parse(lines, parameters):\n    time.sleep(40)\n")
+
+    monkeypatch.setattr(remake, "own_code", lay_out_slow_parsers)
+    status, said = told("verify", folder)
+    assert (status, "STRATA_PATIENCE=2" in said, "NOT good" in said) == (1, True, True), said
+    assert not working_below(tmp_path / "temporary")
+    assert not list((tmp_path / "temporary").iterdir())
+
+
+@pytest.mark.parametrize("to", ["file", "file/below", "new/" + "a" * 300, "/proc/nobody"])
+def test_a_folder_that_cannot_be_made_is_named_before_anything_runs(members, tmp_path, trap, to):
+    (tmp_path / "file").write_text("")
+    status, said = told("rebuild", laid_out(tmp_path / "light", members), "--to", tmp_path / to)
+    assert (status, "name another folder with --to" in said) == (1, True), said
+    assert sorted(os.listdir(tmp_path)) == ["away", "file", "home", "light"]
 
 
 def test_a_sandbox_that_the_machine_refuses_is_told_with_a_way_on(

@@ -19,22 +19,24 @@ def rebuild(path: str, target: str | None, boxed: str | None = None) -> int:
 
     path: the archive, or the folder of an unpacked one.
     target: the folder to write; None: ARCHIVE-rebuilt in the working directory.
-    boxed: whether the archive's code runs in a sandbox, "yes" or "no"; None: where bubblewrap is installed.
+    boxed: whether the archive's code runs in a sandbox, "yes" or "no"; None: where bubblewrap is
+    installed.
 
     Returns the exit status: 0 if every table is byte-identical, else 1.
-    Raises UserError if a file of the archive does not fit its checksum, if `target` holds files or cannot be
-    written, or if the archive's code fails or exceeds `LIMIT`.  Nothing is left at `target` then.
+    Raises UserError if a file of the archive does not fit its checksum, if `target` holds files or
+    cannot be written, or if the archive's code fails or exceeds `LIMIT`.  Nothing is left at
+    `target` then.
     """
     target = target or f"{os.path.basename(os.path.abspath(path)).removesuffix('.zip')}-rebuilt"
     programs.sweep(target)
     if os.path.isdir(target) and os.listdir(target):
         raise UserError(f"{target}: is there already; remove it, or name another folder with --to")
     with contextlib.ExitStack() as stack:
-        with check.blameless(path):
-            folder = stack.enter_context(check.unpacked(path))
-            findings = checksums.findings(folder)
-        if findings:
-            raise UserError(f"{path}: does not verify, and is not rebuilt:", *findings)
+        with check.report_machine_failures(path):
+            folder = stack.enter_context(check.open_archive(path))
+            faults = checksums.find_faults(folder)
+        if faults:
+            raise UserError(f"{path}: does not verify, and is not rebuilt:", *faults)
         experiment = load(folder, paths.PLAN)
         if not isinstance(experiment.get("workloads"), dict):
             raise UserError(
@@ -43,34 +45,38 @@ def rebuild(path: str, target: str | None, boxed: str | None = None) -> int:
         sandboxed = sandbox.is_installed() if boxed is None else boxed == "yes"
         with output.whole_folder(target) as work:
             _run_archived_code(folder, work, target, sandboxed)
-            states = remake.states(folder, work, outputs.made(experiment))
-        differences = metadata.unlike(folder) if remake.NOT_COMPARABLE in states.values() else []
+            states = remake.compare_products(folder, work, outputs.made(experiment))
+        differences = (
+            metadata.list_differences(folder) if remake.NOT_COMPARABLE in states.values() else []
+        )
     for name, state in states.items():
         progress.printed(f"{state:9}  {name}")
     for sentence in differences:
         progress.shown(f"rebuild: papers are {remake.NOT_COMPARABLE}: {sentence}")
     tables = [state for name, state in states.items() if name.endswith(".csv")]
     papers = [states[name] for name in outputs.PAPERS]
+    page = os.path.join(target, outputs.PAPERS[0])
     progress.shown(
         f"rebuild: {tables.count('identical')} of {len(tables)} tables are byte-identical"
     )
     progress.shown(
-        f"rebuild: {papers.count('identical')} of {len(papers)} papers are (their bytes depend on fonts and "
-        f"the versions of R, pandoc and LaTeX too); the paper is {os.path.join(target, outputs.PAPERS[0])}"
+        f"rebuild: {papers.count('identical')} of {len(papers)} papers are (their bytes depend on "
+        f"fonts and the versions of R, pandoc and LaTeX too); the paper is {page}"
     )
     return 0 if set(tables) <= {"identical"} and "missing" not in papers else 1
 
 
 def _run_archived_code(folder: str, work: str, target: str, sandboxed: bool) -> None:
-    """Make tables and papers in `work` by the code of the archive in `folder`, and end all its processes.
+    """Make tables and papers in `work` by the code of the archive in `folder`, and end all its
+    processes.
 
     target: the folder that messages name.
     """
-    place = f"for {target}, WITHOUT a sandbox: it can do all that you can"
+    reach = "WITHOUT a sandbox: it can do all that you can"
     if sandboxed:
-        place = f"for {target}, in a sandbox: without network, and nothing of yours in reach but its folder"
+        reach = "in a sandbox: without network, and nothing of yours in reach but its folder"
     announcement = (
-        f"rebuild: what runs now is the archive's own code, {place}; "
+        f"rebuild: what runs now is the archive's own code, for {target}, {reach}; "
         f"it is ended after {progress.duration(stretched(LIMIT))}"
     )
     with contextlib.ExitStack() as stack:
@@ -80,15 +86,15 @@ def _run_archived_code(folder: str, work: str, target: str, sandboxed: bool) -> 
                 stack.enter_context(programs.scratch("rebuild", work)), "project"
             )
             os.mkdir(project)
-        remake.archived_code(folder, project)
-        remake.lay_out(folder, project)
+        remake.copy_archived_code(folder, project)
+        remake.copy_measurements(folder, project)
         with programs.time_limit(LIMIT, "rebuild: the archive's own code"), sandbox.all_ended():
             if sandboxed:
                 sandbox.give_to_nobody(project)
                 with sandbox.sandboxed(project):
                     progress.shown(announcement)
-                    remake.make(folder, project, papers=True)
+                    remake.make_products(folder, project, papers=True)
                 sandbox.copy_plain_files(project, work)
             else:
                 progress.shown(announcement)
-                remake.make(folder, project, papers=True)
+                remake.make_products(folder, project, papers=True)

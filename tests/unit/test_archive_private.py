@@ -267,7 +267,7 @@ def machine(monkeypatch):
 
     def made(*allowed):
         words = {"native", "docker", "stream"}
-        return private.Private(
+        return private.Scanner(
             "/work-of/zoequill/strata", words, allowed, ["/mnt/disk"], ["bench@loadbox.lab"]
         )
 
@@ -277,21 +277,21 @@ def machine(monkeypatch):
 @pytest.fixture(scope="module", autouse=True)
 def _rules():
     """The library's rules, compiled before the tests take the user's folder for caches away."""
-    secrets.find("")
+    secrets.find_secrets("")
 
 
 @pytest.mark.parametrize("wrapping", WHOLE)
 def test_secrets_are_found_in_every_file(machine, wrapping):
     forms = [*TOKENS.split(), *PHRASES.splitlines()[1:], *NAMED.splitlines()[1:]]
     named = NAMED.splitlines()
-    look = machine().look
+    look = machine().scan_file
     missed = [
         (form, public)
         for form, secret in made(forms).items()
         for public in (True, False)
         if not (public and form in named)
         if not any(
-            one.what == private.SECRET
+            one.kind == private.SECRET
             for one in look("a", WHOLE[wrapping](secret.encode()), public)
         )
     ]
@@ -304,8 +304,8 @@ def test_secrets_that_are_cut_are_found(machine, cut):
         form
         for form, secret in made(TOKENS.split()).items()
         if not any(
-            one.what == private.SECRET
-            for one in machine().look("a", CUT[cut](secret[:12], secret[12:]).encode(), True)
+            one.kind == private.SECRET
+            for one in machine().scan_file("a", CUT[cut](secret[:12], secret[12:]).encode(), True)
         )
     ]
     assert not missed, missed
@@ -313,11 +313,11 @@ def test_secrets_that_are_cut_are_found(machine, cut):
 
 def test_secrets_are_found_in_names_of_files(machine):
     for form, secret in made(TOKENS.split()).items():
-        assert list(machine().look(f"results/{secret}.log", b"x")), form
+        assert list(machine().scan_file(f"results/{secret}.log", b"x")), form
     packed = tar(b"x").replace(
         b"second".ljust(50, b"\0"), made(["ghp_<w36>"])["ghp_<w36>"].encode().ljust(50, b"\0")
     )
-    assert [one.what for one in machine().look("a.tar", packed)]
+    assert [one.kind for one in machine().scan_file("a.tar", packed)]
 
 
 def encrypted(content):
@@ -356,10 +356,10 @@ def test_what_cannot_be_looked_through_is_named_until_it_is_allowed(
 ):
     monkeypatch.setattr("strata.archive.wrappings.MOST_BYTES", 1 << 20)
     for public in (True, False):
-        found = list(machine().look("a.bin", content, public))
-        assert {one.what for one in found} == {"not looked through"}
+        found = list(machine().scan_file("a.bin", content, public))
+        assert {one.kind for one in found} == {"not looked through"}
         assert any(why in one.text for one in found), found
-        assert not list(machine("a.bin").look("a.bin", content, public))
+        assert not list(machine("a.bin").scan_file("a.bin", content, public))
 
 
 def picture():
@@ -382,15 +382,17 @@ def picture():
     ],
 )
 def test_usual_files_are_no_hindrance(machine, content):
-    assert list(machine().look("a.bin", content)) == []
+    assert list(machine().scan_file("a.bin", content)) == []
 
 
 @pytest.mark.parametrize("kind", PRIVATE)
 def test_what_is_private_in_results_is_found_with_its_line(machine, kind):
     text, shown = PRIVATE[kind]
     content = f"one\ntwo\n{text}\n".encode()
-    assert (shown, "r.log:3") in [(one.text, one.place) for one in machine().look("r.log", content)]
-    assert not list(machine(shown, "r.log:3").look("r.log", content))
+    assert (shown, "r.log:3") in [
+        (one.text, one.place) for one in machine().scan_file("r.log", content)
+    ]
+    assert not list(machine(shown, "r.log:3").scan_file("r.log", content))
 
 
 @pytest.mark.parametrize(
@@ -405,12 +407,12 @@ def test_what_is_private_in_results_is_found_with_its_line(machine, kind):
     ],
 )
 def test_what_is_not_private_is_not_found(machine, text):
-    assert list(machine().look("x.log", text.encode())) == []
+    assert list(machine().scan_file("x.log", text.encode())) == []
 
 
 def test_of_public_source_only_secrets_and_folders_of_this_machine_are_found(machine):
     text = "by zoequill, zoe@lab.example, password = settings.read(), /work-of/zoequill/strata/x\n"
-    assert [one.text for one in machine().look("source/a.py", text.encode(), True)] == [
+    assert [one.text for one in machine().scan_file("source/a.py", text.encode(), True)] == [
         "/work-of/zoequill/strata"
     ]
 
@@ -429,13 +431,13 @@ def test_of_public_source_only_secrets_and_folders_of_this_machine_are_found(mac
 )
 def test_a_file_of_keys_is_found_by_its_name(machine, name):
     for public in (True, False):
-        assert [one.place for one in machine().look(name, b"x\0", public)] == [f"{name}:1"]
-    assert not list(machine(name).look(name, b"x\0"))
+        assert [one.place for one in machine().scan_file(name, b"x\0", public)] == [f"{name}:1"]
+    assert not list(machine(name).scan_file(name, b"x\0"))
 
 
 def test_a_name_that_is_a_public_word_gives_nothing_away(monkeypatch, machine):
     monkeypatch.setenv("USER", "docker")
-    assert [one.text for one in machine().look("x", b"docker by zoequill")] == ["zoequill"]
+    assert [one.text for one in machine().scan_file("x", b"docker by zoequill")] == ["zoequill"]
 
 
 def test_the_names_that_every_machine_has_are_not_private(monkeypatch):
@@ -445,7 +447,9 @@ def test_the_names_that_every_machine_has_are_not_private(monkeypatch):
     monkeypatch.delenv("STRATA_HOME", raising=False)
     monkeypatch.setattr("pwd.getpwuid", lambda _: types.SimpleNamespace(pw_name="root"))
     assert not list(
-        private.Private("/nowhere", set()).look("x", b"root:/root /var/cache/strata localhost\n")
+        private.Scanner("/nowhere", set()).scan_file(
+            "x", b"root:/root /var/cache/strata localhost\n"
+        )
     )
 
 
@@ -454,10 +458,10 @@ def test_no_tracked_file_of_the_project_is_private(tmp_path):
 
     from strata.archive import source
 
-    look = private.Private(str(tmp_path), set())
+    scanner = private.Scanner(str(tmp_path), set())
     found = [
         one
-        for name in source.listing(str(projects.ROOT)).files
-        for one in look.look(name, (projects.ROOT / name).read_bytes(), public=True)
+        for name in source.list_source(str(projects.ROOT)).files
+        for one in scanner.scan_file(name, (projects.ROOT / name).read_bytes(), public=True)
     ]
     assert found == []

@@ -110,7 +110,9 @@ def refusals(found):
 
 
 def test_randomaccess_is_told_by_its_rate_and_its_check():
-    found = list(logs.randomaccess([*gups(), *gups(0.045), *gups(passed="failed"), "Running gups"]))
+    found = list(
+        logs.read_randomaccess([*gups(), *gups(0.045), *gups(passed="failed"), "Running gups"])
+    )
     assert [(one.factors, one.value, one.line, one.selection) for one in values(found)] == [
         ("sockets=2", 0.0125, 2, "paper"),
         ("sockets=1", 0.045, 5, "variant"),
@@ -120,7 +122,9 @@ def test_randomaccess_is_told_by_its_rate_and_its_check():
 
 def test_stream_has_four_rates_in_one_unit_or_none():
     found = list(
-        logs.stream([*stream(), *stream(16, "MB/s", scale=1000), *stream(valid=False), *stream(8)])
+        logs.read_stream(
+            [*stream(), *stream(16, "MB/s", scale=1000), *stream(valid=False), *stream(8)]
+        )
     )
     assert [one.value for one in values(found)] == [40, 41, 42, 43] * 2
     assert [one.selection for one in values(found)] == ["paper"] * 4 + ["variant"] * 4
@@ -134,7 +138,9 @@ def test_linpack_shows_the_last_complete_block_of_each_kind():
         *linpack([100] * 6),
         *linpack([285] * 10, cpus=32),
     ]
-    found = list(logs.linpack([*lines, *linpack([]), *linpack([150] * 10, threads=16)], "vm.log"))
+    found = list(
+        logs.read_linpack([*lines, *linpack([]), *linpack([150] * 10, threads=16)], "vm.log")
+    )
     shown = {(one.environment, one.value) for one in values(found) if one.selection == "paper"}
     assert shown == {("vm-tuned", 290), ("", 285)}
     rest = {(one.factors, one.selection) for one in values(found) if one.selection != "paper"}
@@ -150,7 +156,7 @@ def test_linpack_shows_the_last_complete_block_of_each_kind():
 
 
 def test_fio_takes_every_line_in_its_own_unit():
-    found = list(logs.fio(fio(directions=("read", "write"))))
+    found = list(logs.read_fio(fio(directions=("read", "write"))))
     read = {one.metric: one for one in values(found) if one.factors.endswith("direction=read")}
     told = {
         metric: read[metric].value
@@ -169,11 +175,13 @@ def test_fio_takes_every_line_in_its_own_unit():
     shares = {one.factors: one.value for one in values(found) if one.metric == "latency_percentile"}
     assert shares["job=random-read-16x8;direction=read;percentile=5.00"] == 660000
     assert refusals(found) == []
-    assert len(refusals(logs.fio(fio(error=5)))) == 1
+    assert len(refusals(logs.read_fio(fio(error=5)))) == 1
 
 
 def test_mysql_is_transactions_over_time_and_dstat_has_its_threads():
-    found = list(mysql.sysbench([*sysbench(), *sysbench(20), *sysbench(write=5), *sysbench()[:5]]))
+    found = list(
+        mysql.read_sysbench([*sysbench(), *sysbench(20), *sysbench(write=5), *sysbench()[:5]])
+    )
     assert [(one.metric, one.value) for one in values(found)][:3] == [
         ("throughput", 20),
         ("latency", 2.93),
@@ -181,20 +189,23 @@ def test_mysql_is_transactions_over_time_and_dstat_has_its_threads():
     ]
     assert [line for line, _ in refusals(found)] == [17, 25]
     outputs = [["threads=10", "threads=20"]]
-    use = list(mysql.dstat(dstat(90, 50, 80, 40), outputs))
+    use = list(mysql.read_dstat(dstat(90, 50, 80, 40), outputs))
     assert [(one.factors, one.value) for one in values(use)] == [
         ("threads=10", 10),
         ("threads=20", 50),
         ("threads=10", 20),
         ("threads=20", 60),
     ]
-    assert len(refusals(mysql.dstat(dstat(90), outputs))) == 1
-    assert refusals(mysql.dstat([*dstat(90, 50), "9.0,x"], outputs))[0][0] == len(dstat(90, 50)) + 1
+    assert len(refusals(mysql.read_dstat(dstat(90), outputs))) == 1
+    assert (
+        refusals(mysql.read_dstat([*dstat(90, 50), "9.0,x"], outputs))[0][0]
+        == len(dstat(90, 50)) + 1
+    )
 
 
 def test_redis_leaves_out_a_last_run_that_was_cut_off():
     lines = [line for run in (1, 2) for connections in (50, 60) for line in redis(run, connections)]
-    found = list(logs.redis([*lines, *redis(3, 50)]))
+    found = list(logs.read_redis([*lines, *redis(3, 50)]))
     assert {one.factors for one in values(found) if one.selection == "paper"} == {
         "test=SET;connections=50",
         "test=SET;connections=60",
@@ -204,20 +215,20 @@ def test_redis_leaves_out_a_last_run_that_was_cut_off():
     assert refusals(found) == [
         (len(lines) + 1, "run 3 was cut off after 50 to 50 connections; it is not used")
     ]
-    lost = refusals(logs.redis([*redis(1, 50, ("SET", "SADD")), *redis(2, 50)]))
+    lost = refusals(logs.read_redis([*redis(1, 50, ("SET", "SADD")), *redis(2, 50)]))
     assert len(lost) == 5
 
 
 @pytest.mark.parametrize(
     ("read", "lines"),
     [
-        (logs.randomaccess, gups()),
-        (logs.stream, stream()),
-        (lambda lines: logs.linpack(lines, "vm.log"), linpack([290] * 10)),
-        (logs.fio, fio()),
-        (logs.redis, [*redis(1, 50), *redis(2, 50)]),
-        (mysql.sysbench, sysbench()),
-        (lambda lines: mysql.dstat(lines, [["threads=1"]]), dstat(90)),
+        (logs.read_randomaccess, gups()),
+        (logs.read_stream, stream()),
+        (lambda lines: logs.read_linpack(lines, "vm.log"), linpack([290] * 10)),
+        (logs.read_fio, fio()),
+        (logs.read_redis, [*redis(1, 50), *redis(2, 50)]),
+        (mysql.read_sysbench, sysbench()),
+        (lambda lines: mysql.read_dstat(lines, [["threads=1"]]), dstat(90)),
     ],
 )
 def test_a_damaged_log_is_refused_by_line_and_never_read_wrong(read, lines):
@@ -268,16 +279,16 @@ def test_the_table_numbers_repetitions_and_missing_files_are_named(folder, tmp_p
 def test_a_folder_a_checkout_and_a_bare_directory_are_good_and_all_else_is_refused_by_name(
     folder, tmp_path
 ):
-    assert source.complaint(str(folder)) is None
+    assert source.explain_refusal(str(folder)) is None
     projects.track(folder, commit=True)
-    assert source.complaint(str(folder)) is None
+    assert source.explain_refusal(str(folder)) is None
     projects.git(folder, "clone", "--quiet", "--bare", str(folder), str(tmp_path / "bare"))
-    assert source.complaint(str(tmp_path / "bare")) is None
+    assert source.explain_refusal(str(tmp_path / "bare")) is None
     (tmp_path / "file").write_text("")
     (tmp_path / "empty").mkdir()
     projects.git(tmp_path, "init", "--quiet", "--bare", str(tmp_path / "repository"))
     for name in ("nowhere", "file", "empty", "repository"):
-        assert str(tmp_path / name) in (source.complaint(str(tmp_path / name)) or "")
+        assert str(tmp_path / name) in (source.explain_refusal(str(tmp_path / name)) or "")
 
 
 def test_a_repository_with_missing_objects_asks_nobody_for_them(tmp_path):
@@ -294,7 +305,7 @@ def test_a_repository_with_missing_objects_asks_nobody_for_them(tmp_path):
     settings["core.sshCommand"] = f"touch {tmp_path}/ran; false"
     for key, text in settings.items():
         projects.git(ours, "config", key, text)
-    assert source.complaint(str(ours))
+    assert source.explain_refusal(str(ours))
     assert not (tmp_path / "ran").exists()
     subprocess.run(["git", "-C", str(ours), "ls-tree", "HEAD"], capture_output=True, check=False)
     assert (tmp_path / "ran").exists(), "the trap is none"

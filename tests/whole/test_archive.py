@@ -59,24 +59,24 @@ def unpacked(packed, tmp_path):
 
 def unpack(archive, folder):
     folder.mkdir()
-    zip_file.unpack(str(archive), str(folder))
+    zip_file.unpack_archive(str(archive), str(folder))
     return folder
 
 
 def sign(folder):
     """Description, crate and checksums as of whoever changed the contents knowingly."""
     told = json.loads((folder / "archive.json").read_text())
-    facts = metadata.facts(str(folder), {key: told[key] for key in metadata.GIVEN})
+    facts = metadata.collect_facts(str(folder), {key: told[key] for key in metadata.GIVEN})
     (folder / "archive.json").write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
-    (folder / "README.md").write_text(metadata.readme(facts))
+    (folder / "README.md").write_text(metadata.format_readme(facts))
     describe(folder)
 
 
 def describe(folder):
     """Crate and checksums alone."""
     facts = json.loads((folder / "archive.json").read_text())
-    (folder / crate.FILE).write_text(crate.text(str(folder), facts))
-    checksums.write(str(folder))
+    (folder / crate.FILE).write_text(crate.format_crate(str(folder), facts))
+    checksums.write_checksums(str(folder))
 
 
 def verified(packed, archive):
@@ -91,7 +91,7 @@ def test_what_was_archived_verifies_packed_and_unpacked(packed, unpacked):
     for path in (packed, unpacked):
         found, said = verified(packed, path)
         assert (found, "good" in said, "note" in said) == ([], True, False)
-    names = set(zip_file.files_below(str(unpacked)))
+    names = set(zip_file.list_files(str(unpacked)))
     for name in (
         "README.md", "LICENSE", "CITATION.cff", "SHA256SUMS", "ro-crate-metadata.json", "archive.json", "Snakefile",
         "paper/report.pdf", "paper/report.html", "results/plan.json", "results/plan.csv", "results/image.json",
@@ -118,11 +118,11 @@ def test_the_same_project_gives_the_same_bytes(packed, monkeypatch):
 
 @pytest.mark.parametrize("damage", ["changed", "missing"])
 def test_every_file_is_guarded(unpacked, damage):
-    names = [name for name in zip_file.files_below(str(unpacked)) if name != checksums.NAME]
+    names = [name for name in zip_file.list_files(str(unpacked)) if name != checksums.NAME]
     for name in names:
         path = unpacked / name
         path.unlink() if damage == "missing" else path.write_bytes(path.read_bytes() + b"\n")
-    found = check.findings(str(unpacked))
+    found = check.find_faults(str(unpacked))
     assert [
         name for name in names if not any(said.startswith(f"{name}: {damage}") for said in found)
     ] == []
@@ -135,7 +135,7 @@ def test_a_file_that_was_added_or_is_a_link_is_found(unpacked):
     link = unpacked / "results/summary.csv"
     link.rename(unpacked.parent / "summary.csv")
     link.symlink_to(unpacked.parent / "summary.csv")
-    found = check.findings(str(unpacked))
+    found = check.find_faults(str(unpacked))
     assert "results/raw/native/stream/99.log: added: SHA256SUMS does not list it" in found
     assert any(said.startswith("results/summary.csv: ") for said in found)
 
@@ -147,7 +147,7 @@ def test_a_file_that_is_listed_twice_is_found(unpacked, first):
         line for line in listed.read_text().splitlines() if line.endswith("  results/plan.csv")
     ]
     listed.write_text(f"{first or line[:64]}  results/plan.csv\n{listed.read_text()}")
-    [found] = check.findings(str(unpacked))
+    [found] = check.find_faults(str(unpacked))
     assert "results/plan.csv 2 times" in found
 
 
@@ -181,7 +181,7 @@ def test_a_table_that_does_not_follow_from_the_logs_is_found_whatever_its_checks
 ):
     change(unpacked / name)
     sign(unpacked)
-    found = check.findings(str(unpacked))
+    found = check.find_faults(str(unpacked))
     assert [sentence.split(":")[0] for sentence in found] == [name]
 
 
@@ -218,7 +218,7 @@ def test_a_table_that_does_not_follow_from_the_logs_is_found_whatever_its_checks
 def test_what_contradicts_itself_is_found_though_its_checksum_fits(unpacked, name, change):
     change(unpacked / name)
     describe(unpacked)
-    found = check.findings(str(unpacked))
+    found = check.find_faults(str(unpacked))
     assert any(name.removesuffix(".json") in sentence for sentence in found), found
 
 
@@ -231,7 +231,7 @@ def test_source_that_is_not_its_commits_is_found_though_all_else_fits(packed, un
     describe(unpacked)
     found, _ = verified(packed, unpacked)
     assert "SWHID" in found[0]
-    swhid = source.tree(str(unpacked / "source")).swhid
+    swhid = source.read_tree(str(unpacked / "source")).swhid
     edit(unpacked / "archive.json", lambda facts: facts["source"].update(swhid=swhid))
     sign(unpacked)
     found, _ = verified(packed, unpacked)
@@ -241,7 +241,7 @@ def test_source_that_is_not_its_commits_is_found_though_all_else_fits(packed, un
 def test_a_changed_tree_and_records_of_another_commit_are_no_fault_and_named(packed, unpacked):
     path = unpacked / "source/README.md"
     path.write_text("Changed.\n")
-    told = {"changed": ["README.md"], "swhid": source.tree(str(unpacked / "source")).swhid}
+    told = {"changed": ["README.md"], "swhid": source.read_tree(str(unpacked / "source")).swhid}
     edit(unpacked / "archive.json", lambda facts: facts["source"].update(told))
     for number, path in enumerate(sorted(unpacked.glob("results/raw/docker/*/*.json"))):
         of = (
@@ -276,8 +276,8 @@ def test_a_changed_tree_and_records_of_another_commit_are_no_fault_and_named(pac
 @pytest.mark.parametrize("content", [b"", b"[]", b'{"format": 4}', b"\xff\xfe", b"[" * 100_000])
 def test_a_broken_file_is_a_finding_and_never_a_traceback(unpacked, name, content):
     (unpacked / name).write_bytes(content)
-    checksums.write(str(unpacked))
-    assert any(name in sentence for sentence in check.findings(str(unpacked)))
+    checksums.write_checksums(str(unpacked))
+    assert any(name in sentence for sentence in check.find_faults(str(unpacked)))
 
 
 @pytest.mark.parametrize(
@@ -303,7 +303,7 @@ def test_a_description_that_names_no_source_is_neither_verified_nor_rebuilt(
     packed, unpacked, tmp_path, change, says
 ):
     edit(unpacked / "archive.json", change)
-    checksums.write(str(unpacked))
+    checksums.write_checksums(str(unpacked))
     done = projects.run(
         packed.parent, "strata", "rebuild", str(unpacked), "--to", str(tmp_path / "again")
     )
@@ -351,16 +351,18 @@ def test_a_paper_that_was_made_with_what_this_machine_has_not_is_not_comparable(
     (again / "paper").mkdir(parents=True)
     for paper in outputs.PAPERS:
         (again / paper).write_text("another\n")
-    found = remake.states(str(unpacked), str(again), list(outputs.PAPERS))
+    found = remake.compare_products(str(unpacked), str(again), list(outputs.PAPERS))
     assert set(found.values()) == {remake.NOT_COMPARABLE if says else "different"}
-    assert [says] * bool(says) == [says for text in metadata.unlike(str(unpacked)) if says in text]
+    assert [says] * bool(says) == [
+        says for text in metadata.list_differences(str(unpacked)) if says in text
+    ]
 
 
 def test_a_fault_of_ours_is_no_finding(packed, monkeypatch):
     def faulty(*words):
         return {}["nothing"]
 
-    monkeypatch.setattr(metadata, "facts", faulty)
+    monkeypatch.setattr(metadata, "collect_facts", faulty)
     with pytest.raises(
         MachineError, match=r"could not be checked: Strata itself failed at .*KeyError"
     ):
@@ -368,7 +370,7 @@ def test_a_fault_of_ours_is_no_finding(packed, monkeypatch):
 
 
 def test_what_is_no_archive_is_an_error_that_says_so(packed, tmp_path):
-    (found,) = check.findings(str(tmp_path))
+    (found,) = check.find_faults(str(tmp_path))
     assert found.startswith("archive.json: missing")
     for path in ("none.zip", "Snakefile"):
         done = projects.run(packed.parent, "strata", "verify", path)
@@ -462,7 +464,7 @@ def test_what_an_older_target_decided_changes_neither_tables_nor_archive(tmp_pat
     make.make("archive.zip")
     found = unpack(folder / "archive.zip", tmp_path / "unpacked")
     assert os.listdir(found / "results/precision") == ["3.json"]
-    assert check.findings(str(found)) == []
+    assert check.find_faults(str(found)) == []
 
 
 def test_what_the_paper_rests_on_and_git_does_not_track_is_refused(project):
@@ -546,7 +548,7 @@ def test_all_that_was_made_is_archived(paper, tmp_path):
     listed = set(outputs.made(validate.load(str(folder), "results/plan.json")))
     for place in (paper, folder):
         apart = ("raw/", "parsed/", "logs/", "tmp/", "plan.", "image")
-        there = {name for name in zip_file.files_below(str(place)) if name.startswith("results/")}
+        there = {name for name in zip_file.list_files(str(place)) if name.startswith("results/")}
         papers = {name for name in outputs.PAPERS if (place / name).exists()}
         assert {
             name for name in there if not name.removeprefix("results/").startswith(apart)
@@ -644,7 +646,7 @@ def test_a_rebuild_says_which_file_is_another_and_makes_all_others_the_same(pape
     }
     shutil.copy(paper / "results/summary.csv", folder / "results/summary.csv")
     sign(folder)
-    found = check.findings(str(folder), papers=True)
+    found = check.find_faults(str(folder), papers=True)
     assert [said.split(":")[0] for said in found] == ["paper/report.html"]
 
 

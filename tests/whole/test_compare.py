@@ -93,10 +93,10 @@ def test_an_archive_is_a_side_and_is_verified_first(sides, tmp_path, monkeypatch
     assert {row["environment"] for row in found if row["outcome"] == "slower"} == {"docker"}
     page = (tmp_path / "comparison/index.html").read_text()
     # The archive is named with its digest.
-    assert checksums.of_file(str(tmp_path / "before.zip")) in page
+    assert checksums.hash_file(str(tmp_path / "before.zip")) in page
     folder = tmp_path / "unpacked"
     folder.mkdir()
-    zip_file.unpack(str(tmp_path / "before.zip"), str(folder))
+    zip_file.unpack_archive(str(tmp_path / "before.zip"), str(folder))
     (folder / "results/tidy/stream.csv").write_text("forged\n")
     done = compare(tmp_path, sides / "after", folder)
     assert done.returncode == 2

@@ -117,7 +117,7 @@ def laid_out(folder, files):
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
-    checksums.write(str(folder))
+    checksums.write_checksums(str(folder))
     return folder
 
 
@@ -299,19 +299,19 @@ def with_source(members, folder, files, trap):
         "revision": None,
         "changed": [],
         "packed": True,
-        "swhid": source.tree(f"{folder}/source").swhid,
+        "swhid": source.read_tree(f"{folder}/source").swhid,
     }
-    facts = metadata.facts(str(folder), given)
+    facts = metadata.collect_facts(str(folder), given)
     (folder / metadata.FACTS).write_text(json.dumps(facts))
-    (folder / metadata.README).write_text(metadata.readme(facts))
-    (folder / crate.FILE).write_text(crate.text(str(folder), facts))
-    checksums.write(str(folder))
+    (folder / metadata.README).write_text(metadata.format_readme(facts))
+    (folder / crate.FILE).write_text(crate.format_crate(str(folder), facts))
+    checksums.write_checksums(str(folder))
     return folder
 
 
 def test_no_program_of_an_archive_runs_when_it_is_verified(members, tmp_path, trap):
     folder = with_source(members, tmp_path / "whole", PROGRAMS, trap)
-    zip_file.pack(str(folder), str(tmp_path / "whole.zip"))
+    zip_file.pack_folder(str(folder), str(tmp_path / "whole.zip"))
     for path in (folder, tmp_path / "whole.zip"):
         status, said = told("verify", path)
         assert (status, "good" in said) == (0, True), said
@@ -470,14 +470,14 @@ def test_parsers_without_an_end_are_ended_together(members, tmp_path, trap, monk
     monkeypatch.setattr(check, "LIMIT", 4)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     (tmp_path / "temporary").mkdir()
-    lay_out = remake.own_code
+    lay_out = remake.copy_own_code
 
     def lay_out_slow_parsers(work):
         lay_out(work)
         for path in Path(work).glob("workloads/*/parse.py"):
             path.write_text("import time\n\n\ndef parse(lines, parameters):\n    time.sleep(40)\n")
 
-    monkeypatch.setattr(remake, "own_code", lay_out_slow_parsers)
+    monkeypatch.setattr(remake, "copy_own_code", lay_out_slow_parsers)
     status, said = told("verify", folder)
     assert (status, "STRATA_PATIENCE=2" in said, "NOT good" in said) == (1, True, True), said
     assert not working_below(tmp_path / "temporary")

@@ -109,7 +109,7 @@ def test_a_link_is_refused_by_name(committed):
 
 
 def test_a_folder_has_the_tree_of_its_commit_whatever_it_says_to_git(committed, monkeypatch):
-    """Names whose order is another with and without a slash, a program, and words that would have git change bytes."""
+    """Its names sort otherwise with a slash, and its attributes would have git change bytes."""
     for name in ("a/x", "a.c", "a-b", "ab/c/d", "ä", "empty"):
         (committed / name).parent.mkdir(parents=True, exist_ok=True)
         (committed / name).write_text("" if name == "empty" else f"{name}\n")

@@ -1,4 +1,4 @@
-"""The file of an archive: the same bytes for the same contents, and nothing that is unsafe to unpack."""
+"""The file of an archive has equal bytes for equal contents, and is safe to unpack."""
 
 import errno
 import os

@@ -13,7 +13,8 @@ from strata.experiment import workload
 
 @pytest.fixture(scope="module")
 def sides(tmp_path_factory):
-    """Three projects with tidy tables: as it was, the same again, and one whose Docker is slower."""
+    """Three projects with tidy tables: as it was, the same again, and one whose Docker is
+    slower."""
     root = tmp_path_factory.mktemp("sides")
     changes = {"before": (1, 1.02), "again": (2, 1.02), "after": (3, 1.2)}
     with pytest.MonkeyPatch.context() as patch:

@@ -31,13 +31,13 @@ def test_a_folder_is_whole_or_as_it_was(tmp_path, existing, error):
                 file.write("new")
         if error:
             raise error
-    found = {str(path.relative_to(target)): path.read_text() for path in files_of(target)}
+    written = {str(path.relative_to(target)): path.read_text() for path in files_of(target)}
     if not error:
-        assert found == {"table": "new", "sub/page": "new"}
+        assert written == {"table": "new", "sub/page": "new"}
     elif existing is None:
         assert not os.listdir(tmp_path)
     else:
-        assert found == {"table": existing}
+        assert written == {"table": existing}
 
 
 @pytest.mark.parametrize("error", [OSError(errno.EIO, "x"), MachineError("R: cannot write")])

@@ -1,4 +1,4 @@
-"""What is private is found in every form and wrapping, with file and line; other text is not."""
+"""Private text is found in every form and wrapping, with file and line; other text is not."""
 
 import base64
 import bz2
@@ -77,7 +77,7 @@ PresharedKey = <w43>=
 MII^EvQIBADANBgkqhkiG9w0BAQEFAASC<w32>|<w64>
 PuTTY-User-Key-^File-2: ssh-rsa|Encryption: none|Comment: x|Public-Lines: 1|AAAAB3Nz<w56>
 """
-# What is one in results, and in source may be the name of something.
+# Passwords in results; in source the same may be the name of a variable.
 NAMED = """
 Server=db;Database=shop;Uid=me;Pwd=<w15>;
 password <- "<w15>"
@@ -451,6 +451,6 @@ def test_no_tracked_file_of_the_project_and_no_result_of_a_run_holds_a_secret(tm
     if small.exists():
         with zipfile.ZipFile(small) as archive:
             for name in archive.namelist():
-                found = scanner.scan_file(name, archive.read(name))
-                findings += [finding for finding in found if finding.kind == private.SECRET]
+                results = scanner.scan_file(name, archive.read(name))
+                findings += [finding for finding in results if finding.kind == private.SECRET]
     assert findings == []

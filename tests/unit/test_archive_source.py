@@ -29,20 +29,20 @@ def committed(project):
 
 
 def test_a_clean_tree_is_its_revision(committed):
-    found = source.list_source(str(committed))
-    assert found.revision == git(committed, "rev-parse", "HEAD")
-    assert found.files == [".gitignore", "Snakefile", "rules/a.smk"]
-    assert found.changed == []
+    listed = source.list_source(str(committed))
+    assert listed.revision == git(committed, "rev-parse", "HEAD")
+    assert listed.files == [".gitignore", "Snakefile", "rules/a.smk"]
+    assert listed.changed == []
 
 
 def test_a_changed_tree_says_what_differs(committed):
     (committed / "Snakefile").write_text("rule other:\n")
     (committed / "new workload.yaml").write_text("title: x\n")
     (committed / "rules/a.smk").unlink()
-    found = source.list_source(str(committed))
-    assert found.files == [".gitignore", "Snakefile"]
-    assert found.changed == ["Snakefile", "rules/a.smk"]
-    assert found.untracked == ["new workload.yaml"]
+    listed = source.list_source(str(committed))
+    assert listed.files == [".gitignore", "Snakefile"]
+    assert listed.changed == ["Snakefile", "rules/a.smk"]
+    assert listed.untracked == ["new workload.yaml"]
     assert plan.source(str(committed))["changed"] is True
 
 
@@ -57,7 +57,7 @@ def test_what_git_does_not_know_is_no_change(committed):
 
 @pytest.mark.parametrize("repository", [True, False])
 def test_a_folder_that_git_does_not_know_is_refused(tmp_path, project, repository):
-    """Nor is one in the repository of something else, in which another repository would be harm."""
+    """Another project's repository around it does not track it, and needs no second one inside."""
     if repository:
         (tmp_path / "notes").write_text("x\n")
         track(tmp_path, commit=True)
@@ -125,14 +125,14 @@ def test_a_folder_has_the_tree_of_its_commit_whatever_it_says_to_git(committed, 
         shutil.copy(committed / name, copy / name)
     monkeypatch.setenv("GIT_INDEX_FILE", str(committed.parent / "other"))
     monkeypatch.setenv("GIT_DIR", str(committed.parent / "nowhere"))
-    found = source.read_tree(str(copy))
+    tree = source.read_tree(str(copy))
     monkeypatch.undo()
-    assert found == source.read_commit(str(committed), revision)
-    assert found.swhid == f"swh:1:dir:{git(committed, 'rev-parse', 'HEAD^{tree}')}"
-    assert found.files["a.c"] == ("100755", source.hash_blob(str(copy / "a.c")))
+    assert tree == source.read_commit(str(committed), revision)
+    assert tree.swhid == f"swh:1:dir:{git(committed, 'rev-parse', 'HEAD^{tree}')}"
+    assert tree.files["a.c"] == ("100755", source.hash_blob(str(copy / "a.c")))
     for name in ("0a" * 20, "HEAD", None):
         assert source.read_commit(str(committed), name) is None
     (copy / ".gitattributes").write_text("* text=auto eol=crlf ident\n")
     (copy / "lines").write_bytes(b"a\r\n$Id$\n")
     assert source.read_tree(str(copy)).files["lines"][1] == source.hash_blob(str(copy / "lines"))
-    assert source.read_tree(str(copy)).id != found.id
+    assert source.read_tree(str(copy)).id != tree.id

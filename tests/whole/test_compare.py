@@ -61,9 +61,9 @@ def test_a_difference_ends_with_one_and_is_where_it_was_made(sides, tmp_path):
     )
     assert done.returncode == 1, done.stderr
     assert "new is slower in" in done.stdout
-    found = {(row["environment"], row["outcome"]) for row in rows(tmp_path / "made")}
-    assert ("docker", "slower") in found
-    assert not {("docker", "equivalent"), ("native", "slower"), ("native", "faster")} & found
+    outcomes = {(row["environment"], row["outcome"]) for row in rows(tmp_path / "made")}
+    assert ("docker", "slower") in outcomes
+    assert not {("docker", "equivalent"), ("native", "slower"), ("native", "faster")} & outcomes
     for name in ("index.html", "provenance.csv"):
         assert (tmp_path / "made" / name).stat().st_size > 0
     done = compare(tmp_path, sides / "before", sides / "after", "--effect", "50%")
@@ -85,13 +85,13 @@ def test_an_archive_is_a_side_and_is_verified_first(sides, tmp_path, monkeypatch
     assert done.returncode == 1, done.stderr
     assert "June is not found to differ" in done.stdout
     assert "Ju/ly: 3 is slower in" in done.stdout
-    found = rows(tmp_path / "comparison")
-    assert {(row["from"], row["to"]) for row in found} == {
+    pairs = rows(tmp_path / "comparison")
+    assert {(row["from"], row["to"]) for row in pairs} == {
         ("May", "June"),
         ("June", "Ju/ly: 3"),
         ("May", "Ju/ly: 3"),
     }
-    assert {row["environment"] for row in found if row["outcome"] == "slower"} == {"docker"}
+    assert {row["environment"] for row in pairs if row["outcome"] == "slower"} == {"docker"}
     page = (tmp_path / "comparison/index.html").read_text()
     # The archive is named with its digest.
     assert checksums.hash_file(str(tmp_path / "before.zip")) in page

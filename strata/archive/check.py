@@ -26,8 +26,7 @@ LIMIT = 3600
 
 @contextmanager
 def report_machine_failures(path: str) -> Iterator[None]:
-    """Turn each failure of this block that says nothing about the archive at `path` into a
-    MachineError.
+    """Turn failures of this block that are no fault of the archive at `path` into MachineError.
 
     Reasons are this machine (a full disk, no memory, a missing program) and faults of Strata
     itself. A UserError is a finding, and passes.
@@ -52,8 +51,7 @@ def report_machine_failures(path: str) -> Iterator[None]:
 
 @contextmanager
 def open_archive(path: str) -> Iterator[str]:
-    """Yield the folder of an archive: `path` itself, or the archive unpacked for the time of this
-    block.
+    """Yield the folder of an archive: `path`, or a temporary one into which it is unpacked.
 
     Raises UserError for a file that cannot be unpacked safely.
     """
@@ -159,8 +157,7 @@ def _check_plan(folder: str) -> Iterator[str]:
 
 
 def _read_file(folder: str, name: str) -> bytes:
-    """Return the content of a file of the archive.  Raises UserError where the archive has none of
-    that name."""
+    """Return the content of a file of the archive.  Raises UserError if it is missing."""
     path = os.path.join(folder, name)
     if not os.path.isfile(path):
         raise UserError(f"{name}: missing")
@@ -189,8 +186,8 @@ def _check_source(folder: str) -> Iterator[str]:
         return
     if origin["swhid"] != tree.swhid:
         yield (
-            f"{metadata.FACTS}: the SWHID of the source is {origin['swhid']}, and that of what it "
-            f"names is {tree.swhid}"
+            f"{metadata.FACTS}: the SWHID of the source is {origin['swhid']}, and the source that "
+            f"it names has {tree.swhid}"
         )
         return
     for name in metadata.ON_TOP:
@@ -233,8 +230,7 @@ def _check_descriptions(folder: str) -> Iterator[str]:
 
 
 def _check_products(folder: str, papers: bool) -> Iterator[str]:
-    """Check tables, and papers if requested, against those that this checkout makes from the
-    logs."""
+    """Check tables, and papers if requested, by making them again from the logs."""
     experiment = load(folder, paths.PLAN)
     for name in experiment["workloads"]:
         if not os.path.isdir(f"{paths.PROJECT}/workloads/{name}"):

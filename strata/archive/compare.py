@@ -1,5 +1,4 @@
-"""Compare testbeds: two or more archives, projects or folders of results, by the analysis of this
-project."""
+"""Compare testbeds: two or more archives, projects or folders of results."""
 
 import contextlib
 import glob
@@ -25,8 +24,7 @@ Testbed = dict[str, str]
 
 
 def main(**options: Any) -> int:
-    """Compare as :func:`compare`, and return status 2 after a message for what cannot be
-    compared."""
+    """Call :func:`compare`; return 2 after a message where it cannot compare."""
     try:
         return compare(**options)
     except (UserError, OSError) as error:
@@ -39,7 +37,7 @@ def compare(sides: list[str], names: list[str] | None, effect: str | None, out: 
 
     sides: paths of archives, projects or folders of results.  names: of the sides; None: of their
     files.
-    effect: the smallest difference that matters, such as ``2%``; None: that of the paper.
+    effect: the smallest difference that matters, such as ``2%``; None: the paper's.
     out: the folder to write.
 
     Status 0: no difference, and something is decided; 1: a difference; 2: no series has an interval
@@ -74,8 +72,7 @@ def compare(sides: list[str], names: list[str] | None, effect: str | None, out: 
 
 
 def _refuse_equal(testbeds: list[Testbed]) -> None:
-    """Raise UserError where two testbeds hold the same values: they cannot differ from each
-    other."""
+    """Raise UserError if two testbeds hold the same values, so that nothing can differ."""
     names: dict[tuple[tuple[str, str], ...], str] = {}
     for testbed in testbeds:
         results = testbed["results"]
@@ -92,8 +89,7 @@ def _refuse_equal(testbeds: list[Testbed]) -> None:
 
 @contextlib.contextmanager
 def open_results(path: str) -> Iterator[str]:
-    """Yield the folder of results that a path names: itself, in a project, or in a verified
-    archive.
+    """Yield the folder of results at a path: itself, in a project, or in a verified archive.
 
     Raises UserError where there are no results, or where the archive does not verify.
     """
@@ -116,8 +112,7 @@ def open_results(path: str) -> Iterator[str]:
 
 
 def choose_names(sides: list[str], names: list[str] | None) -> list[str]:
-    """Return a name for each side: those given, or those of the files, numbered where they are
-    equal.
+    """Return the names of the sides: as given, or of their files, numbered where equal.
 
     Raises UserError for fewer than two sides, another number of names than of sides, or equal
     names.
@@ -133,7 +128,7 @@ def choose_names(sides: list[str], names: list[str] | None) -> list[str]:
     chosen = names or [_name_file(os.path.abspath(path)) for path in sides]
     repeated = sorted({name for name in chosen if chosen.count(name) > 1})
     if repeated and names:
-        raise UserError(f"--names: {repeated[0]!r} stands twice; each side needs its own")
+        raise UserError(f"--names: {repeated[0]!r} is given twice; each side needs its own")
     return [
         f"{name} ({number})" if name in repeated else name for number, name in enumerate(chosen, 1)
     ]

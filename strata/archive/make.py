@@ -1,5 +1,4 @@
-"""Write the archive of the project in the working directory: its files as they are, and their
-description."""
+"""Write the archive of the project in the working directory, and what describes it."""
 
 import importlib.metadata
 import json

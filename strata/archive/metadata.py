@@ -1,5 +1,4 @@
-"""The description of an archive for its readers: archive.json and README.md, which follow from its
-other files."""
+"""The description of an archive: archive.json and README.md, which follow from its files."""
 
 import functools
 import importlib.metadata
@@ -55,8 +54,7 @@ def _capture_lines(*command: str) -> list[str]:
 
 @functools.cache
 def list_software() -> dict[str, list[str]]:
-    """Return the lines of the files in environment/: versions of Python and R packages, tools and
-    fonts."""
+    """Return the lines of the files in environment/: packages of Python and R, tools, fonts."""
     python = {
         f"{package.metadata['Name']}=={package.version}"
         for package in importlib.metadata.distributions()
@@ -74,8 +72,7 @@ def list_software() -> dict[str, list[str]]:
 
 
 def list_differences(folder: str) -> list[str]:
-    """Return how this machine's software differs from the archive's, as far as bytes of papers
-    follow from it.
+    """Return how this machine's software differs from the archive's, if papers depend on it.
 
     Each sentence names a version of R, of one of its packages, of pandoc or LaTeX, or the font of
     figures.
@@ -100,8 +97,7 @@ def list_differences(folder: str) -> list[str]:
 
 
 def _read_lines(folder: str, name: str) -> list[str]:
-    """Return the lines of a file of an archive that are not empty; none where it has no such
-    file."""
+    """Return the lines of an archive's file that are not empty; none if it is missing."""
     path = os.path.join(folder, name)
     if not os.path.isfile(path):
         return []
@@ -110,8 +106,7 @@ def _read_lines(folder: str, name: str) -> list[str]:
 
 
 def read_facts(folder: str) -> Fields:
-    """Return the object of archive.json.  Raises UserError that names each key that breaks its
-    schema."""
+    """Return the object of archive.json.  Raises UserError with each key that breaks its schema."""
     facts: Fields = load(folder, FACTS)
     validation.complain(FACTS, validation.findings(validation.schema("archive"), facts))
     return facts
@@ -175,8 +170,7 @@ def _list_authors(citation: Fields) -> list[str]:
 
 
 def describe_origin(facts: Fields) -> list[str]:
-    """Return sentences about the archive's source and that of its runs, where they are not one
-    clean commit."""
+    """Return notes where the source of the archive and of all runs is not one clean commit."""
     revision, changed = facts["source"]["revision"], facts["source"]["changed"]
     notes = []
     if revision is None:

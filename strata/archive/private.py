@@ -1,5 +1,4 @@
-"""Find what must not leave the machine: secrets, addresses, and the names of its user, of itself
-and of its folders.
+"""Find private texts: secrets, addresses, and names of this machine, its user and folders.
 
 Nothing is rewritten.  The archive is not written until each finding is gone, or allowed by name
 (configuration: ``archive_allow``).  Source that git tracks is public already: in it only secrets
@@ -61,8 +60,7 @@ _CARD = Rule(
 
 
 class Finding(NamedTuple):
-    """Something private in a file: its line (from 1), its kind, and its text (of a secret the
-    beginning only)."""
+    """A private text: file, line (from 1), kind, and the text, of a secret its beginning only."""
 
     name: str
     line: int

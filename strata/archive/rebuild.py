@@ -67,8 +67,9 @@ def rebuild(path: str, target: str | None, boxed: str | None = None) -> int:
 
 
 def _run_archived_code(folder: str, work: str, target: str, sandboxed: bool) -> None:
-    """Make tables and papers in `work` by the code of the archive in `folder`, and end all its
-    processes.
+    """Make tables and papers in `work` by the archive's code, and end all its processes.
+
+    folder: of the archive.
 
     target: the folder that messages name.
     """

@@ -1,5 +1,6 @@
-"""Make tables and papers from logs, by the code of some folder: nothing is measured, and neither
-Docker nor QEMU is used."""
+"""Make tables and papers from logs, by the code of a folder.
+
+Nothing is measured, and neither Docker nor QEMU is needed."""
 
 import contextlib
 import filecmp
@@ -79,8 +80,7 @@ def copy_measurements(folder: str, work: str) -> None:
 
 
 def make_products(folder: str, work: str, papers: bool) -> None:
-    """Make the tables, and if requested the papers, of the archive in `folder` by the code in
-    `work`.
+    """Make an archive's tables, and its papers if requested, by the code and logs in `work`.
 
     Raises as :func:`make_tables`.
     """
@@ -111,8 +111,7 @@ def make_papers(work: str) -> None:
 
 
 def tables(partial: bool, to: str) -> None:
-    """Write the tables of the project in the working directory, and their checksums (rule
-    `tables`).
+    """Write the project's tables and their checksums (rule `tables`).
 
     partial: whether cells may be missing.  to: the folder to write.
     """

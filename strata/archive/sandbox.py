@@ -1,5 +1,4 @@
-"""A sandbox for an archive's own code, made by bubblewrap, and the end of all processes of that
-code.
+"""A sandbox, made by bubblewrap, for an archive's own code, and the end of its processes.
 
 Code in the sandbox has no network and sees no other process and no home.  It can read the system's
 programs and one folder, and write that folder and a /tmp of its own.  It ends with this process.
@@ -41,7 +40,7 @@ if os.geteuid() == 0:
     os.setuid({_NOBODY})
 os.execvp(sys.argv[1], sys.argv[1:])
 """
-# Root needs no user namespace, in which its processes would stay those of the host's root.
+# Root needs no user namespace, in which its processes would keep the rights of the host's root.
 _NAMESPACES_OF_ROOT = ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
 _NAMESPACES_OF_ROOT += ["--unshare-cgroup-try", "--cap-drop", "ALL"]
 _NAMESPACES_OF_ROOT += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
@@ -55,8 +54,7 @@ def is_installed() -> bool:
 
 @contextlib.contextmanager
 def sandboxed(folder: str) -> Iterator[None]:
-    """Start R and Python of this block (`strata.util.programs`) in a sandbox that may write a
-    folder.
+    """Let `strata.util.programs` start R and Python in a sandbox that may write `folder`.
 
     No other user may enter the folder.  Raises MachineError if this machine allows no sandbox.
     """
@@ -73,8 +71,7 @@ def sandboxed(folder: str) -> Iterator[None]:
 
 
 def _sandbox_argv(folder: str) -> list[str]:
-    """Return the words in front of a command that is to run in the sandbox of an absolute
-    folder."""
+    """Return the words before a command that make it run in the sandbox of a folder."""
     root = os.geteuid() == 0
     readable = [*_SYSTEM, *(f"/etc/{name}" for name in _SETTINGS), *_CACHES, *_program_folders()]
     argv = ["bwrap", *(_NAMESPACES_OF_ROOT if root else _NAMESPACES)]
@@ -94,8 +91,9 @@ def _sandbox_argv(folder: str) -> list[str]:
 
 
 def _program_folders() -> list[str]:
-    """Return where Python, R, pandoc and LaTeX are outside of the system's folders; never a whole
-    home."""
+    """Return the folders of Python, R, pandoc and LaTeX that are not the system's.
+
+    No folder is a whole home: of a program in one, the program itself is returned."""
     folders = {sys.prefix, sys.base_prefix}
     folders |= {path for path in sys.path if path.endswith(("/site-packages", "/dist-packages"))}
     home = os.path.expanduser("~")
@@ -139,8 +137,7 @@ def _list_children() -> set[int]:
 
 
 def give_to_nobody(folder: str) -> None:
-    """Make the user nobody, as whom code of root runs in the sandbox, the owner of all files in a
-    folder."""
+    """Make nobody, as whom root's code runs in the sandbox, the owner of a folder's files."""
     if os.geteuid() == 0:
         for place, names, files in os.walk(folder):
             for path in (place, *(os.path.join(place, name) for name in (*names, *files))):

@@ -1,5 +1,4 @@
-"""Find keys, tokens and passwords in a text, by the rules of the library Kingfisher and those of
-secrets.yaml.
+"""Find keys, tokens and passwords in a text by the rules of Kingfisher and secrets.yaml.
 
 The library compiles its rules once for each user, into that user's folder for caches, and asks no
 service about a finding.

@@ -109,8 +109,7 @@ def read_tree(folder: str) -> Tree:
 
 
 def read_commit(project: str, revision: str | None) -> Tree | None:
-    """Return the tree of a commit of a project's repository; None where it has no commit of that
-    id."""
+    """Return the tree of a commit of a project; None if its repository has no such commit."""
     if revision is None or not re.fullmatch(r"[0-9a-f]{40,64}", revision):
         return None
     tree = _git(project, "rev-parse", "--verify", "--quiet", f"{revision}^{{tree}}")
@@ -121,7 +120,7 @@ def read_commit(project: str, revision: str | None) -> Tree | None:
 
 
 def _parse_tree(tree: str, entries: str, column: int) -> Tree:
-    """Return the tree that git lists as MODE … ID … TAB PATH.  column: that of the id, from 0."""
+    """Return the tree that git lists as MODE … ID … TAB PATH.  column: of the id, from 0."""
     files = {}
     for entry in _split_names(entries):
         columns, _, path = entry.partition("\t")
@@ -173,8 +172,7 @@ def _is_in_repository(project: str) -> bool:
 
 
 def _read_refusal(project: str) -> str | None:
-    """Return why git refuses to read a project's repository, in its own words; None where it does
-    not."""
+    """Return git's own reason for refusing to read a repository; None where it reads it."""
     done = programs.git(project, "rev-parse", "--git-dir")
     return None if done.returncode == 0 else done.stderr.strip()
 

@@ -1,5 +1,4 @@
-"""What a file holds behind its wrappings: packed data in it, and the forms in which a text may be
-hidden.
+"""Unwrap files: the packed data in them, and the encodings that hide a text.
 
 A file is searched for packed data at every place, so neither other bytes around it nor a missing
 end hides it.
@@ -148,8 +147,9 @@ def _split_tar(name: str, content: bytes) -> tuple[list[Part], bytes]:
 
 
 def _read_sqlite(name: str, content: bytes) -> list[Part]:
-    """Return the rows of a database as SQL, and its binary values: in its file a text may lie in
-    pieces."""
+    """Return the rows of a database as SQL, and its binary values.
+
+    The file itself may hold a text in pieces."""
     with contextlib.closing(sqlite3.connect(":memory:")) as database:
         try:
             database.deserialize(content)
@@ -161,8 +161,7 @@ def _read_sqlite(name: str, content: bytes) -> list[Part]:
 
 
 def _find_packed(name: str, content: bytes, budget: list[int]) -> tuple[list[Part], bytes]:
-    """Return all that is packed in a content, wherever it begins, and the other bytes of the
-    content."""
+    """Return all that is packed in a content, at any place, and the other bytes."""
     members: list[Part] = []
     rest: list[bytes] = []
     at = done = 0
@@ -200,8 +199,9 @@ def _find_packed(name: str, content: bytes, budget: list[int]) -> tuple[list[Par
 def _unpack_zip_member(
     name: str, content: bytes, start: int, budget: list[int]
 ) -> tuple[int, Part, int] | None:
-    """Return the member of a zip file whose header begins at `start`, between the places of its
-    data.
+    """Return the place of a member's data, the member, and the end of its data.
+
+    start: of its header in a zip file.
 
     None where only the first bytes look like a header.
     """
@@ -224,8 +224,7 @@ def _unpack_zip_member(
 
 
 def _read_gzip_texts(content: bytes, start: int) -> bytes:
-    """Return the extra field, name and comment in the header of gzip data (RFC 1952), a space
-    before each."""
+    """Return extra field, name and comment of gzip data (RFC 1952), a space before each."""
     flags, at, texts = content[start + 3], start + 10, b""
     if flags & 4:
         end = at + 2 + int.from_bytes(content[at : at + 2], "little")
@@ -242,8 +241,7 @@ def _read_gzip_texts(content: bytes, start: int) -> bytes:
 def _decompress(
     unpacker: Any, content: bytes, start: int, budget: list[int]
 ) -> tuple[bytes, int, str]:
-    """Return unpacked data, the place where its packed form ends, and why it is not complete, or
-    empty.
+    """Return unpacked data, the end of its packed form, and why it is incomplete, or empty.
 
     unpacker: of zlib, bz2 or lzma.  budget: the bytes that may still be unpacked, which it lowers.
     """
@@ -306,8 +304,7 @@ _LAYERS = 8
 
 
 class Reading(NamedTuple):
-    """One way to read a content, with the lines of its file; lines that an earlier way has may be
-    empty.
+    """One way to read a content, line by line; lines that an earlier way has may be empty.
 
     cut: whether letters were joined or parted that need not belong together.
     """
@@ -371,8 +368,7 @@ def _decode_layers(text: str, gap: str) -> Iterator[Reading]:
 
 
 def _unescape(text: str, gap: str) -> str:
-    """Return a text without what a terminal does not show, its escapes and percent signs decoded
-    once."""
+    """Return a text without hidden characters, with its escapes decoded once."""
 
     def decode(match: re.Match[str]) -> str:
         if match["percent"]:
@@ -446,6 +442,5 @@ def _join_lines(lines: list[str]) -> str:
 
 
 def _strip_joint(line: str) -> str:
-    """Return a line without what joins it to the next: spaces, quotes, a backslash or a plus
-    sign."""
+    """Return a line without the spaces, quotes, backslash or plus that join it to the next."""
     return line.rstrip().removesuffix("+").removesuffix("\\").rstrip().rstrip("\"'`")

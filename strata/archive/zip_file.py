@@ -18,8 +18,7 @@ MOST = 100
 
 
 def list_files(folder: str) -> list[str]:
-    """Return the names of files and links below a folder, relative to it, in an archive's order (by
-    bytes)."""
+    """Return the files and links below a folder, relative to it, in an archive's order (bytes)."""
     found = []
     for place, folders, names in os.walk(folder):
         names += [name for name in folders if os.path.islink(os.path.join(place, name))]
@@ -96,8 +95,7 @@ def _is_folder(info: zipfile.ZipInfo) -> bool:
 
 
 def _is_plain(name: str) -> bool:
-    """Whether a name is printable, not too long, and the only way to write a place within the
-    archive."""
+    """Whether a name is printable, not too long, and the plainest path within the archive."""
     if len(name) >= 2000 or any(
         len(part.encode(errors="replace")) > 255 for part in name.split("/")
     ):
@@ -108,8 +106,7 @@ def _is_plain(name: str) -> bool:
 
 
 def _require_plain(members: list[zipfile.ZipInfo], size: int) -> None:
-    """Raise ValueError for members that no archive has.  size: bytes of the file that holds
-    them."""
+    """Raise ValueError for members that no archive has.  size: of the zip file, in bytes."""
     names: set[str] = set()
     folders: set[str] = set()
     for info in members:
@@ -134,8 +131,7 @@ def _require_plain(members: list[zipfile.ZipInfo], size: int) -> None:
 
 @contextlib.contextmanager
 def _reading(path: str) -> Iterator[None]:
-    """Turn the errors of many kinds that a zip file's reader raises into UserError or
-    MachineError."""
+    """Turn any error of reading a zip file into UserError or MachineError."""
     try:
         yield
     except (UserError, MemoryError):

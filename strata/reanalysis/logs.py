@@ -236,8 +236,7 @@ def _read_fio_direction(job: str, section: Block) -> Readings:
 
 
 class RedisRound(NamedTuple):
-    """The results of one run for one number of connections: of each test its name, rate and
-    line."""
+    """One run for one number of connections; tests: name, rate and line of each."""
 
     run: int
     connections: int

@@ -1,5 +1,4 @@
-"""Read the results of MySQL: sysbench's outputs for rising numbers of threads, and dstat's of the
-host."""
+"""Read the results of MySQL: outputs of sysbench, and of dstat on the host."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -39,8 +38,7 @@ def read_sysbench(lines: Sequence[str]) -> Iterator[Value | Refusal]:
 
 
 def read_dstat(lines: Sequence[str], outputs: list[list[str]]) -> Iterator[Value | Refusal]:
-    """Yield the host's processor use during each run of sysbench, in %, without its first and last
-    second.
+    """Yield the host's processor use in %, in each run but its first and last second.
 
     outputs: for each of sysbench's outputs, the factors of its runs, in their order.
     """
@@ -66,7 +64,7 @@ def read_dstat(lines: Sequence[str], outputs: list[list[str]]) -> Iterator[Value
     if equal and len(runs) != len(threads) and len(runs) % len(outputs[0]) == 0:
         threads = outputs[0] * (len(runs) // len(outputs[0]))
     if len(runs) != len(threads):
-        reason = f"{len(runs)} runs can be told, and sysbench's outputs have {len(threads)}"
+        reason = f"dstat shows {len(runs)} runs, and sysbench's outputs have {len(threads)}"
         yield Refusal(1, reason)
         return
     for factors, run in zip(threads, runs, strict=True):

@@ -1,4 +1,4 @@
-"""What readers of published files yield, and how they split a log into blocks."""
+"""The values that readers of published files yield, and the blocks of a log."""
 
 import itertools
 import math
@@ -26,8 +26,7 @@ class Value(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """A part of a file that cannot be used: the line where it begins (0: the whole file), and
-    why."""
+    """A part of a file that cannot be used: its first line (0: the whole file), and why."""
 
     line: int
     reason: str

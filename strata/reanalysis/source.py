@@ -1,5 +1,4 @@
-"""The folder of the published raw results: whether it is one, which files it holds, and when they
-change."""
+"""The folder of the published raw results, its files, and whether they changed."""
 
 import hashlib
 import os
@@ -66,8 +65,7 @@ def read_revision(path: str) -> str:
 
 
 class Files:
-    """The files of a folder, such as a checkout, or of the HEAD of a git directory; links are not
-    followed.
+    """The files of a folder, or of a git directory's HEAD; links are not followed.
 
     names: paths of the files, below `FOLDERS` or in the commit, in order.
     """

@@ -47,8 +47,7 @@ Read = Callable[[Any], Iterator[Value | Refusal]]
 
 
 class Row(NamedTuple):
-    """A value or a refusal, and the file that it is from; a refusal has no workload or
-    environment."""
+    """A value or a refusal, and its file; a refusal has no workload or environment."""
 
     file: str
     reading: Value | Refusal
@@ -167,8 +166,8 @@ def _read_file(
     if not readings:
         yield Row(file, Refusal(1, f"holds no results of {workload}"))
     for reading in readings:
-        own = reading.environment if isinstance(reading, Value) else ""
-        yield Row(file, reading, workload, own or environment)
+        named = reading.environment if isinstance(reading, Value) else ""
+        yield Row(file, reading, workload, named or environment)
 
 
 def _split_lines(content: bytes) -> list[str]:
@@ -178,8 +177,7 @@ def _split_lines(content: bytes) -> list[str]:
 
 
 def _read_replaced_log(source: Files) -> Iterator[Row]:
-    """Yield fio's values in the virtual machine: those of the figures, and those of the log that
-    replaced theirs."""
+    """Yield fio's values in the virtual machine, from the figures' log and its replacement."""
     old = f"at-{REVISION}/{REPLACED}"
     if source.read(REPLACED) != source.read(old):
         yield from _select(_read_file(source, REPLACED, "fio", "vm", logs.read_fio), "variant")

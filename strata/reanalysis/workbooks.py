@@ -1,5 +1,4 @@
-"""Read the workbooks of netperf and nuttcp, into which the authors typed results: no raw output was
-published.
+"""Read the workbooks of netperf and nuttcp, into which the authors typed their results.
 
 The line of a value is its row in the first sheet.
 """
@@ -31,8 +30,7 @@ NUTTCP_ROWS = (5, 7)
 
 
 def read_netperf(content: bytes) -> Iterator[Value | Refusal]:
-    """Yield the transactions per second of each environment and test, and their reciprocal in
-    µs."""
+    """Yield transactions per second, and their reciprocal in µs, by environment and test."""
     sheet = _open_sheet(content)
     columns = {
         column: environment
@@ -54,8 +52,7 @@ def read_netperf(content: bytes) -> Iterator[Value | Refusal]:
 
 
 def read_nuttcp(content: bytes) -> Iterator[Value | Refusal]:
-    """Yield the throughput of each environment: by direction in Mbit/s, by connections in
-    Gbit/s."""
+    """Yield throughput: by direction in Mbit/s, and by number of connections in Gbit/s."""
     sheet = _open_sheet(content)
     for row in NUTTCP_ROWS:
         direction = DIRECTIONS.get(_read_text(sheet, row, 1))
@@ -116,7 +113,6 @@ def _read_text(sheet: Any, row: int, column: int) -> str:
 
 
 def _read_number(sheet: Any, row: int, column: int) -> float | None:
-    """Return the number in a cell; None for no number, and for zero, which formulas make of empty
-    cells."""
+    """Return the number in a cell; None for text, and for zero, the value of empty cells."""
     value = sheet.cell(row, column).value
     return float(value) if isinstance(value, int | float) and value > 0 else None

@@ -1,5 +1,4 @@
-"""Archives that were changed: by whom did not care for checksums, or by whom adjusted what
-describes them."""
+"""Change unpacked archives, and adjust their description and checksums."""
 
 import json
 
@@ -14,8 +13,7 @@ def unpack(archive, folder):
 
 
 def put(value, keys, new):
-    """Change a value of JSON at a place such as ``measured.cells`` or ``changed.0``; `...` removes
-    it.
+    """Change a value of JSON at a place such as ``measured.cells``; `...` removes it.
 
     keys: also a list, of keys with dots in them.  At a place of a list the rest of it is replaced.
     """
@@ -31,8 +29,7 @@ def put(value, keys, new):
 
 
 def change(path, keys, new):
-    """Change a file: a place of its JSON, or where `keys` is empty all of it, by a function of its
-    bytes."""
+    """Change a file: a place of its JSON, or, with empty `keys`, all of its bytes."""
     content = path.read_bytes() if path.exists() else b""
     if keys:
         value = json.loads(content)

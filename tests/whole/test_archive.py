@@ -1,5 +1,4 @@
-"""An archive of measured cells verifies; what was changed in it is found and named, whoever
-adjusted its checksums.
+"""An archive verifies, and every change of it is found, whoever adjusted its checksums.
 
 From measured logs to an archive, and from it to the same paper: real R, LaTeX, git and Snakemake.
 """
@@ -446,8 +445,7 @@ def test_private_text_is_named_with_its_line_and_not_archived_until_it_is_allowe
 
 @pytest.fixture(scope="module")
 def paper(tmp_path_factory, patch):
-    """A project whose tables and papers are made of logs and records, and its archives, with the
-    source and without."""
+    """A project with all tables and papers, and its archives, with the source and without."""
     settings = measured.page(quiet={"action": "retry"})
     place = tmp_path_factory.mktemp("archived") / "project"
     folder = measured.project(place, patch, settings, commit=True)
@@ -497,8 +495,7 @@ UNNEEDED = "docker dockerd packer mmdebstrap vagrant virsh qemu-system-x86_64 qe
 
 
 def rebuild(project, archive, folder):
-    """What `rebuild` ends with, the state of each product, and its folder; no program of `UNNEEDED`
-    is called."""
+    """The ended process, the products' states, and the folder; no `UNNEEDED` program is called."""
     tools = folder / "bin"
     tools.mkdir()
     for name in UNNEEDED.split():
@@ -528,8 +525,7 @@ def test_the_paper_is_the_same_from_a_commit_where_there_is_neither_docker_nor_q
 
 @pytest.mark.long
 def test_a_rebuild_says_which_file_is_another_and_makes_all_others_the_same(paper, tmp_path):
-    """Some files of the archive do not follow from its logs, though in the end all its checksums
-    fit."""
+    """Two files do not follow from its logs, though in the end all checksums fit."""
     folder = unpack(paper / "archive.zip", tmp_path / "forged")
     forged = {"results/summary.csv", "paper/report.html"}
     for name in forged:

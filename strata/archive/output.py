@@ -30,7 +30,7 @@ def whole_folder(target: str) -> Iterator[str]:
                 folder = stack.enter_context(programs.scratch("output", target))
             try:
                 yield folder
-            except (MachineError, OSError):
+            except (UserError, OSError):
                 status = os.statvfs(target)
                 if status.f_bavail * status.f_frsize > _FULL:
                     raise

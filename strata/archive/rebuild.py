@@ -8,6 +8,7 @@ from strata.results import outputs
 from strata.results.validate import load
 from strata.util import paths, programs, progress
 from strata.util.errors import UserError
+from strata.util.files import remove_tree
 from strata.util.timeouts import stretched
 
 # Seconds in which the archive's code must end; STRATA_PATIENCE multiplies them.
@@ -80,22 +81,19 @@ def _run_archived_code(folder: str, work: str, target: str, sandboxed: bool) -> 
         f"rebuild: what runs now is the archive's own code, for {target}, {reach}; "
         f"it is ended after {progress.duration(stretched(LIMIT))}"
     )
-    with contextlib.ExitStack() as stack:
-        project = work
-        if sandboxed:
-            project = os.path.join(
-                stack.enter_context(programs.scratch("rebuild", work)), "project"
-            )
-            os.mkdir(project)
-        remake.copy_archived_code(folder, project)
-        remake.copy_measurements(folder, project)
-        with programs.time_limit(LIMIT, "rebuild: the archive's own code"), sandbox.all_ended():
-            if sandboxed:
-                sandbox.give_to_nobody(project)
-                with sandbox.sandboxed(project):
-                    progress.shown(announcement)
-                    remake.make_products(folder, project, papers=True)
-                sandbox.copy_plain_files(project, work)
-            else:
-                progress.shown(announcement)
-                remake.make_products(folder, project, papers=True)
+    # In the end the sandbox's files are copied, as this user's, and it is removed.
+    project = os.path.join(work, ".sandbox") if sandboxed else work
+    os.makedirs(project, exist_ok=True)
+    remake.copy_archived_code(folder, project)
+    remake.copy_measurements(folder, project)
+    with programs.time_limit(LIMIT, "rebuild: the archive's own code"), sandbox.all_ended():
+        if not sandboxed:
+            progress.shown(announcement)
+            remake.make_products(folder, project, papers=True)
+            return
+        sandbox.give_to_nobody(project)
+        with sandbox.sandboxed(project):
+            progress.shown(announcement)
+            remake.make_products(folder, project, papers=True)
+    sandbox.copy_plain_files(project, work)
+    remove_tree(project)

@@ -93,7 +93,8 @@ def _sandbox_argv(folder: str) -> list[str]:
 def _program_folders() -> list[str]:
     """Return the folders of Python, R, pandoc and LaTeX that are not the system's.
 
-    No folder is a whole home: of a program in one, the program itself is returned."""
+    No folder is a whole home: of a program in one, the program itself is returned.
+    """
     folders = {sys.prefix, sys.base_prefix}
     folders |= {path for path in sys.path if path.endswith(("/site-packages", "/dist-packages"))}
     home = os.path.expanduser("~")

@@ -128,7 +128,7 @@ def _is_noise(content: bytes) -> bool:
 
 
 def _split_tar(name: str, content: bytes) -> tuple[list[Part], bytes]:
-    """Return the files in a tar archive, up to a damage, and the other bytes of the archive."""
+    """Return the files in a tar archive, or those before its damage, and its other bytes."""
     members: list[Part] = []
     rest: list[bytes] = []
     at = 0
@@ -349,9 +349,9 @@ def read_text(content: bytes) -> Iterator[Reading]:
 
 
 def _decode_layers(text: str, gap: str) -> Iterator[Reading]:
-    """Yield a text below each of its layers of escapes and base64, as far as lines change.
+    """Yield a text after each layer of escapes or base64 is decoded.
 
-    gap: what replaces hidden characters.
+    Lines that a layer leaves unchanged are empty.  gap: the text that replaces hidden characters.
     """
     for _ in range(_LAYERS):
         for _ in range(_LAYERS):
@@ -360,7 +360,7 @@ def _decode_layers(text: str, gap: str) -> Iterator[Reading]:
                 break
             yield Reading(_keep_changed_lines(text, unescaped))
             text = unescaped
-        # Not before: half of a text that an escape parts may look like base64.
+        # Base64 comes last: half of a word in which an escape stands may look like it.
         text = _keep_changed_lines(text, _BASE64.sub(_decode_base64, text))
         if not text:
             return
@@ -408,9 +408,10 @@ def _decode_base64(match: re.Match[str]) -> str:
 
 
 def _join_lines(lines: list[str]) -> str:
-    """Return for each line, where a text may be cut at its end, the line joined to those after it.
+    """Join lines between which a text may be cut.
 
-    In the result, a line holds what may begin in that line; it is empty where nothing does.
+    Each line of the result holds the line joined to the next, to the next two, and so on; it is
+    empty where no text is cut at the line's end.
     """
     joined = [""] * len(lines)
     for number, line in enumerate(lines):

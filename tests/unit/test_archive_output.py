@@ -7,7 +7,7 @@ import os
 import pytest
 
 from strata.archive import output
-from strata.util.errors import MachineError
+from strata.util.errors import MachineError, UserError
 
 
 def files_of(folder):
@@ -40,7 +40,9 @@ def test_a_folder_is_whole_or_as_it_was(tmp_path, existing, error):
         assert written == {"table": existing}
 
 
-@pytest.mark.parametrize("error", [OSError(errno.EIO, "x"), MachineError("R: cannot write")])
+@pytest.mark.parametrize(
+    "error", [OSError(errno.EIO, "x"), MachineError("R failed"), UserError("tar failed")]
+)
 def test_a_full_disk_is_named_whatever_the_program_says(tmp_path, monkeypatch, error):
     """Not every program says why it cannot write."""
     monkeypatch.setattr(output, "_FULL", 1 << 62)

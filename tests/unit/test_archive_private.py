@@ -153,7 +153,7 @@ def png(*chunks):
 
 
 def gzip_header(flags, text):
-    """Gzip data whose header holds a text: as name (8) behind an extra field (4), or comment (16)."""
+    """Gzip data whose header holds a text: a name (8) after an extra field (4), or a comment (16)."""
     extra = b"\3\0xyz" if flags & 4 else b""
     return (
         b"\x1f\x8b\x08"

@@ -184,8 +184,13 @@ class Scanner:
                     seen.add(finding)
                     yield finding
 
-    def _scan_part(self, part: wrappings.Part, public: bool) -> Iterator[tuple[Finding, str]]:
-        """Yield findings in a part of a file, each with its whole text, which may be allowed."""
+    def _scan_part(
+        self, part: wrappings.Part, public: bool, depth: int = 2
+    ) -> Iterator[tuple[Finding, str]]:
+        """Yield findings in a part of a file, each with its whole text, which may be allowed.
+
+        depth: how often a text that is decoded may hold packed data with such a text.
+        """
         name = part.name
         if part.trouble:
             yield Finding(name, 1, "not looked through", part.trouble), ""
@@ -208,6 +213,9 @@ class Scanner:
                     continue
                 known.add(secret.text)
                 yield Finding(name, secret.line, SECRET, secret.text[:4] + "…"), secret.text
+            if reading.decoded and depth:
+                for inner in wrappings.unwrap_text(name, reading.text):
+                    yield from self._scan_part(inner, public, depth - 1)
             for rule in () if reading.cut or part.noise else rules:
                 for match in rule.pattern.finditer(reading.text):
                     if rule.check(match[0]):

@@ -73,6 +73,14 @@ def unwrap_file(name: str, content: bytes) -> Iterator[Part]:
     yield from _unwrap(Part(name, content), DEEPEST, [MOST_BYTES])
 
 
+def unwrap_text(name: str, text: str) -> list[Part]:
+    """Return what is packed, in base64, in a text that was decoded."""
+    content = text.encode(errors="replace")
+    if not any(match["base64"] for match in _PACKED.finditer(content)):
+        return []
+    return list(unwrap_file(name, content))[1:]
+
+
 def _unwrap(part: Part, depth: int, budget: list[int]) -> Iterator[Part]:
     """Yield a part and what is packed in it.
 
@@ -306,11 +314,13 @@ _LAYERS = 8
 class Reading(NamedTuple):
     """One way to read a content, line by line; lines that an earlier way has may be empty.
 
+    decoded: whether escapes or base64 were decoded.
     cut: whether letters were joined or parted that need not belong together.
     """
 
     text: str
     cut: bool = False
+    decoded: bool = False
 
 
 def decode_text(content: bytes) -> str:
@@ -358,13 +368,13 @@ def _decode_layers(text: str, gap: str) -> Iterator[Reading]:
             unescaped = _unescape(text, gap)
             if unescaped == text:
                 break
-            yield Reading(_keep_changed_lines(text, unescaped))
+            yield Reading(_keep_changed_lines(text, unescaped), decoded=True)
             text = unescaped
         # Base64 comes last: half of a word in which an escape stands may look like it.
         text = _keep_changed_lines(text, _BASE64.sub(_decode_base64, text))
         if not text:
             return
-        yield Reading(text)
+        yield Reading(text, decoded=True)
 
 
 def _unescape(text: str, gap: str) -> str:

@@ -216,6 +216,9 @@ WHOLE = {
     "base64 in lines": lambda text: base64.encodebytes(b"some text before it\n" + text),
     "gzip in base64": lambda text: b"data:" + base64.encodebytes(gzip.compress(text)),
     "gzip in base64 twice": lambda text: base64.b64encode(base64.b64encode(gzip.compress(text))),
+    "gzip in base64 in escapes": lambda text: nested(["escape"])(
+        base64.b64encode(gzip.compress(text))
+    ),
     "base64 of letters beyond ASCII": lambda text: base64.b64encode("für Ärger ".encode() + text),
     "PDF": lambda text: b"%PDF-1.5\n1 0 obj\nstream\n" + zlib.compress(text) + b"\nendstream\n",
     "SQLite": lambda text: sqlite(text.decode()),

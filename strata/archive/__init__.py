@@ -1,6 +1,6 @@
-"""One file that holds all that a result rests on, its verification, and the paper made from it again.
+"""The archive of a project: written, checked, made again from its logs, and compared with others.
 
-``make`` puts it together and ``container`` is the file; ``source`` has the project's own files and their name,
-``private`` what must not leave the machine, ``guide`` and ``crate`` what describes it, ``sums`` its checksums;
-``check`` says whether it holds together, ``derive`` makes tables and papers of it again, ``rebuild`` the paper.
+make, zip_file: put it together, as one file.  source, metadata, crate, checksums: what it says of
+itself.  private, secrets, wrappings: what must not be in it.  check, remake, rebuild, sandbox: what
+a reader does with it.  compare: two or more.  output: the folder that a command writes.
 """

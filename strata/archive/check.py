@@ -1,14 +1,13 @@
-"""Whether an archive holds together, and whether what it says follows from what was measured.
+"""Check an archive: whether it is whole, and whether its tables follow from its logs.
 
-What is judged is judged by the code of this checkout, never by the archive's: its tables are made again of its logs,
-its description of its plan and records, and its source is held against the commit that it names.
+The code of this checkout judges, and no code of the archive runs: tables are made again from the
+logs, descriptions from plan and records, and the source is compared with the commit that it names.
 """
 
-import functools
 import os
 import shutil
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from strata.archive import checksums, crate, metadata, remake, source, zip_file
@@ -21,133 +20,144 @@ from strata.util.data_types import Fields
 from strata.util.errors import MachineError, UserError
 
 _DECISIONS = "results/precision"
+# Seconds in which all tables, and papers if requested, must be made again from the logs.
+LIMIT = 3600
 
 
 @contextmanager
-def blameless(path: str) -> Iterator[None]:
-    """What fails within for a reason of this machine, or by a fault of ours, says nothing of the archive.
+def report_machine_failures(path: str) -> Iterator[None]:
+    """Turn failures of this block that are no fault of the archive at `path` into MachineError.
 
-    Raises MachineError that says so.
+    Reasons are this machine (a full disk, no memory, a missing program) and faults of Strata
+    itself. A UserError is a finding, and passes.
     """
     try:
         yield
-    except shutil.Error as trouble:
-        # Of a tree, all that could not be copied: the last of it says why.
-        words = str(trouble.args[0][-1][-1])
-    except (MachineError, OSError, MemoryError) as trouble:
-        words = str(trouble) or "not enough memory"
+    except shutil.Error as error:
+        # One row for each file that could not be copied: the last field of a row is the reason.
+        reason = str(error.args[0][-1][-1])
+    except (MachineError, OSError, MemoryError) as error:
+        reason = str(error) or "not enough memory"
     except UserError:
         raise
-    except Exception as fault:
-        *_, at = traceback.extract_tb(fault.__traceback__)
-        name = os.path.relpath(at.filename, paths.PROJECT)
-        words = f"Strata itself failed at {name}:{at.lineno}, perhaps on a file of an odd form: {fault!r}"
+    except Exception as error:
+        *_, frame = traceback.extract_tb(error.__traceback__)
+        place = f"{os.path.relpath(frame.filename, paths.PROJECT)}:{frame.lineno}"
+        reason = f"Strata itself failed at {place}, perhaps on a file of an odd form: {error!r}"
     else:
         return
-    raise MachineError(f"{path}: could not be checked: {words}")
+    raise MachineError(f"{path}: could not be checked: {reason}")
 
 
 @contextmanager
-def unpacked(path: str) -> Iterator[str]:
-    """The folder of an archive, unpacked for as long as it is needed; an unpacked one is taken as it is.
+def open_archive(path: str) -> Iterator[str]:
+    """Yield the folder of an archive: `path`, or a temporary one into which it is unpacked.
 
-    Raises UserError for what cannot be unpacked safely.
+    Raises UserError for a file that cannot be unpacked safely.
     """
     if os.path.isdir(path):
         yield path
         return
     with programs.scratch("archive") as folder:
-        zip_file.unpack(path, folder)
+        zip_file.unpack_archive(path, folder)
         yield folder
 
 
 def verify(path: str, papers: bool = False) -> int:
-    """Say what is wrong with an archive, or with the folder of an unpacked one, or what to know of a good one.
+    """Print all that is wrong with an archive, or, of a good one, what its reader should know.
 
-    papers: whether they are made again too, not tables alone.  Returns the exit status: 1 for an archive with findings.
-    Raises MachineError where it could not be checked, which is status 2.
+    path: the file, or the folder of an unpacked one.
+    papers: whether papers are made again too, and not only tables.
+
+    Returns the exit status: 0 for a good archive, 1 for one with findings.
+    Raises MachineError, which is status 2, if it could not be checked.
     """
-    with blameless(path), unpacked(path) as folder:
-        found = findings(folder, papers)
-        notes = (
-            [] if found else [*metadata.notes(facts := metadata.read(folder)), *_of_commit(facts)]
-        )
-    for sentence in found:
-        progress.printed(sentence)
+    notes: list[str] = []
+    with report_machine_failures(path), open_archive(path) as folder:
+        faults = find_faults(folder, papers)
+        if not faults:
+            facts = metadata.read_facts(folder)
+            notes = [*metadata.describe_origin(facts), *_note_missing_commit(facts)]
+    for fault in faults:
+        progress.printed(fault)
     for note in notes:
         progress.shown(f"{path}: note: {note}")
-    outcome = f"NOT good: {len(found)} {'finding' if len(found) == 1 else 'findings'}"
-    good = "good: every file is as it was archived, every record fits its log, and all tables follow from the logs"
-    progress.shown(f"{path}: {outcome if found else good}")
-    return 1 if found else 0
+    if faults:
+        count = f"{len(faults)} finding{'s' if len(faults) > 1 else ''}"
+        progress.shown(f"{path}: NOT good: {count}")
+        return 1
+    progress.shown(
+        f"{path}: good: every file is as it was archived, every record fits its log, and all "
+        "tables follow from the logs"
+    )
+    return 0
 
 
-def findings(folder: str, papers: bool = False) -> list[str]:
-    """What is wrong with an unpacked archive, a sentence each.
+def find_faults(folder: str, papers: bool = False) -> list[str]:
+    """Return a sentence for each fault of an unpacked archive.
 
-    What is made of files that are wrong themselves says nothing more, so the first check that finds something ends it.
-    Raises MachineError, and what else goes wrong here (`blameless`).
+    The first check that finds faults is the last: files that are wrong say nothing about others.
+    Raises MachineError, and any error of `report_machine_failures`, if a check could not be made.
     """
-    if not os.path.exists(os.path.join(folder, metadata.FACTS)) and not os.path.exists(
-        os.path.join(folder, checksums.NAME)
+    if not any(
+        os.path.exists(os.path.join(folder, name)) for name in (metadata.FACTS, checksums.NAME)
     ):
         return [f"{metadata.FACTS}: missing; this is not an archive of Strata"]
-    derived = functools.partial(_derived, papers=papers)
-    checks: list[Callable[[str], list[str]]] = [
-        checksums.findings,
-        _of_format,
-        _of_plan,
-        _of_image,
-        _of_source,
-        _described,
-        derived,
-    ]
-    for check in checks:
-        try:
-            found = check(folder)
-        except MachineError:
-            raise
-        except UserError as error:
-            found = [*error.args]
-        if found:
-            return found
-    return []
+    for check in (
+        checksums.find_faults,
+        _check_format,
+        _check_plan,
+        _check_image,
+        _check_source,
+        _check_descriptions,
+    ):
+        if faults := _list_faults(check(folder)):
+            return faults
+    return _list_faults(_check_products(folder, papers))
 
 
-def _of_format(folder: str) -> list[str]:
-    told = load(folder, metadata.FACTS).get("format")
-    if told != metadata.FORMAT:
-        return [
-            f"{metadata.FACTS}: its format is {told}; this version reads format {metadata.FORMAT}"
-        ]
-    metadata.read(folder)
-    return []
+def _list_faults(faults: Iterable[str]) -> list[str]:
+    """Return the faults that a check yields, and those that it raises as a UserError."""
+    try:
+        return list(faults)
+    except MachineError:
+        raise
+    except UserError as error:
+        return [*error.args]
 
 
-def _of_plan(folder: str) -> list[str]:
-    """The plan against its own order and the records, and these against their logs."""
+def _check_format(folder: str) -> Iterator[str]:
+    version = load(folder, metadata.FACTS).get("format")
+    if version == metadata.FORMAT:
+        metadata.read_facts(folder)
+    else:
+        reads = f"this version reads format {metadata.FORMAT}"
+        yield f"{metadata.FACTS}: its format is {version}; {reads}"
+
+
+def _check_plan(folder: str) -> Iterator[str]:
+    """Check the plan, its decisions, its order, and the records with their logs."""
     experiment = load(folder, paths.PLAN)
-    if wrong := plan.faults(experiment):
-        return wrong
-    decision = validation.schema("decision")
-    for name in zip_file.files_below(os.path.join(folder, _DECISIONS)):
-        found = load(folder, f"{_DECISIONS}/{name}")
-        wrong += [
-            f"{_DECISIONS}/{name}: {key}: {words}"
-            for key, words in validation.findings(decision, found)
-        ]
-    if wrong:
-        return wrong
+    faults = plan.faults(experiment)
+    schema = validation.schema("decision")
+    if not faults:
+        for name in zip_file.list_files(os.path.join(folder, _DECISIONS)):
+            decision = f"{_DECISIONS}/{name}"
+            for key, sentence in validation.findings(schema, load(folder, decision)):
+                faults.append(f"{decision}: {key}: {sentence}")
+    yield from faults
+    if faults:
+        return
     order = blocks.Order(experiment, os.path.join(folder, "results"))
-    faults = validate.faults(experiment, validate.measured(order.cells(), folder), folder)
-    found = [sentence for sentences in faults.values() for sentence in sentences]
-    if _content(folder, paths.CELLS) != order.as_csv().encode():
-        found.append(f"{paths.CELLS}: it is not the order that {paths.PLAN} gives")
-    return found
+    measured = validate.measured(order.cells(), folder)
+    for sentences in validate.faults(experiment, measured, folder).values():
+        yield from sentences
+    if _read_file(folder, paths.CELLS) != order.as_csv().encode():
+        yield f"{paths.CELLS}: it is not the order that {paths.PLAN} gives"
 
 
-def _content(folder: str, name: str) -> bytes:
-    """The bytes of a file of the archive.  Raises UserError where it has none of that name."""
+def _read_file(folder: str, name: str) -> bytes:
+    """Return the content of a file of the archive.  Raises UserError if it is missing."""
     path = os.path.join(folder, name)
     if not os.path.isfile(path):
         raise UserError(f"{name}: missing")
@@ -155,102 +165,92 @@ def _content(folder: str, name: str) -> bytes:
         return file.read()
 
 
-def _of_image(folder: str) -> list[str]:
-    """The image's list of files against its digest."""
-    if not os.path.exists(os.path.join(folder, paths.MANIFEST)):
-        return []
-    if manifest.digest(load(folder, paths.MANIFEST)) == load(folder, paths.IMAGE).get(
-        "manifest_sha256"
-    ):
-        return []
-    return [f"{paths.MANIFEST}: it is not the manifest that {paths.IMAGE} names"]
+def _check_image(folder: str) -> Iterator[str]:
+    """Check the list of the image's files against the digest in the image's facts."""
+    if os.path.exists(os.path.join(folder, paths.MANIFEST)):
+        digest = manifest.digest(load(folder, paths.MANIFEST))
+        if digest != load(folder, paths.IMAGE).get("manifest_sha256"):
+            yield f"{paths.MANIFEST}: it is not the manifest that {paths.IMAGE} names"
 
 
-def _of_source(folder: str) -> list[str]:
-    """The source, or the commit that stands for it, against its SWHID, and against the commit that it is said to be."""
-    told = metadata.read(folder)["source"]
-    if told["packed"] and not os.path.isdir(os.path.join(folder, "source")):
-        return [f"source: missing, and {metadata.FACTS} says that it is packed"]
-    commit = source.committed(paths.PROJECT, told["revision"])
-    here = source.tree(os.path.join(folder, "source")) if told["packed"] else commit
-    if here is None:
-        return []
-    if told["swhid"] != here.swhid:
-        return [
-            f"{metadata.FACTS}: the SWHID of the source is {told['swhid']}, and that of what it names is {here.swhid}"
-        ]
-    found = [
-        f"{name}: it is not the file of the source"
-        for name in metadata.ON_TOP
-        if os.path.exists(path := os.path.join(folder, name))
-        and source.blob(path) != here.files.get(name, ("", ""))[1]
-    ]
+def _check_source(folder: str) -> Iterator[str]:
+    """Check the source against its SWHID and, where this repository has it, against its commit."""
+    origin = metadata.read_facts(folder)["source"]
+    packed = os.path.join(folder, "source")
+    if origin["packed"] and not os.path.isdir(packed):
+        yield f"source: missing, and {metadata.FACTS} says that it is packed"
+        return
+    commit = source.read_commit(paths.PROJECT, origin["revision"])
+    tree = source.read_tree(packed) if origin["packed"] else commit
+    if tree is None:
+        return
+    if origin["swhid"] != tree.swhid:
+        yield (
+            f"{metadata.FACTS}: the SWHID of the source is {origin['swhid']}, and the source that "
+            f"it names has {tree.swhid}"
+        )
+        return
+    for name in metadata.ON_TOP:
+        path = os.path.join(folder, name)
+        if os.path.exists(path) and source.hash_blob(path) != tree.files.get(name, ("", ""))[1]:
+            yield f"{name}: it is not the file of the source"
     if commit is not None:
-        names = here.files.keys() | commit.files.keys()
-        differ = {name for name in names if here.files.get(name) != commit.files.get(name)}
-        found += [
-            f"source/{name}: it is not that of commit {told['revision']}, and {metadata.FACTS} does not say so"
-            for name in sorted(differ - set(told["changed"]))
-        ]
-    return found
+        names = tree.files.keys() | commit.files.keys()
+        changed = {name for name in names if tree.files.get(name) != commit.files.get(name)}
+        for name in sorted(changed - set(origin["changed"])):
+            yield (
+                f"source/{name}: it is not that of commit {origin['revision']}, and "
+                f"{metadata.FACTS} does not say so"
+            )
 
 
-def _of_commit(facts: Fields) -> list[str]:
-    """What could not be checked of an archive's source here."""
+def _note_missing_commit(facts: Fields) -> list[str]:
+    """Return a note where the source could not be compared with its commit."""
     revision = facts["source"]["revision"]
-    if revision is None or source.committed(paths.PROJECT, revision) is not None:
+    if revision is None or source.read_commit(paths.PROJECT, revision) is not None:
         return []
-    return [
-        f"{source.lacking(paths.PROJECT, revision)}; so the archive's source was not compared with it."
-    ]
+    reason = source.explain_missing_commit(paths.PROJECT, revision)
+    return [f"{reason}; so the archive's source was not compared with it."]
 
 
-def _described(folder: str) -> list[str]:
-    """What describes the archive against what it follows from: plan and records."""
-    told = metadata.read(folder)
-    again = metadata.facts(folder, {key: told[key] for key in metadata.GIVEN})
-    found = [
-        f"{metadata.FACTS}: {key}: does not follow from plan and records"
-        for key in sorted(told.keys() | again.keys())
-        if told.get(key) != again.get(key)
-    ]
-    for name, text in (
-        (metadata.README, metadata.readme(told)),
-        (crate.FILE, crate.text(folder, told)),
-    ):
-        if _content(folder, name) != text.encode():
-            found.append(
-                f"{name}: it is not what follows from {metadata.FACTS} and the archive's files"
-            )
-    return found
+def _check_descriptions(folder: str) -> Iterator[str]:
+    """Check archive.json, README.md and the crate against the plan, the records and the files."""
+    facts = metadata.read_facts(folder)
+    expected = metadata.collect_facts(folder, {key: facts[key] for key in metadata.GIVEN})
+    for key in sorted(facts.keys() | expected.keys()):
+        if facts.get(key) != expected.get(key):
+            yield f"{metadata.FACTS}: {key}: does not follow from plan and records"
+    texts = {
+        metadata.README: metadata.format_readme(facts),
+        crate.FILE: crate.format_crate(folder, facts),
+    }
+    for name, text in texts.items():
+        if _read_file(folder, name) != text.encode():
+            yield f"{name}: it is not what follows from {metadata.FACTS} and the archive's files"
 
 
-def _derived(folder: str, papers: bool) -> list[str]:
-    """Tables, and papers if asked, against those that follow from the logs."""
+def _check_products(folder: str, papers: bool) -> Iterator[str]:
+    """Check tables, and papers if requested, by making them again from the logs."""
     experiment = load(folder, paths.PLAN)
-    lacking = [
-        name
-        for name in experiment["workloads"]
-        if not os.path.isdir(f"{paths.PROJECT}/workloads/{name}")
-    ]
-    if lacking:
-        raise MachineError(
-            f"this checkout has no workloads/{lacking[0]}, by which its logs could be read"
-        )
-    with programs.scratch("derived") as work:
-        remake.own_code(work)
-        remake.remake(folder, work, papers)
-        states = remake.states(
-            folder, work, outputs.made(experiment) if papers else outputs.tables(experiment)
-        )
-        found = [
-            f"{name}: it is not what the code of this checkout makes of the logs"
-            for name, state in states.items()
-            if state not in ("identical", remake.NOT_COMPARABLE)
-        ]
-        if not found and remake.NOT_COMPARABLE in states.values():
-            unlike = "; ".join(metadata.unlike(folder))
+    for name in experiment["workloads"]:
+        if not os.path.isdir(f"{paths.PROJECT}/workloads/{name}"):
             raise MachineError(
-                f"all is good but the papers, which are {remake.NOT_COMPARABLE}: {unlike}"
+                f"this checkout has no workloads/{name}, by which its logs could be read"
             )
-    return found
+    names = outputs.made(experiment) if papers else outputs.tables(experiment)
+    with programs.scratch("derived") as work:
+        remake.copy_own_code(work)
+        remake.copy_measurements(folder, work)
+        with programs.time_limit(LIMIT, "results: making the tables again from the logs"):
+            remake.make_products(folder, work, papers)
+        states = remake.compare_products(folder, work, names)
+    different = [
+        name for name, state in states.items() if state not in ("identical", remake.NOT_COMPARABLE)
+    ]
+    for name in different:
+        yield f"{name}: it is not what the code of this checkout makes of the logs"
+    if not different and remake.NOT_COMPARABLE in states.values():
+        reasons = "; ".join(metadata.list_differences(folder))
+        raise MachineError(
+            f"all is good but the papers, which are {remake.NOT_COMPARABLE}: {reasons}"
+        )

@@ -1,4 +1,4 @@
-"""SHA256SUMS: a checksum for every file of an archive but this one, in the form of the tool sha256sum."""
+"""SHA256SUMS: a checksum for every other file of an archive, in the form of the tool sha256sum."""
 
 import hashlib
 import os
@@ -6,31 +6,30 @@ import re
 import stat
 from collections import Counter
 
-from strata.archive.zip_file import files_below
+from strata.archive.zip_file import list_files
 
 NAME = "SHA256SUMS"
 
 
-def of_file(path: str) -> str:
-    """SHA-256 of a file, in hexadecimal."""
+def hash_file(path: str) -> str:
+    """Return the SHA-256 of a file, in hexadecimal."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def write(folder: str) -> None:
+def write_checksums(folder: str) -> None:
     """Write the checksums of all files below a folder into it."""
     with open(os.path.join(folder, NAME), "w", encoding="utf-8", errors="surrogateescape") as file:
-        file.writelines(
-            f"{of_file(os.path.join(folder, name))}  {name}\n" for name in _others(folder)
-        )
+        for name in _list_hashed_files(folder):
+            file.write(f"{hash_file(os.path.join(folder, name))}  {name}\n")
 
 
-def _others(folder: str) -> list[str]:
-    return [name for name in files_below(folder) if name != NAME]
+def _list_hashed_files(folder: str) -> list[str]:
+    return [name for name in list_files(folder) if name != NAME]
 
 
-def findings(folder: str) -> list[str]:
-    """Every file that was changed, is missing, was added or is listed twice, a sentence each."""
+def find_faults(folder: str) -> list[str]:
+    """Return a sentence for every file that is changed, missing, added or listed twice."""
     try:
         with open(os.path.join(folder, NAME), encoding="utf-8") as file:
             lines = [re.fullmatch(r"([0-9a-f]{64})  (.+)\n", line) for line in file]
@@ -38,20 +37,20 @@ def findings(folder: str) -> list[str]:
         return [f"{NAME}: missing, so that no file can be checked"]
     except UnicodeDecodeError:
         return [f"{NAME}: changed: it is not text"]
-    written = {line[2]: line[1] for line in lines if line}
-    found = [] if all(lines) else [f"{NAME}: changed: it is not a list of checksums"]
-    times = Counter(line[2] for line in lines if line)
-    twice = [name for name in sorted(times) if times[name] > 1]
-    found += [f"{NAME}: changed: it lists {name} {times[name]} times" for name in twice]
-    there = set(_others(folder))
-    for name in sorted(written.keys() | there):
+    faults = [] if all(lines) else [f"{NAME}: changed: it is not a list of checksums"]
+    listed = {line[2]: line[1] for line in lines if line}
+    for name, count in sorted(Counter(line[2] for line in lines if line).items()):
+        if count > 1:
+            faults.append(f"{NAME}: changed: it lists {name} {count} times")
+    available = set(_list_hashed_files(folder))
+    for name in sorted(listed.keys() | available):
         path = os.path.join(folder, name)
-        if name not in written:
-            found.append(f"{name}: added: {NAME} does not list it")
-        elif name not in there:
-            found.append(f"{name}: missing")
+        if name not in listed:
+            faults.append(f"{name}: added: {NAME} does not list it")
+        elif name not in available:
+            faults.append(f"{name}: missing")
         elif not stat.S_ISREG(os.lstat(path).st_mode):
-            found.append(f"{name}: changed: it is a link or a special file, not a file")
-        elif of_file(path) != written[name]:
-            found.append(f"{name}: changed: its SHA-256 is not that of {NAME}")
-    return found
+            faults.append(f"{name}: changed: it is a link or a special file, not a file")
+        elif hash_file(path) != listed[name]:
+            faults.append(f"{name}: changed: its SHA-256 is not that of {NAME}")
+    return faults

@@ -1,4 +1,4 @@
-"""An archive of the project in the working directory: copies of its files as they are, and what describes them."""
+"""Write the archive of the project in the working directory, and what describes it."""
 
 import importlib.metadata
 import json
@@ -17,13 +17,13 @@ from strata.util.data_types import Fields, Plan
 from strata.util.errors import UserError
 from strata.util.files import read_json, remove_tree
 
-# More than this many lines are no help to look through in a terminal.
+# A message lists so many files or findings.
 MOST = 40
-# Of an image's folder in the cache, what makes up the image; never a key.
+# The files of an image, by the ends of their names; keys of virtual machines are not among them.
 IMAGE_FILES = (".tar", ".qcow2", ".box", ".img", "image.json", "manifest.json", "disk.json")
 _REMEDY = (
-    "take it out and measure or write that anew, or allow it: archive_allow in config.yaml lists such texts, files, or "
-    "places as FILE:LINE"
+    "take it out and measure or write that anew, or allow it: archive_allow in config.yaml lists "
+    "such texts, files, or places as FILE:LINE"
 )
 
 
@@ -34,187 +34,187 @@ def make(
     light: bool = False,
     snakemake: str | None = None,
 ) -> None:
-    """Write the archive to `out` and say on standard error what it holds.
+    """Write the archive to the file `out`, and print what it lacks, its notes and its checksum.
 
-    allowed: as of :class:`strata.archive.private.Private`.  light: without the source, of which the commit is named
-    alone, and without the list of the image's files.  snakemake: the version that ran (default: the one installed).
-    Raises UserError where something is missing or private, or where what was put together would not verify.
+    with_image: whether the files of the image go into it.
+    allowed: texts, or places as FILE:LINE, that are published although they look private.
+    light: whether the commit stands for the source, and the image's list of files is left out.
+    snakemake: the version that made the results; None: the one installed.
+
+    Raises UserError if a file is missing or holds something private, or if the archive would not
+    verify.
     """
     os.makedirs("results/tmp", exist_ok=True)
-    found = source.listing(os.getcwd())
-    if light and (found.revision is None or found.changed):
+    project = source.list_source(os.getcwd())
+    if light and (project.revision is None or project.changed):
         raise UserError("an archive without its source is of a commit: commit all changes first")
     experiment = plan.read_checked()
     with programs.scratch("archive", "results/tmp") as folder:
-        names = [name for name in metadata.ON_TOP if name in found.files]
-        _copy(folder, {name: name for name in [*names, *_results(experiment, light)]})
-        _copy(folder, {f"source/{name}": name for name in _source(experiment, found)})
+        on_top = [name for name in metadata.ON_TOP if name in project.files]
+        _copy_files(folder, {name: name for name in on_top + _list_results(experiment, light)})
+        _require_tracked(experiment, project)
+        _copy_files(folder, {f"source/{name}": name for name in project.files})
         if with_image:
-            _copy(folder, _image(experiment))
-        for name, lines in metadata.packages().items():
-            _write(folder, name, "".join(f"{line}\n" for line in lines))
-        told = _given(folder, found, light, snakemake or _installed("snakemake"))
-        facts = metadata.facts(folder, told)
-        _write(folder, metadata.FACTS, json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
-        _write(folder, metadata.README, metadata.readme(facts))
-        if wrong := _private(folder, experiment, found, allowed or []):
-            lines = [f"{one.place}: {one.what}: {one.text[:80]}" for one in wrong]
-            why = "archive: not written, since this is private or cannot be looked through:"
-            raise UserError(why, *_some(lines), _REMEDY)
+            _copy_files(folder, _list_image(experiment))
+        for name, lines in metadata.list_software().items():
+            _write_text(folder, name, "".join(f"{line}\n" for line in lines))
+        given = {
+            "strata": __version__,
+            "snakemake": snakemake or _installed_version("snakemake"),
+            "source": {
+                "revision": project.revision,
+                "changed": project.changed,
+                "swhid": source.read_tree(os.path.join(folder, "source")).swhid,
+                "packed": not light,
+            },
+        }
+        facts = metadata.collect_facts(folder, given)
+        _write_text(folder, metadata.FACTS, json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
+        _write_text(folder, metadata.README, metadata.format_readme(facts))
+        if findings := _find_private(folder, experiment, project, allowed or []):
+            lines = [
+                f"{finding.place}: {finding.kind}: {finding.text[:80]}" for finding in findings
+            ]
+            reason = "archive: not written, since this is private or cannot be looked through:"
+            raise UserError(reason, *_shorten(lines), _REMEDY)
         if light:
             remove_tree(os.path.join(folder, "source"))
-        _write(folder, crate.FILE, crate.text(folder, facts))
-        checksums.write(folder)
-        with check.blameless(out):
-            faults = check.findings(folder)
+        _write_text(folder, crate.FILE, crate.format_crate(folder, facts))
+        checksums.write_checksums(folder)
+        with check.report_machine_failures(out):
+            faults = check.find_faults(folder)
         if faults:
             raise UserError("archive: not written, since it would not verify:", *faults)
-        zip_file.pack(folder, out)
-        _report(found, metadata.notes(facts), out, len(zip_file.files_below(folder)))
+        zip_file.pack_folder(folder, out)
+        count = len(zip_file.list_files(folder))
+    if project.untracked:
+        names = ", ".join(_shorten(project.untracked))
+        progress.shown(f"archive: not in it, since git does not track them: {names}")
+    for note in metadata.describe_origin(facts):
+        progress.shown(f"archive: note: {note}")
+    size = os.path.getsize(out)
+    progress.shown(
+        f"archive: {out}: {count} files, {size:,} bytes, SHA-256 {checksums.hash_file(out)}"
+    )
 
 
-def _copy(folder: str, files: dict[str, str]) -> None:
-    """Copy files of this machine, by their names in the archive."""
-    for name, origin in files.items():
+def _copy_files(folder: str, files: dict[str, str]) -> None:
+    """Copy files into a folder.  files: the path of each, by its name in the folder."""
+    for name, path in files.items():
         target = os.path.join(folder, name)
         os.makedirs(os.path.dirname(target), exist_ok=True)
-        shutil.copyfile(origin, target)
-        os.chmod(target, 0o755 if os.stat(origin).st_mode & stat.S_IXUSR else 0o644)
+        shutil.copyfile(path, target)
+        os.chmod(target, 0o755 if os.stat(path).st_mode & stat.S_IXUSR else 0o644)
 
 
-def _write(folder: str, name: str, text: str) -> None:
+def _write_text(folder: str, name: str, text: str) -> None:
     path = os.path.join(folder, name)
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "w", encoding="utf-8", newline="") as file:
         file.write(text)
 
 
-def _installed(package: str) -> str:
+def _installed_version(package: str) -> str:
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return NOT_AVAILABLE
 
 
-def _given(folder: str, found: source.Source, light: bool, snakemake: str) -> Fields:
-    """The facts that do not follow from other files."""
-    return {
-        "strata": __version__,
-        "snakemake": snakemake,
-        "source": {
-            "revision": found.revision,
-            "changed": found.changed,
-            "swhid": source.tree(os.path.join(folder, "source")).swhid,
-            "packed": not light,
-        },
-    }
-
-
-def _source(experiment: Plan, found: source.Source) -> list[str]:
-    """The project's own files.  Raises UserError where one that something was measured by is none of them."""
+def _require_tracked(experiment: Plan, project: source.Source) -> None:
+    """Raise UserError if git does not track a file by which something was measured."""
     image = {**config.read()["image"], "workloads": experiment["image"].get("workloads", [])}
-    parsers = [
-        f"workloads/{name}/{file}"
-        for name in experiment["workloads"]
-        for file in ("workload.yaml", "parse.py")
-    ]
-    needed = {*parsers, *recipe.files(image)}
-    if lacking := sorted(name for name in needed - set(found.files) if os.path.exists(name)):
+    needed = {*recipe.files(image)}
+    for name in experiment["workloads"]:
+        needed |= {f"workloads/{name}/workload.yaml", f"workloads/{name}/parse.py"}
+    if lacking := sorted(name for name in needed - set(project.files) if os.path.exists(name)):
         raise UserError(
-            f"the paper rests on files that git does not track: {', '.join(lacking)}; `git add` them first"
+            f"the paper rests on files that git does not track: {', '.join(lacking)}; "
+            "`git add` them first"
         )
-    return found.files
 
 
-def _results(experiment: Plan, light: bool) -> list[str]:
-    """Plan, image's facts, logs, records, and what was made of them.  Raises UserError where a file is missing."""
-    found = [paths.PLAN, paths.CELLS, paths.IMAGE, *([] if light else [paths.MANIFEST])]
-    found = [name for name in found if os.path.exists(name)]
+def _list_results(experiment: Plan, light: bool) -> list[str]:
+    """Return the names of the plan, the image's facts, logs, records, and products.
+
+    Raises UserError if one of them is missing.
+    """
+    optional = [paths.PLAN, paths.CELLS, paths.IMAGE, *([] if light else [paths.MANIFEST])]
+    names = [name for name in optional if os.path.exists(name)]
     for cell in blocks.Order(experiment).cells():
         log, record = (paths.cell_path("raw", *cell, kind) for kind in ("log", "json"))
         if not os.path.exists(log):
             failed = (paths.cell_path("failed", *cell, kind) for kind in ("json", "log"))
-            found += [name for name in failed if os.path.exists(name)]
+            names += [name for name in failed if os.path.exists(name)]
             continue
         if not os.path.exists(record):
             raise UserError(
                 f"{record}: missing; remove {log} too, so that snakemake measures the cell again"
             )
-        folder, number = os.path.split(log.removesuffix(".log"))
-        found += [
+        folder, repetition = os.path.split(log.removesuffix(".log"))
+        names += [
             f"{folder}/{name}"
             for name in sorted(os.listdir(folder))
-            if name.startswith(f"{number}.")
+            if name.startswith(f"{repetition}.")
         ]
-    made = [*outputs.decisions(experiment), *outputs.made(experiment)]
-    for name in made:
+    products = [*outputs.decisions(experiment), *outputs.made(experiment)]
+    for name in products:
         if not os.path.exists(name):
             raise UserError(f"{name}: missing; `{run.again('archive')}` makes it first")
-    return found + made
+    return names + products
 
 
-def _image(experiment: Plan) -> dict[str, str]:
-    """The image from the machine's cache, without the tree that its archive holds too, and without keys."""
-    cached = cache.require(experiment["image"]["recipe"])["folder"]
-    found = {
-        name: os.path.join(cached, name)
-        for name in zip_file.files_below(cached)
-        if name.endswith(IMAGE_FILES)
-    }
-    regular = {
-        name: path
-        for name, path in found.items()
-        if os.path.isfile(path) and not os.path.islink(path)
-    }
-    return {
-        f"image/{name}": path for name, path in regular.items() if "tree" not in name.split("/")
-    }
+def _list_image(experiment: Plan) -> dict[str, str]:
+    """Return the paths of the image's files in this machine's cache, by their names in the archive.
 
-
-def _private(
-    folder: str, experiment: Plan, found: source.Source, allowed: list[str]
-) -> list[private.Found]:
-    """What is private in the archive's files and not allowed.
-
-    The image's files are its own, and its manifest lists their names.
+    The tree of files is left out, since the image's tar file holds it, and so are keys.
     """
-    changed = {*found.changed, "config.yaml"}
-    texts = [*experiment["environments"], *experiment["workloads"]]
-    for name in set(found.files) - changed:
+    cached = cache.require(experiment["image"]["recipe"])["folder"]
+    files = {}
+    for name in zip_file.list_files(cached):
+        path = os.path.join(cached, name)
+        regular = os.path.isfile(path) and not os.path.islink(path)
+        if regular and name.endswith(IMAGE_FILES) and "tree" not in name.split("/"):
+            files[f"image/{name}"] = path
+    return files
+
+
+def _find_private(
+    folder: str, experiment: Plan, project: source.Source, allowed: list[str]
+) -> list[private.Finding]:
+    """Return what is private in the archive's files and not allowed.
+
+    Files of the image, its facts and the list of its files hold nothing of this machine.
+    """
+    changed = {*project.changed, "config.yaml"}
+    public_texts = [*experiment["environments"], *experiment["workloads"]]
+    for name in set(project.files) - changed:
         with open(name, "rb") as file:
-            texts.append(private.said(file.read()) or "")
-    given = [
-        value
-        for entry in experiment["workloads"].values()
-        for key in entry["cell"]["files"]
-        if os.path.isabs(str(value := entry["parameters"].get(key) or ""))
-    ]
-    folders = {os.path.dirname(value) for value in given} - {"/"}
+            public_texts.append(private.decode_text(file.read()) or "")
+    folders = set()
+    for workload in experiment["workloads"].values():
+        for key in workload["cell"]["files"]:
+            path = str(workload["parameters"].get(key) or "")
+            if os.path.isabs(path):
+                folders.add(os.path.dirname(path))
     client: Fields = read_json(paths.CLIENT) or {}
-    look = private.Private(
-        os.getcwd(), private.words_of(texts), allowed, folders, client.get("ssh", "").split()
+    scanner = private.Scanner(
+        os.getcwd(),
+        private.split_words(public_texts),
+        allowed,
+        folders - {"/"},
+        client.get("ssh", "").split(),
     )
-    seen: list[private.Found] = []
-    for name in zip_file.files_below(folder):
-        if not name.startswith("image/") and name not in (paths.IMAGE, paths.MANIFEST):
-            with open(os.path.join(folder, name), "rb") as file:
-                public = name.startswith("source/") and name.removeprefix("source/") not in changed
-                seen += look.look(name, file.read(), public)
-    return seen
+    findings: list[private.Finding] = []
+    for name in zip_file.list_files(folder):
+        if name.startswith("image/") or name in (paths.IMAGE, paths.MANIFEST):
+            continue
+        public = name.startswith("source/") and name.removeprefix("source/") not in changed
+        with open(os.path.join(folder, name), "rb") as file:
+            findings += scanner.scan_file(name, file.read(), public)
+    return findings
 
 
-def _some(lines: list[str]) -> list[str]:
+def _shorten(lines: list[str]) -> list[str]:
+    """Return the first lines of a list, and how many there are more."""
     return lines[:MOST] + ([f"… and {len(lines) - MOST} more"] if len(lines) > MOST else [])
-
-
-def _report(found: source.Source, notes: list[str], out: str, count: int) -> None:
-    if untracked := found.untracked:
-        progress.shown(
-            f"archive: not in it, since git does not track them: {', '.join(_some(untracked))}"
-        )
-    for text in notes:
-        progress.shown(f"archive: note: {text}")
-    size = os.path.getsize(out)
-    progress.shown(
-        f"archive: {out}: {count} files, {size:,} bytes, SHA-256 {checksums.of_file(out)}"
-    )

@@ -1,4 +1,4 @@
-"""What tells a reader what an archive holds: archive.json and README.md, which follow from its other files."""
+"""The description of an archive: archive.json and README.md, which follow from its files."""
 
 import functools
 import importlib.metadata
@@ -17,11 +17,11 @@ from strata.util.progress import duration
 FACTS = "archive.json"
 README = "README.md"
 FORMAT = 4
-# Of the facts, what does not follow from the archive's other files.
+# Keys of archive.json that do not follow from the archive's other files.
 GIVEN = ("strata", "snakemake", "source")
-# Files of the source that stand at the top of an archive too.
+# Files of the source that an archive holds at its top too.
 ON_TOP = ("LICENSE", "CITATION.cff", "Snakefile")
-# Tools whose versions belong to a result; each says its own.  The first two make papers.
+# Tools whose versions an archive lists; the bytes of papers follow from the first two.
 _TOOLS = (
     "pandoc",
     "pdflatex",
@@ -32,16 +32,20 @@ _TOOLS = (
     "qemu-system-x86_64",
     "git",
 )
-_R = 'cat(R.version.string, "\\n"); p <- installed.packages(); cat(paste(p[, "Package"], p[, "Version"]), sep = "\\n")'
-_FONTS = 'source("analysis/render.R"); cat(font_files(), sep = "\\n")'
+# Print the version of R, and of each package, a line each.
+_R_VERSIONS = (
+    'cat(R.version.string, "\\n"); packages <- installed.packages(); '
+    'cat(paste(packages[, "Package"], packages[, "Version"]), sep = "\\n")'
+)
+_R_FONTS = 'source("analysis/render.R"); cat(font_files(), sep = "\\n")'
 # A note names so many files.
 _SHOWN = 10
 
 
-def _said(*words: str) -> list[str]:
-    """The lines that a tool prints, or that it is not available."""
+def _capture_lines(*command: str) -> list[str]:
+    """Return the lines that a tool prints; one that says "not available" where it fails."""
     try:
-        done = programs.run(words)
+        done = programs.run(command)
     except UserError:
         return [NOT_AVAILABLE]
     lines = [line.strip() for line in (done.stdout or done.stderr).strip().splitlines()]
@@ -49,48 +53,51 @@ def _said(*words: str) -> list[str]:
 
 
 @functools.cache
-def packages() -> dict[str, list[str]]:
-    """Which Python and R packages, tools and fonts of the figures are on this machine; versions, no paths."""
-    found = {
-        f"{entry.metadata['Name']}=={entry.version}" for entry in importlib.metadata.distributions()
+def list_software() -> dict[str, list[str]]:
+    """Return the lines of the files in environment/: packages of Python and R, tools, fonts."""
+    python = {
+        f"{package.metadata['Name']}=={package.version}"
+        for package in importlib.metadata.distributions()
     }
-    version, *of_r = _said("Rscript", "--vanilla", "-e", _R)
+    version, *packages = _capture_lines("Rscript", "--vanilla", "-e", _R_VERSIONS)
+    fonts = _capture_lines("env", "-C", paths.PROJECT, "Rscript", "--vanilla", "-e", _R_FONTS)
     return {
-        "environment/python.txt": sorted(found, key=str.lower),
-        "environment/r.txt": [version, *sorted(set(of_r))],
-        "environment/fonts.txt": _said(
-            "env", "-C", paths.PROJECT, "Rscript", "--vanilla", "-e", _FONTS
-        ),
-        "environment/tools.txt": [f"{tool}: {_said(tool, '--version')[0]}" for tool in _TOOLS],
+        "environment/python.txt": sorted(python, key=str.lower),
+        "environment/r.txt": [version, *sorted(set(packages))],
+        "environment/fonts.txt": fonts,
+        "environment/tools.txt": [
+            f"{tool}: {_capture_lines(tool, '--version')[0]}" for tool in _TOOLS
+        ],
     }
 
 
-def unlike(folder: str) -> list[str]:
-    """What the bytes of papers follow from, and is another in an archive than on this machine: a sentence each."""
-    here, fonts = packages(), "environment/fonts.txt"
-    found = []
+def list_differences(folder: str) -> list[str]:
+    """Return how this machine's software differs from the archive's, if papers depend on it.
+
+    Each sentence names a version of R, of one of its packages, of pandoc or LaTeX, or the font of
+    figures.
+    """
+    software, fonts = list_software(), "environment/fonts.txt"
+    differences = []
     for name in ("environment/r.txt", "environment/tools.txt"):
-        own = {
+        installed = {
             line.split()[0]: line
-            for line in here[name]
-            if name.endswith("r.txt") or line.startswith(_TOOLS[:2])
+            for line in software[name]
+            if name == "environment/r.txt" or line.startswith(_TOOLS[:2])
         }
-        told = _lines(folder, name)
-        pairs = [
-            (own[key], line)
-            for line in told
-            if line not in here[name] and (key := line.split()[0]) in own
-        ]
-        found += [f"{ours} here, {theirs} there" for ours, theirs in pairs]
-    if (told := _lines(folder, fonts)) != here[fonts]:
-        found.append(
-            f"the font of figures: {', '.join(here[fonts])} here, {', '.join(told) or 'not named'} there"
-        )
-    return found
+        for line in _read_lines(folder, name):
+            here = installed.get(line.split()[0])
+            if here is not None and line not in software[name]:
+                differences.append(f"{here} here, {line} there")
+    archived = _read_lines(folder, fonts)
+    if archived != software[fonts]:
+        here, there = ", ".join(software[fonts]), ", ".join(archived) or "not named"
+        differences.append(f"the font of figures: {here} here, {there} there")
+    return differences
 
 
-def _lines(folder: str, name: str) -> list[str]:
-    """The lines of a file of an archive that are not empty; none where it has no such file."""
+def _read_lines(folder: str, name: str) -> list[str]:
+    """Return the lines of an archive's file that are not empty; none if it is missing."""
     path = os.path.join(folder, name)
     if not os.path.isfile(path):
         return []
@@ -98,17 +105,17 @@ def _lines(folder: str, name: str) -> list[str]:
         return [line.strip() for line in file if line.strip()]
 
 
-def read(folder: str) -> Fields:
-    """The object of archive.json.  Raises UserError that names each key that is not as its schema says."""
-    found: Fields = load(folder, FACTS)
-    validation.complain(FACTS, validation.findings(validation.schema("archive"), found))
-    return found
+def read_facts(folder: str) -> Fields:
+    """Return the object of archive.json.  Raises UserError with each key that breaks its schema."""
+    facts: Fields = load(folder, FACTS)
+    validation.complain(FACTS, validation.findings(validation.schema("archive"), facts))
+    return facts
 
 
-def facts(folder: str, given: Fields) -> Fields:
-    """The object of archive.json for the files in a folder; given: what of it does not follow from them.
+def collect_facts(folder: str, given: Fields) -> Fields:
+    """Return the object of archive.json (schemas/archive.json) for the files in a folder.
 
-    Raises UserError where nothing was measured.
+    given: the values of `GIVEN`.  Raises UserError if nothing was measured.
     """
     experiment = load(folder, paths.PLAN)
     cells = blocks.Order(experiment, os.path.join(folder, "results")).cells()
@@ -117,34 +124,26 @@ def facts(folder: str, given: Fields) -> Fields:
     if not records:
         raise UserError("nothing was measured yet, so there is nothing to archive")
     missing = ["/".join(map(str, cell)) for cell in cells if cell not in set(measured)]
-    citation = os.path.join(folder, "CITATION.cff")
-    cited = yaml_files.read(citation) if os.path.exists(citation) else {}
-    people = cited["authors"] if isinstance(cited.get("authors"), list) else []
-    names = [
-        str(entry.get("name") or f"{entry.get('given-names')} {entry.get('family-names')}")
-        for entry in people
-        if isinstance(entry, dict)
-    ]
-    environments, workloads = (
-        sorted({record[key] for record in records}) for key in ("environment", "workload")
-    )
+    path = os.path.join(folder, "CITATION.cff")
+    citation = yaml_files.read(path) if os.path.exists(path) else {}
+    environments = sorted({record["environment"] for record in records})
+    workloads = sorted({record["workload"] for record in records})
     revisions: dict[str, dict[str, int]] = {}
     for record in records:
-        of = revisions.setdefault(
-            record["source"]["revision"] or "unknown", {"cells": 0, "changed": 0}
-        )
-        of["cells"] += 1
-        of["changed"] += record["source"]["changed"] is not False
+        revision = record["source"]["revision"] or "unknown"
+        counts = revisions.setdefault(revision, {"cells": 0, "changed": 0})
+        counts["cells"] += 1
+        counts["changed"] += record["source"]["changed"] is not False
     return {
         "format": FORMAT,
         **given,
-        "title": str(cited.get("title", "Strata")),
-        "authors": ", ".join(names) or NOT_AVAILABLE,
-        "license": None if cited.get("license") is None else str(cited["license"]),
+        "title": str(citation.get("title", "Strata")),
+        "authors": ", ".join(_list_authors(citation)) or NOT_AVAILABLE,
+        "license": None if citation.get("license") is None else str(citation["license"]),
         "description": (
-            f"{len(records)} measured runs of {len(workloads)} workloads ({', '.join(workloads)}) in "
-            f"{len(environments)} environments ({', '.join(environments)}), what was made of them, and all that "
-            "it takes to make it again."
+            f"{len(records)} measured runs of {len(workloads)} workloads ({', '.join(workloads)}) "
+            f"in {len(environments)} environments ({', '.join(environments)}), what was made of "
+            "them, and all that it takes to make it again."
         ),
         "scale": experiment["scale"],
         "measured": {
@@ -160,72 +159,85 @@ def facts(folder: str, given: Fields) -> Fields:
     }
 
 
-def notes(facts: Fields) -> list[str]:
-    """What a reader should know of an archive's source, a sentence each."""
-    revision, changed, cells = (
-        facts["source"]["revision"],
-        facts["source"]["changed"],
-        facts["measured"]["cells"],
-    )
-    found = []
+def _list_authors(citation: Fields) -> list[str]:
+    """Return the names of the authors in a CITATION.cff, which anybody may have written."""
+    authors = citation.get("authors")
+    return [
+        str(author.get("name") or f"{author.get('given-names')} {author.get('family-names')}")
+        for author in (authors if isinstance(authors, list) else [])
+        if isinstance(author, dict)
+    ]
+
+
+def describe_origin(facts: Fields) -> list[str]:
+    """Return notes where the source of the archive and of all runs is not one clean commit."""
+    revision, changed = facts["source"]["revision"], facts["source"]["changed"]
+    notes = []
     if revision is None:
-        found.append("The commit of the source is not known.")
+        notes.append("The commit of the source is not known.")
     elif changed:
-        found.append(
-            f"The source is not that of commit {revision}: {_shown(changed)} differ from it."
-        )
-    for name, of in facts["measured"]["revisions"].items():
-        where = (
-            "a source of no known commit" if name == "unknown" else f"the source of commit {name}"
-        )
+        names = ", ".join(changed[:_SHOWN])
+        more = f" and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
+        notes.append(f"The source is not that of commit {revision}: {names}{more} differ from it.")
+    cells = facts["measured"]["cells"]
+    for name, counts in facts["measured"]["revisions"].items():
+        origin = f"the source of commit {name}"
+        if name == "unknown":
+            origin = "a source of no known commit"
         if name != (revision or "unknown"):
-            found.append(
-                f"{of['cells']} of {cells} runs were measured with {where}, which is not that of the archive."
+            notes.append(
+                f"{counts['cells']} of {cells} runs were measured with {origin}, which is not that "
+                "of the archive."
             )
-        if of["changed"] and name != "unknown":
-            found.append(
-                f"{of['changed']} of {cells} runs were measured with {where}, of which files were changed."
+        if counts["changed"] and name != "unknown":
+            notes.append(
+                f"{counts['changed']} of {cells} runs were measured with {origin}, of which files "
+                "were changed."
             )
-    return found
+    return notes
 
 
-def _shown(names: list[str]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more
-
-
-def _plain(text: str) -> str:
-    """A text of others in Markdown: letter by letter, in one line."""
+def _escape_markdown(text: str) -> str:
+    """Return a text of others as one line of Markdown that shows it letter by letter."""
     return re.sub(r"([\\`*<>\[\]|&!])", r"\\\1", " ".join(text.split()))
 
 
-def readme(facts: Fields) -> str:
-    """The text of README.md."""
+def format_readme(facts: Fields) -> str:
+    """Return the text of README.md: review.md with the facts of archive.json."""
     with open(os.path.join(os.path.dirname(__file__), "review.md"), encoding="utf-8") as file:
         template = file.read()
     source, measured = facts["source"], facts["measured"]
+    partial = revision = ""
+    if facts["missing"]:
+        partial = f" {len(facts['missing'])} planned cells are missing, as the paper says."
+    image = "no image: it is built again from its recipe when needed"
+    if facts["image"]:
+        image = "the image itself"
+    content, place = (
+        "not packed: it is that of the commit",
+        "a clone of the project that has the commit",
+    )
+    if source["packed"]:
+        content, place = "the project's own files", "the archive's folder `source`"
+    if source["revision"]:
+        revision = f" of commit `{source['revision']}`"
+    licence = "None is named."
+    if facts["license"]:
+        licence = f"{_escape_markdown(facts['license'])}. See `LICENSE`."
     return template.format(
-        title=_plain(facts["title"]),
-        description=_plain(facts["description"]),
-        start=_plain(measured["from"]),
-        end=_plain(measured["to"]),
+        title=_escape_markdown(facts["title"]),
+        description=_escape_markdown(facts["description"]),
+        start=_escape_markdown(measured["from"]),
+        end=_escape_markdown(measured["to"]),
         took=duration(measured["seconds"]),
-        partial=f" {len(facts['missing'])} planned cells are missing, as the paper says."
-        if facts["missing"]
-        else "",
-        notes="".join(f"> **Note.** {_plain(text)}\n\n" for text in notes(facts)),
-        image="the image itself"
-        if facts["image"]
-        else "no image: it is built again from its recipe when needed",
-        source="the project's own files"
-        if source["packed"]
-        else "not packed: it is that of the commit",
-        where="the archive's folder `source`"
-        if source["packed"]
-        else "a clone of the project that has the commit",
+        partial=partial,
+        notes="".join(
+            f"> **Note.** {_escape_markdown(note)}\n\n" for note in describe_origin(facts)
+        ),
+        image=image,
+        source=content,
+        where=place,
         swhid=source["swhid"],
-        revision=f" of commit `{source['revision']}`" if source["revision"] else "",
-        licence=f"{_plain(facts['license'])}. See `LICENSE`."
-        if facts["license"]
-        else "None is named.",
+        revision=revision,
+        licence=licence,
     )

@@ -1,9 +1,8 @@
-"""What must not leave the machine: secrets, addresses, and the names of its user, of itself and of its folders.
+"""Find private texts: secrets, addresses, and names of this machine, its user and folders.
 
-Nothing is rewritten.  What is found, and what cannot be looked through, is told with file and
-line, and the archive is not written until it is gone, or allowed by name (config:
-``archive_allow``).  Of the source that git tracks, which is public already, secrets and folders of
-this machine are found alone.
+Nothing is rewritten.  The archive is not written until each finding is gone, or allowed by name
+(configuration: ``archive_allow``).  Source that git tracks is public already: in it only secrets
+and folders of this machine are found.
 """
 
 import contextlib
@@ -22,46 +21,50 @@ SECRET = "a key, token or password"
 
 
 class Rule(NamedTuple):
-    """What is private: all that a pattern matches.
+    """One kind of private text: each match of a pattern that passes a check.
 
-    check: whether what matched is really what is meant.
+    kind: a noun for messages.  check: whether a match is private; every one is by default.
     """
 
-    what: str
+    kind: str
     pattern: re.Pattern[str]
     check: Callable[[str], bool] = bool
 
 
-_PATH_END = r"[^/\\\s\"'<>:;,)]+"
-# What stands for somebody's home on systems of all kinds.
+_NAME = r"[^/\\\s\"'<>:;,)]+"
+# Folders that are somebody's home on some system.
 _HOMES = Rule(
     "a home",
-    re.compile(rf"(?<![\w.-])(?:/(?:home|Users)/{_PATH_END}|[A-Za-z]:\\+Users\\+{_PATH_END})"),
+    re.compile(rf"(?<![\w.-])(?:/(?:home|Users)/{_NAME}|[A-Za-z]:\\+Users\\+{_NAME})"),
 )
-# A unit of systemd is written as an address of mail is.
+# Units of systemd, such as ssh@1.service, have the form of an address.
+_UNITS = "service|socket|slice|scope|target|mount|timer"
 _MAIL = Rule(
     "an e-mail address",
-    re.compile(
-        r"(?<![\w.+-])[\w.+-]+@(?:[\w-]+\.)+(?!(?:service|socket|slice|scope|target|mount|timer)\b)[^\W\d_]{2,}(?![\w-])"
-    ),
+    re.compile(rf"(?<![\w.+-])[\w.+-]+@(?:[\w-]+\.)+(?!(?:{_UNITS})\b)[^\W\d_]{{2,}}(?![\w-])"),
 )
 _PAIR = "[0-9A-Fa-f]{2}"
+
+
+def _is_card(text: str) -> bool:
+    """Whether six pairs of digits are a network card's address: no zeros alone, and no date."""
+    digits = text.replace("-", "").replace(":", "")
+    return len(set(digits.lower())) > 1 and (":" in text or not digits.isdigit())
+
+
 _CARD = Rule(
     "the address of a network card",
     re.compile(rf"(?<![\w:-])(?:{_PAIR}(?::{_PAIR}){{5}}|{_PAIR}(?:-{_PAIR}){{5}})(?![\w:-])"),
-    lambda text: (
-        len(set(text.lower()) - {":", "-"}) > 1
-        and (":" in text or not text.replace("-", "").isdigit())
-    ),
+    _is_card,
 )
 
 
-class Found(NamedTuple):
-    """Something private: the file, its line (from 1), what it is, and the text (of a secret its beginning alone)."""
+class Finding(NamedTuple):
+    """A private text: file, line (from 1), kind, and the text, of a secret its beginning only."""
 
     name: str
     line: int
-    what: str
+    kind: str
     text: str
 
     @property
@@ -70,60 +73,68 @@ class Found(NamedTuple):
         return f"{self.name}:{self.line}"
 
 
-def said(content: bytes) -> str | None:
-    """The text of a content; None for binary content."""
-    text = wrappings.text_of(content)
+def decode_text(content: bytes) -> str | None:
+    """Return the text of a content; None for binary content."""
+    text = wrappings.decode_text(content)
     return None if "\0" in text else text
 
 
-def _names() -> tuple[set[str], set[str]]:
-    """The names of the user, and those of the host."""
+def split_words(texts: Iterable[str]) -> set[str]:
+    """Return the words of texts, in each form in which the name of a user or host could occur."""
+    words: set[str] = set()
+    for text in texts:
+        words.update(re.findall(r"[A-Za-z0-9][A-Za-z0-9_.-]*[A-Za-z0-9]|[A-Za-z0-9]", text))
+        words.update(re.findall(r"[A-Za-z0-9]+", text))
+    return words
+
+
+def _own_users() -> set[str]:
+    """Return the names of the user."""
     users = {os.environ.get(key, "") for key in ("USER", "LOGNAME", "SUDO_USER")}
     with contextlib.suppress(KeyError):  # The system need not have a name for the user.
         users.add(pwd.getpwuid(os.getuid()).pw_name)
-    host = os.uname().nodename
-    return users - {"", "root"}, {host, host.split(".")[0]} - {"", "localhost"}
+    return users
 
 
-def _folders(project: str) -> set[str]:
-    found = {os.path.abspath(project), os.path.realpath(project)}
-    for key in ("HOME", "STRATA_HOME", "XDG_CACHE_HOME"):
-        if os.environ.get(key):
-            found |= {os.path.abspath(os.environ[key]), os.path.realpath(os.environ[key])}
-    # What every machine has says nothing about this one.
-    return found - {"/", "/root", "/home", "/tmp", "/var/cache", "/var/cache/strata"}
-
-
-def _any_of(what: str, texts: Iterable[str], near: str) -> list[Rule]:
-    """The rule for any of some texts where no character of the class `near` is beside it."""
-    longest_first = "|".join(map(re.escape, sorted(texts, key=len, reverse=True)))
-    return (
-        [Rule(what, re.compile(rf"(?<!{near})(?:{longest_first})(?!{near})"))]
-        if longest_first
-        else []
-    )
-
-
-def _is_address(text: str) -> bool:
+def _host_names(host: str) -> set[str]:
+    """Return the names of a host, with and without its domain; an address is its only name."""
     with contextlib.suppress(ValueError):
-        return bool(ipaddress.ip_address(text))
-    return False
+        ipaddress.ip_address(host)
+        return {host}
+    return {host, host.split(".")[0]}
+
+
+def _own_folders(project: str) -> set[str]:
+    """Return the folders of this machine by which it, or its user, can be recognised."""
+    paths = [project]
+    paths += [os.environ.get(key, "") for key in ("HOME", "STRATA_HOME", "XDG_CACHE_HOME")]
+    folders: set[str] = set()
+    for path in filter(None, paths):
+        folders |= {os.path.abspath(path), os.path.realpath(path)}
+    # Every machine has these.
+    return folders - {"/", "/root", "/home", "/tmp", "/var/cache", "/var/cache/strata"}
 
 
 def _own_addresses() -> set[str]:
-    """The machine's addresses in its networks; none where they can't be asked for."""
+    """Return the machine's addresses in its networks; none where it cannot list them."""
     with contextlib.suppress(UserError):
         return addresses.own()
     return set()
 
 
-class Private:
-    """What is private on this machine.
+def _rules_for(kind: str, texts: Iterable[str], neighbours: str) -> list[Rule]:
+    """Return the rule that finds any of some texts, where no character of a class is next to it.
 
-    project: folder of the project.  public: words that the project's own source uses; a user or host that is called
-    like one of them gives nothing away by it.  allowed: texts, or places as FILE:LINE, that may be published.
-    folders: further ones of this machine.  others: machines and users besides this one, as ``user@host``.
+    neighbours: the class, as in a pattern.  There is no rule where there are no texts.
     """
+    longest_first = "|".join(map(re.escape, sorted(texts, key=len, reverse=True)))
+    if not longest_first:
+        return []
+    return [Rule(kind, re.compile(rf"(?<!{neighbours})(?:{longest_first})(?!{neighbours})"))]
+
+
+class Scanner:
+    """Finds what is private on this machine in files."""
 
     def __init__(
         self,
@@ -131,79 +142,82 @@ class Private:
         public: set[str],
         allowed: Collection[str] = (),
         folders: Collection[str] = (),
-        others: Collection[str] = (),
+        clients: Collection[str] = (),
     ) -> None:
-        users, hosts = _names()
-        for other in others:
-            user, _, host = other.rpartition("@")
-            users |= {user} - {"", "root"}
-            hosts |= {host, host.split(".")[0] if not _is_address(host) else host} - {
-                "",
-                "localhost",
-            }
+        """Collect what is private here.
+
+        project: its folder.  public: words of the project's own source; a user or host of that name
+        is not found.  allowed: texts, or places as FILE:LINE, that may be published.
+        folders: further ones of this machine.  clients: other machines, as ``user@host``.
+        """
+        users, hosts = _own_users(), _host_names(os.uname().nodename)
+        for client in clients:
+            user, _, host = client.rpartition("@")
+            users.add(user)
+            hosts |= _host_names(host)
+        users -= {"", "root"} | public
+        hosts -= {"", "localhost"} | public
         self.allowed = set(allowed)
-        self._public = _any_of(
-            "a folder of this machine", _folders(project) | set(folders), r"[\w.-]"
+        self._folders = _rules_for(
+            "a folder of this machine", _own_folders(project) | set(folders), r"[\w.-]"
         )
-        self._all = [
-            *self._public,
+        self._rules = [
+            *self._folders,
             _HOMES,
             _MAIL,
             _CARD,
-            *_any_of("the name of a user", users - public, "[A-Za-z0-9]"),
-            *_any_of("the name of a machine", hosts - public, "[A-Za-z0-9]"),
-            *_any_of("an address of this machine", _own_addresses(), r"[\w.]"),
+            *_rules_for("the name of a user", users, "[A-Za-z0-9]"),
+            *_rules_for("the name of a machine", hosts, "[A-Za-z0-9]"),
+            *_rules_for("an address of this machine", _own_addresses(), r"[\w.]"),
         ]
 
-    def look(self, name: str, content: bytes, public: bool = False) -> Iterator[Found]:
-        """What of a file is private or can't be looked through, and is not allowed.
+    def scan_file(self, name: str, content: bytes, public: bool = False) -> Iterator[Finding]:
+        """Yield what of a file is private or cannot be looked through, and is not allowed.
 
-        public: whether it is source that git tracks.
+        public: whether the file is source that git tracks.
         """
-        seen = {Found(name, 0, "", "")}
-        for part in wrappings.parts(name, content):
-            for found, text in self._in(part, public):
-                if found not in seen and not {found.place, found.name, name, text} & self.allowed:
-                    seen.add(found)
-                    yield found
+        seen: set[Finding] = set()
+        for part in wrappings.unwrap_file(name, content):
+            for finding, text in self._scan_part(part, public):
+                names = {finding.place, finding.name, name, text}
+                if finding not in seen and not names & self.allowed:
+                    seen.add(finding)
+                    yield finding
 
-    def _in(self, part: wrappings.Part, public: bool) -> Iterator[tuple[Found, str]]:
-        """What is private in a part of a file, with its whole text."""
+    def _scan_part(
+        self, part: wrappings.Part, public: bool, depth: int = 2
+    ) -> Iterator[tuple[Finding, str]]:
+        """Yield findings in a part of a file, each with its whole text, which may be allowed.
+
+        depth: how often a text that is decoded may hold packed data with such a text.
+        """
         name = part.name
         if part.trouble:
-            yield Found(name, 1, "not looked through", part.trouble), ""
+            yield Finding(name, 1, "not looked through", part.trouble), ""
         if secrets.KEY_FILES.search(name):
-            yield Found(name, 1, "a file of keys, by its name", name), ""
-        rules = self._public if public else self._all
+            yield Finding(name, 1, "a file of keys, by its name", name), ""
+        rules = self._folders if public else self._rules
         known: set[str] = set()
-        # A name may tell as much as a text.
-        for reading in (wrappings.Reading(name, cut=False), *wrappings.readings(part.content)):
+        # The name of a file may be private as its text is.
+        for reading in (wrappings.Reading(name), *wrappings.read_text(part.content)):
             try:
-                for secret in secrets.find(reading.text, public or reading.cut):
-                    if reading.cut and any(
-                        secret.text in one or one in secret.text for one in known
-                    ):
-                        continue
-                    known.add(secret.text)
-                    yield Found(name, secret.line, SECRET, secret.text[:4] + "…"), secret.text
+                found = secrets.find_secrets(reading.text, public or reading.cut)
             except TimeoutError:
-                yield (
-                    Found(
-                        name, 1, "not looked through", "the search for secrets in it took too long"
-                    ),
-                    "",
-                )
+                reason = "the search for secrets in it took too long"
+                yield Finding(name, 1, "not looked through", reason), ""
+                found = set()
+            for secret in found:
+                if reading.cut and any(
+                    secret.text in text or text in secret.text for text in known
+                ):
+                    continue
+                known.add(secret.text)
+                yield Finding(name, secret.line, SECRET, secret.text[:4] + "…"), secret.text
+            if reading.decoded and depth:
+                for inner in wrappings.unwrap_text(name, reading.text):
+                    yield from self._scan_part(inner, public, depth - 1)
             for rule in () if reading.cut or part.noise else rules:
                 for match in rule.pattern.finditer(reading.text):
                     if rule.check(match[0]):
                         line = reading.text.count("\n", 0, match.start()) + 1
-                        yield Found(name, line, rule.what, match[0]), match[0]
-
-
-def words_of(texts: Iterable[str]) -> set[str]:
-    """The words of texts, as user and host names are matched."""
-    found: set[str] = set()
-    for text in texts:
-        found.update(re.findall(r"[A-Za-z0-9][A-Za-z0-9_.-]*[A-Za-z0-9]|[A-Za-z0-9]", text))
-        found.update(re.findall(r"[A-Za-z0-9]+", text))
-    return found
+                        yield Finding(name, line, rule.kind, match[0]), match[0]

@@ -1,76 +1,99 @@
-"""The paper made again from archived logs by the archive's own code."""
+"""The paper of an archive, made again from its raw logs by the archive's own code."""
 
 import contextlib
 import os
 
-from strata.archive import check, checksums, metadata, remake, sandbox
+from strata.archive import check, checksums, metadata, output, remake, sandbox
 from strata.results import outputs
 from strata.results.validate import load
 from strata.util import paths, programs, progress
 from strata.util.errors import UserError
+from strata.util.files import remove_tree
+from strata.util.timeouts import stretched
 
-_OWN = "rebuild: what runs now is the archive's own code"
-_INSIDE = "in a sandbox: without network, and nothing of yours in reach but that folder"
-_OPEN = "WITHOUT a sandbox: it can do all that you can"
+# Seconds in which the archive's code must end; STRATA_PATIENCE multiplies them.
+LIMIT = 3600
 
 
 def rebuild(path: str, target: str | None, boxed: str | None = None) -> int:
-    """Make an archive's paper again in `target`, and print of each product whether it is the same.
+    """Make an archive's paper again and print for each product whether it is the same.
 
-    boxed: whether the archive's code runs in a sandbox, yes or no; None: where bubblewrap is
-    installed.  Gives the exit status: 0 where every table is byte-identical, else 1.  Raises
-    UserError where a file of the archive is not the one of its checksum, where `target` is there
-    already, or where the paper cannot be made.
+    path: the archive, or the folder of an unpacked one.
+    target: the folder to write; None: ARCHIVE-rebuilt in the working directory.
+    boxed: whether the archive's code runs in a sandbox, "yes" or "no"; None: where bubblewrap is
+    installed.
+
+    Returns the exit status: 0 if every table is byte-identical, else 1.
+    Raises UserError if a file of the archive does not fit its checksum, if `target` holds files or
+    cannot be written, or if the archive's code fails or exceeds `LIMIT`.  Nothing is left at
+    `target` then.
     """
-    work = target or f"{os.path.basename(os.path.abspath(path)).removesuffix('.zip')}-rebuilt"
-    if os.path.exists(work) and (not os.path.isdir(work) or os.listdir(work)):
-        raise UserError(f"{work}: is there already; remove it, or name another folder with --to")
+    target = target or f"{os.path.basename(os.path.abspath(path)).removesuffix('.zip')}-rebuilt"
+    programs.sweep(target)
+    if os.path.isdir(target) and os.listdir(target):
+        raise UserError(f"{target}: is there already; remove it, or name another folder with --to")
     with contextlib.ExitStack() as stack:
-        with check.blameless(path):
-            folder = stack.enter_context(check.unpacked(path))
-            found = checksums.findings(folder)
-        if found:
-            raise UserError(f"{path}: does not verify, and is not rebuilt:", *found)
+        with check.report_machine_failures(path):
+            folder = stack.enter_context(check.open_archive(path))
+            faults = checksums.find_faults(folder)
+        if faults:
+            raise UserError(f"{path}: does not verify, and is not rebuilt:", *faults)
         experiment = load(folder, paths.PLAN)
         if not isinstance(experiment.get("workloads"), dict):
             raise UserError(
                 f"{paths.PLAN}: workloads: missing, or no mapping of names to workloads"
             )
-        inside = sandbox.is_installed() if boxed is None else boxed == "yes"
-        _make(folder, work, inside)
-        states = remake.states(folder, work, outputs.made(experiment))
-        unlike = metadata.unlike(folder) if remake.NOT_COMPARABLE in states.values() else []
+        sandboxed = sandbox.is_installed() if boxed is None else boxed == "yes"
+        with output.whole_folder(target) as work:
+            _run_archived_code(folder, work, target, sandboxed)
+            states = remake.compare_products(folder, work, outputs.made(experiment))
+        differences = (
+            metadata.list_differences(folder) if remake.NOT_COMPARABLE in states.values() else []
+        )
     for name, state in states.items():
         progress.printed(f"{state:9}  {name}")
-    for text in unlike:
-        progress.shown(f"rebuild: papers are {remake.NOT_COMPARABLE}: {text}")
+    for sentence in differences:
+        progress.shown(f"rebuild: papers are {remake.NOT_COMPARABLE}: {sentence}")
     tables = [state for name, state in states.items() if name.endswith(".csv")]
     papers = [states[name] for name in outputs.PAPERS]
+    page = os.path.join(target, outputs.PAPERS[0])
     progress.shown(
         f"rebuild: {tables.count('identical')} of {len(tables)} tables are byte-identical"
     )
     progress.shown(
-        f"rebuild: {papers.count('identical')} of {len(papers)} papers are (their bytes depend on fonts and the "
-        f"versions of R, pandoc and LaTeX too); the paper is {os.path.join(work, outputs.PAPERS[0])}"
+        f"rebuild: {papers.count('identical')} of {len(papers)} papers are (their bytes depend on "
+        f"fonts and the versions of R, pandoc and LaTeX too); the paper is {page}"
     )
     return 0 if set(tables) <= {"identical"} and "missing" not in papers else 1
 
 
-def _make(folder: str, work: str, inside: bool) -> None:
-    """Lay out an archive's code and logs, and make its tables and papers in `work`."""
-    if not inside:
-        os.makedirs(work, exist_ok=True)
-        remake.archived_code(folder, work)
-        progress.shown(f"{_OWN}, in {work}, {_OPEN}")
-        remake.remake(folder, work, papers=True)
-        return
-    with programs.scratch("rebuild", os.path.dirname(os.path.abspath(work))) as room:
-        place = os.path.join(room, "project")
-        os.mkdir(place)
-        remake.archived_code(folder, place)
-        remake.lay_out(folder, place)
-        sandbox.hand_over(place)
-        with sandbox.around(place):
-            progress.shown(f"{_OWN}, for {work}, {_INSIDE}")
-            remake.make(folder, place, papers=True)
-        sandbox.take_out(place, work)
+def _run_archived_code(folder: str, work: str, target: str, sandboxed: bool) -> None:
+    """Make tables and papers in `work` by the archive's code, and end all its processes.
+
+    folder: of the archive.
+
+    target: the folder that messages name.
+    """
+    reach = "WITHOUT a sandbox: it can do all that you can"
+    if sandboxed:
+        reach = "in a sandbox: without network, and nothing of yours in reach but its folder"
+    announcement = (
+        f"rebuild: what runs now is the archive's own code, for {target}, {reach}; "
+        f"it is ended after {progress.duration(stretched(LIMIT))}"
+    )
+    # In the end the sandbox's files are copied, as this user's, and it is removed.
+    project = os.path.join(work, ".sandbox") if sandboxed else work
+    os.makedirs(project, exist_ok=True)
+    remake.copy_archived_code(folder, project)
+    remake.copy_measurements(folder, project)
+    with programs.time_limit(LIMIT, "rebuild: the archive's own code"), sandbox.all_ended():
+        if not sandboxed:
+            progress.shown(announcement)
+            remake.make_products(folder, project, papers=True)
+            return
+        sandbox.give_to_nobody(project)
+        with sandbox.sandboxed(project):
+            progress.shown(announcement)
+            remake.make_products(folder, project, papers=True)
+    sandbox.copy_plain_files(project, work)
+    remove_tree(project)

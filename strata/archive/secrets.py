@@ -1,6 +1,7 @@
-"""Keys, tokens and passwords in a text, by the rules of the library Kingfisher and those of secrets.yaml.
+"""Find keys, tokens and passwords in a text by the rules of Kingfisher and secrets.yaml.
 
-The library compiles its rules once for each user, into that user's folder for caches.  It asks nobody about a find.
+The library compiles its rules once for each user, into that user's folder for caches, and asks no
+service about a finding.
 """
 
 import functools
@@ -13,40 +14,44 @@ if TYPE_CHECKING:
 
 # Names of files that hold keys or passwords wherever they lie.
 KEY_FILES = re.compile(
-    r"(?:^|/)(?:\.env(?:\.[^/]*)?|\.netrc|\.pypirc|\.npmrc|\.git-credentials|credentials(?:\.[^/]*)?"
-    r"|id_(?:rsa|dsa|ecdsa|ed25519)[^/]*|insecure_private_key|private_key|[^/]*\.(?:pem|key|p12|pfx|ppk|kdbx))$"
+    r"(?:^|/)(?:\.env(?:\.[^/]*)?|\.netrc|\.pypirc|\.npmrc|\.git-credentials"
+    r"|credentials(?:\.[^/]*)?|id_(?:rsa|dsa|ecdsa|ed25519)[^/]*|insecure_private_key|private_key"
+    r"|[^/]*\.(?:pem|key|p12|pfx|ppk|kdbx))$"
     r"|(?:^|/)\.(?:ssh|gnupg|aws|docker|kube)/"
 )
-# Words behind `password=` that are none.
+# Words after `password=` that are no passwords.
 _NO_PASSWORDS = ("yes", "no", "none", "null", "true", "false", "default", "required")
-# The longest time that one text may take.  The library needs a second for some hundred megabytes.
+# Seconds that the search in one text may take.  A hundred megabytes need about one.
 _SECONDS = 120
 
 
 class Secret(NamedTuple):
-    """A secret and the line of the text in which it begins, from 1."""
+    """A secret, and the line of the text in which it begins, from 1."""
 
     line: int
     text: str
 
 
 @functools.cache
-def _scanner() -> "Scanner":
-    # Of use to who writes an archive alone, and half a second of work.
+def _load_scanner() -> "Scanner":
+    # The import takes half a second, and only commands that write an archive need it.
     from kingfisher_sdk import Rules, Scanner
 
     return Scanner(Rules([os.path.join(os.path.dirname(__file__), "secrets.yaml")]), base64=False)
 
 
-def find(text: str, public: bool = False) -> set[Secret]:
-    """The secrets of a text.
+def find_secrets(text: str, public: bool = False) -> set[Secret]:
+    """Return the secrets of a text.
 
-    public: whether it is source, in which the rules for results do not hold.  Raises TimeoutError.
+    public: whether it is source, where rules of the group `results` would find mere names.
+    Raises TimeoutError if the search takes longer than `_SECONDS`.
     """
-    found = [one for one in _scanner().scan(text, timeout=_SECONDS) if one.visible]
-    return {
-        Secret(one.location["line"], one.secret)
-        for one in found
-        if not one.rule_id.startswith("results.")
-        or not (public or one.secret.lower() in _NO_PASSWORDS)
-    }
+    secrets = set()
+    for match in _load_scanner().scan(text, timeout=_SECONDS):
+        if not match.visible:
+            continue
+        doubtful = match.rule_id.startswith("results.")
+        if doubtful and (public or match.secret.lower() in _NO_PASSWORDS):
+            continue
+        secrets.add(Secret(match.location["line"], match.secret))
+    return secrets

@@ -1,7 +1,7 @@
-"""The project's own files, as they go into an archive: those that git tracks, under the names that git gives them.
+"""The project's source as an archive holds it: the files that git tracks, and the id of their tree.
 
-The id that git gives the tree of a folder is its SWHID too, by which Software Heritage knows it; where nothing differs
-from a commit it is that commit's.
+Git's id of a folder's tree is the folder's SWHID, by which Software Heritage knows it.  Where no
+file differs from a commit it is the id of the commit's tree.
 """
 
 import hashlib
@@ -11,20 +11,21 @@ import re
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from strata.archive.checksums import of_file
+from strata.archive.checksums import hash_file
 from strata.util import programs
 from strata.util.errors import UserError
 
-# A comparison by bytes and names, whatever the repository's own settings.
-_PLAIN = ("--relative", "--no-renames", "--no-ext-diff", "--no-textconv")
+# Options that make git compare bytes and names, whatever the repository's own settings.
+_COMPARE_BYTES = ("--relative", "--no-renames", "--no-ext-diff", "--no-textconv")
 
 
 @dataclass
 class Source:
-    """Names of the files, relative to the project; its commit; what differs from it.
+    """The files of a project, and how they differ from its commit.
 
-    `revision` is None where git has no commit; `changed` lists files that differ from it; `untracked` those that git
-    neither tracks nor ignores.
+    files: tracked files, relative to the project.  revision: the commit; None where there is none.
+    changed: files that differ from the commit.  untracked: files that git neither tracks nor
+    ignores.
     """
 
     files: list[str] = field(default_factory=list)
@@ -34,7 +35,7 @@ class Source:
 
 
 class Tree(NamedTuple):
-    """The id that git gives a tree, and of each file in it, by its path, mode and id."""
+    """Git's id of a tree of files, and the mode and id of each file by its path."""
 
     id: str
     files: dict[str, tuple[str, str]]
@@ -45,123 +46,147 @@ class Tree(NamedTuple):
         return f"swh:1:dir:{self.id}"
 
 
-def _git(project: str, *words: str) -> str | None:
-    done = programs.git(project, *words)
-    return done.stdout if done.returncode == 0 else None
+def list_source(project: str) -> Source:
+    """Return the source of a project as it is now.
 
-
-def _names(text: str | None) -> list[str]:
-    return [name for name in (text or "").split("\0") if name]
-
-
-def listing(project: str) -> Source:
-    """The files of a project's source that git tracks, as they are now.
-
-    Raises UserError where git does not say which files are the project's, or one of them is no regular file.
+    Raises UserError if git does not track the project's files, or tracks one that is no regular
+    file.
     """
-    names = _names(_git(project, "ls-files", "-z"))
+    names = _git_names(project, "ls-files", "-z")
     if "Snakefile" not in names:
-        raise UserError(f"which files are the project's is not known: {_unknown(project)}")
-    found = Source(
-        revision=(_git(project, "rev-parse", "--verify", "--quiet", "HEAD") or "").strip() or None
-    )
-    for name in sorted(set(names)):
+        raise UserError(
+            f"which files are the project's is not known: {_explain_untracked(project)}"
+        )
+    revision = _git(project, "rev-parse", "--verify", "--quiet", "HEAD") or ""
+    source = Source(revision=revision.strip() or None)
+    for name in names:
         path = os.path.join(project, name)
         if os.path.islink(path) or os.path.isdir(path):
             raise UserError(
-                f"{name}: git tracks it, but it is a link or a folder; the source of an archive is files"
+                f"{name}: git tracks it, but it is a link or a folder; the source of an archive is "
+                "files"
             )
         if os.path.exists(path):
-            found.files.append(name)
-    found.untracked = sorted(
-        _names(_git(project, "ls-files", "-z", "--others", "--exclude-standard"))
+            source.files.append(name)
+    source.untracked = _git_names(project, "ls-files", "-z", "--others", "--exclude-standard")
+    source.changed = _git_names(
+        project, "diff", "-z", "--name-only", *_COMPARE_BYTES, "HEAD", "--", "."
     )
-    found.changed = sorted(
-        _names(_git(project, "diff", "-z", "--name-only", *_PLAIN, "HEAD", "--", "."))
-    )
-    return found
+    return source
 
 
 def state(project: str) -> str:
-    """What changes when a file of the source does."""
-    found = hashlib.sha256()
-    for name in listing(project).files:
-        found.update(f"{name} {of_file(os.path.join(project, name))}\n".encode(errors="replace"))
-    return found.hexdigest()
+    """Return a hash that changes when the name or content of a file of the source does.
+
+    Raises as :func:`list_source`.
+    """
+    digest = hashlib.sha256()
+    for name in list_source(project).files:
+        line = f"{name} {hash_file(os.path.join(project, name))}\n"
+        digest.update(line.encode(errors="replace"))
+    return digest.hexdigest()
 
 
-def tree(folder: str) -> Tree:
-    """The tree of all files in a folder, as bytes.  Raises UserError where there is no git."""
-    with programs.scratch("tree") as room:
-        where = (f"--git-dir={room}", f"--work-tree={os.path.abspath(folder)}")
+def read_tree(folder: str) -> Tree:
+    """Return the tree of all files in a folder, of their bytes as they are.
 
-        def git(*words: str) -> str:
-            return programs.git(folder, *where, *words, check=True).stdout
+    Raises MachineError if git is not installed or fails.
+    """
+    with programs.scratch("tree") as repository:
+        places = (f"--git-dir={repository}", f"--work-tree={os.path.abspath(folder)}")
+
+        def git(*arguments: str) -> str:
+            return programs.git(folder, *places, *arguments, check=True).stdout
 
         git("init", "--quiet", "--object-format=sha1")
-        os.makedirs(os.path.join(room, "info"), exist_ok=True)
-        with open(os.path.join(room, "info/attributes"), "w", encoding="utf-8") as file:
-            # Over any .gitattributes of the folder: bytes count as they are.
+        os.makedirs(os.path.join(repository, "info"), exist_ok=True)
+        with open(os.path.join(repository, "info/attributes"), "w", encoding="utf-8") as file:
+            # These win over any .gitattributes of the folder, which could have git change bytes.
             file.write("* -text -filter -ident -working-tree-encoding\n")
         git("-c", "core.looseCompression=0", "add", "--all", "--force", ".")
-        files = git("ls-files", "--stage", "-z")
-        return _tree(git("write-tree"), files, 1)
+        entries = git("ls-files", "--stage", "-z")
+        return _parse_tree(git("write-tree"), entries, 1)
 
 
-def committed(project: str, revision: str | None) -> Tree | None:
-    """The tree of a commit of a project's repository; None where it has no such commit."""
+def read_commit(project: str, revision: str | None) -> Tree | None:
+    """Return the tree of a commit of a project; None if its repository has no such commit."""
     if revision is None or not re.fullmatch(r"[0-9a-f]{40,64}", revision):
         return None
-    found = _git(project, "rev-parse", "--verify", "--quiet", f"{revision}^{{tree}}")
-    if found is None:
+    tree = _git(project, "rev-parse", "--verify", "--quiet", f"{revision}^{{tree}}")
+    if tree is None:
         return None
-    return _tree(found, _git(project, "ls-tree", "-r", "-z", "--full-tree", found.strip()) or "", 2)
+    entries = _git(project, "ls-tree", "-r", "-z", "--full-tree", tree.strip()) or ""
+    return _parse_tree(tree, entries, 2)
 
 
-def _unknown(project: str) -> str:
-    """Why git does not track a project's files, and what would help."""
-    if not _is_in_repository(project):
-        return "this folder is in no git repository; `git init && git add .` makes one of it"
-    if why := refusal(project):
-        return f"git says: {why}"
-    return "the git repository that this folder lies in does not track them; `git add` them there, or move the folder"
+def _parse_tree(tree: str, entries: str, column: int) -> Tree:
+    """Return the tree that git lists as MODE … ID … TAB PATH.  column: of the id, from 0."""
+    files = {}
+    for entry in _split_names(entries):
+        columns, _, path = entry.partition("\t")
+        fields = columns.split()
+        files[path] = (fields[0], fields[column])
+    return Tree(tree.strip(), files)
 
 
-def _is_in_repository(project: str) -> bool:
-    """Whether a folder, or one above it, has a repository, which git may refuse to read."""
-    above = pathlib.Path(os.path.realpath(project))
-    return any(os.path.lexists(folder / ".git") for folder in (above, *above.parents))
+def hash_blob(path: str) -> str:
+    """Return the id that git gives a file's content."""
+    with open(path, "rb") as file:
+        content = file.read()
+    return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
 
 
-def refusal(project: str) -> str | None:
-    """Why git says nothing of a project's repository, in its own words; None where it does."""
-    done = programs.git(project, "rev-parse", "--git-dir")
-    return None if done.returncode == 0 else done.stderr.strip()
-
-
-def lacking(project: str, revision: str | None) -> str:
-    """Why :func:`committed` knows no such commit, and what would help: a sentence without its full stop."""
+def explain_missing_commit(project: str, revision: str | None) -> str:
+    """Return why `read_commit` finds no such commit and what would help, without a full stop."""
     if revision is None:
         return "No commit is named"
     if not _is_in_repository(project):
         return f"Commit {revision} is not at hand, since this folder is no clone of the project"
-    if why := refusal(project):
-        return f"Commit {revision} is looked for in this project's repository, and git says: {why}"
-    shallow = (_git(project, "rev-parse", "--is-shallow-repository") or "").strip() == "true"
-    more = ", which has not its whole history: `git fetch --unshallow` brings it" if shallow else ""
-    return f"This repository has no commit {revision}{more}"
+    if reason := _read_refusal(project):
+        return (
+            f"Commit {revision} is looked for in this project's repository, and git says: {reason}"
+        )
+    shallow = _git(project, "rev-parse", "--is-shallow-repository") or ""
+    remedy = ""
+    if shallow.strip() == "true":
+        remedy = ", which has not its whole history: `git fetch --unshallow` brings it"
+    return f"This repository has no commit {revision}{remedy}"
 
 
-def _tree(name: str, entries: str, place: int) -> Tree:
-    """What git lists as MODE … ID … TAB PATH, the id being the word at a place."""
-    rows = [entry.partition("\t") for entry in _names(entries)]
-    return Tree(
-        name.strip(), {path: (words.split()[0], words.split()[place]) for words, _, path in rows}
+def _explain_untracked(project: str) -> str:
+    """Return why git does not track a project's files, and what would help."""
+    if not _is_in_repository(project):
+        return "this folder is in no git repository; `git init && git add .` makes one of it"
+    if reason := _read_refusal(project):
+        return f"git says: {reason}"
+    return (
+        "the git repository that this folder lies in does not track them; `git add` them there, or "
+        "move the folder"
     )
 
 
-def blob(path: str) -> str:
-    """The id that git gives a file's bytes."""
-    with open(path, "rb") as file:
-        content = file.read()
-    return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
+def _is_in_repository(project: str) -> bool:
+    """Whether a folder, or one above it, has a repository, which git may refuse to read."""
+    folder = pathlib.Path(os.path.realpath(project))
+    return any(os.path.lexists(place / ".git") for place in (folder, *folder.parents))
+
+
+def _read_refusal(project: str) -> str | None:
+    """Return git's own reason for refusing to read a repository; None where it reads it."""
+    done = programs.git(project, "rev-parse", "--git-dir")
+    return None if done.returncode == 0 else done.stderr.strip()
+
+
+def _git(project: str, *arguments: str) -> str | None:
+    """Return what git prints; None where it fails."""
+    done = programs.git(project, *arguments)
+    return done.stdout if done.returncode == 0 else None
+
+
+def _git_names(project: str, *arguments: str) -> list[str]:
+    """Return the names that git prints, in order; none where it fails."""
+    return sorted(set(_split_names(_git(project, *arguments) or "")))
+
+
+def _split_names(text: str) -> list[str]:
+    return [name for name in text.split("\0") if name]

@@ -1,6 +1,7 @@
-"""What a file holds behind its wrappings: packed files in it, and the forms in which a text may stand in another.
+"""Unwrap files: the packed data in them, and the encodings that hide a text.
 
-A file is searched for packed data at every place, so data before and behind it, or its end missing, hides nothing.
+A file is searched for packed data at every place, so neither other bytes around it nor a missing
+end hides it.
 """
 
 import base64
@@ -20,30 +21,44 @@ from typing import Any, NamedTuple
 
 from strata.measure import log_sections
 
-# The most bytes that one file may unpack to, and how often a packed file may be packed again.
+# The most bytes to which one file may unpack, and how often a packed file may be packed again.
 MOST_BYTES = 64 << 20
 DEEPEST = 6
-# Few at a time, so that little is lost before a damage.
+# Bytes that are unpacked at once: few, so that little is lost before a damage.
 _STEP = 16
-# Where packed data may begin: gzip, bzip2, xz, the older lzma, zlib (in PDF and PNG), a member of a zip
-# file; and in base64 these, PDF, PNG, ELF, SQLite, and base64 of packed data.
+# Beginnings of packed data: gzip, bzip2, xz, the older lzma, zlib (in PDF and PNG), a member of a
+# zip file; and in base64 these, PDF, PNG, ELF, SQLite, and base64 of packed data.
 _PACKED = re.compile(
-    rb"\x1f\x8b\x08[\0-\x1f]|BZh[1-9]1AY&SY|\xfd7zXZ\0|\A\x5d\0\0[\0-\xff]{2}|x[\x01\x5e\x9c\xda]|PK\x03\x04"
+    rb"\x1f\x8b\x08[\0-\x1f]|BZh[1-9]1AY&SY|\xfd7zXZ\0|\A\x5d\0\0[\0-\xff]{2}"
+    rb"|x[\x01\x5e\x9c\xda]|PK\x03\x04"
     rb"|(?P<base64>(?:H4sI|Qlpo[MNOQRSTUV]|/Td6WFo|UEsDB|XQAA|e[AFJNV][A-Za-z0-9+/]|JVBERi|iVBORw"
     rb"|f0VMRg|U1FMaXRl|SDRzS|UWxwb|L1RkN|VUVzRE)(?:[A-Za-z0-9+/]|\\[nr]|[\s\"']){20,})"
 )
-# Pictures, fonts and films: texts in them are found; what they show is not read.
-_SHOWN = re.compile(rb"\x89PNG|\xff\xd8\xff|GIF8|RIFF|wOF[F2]|%PDF|\0{3}.ftyp", re.DOTALL)
-# A value of a database that is no text.
+# The unpacker of each, by the first byte of its beginning; those of zip are by its method of
+# packing.
+_UNPACKERS: dict[bytes | int, Callable[[], Any]] = {
+    b"\x1f": lambda: zlib.decompressobj(31),
+    b"x": zlib.decompressobj,
+    b"B": bz2.BZ2Decompressor,
+    b"\xfd": lzma.LZMADecompressor,
+    b"]": lzma.LZMADecompressor,
+    8: lambda: zlib.decompressobj(-15),
+    12: bz2.BZ2Decompressor,
+}
+# Beginnings of pictures, fonts, films and PDF, whose packed data is no sign of encryption.
+_MEDIA = re.compile(rb"\x89PNG|\xff\xd8\xff|GIF8|RIFF|wOF[F2]|%PDF|\0{3}.ftyp", re.DOTALL)
+# A value of a database that is no text, as SQL writes it.
 _BLOB = re.compile("X'((?:[0-9A-Fa-f]{2})+)'")
-_WRITTEN = bytes(range(32, 127)) + b"\t\n\r\x1b"
+# Bytes of an ASCII text.
+_PRINTED = bytes(range(32, 127)) + b"\t\n\r\x1b"
 
 
 class Part(NamedTuple):
-    """A file, or what was packed in one.
+    """A file, or data that was packed in one.
 
-    trouble: why it could not all be looked through, or empty.  whole: whether it is a file, not a piece of one.
-    noise: whether its bytes are as good as random, so that short texts in them mean nothing.
+    trouble: why not all of it could be looked through, or empty.
+    whole: whether it is a file of its own, and no piece of one.
+    noise: whether its bytes look random, so that short texts in them mean nothing.
     """
 
     name: str
@@ -53,41 +68,55 @@ class Part(NamedTuple):
     noise: bool = False
 
 
-def parts(name: str, content: bytes) -> Iterator[Part]:
-    """A file and all that is packed in it, at any depth."""
-    yield from _parts(Part(name, content), DEEPEST, [MOST_BYTES])
+def unwrap_file(name: str, content: bytes) -> Iterator[Part]:
+    """Yield a file, without what is packed in it, and all that is packed in it, at any depth."""
+    yield from _unwrap(Part(name, content), DEEPEST, [MOST_BYTES])
 
 
-def _parts(part: Part, depth: int, left: list[int]) -> Iterator[Part]:
-    """left: the bytes that may still be unpacked."""
+def unwrap_text(name: str, text: str) -> list[Part]:
+    """Return what is packed, in base64, in a text that was decoded."""
+    content = text.encode(errors="replace")
+    if not any(match["base64"] for match in _PACKED.finditer(content)):
+        return []
+    return list(unwrap_file(name, content))[1:]
+
+
+def _unwrap(part: Part, depth: int, budget: list[int]) -> Iterator[Part]:
+    """Yield a part and what is packed in it.
+
+    depth: how often that may be packed again.  budget: the bytes that may still be unpacked, which
+    it lowers.
+    """
     name, content, trouble, whole, _ = part
     if content.startswith(b"\x89PNG"):
-        content = _without_pixels(content)
+        content = _remove_pixels(content)
     if content.startswith(b"SQLite format 3\0"):
-        inner, rest = _of_sqlite(name, content), content
+        inner, rest = _read_sqlite(name, content), content
+    elif content[257:262] == b"ustar":
+        inner, rest = _split_tar(name, content)
     else:
-        inner, rest = (_of_tar if content[257:262] == b"ustar" else _unpacked)(name, content, left)
+        inner, rest = _find_packed(name, content, budget)
     noise = _is_noise(rest)
     if not trouble:
         if b"/Encrypt" in content and content.startswith(b"%PDF"):
             trouble = "it is encrypted"
         elif inner and not depth:
             trouble = f"it is packed more than {DEEPEST} times"
-        elif noise and whole and not inner and not _SHOWN.match(content):
+        elif noise and whole and not inner and not _MEDIA.match(content):
             trouble = "it is packed or encrypted in a way that is not known here"
     yield Part(name, rest, trouble, whole, noise)
-    for one in inner if depth else []:
-        yield from _parts(one, depth - 1, left)
+    for member in inner if depth else []:
+        yield from _unwrap(member, depth - 1, budget)
 
 
-def _without_pixels(content: bytes) -> bytes:
-    """A PNG file without the data of its picture; what is no chunk stays."""
+def _remove_pixels(content: bytes) -> bytes:
+    """Return a PNG file without its picture; bytes that are no chunk stay."""
     kept, at = [content[:8]], 8
     while at + 12 <= len(content):
         end = at + 12 + int.from_bytes(content[at : at + 4], "big")
         if end > len(content):
             break
-        # The bytes around a chunk's data would pass for letters of a text in it.
+        # The length and checksum around a chunk's data could pass for letters of its text.
         if content[at + 4 : at + 8] != b"IDAT":
             kept.append(b"\n" + content[at + 8 : end - 4] + b"\n")
         at = end
@@ -95,22 +124,20 @@ def _without_pixels(content: bytes) -> bytes:
 
 
 def _is_noise(content: bytes) -> bool:
-    """Whether a content has no structure that can be seen, as what is packed or encrypted has none."""
+    """Whether a content has no visible structure: packed and encrypted data has none."""
     sample = content[: 1 << 18].replace(b"\0", b"")
     with contextlib.suppress(UnicodeError):
         sample.decode()
         return False
-    if len(sample) < 16 or len(sample) - len(sample.translate(None, _WRITTEN)) > 0.6 * len(sample):
+    printed = len(sample) - len(sample.translate(None, _PRINTED))
+    if len(sample) < 16 or printed > 0.6 * len(sample):
         return False
     return len(zlib.compress(sample)) > 0.95 * len(sample)
 
 
-def _of_tar(name: str, content: bytes, left: list[int]) -> tuple[list[Part], bytes]:
-    """The files in a tar archive, those before its damage where it has one, and the rest of it.
-
-    What is left to unpack, `left`, stays: these are no more bytes than the archive has.
-    """
-    found: list[Part] = []
+def _split_tar(name: str, content: bytes) -> tuple[list[Part], bytes]:
+    """Return the files in a tar archive, or those before its damage, and its other bytes."""
+    members: list[Part] = []
     rest: list[bytes] = []
     at = 0
     try:
@@ -120,128 +147,187 @@ def _of_tar(name: str, content: bytes, left: list[int]) -> tuple[list[Part], byt
                     begin = member.offset_data
                     rest.append(content[at:begin])
                     at = begin + member.size
-                    why = "its end is missing" if at > len(content) else ""
-                    found.append(Part(f"{name}/{member.name}", content[begin:at], why))
+                    trouble = "its end is missing" if at > len(content) else ""
+                    members.append(Part(f"{name}/{member.name}", content[begin:at], trouble))
     except (tarfile.TarError, OSError, ValueError):
-        found.append(Part(name, b"", "it is damaged"))
-    return found, b"".join([*rest, content[at:]])
+        members.append(Part(name, b"", "it is damaged"))
+    return members, b"".join([*rest, content[at:]])
 
 
-def _of_sqlite(name: str, content: bytes) -> list[Part]:
-    """The rows of a database as text: in its file a text may lie in pieces, and others before and behind it."""
-    with contextlib.closing(sqlite3.connect(":memory:")) as base:
+def _read_sqlite(name: str, content: bytes) -> list[Part]:
+    """Return the rows of a database as SQL, and its binary values.
+
+    The file itself may hold a text in pieces."""
+    with contextlib.closing(sqlite3.connect(":memory:")) as database:
         try:
-            base.deserialize(content)
-            text = "\n".join(base.iterdump())
-            blobs = (bytes.fromhex(digits) for digits in _BLOB.findall(text))
-            texts = [text.encode(errors="replace"), *blobs]
-            return [Part(name, content, whole=False) for content in texts]
+            database.deserialize(content)
+            text = "\n".join(database.iterdump())
         except (sqlite3.Error, OverflowError, UnicodeError):
             return [Part(name, b"", "it is damaged")]
+    blobs = [bytes.fromhex(digits) for digits in _BLOB.findall(text)]
+    return [Part(name, value, whole=False) for value in (text.encode(errors="replace"), *blobs)]
 
 
-def _unpacked(name: str, content: bytes, left: list[int]) -> tuple[list[Part], bytes]:
-    """What is packed in a content, wherever it begins, in its order, and the rest of the content."""
-    found: list[Part] = []
+def _find_packed(name: str, content: bytes, budget: list[int]) -> tuple[list[Part], bytes]:
+    """Return all that is packed in a content, at any place, and the other bytes."""
+    members: list[Part] = []
     rest: list[bytes] = []
     at = done = 0
-    while left[0] > 0 and (match := _PACKED.search(content, at)):
-        at, start, label, mark = match.end(), match.start(), name, match[0][:1]
+    while budget[0] > 0 and (match := _PACKED.search(content, at)):
+        at = match.end()
         if match["base64"]:
             letters = re.sub(rb"\\[nr]|[^A-Za-z0-9+/]", b"", match["base64"])
             data = base64.b64decode(letters[: len(letters) // 4 * 4])
             # Other letters may look like the beginning of packed data in base64, too.
-            found.append(Part(name, data, whole=False))
+            members.append(Part(name, data, whole=False))
             continue
+        mark = match[0][:1]
         if mark == b"P":
-            header = content[start : start + 30].ljust(30, b"\0")
-            version, flags, method, size, length, extra = struct.unpack("<4xHHH8xI4xHH", header)
-            if version > 99 or not 0 < length < 4096:
+            found = _unpack_zip_member(name, content, match.start(), budget)
+            if found is None:
                 continue
-            label += "/" + content[start + 30 : start + 30 + length].decode(errors="replace")
-            start += 30 + length + extra
-            if flags & 1 or method not in (0, 8, 12):
-                way = f"its method of packing in zip, {method}, is not known here"
-                found.append(Part(label, b"", "it is encrypted" if flags & 1 else way))
-                continue
-        if mark == b"P" and method == 0:
-            data, end, trouble = content[start : start + size], min(start + size, len(content)), ""
+            start, member, end = found
         else:
-            data, end, trouble = _unpack(
-                _UNPACKERS[b"B" if mark == b"P" and method == 12 else mark](), content, start, left
-            )
-        # Two bytes of a text or a picture may look like a beginning.
-        first = match.start() == 0 and mark != b"x"
-        if first or mark == b"P" or len(data) > 255 or (data and (mark != b"x" or not trouble)):
-            found.append(Part(label, data, trouble, whole=mark != b"x"))
-            rest.append(content[done:start])
-            at = done = max(at, end)
-    return found, b" ".join([*rest, content[done:]])
+            start = match.start()
+            data, end, trouble = _decompress(_UNPACKERS[mark](), content, start, budget)
+            member = Part(name, data, trouble, whole=mark != b"x")
+            # Two bytes of a text or a picture may look like a beginning.
+            first = start == 0 and mark != b"x"
+            likely = data and (mark != b"x" or not trouble)
+            if not (first or likely or len(data) > 255):
+                continue
+        members.append(member)
+        rest.append(content[done:start])
+        if mark == b"\x1f":
+            rest.append(_read_gzip_texts(content, start))
+        at = done = max(at, end)
+    return members, b" ".join([*rest, content[done:]])
 
 
-_UNPACKERS: dict[bytes, Callable[[], Any]] = {
-    b"\x1f": lambda: zlib.decompressobj(31),
-    b"x": zlib.decompressobj,
-    b"P": lambda: zlib.decompressobj(-15),
-    b"B": bz2.BZ2Decompressor,
-    b"\xfd": lzma.LZMADecompressor,
-    b"]": lzma.LZMADecompressor,
-}
+def _unpack_zip_member(
+    name: str, content: bytes, start: int, budget: list[int]
+) -> tuple[int, Part, int] | None:
+    """Return the place of a member's data, the member, and the end of its data.
+
+    start: of its header in a zip file.
+
+    None where only the first bytes look like a header.
+    """
+    header = content[start : start + 30].ljust(30, b"\0")
+    version, flags, method, size, length, extra = struct.unpack("<4xHHH8xI4xHH", header)
+    if version > 99 or not 0 < length < 4096:
+        return None
+    name += "/" + content[start + 30 : start + 30 + length].decode(errors="replace")
+    start += 30 + length + extra
+    if flags & 1:
+        return start, Part(name, b"", "it is encrypted"), start
+    if method == 0:
+        end = min(start + size, len(content))
+        return start, Part(name, content[start:end]), end
+    if method not in _UNPACKERS:
+        trouble = f"its method of packing in zip, {method}, is not known here"
+        return start, Part(name, b"", trouble), start
+    data, end, trouble = _decompress(_UNPACKERS[method](), content, start, budget)
+    return start, Part(name, data, trouble), end
 
 
-def _unpack(unpacker: Any, content: bytes, start: int, left: list[int]) -> tuple[bytes, int, str]:
-    """Unpacked data, where its packed form ends, and why it is not all of it, or empty."""
-    found: list[bytes] = []
+def _read_gzip_texts(content: bytes, start: int) -> bytes:
+    """Return extra field, name and comment of gzip data (RFC 1952), a space before each."""
+    flags, at, texts = content[start + 3], start + 10, b""
+    if flags & 4:
+        end = at + 2 + int.from_bytes(content[at : at + 2], "little")
+        texts += b" " + content[at:end]
+        at = end
+    for field in (8, 16):
+        if flags & field:
+            end = content.find(b"\0", at) + 1 or len(content)
+            texts += b" " + content[at:end]
+            at = end
+    return texts
+
+
+def _decompress(
+    unpacker: Any, content: bytes, start: int, budget: list[int]
+) -> tuple[bytes, int, str]:
+    """Return unpacked data, the end of its packed form, and why it is incomplete, or empty.
+
+    unpacker: of zlib, bz2 or lzma.  budget: the bytes that may still be unpacked, which it lowers.
+    """
+    pieces: list[bytes] = []
     at = start
+    trouble = ""
     try:
         while not unpacker.eof:
-            given = getattr(unpacker, "unconsumed_tail", b"")
-            if not given and getattr(unpacker, "needs_input", True):
-                given = content[at : at + _STEP]
-                at += len(given)
-                if not given:
-                    return b"".join(found), at, "its end is missing"
-            found.append(unpacker.decompress(given, 1 << 20))
-            left[0] -= len(found[-1])
-            if left[0] < 0:
-                return b"".join(found), at, f"it unpacks to more than {MOST_BYTES >> 20} MiB"
+            packed = getattr(unpacker, "unconsumed_tail", b"")
+            if not packed and getattr(unpacker, "needs_input", True):
+                packed = content[at : at + _STEP]
+                at += len(packed)
+                if not packed:
+                    trouble = "its end is missing"
+                    break
+            pieces.append(unpacker.decompress(packed, 1 << 20))
+            budget[0] -= len(pieces[-1])
+            if budget[0] < 0:
+                trouble = f"it unpacks to more than {MOST_BYTES >> 20} MiB"
+                break
+        else:
+            at -= len(unpacker.unused_data)
     except (zlib.error, OSError, lzma.LZMAError, EOFError, ValueError):
-        return b"".join(found), at, "it is damaged"
-    return b"".join(found), at - len(unpacker.unused_data), ""
+        trouble = "it is damaged"
+    return b"".join(pieces), at, trouble
 
 
-# What a terminal does not show: colours, titles, the letter that a backspace takes back, marks without width.
-_UNSEEN = re.compile(
-    r"(?:\x1b|\\(?:x1b|u001b|033|e))(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\^_])"
-    r"|[^\n]\x08|[\u200b-\u200d\u2060\ufeff\u00ad\x00-\x08\x0e-\x1f]+"
+# Characters that nobody sees: controls, and formats such as marks of direction or without width.
+_HIDDEN = (
+    "\x00-\x08\x0e-\x1f\x7f-\x9f\u00ad\u034f\u0600-\u0605\u061c\u06dd\u070f\u115f\u1160\u17b4\u17b5"
+    "\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0"
+    "\ufff9-\ufffb\U000e0000-\U000e0fff"
 )
-_ESCAPED = re.compile(r"""\\(?:[nrtfb]|([\\/"']))""")
-# The number before a text in a binary file may read as a letter of it.
+# Text that a terminal does not show: these, colours, titles, the letter that a backspace removes.
+_UNSEEN = re.compile(
+    r"(?:\x1b|\\e)(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\^_])"
+    rf"|\x9b[0-9;]+[mK]|[^\n]\x08|[{_HIDDEN}]+"
+)
+_ESCAPED = re.compile(
+    r"""(?P<percent>(?:%[0-9A-Fa-f]{2})+)|\\(?:(?:x|u00)(?P<byte>[0-9A-Fa-f]{2})"""
+    r"""|u(?P<code>[0-9A-Fa-f]{4})|(?P<octal>[0-3][0-7]{2})|[nrtfb]|(?P<letter>[\\/"']))"""
+)
+# The number before a text in a binary file, which may look like a letter of the text.
 _COUNT = re.compile(r"([\0-\x08\x0e-\x1f\ufffd])[ -~](?=[!-~]{8})")
-# One text in two quotes, as Python, C, JavaScript, R and lists of JSON join them.
+# The end of one quoted text and the beginning of the next, as programs and lists of JSON join them.
 _QUOTES = re.compile(r"""(?<=[\w.+/=-])(["'`])[ \t]*[+.,]?[ \t]*\1(?=[\w.+/=-])""")
-# What may stand behind a secret.  What stands before what is to be put in its place, such as < and {, stays.
-_BEHIND = re.compile(r"</|[,)\]}>&|*]")
-_PERCENT = re.compile(r"(?:(?:%|\\u00|\\x)[0-9A-Fa-f]{2})+")
+# Characters that may follow a secret.  Those that begin a placeholder, such as < and {, are not
+# replaced.
+_AFTER_SECRET = re.compile(r"</|[,)\]}>&|*]")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{12,}={0,2}")
 _PIECE = re.compile(r"[\w.+/=~:%@-]+")
+# What may stand before the rest of a text that was cut over lines.
 _MARGIN = " \t\"'`+>|#*"
-# The most letters of a line that belong to a text which is cut there, and the fewest in a line of base64.
-_LONGEST, _BLOCK = 4096, 40
+# The most letters of a line that belong to a text which is cut there.
+_LONGEST = 4096
+# The fewest letters in a line of a block of base64.
+_BLOCK = 40
+# How many layers of escapes and base64, one around the other, are decoded.
+_LAYERS = 8
 
 
 class Reading(NamedTuple):
-    """A text with the lines of its file; those that read as in an earlier one may be empty.
+    """One way to read a content, line by line; lines that an earlier way has may be empty.
 
-    cut: whether letters were joined or parted in it that need not belong together.
+    decoded: whether escapes or base64 were decoded.
+    cut: whether letters were joined or parted that need not belong together.
     """
 
     text: str
     cut: bool = False
+    decoded: bool = False
 
 
-def text_of(content: bytes) -> str:
-    """The text of a content: UTF-32 and UTF-16 where they say so, or else UTF-8."""
+def decode_text(content: bytes) -> str:
+    """Return the text of a content: UTF-32 or UTF-16 where it has their mark, or else UTF-8.
+
+    Bytes that are no letters become U+FFFD: a tool may print in an encoding of its own.
+    """
     for mark, encoding in (
         (codecs.BOM_UTF32_LE, "utf-32"),
         (codecs.BOM_UTF32_BE, "utf-32"),
@@ -250,66 +336,96 @@ def text_of(content: bytes) -> str:
     ):
         if content.startswith(mark):
             return content.decode(encoding, "replace")
-    # A log may hold what a tool printed in an encoding of its own.
     return content.decode(errors="replace")
 
 
-def readings(content: bytes) -> Iterator[Reading]:
-    """The ways to read a content, by line: as it is, without what a terminal hides, decoded, and joined over lines."""
-    plain = text_of(content)
+def read_text(content: bytes) -> Iterator[Reading]:
+    """Yield the ways to read a content: as it is, decoded layer by layer, and joined over lines.
+
+    Hidden characters are once dropped, since they may part a text, and once replaced by a space,
+    since they may be all that parts it from others.
+    """
+    plain = decode_text(content)
     # Letters of UTF-16 and UTF-32 without a mark stand between zeros, also amid other data.
-    tight = _ESCAPED.sub(r"\1", _UNSEEN.sub("", plain))
     parted = _COUNT.sub(r"\1 ", plain) if "\0" in plain else plain
-    loose = _ESCAPED.sub(r" \1", _UNSEEN.sub(" ", parted))
-    decoded = _BASE64.sub(_decoded, tight)
-    quoted = _QUOTES.sub("", tight)
-    joined = _joined(quoted.split("\n"))
-    unjoined = _BASE64.sub(_decoded, joined)
+    quoted = _QUOTES.sub("", _unescape(plain, ""))
+    joined = _join_lines(quoted.split("\n"))
     yield Reading(plain)
-    for text in (
-        tight,
-        loose,
-        _PERCENT.sub(_unquoted, loose),
-        decoded,
-        _BASE64.sub(_decoded, decoded),
-    ):
-        yield from _changed(plain, text)
-    yield from _changed(joined, unjoined)
-    for text in (_BEHIND.sub(" ", loose), quoted, joined, _BASE64.sub(_decoded, unjoined)):
-        yield from _changed(plain, text, cut=True)
+    for text, gap in ((plain, ""), (parted, " "), (joined, "")):
+        yield from _decode_layers(text, gap)
+    for text in (_AFTER_SECRET.sub(" ", _unescape(parted, " ")), quoted, joined):
+        if changed := _keep_changed_lines(plain, text):
+            yield Reading(changed, cut=True)
 
 
-def _unquoted(match: re.Match[str]) -> str:
-    text = match[0].replace("\\u00", "%").replace("\\x", "%")
-    return urllib.parse.unquote(text).replace("\n", " ")
+def _decode_layers(text: str, gap: str) -> Iterator[Reading]:
+    """Yield a text after each layer of escapes or base64 is decoded.
+
+    Lines that a layer leaves unchanged are empty.  gap: the text that replaces hidden characters.
+    """
+    for _ in range(_LAYERS):
+        for _ in range(_LAYERS):
+            unescaped = _unescape(text, gap)
+            if unescaped == text:
+                break
+            yield Reading(_keep_changed_lines(text, unescaped), decoded=True)
+            text = unescaped
+        # Base64 comes last: half of a word in which an escape stands may look like it.
+        text = _keep_changed_lines(text, _BASE64.sub(_decode_base64, text))
+        if not text:
+            return
+        yield Reading(text, decoded=True)
 
 
-def _changed(old: str, new: str, cut: bool = False) -> Iterator[Reading]:
-    """A text without the lines that are as they were in an older one, where any is not."""
-    if new != old:
-        pairs = zip(new.split("\n"), old.split("\n"), strict=True)
-        yield Reading("\n".join("" if one == other else one for one, other in pairs), cut)
+def _unescape(text: str, gap: str) -> str:
+    """Return a text without hidden characters, with its escapes decoded once."""
+
+    def decode(match: re.Match[str]) -> str:
+        if match["percent"]:
+            letters = urllib.parse.unquote(match["percent"])
+        elif digits := match["byte"] or match["code"]:
+            letters = chr(int(digits, 16))
+        elif match["octal"]:
+            letters = chr(int(match["octal"], 8))
+        else:
+            return gap + (match["letter"] or "")
+        # Half of a pair of UTF-16 is no letter.
+        return "" if "\ud800" <= letters[:1] <= "\udfff" else letters.replace("\n", " ")
+
+    return _ESCAPED.sub(decode, _UNSEEN.sub(gap, text))
 
 
-def _decoded(match: re.Match[str]) -> str:
-    """What base64 stands for, in one line, or the same again where that is no text."""
+def _keep_changed_lines(old: str, new: str) -> str:
+    """Return the new text with empty lines where it equals the old one; "" where all lines do."""
+    if new == old:
+        return ""
+    pairs = zip(new.split("\n"), old.split("\n"), strict=True)
+    return "\n".join("" if line == former else line for line, former in pairs)
+
+
+def _decode_base64(match: re.Match[str]) -> str:
+    """Return the text that base64 stands for, in one line, or the base64 where that is no text."""
     letters = match[0].rstrip("=").replace("-", "+").replace("_", "/")
     with contextlib.suppress(ValueError):
         whole = letters[: len(letters) - (len(letters) % 4 == 1)]
         content = base64.b64decode(whole + "=" * (-len(whole) % 4))
         content = content.replace(b"\0", b"").replace(b"\n", b" ")
         head = content[:64]
-        # Letters beyond ASCII are among a text's, and few bytes of other data are letters.
-        if len(content) > 5 and len(head.translate(None, _WRITTEN)) <= len(head) / 4:
+        # Few bytes of data are letters, and few of a text are none, such as those beyond ASCII.
+        if len(content) > 5 and len(head.translate(None, _PRINTED)) <= len(head) / 4:
             return content.decode(errors="replace")
     return match[0]
 
 
-def _joined(lines: list[str]) -> str:
-    """Each line whose end and the next one's beginning may be a text that was cut there, with what follows it."""
-    found = [""] * len(lines)
+def _join_lines(lines: list[str]) -> str:
+    """Join lines between which a text may be cut.
+
+    Each line of the result holds the line joined to the next, to the next two, and so on; it is
+    empty where no text is cut at the line's end.
+    """
+    joined = [""] * len(lines)
     for number, line in enumerate(lines):
-        text = _trimmed(line[-_LONGEST:])
+        text = _strip_joint(line[-_LONGEST:])
         if not _PIECE.match(text[-1:]):
             continue
         # Within a block of lines of one length, as base64 has them, no text begins.
@@ -317,25 +433,25 @@ def _joined(lines: list[str]) -> str:
             continue
         pieces, texts = [text], []
         for at in range(number + 1, len(lines)):
-            # Between two parts of a log stands a line of ours.
+            # Strata writes these lines between two sections of a log.
             if log_sections.MARK.fullmatch(lines[at]) or log_sections.LAP.fullmatch(lines[at]):
                 continue
             rest = lines[at][:_LONGEST].lstrip(_MARGIN)
             if not _PIECE.match(rest):
                 break
-            # The line behind the last piece of a short text may be another text.
+            # The line after the last piece of a short text may be another text.
             if len(pieces) < 4:
                 texts.append("".join([*pieces, rest]))
-            pieces.append(_trimmed(rest))
+            pieces.append(_strip_joint(rest))
             ends = len(pieces) > 8 and not len(lines[at]) == len(lines[at - 1]) >= _BLOCK
             if ends or not _PIECE.fullmatch(pieces[-1]):
                 break
         if len(pieces) > 4:
             texts.append("".join(pieces))
-        found[number] = " ".join(texts)
-    return "\n".join(found)
+        joined[number] = " ".join(texts)
+    return "\n".join(joined)
 
 
-def _trimmed(line: str) -> str:
-    """A line without what joins it to the next."""
+def _strip_joint(line: str) -> str:
+    """Return a line without the spaces, quotes, backslash or plus that join it to the next."""
     return line.rstrip().removesuffix("+").removesuffix("\\").rstrip().rstrip("\"'`")

@@ -12,37 +12,37 @@ from collections.abc import Iterator
 from strata.util.errors import MachineError, UserError
 
 EPOCH = (1980, 1, 1, 0, 0, 0)
-# Logs and tables pack to a tenth; what unpacks to more than this many times its size is no archive.
+# Logs and tables pack to a tenth.  A file whose members claim more than this many times its size is
+# refused.
 MOST = 100
 
 
-def files_below(folder: str) -> list[str]:
-    """Names of files and links below a folder, relative to it, in an archive's order (by bytes)."""
+def list_files(folder: str) -> list[str]:
+    """Return the files and links below a folder, relative to it, in an archive's order (bytes)."""
     found = []
-    for where, folders, names in os.walk(folder):
-        names += [name for name in folders if os.path.islink(os.path.join(where, name))]
-        found += [os.path.relpath(os.path.join(where, name), folder) for name in names]
+    for place, folders, names in os.walk(folder):
+        names += [name for name in folders if os.path.islink(os.path.join(place, name))]
+        found += [os.path.relpath(os.path.join(place, name), folder) for name in names]
     return sorted(found, key=lambda name: name.encode(errors="surrogateescape"))
 
 
-def pack(folder: str, out: str) -> None:
-    """Write the archive of a folder's files to `out`, whole or not at all.
+def pack_folder(folder: str, out: str) -> None:
+    """Write the archive of a folder's files to the file `out`, whole or not at all.
 
-    Raises UserError where the file cannot be written.
+    Equal files give equal bytes.  Raises UserError where the file cannot be written.
     """
     sibling = f"{out}.{os.getpid()}.part"
     try:
         os.makedirs(os.path.dirname(out) or ".", exist_ok=True)
         with zipfile.ZipFile(sibling, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name in files_below(folder):
+            for name in list_files(folder):
                 path = os.path.join(folder, name)
-                about, info = os.stat(path), zipfile.ZipInfo(name, EPOCH)
+                status, info = os.stat(path), zipfile.ZipInfo(name, EPOCH)
+                mode = 0o755 if status.st_mode & stat.S_IXUSR else 0o644
                 info.create_system = 3
-                info.external_attr = (
-                    stat.S_IFREG | (0o755 if about.st_mode & stat.S_IXUSR else 0o644)
-                ) << 16
+                info.external_attr = (stat.S_IFREG | mode) << 16
                 info.compress_type = zipfile.ZIP_DEFLATED
-                info.file_size = about.st_size
+                info.file_size = status.st_size
                 with open(path, "rb") as source, archive.open(info, "w") as target:
                     shutil.copyfileobj(source, target)
         os.replace(sibling, out)
@@ -53,12 +53,14 @@ def pack(folder: str, out: str) -> None:
             os.unlink(sibling)
 
 
-def unpack(path: str, folder: str) -> None:
-    """Unpack an archive into a folder that is there and empty.
+def unpack_archive(path: str, folder: str) -> None:
+    """Unpack an archive into an empty folder.
 
-    Raises UserError for what is no zip file or is broken in it, and, before anything is written, for members that no
-    archive has: links, names that lead elsewhere or stand twice, and sizes beyond all measure; MachineError where this
-    machine cannot read or write.  Entries for folders, which other packers add, hold nothing and are left out.
+    Entries for folders, which other packers add, hold nothing and are left out.
+    Raises UserError for a file that is no zip file or is broken, and, before anything is written,
+    for members that no archive has: links, names that lead elsewhere or occur twice, sizes beyond
+    `MOST`.
+    Raises MachineError where this machine cannot read or write.
     """
     if not os.path.isfile(path):
         raise MachineError(f"{path}: there is no such file")
@@ -66,7 +68,7 @@ def unpack(path: str, folder: str) -> None:
         with _reading(path):
             archive = stack.enter_context(zipfile.ZipFile(path))
             members = [info for info in archive.infolist() if not _is_folder(info)]
-            _inspect(members, os.path.getsize(path))
+            _require_plain(members, os.path.getsize(path))
         for info in members:
             target = os.path.join(folder, info.filename)
             with _writing(target):
@@ -93,54 +95,50 @@ def _is_folder(info: zipfile.ZipInfo) -> bool:
 
 
 def _is_plain(name: str) -> bool:
-    """Whether a name leads to a place within the archive, by the one way there is."""
-    short = (
-        all(len(part.encode(errors="replace")) < 256 for part in name.split("/"))
-        and len(name) < 2000
-    )
-    inside = (
-        name == os.path.normpath(name) and not name.startswith(("/", "..")) and "\\" not in name
-    )
-    return short and inside and name.isprintable()
+    """Whether a name is printable, not too long, and the plainest path within the archive."""
+    if len(name) >= 2000 or any(
+        len(part.encode(errors="replace")) > 255 for part in name.split("/")
+    ):
+        return False
+    if name != os.path.normpath(name) or name.startswith(("/", "..")) or "\\" in name:
+        return False
+    return name.isprintable()
 
 
-def _inspect(members: list[zipfile.ZipInfo], room: int) -> None:
-    """Raise ValueError for members that no archive has.  room: bytes of the file."""
-    seen: set[str] = set()
-    folders = {
-        str(above) for info in members for above in pathlib.PurePosixPath(info.filename).parents
-    }
+def _require_plain(members: list[zipfile.ZipInfo], size: int) -> None:
+    """Raise ValueError for members that no archive has.  size: of the zip file, in bytes."""
+    names: set[str] = set()
+    folders: set[str] = set()
+    for info in members:
+        folders.update(map(str, pathlib.PurePosixPath(info.filename).parents))
     for info in members:
         name, kind = info.filename, stat.S_IFMT(info.external_attr >> 16)
-        wrong = [
-            text
-            for text, holds in (
-                (
-                    "is a folder that holds something, or no file",
-                    name.endswith("/") or kind not in (0, stat.S_IFREG),
-                ),
-                ("is an odd name", not _is_plain(name)),
-                ("is there twice", name in seen or name in folders),
-            )
-            if holds
-        ]
-        if wrong:
-            raise ValueError(f"{name!r} {wrong[0]}; nothing was unpacked")
-        seen.add(name)
-    if (total := sum(info.file_size for info in members)) > MOST * room:
-        claim = f"its members claim {total:,} bytes, more than {MOST} times its {room:,}"
+        reason = ""
+        if name.endswith("/") or kind not in (0, stat.S_IFREG):
+            reason = "is a folder that holds something, or no file"
+        elif not _is_plain(name):
+            reason = "is an odd name"
+        elif name in names or name in folders:
+            reason = "is there twice"
+        if reason:
+            raise ValueError(f"{name!r} {reason}; nothing was unpacked")
+        names.add(name)
+    total = sum(info.file_size for info in members)
+    if total > MOST * size:
+        claim = f"its members claim {total:,} bytes, more than {MOST} times its {size:,}"
         raise ValueError(f"{claim}; nothing was unpacked")
 
 
 @contextlib.contextmanager
 def _reading(path: str) -> Iterator[None]:
-    """What bytes that are no zip file make its reader raise is of many kinds."""
+    """Turn any error of reading a zip file into UserError or MachineError."""
     try:
         yield
     except (UserError, MemoryError):
         raise
     except Exception as error:
-        # To seek where there is nothing is the file's fault, and so is an error without a number, of bzip2.
+        # A broken file makes its reader seek to no place (EINVAL), or bzip2 raise an error without
+        # a number.
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise MachineError(f"{path}: cannot be read: {error.strerror}") from None
         raise UserError(f"{path}: cannot be read as an archive: {error}") from None

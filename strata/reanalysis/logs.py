@@ -1,245 +1,293 @@
-"""The logs of RandomAccess, STREAM, Linpack, fio and redis-benchmark."""
+"""Read the logs of RandomAccess, STREAM, Linpack, fio and redis-benchmark."""
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-from strata.reanalysis.reading import Block, Refusal, Value, as_number, blocks, cut
+from strata.reanalysis.reading import (
+    Block,
+    Refusal,
+    Value,
+    cut_lines,
+    find_blocks,
+    parse_number,
+)
 
-Found = Iterator[Value | Refusal]
+Readings = Iterator[Value | Refusal]
 
+# The sockets that a number of threads takes.
 SOCKETS = {32: 2, 16: 1}
-# RandomAccess is bound by synchronisation: what stays below this, in GUPS, ran on both sockets.
+# Synchronisation between sockets bounds RandomAccess: a run below this rate, in GUPS, was on both.
 GUPS_OF_TWO_SOCKETS = 0.025
-# Trials of Linpack behind a printed mean.
+# Trials of Linpack behind a published mean.
 TRIALS = 10
 # Jobs of fio that no figure shows.
 HIDDEN_JOBS = ("seq-read-1", "random-write-16")
+# The metrics of fio's means, by its own names.
 MEANS = {
     "slat": "latency_submission",
     "clat": "latency_completion",
     "lat": "latency_total",
     "bw": "thread_bandwidth",
 }
-# To microseconds, and to KB/s.
+# Factors that give microseconds, and KB/s.
 SCALES = {"nsec": 0.001, "usec": 1.0, "msec": 1e3, "sec": 1e6}
 SCALES |= {"B/s": 1 / 1024, "KB/s": 1.0, "MB/s": 1024.0, "GB/s": 1024.0**2}
 REDIS_TESTS = ("PING_INLINE", "PING_BULK", "SET", "GET", "LPUSH", "LPOP", "SADD")
 
 
-def randomaccess(lines: Sequence[str]) -> Found:
-    """The rate of each run, in GUPS."""
-    for block in blocks(lines, "^Running gups", "^Main table size"):
-        rate = block.number(r"^(\S+) Billion\(10\^9\) Updates +per second")
+def _select(sockets: int | None) -> str:
+    """Return the selection of a run: the original shows runs on both sockets."""
+    return "paper" if sockets == 2 else "variant"
+
+
+def read_randomaccess(lines: Sequence[str]) -> Readings:
+    """Yield the rate of each run, in GUPS."""
+    for block in find_blocks(lines, "^Running gups", "^Main table size"):
+        rate = block.find_number(r"^(\S+) Billion\(10\^9\) Updates +per second")
         if not rate:
             yield Refusal(block.first, "a run that ends without a rate")
-        elif not block.holds(r"^Found \d+ errors in \d+ locations \(passed\)"):
+        elif not block.contains(r"^Found \d+ errors in \d+ locations \(passed\)"):
             yield Refusal(block.first, "a run whose verification did not pass or is missing")
         else:
-            sockets, line = (
-                2 if rate < GUPS_OF_TWO_SOCKETS else 1,
-                block.place("Updates +per second"),
-            )
-            yield Value(
-                "gups",
-                "GUPS",
-                f"sockets={sockets}",
-                rate,
-                line,
-                "paper" if sockets == 2 else "variant",
-            )
+            sockets = 2 if rate < GUPS_OF_TWO_SOCKETS else 1
+            line = block.find_line("Updates +per second")
+            yield Value("gups", "GUPS", f"sockets={sockets}", rate, line, _select(sockets))
 
 
-def stream(lines: Sequence[str]) -> Found:
-    """The best rate of each kernel in each run, in GB/s."""
-    for block in blocks(lines, "^Running stream", "^This system uses"):
-        rates = {
-            kernel: block.number(rf"^{kernel}: +(\S+)")
-            for kernel in ("Copy", "Scale", "Add", "Triad")
-        }
-        sockets = SOCKETS.get(int(block.number(r"^Number of Threads requested = (\d+)") or 0))
-        scale = (
-            1 if block.holds(r"Rate \(GB/s\)") else 1000 if block.holds(r"Rate \(MB/s\)") else None
-        )
-        if lost := [kernel for kernel, rate in rates.items() if not rate]:
-            yield Refusal(block.first, f"a run without a rate of {', '.join(lost)}")
-        elif not block.holds("^Solution Validates"):
+def read_stream(lines: Sequence[str]) -> Readings:
+    """Yield the best rate of each kernel in each run, in GB/s."""
+    for block in find_blocks(lines, "^Running stream", "^This system uses"):
+        kernels = ("Copy", "Scale", "Add", "Triad")
+        rates = {kernel: block.find_number(rf"^{kernel}: +(\S+)") or 0 for kernel in kernels}
+        threads = int(block.find_number(r"^Number of Threads requested = (\d+)") or 0)
+        sockets = SOCKETS.get(threads)
+        # How many units of the log are 1 GB/s; 0 where the log names no unit.
+        scale = 0
+        if block.contains(r"Rate \(GB/s\)"):
+            scale = 1
+        elif block.contains(r"Rate \(MB/s\)"):
+            scale = 1000
+        if missing := [kernel for kernel, rate in rates.items() if not rate]:
+            yield Refusal(block.first, f"a run without a rate of {', '.join(missing)}")
+        elif not block.contains("^Solution Validates"):
             yield Refusal(block.first, "a run whose solution did not validate")
-        elif sockets is None or scale is None:
-            yield Refusal(
-                block.first,
-                "a run that does not tell its threads (32 or 16) or the unit of its rates",
-            )
+        elif sockets is None or not scale:
+            reason = "a run that does not name its threads (32 or 16) or the unit of its rates"
+            yield Refusal(block.first, reason)
         else:
             for kernel, rate in rates.items():
-                line, selection = (
-                    block.place(f"^{kernel}: "),
-                    "paper" if sockets == 2 else "variant",
-                )
-                yield Value(
-                    kernel.lower(),
-                    "GB/s",
-                    f"sockets={sockets}",
-                    (rate or 0) / scale,
-                    line,
-                    selection,
-                )
+                line, factors = block.find_line(f"^{kernel}: "), f"sockets={sockets}"
+                metric, value = kernel.lower(), rate / scale
+                yield Value(metric, "GB/s", factors, value, line, _select(sockets))
 
 
-def linpack(lines: Sequence[str], name: str) -> Found:
-    """The trials of each start of the program, in GFLOPS; a virtual machine that sees the host's topology is tuned.
+class LinpackStart(NamedTuple):
+    """One start of Linpack in a log.
 
-    Of each kind of machine the last complete start of ten trials or more on both sockets was published.  name: what
-    the log is called, for the factors of the others.
+    number: of the start, from 1.  tuned: whether its machine saw the topology of the host.
+    complete: whether its mean may have been published.
+    trials: of each trial that passed, the order of the matrix, GFLOPS, and the line.
     """
-    starts, headed = [], False
-    for at, line in enumerate(lines):
-        script = line.startswith("This is a SAMPLE run script")
-        if line.startswith("Running linpack") or (script and not headed):
-            starts.append(at)
-        headed = line.startswith("Running linpack") or (headed and not script)
-    runs: list[tuple[bool, int, int, bool, list[tuple[str, float, int]]]] = []
-    for number, block in enumerate(cut(lines, starts), 1):
-        rows = [(line.split(), block.first + at) for at, line in enumerate(block.lines)]
-        rows = [
-            (row, at)
-            for row, at in rows
-            if len(row) > 3 and all(as_number(cell) for cell in row[:4])
-        ]
-        trials = [(row, at) for row, at in rows if len(row) == 8]
-        passed = [
-            (row[0], as_number(row[4]) or 0, at)
-            for row, at in trials
-            if row[-1] == "pass" and as_number(row[4])
-        ]
-        asked = int(block.number(r"^Number of trials to run *: *(\d+)") or 0)
-        sockets = SOCKETS.get(int(block.number(r"^Number of threads: *(\d+)") or 0))
-        summary = any(len(row) == 5 for row, _ in rows)
-        tuned = (block.number(r"^Number of CPUs: *(\d+)") or 0) < (
-            block.number(r"^Number of cores: *(\d+)") or 0
-        )
-        if not trials:
-            yield Refusal(block.first, "a block that ended before its first trial")
-        elif sockets is None:
-            yield Refusal(block.first, "a block that does not tell its threads (32 or 16)")
+
+    number: int
+    tuned: bool
+    sockets: int
+    complete: bool
+    trials: list[tuple[str, float, int]]
+
+
+def read_linpack(lines: Sequence[str], name: str) -> Readings:
+    """Yield the trials of each start of Linpack, in GFLOPS.
+
+    name: of the log; vm.log holds the starts of two machines.
+
+    For each machine the original shows the last complete start: on both sockets, with at least
+    `TRIALS` trials, which all passed.  A machine that sees the topology of the host is tuned.
+    """
+    starts = []
+    for number, block in enumerate(_find_linpack_starts(lines), 1):
+        start, problems = _read_linpack_start(number, block)
+        for problem in problems:
+            yield Refusal(block.first, problem)
+        if start is not None:
+            starts.append(start)
+    shown = {start.tuned: start.number for start in starts if start.complete}
+    for start in starts:
+        factors = f"sockets={start.sockets}"
+        selection = "superseded" if start.sockets == 2 else "variant"
+        if shown.get(start.tuned) == start.number:
+            selection = "paper"
         else:
-            if len(passed) < len(trials):
-                yield Refusal(block.first, "a trial whose residual did not pass")
-            if len(trials) != asked or not summary:
-                lost = "" if summary else ", and no summary"
-                yield Refusal(
-                    block.first, f"a block that was cut off: {len(trials)} of {asked} trials{lost}"
-                )
-            whole = len(passed) == asked and summary and sockets == 2 and len(passed) >= TRIALS
-            runs.append((tuned, number, sockets, whole, passed))
-    shown = {tuned: number for tuned, number, _, whole, _ in runs if whole}
-    for tuned, number, sockets, _, passed in runs:
-        last = shown.get(tuned) == number
-        selection = "paper" if last else "superseded" if sockets == 2 else "variant"
-        for order, rate, at in passed:
-            factors = f"order={order};sockets={sockets}" + ("" if last else f";run={name}:{number}")
-            kind = "vm-tuned" if tuned and name == "vm.log" else ""
-            yield Value("gflops", "GFLOPS", factors, rate, at, selection, kind)
+            factors += f";run={name}:{start.number}"
+        environment = "vm-tuned" if start.tuned and name == "vm.log" else ""
+        for order, rate, line in start.trials:
+            trial = f"order={order};{factors}"
+            yield Value("gflops", "GFLOPS", trial, rate, line, selection, environment)
 
 
-def fio(lines: Sequence[str]) -> Found:
-    """Of each job and direction: operations, bandwidths in KB/s, means and percentiles of the latency in µs.
+def _find_linpack_starts(lines: Sequence[str]) -> list[Block]:
+    """Return a block for each start: not each has the authors' heading before Linpack's own."""
+    starts, headed = [], False
+    for place, line in enumerate(lines):
+        heading = line.startswith("Running linpack")
+        script = line.startswith("This is a SAMPLE run script")
+        if heading or (script and not headed):
+            starts.append(place)
+        headed = heading or (headed and not script)
+    return cut_lines(lines, starts)
 
-    Of a job that reads and writes the sums stand beside these, with the direction ``both``.
+
+def _read_linpack_start(number: int, block: Block) -> tuple[LinpackStart | None, list[str]]:
+    """Return a start, None where nothing of it can be used, and what is wrong with it."""
+    trials, summary = [], False
+    for line, text in enumerate(block.lines, block.first):
+        row = text.split()
+        if len(row) > 3 and all(parse_number(cell) for cell in row[:4]):
+            summary |= len(row) == 5
+            if len(row) == 8:
+                trials.append((row, line))
+    planned = int(block.find_number(r"^Number of trials to run *: *(\d+)") or 0)
+    sockets = SOCKETS.get(int(block.find_number(r"^Number of threads: *(\d+)") or 0))
+    if not trials:
+        return None, ["a block that ended before its first trial"]
+    if sockets is None:
+        return None, ["a block that does not name its threads (32 or 16)"]
+    passed = []
+    for row, line in trials:
+        rate = parse_number(row[4])
+        if row[-1] == "pass" and rate:
+            passed.append((row[0], rate, line))
+    problems = []
+    if len(passed) < len(trials):
+        problems.append("a trial whose residual did not pass")
+    if len(trials) != planned or not summary:
+        more = "" if summary else ", and no summary"
+        problems.append(f"a block that was cut off: {len(trials)} of {planned} trials{more}")
+    enough = len(passed) == planned and len(passed) >= TRIALS
+    cpus = block.find_number(r"^Number of CPUs: *(\d+)") or 0
+    tuned = cpus < (block.find_number(r"^Number of cores: *(\d+)") or 0)
+    complete = enough and summary and sockets == 2
+    return LinpackStart(number, tuned, sockets, complete, passed), problems
+
+
+def read_fio(lines: Sequence[str]) -> Readings:
+    """Yield operations, bandwidths, and means and percentiles of the latency, by job and direction.
+
+    Bandwidths are in KB/s, latencies in µs.  For a job that reads and writes, the direction
+    ``both`` has the sums of operations and of bandwidths.
     """
-    end = next((at for at, line in enumerate(lines) if line.startswith("Run status group")), None)
+    end = next(
+        (place for place, line in enumerate(lines) if line.startswith("Run status group")), None
+    )
     if end is None:
         yield Refusal(len(lines), "the output ends before fio's summary")
-    jobs = blocks(lines[:end], r"^[^ ].*: \(groupid=\d+, jobs=\d+\):")
-    for block in jobs:
+    for block in find_blocks(lines[:end], r"^[^ ].*: \(groupid=\d+, jobs=\d+\):"):
         job = block.lines[0].split(":")[0]
         heads = [
-            at for at, line in enumerate(block.lines) if re.match(r" *(read|write) *: +io=", line)
+            place
+            for place, line in enumerate(block.lines)
+            if re.match(r" *(read|write) *: +io=", line)
         ]
         if not re.search(r"err= *0:", block.lines[0]) or not heads:
-            yield Refusal(
-                block.first, f"the job {job} ended with an error, or has neither reads nor writes"
-            )
+            reason = f"the job {job} ended with an error, or has neither reads nor writes"
+            yield Refusal(block.first, reason)
             continue
-        told = [
-            one for part in cut(block.lines, heads, block.first) for one in _direction(job, part)
-        ]
+        readings: list[Value | Refusal] = []
+        for section in cut_lines(block.lines, heads, block.first):
+            readings += _read_fio_direction(job, section)
+        values = [reading for reading in readings if isinstance(reading, Value)]
         for metric in ("iops", "bandwidth"):
-            each = [one for one in told if isinstance(one, Value) and one.metric == metric]
-            if len(each) == 2:
-                sums = sum(one.value for one in each)
-                told.append(each[0]._replace(factors=f"job={job};direction=both", value=sums))
-        selection = "variant" if job in HIDDEN_JOBS else "paper"
-        yield from (
-            one._replace(selection=selection) if isinstance(one, Value) else one for one in told
-        )
+            directions = [value for value in values if value.metric == metric]
+            if len(directions) == 2:
+                total = sum(value.value for value in directions)
+                factors = f"job={job};direction=both"
+                readings.append(directions[0]._replace(factors=factors, value=total))
+        for reading in readings:
+            if isinstance(reading, Value) and job in HIDDEN_JOBS:
+                reading = reading._replace(selection="variant")
+            yield reading
 
 
-def _direction(job: str, part: Block) -> Found:
-    factors = f"job={job};direction={part.lines[0].split()[0].rstrip(':')}"
-    head = re.search(r"bw=([\d.]+)([KMG]?B/s), +iops=([\d.]+)(K?)", part.lines[0])
+def _read_fio_direction(job: str, section: Block) -> Readings:
+    """Yield the values of a job's reads or writes."""
+    factors = f"job={job};direction={section.lines[0].split()[0].rstrip(':')}"
+    head = re.search(r"bw=([\d.]+)([KMG]?B/s), +iops=([\d.]+)(K?)", section.lines[0])
     if head is None:
-        yield Refusal(part.first, f"{factors}: no bandwidth and operations can be read")
+        yield Refusal(section.first, f"{factors}: no bandwidth and operations can be read")
         return
-    yield Value("iops", "IOPS", factors, float(head[3]) * (1000 if head[4] else 1), part.first)
-    yield Value("bandwidth", "KB/s", factors, float(head[1]) * SCALES[head[2]], part.first)
-    scale = None
-    for at, line in enumerate(part.lines, part.first):
+    operations = float(head[3]) * (1000 if head[4] else 1)
+    yield Value("iops", "IOPS", factors, operations, section.first)
+    yield Value("bandwidth", "KB/s", factors, float(head[1]) * SCALES[head[2]], section.first)
+    percentile_scale = None
+    for number, line in enumerate(section.lines, section.first):
         mean = re.match(r" *(slat|clat|lat|bw) *\(([^)]+)\) *: *min=.*avg= *([\d.]+)(K?)", line)
         if mean and mean[2] in SCALES:
             value = float(mean[3]) * (1000 if mean[4] else 1) * SCALES[mean[2]]
-            yield Value(MEANS[mean[1]], "KB/s" if mean[1] == "bw" else "us", factors, value, at)
-        elif found := re.match(r" *clat percentiles \((\w+)\)", line):
-            scale = SCALES.get(found[1])
-        elif scale is not None:
-            for share, number in re.findall(r"([\d.]+)th=\[ *(\d+)\]", line):
-                more = f"{factors};percentile={share}"
-                yield Value("latency_percentile", "us", more, float(number) * scale, at)
+            unit = "KB/s" if mean[1] == "bw" else "us"
+            yield Value(MEANS[mean[1]], unit, factors, value, number)
+        elif head := re.match(r" *clat percentiles \((\w+)\)", line):
+            percentile_scale = SCALES.get(head[1])
+        elif percentile_scale is not None:
+            for share, latency in re.findall(r"([\d.]+)th=\[ *(\d+)\]", line):
+                value = float(latency) * percentile_scale
+                series = f"{factors};percentile={share}"
+                yield Value("latency_percentile", "us", series, value, number)
 
 
-def redis(lines: Sequence[str]) -> Found:
-    """Of each run, number of connections and test: requests a second, and the latency, connections over rate, in ms.
+class RedisRound(NamedTuple):
+    """One run for one number of connections; tests: name, rate and line of each."""
 
-    A last run that was cut off is left out.
+    run: int
+    connections: int
+    first: int
+    tests: list[tuple[str, float, int]]
+
+
+def read_redis(lines: Sequence[str]) -> Readings:
+    """Yield requests per second, and the latency in ms, by run, connections and test.
+
+    The latency is connections over rate.  A last run that was cut off is left out.
     """
-    groups = []
-    for block in blocks(lines, r"^\[DBG\] Run #\d+: Connections \d+"):
+    rounds = []
+    for block in find_blocks(lines, r"^\[DBG\] Run #\d+: Connections \d+"):
         head = re.match(r"\[DBG\] Run #(\d+): Connections (\d+)", block.lines[0])
         if head:
-            groups.append((int(head[1]), int(head[2]), block, list(_tests(block, int(head[2])))))
-    if not groups:
+            run, connections = int(head[1]), int(head[2])
+            tests = list(_read_redis_tests(block, connections))
+            rounds.append(RedisRound(run, connections, block.first, tests))
+    if not rounds:
         return
-    last = groups[-1][0]
-    done = {at for run, at, _, _ in groups if run == last}
-    lacks = not {at for run, at, _, _ in groups if run != last} <= done
-    torn = last != groups[0][0] and REDIS_TESTS[-1] not in {test for test, _, _ in groups[-1][3]}
-    if lacks or torn:
-        first = next(block.first for run, _, block, _ in groups if run == last)
-        cut_off = (
-            f"run {last} was cut off after {min(done)} to {max(done)} connections; it is not used"
-        )
-        yield Refusal(first, cut_off)
-        groups = [group for group in groups if group[0] != last]
-    for run, connections, block, tests in groups:
-        for lost in sorted({*REDIS_TESTS} - {test for test, _, _ in tests}):
-            where = f"run {run}, {connections} connections"
-            yield Refusal(block.first, f"{where}: the result of {lost} is lost or not complete")
-        for test, rate, line in tests:
-            factors, selection = (
-                f"test={test};connections={connections}",
-                "paper" if test == "SET" else "variant",
-            )
+    last = [entry for entry in rounds if entry.run == rounds[-1].run]
+    done = {entry.connections for entry in last}
+    before = {entry.connections for entry in rounds if entry.run != last[0].run}
+    # Before the first run ended nothing says how many connections it has.
+    first = rounds[0].run == rounds[-1].run
+    torn = not first and REDIS_TESTS[-1] not in {test for test, _, _ in rounds[-1].tests}
+    if torn or not before <= done:
+        cut_off = f"run {last[0].run} was cut off after {min(done)} to {max(done)} connections"
+        yield Refusal(last[0].first, f"{cut_off}; it is not used")
+        rounds = [entry for entry in rounds if entry.run != last[0].run]
+    for entry in rounds:
+        for missing in sorted({*REDIS_TESTS} - {test for test, _, _ in entry.tests}):
+            place = f"run {entry.run}, {entry.connections} connections"
+            yield Refusal(entry.first, f"{place}: the result of {missing} is lost or not complete")
+        for test, rate, line in entry.tests:
+            factors = f"test={test};connections={entry.connections}"
+            selection = "paper" if test == "SET" else "variant"
+            latency = 1000 * entry.connections / rate
             yield Value("throughput", "requests/s", factors, rate, line, selection)
-            yield Value("latency", "ms", factors, 1000 * connections / rate, line, selection)
+            yield Value("latency", "ms", factors, latency, line, selection)
 
 
-def _tests(block: Block, connections: int) -> Iterator[tuple[str, float, int]]:
-    heads = [at for at, line in enumerate(block.lines) if re.search("====== .* ======$", line)]
-    for part in cut(block.lines, heads, block.first):
-        test = re.sub(r"^.*====== (.*) ======$", r"\1", part.lines[0])
-        rate = part.number(r"^(\S+) requests per second")
-        if (
-            test in REDIS_TESTS
-            and rate
-            and part.number(r"^ *(\d+) parallel clients") == connections
-        ):
-            yield test, rate, part.place("requests per second")
+def _read_redis_tests(block: Block, connections: int) -> Iterator[tuple[str, float, int]]:
+    """Yield the name, rate and line of each complete test for a number of connections."""
+    heads = [
+        place for place, line in enumerate(block.lines) if re.search("====== .* ======$", line)
+    ]
+    for section in cut_lines(block.lines, heads, block.first):
+        test = re.sub(r"^.*====== (.*) ======$", r"\1", section.lines[0])
+        rate = section.find_number(r"^(\S+) requests per second")
+        clients = section.find_number(r"^ *(\d+) parallel clients")
+        if test in REDIS_TESTS and rate and clients == connections:
+            yield test, rate, section.find_line("requests per second")

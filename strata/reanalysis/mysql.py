@@ -1,11 +1,12 @@
-"""The database's results: sysbench's outputs for rising numbers of threads, and beside them the host's processors."""
+"""Read the results of MySQL: outputs of sysbench, and of dstat on the host."""
 
 import re
 from collections.abc import Iterator, Sequence
 
-from strata.reanalysis.reading import Refusal, Value, as_number, blocks
+from strata.reanalysis.reading import Refusal, Value, find_blocks, parse_number
 
-# A run of sysbench in dstat's seconds: so many or more of them, each with at least this user share in %.
+# A run of sysbench, in dstat's samples of a second each, has at least so many, all of at least this
+# share of user time, in %.
 LEAST_SECONDS, BUSY_USER = 20, 2
 FIELDS = {
     "threads": r"^Number of threads: *(\d+)",
@@ -17,51 +18,54 @@ FIELDS = {
 }
 
 
-def sysbench(lines: Sequence[str]) -> Iterator[Value | Refusal]:
-    """Transactions over the total time, and latencies in ms, of each read-only test that came to its end."""
-    for block in blocks(lines, r"^sysbench [\d.]+:"):
-        found = {name: block.number(pattern) for name, pattern in FIELDS.items()}
-        if lost := [name for name, number in found.items() if not number]:
-            yield Refusal(block.first, f"an output that was cut off; without {', '.join(lost)}")
-        elif block.number(r"^ *write: +(\d+)"):
+def read_sysbench(lines: Sequence[str]) -> Iterator[Value | Refusal]:
+    """Yield transactions per second, and latencies in ms, of each read-only test that ended."""
+    for block in find_blocks(lines, r"^sysbench [\d.]+:"):
+        numbers = {name: block.find_number(pattern) or 0 for name, pattern in FIELDS.items()}
+        if missing := [name for name, number in numbers.items() if not number]:
+            reason = f"an output that was cut off; without {', '.join(missing)}"
+            yield Refusal(block.first, reason)
+        elif block.find_number(r"^ *write: +(\d+)"):
             yield Refusal(block.first, "a test that is not read-only")
         else:
-            known = {name: number or 0 for name, number in found.items()}
-            factors = f"threads={known['threads']:.0f}"
-            rate = known["transactions"] / known["total time"]
-            yield Value("throughput", "tx/s", factors, rate, block.place(FIELDS["transactions"]))
+            factors = f"threads={numbers['threads']:.0f}"
+            rate = numbers["transactions"] / numbers["total time"]
+            line = block.find_line(FIELDS["transactions"])
+            yield Value("throughput", "tx/s", factors, rate, line)
             for metric, name in (("latency", "mean latency"), ("latency_p95", "95th percentile")):
-                yield Value(metric, "ms", factors, known[name], block.place(FIELDS[name]))
+                line = block.find_line(FIELDS[name])
+                yield Value(metric, "ms", factors, numbers[name], line)
 
 
-def dstat(lines: Sequence[str], outputs: list[list[str]]) -> Iterator[Value | Refusal]:
-    """The host's processor use in each run, in %, less its first and last second.
+def read_dstat(lines: Sequence[str], outputs: list[list[str]]) -> Iterator[Value | Refusal]:
+    """Yield the host's processor use in %, in each run but its first and last second.
 
-    outputs: the threads of each of sysbench's outputs beside it, as factors; the runs are theirs, in this order.
+    outputs: for each of sysbench's outputs, the factors of its runs, in their order.
     """
     if not any(line.replace('"', "").startswith("usr,sys,idl") for line in lines):
         yield Refusal(1, "no header of dstat with usr, sys and idl in this file")
         return
+    runs: list[list[tuple[int, float]]] = []
+    # The line and idle share of each second since the host became busy.
     seconds: list[tuple[int, float]] = []
-    runs = []
     for number, line in enumerate([*lines, ""], 1):
-        cells = [as_number(cell) for cell in line.split(",")[:3]]
-        whole = len(cells) == 3 and None not in cells
-        if not whole and not re.match(r'"|,*$', line):
+        shares = [parse_number(cell) for cell in line.split(",")[:3]]
+        complete = len(shares) == 3 and None not in shares
+        if not complete and not re.match(r'"|,*$', line):
             yield Refusal(number, "a line that is neither a header nor a whole sample of dstat")
-        if whole and (cells[0] or 0) >= BUSY_USER:
-            seconds.append((number, cells[2] or 0))
-        else:
-            runs += [seconds] if len(seconds) >= LEAST_SECONDS else []
-            seconds = []
+        if complete and (shares[0] or 0) >= BUSY_USER:
+            seconds.append((number, shares[2] or 0))
+            continue
+        if len(seconds) >= LEAST_SECONDS:
+            runs.append(seconds)
+        seconds = []
     threads = [factors for output in outputs for factors in output]
-    alike = outputs and all(output == outputs[0] for output in outputs)
-    if alike and outputs[0] and len(runs) != len(threads) and len(runs) % len(outputs[0]) == 0:
+    equal = outputs and outputs[0] and all(output == outputs[0] for output in outputs)
+    if equal and len(runs) != len(threads) and len(runs) % len(outputs[0]) == 0:
         threads = outputs[0] * (len(runs) // len(outputs[0]))
     if len(runs) != len(threads):
-        yield Refusal(
-            1, f"{len(runs)} runs can be told, and sysbench's outputs beside it have {len(threads)}"
-        )
+        reason = f"dstat shows {len(runs)} runs, and sysbench's outputs have {len(threads)}"
+        yield Refusal(1, reason)
         return
     for factors, run in zip(threads, runs, strict=True):
         idle = [share for _, share in run[1:-1]]

@@ -1,4 +1,4 @@
-"""What every reader of a published file gives, and how a log falls into blocks."""
+"""The values that readers of published files yield, and the blocks of a log."""
 
 import itertools
 import math
@@ -8,10 +8,12 @@ from typing import NamedTuple
 
 
 class Value(NamedTuple):
-    """One value, and the line that it stands in.
+    """One measured value.
 
-    selection: ``paper`` where a table or figure of the original shows it; ``variant`` for another setting;
-    ``superseded`` for a run that gave way to one that is shown.  environment: where the file's content tells it.
+    factors: ``key=value`` texts, with a semicolon between them.  line: in the file, from 1.
+    selection: ``paper`` for a value that a table or figure of the original shows; ``variant`` for
+    another setting; ``superseded`` for a run that was repeated, and the repetition shown.
+    environment: where the file's content decides it; else empty.
     """
 
     metric: str
@@ -24,56 +26,61 @@ class Value(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """What cannot be used, and the line where it begins."""
+    """A part of a file that cannot be used: its first line (0: the whole file), and why."""
 
     line: int
     reason: str
 
 
 class Block(NamedTuple):
-    """A part of a log: its lines, and the number of the first."""
+    """A part of a log: its lines, and the number of the first, from 1."""
 
     lines: list[str]
     first: int
 
-    def number(self, pattern: str) -> float | None:
-        """The number that the first line of that form holds; None where no line does."""
+    def find_number(self, pattern: str) -> float | None:
+        """Return the number in group 1 of the first line that matches; None where none does."""
         for line in self.lines:
-            if found := re.search(pattern, line):
-                return as_number(found[1])
+            if match := re.search(pattern, line):
+                return parse_number(match[1])
         return None
 
-    def place(self, pattern: str) -> int:
-        """The number of the first line of that form, or else that of the block."""
-        return self.first + next(
-            (at for at, line in enumerate(self.lines) if re.search(pattern, line)), 0
-        )
+    def find_line(self, pattern: str) -> int:
+        """Return the number of the first line that matches, or else that of the block."""
+        for number, line in enumerate(self.lines, self.first):
+            if re.search(pattern, line):
+                return number
+        return self.first
 
-    def holds(self, pattern: str) -> bool:
-        """Whether any line is of that form."""
+    def contains(self, pattern: str) -> bool:
+        """Whether any line matches."""
         return any(re.search(pattern, line) for line in self.lines)
 
 
-def as_number(text: str) -> float | None:
-    """A finite number; None for any other text."""
+def parse_number(text: str) -> float | None:
+    """Return a finite number; None for any other text."""
     try:
-        found = float(text)
+        number = float(text)
     except ValueError:
         return None
-    return found if math.isfinite(found) else None
+    return number if math.isfinite(number) else None
 
 
-def cut(lines: Sequence[str], starts: Sequence[int], first: int = 1) -> list[Block]:
-    """The parts of lines that begin at these places, which count from 0; `first` is the number of the first line."""
+def cut_lines(lines: Sequence[str], starts: Sequence[int], first: int = 1) -> list[Block]:
+    """Return the blocks of lines that begin at some places.
+
+    starts: places in `lines`, from 0.  first: the number of the first of `lines`.
+    """
     return [
-        Block(list(lines[at:end]), at + first)
-        for at, end in itertools.pairwise([*starts, len(lines)])
+        Block(list(lines[start:end]), start + first)
+        for start, end in itertools.pairwise([*starts, len(lines)])
     ]
 
 
-def blocks(lines: Sequence[str], *patterns: str) -> list[Block]:
-    """The parts of a log, each from a line of the first of these forms that any line has."""
+def find_blocks(lines: Sequence[str], *patterns: str) -> list[Block]:
+    """Return the blocks that begin with lines of one pattern: the first that any line matches."""
     for pattern in patterns:
-        if starts := [at for at, line in enumerate(lines) if re.search(pattern, line)]:
-            return cut(lines, starts)
+        starts = [place for place, line in enumerate(lines) if re.search(pattern, line)]
+        if starts:
+            return cut_lines(lines, starts)
     return []

@@ -1,4 +1,4 @@
-"""The published raw results of the original paper: whether a folder holds them, what it holds, and when it changes."""
+"""The folder of the published raw results, its files, and whether they changed."""
 
 import hashlib
 import os
@@ -9,114 +9,113 @@ from strata.util import programs
 from strata.util.data_types import Fields
 from strata.util.errors import UserError
 
-# A folder that holds some of these with results below them is taken for the published results.
+# Folders of the published results, each with results below it.
 FOLDERS = ("RandomAccess", "Stream", "linpack", "fio", "mysql", "netperf", "nuttcp", "redis")
 
 
-def complaint(path: str) -> str | None:
-    """Why a path does not name the published raw results; None where it does."""
+def explain_refusal(path: str) -> str | None:
+    """Return why a path is not the published raw results; None where it is."""
     try:
         names = set(os.listdir(path))
     except OSError as error:
-        return f"{path} cannot be read: {error.strerror}; name a checkout or a git directory of the published results"
-    if (
-        names | set(_told(path, "ls-tree", "--name-only", "--full-tree", "HEAD").split("\n"))
-    ) & set(FOLDERS):
+        return (
+            f"{path} cannot be read: {error.strerror}; name a checkout or a git directory of the "
+            "published results"
+        )
+    names.update(_git_text(path, "ls-tree", "--name-only", "--full-tree", "HEAD").split("\n"))
+    if names & set(FOLDERS):
         return None
-    return f"{path} holds none of the published results (expected are folders such as Stream, linpack, redis)"
+    return (
+        f"{path} holds none of the published results (expected are folders such as Stream, "
+        "linpack, redis)"
+    )
 
 
 def state(path: str) -> str:
-    """A hash of the commit and of the files' names, sizes and times; opens no file."""
-    found = hashlib.sha256(revision(path).encode())
+    """Return a hash of the commit and of the files' names, sizes and times; no file is opened."""
+    digest = hashlib.sha256(read_revision(path).encode())
     for folder in FOLDERS:
-        for where, folders, files in os.walk(os.path.join(path, folder)):
+        for place, folders, names in os.walk(os.path.join(path, folder)):
             folders.sort()
-            for name in sorted(files):
-                about = os.lstat(os.path.join(where, name))
-                found.update(
-                    f"{where}/{name} {about.st_size} {about.st_mtime_ns}\n".encode(
-                        errors="surrogateescape"
-                    )
-                )
-    return found.hexdigest()
+            for name in sorted(names):
+                status = os.lstat(os.path.join(place, name))
+                line = f"{place}/{name} {status.st_size} {status.st_mtime_ns}\n"
+                digest.update(line.encode(errors="surrogateescape"))
+    return digest.hexdigest()
 
 
 def named(settings: Fields) -> str:
-    """The folder that the settings name.  Raises UserError where they name none, or one without published results."""
+    """Return the folder that the settings name by `published_raw`.
+
+    Raises UserError where they name none, or one without published results.
+    """
     if settings["published_raw"] is None:
         raise UserError(
             "paper/reanalysis.pdf needs the published raw results of the original paper: add"
             " --config published_raw=DIR, a checkout or git directory of them (docs/reanalysis.md)"
         )
-    if wrong := complaint(settings["published_raw"]):
-        raise UserError(f"config.yaml: published_raw: {wrong}")
+    if reason := explain_refusal(settings["published_raw"]):
+        raise UserError(f"config.yaml: published_raw: {reason}")
     return str(settings["published_raw"])
 
 
-def revision(path: str) -> str:
-    """The commit that HEAD points to; empty if the folder is not a repository."""
-    return _told(path, "rev-parse", "--verify", "--quiet", "HEAD^{commit}").strip()
+def read_revision(path: str) -> str:
+    """Return the commit that HEAD names; empty where the folder is not a repository."""
+    return _git_text(path, "rev-parse", "--verify", "--quiet", "HEAD^{commit}").strip()
 
 
 class Files:
-    """The files of a checkout, of a git directory's HEAD, or of a folder; links are not followed."""
+    """The files of a folder, or of a git directory's HEAD; links are not followed.
+
+    names: paths of the files, below `FOLDERS` or in the commit, in order.
+    """
 
     def __init__(self, path: str) -> None:
-        """List them.  names: paths below the results' own folders, in order."""
         self._path = os.path.realpath(path)
-        self._lying = any(os.path.isdir(os.path.join(path, folder)) for folder in FOLDERS)
-        if self._lying:
-            walked = (
-                one for folder in FOLDERS for one in os.walk(os.path.join(self._path, folder))
-            )
-            found = [
-                os.path.relpath(os.path.join(where, file), self._path)
-                for where, _, files in walked
-                for file in files
-            ]
+        self._checked_out = any(os.path.isdir(os.path.join(path, folder)) for folder in FOLDERS)
+        names = []
+        if self._checked_out:
+            for folder in FOLDERS:
+                for place, _, files in os.walk(os.path.join(self._path, folder)):
+                    names += [
+                        os.path.relpath(os.path.join(place, file), self._path) for file in files
+                    ]
         else:
-            found = _told(
-                path,
-                "-c",
-                "core.quotePath=false",
-                "ls-tree",
-                "-r",
-                "--name-only",
-                "--full-tree",
-                "HEAD",
-            ).split("\n")
-        self.names = sorted(found)
+            command = ("ls-tree", "-r", "--name-only", "--full-tree", "HEAD")
+            names = _git_text(path, "-c", "core.quotePath=false", *command).split("\n")
+        self.names = sorted(names)
 
-    def read(self, file: str) -> bytes | None:
-        """The content of a file (of an older revision for ``at-REVISION/FILE``); None if it does not exist."""
-        whole = os.path.join(self._path, file)
-        if os.path.isfile(whole) and os.path.realpath(whole) == whole:
-            with open(whole, "rb") as content:
-                return content.read()
-        earlier, _, name = (
-            file.removeprefix("at-").partition("/")
-            if file.startswith("at-")
-            else ("HEAD", "", file)
-        )
-        if self._lying if earlier == "HEAD" else not re.fullmatch("[0-9a-f]{7,64}", earlier):
+    def read(self, name: str) -> bytes | None:
+        """Return the content of a file; None where there is none.
+
+        name: a path of `names`, or ``at-REVISION/PATH`` for a file of another commit.
+        """
+        path = os.path.join(self._path, name)
+        if os.path.isfile(path) and os.path.realpath(path) == path:
+            with open(path, "rb") as file:
+                return file.read()
+        if match := re.fullmatch("at-([0-9a-f]{7,64})/(.+)", name):
+            return _git(self._path, "cat-file", "blob", f"{match[1]}:{match[2]}")
+        if self._checked_out or name.startswith("at-"):
             return None
-        return _git(self._path, "cat-file", "blob", f"{earlier}:{name}")
+        return _git(self._path, "cat-file", "blob", f"HEAD:{name}")
 
 
-def _told(path: str, *arguments: str) -> str:
+def _git_text(path: str, *arguments: str) -> str:
     return (_git(path, *arguments) or b"").decode(errors="replace")
 
 
 def _git(path: str, *arguments: str) -> bytes | None:
-    """Output of git for the repository at exactly this path; None if there is none, git fails or is not installed."""
+    """Return what git prints for the repository at exactly this path.
+
+    None if there is no repository, or if git fails or is not installed.
+    """
     inner = os.path.join(path, ".git")
-    place = inner if os.path.exists(inner) else path
+    repository = inner if os.path.exists(inner) else path
+    command = ["git", f"--git-dir={repository}", *arguments]
     try:
-        with programs.for_git(path) as start:
-            done = subprocess.run(
-                ["git", f"--git-dir={place}", *arguments], capture_output=True, check=False, **start
-            )
+        with programs.for_git(path) as options:
+            done = subprocess.run(command, capture_output=True, check=False, **options)
     except FileNotFoundError:
         return None
     return done.stdout if done.returncode == 0 else None

@@ -1,6 +1,6 @@
-"""One table of all values, and another of what is missing or refused.
+"""Write one table of all published values, and another of what is missing or refused.
 
-Files are named here, and no others are opened: some folders of the repository hold private keys.
+Only files that are named here are opened: some folders of the repository hold private keys.
 """
 
 import collections
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from strata.host.observe import NOT_AVAILABLE
 from strata.reanalysis import logs, mysql, workbooks
 from strata.reanalysis.reading import Refusal, Value
-from strata.reanalysis.source import Files, complaint, revision
+from strata.reanalysis.source import Files, explain_refusal, read_revision
 from strata.util import files, paths, programs, progress
 from strata.util.errors import UserError
 
@@ -28,196 +28,194 @@ COLUMNS = [
     "file",
     "line",
 ]
+# Files of the repository, and the environments that Strata calls so.
 LOGS = {"linux": "native", "docker": "docker", "vm": "vm"}
-# The virtual machine's log of fio was replaced after the figures were made.
+# The virtual machine's log of fio was replaced after the figures were made: they show that of this
+# commit.
 REPLACED, REVISION = "fio/results/vm.log", "b72ae3e"
-# What the figures call NAT with a volume (docker-nofs) had the host's network and the container's own files: a
-# transaction takes as many packets as natively, and a third of those behind NAT.
+# The figures call docker-nofs "NAT with a volume".  It had the host's network and the container's
+# own files: a transaction takes as many packets as natively, and a third of those behind NAT.
 MYSQL = {"bml": "native", "docker": "docker-hostnet", "docker-nofs": "docker-hostnet-layered"}
 MYSQL |= {"docker-nofs-nonet": "docker-layered", "KVM": "vm"}
 MYSQL_FOLDER = "mysql/results/performance-governor"
 REDIS = {"native": "native", "dockerbridge": "docker", "dockerhost": "docker-hostnet", "vm": "vm"}
-# Measured again a day later over all numbers of connections, and in no figure.
+# A day later it was measured again for all numbers of connections; no figure shows it.
 SUPERSEDED = "redis/results/run_dockerbridge_20140716_2252.txt"
-WORKBOOKS = {"netperf": workbooks.netperf, "nuttcp": workbooks.nuttcp}
+WORKBOOKS = {"netperf": workbooks.read_netperf, "nuttcp": workbooks.read_nuttcp}
+
+Read = Callable[[Any], Iterator[Value | Refusal]]
 
 
 class Row(NamedTuple):
-    """A value with all that it is of; or a refusal, with neither workload nor environment."""
+    """A value or a refusal, and its file; a refusal has no workload or environment."""
 
     file: str
-    found: Value | Refusal
+    reading: Value | Refusal
     workload: str = ""
     environment: str = ""
 
 
 def make(folder: str, to: str, paper: str | None = None) -> None:
-    """Write tidy.csv, unreadable.csv and source.json into the folder `to`, and where `paper` names a file, the paper of
-    them there and its tables in `to`.
+    """Write tidy.csv, unreadable.csv and source.json, and if requested the paper.
 
-    folder: a checkout, a git directory, or a folder of the files, in which those of the older revision lie below
-    ``at-b72ae3e``.  Raises UserError where it holds nothing that can be read.
+    folder: a checkout or git directory of the published results, or a folder of their files, in
+    which those of the older revision are below ``at-b72ae3e``.  to: the folder to write.
+    paper: the file of the paper, whose tables are written too; None: no paper.
+
+    Raises UserError if nothing in the folder can be read.
     """
-    if wrong := complaint(folder):
-        raise UserError(wrong)
-    rows = list(_rows(Files(folder)))
-    values = [(row, row.found) for row in rows if isinstance(row.found, Value)]
+    if reason := explain_refusal(folder):
+        raise UserError(reason)
+    rows = list(_read_all(Files(folder)))
+    repetitions: collections.Counter[tuple[str, ...]] = collections.Counter()
+    values: list[tuple[object, ...]] = []
+    refused: list[tuple[str, int | str, str]] = []
+    for row in rows:
+        reading = row.reading
+        if isinstance(reading, Refusal):
+            refused.append((row.file, reading.line or "", reading.reason))
+            continue
+        series = (
+            row.workload,
+            row.environment,
+            reading.metric,
+            reading.unit,
+            reading.factors,
+            reading.selection,
+        )
+        repetitions[series] += 1
+        value = f"{reading.value:.15g}"
+        values.append((*series, repetitions[series], value, row.file, reading.line))
     if not values:
         raise UserError(
             f"{folder}: holds none of the logs and workbooks that the original's figures rest on"
         )
-    count: collections.Counter[tuple[str, ...]] = collections.Counter()
-    told = []
-    for row, value in values:
-        series = (
-            row.workload,
-            row.environment,
-            value.metric,
-            value.unit,
-            value.factors,
-            value.selection,
-        )
-        count[series] += 1
-        told.append((*series, count[series], f"{value.value:.15g}", row.file, value.line))
-    refused = [
-        (row.file, row.found.line or "", row.found.reason)
-        for row in rows
-        if isinstance(row.found, Refusal)
-    ]
-    files.write_csv(os.path.join(to, "tidy.csv"), COLUMNS, told)
+    files.write_csv(os.path.join(to, "tidy.csv"), COLUMNS, values)
     files.write_csv(os.path.join(to, "unreadable.csv"), ["file", "line", "reason"], refused)
     source = {
-        "revision": revision(folder) or NOT_AVAILABLE,
-        "files": len({row.file for row, _ in values}),
+        "revision": read_revision(folder) or NOT_AVAILABLE,
+        "files": len({row.file for row in rows if isinstance(row.reading, Value)}),
     }
     files.write_json(os.path.join(to, "source.json"), source)
-    for file, line, reason in refused:
-        progress.shown(f"{file}{f':{line}' if line else ''}: {reason}")
+    for file, line, sentence in refused:
+        progress.shown(f"{file}{f':{line}' if line else ''}: {sentence}")
     unused = f"{len(refused)} places that cannot be used"
-    progress.printed(f"reanalysis: {len(told)} values in {len(count)} series; {unused}")
+    progress.printed(f"reanalysis: {len(values)} values in {len(repetitions)} series; {unused}")
     if paper is not None:
         programs.r(os.path.join(paths.PROJECT, "analysis/reanalyse.R"), to, paper)
 
 
-def _rows(source: Files) -> Iterator[Row]:
+def _read_all(source: Files) -> Iterator[Row]:
+    """Yield the rows of all files that the original's figures rest on."""
     for place, workload, read in (
-        ("RandomAccess", "randomaccess", logs.randomaccess),
-        ("Stream", "stream", logs.stream),
-        ("fio", "fio", logs.fio),
+        ("RandomAccess", "randomaccess", logs.read_randomaccess),
+        ("Stream", "stream", logs.read_stream),
+        ("fio", "fio", logs.read_fio),
     ):
         for name, environment in LOGS.items():
             file = f"{place}/results/{name}.log"
             if file == REPLACED:
-                yield from _storage(source)
+                yield from _read_replaced_log(source)
             else:
-                yield from _of(source, file, workload, environment, read)
+                yield from _read_file(source, file, workload, environment, read)
     for name, environment in LOGS.items():
-        file = f"linpack/results/{name}.log"
-        yield from _of(
-            source,
-            file,
-            "linpack",
-            environment,
-            functools.partial(logs.linpack, name=f"{name}.log"),
-        )
+        log = f"{name}.log"
+        read_log = functools.partial(logs.read_linpack, name=log)
+        yield from _read_file(source, f"linpack/results/{log}", "linpack", environment, read_log)
     for name, environment in MYSQL.items():
-        yield from _database(source, f"{MYSQL_FOLDER}/{name}", environment)
+        yield from _read_database(source, f"{MYSQL_FOLDER}/{name}", environment)
     for name, read_book in WORKBOOKS.items():
-        yield from _of(source, f"{name}/results/{name}.xlsx", name, "", read_book, text=False)
+        file = f"{name}/results/{name}.xlsx"
+        yield from _read_file(source, file, name, "", read_book, text=False)
     for name, environment in REDIS.items():
-        found = [
-            file
-            for file in source.names
-            if file.startswith(f"redis/results/run_{name}_") and file.endswith(".txt")
+        beginning = f"redis/results/run_{name}_"
+        runs = [
+            file for file in source.names if file.startswith(beginning) and file.endswith(".txt")
         ]
-        if not found:
-            yield Row(
-                f"redis/results/run_{name}_*.txt",
-                Refusal(0, f"missing: no values of redis in {environment}"),
-            )
-        for file in found:
-            rows = _of(source, file, "redis", environment, logs.redis)
-            yield from _as(rows, "superseded") if file == SUPERSEDED else rows
+        if not runs:
+            yield Row(f"{beginning}*.txt", _missing("values of redis", environment))
+        for file in runs:
+            rows = _read_file(source, file, "redis", environment, logs.read_redis)
+            yield from _select(rows, "superseded") if file == SUPERSEDED else rows
 
 
-def _of(
-    source: Files,
-    file: str,
-    workload: str,
-    environment: str,
-    read: Callable[[Any], Any],
-    text: bool = True,
+def _missing(values: str, environment: str) -> Refusal:
+    return Refusal(0, f"missing: no {values}{f' in {environment}' if environment else ''}")
+
+
+def _read_file(
+    source: Files, file: str, workload: str, environment: str, read: Read, text: bool = True
 ) -> Iterator[Row]:
-    """What a reader finds in a file."""
+    """Yield the rows of a file.
+
+    read: takes the lines of a text, or else the content.  environment: unless the values name
+    theirs.
+    """
     content = source.read(file)
     if content is None:
-        yield Row(
-            file,
-            Refusal(
-                0, f"missing: no values of {workload}{f' in {environment}' if environment else ''}"
-            ),
-        )
+        yield Row(file, _missing(f"values of {workload}", environment))
         return
     if not content or (text and b"\0" in content):
         yield Row(file, Refusal(1, "the file is empty, or holds NUL bytes and is no text"))
         return
     try:
-        found = list(read(_lines(content) if text else content))
+        readings = list(read(_split_lines(content) if text else content))
     except ValueError as error:
         yield Row(file, Refusal(1, str(error)))
         return
-    if not found:
+    if not readings:
         yield Row(file, Refusal(1, f"holds no results of {workload}"))
-    for one in found:
-        own = one.environment if isinstance(one, Value) else ""
-        yield Row(file, one, workload, own or environment)
+    for reading in readings:
+        named = reading.environment if isinstance(reading, Value) else ""
+        yield Row(file, reading, workload, named or environment)
 
 
-def _lines(content: bytes) -> list[str]:
-    """The lines of a log, each as a terminal shows it: a carriage return begins it again."""
-    return [
-        line.rstrip("\r").split("\r")[-1]
-        for line in content.decode("ascii", "replace").rstrip("\n").split("\n")
-    ]
+def _split_lines(content: bytes) -> list[str]:
+    """Return the lines of a log as a terminal shows them: a carriage return begins a line again."""
+    lines = content.decode("ascii", "replace").rstrip("\n").split("\n")
+    return [line.rstrip("\r").split("\r")[-1] for line in lines]
 
 
-def _storage(source: Files) -> Iterator[Row]:
-    """fio's log of the virtual machine as the figures show it, and the one that replaced it."""
+def _read_replaced_log(source: Files) -> Iterator[Row]:
+    """Yield fio's values in the virtual machine, from the figures' log and its replacement."""
     old = f"at-{REVISION}/{REPLACED}"
     if source.read(REPLACED) != source.read(old):
-        yield from _as(_of(source, REPLACED, "fio", "vm", logs.fio), "variant")
-    yield from _of(source, old, "fio", "vm", logs.fio)
+        yield from _select(_read_file(source, REPLACED, "fio", "vm", logs.read_fio), "variant")
+    yield from _read_file(source, old, "fio", "vm", logs.read_fio)
 
 
-def _as(rows: Iterator[Row], selection: str) -> Iterator[Row]:
+def _select(rows: Iterator[Row], selection: str) -> Iterator[Row]:
+    """Yield rows whose values have another selection."""
     for row in rows:
-        found = row.found
-        yield row._replace(
-            found=found._replace(selection=selection) if isinstance(found, Value) else found
-        )
+        if isinstance(row.reading, Value):
+            row = row._replace(reading=row.reading._replace(selection=selection))
+        yield row
 
 
-def _database(source: Files, folder: str, environment: str) -> Iterator[Row]:
+def _read_database(source: Files, folder: str, environment: str) -> Iterator[Row]:
+    """Yield the values of MySQL, and the host's processor use during its runs."""
     names = [file for file in source.names if os.path.dirname(file) == folder]
+    # The factors of the runs in each of sysbench's outputs.
     outputs: list[list[str]] = []
-    for kind, first in (("records-", False), ("dstat", True)):
-        found = [
+    read_dstat = functools.partial(mysql.read_dstat, outputs=outputs)
+    for beginning, table, values, read in (
+        ("records-", False, "values of mysql", mysql.read_sysbench),
+        ("dstat", True, "processor use of mysql", read_dstat),
+    ):
+        chosen = [
             file
             for file in names
-            if os.path.basename(file).startswith(kind) and file.endswith(".csv") == first
+            if os.path.basename(file).startswith(beginning) and file.endswith(".csv") == table
         ]
-        if not found:
-            yield Row(
-                f"{folder}/{kind}*",
-                Refusal(
-                    0,
-                    f"missing: no {'processor use' if first else 'values'} of mysql in {environment}",
-                ),
-            )
-        for file in found:
-            read = functools.partial(mysql.dstat, outputs=outputs) if first else mysql.sysbench
-            rows = list(_of(source, file, "mysql", environment, read))
-            values = [row.found for row in rows if isinstance(row.found, Value)]
-            if threads := [value.factors for value in values if value.metric == "throughput"]:
+        if not chosen:
+            yield Row(f"{folder}/{beginning}*", _missing(values, environment))
+        for file in chosen:
+            rows = list(_read_file(source, file, "mysql", environment, read))
+            threads = [
+                row.reading.factors
+                for row in rows
+                if isinstance(row.reading, Value) and row.reading.metric == "throughput"
+            ]
+            if threads:
                 outputs.append(threads)
             yield from rows

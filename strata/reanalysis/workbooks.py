@@ -1,6 +1,6 @@
-"""The workbooks of netperf and nuttcp, into which the authors typed results: no raw output was published of these.
+"""Read the workbooks of netperf and nuttcp, into which the authors typed their results.
 
-The line of a value is its row.
+The line of a value is its row in the first sheet.
 """
 
 import io
@@ -14,71 +14,77 @@ from openpyxl.utils.exceptions import InvalidFileException
 
 from strata.reanalysis.reading import Refusal, Value
 
-# What the heads of columns begin with; the longer ones first.
+# The environments, by what the heads of their columns begin with.
 ENVIRONMENTS = {
     "Docker Host": "docker-hostnet",
     "Docker NAT": "docker",
     "Native": "native",
     "KVM": "vm",
 }
-DIRECTIONS = {"C->S": "transmit", "S->C": "receive"}  # as the system under test sees it, the client
+# The system under test is the client.
+DIRECTIONS = {"C->S": "transmit", "S->C": "receive"}
+# Rows with the heads of columns.
 NETPERF_HEAD, NUTTCP_HEAD, CONNECTIONS_HEAD = 3, 4, 19
-# Rates in Gbit/s stand below the same in Mbit/s.
+# Rows with rates in Mbit/s.  Those below them hold the same in Gbit/s.
 NUTTCP_ROWS = (5, 7)
 
-Found = Iterator[Value | Refusal]
 
-
-def netperf(content: bytes) -> Found:
-    """The transactions a second of each environment and test, and their reciprocal, the latency in µs."""
-    sheet = _sheet(content)
-    heads = {
-        column: name
-        for column, name in _heads(sheet, NETPERF_HEAD)
-        if _text(sheet, NETPERF_HEAD, column)[-2:] == "/s"
+def read_netperf(content: bytes) -> Iterator[Value | Refusal]:
+    """Yield transactions per second, and their reciprocal in µs, by environment and test."""
+    sheet = _open_sheet(content)
+    columns = {
+        column: environment
+        for column, environment in _find_environments(sheet, NETPERF_HEAD)
+        if _read_text(sheet, NETPERF_HEAD, column).endswith("/s")
     }
     for row in range(NETPERF_HEAD + 1, sheet.max_row + 1):
-        test = _text(sheet, row, 1)
-        for column, name in heads.items():
-            if test and (rate := _number(sheet, row, column)):
-                yield Value("rate", "tx/s", f"test={test}", rate, row, environment=name)
-                yield Value("latency", "us", f"test={test}", 1e6 / rate, row, environment=name)
-            elif test:
-                yield Refusal(row, f"{test}: no rate is given for {name}")
+        test = _read_text(sheet, row, 1)
+        if not test:
+            continue
+        for column, environment in columns.items():
+            rate = _read_number(sheet, row, column)
+            if rate is None:
+                yield Refusal(row, f"{test}: no rate is given for {environment}")
+                continue
+            factors = f"test={test}"
+            yield Value("rate", "tx/s", factors, rate, row, environment=environment)
+            yield Value("latency", "us", factors, 1e6 / rate, row, environment=environment)
 
 
-def nuttcp(content: bytes) -> Found:
-    """The throughput of each environment and direction in Mbit/s, and over numbers of connections in Gbit/s."""
-    sheet = _sheet(content)
+def read_nuttcp(content: bytes) -> Iterator[Value | Refusal]:
+    """Yield throughput: by direction in Mbit/s, and by number of connections in Gbit/s."""
+    sheet = _open_sheet(content)
     for row in NUTTCP_ROWS:
-        direction = DIRECTIONS.get(_text(sheet, row, 1))
-        for column, name in _heads(sheet, NUTTCP_HEAD):
-            rate = _number(sheet, row, column)
-            if direction and rate:
-                yield Value(
-                    "throughput", "Mbit/s", f"direction={direction}", rate, row, environment=name
-                )
+        direction = DIRECTIONS.get(_read_text(sheet, row, 1))
+        if direction is not None:
+            factors = f"direction={direction}"
+            yield from _read_throughput(sheet, row, NUTTCP_HEAD, "Mbit/s", factors, "paper")
     for row in range(CONNECTIONS_HEAD + 1, sheet.max_row + 1):
-        connections = _number(sheet, row, 1)
-        for column, name in _heads(sheet, CONNECTIONS_HEAD):
-            rate = _number(sheet, row, column)
-            if connections and rate:
-                yield Value(
-                    "throughput",
-                    "Gbit/s",
-                    f"connections={connections:.0f}",
-                    rate,
-                    row,
-                    "variant",
-                    name,
-                )
+        connections = _read_number(sheet, row, 1)
+        if connections is not None:
+            factors = f"connections={connections:.0f}"
+            yield from _read_throughput(sheet, row, CONNECTIONS_HEAD, "Gbit/s", factors, "variant")
 
 
-def _sheet(content: bytes) -> Any:
-    """The first sheet of a workbook, with the values of its formulas.  Raises ValueError if it is not a workbook."""
+def _read_throughput(
+    sheet: Any, row: int, head: int, unit: str, factors: str, selection: str
+) -> Iterator[Value]:
+    """Yield the rates in a row.  head: the row with the heads of its columns."""
+    for column, environment in _find_environments(sheet, head):
+        rate = _read_number(sheet, row, column)
+        if rate is not None:
+            yield Value("throughput", unit, factors, rate, row, selection, environment)
+
+
+def _open_sheet(content: bytes) -> Any:
+    """Return the first sheet of a workbook, with the values of its formulas.
+
+    Raises ValueError for any other content.
+    """
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of extensions that say nothing of values
+            # Warnings concern extensions, such as formats, and no values.
+            warnings.simplefilter("ignore")
             return openpyxl.load_workbook(io.BytesIO(content), data_only=True).worksheets[0]
     except (
         InvalidFileException,
@@ -91,21 +97,22 @@ def _sheet(content: bytes) -> Any:
         raise ValueError(f"not an Excel workbook ({error})") from None
 
 
-def _heads(sheet: Any, row: int) -> Iterator[tuple[int, str]]:
+def _find_environments(sheet: Any, row: int) -> Iterator[tuple[int, str]]:
+    """Yield the columns whose head in a row names an environment, and the environment."""
     for column in range(2, sheet.max_column + 1):
-        text = _text(sheet, row, column)
-        if name := next(
-            (name for head, name in ENVIRONMENTS.items() if text.startswith(head)), None
-        ):
-            yield column, name
+        head = _read_text(sheet, row, column)
+        for beginning, environment in ENVIRONMENTS.items():
+            if head.startswith(beginning):
+                yield column, environment
+                break
 
 
-def _text(sheet: Any, row: int, column: int) -> str:
+def _read_text(sheet: Any, row: int, column: int) -> str:
     value = sheet.cell(row, column).value
     return value.strip() if isinstance(value, str) else ""
 
 
-def _number(sheet: Any, row: int, column: int) -> float | None:
-    """None where nothing was typed: zero is what an empty cell amounts to."""
+def _read_number(sheet: Any, row: int, column: int) -> float | None:
+    """Return the number in a cell; None for text, and for zero, the value of empty cells."""
     value = sheet.cell(row, column).value
     return float(value) if isinstance(value, int | float) and value > 0 else None

@@ -14,8 +14,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 
+from strata.util import progress, timeouts
 from strata.util.data_types import Any, Fields
 from strata.util.errors import MachineError, UserError
 from strata.util.files import remove_tree
@@ -30,8 +32,10 @@ _OF_GIT = {
     "GIT_ALLOW_PROTOCOL": "",
     "GIT_NO_LAZY_FETCH": "1",
 }
-# R and LaTeX take this long at most.
+# Seconds that R or Python may take, unless `time_limit` bounds several of them together.
 _LONG = 3600
+# When the time of `time_limit` is over, by time.monotonic(); None outside of it.
+_deadline: contextvars.ContextVar[float | None] = contextvars.ContextVar("deadline", default=None)
 # The words before the command lines of R and Python: those of a sandbox.
 _within: contextvars.ContextVar[tuple[str, ...]] = contextvars.ContextVar("within", default=())
 # How the names of temporary folders begin.
@@ -116,6 +120,35 @@ def within(words: Sequence[str]) -> Iterator[None]:
         _within.reset(before)
 
 
+@contextlib.contextmanager
+def time_limit(seconds: float, task: str) -> Iterator[None]:
+    """Bound the time that R and Python may take in this block, all their starts together.
+
+    seconds: the limit, which STRATA_PATIENCE multiplies.
+    Raises UserError, which names `task` and how to raise the limit, where they take longer.
+    """
+    limit = timeouts.stretched(seconds)
+    deadline = time.monotonic() + limit
+    before = _deadline.set(deadline)
+    try:
+        yield
+    except MachineError:
+        if time.monotonic() < deadline:
+            raise
+        raised = f"{timeouts.NAME}={2 * timeouts.factor()} doubles that limit"
+        raise UserError(f"{task} did not end within {progress.duration(limit)}; {raised}") from None
+    finally:
+        _deadline.reset(before)
+
+
+def _seconds_left() -> float:
+    """The seconds, before STRATA_PATIENCE multiplies them, that a program may take now."""
+    deadline = _deadline.get()
+    if deadline is None:
+        return _LONG
+    return max(0, deadline - time.monotonic()) / timeouts.factor()
+
+
 def run(
     argv: Sequence[str], timeout: float = 120, check: bool = False
 ) -> subprocess.CompletedProcess[str]:
@@ -134,7 +167,7 @@ def r(*words: str, folder: str = ".") -> str:
     with apart() as start:
         done = capture(
             [*_within.get(), "Rscript", "--vanilla", *words],
-            _LONG,
+            _seconds_left(),
             check=False,
             cwd=folder,
             **start,
@@ -162,7 +195,7 @@ def python(folder: str, *words: str) -> subprocess.CompletedProcess[str]:
         *words,
     ]
     with apart() as start:
-        done = capture([*_within.get(), *argv], _LONG, check=False, cwd=folder, **start)
+        done = capture([*_within.get(), *argv], _seconds_left(), check=False, cwd=folder, **start)
     if done.returncode != 0:
         kind = UserError if done.returncode == 1 else MachineError
         raise kind(_words(done).removeprefix("strata: "))

@@ -1,9 +1,10 @@
-"""What is private is found in every form and wrapping, with file and line; what is not is not."""
+"""Private text is found in every form and wrapping, with file and line; other text is not."""
 
 import base64
 import bz2
 import gzip
 import io
+import itertools
 import json
 import lzma
 import os
@@ -16,12 +17,13 @@ import types
 import zipfile
 import zlib
 
+import projects
 import pytest
 
-from strata.archive import private, secrets
+from strata.archive import private, secrets, source
 
-# How each kind of secret is written: <w36> is 36 letters and digits by chance, <h8> hexadecimal, <u9> capitals and
-# digits, <d9> digits, <b64> base64.
+# How each kind of secret is written: <w36> is 36 letters and digits by chance, <h8> hexadecimal,
+# <u9> capitals and digits, <d9> digits, <b64> base64.
 TOKENS = """
 ghp_<w36> gho_<w36> ghs_<w36> github_pat_<w22>_<w59> glpat-<w20> glrt-<w20> glrtr-<w20> gldt-<w20>
 glft-<w20> glffct-<w20> glptt-<h40> glsoat-<w20> glimt-<w25> glagent-<w50> gloas-<h64>
@@ -63,6 +65,8 @@ curl -s -u me:<w15> https://lab.net/
 me:$6$rounds=5000$saltsalt$<w86>:19000:0:99999:7:::
 me:$y$j9T$<w22>$<w43>
 $2b$12$<w53>
+*6BB^4837EB74329105EE4568DDA7DC67ED2CA2AD9
+CREATE USER 'me'@'%' IDENTIFIED WITH mysql_native_password BY '<w8>';
 aws_secret_access_key = "<w40>"
 AccountName=acme;AccountKey=<w86>==;EndpointSuffix=x
 https://x.blob.core.windows.net/c?sv=2024-01-01&sig=<w42>%3D
@@ -73,7 +77,7 @@ PresharedKey = <w43>=
 MII^EvQIBADANBgkqhkiG9w0BAQEFAASC<w32>|<w64>
 PuTTY-User-Key-^File-2: ssh-rsa|Encryption: none|Comment: x|Public-Lines: 1|AAAAB3Nz<w56>
 """
-# What is one in results, and in source may be the name of something.
+# Passwords in results; in source the same may be the name of a variable.
 NAMED = """
 Server=db;Database=shop;Uid=me;Pwd=<w15>;
 password <- "<w15>"
@@ -83,6 +87,10 @@ PGPASSWORD=<w8>
 MYSQL_PASSWORD='<w8>'
 {"api_key": "<w8>"}
 requirepass: <w8>
+requirepass <w8>
+<db><password>  <w8></password></db>
+pass=<w8>
+DB_PASS = "<w8>"
 """
 _LETTERS = {
     "w": string.ascii_letters + string.digits,
@@ -92,22 +100,25 @@ _LETTERS = {
 }
 
 
-def made(forms):
+def draw_secrets(forms):
     """Secrets of these forms, the same in every run."""
     chance = random.Random(20261127)
 
-    def drawn(match):
+    def draw(match):
         if match[1] == "me":
-            return base64.b64encode(
-                ("me:" + drawn(re.match("<(w)(12)>", "<w12>"))).encode()
-            ).decode()
+            password = "".join(chance.choices(_LETTERS["w"], k=12))
+            return base64.b64encode(f"me:{password}".encode()).decode()
         return "".join(chance.choices(_LETTERS[match[1]], k=int(match[2])))
 
     # A digit in each, as short ones of letters alone may be words.
     return {
-        form: re.sub(r"<(me|[whud])(\d*)>", drawn, form).replace("^", "").replace("|", "\n")
+        form: re.sub(r"<(me|[whud])(\d*)>", draw, form).replace("^", "").replace("|", "\n")
         for form in forms
     }
+
+
+SECRETS = draw_secrets(TOKENS.split())
+ALL_SECRETS = SECRETS | draw_secrets([*PHRASES.split("\n")[1:-1], *NAMED.split("\n")[1:-1]])
 
 
 def tar(content, mode="w"):
@@ -129,11 +140,11 @@ def in_zip(content, method=zipfile.ZIP_DEFLATED):
 
 
 def sqlite(content):
-    base = sqlite3.connect(":memory:")
-    base.execute("create table t (a)")
-    base.execute("insert into t values (?)", (content,))
-    base.commit()
-    return base.serialize()
+    database = sqlite3.connect(":memory:")
+    database.execute("create table t (a)")
+    database.execute("insert into t values (?)", (content,))
+    database.commit()
+    return database.serialize()
 
 
 def png(*chunks):
@@ -141,8 +152,39 @@ def png(*chunks):
     return b"\x89PNG\r\n\x1a\n" + b"".join(b"".join(chunk) for chunk in chunks)
 
 
+def gzip_header(flags, text):
+    """Gzip data whose header holds a text: a name (8) after an extra field (4), or a comment (16)."""
+    extra = b"\3\0xyz" if flags & 4 else b""
+    return (
+        b"\x1f\x8b\x08"
+        + bytes([flags])
+        + b"123456"
+        + extra
+        + text
+        + b"\0"
+        + gzip.compress(b"x")[10:]
+    )
+
+
+def nested(layers):
+    """A file in which a text stands below layers of escapes, twice below each."""
+    encode = {
+        "escape": lambda text: "".join(f"\\u{ord(letter):04x}" for letter in text),
+        "percent": lambda text: "".join(f"%{byte:02x}" for byte in text.encode()),
+        "base64": lambda text: base64.b64encode(text.encode()).decode(),
+    }
+
+    def wrap(content):
+        text = content.decode()
+        for layer in layers * 2:
+            text = encode[layer](text)
+        return f"x = '{text}'\n".encode()
+
+    return wrap
+
+
 NOISE = random.Random(1).randbytes(6000)
-# The files in which a text lies whole.
+# Files in which a text lies whole.
 WHOLE = {
     "plain": lambda text: text,
     "JSON": lambda text: json.dumps({"a": 1, "log": f"x\n{text.decode()}\ny"}).encode(),
@@ -154,6 +196,8 @@ WHOLE = {
     "UTF-16 without a mark": lambda text: text.decode().encode("utf-16-be"),
     "UTF-32": lambda text: text.decode().encode("utf-32"),
     "gzip": gzip.compress,
+    "gzip's name": lambda text: gzip_header(12, text),
+    "gzip's comment": lambda text: gzip_header(16, text),
     "gzip with a byte behind it": lambda text: gzip.compress(text) + b"\0",
     "gzip cut short": lambda text: gzip.compress(text + NOISE)[:-3000],
     "gzip in a log": lambda text: b"one\ntwo\n" + gzip.compress(text) + b"three\n",
@@ -171,17 +215,22 @@ WHOLE = {
     "base64": base64.b64encode,
     "base64 in lines": lambda text: base64.encodebytes(b"some text before it\n" + text),
     "gzip in base64": lambda text: b"data:" + base64.encodebytes(gzip.compress(text)),
+    "gzip in base64 twice": lambda text: base64.b64encode(base64.b64encode(gzip.compress(text))),
+    "gzip in base64 in escapes": lambda text: nested(["escape"])(
+        base64.b64encode(gzip.compress(text))
+    ),
+    "base64 of letters beyond ASCII": lambda text: base64.b64encode("für Ärger ".encode() + text),
     "PDF": lambda text: b"%PDF-1.5\n1 0 obj\nstream\n" + zlib.compress(text) + b"\nendstream\n",
     "SQLite": lambda text: sqlite(text.decode()),
     "gzip in SQLite": lambda text: sqlite(gzip.compress(text)),
-    "base64 of letters beyond ASCII": lambda text: base64.b64encode(
-        "Schl\u00fcssel f\u00fcr ".encode() + text
-    ),
-    "gzip in base64 twice": lambda text: base64.b64encode(base64.b64encode(gzip.compress(text))),
     "PNG behind its pixels": lambda text: png((b"IDAT", NOISE), (b"tEXt", b"Author\0 " + text)),
     "program": lambda text: b"\x7fELF" + NOISE + b"\0" + text + b"\0" + NOISE,
+    **{
+        " ".join(layers): nested(layers)
+        for layers in itertools.permutations(("escape", "percent", "base64"))
+    },
 }
-# Those in which a text of one word is cut.
+# Files in which a text of one word is cut.
 CUT = {
     "two lines": lambda a, b: f"x\n{a}\n{b}\ny\n",
     "two indented lines": lambda a, b: f"x: >\n    {a}\n    {b}\n",
@@ -190,9 +239,13 @@ CUT = {
     "two sections of a log": lambda a, b: f'{{"system": 0}}\n{a}\n{{"system": 1}}\n{b}\n',
     "a list of JSON": lambda a, b: json.dumps({"x": [a, b]}),
     "a colour": lambda a, b: f"x {a}\x1b[0;31m{b}\n",
+    "a mark in JSON": lambda a, b: json.dumps({"x": f"{a}\u200e{b}"}),
+    "a mark in base64": lambda a, b: base64.b64encode(f"{a}\u200e{b}".encode()).decode(),
+    **{
+        f"U+{ord(mark):04X}": lambda a, b, mark=mark: f"x {a}{mark}{b}\n"
+        for mark in "\x7f\x85\x9b\u00ad\u180e\u200b\u200e\u202e\u2066\ufe0f\U000e0041"
+    },
 }
-
-
 PRIVATE = {
     "mail": ("mail to zoe.quill+x@lab.example.org, soon", "zoe.quill+x@lab.example.org"),
     "mail of all letters": ("mail to zo\u00eb@b\u00fccher.example", "zo\u00eb@b\u00fccher.example"),
@@ -212,7 +265,7 @@ PRIVATE = {
 
 @pytest.fixture
 def machine(monkeypatch):
-    """A machine whose user, name and folders are known; ``machine(allowed)`` gives what is private there."""
+    """A machine whose user, name and folders are known; ``machine(allowed)`` is a scanner there."""
     for key in ("USER", "LOGNAME"):
         monkeypatch.setenv(key, "zoequill")
     monkeypatch.delenv("SUDO_USER", raising=False)
@@ -223,59 +276,63 @@ def machine(monkeypatch):
     monkeypatch.setattr("pwd.getpwuid", lambda _: types.SimpleNamespace(pw_name="zoequill"))
     monkeypatch.setattr("strata.host.addresses.own", lambda: {"203.0.113.7", "2001:db8::7"})
 
-    def made(*allowed):
+    def scanner(*allowed):
         words = {"native", "docker", "stream"}
-        return private.Private(
+        return private.Scanner(
             "/work-of/zoequill/strata", words, allowed, ["/mnt/disk"], ["bench@loadbox.lab"]
         )
 
-    return made
+    return scanner
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _rules():
     """The library's rules, compiled before the tests take the user's folder for caches away."""
-    secrets.find("")
+    secrets.find_secrets("")
 
 
-@pytest.mark.parametrize("wrapping", WHOLE)
-def test_secrets_are_found_in_every_file(machine, wrapping):
-    forms = [*TOKENS.split(), *PHRASES.splitlines()[1:], *NAMED.splitlines()[1:]]
-    named = NAMED.splitlines()
-    look = machine().look
-    missed = [
+def missed(scanner, files):
+    """The forms whose file, by form, is scanned without finding a secret."""
+    return [
         (form, public)
-        for form, secret in made(forms).items()
+        for form, content in files.items()
         for public in (True, False)
-        if not (public and form in named)
+        if not (public and f"\n{form}\n" in NAMED)
         if not any(
-            one.what == private.SECRET
-            for one in look("a", WHOLE[wrapping](secret.encode()), public)
+            finding.kind == private.SECRET for finding in scanner.scan_file("a", content, public)
         )
     ]
-    assert not missed, missed
 
 
-@pytest.mark.parametrize("cut", CUT)
-def test_secrets_that_are_cut_are_found(machine, cut):
-    missed = [
-        form
-        for form, secret in made(TOKENS.split()).items()
-        if not any(
-            one.what == private.SECRET
-            for one in machine().look("a", CUT[cut](secret[:12], secret[12:]).encode(), True)
-        )
+def sample(rows):
+    """Each row with some secrets, and in the long tests with all."""
+    return [
+        pytest.param(row, chosen, id=f"{row} {len(marks)}", marks=marks)
+        for number, row in enumerate(rows)
+        for chosen, marks in ((slice(number % 12, None, 12), []), (slice(None), [pytest.mark.long]))
     ]
-    assert not missed, missed
+
+
+@pytest.mark.parametrize(("wrapping", "chosen"), sample(WHOLE))
+def test_secrets_are_found_in_every_file(machine, wrapping, chosen):
+    rows = list(ALL_SECRETS.items())[slice(None) if wrapping == "plain" else chosen]
+    files = {form: WHOLE[wrapping](secret.encode()) for form, secret in rows}
+    assert missed(machine(), files) == []
+
+
+@pytest.mark.parametrize(("cut", "chosen"), sample(CUT))
+def test_secrets_that_are_cut_are_found(machine, cut, chosen):
+    rows = list(SECRETS.items())[chosen]
+    files = {form: CUT[cut](secret[:12], secret[12:]).encode() for form, secret in rows}
+    assert missed(machine(), files) == []
 
 
 def test_secrets_are_found_in_names_of_files(machine):
-    for form, secret in made(TOKENS.split()).items():
-        assert list(machine().look(f"results/{secret}.log", b"x")), form
-    packed = tar(b"x").replace(
-        b"second".ljust(50, b"\0"), made(["ghp_<w36>"])["ghp_<w36>"].encode().ljust(50, b"\0")
-    )
-    assert [one.what for one in machine().look("a.tar", packed)]
+    for form, secret in SECRETS.items():
+        assert list(machine().scan_file(f"results/{secret}.log", b"x")), form
+    name = SECRETS["ghp_<w36>"].encode().ljust(50, b"\0")
+    packed = tar(b"x").replace(b"second".ljust(50, b"\0"), name)
+    assert list(machine().scan_file("a.tar", packed))
 
 
 def encrypted(content):
@@ -309,113 +366,93 @@ def deep(content):
         (b"SQLite format 3\0" + NOISE, "damaged"),
     ],
 )
-def test_what_cannot_be_looked_through_is_named_until_it_is_allowed(
+def test_a_file_that_cannot_be_looked_through_is_named_until_it_is_allowed(
     machine, monkeypatch, content, why
 ):
     monkeypatch.setattr("strata.archive.wrappings.MOST_BYTES", 1 << 20)
     for public in (True, False):
-        found = list(machine().look("a.bin", content, public))
-        assert {one.what for one in found} == {"not looked through"}
-        assert any(why in one.text for one in found), found
-        assert not list(machine("a.bin").look("a.bin", content, public))
-
-
-def picture():
-    chunks = [(b"IHDR", b"\0" * 13), (b"IDAT", zlib.compress(NOISE)), (b"IEND", b"")]
-    return b"\x89PNG\r\n\x1a\n" + b"".join(
-        len(data).to_bytes(4, "big") + name + data + b"crc " for name, data in chunks
-    )
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        picture(),
-        b"\xff\xd8\xff\xe0" + NOISE,
-        b"%PDF-1.5\n1 0 obj\nstream\n" + zlib.compress(NOISE) + b"\nendstream\n",
-        lzma.compress(b"0.5 1.5\n" * 999),
-        "\u4e2d\u6587".encode() * 20,
-        "x \u4e2d\u6587\n".encode("utf-16-le"),
-        tar(gzip.compress(b"a,b\n1,2\n"), "w:xz"),
-    ],
-)
-def test_usual_files_are_no_hindrance(machine, content):
-    assert list(machine().look("a.bin", content)) == []
+        findings = list(machine().scan_file("a.bin", content, public))
+        assert {finding.kind for finding in findings} == {"not looked through"}
+        assert any(why in finding.text for finding in findings), findings
+        assert not list(machine("a.bin").scan_file("a.bin", content, public))
 
 
 @pytest.mark.parametrize("kind", PRIVATE)
-def test_what_is_private_in_results_is_found_with_its_line(machine, kind):
+def test_private_text_in_results_is_found_with_its_line(machine, kind):
     text, shown = PRIVATE[kind]
     content = f"one\ntwo\n{text}\n".encode()
-    assert (shown, "r.log:3") in [(one.text, one.place) for one in machine().look("r.log", content)]
-    assert not list(machine(shown, "r.log:3").look("r.log", content))
+    findings = machine().scan_file("r.log", content)
+    assert (shown, "r.log:3") in [(finding.text, finding.place) for finding in findings]
+    assert not list(machine(shown, "r.log:3").scan_file("r.log", content))
 
 
 @pytest.mark.parametrize(
     "text",
     [
         '{"kernel": "copy", "gbps": 31.1398, "best_seconds": 0.010276229}\n',
-        "/opt/strata/workloads/stream --threads 2 > /tmp/x /proc/cpuinfo /root zoequill2 quillboxes\n",
+        "/opt/strata/workloads/stream -t 2 > /tmp/x /proc/cpuinfo /root zoequill2 quillboxes\n",
         "sha256:" + "0a" * 32 + "\n",
         "-----BEGIN RSA PRIVATE KEY----- is how a key begins\n",
-        "from 198.51.100.20 to 127.0.0.1, fe80::1:2, at 12:34:56, version 1.2.3, std::get, ssh@1.service\n",
-        "password: none, token=$TOKEN, --password={password}\n",
+        "from 198.51.100.20 to 127.0.0.1, fe80::1:2, at 12:34:56, version 1.2.3, std::get\n",
+        "of ssh@1.service, pass=7 of 100, pass=yes, 100% done, \\x41, * and **\n",
+        "password: none, token=$TOKEN, --password={password}, IDENTIFIED BY '$(cat x)'\n",
+        png((b"IHDR", b"\0" * 13), (b"IDAT", zlib.compress(NOISE)), (b"IEND", b"")),
+        b"\xff\xd8\xff\xe0" + NOISE,
+        WHOLE["PDF"](NOISE),
+        lzma.compress(b"0.5 1.5\n" * 999),
+        "\u4e2d\u6587" * 20,
+        "x \u4e2d\u6587\n".encode("utf-16-le"),
+        tar(gzip.compress(b"a,b\n1,2\n"), "w:xz"),
     ],
+    ids=range(14),
 )
-def test_what_is_not_private_is_not_found(machine, text):
-    assert list(machine().look("x.log", text.encode())) == []
+def test_other_text_and_usual_files_are_not_found(machine, text):
+    content = text.encode() if isinstance(text, str) else text
+    assert list(machine().scan_file("x.log", content)) == []
 
 
-def test_of_public_source_only_secrets_and_folders_of_this_machine_are_found(machine):
+def test_in_public_source_only_secrets_and_folders_of_this_machine_are_found(machine):
     text = "by zoequill, zoe@lab.example, password = settings.read(), /work-of/zoequill/strata/x\n"
-    assert [one.text for one in machine().look("source/a.py", text.encode(), True)] == [
-        "/work-of/zoequill/strata"
-    ]
+    findings = machine().scan_file("source/a.py", text.encode(), True)
+    assert [finding.text for finding in findings] == ["/work-of/zoequill/strata"]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        ".env",
-        "id_rsa",
-        "vm/private_key",
-        "source/vm/key.pem",
-        ".ssh/known_hosts",
-        "credentials.json",
-        ".netrc",
-    ],
-)
+KEY_FILES = """
+.env id_rsa vm/private_key source/vm/key.pem .ssh/known_hosts credentials.json .netrc
+"""
+
+
+@pytest.mark.parametrize("name", KEY_FILES.split())
 def test_a_file_of_keys_is_found_by_its_name(machine, name):
     for public in (True, False):
-        assert [one.place for one in machine().look(name, b"x\0", public)] == [f"{name}:1"]
-    assert not list(machine(name).look(name, b"x\0"))
+        findings = machine().scan_file(name, b"x\0", public)
+        assert [finding.place for finding in findings] == [f"{name}:1"]
+    assert not list(machine(name).scan_file(name, b"x\0"))
 
 
-def test_a_name_that_is_a_public_word_gives_nothing_away(monkeypatch, machine):
+def test_names_that_are_public_words_or_those_of_every_machine_are_not_private(
+    monkeypatch, machine
+):
     monkeypatch.setenv("USER", "docker")
-    assert [one.text for one in machine().look("x", b"docker by zoequill")] == ["zoequill"]
-
-
-def test_the_names_that_every_machine_has_are_not_private(monkeypatch):
-    monkeypatch.setenv("USER", "root")
-    monkeypatch.setenv("LOGNAME", "root")
-    monkeypatch.setenv("HOME", "/root")
+    findings = machine().scan_file("x", b"docker by zoequill")
+    assert [finding.text for finding in findings] == ["zoequill"]
+    for key, text in {"USER": "root", "LOGNAME": "root", "HOME": "/root"}.items():
+        monkeypatch.setenv(key, text)
     monkeypatch.delenv("STRATA_HOME", raising=False)
     monkeypatch.setattr("pwd.getpwuid", lambda _: types.SimpleNamespace(pw_name="root"))
-    assert not list(
-        private.Private("/nowhere", set()).look("x", b"root:/root /var/cache/strata localhost\n")
-    )
+    text = b"root:/root /var/cache/strata localhost\n"
+    assert not list(private.Scanner("/nowhere", set()).scan_file("x", text))
 
 
-def test_no_tracked_file_of_the_project_is_private(tmp_path):
-    import projects
-
-    from strata.archive import source
-
-    look = private.Private(str(tmp_path), set())
-    found = [
-        one
-        for name in source.listing(str(projects.ROOT)).files
-        for one in look.look(name, (projects.ROOT / name).read_bytes(), public=True)
-    ]
-    assert found == []
+def test_no_tracked_file_of_the_project_and_no_result_of_a_run_holds_a_secret(tmp_path):
+    scanner = private.Scanner(str(tmp_path), set())
+    findings = []
+    for name in source.list_source(str(projects.ROOT)).files:
+        findings += scanner.scan_file(name, (projects.ROOT / name).read_bytes(), public=True)
+    small = projects.ROOT / "docs/small.zip"
+    if small.exists():
+        with zipfile.ZipFile(small) as archive:
+            for name in archive.namelist():
+                results = scanner.scan_file(name, archive.read(name))
+                findings += [finding for finding in results if finding.kind == private.SECRET]
+    assert findings == []

@@ -29,26 +29,26 @@ def committed(project):
 
 
 def test_a_clean_tree_is_its_revision(committed):
-    found = source.listing(str(committed))
-    assert found.revision == git(committed, "rev-parse", "HEAD")
-    assert found.files == [".gitignore", "Snakefile", "rules/a.smk"]
-    assert found.changed == []
+    listed = source.list_source(str(committed))
+    assert listed.revision == git(committed, "rev-parse", "HEAD")
+    assert listed.files == [".gitignore", "Snakefile", "rules/a.smk"]
+    assert listed.changed == []
 
 
 def test_a_changed_tree_says_what_differs(committed):
     (committed / "Snakefile").write_text("rule other:\n")
     (committed / "new workload.yaml").write_text("title: x\n")
     (committed / "rules/a.smk").unlink()
-    found = source.listing(str(committed))
-    assert found.files == [".gitignore", "Snakefile"]
-    assert found.changed == ["Snakefile", "rules/a.smk"]
-    assert found.untracked == ["new workload.yaml"]
+    listed = source.list_source(str(committed))
+    assert listed.files == [".gitignore", "Snakefile"]
+    assert listed.changed == ["Snakefile", "rules/a.smk"]
+    assert listed.untracked == ["new workload.yaml"]
     assert plan.source(str(committed))["changed"] is True
 
 
 def test_what_git_does_not_know_is_no_change(committed):
     (committed / "new").write_text("x\n")
-    assert source.listing(str(committed)).changed == []
+    assert source.list_source(str(committed)).changed == []
     assert plan.source(str(committed)) == {
         "revision": git(committed, "rev-parse", "HEAD"),
         "changed": False,
@@ -57,14 +57,14 @@ def test_what_git_does_not_know_is_no_change(committed):
 
 @pytest.mark.parametrize("repository", [True, False])
 def test_a_folder_that_git_does_not_know_is_refused(tmp_path, project, repository):
-    """Nor is one in the repository of something else, in which another repository would be harm."""
+    """Another project's repository around it does not track it, and needs no second one inside."""
     if repository:
         (tmp_path / "notes").write_text("x\n")
         track(tmp_path, commit=True)
         git(tmp_path, "rm", "--quiet", "-r", "--cached", "project")
         git(tmp_path, "commit", "--quiet", "--message", "Notes alone")
     with pytest.raises(UserError) as caught:
-        source.listing(str(project))
+        source.list_source(str(project))
     assert ("git init" in str(caught.value)) is not repository
     assert plan.source(str(project)) == {"revision": None, "changed": None}
 
@@ -74,14 +74,14 @@ def test_a_repository_that_belongs_to_somebody_else_is_read(committed):
     for path in (committed, *committed.rglob("*")):
         os.chown(path, 12345, 12345)
     revision = plan.source(str(committed))["revision"]
-    assert revision == source.listing(str(committed)).revision is not None
-    assert source.committed(str(committed), revision) is not None
+    assert revision == source.list_source(str(committed)).revision is not None
+    assert source.read_commit(str(committed), revision) is not None
 
 
 def test_where_git_refuses_its_own_words_are_said(committed, capsys):
     (committed / ".git/HEAD").write_text("nothing\n")
     with pytest.raises(UserError, match="git says: fatal: ") as caught:
-        source.listing(str(committed))
+        source.list_source(str(committed))
     assert "git init" not in str(caught.value)
     assert plan.source(str(committed))["revision"] is None
     assert "fatal: " in capsys.readouterr().err
@@ -98,18 +98,18 @@ def test_no_setting_of_the_user_makes_a_change(committed, monkeypatch, tmp_path,
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "nowhere"))
     (committed / "Snakefile").touch()
     assert plan.source(str(committed))["changed"] is False
-    assert source.listing(str(committed)).changed == []
+    assert source.list_source(str(committed)).changed == []
 
 
 def test_a_link_is_refused_by_name(committed):
     os.symlink("Snakefile", committed / "within")
     git(committed, "add", ".")
     with pytest.raises(UserError, match="within: "):
-        source.listing(str(committed))
+        source.list_source(str(committed))
 
 
 def test_a_folder_has_the_tree_of_its_commit_whatever_it_says_to_git(committed, monkeypatch):
-    """Names whose order is another with and without a slash, a program, and words that would have git change bytes."""
+    """Its names sort otherwise with a slash, and its attributes would have git change bytes."""
     for name in ("a/x", "a.c", "a-b", "ab/c/d", "ä", "empty"):
         (committed / name).parent.mkdir(parents=True, exist_ok=True)
         (committed / name).write_text("" if name == "empty" else f"{name}\n")
@@ -120,19 +120,19 @@ def test_a_folder_has_the_tree_of_its_commit_whatever_it_says_to_git(committed, 
     revision = git(committed, "rev-parse", "HEAD")
     copy = committed.parent / "copy"
     copy.mkdir()
-    for name in source.listing(str(committed)).files:
+    for name in source.list_source(str(committed)).files:
         (copy / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(committed / name, copy / name)
     monkeypatch.setenv("GIT_INDEX_FILE", str(committed.parent / "other"))
     monkeypatch.setenv("GIT_DIR", str(committed.parent / "nowhere"))
-    found = source.tree(str(copy))
+    tree = source.read_tree(str(copy))
     monkeypatch.undo()
-    assert found == source.committed(str(committed), revision)
-    assert found.swhid == f"swh:1:dir:{git(committed, 'rev-parse', 'HEAD^{tree}')}"
-    assert found.files["a.c"] == ("100755", source.blob(str(copy / "a.c")))
+    assert tree == source.read_commit(str(committed), revision)
+    assert tree.swhid == f"swh:1:dir:{git(committed, 'rev-parse', 'HEAD^{tree}')}"
+    assert tree.files["a.c"] == ("100755", source.hash_blob(str(copy / "a.c")))
     for name in ("0a" * 20, "HEAD", None):
-        assert source.committed(str(committed), name) is None
+        assert source.read_commit(str(committed), name) is None
     (copy / ".gitattributes").write_text("* text=auto eol=crlf ident\n")
     (copy / "lines").write_bytes(b"a\r\n$Id$\n")
-    assert source.tree(str(copy)).files["lines"][1] == source.blob(str(copy / "lines"))
-    assert source.tree(str(copy)).id != found.id
+    assert source.read_tree(str(copy)).files["lines"][1] == source.hash_blob(str(copy / "lines"))
+    assert source.read_tree(str(copy)).id != tree.id

@@ -1,4 +1,4 @@
-"""The file of an archive: the same bytes for the same contents, and nothing that is unsafe to unpack."""
+"""The file of an archive has equal bytes for equal contents, and is safe to unpack."""
 
 import errno
 import os
@@ -28,21 +28,21 @@ def folder(tmp_path):
 @pytest.fixture
 def packed(folder, tmp_path):
     path = tmp_path / "x.zip"
-    zip_file.pack(str(folder), str(path))
+    zip_file.pack_folder(str(folder), str(path))
     return path
 
 
 def unpack(path, tmp_path):
     target = tmp_path / "unpacked"
     target.mkdir()
-    zip_file.unpack(str(path), str(target))
+    zip_file.unpack_archive(str(path), str(target))
     return target
 
 
 def test_what_is_packed_is_unpacked(folder, packed, tmp_path):
     target = unpack(packed, tmp_path)
-    names = zip_file.files_below(str(folder))
-    assert zip_file.files_below(str(target)) == names == ["a.txt", "b/two.sh", "empty", "späße.txt"]
+    names = zip_file.list_files(str(folder))
+    assert zip_file.list_files(str(target)) == names == ["a.txt", "b/two.sh", "empty", "späße.txt"]
     assert all((target / name).read_bytes() == (folder / name).read_bytes() for name in names)
     assert os.access(target / "b/two.sh", os.X_OK)
 
@@ -55,7 +55,7 @@ def test_the_same_contents_are_the_same_bytes_whenever_and_by_whomever_they_are_
     (folder / "a.txt").chmod(0o600)
     old = os.umask(0o077)
     try:
-        zip_file.pack(str(folder), str(again))
+        zip_file.pack_folder(str(folder), str(again))
     finally:
         os.umask(old)
     assert again.read_bytes() == packed.read_bytes()
@@ -108,7 +108,7 @@ def test_entries_of_folders_that_other_packers_add_are_left_out(folder, packed, 
         for name in before.namelist():
             after.writestr(name, before.read(name))
     target = unpack(again, tmp_path)
-    assert zip_file.files_below(str(target)) == zip_file.files_below(str(folder))
+    assert zip_file.list_files(str(target)) == zip_file.list_files(str(folder))
 
 
 def test_a_disk_that_is_full_is_no_fault_of_the_file(packed, tmp_path, monkeypatch):

@@ -101,30 +101,37 @@ def redis(run, connections, tests=logs.REDIS_TESTS, rate=50000.0):
     return lines
 
 
-def values(found):
-    return [one for one in found if isinstance(one, Value)]
+def values(readings):
+    return [reading for reading in readings if isinstance(reading, Value)]
 
 
-def refusals(found):
-    return [(one.line, one.reason) for one in found if isinstance(one, Refusal)]
+def refusals(readings):
+    refused = [reading for reading in readings if isinstance(reading, Refusal)]
+    return [(refusal.line, refusal.reason) for refusal in refused]
 
 
-def test_randomaccess_is_told_by_its_rate_and_its_check():
-    found = list(logs.randomaccess([*gups(), *gups(0.045), *gups(passed="failed"), "Running gups"]))
-    assert [(one.factors, one.value, one.line, one.selection) for one in values(found)] == [
+def test_randomaccess_is_read_by_its_rate_and_its_check():
+    readings = list(
+        logs.read_randomaccess([*gups(), *gups(0.045), *gups(passed="failed"), "Running gups"])
+    )
+    assert [
+        (value.factors, value.value, value.line, value.selection) for value in values(readings)
+    ] == [
         ("sockets=2", 0.0125, 2, "paper"),
         ("sockets=1", 0.045, 5, "variant"),
     ]
-    assert [line for line, _ in refusals(found)] == [7, 10]
+    assert [line for line, _ in refusals(readings)] == [7, 10]
 
 
 def test_stream_has_four_rates_in_one_unit_or_none():
-    found = list(
-        logs.stream([*stream(), *stream(16, "MB/s", scale=1000), *stream(valid=False), *stream(8)])
+    readings = list(
+        logs.read_stream(
+            [*stream(), *stream(16, "MB/s", scale=1000), *stream(valid=False), *stream(8)]
+        )
     )
-    assert [one.value for one in values(found)] == [40, 41, 42, 43] * 2
-    assert [one.selection for one in values(found)] == ["paper"] * 4 + ["variant"] * 4
-    assert [line for line, _ in refusals(found)] == [17, 24]
+    assert [value.value for value in values(readings)] == [40, 41, 42, 43] * 2
+    assert [value.selection for value in values(readings)] == ["paper"] * 4 + ["variant"] * 4
+    assert [line for line, _ in refusals(readings)] == [17, 24]
 
 
 def test_linpack_shows_the_last_complete_block_of_each_kind():
@@ -134,102 +141,123 @@ def test_linpack_shows_the_last_complete_block_of_each_kind():
         *linpack([100] * 6),
         *linpack([285] * 10, cpus=32),
     ]
-    found = list(logs.linpack([*lines, *linpack([]), *linpack([150] * 10, threads=16)], "vm.log"))
-    shown = {(one.environment, one.value) for one in values(found) if one.selection == "paper"}
+    readings = list(
+        logs.read_linpack([*lines, *linpack([]), *linpack([150] * 10, threads=16)], "vm.log")
+    )
+    shown = {
+        (value.environment, value.value) for value in values(readings) if value.selection == "paper"
+    }
     assert shown == {("vm-tuned", 290), ("", 285)}
-    rest = {(one.factors, one.selection) for one in values(found) if one.selection != "paper"}
+    rest = {
+        (value.factors, value.selection) for value in values(readings) if value.selection != "paper"
+    }
     assert rest == {
         ("order=45000;sockets=2;run=vm.log:1", "superseded"),
         ("order=45000;sockets=2;run=vm.log:3", "superseded"),
         ("order=45000;sockets=1;run=vm.log:6", "variant"),
     }
-    assert [reason for _, reason in refusals(found)] == [
+    assert [reason for _, reason in refusals(readings)] == [
         "a block that was cut off: 6 of 10 trials, and no summary",
         "a block that ended before its first trial",
     ]
 
 
 def test_fio_takes_every_line_in_its_own_unit():
-    found = list(logs.fio(fio(directions=("read", "write"))))
-    read = {one.metric: one for one in values(found) if one.factors.endswith("direction=read")}
-    told = {
+    readings = list(logs.read_fio(fio(directions=("read", "write"))))
+    read = {
+        value.metric: value
+        for value in values(readings)
+        if value.factors.endswith("direction=read")
+    }
+    shown = {
         metric: read[metric].value
         for metric in ("iops", "bandwidth", "latency_completion", "latency_total")
     }
-    assert told == {
+    assert shown == {
         "iops": 84500,
         "bandwidth": 2048,
         "latency_completion": 1.4e6,
         "latency_total": 1479.68,
     }
     both = {
-        one.metric: one.value for one in values(found) if one.factors.endswith("direction=both")
+        value.metric: value.value
+        for value in values(readings)
+        if value.factors.endswith("direction=both")
     }
     assert both == {"iops": 169000, "bandwidth": 4096}
-    shares = {one.factors: one.value for one in values(found) if one.metric == "latency_percentile"}
+    shares = {
+        value.factors: value.value
+        for value in values(readings)
+        if value.metric == "latency_percentile"
+    }
     assert shares["job=random-read-16x8;direction=read;percentile=5.00"] == 660000
-    assert refusals(found) == []
-    assert len(refusals(logs.fio(fio(error=5)))) == 1
+    assert refusals(readings) == []
+    assert len(refusals(logs.read_fio(fio(error=5)))) == 1
 
 
 def test_mysql_is_transactions_over_time_and_dstat_has_its_threads():
-    found = list(mysql.sysbench([*sysbench(), *sysbench(20), *sysbench(write=5), *sysbench()[:5]]))
-    assert [(one.metric, one.value) for one in values(found)][:3] == [
+    readings = list(
+        mysql.read_sysbench([*sysbench(), *sysbench(20), *sysbench(write=5), *sysbench()[:5]])
+    )
+    assert [(value.metric, value.value) for value in values(readings)][:3] == [
         ("throughput", 20),
         ("latency", 2.93),
         ("latency_p95", 3.34),
     ]
-    assert [line for line, _ in refusals(found)] == [17, 25]
+    assert [line for line, _ in refusals(readings)] == [17, 25]
     outputs = [["threads=10", "threads=20"]]
-    use = list(mysql.dstat(dstat(90, 50, 80, 40), outputs))
-    assert [(one.factors, one.value) for one in values(use)] == [
+    use = list(mysql.read_dstat(dstat(90, 50, 80, 40), outputs))
+    assert [(value.factors, value.value) for value in values(use)] == [
         ("threads=10", 10),
         ("threads=20", 50),
         ("threads=10", 20),
         ("threads=20", 60),
     ]
-    assert len(refusals(mysql.dstat(dstat(90), outputs))) == 1
-    assert refusals(mysql.dstat([*dstat(90, 50), "9.0,x"], outputs))[0][0] == len(dstat(90, 50)) + 1
+    assert len(refusals(mysql.read_dstat(dstat(90), outputs))) == 1
+    assert (
+        refusals(mysql.read_dstat([*dstat(90, 50), "9.0,x"], outputs))[0][0]
+        == len(dstat(90, 50)) + 1
+    )
 
 
 def test_redis_leaves_out_a_last_run_that_was_cut_off():
     lines = [line for run in (1, 2) for connections in (50, 60) for line in redis(run, connections)]
-    found = list(logs.redis([*lines, *redis(3, 50)]))
-    assert {one.factors for one in values(found) if one.selection == "paper"} == {
+    readings = list(logs.read_redis([*lines, *redis(3, 50)]))
+    assert {value.factors for value in values(readings) if value.selection == "paper"} == {
         "test=SET;connections=50",
         "test=SET;connections=60",
     }
-    assert len(values(found)) == 4 * 7 * 2
-    assert {one.value for one in values(found) if one.metric == "latency"} == {1.0, 1.2}
-    assert refusals(found) == [
+    assert len(values(readings)) == 4 * 7 * 2
+    assert {value.value for value in values(readings) if value.metric == "latency"} == {1.0, 1.2}
+    assert refusals(readings) == [
         (len(lines) + 1, "run 3 was cut off after 50 to 50 connections; it is not used")
     ]
-    lost = refusals(logs.redis([*redis(1, 50, ("SET", "SADD")), *redis(2, 50)]))
+    lost = refusals(logs.read_redis([*redis(1, 50, ("SET", "SADD")), *redis(2, 50)]))
     assert len(lost) == 5
 
 
 @pytest.mark.parametrize(
     ("read", "lines"),
     [
-        (logs.randomaccess, gups()),
-        (logs.stream, stream()),
-        (lambda lines: logs.linpack(lines, "vm.log"), linpack([290] * 10)),
-        (logs.fio, fio()),
-        (logs.redis, [*redis(1, 50), *redis(2, 50)]),
-        (mysql.sysbench, sysbench()),
-        (lambda lines: mysql.dstat(lines, [["threads=1"]]), dstat(90)),
+        (logs.read_randomaccess, gups()),
+        (logs.read_stream, stream()),
+        (lambda lines: logs.read_linpack(lines, "vm.log"), linpack([290] * 10)),
+        (logs.read_fio, fio()),
+        (logs.read_redis, [*redis(1, 50), *redis(2, 50)]),
+        (mysql.read_sysbench, sysbench()),
+        (lambda lines: mysql.read_dstat(lines, [["threads=1"]]), dstat(90)),
     ],
 )
 def test_a_damaged_log_is_refused_by_line_and_never_read_wrong(read, lines):
-    whole = {(one.metric, one.value) for one in values(read(lines))}
+    whole = {(value.metric, value.value) for value in values(read(lines))}
     assert whole
     for at, line in enumerate(lines):
         halved = [*lines[:at], line[: len(line) // 2], *lines[at + 1 :]]
         for damaged in (lines[:at], lines[:at] + lines[at + 1 :], halved):
-            found = list(read(damaged))
-            assert all(0 <= one.line <= len(lines) + 1 for one in found)
+            readings = list(read(damaged))
+            assert all(0 <= value.line <= len(lines) + 1 for value in readings)
             if damaged is not halved:
-                assert {(one.metric, one.value) for one in values(found)} <= whole
+                assert {(value.metric, value.value) for value in values(readings)} <= whole
 
 
 @pytest.fixture
@@ -268,16 +296,16 @@ def test_the_table_numbers_repetitions_and_missing_files_are_named(folder, tmp_p
 def test_a_folder_a_checkout_and_a_bare_directory_are_good_and_all_else_is_refused_by_name(
     folder, tmp_path
 ):
-    assert source.complaint(str(folder)) is None
+    assert source.explain_refusal(str(folder)) is None
     projects.track(folder, commit=True)
-    assert source.complaint(str(folder)) is None
+    assert source.explain_refusal(str(folder)) is None
     projects.git(folder, "clone", "--quiet", "--bare", str(folder), str(tmp_path / "bare"))
-    assert source.complaint(str(tmp_path / "bare")) is None
+    assert source.explain_refusal(str(tmp_path / "bare")) is None
     (tmp_path / "file").write_text("")
     (tmp_path / "empty").mkdir()
     projects.git(tmp_path, "init", "--quiet", "--bare", str(tmp_path / "repository"))
     for name in ("nowhere", "file", "empty", "repository"):
-        assert str(tmp_path / name) in (source.complaint(str(tmp_path / name)) or "")
+        assert str(tmp_path / name) in (source.explain_refusal(str(tmp_path / name)) or "")
 
 
 def test_a_repository_with_missing_objects_asks_nobody_for_them(tmp_path):
@@ -294,7 +322,7 @@ def test_a_repository_with_missing_objects_asks_nobody_for_them(tmp_path):
     settings["core.sshCommand"] = f"touch {tmp_path}/ran; false"
     for key, text in settings.items():
         projects.git(ours, "config", key, text)
-    assert source.complaint(str(ours))
+    assert source.explain_refusal(str(ours))
     assert not (tmp_path / "ran").exists()
     subprocess.run(["git", "-C", str(ours), "ls-tree", "HEAD"], capture_output=True, check=False)
     assert (tmp_path / "ran").exists(), "the trap is none"

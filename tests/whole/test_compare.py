@@ -13,7 +13,8 @@ from strata.experiment import workload
 
 @pytest.fixture(scope="module")
 def sides(tmp_path_factory):
-    """Three projects with tidy tables: as it was, the same again, and one whose Docker is slower."""
+    """Three projects with tidy tables: as it was, the same again, and one whose Docker is
+    slower."""
     root = tmp_path_factory.mktemp("sides")
     changes = {"before": (1, 1.02), "again": (2, 1.02), "after": (3, 1.2)}
     with pytest.MonkeyPatch.context() as patch:
@@ -60,9 +61,9 @@ def test_a_difference_ends_with_one_and_is_where_it_was_made(sides, tmp_path):
     )
     assert done.returncode == 1, done.stderr
     assert "new is slower in" in done.stdout
-    found = {(row["environment"], row["outcome"]) for row in rows(tmp_path / "made")}
-    assert ("docker", "slower") in found
-    assert not {("docker", "equivalent"), ("native", "slower"), ("native", "faster")} & found
+    outcomes = {(row["environment"], row["outcome"]) for row in rows(tmp_path / "made")}
+    assert ("docker", "slower") in outcomes
+    assert not {("docker", "equivalent"), ("native", "slower"), ("native", "faster")} & outcomes
     for name in ("index.html", "provenance.csv"):
         assert (tmp_path / "made" / name).stat().st_size > 0
     done = compare(tmp_path, sides / "before", sides / "after", "--effect", "50%")
@@ -84,61 +85,70 @@ def test_an_archive_is_a_side_and_is_verified_first(sides, tmp_path, monkeypatch
     assert done.returncode == 1, done.stderr
     assert "June is not found to differ" in done.stdout
     assert "Ju/ly: 3 is slower in" in done.stdout
-    found = rows(tmp_path / "comparison")
-    assert {(row["from"], row["to"]) for row in found} == {
+    pairs = rows(tmp_path / "comparison")
+    assert {(row["from"], row["to"]) for row in pairs} == {
         ("May", "June"),
         ("June", "Ju/ly: 3"),
         ("May", "Ju/ly: 3"),
     }
-    assert {row["environment"] for row in found if row["outcome"] == "slower"} == {"docker"}
+    assert {row["environment"] for row in pairs if row["outcome"] == "slower"} == {"docker"}
     page = (tmp_path / "comparison/index.html").read_text()
     # The archive is named with its digest.
-    assert checksums.of_file(str(tmp_path / "before.zip")) in page
+    assert checksums.hash_file(str(tmp_path / "before.zip")) in page
     folder = tmp_path / "unpacked"
     folder.mkdir()
-    zip_file.unpack(str(tmp_path / "before.zip"), str(folder))
+    zip_file.unpack_archive(str(tmp_path / "before.zip"), str(folder))
     (folder / "results/tidy/stream.csv").write_text("forged\n")
     done = compare(tmp_path, sides / "after", folder)
     assert done.returncode == 2
     assert "results/tidy/stream.csv: changed" in done.stderr
 
 
-def test_what_cannot_be_compared_ends_with_two_and_says_why(sides, tmp_path):
+def one_repetition(results, to):
+    """A copy of a folder of results that holds the first repetition alone."""
+    shutil.copytree(results, to)
+    for table in to.glob("tidy/*.csv"):
+        first, *lines = table.read_text().splitlines(keepends=True)
+        kept = [line for line in lines if line.split(",")[2] == "1"]
+        table.write_text("".join([first, *kept]))
+    return to
+
+
+def test_results_that_cannot_be_compared_end_with_two_and_leave_nothing(sides, tmp_path):
+    before = sides / "before"
     other = tmp_path / "paper-scale"
-    shutil.copytree(sides / "before/results", other)
+    shutil.copytree(before / "results", other)
     plan = json.loads((other / "plan.json").read_text())
     (other / "plan.json").write_text(json.dumps({**plan, "scale": "paper"}))
-    empty = tmp_path / "empty"
-    empty.mkdir()
+    (tmp_path / "empty").mkdir()
     (tmp_path / "file.txt").write_text("no archive")
-    single = tmp_path / "single"
-    shutil.copytree(sides / "before/results", single)
-    for table in single.glob("tidy/*.csv"):
-        lines = table.read_text().splitlines(keepends=True)
-        table.write_text(
-            "".join(lines[:1] + [line for line in lines[1:] if line.split(",")[2] == "1"])
-        )
+    single = one_repetition(before / "results", tmp_path / "single")
     untidy = tmp_path / "untidy"
-    shutil.copytree(sides / "before/results", untidy)
+    shutil.copytree(before / "results", untidy)
     shutil.rmtree(untidy / "tidy")
+    files = sorted(tmp_path.rglob("*"))
     for words, says in (
         (("nowhere",), "nowhere: holds no results/plan.json"),
-        ((empty,), "holds no results/plan.json"),
+        (("empty",), "holds no results/plan.json"),
         (("file.txt",), "cannot be read as an archive"),
         ((other,), "only runs of one scale can be compared"),
         ((untidy,), "tidy: no value was measured"),
         ((), "at least two sides"),
+        ((before / "results",), "hold the same values"),
         ((single, "--names", "a"), "there are 1 for 2 sides"),
         ((single, "--names", "a", "a"), "each side needs its own"),
         ((single, "--effect", "much"), "must be a share such as 2%"),
+        *(
+            ((single, "--to", to), f"{to}: cannot be written: ")
+            for to in ("file.txt", "file.txt/below", "new/" + "a" * 300, "/proc/nobody")
+        ),
     ):
-        done = compare(tmp_path, sides / "before", *words)
+        done = compare(tmp_path, before, *words)
         assert done.returncode == 2, (words, done.stderr)
         assert says in done.stderr, words
-    (tmp_path / "taken").write_text("")
-    done = compare(tmp_path, sides / "before", sides / "after", "--to", "taken")
-    assert (done.returncode, "taken" in done.stderr) == (2, True)
-    done = compare(tmp_path, single, single, "--names", "a", "b")
+        assert sorted(tmp_path.rglob("*")) == files, words
+    again = one_repetition(sides / "again/results", tmp_path / "again")
+    done = compare(tmp_path, single, again)
     outcome = json.loads((tmp_path / "comparison/outcome.json").read_text())
     assert (done.returncode, outcome["outcome"]) == (2, "nothing to compare")
 

@@ -10,53 +10,58 @@ import os
 import re
 import socket
 import stat
+import tempfile
 import zipfile
+from pathlib import Path
 
 import projects
 import pytest
+from archives import put, sign
 
 from strata import commands
-from strata.archive import checksums, crate, metadata, sandbox, source, zip_file
+from strata.archive import (
+    check,
+    checksums,
+    metadata,
+    rebuild,
+    remake,
+    sandbox,
+    source,
+    zip_file,
+)
 from strata.util import progress
 from strata.util.errors import MachineError, UserError
 
 SMALL = projects.ROOT / "docs/small.zip"
 FILE = stat.S_IFREG | 0o644
 RECORD = "results/raw/docker/stream/1.json"
-# What a text may be taken for: an option, a path, code of a shell, of Python, R, YAML or a template,
-# a terminal's, and a line of another command.
+# Texts that could pass for an option, a path, code of a shell, of Python, R, YAML or a template,
+# codes of a terminal, and a line of another command.
 TEXTS = [
-    "--output={canary}", "--remote=git://127.0.0.1:{port}/x", "--upload-pack=touch {canary}", "-o{canary}",
-    "../../canary", "{canary}", "$(touch {canary})", "`touch {canary}`", ";touch {canary}", "|touch {canary}",
-    "!!python/object/apply:os.system ['touch {canary}']", '"; system("touch {canary}"); "', "{{0.__class__}}", "%s%n",
-    "\x1b[2J\x1b]0;x\x07", "x\n{archive}: good: every file", "x\r{archive}: good: every file", "\u202egood", "\0",
-    "\x9b1m",
-]  # fmt: skip
+    "--output={canary}",
+    "--remote=git://127.0.0.1:{port}/x",
+    "--upload-pack=touch {canary}",
+    "-o{canary}",
+    "../../canary",
+    "{canary}",
+    *("$(touch {canary})", "`touch {canary}`", ";touch {canary}", "|touch {canary}"),
+    "!!python/object/apply:os.system ['touch {canary}']",
+    '"; system("touch {canary}"); "',
+    *("{{0.__class__}}", "%s%n", "\x1b[2J\x1b]0;x\x07", "\u202egood", "\0", "\x9b1m"),
+    *("x\n{archive}: good: every file", "x\r{archive}: good: every file"),
+]
 FIELDS = [
-    ("archive.json", "format"),
-    *(("archive.json", f"source.{key}") for key in ("revision", "swhid", "changed.0")),
-    *(
-        ("archive.json", key)
-        for key in ("title", "license", "missing.0", "measured.revisions.{text}")
-    ),
-    ("results/plan.json", "environments.docker.label"),
-    *(
-        ("results/plan.json", f"environments.{name}")
-        for name in ("{text}", "docker.layers.0.{text}")
-    ),
-    *(
-        ("results/plan.json", f"workloads.{name}")
-        for name in ("{text}", "stream.title", "stream.cell.steps.0.argv.0")
-    ),
-    *(
-        ("results/plan.json", key)
-        for key in ("image.recipe", "machine.mask", "source.revision", "{text}")
-    ),
-    ("results/image.json", "manifest_sha256"),
-    *(
-        (RECORD, key)
-        for key in ("source.revision", "observed.host.static.cpu_model", "log.sha256", "{text}")
-    ),
+    (name, keys)
+    for name, places in {
+        "archive.json": "format source.revision source.swhid source.changed.0 title license "
+        "missing.0 measured.revisions.{text}",
+        "results/plan.json": "environments.docker.label environments.{text} {text} "
+        "environments.docker.layers.0.{text} workloads.{text} workloads.stream.title "
+        "workloads.stream.cell.steps.0.argv.0 image.recipe machine.mask source.revision",
+        "results/image.json": "manifest_sha256",
+        RECORD: "source.revision observed.host.static.cpu_model log.sha256 {text}",
+    }.items()
+    for keys in places.split()
 ]
 
 
@@ -91,11 +96,8 @@ def zipped(path, members):
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content, mode in members:
             info = zipfile.ZipInfo("x")
-            info.filename, info.external_attr, info.compress_type = (
-                name,
-                mode << 16,
-                zipfile.ZIP_DEFLATED,
-            )
+            info.filename, info.external_attr = name, mode << 16
+            info.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(info, content)
     return path
 
@@ -105,12 +107,12 @@ def laid_out(folder, files):
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
-    checksums.write(str(folder))
+    checksums.write_checksums(str(folder))
     return folder
 
 
-def told(*words):
-    """Status and words of a command, which are no terminal's codes and no verdict of another's."""
+def run(*words):
+    """Status and output of a command, which holds no codes of a terminal and no traceback."""
     out = io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
         try:
@@ -118,26 +120,18 @@ def told(*words):
         except UserError as error:
             progress.complain(error)
             status = 2 if isinstance(error, MachineError) else 1
-    said = out.getvalue()
-    assert re.fullmatch(r"[\n\t -~\u00a0-\u2027\u202f-\u2065\u206a-\uffff]*", said), repr(said)
-    assert "Traceback" not in said
-    assert "Strata itself failed" not in said
-    return status, said
-
-
-def put(value, keys, text):
-    *above, last = [key.replace("{text}", text) for key in keys.split(".")]
-    for key in above:
-        value = value[int(key)] if isinstance(value, list) else value.setdefault(key, {})
-    if isinstance(value, list):
-        value[int(last) :] = [text]
-    else:
-        value[last] = text
+    printed = out.getvalue()
+    assert re.fullmatch(r"[\n\t -~\u00a0-\u2027\u202f-\u2065\u206a-\uffff]*", printed), repr(
+        printed
+    )
+    assert "Traceback" not in printed
+    assert "Strata itself failed" not in printed
+    return status, printed
 
 
 def of_fields(members, name, keys, text):
     value = json.loads(members[name])
-    put(value, keys, text)
+    put(value, [key.replace("{text}", text) for key in keys.split(".")], text)
     return {**members, name: json.dumps(value).encode()}
 
 
@@ -157,9 +151,9 @@ def test_a_text_is_no_code_in_any_field(members, tmp_path, trap, text, field):
     folder = tmp_path / "unpacked"
     text = text.format(**trap, archive=folder)
     laid_out(folder, of_fields(members, *field, text))
-    status, said = told("verify", folder)
+    status, printed = run("verify", folder)
     assert status == 1
-    assert not re.search(rf"(?m)^{re.escape(str(folder))}: good", said)
+    assert not re.search(rf"(?m)^{re.escape(str(folder))}: good", printed)
 
 
 @pytest.mark.parametrize("text", [text for text in TEXTS if "{" in text], ids=repr)
@@ -168,8 +162,8 @@ def test_a_commit_is_no_option_when_a_paper_is_made_again(members, tmp_path, tra
         tmp_path / "light",
         of_fields(members, "archive.json", "source.revision", text.format(**trap, archive="x")),
     )
-    status, said = told("rebuild", folder, "--to", tmp_path / "again")
-    assert (status, "source.revision" in said) == (1, True)
+    status, printed = run("rebuild", folder, "--to", tmp_path / "again")
+    assert (status, "source.revision" in printed) == (1, True)
 
 
 def member(name, content=b"x", mode=FILE):
@@ -180,28 +174,32 @@ def member(name, content=b"x", mode=FILE):
 @pytest.mark.parametrize(
     "added",
     [
-        *map(member, ("../canary", "/etc/canary", "a/../../canary", "a\\..\\canary", "C:\\canary", "C:/../b", "./a")),
-        *map(member, ("\x1b[2Ja", "a\nx.zip: good: all", "a\rb", "\u202egood", "a\u2028b", "README.md", "README.md/a")),
-        *(member("results/raw/a", b"/etc/passwd", kind | 0o777) for kind in (stat.S_IFLNK, stat.S_IFCHR, stat.S_IFBLK)),
-        *(member("results/raw/a", b"", kind | 0o777) for kind in (stat.S_IFIFO, stat.S_IFSOCK)),
+        *map(member, ["../canary", "/etc/canary", "a/../../canary", "a\\..\\canary", "C:\\canary"]),
+        *map(member, ["C:/../b", "./a", "\x1b[2Ja", "a\nx.zip: good: all", "a\rb", "\u202egood"]),
+        *map(member, ["a\u2028b", "README.md", "README.md/a", "readme.MD", "a" * 300]),
+        *(
+            member("results/raw/a", content, kind | 0o777)
+            for kinds, content in (
+                ((stat.S_IFLNK, stat.S_IFCHR, stat.S_IFBLK), b"/etc/passwd"),
+                ((stat.S_IFIFO, stat.S_IFSOCK), b""),
+            )
+            for kind in kinds
+        ),
         [("a", b"..", stat.S_IFLNK | 0o777), ("a/canary", b"x", FILE)],
         member("results/bomb", b"\0" * 200_000_000),
-        member("a" * 300),
         member("/".join("a" * 900)),
         member("inner.zip", SMALL.read_bytes() if SMALL.exists() else b""),
-        member("readme.MD"),
     ],
     ids=lambda added: repr(added[-1][0])[:40],
-)  # fmt: skip
+)
 def test_a_member_that_no_archive_has_is_refused_and_written_nowhere(
     members, tmp_path, trap, added
 ):
-    path = zipped(
-        tmp_path / "x.zip", [*((name, content, FILE) for name, content in members.items()), *added]
-    )
+    files = [(name, content, FILE) for name, content in members.items()]
+    path = zipped(tmp_path / "x.zip", [*files, *added])
     for command in ("verify", "rebuild"):
-        status, said = told(command, path)
-        assert (status, f"{path}: good" in said) == (1, False)
+        status, printed = run(command, path)
+        assert (status, f"{path}: good" in printed) == (1, False)
 
 
 @pytest.mark.parametrize(
@@ -217,44 +215,42 @@ def test_a_member_that_no_archive_has_is_refused_and_written_nowhere(
         (RECORD, b'{"environment": "native", "environment": "docker"}'),
         ("results/precision/1.json", b'{"rests_on": "\x1b[2J"}'),
         ("SHA256SUMS", b"0" * 64 + b"  ../canary\n"),
+        *(
+            (name, content)
+            for name in ("archive.json", "results/plan.json", "ro-crate-metadata.json", RECORD)
+            for content in (b"", b"[]", b"\xff\xfe", b"[" * 100_000)
+        ),
     ],
+    ids=lambda part: repr(part)[:40],
 )
 def test_a_file_of_an_odd_form_is_a_finding(members, tmp_path, trap, name, content):
     folder = laid_out(tmp_path / "unpacked", {**members, name: content})
     if name == checksums.NAME:
         (folder / name).write_bytes(content)
-    assert told("verify", folder)[0] == 1
+    status, printed = run("verify", folder)
+    assert (status, name in printed) == (1, True), printed
     # The rest is left to the code that the archive names.
     if name in ("archive.json", "results/plan.json", checksums.NAME):
-        assert told("rebuild", folder, "--to", tmp_path / "again")[0] == 1
+        assert run("rebuild", folder, "--to", tmp_path / "again")[0] == 1
 
 
 def test_a_link_to_a_folder_is_found_in_an_unpacked_archive(members, tmp_path, trap):
     folder = laid_out(tmp_path / "unpacked", members)
     (folder / "source").symlink_to(os.environ["HOME"])
-    assert told("verify", folder)[0] == 1
-    assert told("rebuild", folder, "--to", tmp_path / "again")[0] == 1
+    assert run("verify", folder)[0] == 1
+    assert run("rebuild", folder, "--to", tmp_path / "again")[0] == 1
     assert not (tmp_path / "again/canary").exists()
 
 
 TOUCH_R = 'file.create("{canary}-R"); stop("ran")\n'
 TOUCH_PYTHON = 'open("{canary}-python", "w")\nraise SystemExit("ran")\n'
+FILES_OF_R = ".Rprofile Rprofile.site analysis/tables.R analysis/report.R .First.R"
+FILES_OF_PYTHON = """
+sitecustomize.py usercustomize.py conftest.py json.py strata/__init__.py strata/__main__.py
+"""
 PROGRAMS = {
-    **dict.fromkeys(
-        [".Rprofile", "Rprofile.site", "analysis/tables.R", "analysis/report.R", ".First.R"],
-        TOUCH_R,
-    ),
-    **dict.fromkeys(
-        [
-            "sitecustomize.py",
-            "usercustomize.py",
-            "conftest.py",
-            "json.py",
-            "strata/__init__.py",
-            "strata/__main__.py",
-        ],
-        TOUCH_PYTHON,
-    ),
+    **dict.fromkeys(FILES_OF_R.split(), TOUCH_R),
+    **dict.fromkeys(FILES_OF_PYTHON.split(), TOUCH_PYTHON),
     "workloads/stream/parse.py": TOUCH_PYTHON,
     "Snakefile": "shell('touch {canary}-snakemake')\n",
     ".Renviron": "R_PROFILE_USER=.Rprofile\nR_LIBS=.\n",
@@ -262,8 +258,10 @@ PROGRAMS = {
     "texmf.cnf": "shell_escape = t\n",
     ".gitattributes": "* filter=evil\n*.R text eol=crlf ident\n",
     ".gitconfig": "[core]\n\tfsmonitor = touch {canary}-git\n",
-    ".gitmodules": '[submodule "x"]\n\tpath = x\n\turl = ext::touch {canary}-ext\n\tupdate = !touch {canary}-update\n',
-    "sub/.git/config": '[core]\n\tfsmonitor = touch {canary}-git\n[filter "evil"]\n\tclean = touch {canary}-clean\n',
+    ".gitmodules": '[submodule "x"]\n\tpath = x\n\turl = ext::touch {canary}-ext\n'
+    "\tupdate = !touch {canary}-update\n",
+    "sub/.git/config": "[core]\n\tfsmonitor = touch {canary}-git\n"
+    '[filter "evil"]\n\tclean = touch {canary}-clean\n',
     "sub/.git/HEAD": "ref: refs/heads/main\n",
     "hooks/post-checkout": "#!/bin/sh\ntouch {canary}-hook\n",
     "_output.yml": "bookdown::pdf_document2: !expr file.create('{canary}-yaml')\n",
@@ -282,30 +280,20 @@ def with_source(members, folder, files, trap):
         for place in ("source", "results", ".")
     }
     laid_out(folder, {**own, **beside, "Snakefile": texts["Snakefile"]})
-    given = {key: json.loads(members["archive.json"])[key] for key in metadata.GIVEN}
-    given["source"] = {
-        "revision": None,
-        "changed": [],
-        "packed": True,
-        "swhid": source.tree(f"{folder}/source").swhid,
-    }
-    facts = metadata.facts(str(folder), given)
-    (folder / metadata.FACTS).write_text(json.dumps(facts))
-    (folder / metadata.README).write_text(metadata.readme(facts))
-    (folder / crate.FILE).write_text(crate.text(str(folder), facts))
-    checksums.write(str(folder))
+    origin = {"revision": None, "changed": [], "packed": True}
+    sign(folder, source={**origin, "swhid": source.read_tree(f"{folder}/source").swhid})
     return folder
 
 
 def test_no_program_of_an_archive_runs_when_it_is_verified(members, tmp_path, trap):
     folder = with_source(members, tmp_path / "whole", PROGRAMS, trap)
-    zip_file.pack(str(folder), str(tmp_path / "whole.zip"))
+    zip_file.pack_folder(str(folder), str(tmp_path / "whole.zip"))
     for path in (folder, tmp_path / "whole.zip"):
-        status, said = told("verify", path)
-        assert (status, "good" in said) == (0, True), said
+        status, printed = run("verify", path)
+        assert (status, "good" in printed) == (0, True), printed
 
 
-# What hostile code of an archive tries, in Python and in R; what succeeds stands in a file.
+# Code that tries what hostile code of an archive may, in Python and in R, and writes what succeeds.
 TRIES = """
 import json, os, socket, sys
 found = {}
@@ -330,72 +318,145 @@ os.symlink("/etc/hostname", "link")
 os.mkfifo("pipe")
 """
 TRIES_R = """
-read <- function(path) tryCatch(readLines(path), error = function(e) "", warning = function(w) "")
+try <- function(code) tryCatch(code, error = function(e) "", warning = function(w) "")
 found <- c(
-  home = read("{canary}"), host = read("/etc/hostname"),
-  write = if (suppressWarnings(file.create("{away}/written-R"))) "written" else "",
-  connect = tryCatch({close(socketConnection(port = {port}, timeout = 2)); "reached"}, error = function(e) "",
-                     warning = function(w) ""))
+  home = try(readLines("{canary}")), host = try(readLines("/etc/hostname")),
+  write = try(if (file.create("{away}/written-R")) "written" else ""),
+  connect = try({close(socketConnection(port = {port}, timeout = 2)); "reached"}))
 writeLines(found, basename(tempfile("tries-", ".")))
 """
 
 
-@pytest.mark.parametrize("boxed", ["yes", "no"])
-def test_an_archives_own_code_reaches_nothing_from_the_sandbox(
-    members, tmp_path, trap, monkeypatch, boxed
-):
+def require_sandbox(tmp_path):
     (tmp_path / "probe").mkdir()
     try:
-        with sandbox.around(str(tmp_path / "probe")):
+        with sandbox.sandboxed(str(tmp_path / "probe")):
             pass
     except MachineError as error:
         pytest.skip(str(error))
+
+
+@pytest.mark.parametrize("options", [[], ["--sandbox", "no"]], ids=["boxed", "open"])
+def test_an_archives_own_code_reaches_nothing_from_the_sandbox(
+    members, tmp_path, trap, monkeypatch, options
+):
+    require_sandbox(tmp_path)
     monkeypatch.setenv("CANARY", "a secret")
-    away = tmp_path / "reached"
+    out, away = tmp_path / "out", tmp_path / "reached"
     away.mkdir()
-    values = {
-        "canary": trap["canary"],
-        "away": str(away),
-        "port": str(trap["port"]),
-        "pid": str(os.getpid()),
-    }
-
-    def filled(text):
-        return re.sub(r"\{(\w+)\}", lambda found: values[found[1]], text)
-
-    programs = {
-        "Snakefile": "",
-        "strata/__init__.py": "",
-        "strata/__main__.py": filled(TRIES),
-        **dict.fromkeys(["analysis/tables.R", "analysis/report.R"], filled(TRIES_R)),
-    }
-    folder, out = with_source(members, tmp_path / "whole", programs, trap), tmp_path / "out"
-    if boxed == "no":
-        # So that this port is not the trap's.
-        with socket.create_server(("127.0.0.1", 0)) as server:
-            programs = {
-                name: text.replace(values["port"], str(server.getsockname()[1]))
-                for name, text in programs.items()
-            }
-            folder = with_source(members, tmp_path / "other", programs, trap)
-            _, said = told("rebuild", folder, "--to", out, "--sandbox", "no")
+    # Its port is not the trap's, which nobody may reach.
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        values = {
+            "canary": trap["canary"],
+            "away": str(away),
+            "port": str(server.getsockname()[1]),
+            "pid": str(os.getpid()),
+        }
+        python, r = (
+            re.sub(r"\{(canary|away|port|pid)\}", lambda match: values[match[1]], text)
+            for text in (TRIES, TRIES_R)
+        )
+        code = {"Snakefile": "", "strata/__init__.py": "", "strata/__main__.py": python}
+        code |= dict.fromkeys(["analysis/tables.R", "analysis/report.R"], r)
+        folder = with_source(members, tmp_path / "whole", code, trap)
+        _, printed = run("rebuild", folder, "--to", out, *options)
+    assert "archive's own code" in printed
+    reached = json.loads((out / "tries.json").read_text())
+    by_r = [path.read_text().split() for path in out.glob("tries-*")]
+    assert len(by_r) == 3
+    if options:
+        assert {"home", "write", "connect", "kill"} <= reached.keys()
+        assert "secrets" not in reached
+        assert all({"sings", "written", "reached"} <= set(words) for words in by_r)
     else:
-        _, said = told("rebuild", folder, "--to", out)
-    assert "archive's own code" in said
-    python = json.loads((out / "tries.json").read_text())
-    if boxed == "yes":
+        assert (reached, by_r, list(away.iterdir())) == ({}, [[]] * 3, [])
         assert oct((out / "tries.json").stat().st_mode) == "0o100644"
         assert not {"link", "pipe"} & set(os.listdir(out))
-    of_r = [path.read_text().split() for path in out.glob("tries-*")]
-    assert len(of_r) == 3
-    if boxed == "yes":
-        assert python == {}
-        assert of_r == [[]] * 3
-        assert not list(away.iterdir())
-    else:
-        assert {"home", "write", "connect", "kill"} <= python.keys()
-        assert "secrets" not in python
-        assert all({"sings", "written", "reached"} <= set(words) for words in of_r)
+
+
+# Code that never ends, and starts a daemon that would outlive it.  In a sandbox, where ids are low,
+# the daemon stops its starter and the first process.
+ENDLESS = """
+import ctypes, os
+def sleep():
+    os.execv("/bin/sleep", ["{mark}", "600"])
+main = os.getpid()
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        if {boxed} and main < 100:
+            for pid in (main, 1):
+                ctypes.CDLL(None).ptrace(16, pid, 0, 0)
+        sleep()
+    os._exit(0)
+sleep()
+"""
+
+
+def running(mark):
+    """The processes that a mark in their command line names."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            found += [path] if path.read_bytes().startswith(mark.encode()) else []
+    return found
+
+
+def working_below(folder):
+    """The processes whose working directory is below a folder."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cwd"):
+        with contextlib.suppress(OSError):
+            found += [path] if path.readlink().is_relative_to(folder) else []
+    return found
+
+
+@pytest.mark.parametrize("boxed", ["yes", "no"])
+def test_code_without_an_end_is_ended_with_all_that_it_started(
+    members, tmp_path, trap, monkeypatch, boxed
+):
+    require_sandbox(tmp_path)
+    monkeypatch.setattr(rebuild, "LIMIT", 4)
+    mark = f"endless-{tmp_path.name}-{os.getpid()}"
+    code = ENDLESS.replace("{mark}", mark).replace("{boxed}", str(boxed == "yes"))
+    programs = {"Snakefile": "", "strata/__init__.py": "", "strata/__main__.py": code}
+    folder = with_source(members, tmp_path / "whole", programs, trap)
+    before = os.listdir(tmp_path)
+    status, printed = run("rebuild", folder, "--to", tmp_path / "a/b", "--sandbox", boxed)
+    assert (status, "STRATA_PATIENCE=2" in printed) == (1, True), printed
+    assert "ended after 4 s" in printed
+    assert not running(mark)
+    assert os.listdir(tmp_path) == before
+
+
+def test_parsers_without_an_end_are_ended_together(members, tmp_path, trap, monkeypatch):
+    """Each of them stays below the limit of its own."""
+    folder = laid_out(tmp_path / "unpacked", members)
+    monkeypatch.setattr(check, "LIMIT", 4)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    lay_out = remake.copy_own_code
+
+    def lay_out_slow_parsers(work):
+        lay_out(work)
+        for path in Path(work).glob("workloads/*/parse.py"):
+            path.write_text("import time\n\n\ndef parse(lines, parameters):\n    time.sleep(40)\n")
+
+    monkeypatch.setattr(remake, "copy_own_code", lay_out_slow_parsers)
+    status, printed = run("verify", folder)
+    assert (status, "STRATA_PATIENCE=2" in printed, "NOT good" in printed) == (1, True, True), (
+        printed
+    )
+    assert not working_below(tmp_path / "temporary")
+    assert not list((tmp_path / "temporary").iterdir())
+
+
+@pytest.mark.parametrize("to", ["file", "file/below", "new/" + "a" * 300, "/proc/nobody"])
+def test_a_folder_that_cannot_be_made_is_named_before_anything_runs(members, tmp_path, trap, to):
+    (tmp_path / "file").write_text("")
+    status, printed = run("rebuild", laid_out(tmp_path / "light", members), "--to", tmp_path / to)
+    assert (status, "name another folder with --to" in printed) == (1, True), printed
+    assert sorted(os.listdir(tmp_path)) == ["away", "file", "home", "light"]
 
 
 def test_a_sandbox_that_the_machine_refuses_is_told_with_a_way_on(
@@ -408,6 +469,6 @@ def test_a_sandbox_that_the_machine_refuses_is_told_with_a_way_on(
     )
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
-    status, said = told("rebuild", SMALL, "--to", tmp_path / "out")
-    assert (status, "No permissions" in said, "--sandbox no" in said) == (2, True, True)
+    status, printed = run("rebuild", SMALL, "--to", tmp_path / "out")
+    assert (status, "No permissions" in printed, "--sandbox no" in printed) == (2, True, True)
     assert not (tmp_path / "out").exists()

@@ -11,26 +11,25 @@ PAGES = $(if $(CONFIG),--configfile $(CONFIG))
 help:                   ## list these commands
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/make \1\t\2/p' Makefile | expand -t 20
 
-paper: setup            ## measure what is missing and make paper/report.pdf and .html
-	@$(PYTHON) -m strata check $(PAGES)
+paper: checked          ## measure what is missing and make paper/report.pdf and .html
 	$(SNAKEMAKE) $(PAGES) -- $(PAPERS)
 
 everything: CONFIG = everything.yaml
 everything: paper       ## the same with all experiments of the original: everything.yaml over config.yaml
 
-paper-partial: setup    ## make the paper from the cells that exist, and show the gaps
+paper-partial: checked  ## make the paper from the cells that exist, and show the gaps
 	$(SNAKEMAKE) $(PAGES) --config partial=true -- $(PAPERS)
 
 plan: setup             ## list the cells that are due, what has to be built and the time; writes nothing
 	@$(PYTHON) -m strata plan $(PAGES)
 
-summary: setup          ## list the files that are made, their age, and what is planned for them
+summary: checked        ## list the files that are made, their age, and what is planned for them
 	@$(SNAKEMAKE) $(PAGES) --quiet all --summary
 
-report: setup           ## Snakemake's report of papers and tables: report.zip
+report: checked         ## Snakemake's report of papers and tables: report.zip
 	$(SNAKEMAKE) $(PAGES) --report report.zip
 
-archive: setup          ## pack the paper and all that it rests on into archive.zip
+archive: checked        ## pack the paper and all that it rests on into archive.zip
 	$(SNAKEMAKE) $(PAGES) -- archive
 
 verify: setup-paper     ## check an archive: make verify ARCHIVE=archive.zip
@@ -125,7 +124,11 @@ setup:
 
 ARCHIVE ?= archive.zip
 
-.PHONY: test-others test-python test-r setup-test setup-paper
+.PHONY: test-others test-python test-r checked setup-test setup-paper
+# Mistakes in configuration files: Snakemake would name neither file nor line.
+checked: setup
+	@$(PYTHON) -m strata check $(PAGES)
+
 setup-test:
 	@scripts/setup.sh test
 

@@ -10,25 +10,31 @@ sys.path.append(f"{PROJECT}/.venv/lib/python3.{sys.version_info.minor}/site-pack
 
 from snakemake import __version__ as SNAKEMAKE
 from snakemake.exceptions import WorkflowError
-from strata.util import progress
+from strata.util import access, progress
 from strata.util.errors import UserError
-from strata.workflow import Workflow, code, hint
+from strata.targets import require_known
+from strata.workflow import Workflow, code
 
 
 def told(function, *arguments, **names):
     """What a function gives; a user's mistake as Snakemake shows one."""
     try:
         return function(*arguments, **names)
-    except (UserError, OSError) as error:
+    except UserError as error:
         raise WorkflowError(str(error))
+    except OSError as error:
+        raise WorkflowError(access.explain(error))
 
 
 def or_end(function, *arguments):
     """What a function gives; after a user's mistake its message ends the run, without lines of this file."""
     try:
         return function(*arguments)
-    except (UserError, OSError) as error:
+    except UserError as error:
         progress.complain(error)
+        sys.exit(1)
+    except OSError as error:
+        progress.shown(f"strata: {access.explain(error)}")
         sys.exit(1)
 
 

@@ -5,8 +5,17 @@
 root=()
 [ "$(id -u)" = 0 ] || root=(sudo -n)
 
+# Ends the script where this user is not root, and sudo would ask for a password, or is missing.
+need_root() {
+    if ! "${root[@]}" true 2>/dev/null; then
+        echo "$1: this needs root: run it as root, or allow sudo without a password (docs/privileges.md)" >&2
+        exit 1
+    fi
+}
+
 # Ends the daemon NAME that was started here, by its id in the file RECORD and only if that is still the same program.
 end() {
+    need_root "$1"
     "${root[@]}" start-stop-daemon --stop --oknodo --quiet --retry TERM/10 --pidfile "$2" --name "$1" --remove-pidfile
 }
 
@@ -26,6 +35,7 @@ start() {
 # have found the files of one that was killed just before.
 await() {
     local what=$1 log=$2 limit=$((30 * ${STRATA_PATIENCE:-1})) attempt
+    need_root "$what: no daemon answers, and one has to be started"
     echo "$what: no daemon answers; starting one" >&2
     for attempt in $(seq 0 $((5 * limit))); do
         if [ $((attempt % 5)) = 0 ]; then begin; fi

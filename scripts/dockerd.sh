@@ -15,7 +15,10 @@ own=${STRATA_DOCKER_CONFIG:-/etc/docker/daemon.json}
 ours=/run/strata-dockerd.json
 runsc=$(type -P runsc || true)
 
-answers() { "${root[@]}" docker version >/dev/null 2>&1; }
+# Docker's own group may ask the daemon, too.
+ask() { docker "$@" 2>/dev/null || "${root[@]}" docker "$@" 2>/dev/null; }
+
+answers() { ask version >/dev/null; }
 
 begin() {
     if [ -d /run/systemd/system ]; then
@@ -27,7 +30,7 @@ begin() {
     fi
 }
 
-known() { [[ $("${root[@]}" docker info --format '{{json .Runtimes}}' 2>/dev/null || true) == *strata-runsc-host* ]]; }
+known() { [[ $(ask info --format '{{json .Runtimes}}' || true) == *strata-runsc-host* ]]; }
 
 # Puts the runtimes into the configuration FILE, among the user's own, of which nothing changes.  One for each network
 # stack; strata/environments/docker.py asks for them by these names.
@@ -51,6 +54,7 @@ see_runtimes() {
     if [ -z "$runsc" ] || known; then
         return 0
     elif [ "${1:-}" = asked ] || { [ ! -e "$own" ] && { [ -d /run/systemd/system ] || [ -s "$record" ]; }; }; then
+        need_root "docker: gVisor's runtimes have to be added to $own"
         echo "docker: adding gVisor's runtimes to $own" >&2
         configure "$own"
         if [ -d /run/systemd/system ]; then
@@ -78,7 +82,13 @@ runtimes)
     see_runtimes asked
     ;;
 *)
-    if ! answers; then await docker "$log"; fi
+    if ! answers; then
+        if [[ $(docker version 2>&1 || true) == *"permission denied"* ]]; then
+            echo "docker: this user may not use the daemon: type 'sudo usermod -aG docker $(id -un)', and log in again" >&2
+            exit 1
+        fi
+        await docker "$log"
+    fi
     see_runtimes
     ;;
 esac

@@ -54,15 +54,20 @@ is_worth_update() {
     return 1
 }
 
+# Why packages cannot be installed here; nothing where they can.
+find_trouble() {
+    if ! type -P apt-get >/dev/null; then
+        echo "this distribution has no apt"
+    elif ! "${root[@]}" true 2>/dev/null; then
+        echo "this user is not root, and has no sudo without a password"
+    fi
+}
+
 install_packages() {
-    local lacking kind thing package here=() needed=0 trouble=""
+    local lacking kind thing package here=() needed=0 trouble
     lacking=$(missing)
     [ -n "$lacking" ] || return 0
-    if ! type -P apt-get >/dev/null; then
-        trouble="this distribution has no apt"
-    elif ! "${root[@]}" true 2>/dev/null; then
-        trouble="sudo asks for a password"
-    fi
+    trouble=$(find_trouble)
     if [ -n "$trouble" ]; then
         say "$trouble; install what gives these, then run this again:"
         while read -r kind thing package; do
@@ -100,7 +105,15 @@ install_python_packages() {
         say "Python 3.11 or newer is needed; found $(python3 --version 2>&1 || echo none)"
         exit 1
     fi
+    if ! [ -w . ] || { [ -e .venv ] && ! [ -w .venv ]; }; then
+        say "$PWD/.venv lacks Python packages and cannot be written here; clone the project to a folder that you may write to"
+        exit 1
+    fi
     if ! python3 -c 'import ensurepip, venv' 2>/dev/null; then
+        if [ -n "$(find_trouble)" ]; then
+            say "$(find_trouble); install the venv module of Python (Debian: python3-venv), then run this again"
+            exit 1
+        fi
         say "installing python3-venv"
         "${root[@]}" apt-get -qq update
         install python3-venv
@@ -117,7 +130,7 @@ install_python_packages() {
 install_packages
 # gVisor of Debian 12 knows no Systrap, which is many times as fast as what it has; that of Debian 13 runs there.
 # (All that it prints is read: under pipefail a reader that leaves early makes a good command fail, at random.)
-if [ "$purpose" != paper ] && type -P runsc >/dev/null && grep -qs '^VERSION_CODENAME=bookworm' /etc/os-release &&
+if [ "$purpose" != paper ] && [ -z "$(find_trouble)" ] && type -P runsc >/dev/null && grep -qs '^VERSION_CODENAME=bookworm' /etc/os-release &&
     [[ $(runsc flags 2>&1 || true) != *systrap* ]]; then
     scripts/other-release.sh runsc trixie || say "gVisor of Debian 13 is not to be had here; that of Debian 12 stays"
 fi

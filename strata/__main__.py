@@ -15,7 +15,10 @@ def _cell(words: list[str]) -> int:
     from strata.util.errors import UserError
 
     if len(words) != 3 or not re.fullmatch("[0-9]{1,6}", words[2]):
-        raise UserError("usage: python3 -m strata cell ENVIRONMENT WORKLOAD REPETITION")
+        raise UserError(
+            "a cell is named by an environment, a workload and a repetition from 1: "
+            "type `python3 -m strata cell ENVIRONMENT WORKLOAD REPETITION`"
+        )
     block.measure(words[0], words[1], int(words[2]))
     return 0
 
@@ -85,8 +88,12 @@ def main(words: list[str]) -> int:
     except signals.Interrupted as asked:
         return 130 if str(asked) == "SIGINT" else 143
     except Exception as error:
-        if isinstance(error, OSError | MemoryError):
-            progress.shown(f"strata: {str(error) or 'not enough memory'}")
+        if isinstance(error, OSError):
+            from strata.util import access
+
+            progress.shown(f"strata: {access.explain(error)}")
+        elif isinstance(error, MemoryError):
+            progress.shown("strata: this machine has not enough free memory")
         else:
             import traceback
 

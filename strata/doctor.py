@@ -8,7 +8,7 @@ from strata.environments.common import registry
 from strata.experiment import config
 from strata.host import capacity, cgroups, observe
 from strata.host.daemons import where
-from strata.util import paths, progress
+from strata.util import access, paths, progress
 from strata.util.data_types import Fields
 from strata.util.process import has_root
 from strata.vm import acceleration
@@ -41,6 +41,8 @@ def _space() -> Row:
     folder = paths.home()
     while not os.path.isdir(folder):
         folder = os.path.dirname(folder)
+    if obstacle := access.find_obstacle(folder):
+        return "disk space", False, f"{obstacle}; {access.OTHER_HOME}"
     free = shutil.disk_usage(folder).free
     short = "" if free > NEEDED_BYTES else f"; the image needs {NEEDED_BYTES / 1e9:.0f} GB"
     return "disk space", not short, f"{free / 1e9:.0f} GB free for {paths.home()}{short}"
@@ -71,10 +73,10 @@ def _print(rows: list[Row]) -> bool:
     return all(there is not False for _, there, _ in rows)
 
 
-def main(over: Fields) -> int:
+def main(overrides: Fields) -> int:
     """Print the findings; returns 0 if every configured environment can be measured.
 
-    over: values laid over config.yaml.
+    overrides: values laid over config.yaml.
     """
     facts = capacity.facts()
     cache = (
@@ -93,7 +95,7 @@ def main(over: Fields) -> int:
         (name, not missing[name], about + missing[name]) for name, about in PROGRAMS.items()
     ]
     good = _print([_root(), *programs, _space(), *_seen(), *of_layers])
-    settings = config.read(over)
+    settings = config.read(overrides)
     experiment = config.experiment(settings, facts)
     progress.printed("Client and environments of config.yaml:")
     told: list[Row] = []

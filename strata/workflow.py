@@ -1,7 +1,6 @@
 """What the rules ask of the experiment: its cells in their order, what a product is made of, and how a run begins."""
 
 import contextlib
-import difflib
 import fcntl
 import glob
 import json
@@ -20,7 +19,7 @@ from strata.measure import pending
 from strata.reanalysis import source
 from strata.results import outputs
 from strata.testbed import lifecycle
-from strata.util import paths, progress, run, signals
+from strata.util import access, paths, progress, run, signals
 from strata.util.data_types import Fields, Plan
 from strata.util.errors import UserError
 from strata.util.files import read_json
@@ -77,6 +76,7 @@ class Workflow:
                 f"results and papers lie in the project's folder, and this is {os.getcwd()}: add `--directory "
                 f'{project}`, or in a workflow that imports this one `workdir: "{project}"`'
             )
+        access.require_project()
         run.begin(sys.argv)
         self.settings: dict[str, Any] = config.read(
             config.Over(over, [*map(os.path.relpath, names)])
@@ -294,37 +294,6 @@ class Workflow:
             progress.shown(
                 f"strata: {len(failed)} of {len(reasons)} cells failed; {again}:\n  {shown}{more}"
             )
-
-
-def hint(words: Sequence[str], rules: Iterable[Any]) -> None:
-    """Print the target that was probably meant, for each one that no rule makes: Snakemake names none.
-
-    words: those by which Snakemake was started.  rules: all of the workflow.
-    """
-    rules = [*rules]
-
-    def unknown(word: str) -> bool:
-        known = os.path.exists(word) or any(
-            rule.name == word or rule.is_producer(word) for rule in rules
-        )
-        return not (word.startswith("-") or "=" in word or known)
-
-    if not any(map(unknown, words)):
-        return
-    # It takes a third of a second, to tell targets from values of options.
-    from snakemake.cli import get_argument_parser
-
-    names = [
-        *outputs.PAPERS,
-        *(name for rule in rules for name in (rule.name, *map(str, rule.output))),
-    ]
-    for target in filter(unknown, get_argument_parser().parse_args(words).targets):
-        about = "`snakemake --list-target-rules` lists what can be made"
-        if target.startswith("results/raw/"):
-            about = "a cell is results/raw/ENVIRONMENT/WORKLOAD/REPETITION.log, with a repetition from 1"
-        elif close := difflib.get_close_matches(target, names, n=1):
-            about = f"did you mean {close[0]}?"
-        progress.shown(f"strata: nothing makes {target}; {about}")
 
 
 def untried(experiment: Plan, environments: Iterable[str]) -> bool:

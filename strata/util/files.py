@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 
-from strata.util import trees
+from strata.util import access, trees
 from strata.util.data_types import Any
 from strata.util.errors import MachineError, UserError
 from strata.util.process import as_root, capture
@@ -55,7 +55,8 @@ def write_text(path: str, text: str, lasting: bool = False) -> None:
     except OSError as error:
         with contextlib.suppress(OSError):
             os.unlink(sibling)
-        raise MachineError(f"{path}: cannot be written: {error.strerror}") from None
+        reason = access.find_reason(error, path)
+        raise MachineError(f"{path}: cannot be written: {reason}") from None
 
 
 def sync(path: str) -> None:

@@ -5,7 +5,7 @@ import fcntl
 import os
 from collections.abc import Iterator
 
-from strata.util import progress
+from strata.util import access, progress
 from strata.util.errors import UserError
 
 # A lock needs no right to write; no link is followed, and nothing but the lock is done with what is there.
@@ -52,7 +52,8 @@ def _open(path: str) -> int:
             # In a folder that everybody may write the kernel refuses to "make" what another user has made.
             return os.open(path, OPEN)
     except OSError as error:
-        raise UserError(f"{path}: the lock cannot be opened: {error.strerror}") from None
+        reason = access.find_reason(error, path)
+        raise UserError(f"{path}: the lock cannot be opened: {reason}") from None
     os.fchmod(descriptor, 0o644)
     return descriptor
 

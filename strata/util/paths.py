@@ -3,6 +3,8 @@
 import os
 from hashlib import sha256
 
+from strata.util.errors import UserError
+
 PLAN = "results/plan.json"
 # Every cell of the plan so far, in the order of measurement.
 CELLS = "results/plan.csv"
@@ -26,10 +28,25 @@ def home() -> str:
     """The machine's folder for images and systems: outside of any checkout, shared by all of them.
 
     ``STRATA_HOME`` names another one.  Root's lies where every service user may traverse.
+    Raises UserError where the name is no absolute path, or leads to or through a file.
     """
+    named = os.environ.get("STRATA_HOME")
+    if named and not os.path.isabs(named):
+        raise UserError(
+            f"STRATA_HOME: {named} is no absolute path, which the folder of images must have: "
+            f"write {os.path.abspath(named)}, or a folder outside of the project"
+        )
     own = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     usual = os.path.join("/var/cache" if os.geteuid() == 0 else own, "strata")
-    return os.path.realpath(os.environ.get("STRATA_HOME") or usual)
+    folder = existing = os.path.realpath(named or usual)
+    while not os.path.lexists(existing):
+        existing = os.path.dirname(existing)
+    if not os.path.isdir(existing):
+        raise UserError(
+            f"{'STRATA_HOME' if named else folder}: {existing} is a file, and must be a folder: "
+            "set STRATA_HOME to a folder that you may write to, with 15 GB of free disk"
+        )
+    return folder
 
 
 def systems() -> str:

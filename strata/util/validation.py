@@ -211,7 +211,8 @@ def _wanted(schema: Fields) -> str:
     elif "pattern" in schema and not about:
         about = f"of the form {schema['pattern']}"
     if not wanted:
-        return f"; must be {about}" if about else ""
+        must = about if not about or about.startswith("must ") else f"must be {about}"
+        return f"; {must}" if must else ""
     words = " or ".join(filter(None, (", ".join(wanted[:-1]), wanted[-1])))
     return f"; must be {words} ({about})" if about else f"; must be {words}"
 

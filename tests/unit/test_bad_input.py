@@ -12,7 +12,7 @@ import projects
 import pytest
 import yaml
 
-from strata import __main__
+from strata import __main__, commands
 from strata.experiment import config, workload
 from strata.util import yaml_files
 from strata.util.errors import UserError
@@ -281,6 +281,38 @@ def test_words_of_the_command_line_are_refused(folder, number):
         assert status == 1
         assert message.startswith(("strata: --config", "strata: config.yaml: "))
         assert len(message) < 600
+
+
+# Command lines, and what the message says to type.
+COMMAND_LINES = [
+    ("pln", "'plan'"),
+    ("paper/report.pdf", "`snakemake --cores 1 paper/report.pdf`"),
+    ("--config scale=tiny plan", "COMMAND plan --config scale=tiny plan"),
+    ("plan scale=tiny", "COMMAND plan --config scale=tiny`"),
+    ("plan --configfile a.yaml scale=tiny", "COMMAND plan --config scale=tiny`"),
+    ("plan --config seed=1 results/summary.csv", "`snakemake --cores 1 results/summary.csv`"),
+    ("plan --config seed=1 -- cells", "--help"),
+    ("check --configfle a.yaml", "'--configfile'"),
+    ("clean --image", "'--images'"),
+    ("archive --imag", "'--image'"),
+    ("archive --im=1", "'--image'"),
+    ("plan --seal=1", "--help"),
+    ("verify", "ARCHIVE"),
+    ("verify a.zip b.zip", "--help"),
+    ("decide first", "--help"),
+]
+
+
+@pytest.mark.parametrize(("words", "typed"), COMMAND_LINES)
+def test_a_command_line_with_a_mistake_is_answered_by_what_to_type(folder, words, typed):
+    errors = io.StringIO()
+    with contextlib.redirect_stderr(errors), pytest.raises(SystemExit) as ended:
+        __main__.main(words.split())
+    message = errors.getvalue()
+    assert ended.value.code == 2
+    assert message.startswith("strata: ")
+    assert message.count("\n") == 1
+    assert typed.replace("COMMAND", commands.NAME) in message
 
 
 def test_a_config_that_snakemake_merged_may_hold_anything(folder):

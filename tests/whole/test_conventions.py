@@ -153,6 +153,11 @@ def test_another_workflow_imports_this_one_and_measures_in_the_planned_order(pro
     ("words", "says"),
     [
         (["paper/raport.pdf"], "did you mean paper/report.pdf?"),
+        (["report.pdf"], "did you mean paper/report.pdf?"),
+        (["paper"], "such as paper/report.pdf"),
+        (["cell"], "results/raw/ENVIRONMENT/WORKLOAD/REPETITION.log"),
+        (["plan"], "it is a command: type `python3 -m strata plan`"),
+        (["scale=tiny"], "--config scale=tiny -- TARGET"),
         (["--config", "seed=2", "--", "results/sumary.csv"], "did you mean results/summary.csv?"),
         (["results/raw/bare/noop/1"], "results/raw/ENVIRONMENT/WORKLOAD/REPETITION.log"),
         (["results/raw/bear/noop/1.log"], "no environment 'bear'"),
@@ -165,6 +170,7 @@ def test_a_mistyped_target_or_value_is_named_in_a_dry_run(project, words, says):
     done = projects.run(folder, "snakemake", "--dry-run", *words)
     assert done.returncode == 1
     assert says in done.stdout + done.stderr
+    assert "No rule to produce" not in done.stdout + done.stderr
     assert not (folder / "results").exists()
 
 

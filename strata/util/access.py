@@ -40,12 +40,13 @@ def find_obstacle(path: str) -> str:
 
 
 def _is_read_only(path: str) -> bool:
-    return bool(os.statvfs(os.path.abspath(path)).f_flag & os.ST_RDONLY)
+    return bool(os.statvfs(path).f_flag & os.ST_RDONLY)
 
 
 def find_remedy(obstacles: Sequence[str]) -> str:
     """Say what lets this user write to some files or folders of the project in which he works."""
-    existing = [path for path in obstacles if os.path.lexists(path)] or ["."]
+    existing = [os.path.abspath(path) for path in obstacles if os.path.lexists(path)]
+    existing = existing or [os.getcwd()]
     if os.geteuid() == 0 or _is_read_only(existing[0]):
         return OTHER_CLONE
     user, names = user_name(os.geteuid()), [os.path.relpath(path) for path in existing]

@@ -16,6 +16,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 
+from strata.util import access
 from strata.util.data_types import Any, Fields
 from strata.util.errors import MachineError, UserError
 from strata.util.files import remove_tree
@@ -58,7 +59,9 @@ def scratch(name: str, place: str | None = None) -> Iterator[str]:
             # Not where somebody removes what nobody holds yet.
             lock = _hold(folder)
     except OSError as error:
-        raise MachineError(f"no temporary folder can be made: {error.strerror}") from None
+        where = place or tempfile.gettempdir()
+        reason = access.find_reason(error, where)
+        raise MachineError(f"{where}: no temporary folder can be made there: {reason}") from None
     try:
         yield folder
     finally:

@@ -1,6 +1,7 @@
 # The experiment, and what happens around a run.
 import os
 import sys
+import threading
 
 # Of this file, and not of the main one: another workflow may import this one.
 PROJECT = os.path.dirname(os.path.abspath(str(workflow.current_basedir)))
@@ -91,9 +92,13 @@ wildcard_constraints:
 
 onstart:
     or_end(experiment.begin)
-    # Its limit of jobs a second sets a timer in every round, each of which sets another: after n cells it would wake
-    # the controller n times a second beside a measurement.  No option switches it off.
+    # Its limit of jobs a second sets a timer in every round, each of which sets another: after n
+    # cells it would wake the controller n times a second beside a measurement.  No option switches
+    # it off.
     workflow.scheduler.job_rate_limiter = None
+    # Its handler of SIGTERM takes this lock, also where the very thread that runs the handler holds
+    # it, as while a checkpoint is read: then it would wait for itself for ever.
+    workflow.scheduler._lock = threading.RLock()
 
 
 onsuccess:

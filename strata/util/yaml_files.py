@@ -52,11 +52,11 @@ def parse(source: str, text: str | bytes) -> Any:
         where = f"line {mark.line + 1}: " if mark else ""
         lines = (text if isinstance(text, str) else text.decode(errors="replace")).splitlines()
         line = lines[mark.line] if mark and mark.line < len(lines) else ""
-        problem = (
-            "indented by a tab: use spaces"
-            if re.match(" *\t", line)
-            else error.problem or error.context
-        )
+        problem = error.problem or error.context
+        if re.match(" *\t", line):
+            problem = "indented by a tab: use spaces"
+        elif problem == "found unexpected ':'":
+            problem += ": put a space behind each colon, and quotes around a text that holds one"
         raise UserError(f"{source}: {where}not valid YAML: {problem}") from None
     except (yaml.YAMLError, ValueError, LookupError, RecursionError) as error:
         raise UserError(f"{source}: not valid YAML: {' '.join(str(error).split())[:200]}") from None

@@ -47,15 +47,31 @@ def test_the_controller_is_idle_while_a_cell_measures(project):
 
 
 def ended_by(run, number):
-    """End a run as a terminal does, which asks all of it; a kill reaches Snakemake alone.  Returns what it said.
+    """End a run as a terminal does, which asks all of it; a kill reaches Snakemake alone.  Returns what it said."""
+    (os.kill if number == signal.SIGKILL else os.killpg)(run.pid, number)
+    return run.communicate(timeout=40)[0]
 
-    Snakemake may miss a signal between two jobs: then it is asked again, as by a person.
-    """
-    for _ in range(6):
-        (os.kill if number == signal.SIGKILL else os.killpg)(run.pid, number)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            return run.communicate(timeout=20)[0]
-    raise AssertionError("it does not end")
+
+@pytest.mark.parametrize("seconds", [0, 0.1])
+def test_a_run_that_reads_a_checkpoint_ends_by_sigterm(project, seconds):
+    folder = project(
+        projects.on_host(
+            environments={name: {"layers": ["host"]} for name in ("native", "bare")},
+            repetitions={"min": 3, "max": 30, "target": "0.1%"},
+        ),
+        {"noop": {**projects.NOOP, "run": [{"argv": ["/bin/date", "+%N"], "timeout": 20}]}},
+    )
+    run = projects.start(folder, "snakemake", "--cores", "1", "--", "cells")
+    try:
+        while "Updating checkpoint dependencies" not in (line := run.stdout.readline()):
+            assert line, "it ended before it decided"
+        time.sleep(seconds)
+        os.kill(run.pid, signal.SIGTERM)
+        run.communicate(timeout=40)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(run.pid, signal.SIGKILL)
+    assert run.returncode != 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])

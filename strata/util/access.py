@@ -82,9 +82,9 @@ def _is_in(path: str, folder: str) -> bool:
 
 
 def require_project() -> None:
-    """Raise UserError where a run could not write its results in the project's folder, the present one.
+    """Raise UserError where a run could not write to the project in the working directory.
 
-    Snakemake's own folder is looked at, too: there it would end with a traceback.
+    That includes Snakemake's own folder, without which Snakemake ends with a traceback.
     """
     folders = [name for name in (".snakemake", "results", "paper") if os.path.isdir(name)]
     for name in [*folders]:

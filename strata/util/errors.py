@@ -7,7 +7,7 @@ _SPACES = "\t\u00a0\u202f"
 
 
 def legible(text: str) -> str:
-    """Escape what a terminal would obey in a message, which may quote names of other people's files.
+    """Escape what a terminal would obey in a message, which may quote other people's names.
 
     Control characters and changes of the writing direction become escape sequences.  Each line
     after the first begins with a bar, so that a quoted text cannot pass for a message of ours.
@@ -57,5 +57,5 @@ class Unable(CellFailed):
 class Endless(Unable):
     """A command in a system under test hit its time limit.
 
-    One timeout does not prove that the environment cannot run the workload: the machine may be slow.
+    One timeout does not prove that the environment cannot run the workload: machines may be slow.
     """

@@ -1,4 +1,4 @@
-"""Time limits, which fit real hardware; STRATA_PATIENCE multiplies all of them (docs/testing.md)."""
+"""Time limits, which fit real hardware; STRATA_PATIENCE multiplies them (docs/testing.md)."""
 
 import os
 import re

@@ -10,7 +10,7 @@ import pytest
 from strata.util import paths, progress, run
 from strata.util.errors import UserError
 from strata.util.files import write_json, write_text
-from strata.workflow import Workflow
+from strata.workflow import Experiment
 
 COMMANDS = [
     ("cells", "snakemake --cores 1"),
@@ -119,4 +119,4 @@ def test_what_runs_once_is_summed_without_what_it_holds(monkeypatch):
 
 def test_a_folder_that_snakemake_cannot_work_in_is_refused():
     with pytest.raises(UserError, match=r"a\{b\}: .*use another folder"):
-        Workflow({}, "/home/a{b}")
+        Experiment({}, "/home/a{b}")

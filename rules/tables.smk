@@ -6,30 +6,19 @@
 # does not fail for its content, so that it stays due, and the draft with it.
 
 
-rule measured:
-    # All cells, the decisions on the way, and the checksums of what there is.
-    input:
-        lambda measured: call(experiment.list_measured, checkpoints),
-        folders,
-    output:
-        "results/raw.sha256",
-    log:
-        "results/logs/measured.log",
-    localrule: True
-    conda:
-        "../envs/analysis.yaml"
-    shell:
-        "find results/raw -type f -print0 | sort -z | xargs -0 -r sha256sum >{output} 2>{log}"
-
-
-TABLES_OF = [*experiment.list_image_files(), *PARSERS, *ANALYSIS, "results/raw.sha256"]
+TABLES_OF = [*experiment.list_image_files(), *PARSERS, *ANALYSIS]
 
 
 rule draft_tables:
+    # The checksums of all logs and records are newer than the tables once a log is; a failure
+    # removes them, so that the tables stay due.
     input:
+        lambda draft_tables: call(experiment.list_measured, checkpoints),
+        folders,
         TABLES_OF,
     output:
-        temp(directory("results/tmp/tables")),
+        sums="results/raw.sha256",
+        draft=temp(directory("results/tmp/tables")),
     log:
         "results/logs/tables.log",
     localrule: True
@@ -38,12 +27,14 @@ rule draft_tables:
     params:
         partial="--partial" if experiment.partial else "",
     shell:
-        "python3 -m strata tables {params.partial} --to {output} 2>&1 | tee {log}"
+        "(find results/raw -type f -print0 | sort -z | xargs -0 -r sha256sum >{output.sums}"
+        " && python3 -m strata tables {params.partial} --to {output.draft}) 2>&1 | tee {log}"
 
 
 rule tables:
     input:
         TABLES_OF,
+        "results/raw.sha256",
         draft="results/tmp/tables",
     output:
         tables=report(experiment.tables, category="Tables"),

@@ -20,5 +20,5 @@ class Watch:
         return time.monotonic() - self._start
 
     def now(self) -> str:
-        """Return the present moment, written as by :func:`utc`."""
+        """Return the present moment, written as by :func:`format_utc`."""
         return utc(self._epoch + self.passed())

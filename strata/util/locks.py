@@ -17,7 +17,7 @@ OWN = os.environ.get("STRATA_TEST_LOCK")
 
 
 def exclusive(wait: bool = True) -> contextlib.AbstractContextManager[bool]:
-    """Hold the lock of the machine, as :func:`locked`.
+    """Hold the lock of the machine, as :func:`hold_lock`.
 
     No measurement of any run, user or checkout overlaps with the block.
     """

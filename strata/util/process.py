@@ -40,7 +40,7 @@ def identity(pid: int) -> Fields:
 
 
 def alive(process: Fields | None) -> bool:
-    """Return whether the process that :func:`identity` named still runs."""
+    """Return whether the process that :func:`identify_process` named still runs."""
     return bool(process and process["start"] and start_time(process["pid"]) == process["start"])
 
 
@@ -60,7 +60,7 @@ def wait_for_any(pids: Iterable[int], timeout: float | None) -> set[int]:
 def _wait(
     pids: Iterable[int], files: Iterable[int], timeout: float | None
 ) -> tuple[set[int], set[int]]:
-    """Sleep as :func:`wait_for_any`, or until one of some files can be read or is at its end.
+    """Sleep as :func:`wait_for_any_process`, or until one of some files can be read or ends.
 
     Returns the processes that ended, and the descriptors of these files.
     """

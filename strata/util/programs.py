@@ -198,7 +198,7 @@ def git(
 
 @contextlib.contextmanager
 def for_git(project: str, **more: str) -> Iterator[Fields]:
-    """Provide the clean environment, as :func:`apart` does, for git in a folder.
+    """Provide the clean environment, as :func:`clean_environment` does, for git in a folder.
 
     git reads the settings of the repository alone, without those that would start a program or
     change the bytes of files.

@@ -14,7 +14,7 @@ from strata.util.files import read_json, write_json
 # When the run began, and how many cells were measured before, as the plan declares them.
 PATH = "results/tmp/run.json"
 
-# Seconds that this process has spent in blocks of `once`.
+# Seconds that this process has spent in blocks of `one_off`.
 _once = 0.0
 
 
@@ -62,7 +62,7 @@ def once() -> Iterator[None]:
 
 
 def seconds_once() -> float:
-    """Return the seconds that this process has spent in blocks of :func:`once`."""
+    """Return the seconds that this process has spent in blocks of :func:`one_off`."""
     return _once
 
 

@@ -72,13 +72,13 @@ def begin(words: Sequence[str]) -> None:
 
 
 def _read_owner() -> Fields | None:
-    """Return the process that STRATA_OWNER names, as :func:`identity` does; None if unset."""
+    """Return the process that STRATA_OWNER names, ``{pid, start}``; None if that is unset."""
     pid, _, start = os.environ.get(OWNER, "").partition(":")
     return {"pid": int(pid), "start": start} if pid else None
 
 
 def owner() -> Fields:
-    """Return the process of the run, as :func:`identity` does; this one where there is no run.
+    """Return the process of the run, ``{pid, start}``; this process where there is no run.
 
     Raises UserError where the run has ended.
     """
@@ -93,7 +93,7 @@ def owner() -> Fields:
 
 
 def end_with_it() -> None:
-    """Interrupt this thread by :data:`strata.util.signals.ENDED` as soon as the run has ended."""
+    """Send RUN_ENDED (strata/util/signals.py) to this thread as soon as the run has ended."""
     process = owner()
     if process["pid"] == os.getpid():
         return

@@ -13,7 +13,7 @@ class Interrupted(BaseException):
     """A signal, which the text names, asked this process to end."""
 
 
-# How many blocks of `undisturbed` are running, and the signal that came meanwhile.
+# How many blocks of `delay_signals` are running, and the signal that came meanwhile.
 _blocks = 0
 _pending: Interrupted | None = None
 

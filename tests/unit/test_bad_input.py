@@ -1,7 +1,7 @@
 """Each mistake in a configuration file is refused with file, key or line, and reason.
 
-The status is 1, and nothing is written.  The mistakes are generated: at every key of config.yaml and
-of every workload's file, and by names that would leave their folder.
+The status is 1, and nothing is written.  The mistakes are generated: at every key of config.yaml
+and of every workload's file, and by names that would leave their folder.
 """
 
 import contextlib
@@ -42,7 +42,7 @@ def run_strata(folder, *words):
 
 
 def find_fault(message, file, key):
-    """Say why a message is not one about a key of a file; None where each line has all its parts."""
+    """Say why a message is not about a key of a file; None where each line has all parts."""
     lines = [line.removeprefix("strata: ").split(": ", 2) for line in message.splitlines()]
     if not lines or any(
         len(line) < 3 or line[0] != file or not 6 < len(line[2]) < 700 for line in lines
@@ -186,8 +186,10 @@ def test_mistakes_at_every_key_of_a_workload_are_refused(project, name, every):
 
 # fmt: off
 HOSTILE_NAMES = [
-    "../x", "..", ".", "a/b", "/etc", "a\\b", "x/../../y", "~root", "C:", "", " ", "two words", "a'b", 'a"b', "a\nb",
-    "a\tb", "\x1b[2J", "a\0b", "-x", "--config", "a;b", "$(id)", "`id`", "a|b", "*", "{a}", "%s", "#a", "Größe",
+    "../x", "..", ".", "a/b", "/etc", "a\\b", "x/../../y", "~root", "C:", "", " ",
+    "two words", "a'b", 'a"b', "a\nb",
+    "a\tb", "\x1b[2J", "a\0b", "-x", "--config", "a;b", "$(id)", "`id`", "a|b", "*",
+    "{a}", "%s", "#a", "Größe",
     "native\u200b", "Native", "a.b", "a,b", "a:b", "9a", "a" * 41, "a" * 5000, 5, None, True,
 ]
 # fmt: on
@@ -219,12 +221,15 @@ def test_hostile_names_in_a_workload_are_refused(project, kind):
 
 # fmt: off
 TEXTS = [
-    b"\tscale: tiny\n", b"scale: sm\xff\xfeoke\n", b"\xff\xfes\x00c\x00", b"seed: \x00\n", b"seed: \x1b[31m\n",
+    b"\tscale: tiny\n", b"scale: sm\xff\xfeoke\n", b"\xff\xfes\x00c\x00",
+    b"seed: \x00\n", b"seed: \x1b[31m\n",
     b"scale: tiny\nscale: tiny\n", b"environments:\n  a: {layers: [host]}\n  a: {layers: [host]}\n",
     b"a: &x\n  b: *x\n", b"a: &x [1, [2, *x]]\n",
-    b"a: *no\n", b"{a: " * 300, b"seed: !!python/object/apply:os.system [id]\n", b"seed: !custom 5\n",
+    b"a: *no\n", b"{a: " * 300, b"seed: !!python/object/apply:os.system [id]\n",
+    b"seed: !custom 5\n",
     b"seed: !!int five\n", b"seed: !!bool maybe\n", b"seed: !!int ''\n",
-    b"seed: " + b"9" * 5000, b"5: 5\n", b"no: 5\n", b"~: 5\n", b"[a, b]: 5\n", b"? {a: b}\n: 5\n", b"a: =\n",
+    b"seed: " + b"9" * 5000, b"5: 5\n", b"no: 5\n", b"~: 5\n", b"[a, b]: 5\n",
+    b"? {a: b}\n: 5\n", b"a: =\n",
     b"a: 1\n---\nb: 1\n", b"scale: 'tiny\n", b"scale: tiny: paper\n", b"scale: @tiny\n",
     b"%YAML 3.0\n---\nscale: tiny\n", b"", b"# a comment alone\n", b"just text\n", b"- a\n", b"5\n",
 ]
@@ -264,11 +269,14 @@ def test_a_configuration_file_that_is_missing_or_a_folder_is_refused(folder):
 
 # fmt: off
 WORDS = [
-    "{", "[1]", "5", "seed", '{"seed": NaN}', '{"seed": 1e999}', '{"seed": ' + "9" * 5000 + "}", "seed=.nan",
+    "{", "[1]", "5", "seed", '{"seed": NaN}', '{"seed": 1e999}', '{"seed": ' + "9" * 5000 + "}",
+    "seed=.nan",
     "seed=5.0", '{"seed": 1, "seed": 2}', '{"a": ' + "[" * 60 + "]" * 60 + "}",
-    '{"workloads": {"../x": {}}}', "seed=", "seed=five", "scale=[tiny", "scale={tiny: {}}", "moon=5", "=5", "5=5",
+    '{"workloads": {"../x": {}}}', "seed=", "seed=five", "scale=[tiny", "scale={tiny: {}}",
+    "moon=5", "=5", "5=5",
     "workloads={stream: {5: 3}}", "vm=&x [*x]", "repetitions={min: 3, max: x, target: 5%}",
-    "workloads={stream: {trials: [1, {a: b}]}}", "workloads.stream.trials=5", "environments={a b: {layers: [host]}}",
+    "workloads={stream: {trials: [1, {a: b}]}}", "workloads.stream.trials=5",
+    "environments={a b: {layers: [host]}}",
     "environments=&x {a: *x}",
 ]
 # fmt: on

@@ -68,13 +68,15 @@ MOUNTS = {
     "on the whole": 'mount --bind "$1" "$2"',
     "on a file": 'mount --bind "$1/kept" "$2/file"',
     "within another": 'mount --bind "$1" "$2/a"; mount --bind "$1" "$2/a/deep"',
-    "below others": 'mount --bind "$1" "$2/a/b"; mount -t tmpfs none "$2/a"; mount --bind "$1" "$2/a"',
+    "below others": 'mount --bind "$1" "$2/a/b"; mount -t tmpfs none "$2/a"; '
+    'mount --bind "$1" "$2/a"',
     # Under systemd all mounts are shared, and /dev is bound recursively into a tree.
-    "shared with its place": 'mount --bind "$1" "$1"; mount --make-shared "$1"; mount -t tmpfs none "$1/deep"; '
-    'touch "$1/deep/kept"; mount --rbind "$1" "$2/a"',
+    "shared with its place": 'mount --bind "$1" "$1"; mount --make-shared "$1"; '
+    'mount -t tmpfs none "$1/deep"; touch "$1/deep/kept"; mount --rbind "$1" "$2/a"',
 }
 NAMES = [
-    b"plain", b"a b\tc", b"new\nline", b"back\\slash", rb"\040", "h\u00f6m\u00e9".encode(), "ho\u0308me\u0301".encode(),
+    b"plain", b"a b\tc", b"new\nline", b"back\\slash", rb"\040", "h\u00f6m\u00e9".encode(),
+    "ho\u0308me\u0301".encode(),
     b"\xff\xfe", b"x//deleted", b"-rf", b"*", b"..a", b"$(x)`", b"\x01\x1b[2J",
 ]  # fmt: skip
 # Exits with 77 if something is gone from the precious folder.
@@ -90,7 +92,7 @@ exit $status
 
 
 def remove_in_a_namespace(folder, name, mounts, option="--unmount", path=b""):
-    """Remove a tree with mounts; return the exit code, how many files are left, whether it exists."""
+    """Remove a tree with mounts; return the exit code, the files left, and whether it exists."""
     kept, tree = folder + b"/precious", folder + b"/" + name
     os.makedirs(kept + b"/deep")
     os.makedirs(tree + b"/a/b")
@@ -164,7 +166,8 @@ def test_a_path_without_a_name_in_a_folder_is_refused(tmp_path, monkeypatch, pat
 
 def test_the_next_command_removes_the_temporary_folder_of_a_killed_one(tmp_path):
     script = (
-        "import sys, time; from strata.util import programs\nwith programs.scratch('x', sys.argv[1]) as folder:\n"
+        "import sys, time; from strata.util import programs\n"
+        "with programs.scratch('x', sys.argv[1]) as folder:\n"
         " print(folder, flush=True); time.sleep(60)"
     )
     argv = [sys.executable, "-c", script, tmp_path]

@@ -141,20 +141,24 @@ def handled_signals():
         signal.signal(number, handler)
 
 
+# Declares the starting state, and has a child send the signal, which then prints what it ignores.
+IGNORING = """
+import os, sys
+from strata.host import starting_state
+from strata.util import process, signals
+signals.heed()
+starting_state.declare(os.sched_getaffinity(0))
+child = f"kill -{sys.argv[1]} {os.getpid()}; sleep 0.2; grep SigIgn /proc/self/status"
+print(process.capture(["sh", "-c", child]).stdout)
+"""
+
+
 @pytest.mark.parametrize("number", signals.ASKING)
 def test_a_signal_that_the_caller_ignores_ends_nothing_and_children_do_not_ignore_it(number):
-    script = (
-        "import os; from strata.util import process, signals; from strata.host import starting_state; "
-        "signals.heed(); starting_state.declare(os.sched_getaffinity(0)); print('up', flush=True); "
-        "print(process.capture(['sh', '-c', f'kill -{int(signals.ASKING[INDEX])} {os.getpid()}; sleep 0.2; "
-        "grep SigIgn /proc/self/status']).stdout, flush=True)"
-    ).replace("INDEX", str(signals.ASKING.index(number)))
-    done = subprocess.run(
-        ["sh", "-c", f'trap "" {number.name[3:]}; exec "$@"', "sh", sys.executable, "-S", "-c", script],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert int(done.stdout.split()[-1], 16) & 1 << number - 1 == 0
+    caller = f'trap "" {number.name[3:]}; exec "$@"'
+    argv = ["sh", "-c", caller, "sh", sys.executable, "-S", "-c", IGNORING, str(int(number))]
+    output = subprocess.check_output(argv, text=True)
+    assert int(output.split()[-1], 16) & 1 << number - 1 == 0
 
 
 def test_a_child_that_starts_while_a_signal_comes_is_ended_too(

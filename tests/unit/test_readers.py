@@ -1,4 +1,4 @@
-"""Whatever the kernel's files hold, or do not, what is not known is not available and nothing else goes wrong."""
+"""A fact is "not available" where the kernel's file is missing or odd, and nothing else changes."""
 
 import json
 import re
@@ -17,7 +17,7 @@ from strata.vm import acceleration
 SCHEMA = json.loads((projects.ROOT / "schemas/record.schema.json").read_text())
 THRESHOLDS = config.quiet({})["thresholds"]
 FILES = seen.files()
-# What another reading of the same host finds, ten seconds later.
+# The files that differ when the same host is read ten seconds later.
 LATER = {
     "/proc/50/stat": FILES["/proc/50/stat"].replace(" 300 20 ", " 900 20 "),
     "/proc/stat": re.sub(r"(?m)^(cpu\d* +(?:\d+ ){7})", r"\g<1>9", FILES["/proc/stat"]),
@@ -26,8 +26,9 @@ NA = observe.NOT_AVAILABLE
 
 
 def between(host):
-    """What a record says of the time between two readings."""
-    early, first = interference.take(), host.there
+    """Return the facts of a record about the time between two readings."""
+    early = interference.take()
+    first = host.there
     host.there = {
         path: LATER.get(path, text) if text == FILES[path] else text for path, text in first.items()
     }
@@ -38,13 +39,13 @@ def between(host):
 
 
 def flags(host):
-    """What of it is flagged."""
+    """Return the flags of the time between two readings."""
     return interference.judge(
         "before", 10.0, {**observe.moment(seen.CPUS), **between(host)}, THRESHOLDS
     )
 
 
-# Every public reader, and what of the record's schema its facts are.
+# Every public reader, and the definition in the record's schema that its facts must fit.
 READERS = {
     "static": (lambda _: observe.host(seen.CPUS), "seen"),
     "inside": (lambda _: observe.understand(observe.read_files(observe.FILES)), "seen"),
@@ -60,7 +61,7 @@ READERS = {
     "kvm": (lambda _: acceleration.circumstances(), None),
     "system": (lambda _: distribution.os_release(), None),
 }
-# Which facts rest on a file alone: not available where it is missing or empty.
+# The facts that rest on one file: not available where that is missing or empty.
 REST_ON = {
     "/proc/vmstat": [("during", "swapped_bytes")],
     "/proc/stat": [("during", "steal_share"), ("during", "busy_share")],
@@ -81,7 +82,7 @@ REST_ON = {
 
 
 def changed(text, number):
-    """A text with this in the place of each of its numbers."""
+    """Return a text with all its numbers replaced."""
     return re.sub(r"(?<![\w.])\d+(?![\w.])", number, text)
 
 
@@ -107,9 +108,14 @@ def validated(value, name):
     jsonschema.Draft202012Validator(wanted).validate(value)
 
 
-def found(monkeypatch, there):
-    """What each reader makes of these files, and of which it says that it cannot do without; what was read."""
-    host, values, needed = seen.Host(there), {}, {}
+def read_all(monkeypatch, files):
+    """Read a host of these files.
+
+    Returns the facts of each reader, the messages of readers that need a file, and the paths read.
+    """
+    host = seen.Host(files)
+    values = {}
+    needed = {}
     host.put(monkeypatch.setattr)
     for name, (reader, schema) in READERS.items():
         try:
@@ -129,8 +135,8 @@ def two_processors(monkeypatch):
     monkeypatch.setattr(interference, "processors", lambda: seen.CPUS)
 
 
-def test_a_whole_host_is_known_and_every_file_of_it_is_read(monkeypatch):
-    values, needed, paths = found(monkeypatch, FILES)
+def test_every_fact_of_a_complete_host_is_known_and_every_file_is_read(monkeypatch):
+    values, needed, paths = read_all(monkeypatch, FILES)
     assert not needed
     assert paths >= FILES.keys()
     assert values["during"]["others"] == [{"name": "cc1 (plus)", "share": 0.6}]
@@ -143,16 +149,19 @@ def test_a_whole_host_is_known_and_every_file_of_it_is_read(monkeypatch):
     assert {"/proc/vmstat", "/proc/stat"} <= REST_ON.keys() <= FILES.keys()
 
 
+# The only files without which a reader fails.
+NEEDED = {"/proc/meminfo": {"machine"}, "/proc/stat": {"cpu"}}
+
+
 @pytest.mark.parametrize("path", FILES)
-def test_no_file_is_needed_but_the_memory_and_the_times_of_processors(monkeypatch, path):
+def test_only_the_memory_and_the_times_of_processors_are_needed(monkeypatch, path):
     for kind, change in ODD.items():
-        text = change(FILES[path])
-        there = {key: value for key, value in {**FILES, path: text}.items() if value is not None}
-        values, needed, _ = found(monkeypatch, there)
-        assert set(needed) <= {"/proc/meminfo": {"machine"}, "/proc/stat": {"cpu"}}.get(
-            path, set()
-        ), kind
-        assert all(words.startswith(f"{path}: ") for words in needed.values())
+        files = {**FILES, path: change(FILES[path])}
+        if files[path] is None:
+            del files[path]
+        values, needed, _ = read_all(monkeypatch, files)
+        assert set(needed) <= NEEDED.get(path, set()), kind
+        assert all(message.startswith(f"{path}: ") for message in needed.values())
         if kind in ("absent", "empty"):
             for reader, key in REST_ON.get(path, []):
                 assert values[reader][key] == NA, kind

@@ -1,4 +1,4 @@
-"""Servers with roles, in one system or in several that work together: who is where, and how they reach one another."""
+"""Servers with roles, in one or several systems: their places, and how they reach each other."""
 
 import types
 
@@ -15,7 +15,7 @@ PORT = {"schema": {"type": "integer"}, "about": "x"}
 
 
 def with_roles(placed=("web+database",), **changes):
-    """A workload with a server for each of two roles."""
+    """Return a workload with a server for each of two roles."""
     argv = ["/bin/server", "{listen}", "{web_port}", "{address.database}", "{database_port}"]
     ready = {"argv": ["/bin/true"], "timeout": 5}
     return {
@@ -53,7 +53,7 @@ def with_roles(placed=("web+database",), **changes):
 
 
 class Part:
-    """The top of a system's stack: a container, or with `machine` a machine."""
+    """A stub of the top layer of a system: a container, or with `machine` a virtual machine."""
 
     def __init__(self, number, machine=None):
         self.number, self.of = number, machine
@@ -65,13 +65,10 @@ class Part:
         return self.of
 
 
-def taken(project, placed, units=1, machine=None):
-    """The steps of a cell of the workload, in systems of which nothing is up."""
-    systems = {
-        "about": "x",
-        "schema": {"type": "integer", "minimum": 1, "maximum": 64},
-        "value": units,
-    }
+def make_inputs(project, placed, units=1, machine=None):
+    """Return the inputs of a cell of the workload in stubs of systems, and its parameters."""
+    schema = {"type": "integer", "minimum": 1, "maximum": 64}
+    systems = {"about": "x", "schema": schema, "value": units}
     data = with_roles(placed)
     data |= {"parameters": data["parameters"] | {"systems": systems}, "systems": "systems"}
     project(workloads={"noop": data})
@@ -85,35 +82,37 @@ def taken(project, placed, units=1, machine=None):
     return Inputs("noop", cell, system, values), values
 
 
-def command(found, values, part):
-    """What a server's command becomes in a system."""
-    return fill(with_roles()["servers"][0]["argv"], found.of(part, values), "x")[1:]
+def command(inputs, values, part):
+    """Return the arguments of a server in a system."""
+    return fill(with_roles()["servers"][0]["argv"], inputs.of(part, values), "x")[1:]
 
 
-def names(found):
-    """The servers of each system."""
-    told = [server.record for server in servers.of(found)]
-    return [[one["name"] for one in told if one["system"] == part] for part in range(found.parts)]
+def names(inputs):
+    """Return the names of the servers in each system."""
+    by_system = [[] for _ in range(inputs.parts)]
+    for server in servers.of(inputs):
+        by_system[server.record["system"]].append(server.record["name"])
+    return by_system
 
 
-def test_apart_each_has_its_servers_and_reaches_the_other(project):
-    found, values = taken(project, ["web", "database"])
-    assert found.parts == 2
-    assert names(found) == [["web"], ["database"]]
-    # The ports of the second system are the next ones, whoever asks for them.
-    assert command(found, values, 0) == ["172.17.0.0", "7000", "172.17.0.1", "7101"]
-    assert command(found, values, 1) == ["172.17.0.1", "7000", "172.17.0.1", "7101"]
-    at_client = found.of_all(values)
+def test_servers_in_two_systems_reach_each_other(project):
+    inputs, values = make_inputs(project, ["web", "database"])
+    assert inputs.parts == 2
+    assert names(inputs) == [["web"], ["database"]]
+    # The ports of the second system are the next ones, for every server and client.
+    assert command(inputs, values, 0) == ["172.17.0.0", "7000", "172.17.0.1", "7101"]
+    assert command(inputs, values, 1) == ["172.17.0.1", "7000", "172.17.0.1", "7101"]
+    at_client = inputs.of_all(values)
     assert (at_client["web_port"], at_client["database_port"]) == ([7000], [7101])
     assert at_client["address.web"] == at_client["address.database"] == ["192.168.0.1"]
 
 
-def test_of_several_each_web_has_its_own_database(project):
-    found, values = taken(project, ["database", "web"], units=3, machine="a machine")
-    assert found.parts == 6
-    assert names(found) == [["database"], ["web"]] * 3
-    assert command(found, values, 3) == ["172.17.0.3", "7003", "10.0.0.2", "7102"]
-    at_client = found.of_all(values)
+def test_in_several_units_each_web_server_has_its_own_database(project):
+    inputs, values = make_inputs(project, ["database", "web"], units=3, machine="a machine")
+    assert inputs.parts == 6
+    assert names(inputs) == [["database"], ["web"]] * 3
+    assert command(inputs, values, 3) == ["172.17.0.3", "7003", "10.0.0.2", "7102"]
+    at_client = inputs.of_all(values)
     assert at_client["web_port"] == [7001, 7003, 7005]
     assert at_client["address.web"] == ["10.0.0.1", "10.0.0.3", "10.0.0.5"]
     assert at_client["database_port"] == [7100, 7102, 7104]

@@ -6,19 +6,38 @@
 # does not fail for its content, so that it stays due, and the draft with it.
 
 
-TABLES_OF = [*experiment.list_image_files(), *PARSERS, *ANALYSIS]
+def measured(job):
+    return call(experiment.list_measured, checkpoints)
+
+
+rule checksums:
+    # Newer than the tables once a log or record is: the tables then stay due until they are made.
+    input:
+        measured,
+        folders,
+    output:
+        "results/raw.sha256",
+    log:
+        "results/logs/checksums.log",
+    localrule: True
+    conda:
+        "../envs/analysis.yaml"
+    shell:
+        "find results/raw -type f -print0 | sort -z | xargs -0 -r sha256sum >{output} 2>{log}"
+
+
+TABLES_OF = [*experiment.list_image_files(), *PARSERS, *ANALYSIS, "results/raw.sha256"]
 
 
 rule draft_tables:
-    # The checksums of all logs and records are newer than the tables once a log is; a failure
-    # removes them, so that the tables stay due.
+    # The logs are inputs here, too: one that is missing is measured for a job that is due, and not
+    # for checksums that exist.
     input:
-        lambda draft_tables: call(experiment.list_measured, checkpoints),
-        folders,
         TABLES_OF,
+        measured,
+        folders,
     output:
-        sums="results/raw.sha256",
-        draft=temp(directory("results/tmp/tables")),
+        temp(directory("results/tmp/tables")),
     log:
         "results/logs/tables.log",
     localrule: True
@@ -27,14 +46,12 @@ rule draft_tables:
     params:
         partial="--partial" if experiment.partial else "",
     shell:
-        "(find results/raw -type f -print0 | sort -z | xargs -0 -r sha256sum >{output.sums}"
-        " && python3 -m strata tables {params.partial} --to {output.draft}) 2>&1 | tee {log}"
+        "python3 -m strata tables {params.partial} --to {output} 2>&1 | tee {log}"
 
 
 rule tables:
     input:
         TABLES_OF,
-        "results/raw.sha256",
         draft="results/tmp/tables",
     output:
         tables=report(experiment.tables, category="Tables"),

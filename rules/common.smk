@@ -73,8 +73,13 @@ def folders(job):
     return experiment.list_folders()
 
 
-def logs():
+def logs(job):
     return call(experiment.list_logs, checkpoints)
+
+
+def measured(job):
+    """Return all logs, records and decisions."""
+    return call(experiment.list_measured, checkpoints)
 
 
 # Any name reaches the rule `cell`, whose message for an unknown one lists the known ones.

@@ -6,10 +6,6 @@
 # does not fail for its content, so that it stays due, and the draft with it.
 
 
-def measured(job):
-    return call(experiment.list_measured, checkpoints)
-
-
 rule checksums:
     # Newer than the tables once a log or record is: the tables then stay due until they are made.
     input:

@@ -94,7 +94,7 @@ def main(words: list[str]) -> int:
         if isinstance(error, OSError):
             from strata.util import access
 
-            progress.shown(f"strata: {access.explain(error)}")
+            progress.shown(f"strata: {access.explain_error(error)}")
         elif isinstance(error, MemoryError):
             progress.shown("strata: this machine has not enough free memory")
         else:

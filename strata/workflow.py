@@ -344,12 +344,12 @@ def list_code(*patterns: str) -> list[str]:
 
 def describe_error(error: UserError | OSError) -> str:
     """Return the message of an error that a user can mend."""
-    return access.explain(error) if isinstance(error, OSError) else str(error)
+    return access.explain_error(error) if isinstance(error, OSError) else str(error)
 
 
 def end_with(error: UserError | OSError) -> None:
     """Print an error that a user can mend, and end this process with status 1."""
     if isinstance(error, OSError):
-        error = UserError(access.explain(error))
+        error = UserError(access.explain_error(error))
     progress.complain(error)
     sys.exit(1)

@@ -57,7 +57,7 @@ def find_remedy(obstacles: Sequence[str]) -> str:
     return f"type `{change} {shlex.join(top)}` in {os.getcwd()}, or {OTHER_CLONE}"
 
 
-def explain(error: OSError) -> str:
+def explain_error(error: OSError) -> str:
     """Say which file could not be used, why, and what would change that."""
     if not isinstance(error.filename, str):
         return str(error)

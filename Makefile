@@ -6,49 +6,51 @@ PAPERS := paper/report.pdf paper/report.html
 # make paper CONFIG=mine.yaml: a configuration file that overrides config.yaml.
 PAGES = $(if $(CONFIG),--configfile $(CONFIG))
 
-.PHONY: help paper everything paper-partial plan summary report archive verify rebuild test test-unit test-papers test-system test-long test-rig rig lint format keys aa sizes bench gallery release lock image-paper doctor setup clean
+.PHONY: help paper everything paper-partial plan summary report archive verify rebuild test \
+    test-unit test-papers test-system test-long test-rig rig lint format keys aa sizes bench \
+    gallery release lock image-paper doctor setup clean
 
 help:                   ## list these commands
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/make \1\t\2/p' Makefile | expand -t 20
 
-paper: setup            ## measure what is missing and make paper/report.pdf and .html
-	@$(PYTHON) -m strata check $(PAGES)
+paper: checked          ## measure what is missing and make paper/report.pdf and .html
 	$(SNAKEMAKE) $(PAGES) -- $(PAPERS)
 
 everything: CONFIG = everything.yaml
-everything: paper       ## the same with all experiments of the original: everything.yaml over config.yaml
+everything: paper       ## the same with all experiments of the original (everything.yaml)
 
-paper-partial: setup    ## make the paper from the cells that exist, and show the gaps
+paper-partial: checked  ## make the paper from the cells that exist, and show the gaps
 	$(SNAKEMAKE) $(PAGES) --config partial=true -- $(PAPERS)
 
-plan: setup             ## list the cells that are due, what has to be built and the time; writes nothing
+plan: setup             ## list the cells that are due, what has to be built, and the time
 	@$(PYTHON) -m strata plan $(PAGES)
 
-summary: setup          ## list the files that are made, their age, and what is planned for them
+summary: checked        ## list the files that are made, their age, and what is planned for them
 	@$(SNAKEMAKE) $(PAGES) --quiet all --summary
 
-report: setup           ## Snakemake's report of papers and tables: report.zip
+report: checked         ## Snakemake's report of papers and tables: report.zip
 	$(SNAKEMAKE) $(PAGES) --report report.zip
 
-archive: setup          ## pack the paper and all that it rests on into archive.zip
+archive: checked        ## pack the paper and all that it rests on into archive.zip
 	$(SNAKEMAKE) $(PAGES) -- archive
 
 verify: setup-paper     ## check an archive: make verify ARCHIVE=archive.zip
 	$(PYTHON) -m strata verify -- "$(ARCHIVE)"
 
-rebuild: setup-paper    ## make an archive's paper again without measuring: make rebuild ARCHIVE=archive.zip
+rebuild: setup-paper    ## make an archive's paper again: make rebuild ARCHIVE=archive.zip
 	$(PYTHON) -m strata rebuild $(if $(SANDBOX),--sandbox "$(SANDBOX)") -- "$(ARCHIVE)"
 
 test: setup-test        ## everything that CI runs
 	+$(MAKE) --no-print-directory --jobs 2 --output-sync=line test-others test-system
 
-# Beside systems under test, which leave much of the processors to them, and come first where they do not.
+# These tests run beside systems under test, which have priority.
 test-others: setup-test
 	@failed=0; for stage in lint test-python test-r test-papers; do \
 	nice -n 10 $(MAKE) --no-print-directory $$stage || failed=1; done; exit $$failed
 
-# Functions that run for a moment are not worth compiling.
-TESTTHAT = R_ENABLE_JIT=0 Rscript -e 'testthat::test_dir("analysis/tests/$(1)", reporter = "summary")'
+# R's compiler costs more than it saves for functions that run for a moment.
+TESTTHAT = R_ENABLE_JIT=0 Rscript -e \
+    'testthat::test_dir("analysis/tests/$(1)", reporter = "summary")'
 
 test-unit: test-python test-r  ## tests of functions and tables
 
@@ -71,11 +73,11 @@ test-long: setup-test   ## the repetitions that `make test` leaves out (docs/tes
 	$(PYTHON) -m pytest -q --durations 25 -m long tests/system
 	$(PYTHON) -m pytest -q --durations 25 -m long tests/rig/test_short.py
 
-# Three quarters of an hour once the disks of its hosts are made; nothing is left of them.
+# It takes three quarters of an hour once the disks of its hosts are made, and leaves nothing.
 test-rig: setup-test    ## test on emulated hosts with KVM (docs/testing.md)
 	$(PYTHON) -m pytest -q --durations 25 -m long tests/rig
 
-rig: setup-test         ## run a command on an emulated host with KVM: make rig RUN="make paper" (docs/testing.md)
+rig: setup-test         ## run a command on an emulated host with KVM: make rig RUN="make paper"
 	PYTHONPATH=tests:tests/helpers $(PYTHON) -m rig $(RIG) -- "$${RUN:-make doctor}"
 
 lint: setup-test        ## Python, R, shell and Snakemake
@@ -88,30 +90,30 @@ format:                 ## format code
 
 lock: UV = uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-annotate \
     --custom-compile-command "make lock" pyproject.toml --group build
-lock:                   ## requirements*.txt as pyproject.toml asks, with hashes (needs uv: pip install uv)
+lock:                   ## write requirements*.txt with hashes (needs uv: pip install uv)
 	$(UV) --output-file requirements.txt
 	$(UV) --constraint requirements.txt --group test --output-file requirements-test.txt
 	$(UV) --constraint requirements.txt --group slurm --output-file requirements-slurm.txt
 
-release: setup-test     ## check that this commit can be released, and make what a person then publishes, in release/
+release: setup-test     ## check that this commit can be released, and write release/
 	scripts/release.sh
 
 keys:                   ## write the tables of docs/ that follow from schemas
 	$(PYTHON) scripts/schema_tables.py
 
-gallery:                ## the small run of docs/gallery.md anew, from the last commit: gallery.zip, and docs/small.zip of it
+gallery:                ## measure docs/gallery.md by the last commit: gallery.zip, docs/small.zip
 	scripts/gallery.sh
 
-aa: setup             ## the A/A test: one environment under two names
+aa: setup               ## the A/A test: one environment under two names
 	$(PYTHON) scripts/aa_test.py $(AA)
 
-sizes: setup           ## level, ratio and scatter by size, into docs/sizes.md (20 minutes and more)
+sizes: setup            ## write level, ratio and scatter by size to docs/sizes.md (20 minutes)
 	PYTHONPATH=. $(PYTHON) scripts/sizes.py
 
-bench: setup-paper            ## measure the machinery itself, beside plain Snakemake (docs/architecture.md)
+bench: setup-paper      ## measure the cost of the machinery (docs/architecture.md)
 	PYTHONPATH=tests:tests/helpers $(PYTHON) -m bench $(BENCH)
 
-image-paper: setup      ## a container image in which archives are verified and rebuilt (docs/artifact-evaluation.md)
+image-paper: setup      ## build a container image in which archives are verified and rebuilt
 	scripts/image-paper.sh
 
 doctor:                 ## what this machine can and cannot measure; installs and starts nothing
@@ -125,7 +127,11 @@ setup:
 
 ARCHIVE ?= archive.zip
 
-.PHONY: test-others test-python test-r setup-test setup-paper
+.PHONY: test-others test-python test-r checked setup-test setup-paper
+# Mistakes in configuration files: Snakemake would name neither file nor line.
+checked: setup
+	@$(PYTHON) -m strata check $(PAGES)
+
 setup-test:
 	@scripts/setup.sh test
 

@@ -1,6 +1,6 @@
 from snakemake.utils import min_version
 
-# The first with functions as priorities.
+# The first version in which a priority may be a function.
 min_version("9.17")
 
 
@@ -12,7 +12,7 @@ include: "rules/archive.smk"
 include: "rules/reanalysis.smk"
 
 
-# What a plain `snakemake` makes.  (In an included file Snakemake would not hear of it.)
+# The target of a plain `snakemake`.  Snakemake ignores `default_target` in included files.
 rule all:
     default_target: True
     input:
@@ -20,12 +20,12 @@ rule all:
         "paper/report.html",
 
 
-# Every cell, and nothing made of them.
+# All cells, without tables and papers.
 rule cells:
     input:
-        lambda wildcards: logs(),
+        logs,
 
 
-# Another workflow that imports this one has more targets.
+# A workflow that imports this one has targets that are unknown here.
 if os.path.samefile(workflow.main_snakefile, f"{PROJECT}/Snakefile"):
-    hint(sys.argv[1:], workflow.rules)
+    call_or_exit(require_known, sys.argv[1:], workflow.rules)

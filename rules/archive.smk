@@ -1,10 +1,10 @@
-# One file with all that the paper rests on.  It packs what is there, and measures nothing that nobody asked for.
+# One file with all that the paper rests on.  It packs what exists, and measures only on request.
 
 
 rule archive:
     input:
-        lambda archive: told(experiment.to_archive),
-        code("strata/archive/*"),
+        lambda archive: call(experiment.list_archived),
+        list_code("strata/archive/*"),
     output:
         "archive.zip",
     log:
@@ -15,9 +15,9 @@ rule archive:
     params:
         image="--image" if experiment.settings["archive_image"] else "",
         allow=[f"--allow={text}" for text in experiment.settings["archive_allow"]],
-        # The source is part of it.
-        source=lambda archive: experiment.source(),
-        # The one that runs this, which the environment of the rule does not hold.
+        # The archive holds the source, which is no input: it has thousands of files.
+        source=lambda archive: experiment.describe_source(),
+        # The conda environment of the rule does not hold Snakemake.
         snakemake=SNAKEMAKE,
     shell:
         "python3 -m strata archive --out {output} {params.image} {params.allow:q}"

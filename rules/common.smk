@@ -1,52 +1,54 @@
 # The experiment, and what happens around a run.
 import os
 import sys
+import threading
 
-# Of this file, and not of the main one: another workflow may import this one.
+# The folder of this file's project; the main Snakefile may be another workflow, which imports it.
 PROJECT = os.path.dirname(os.path.abspath(str(workflow.current_basedir)))
 sys.path.insert(0, PROJECT)
-# What `make setup` installed stands behind Snakemake's own packages: pygments, say, for a report.
+# The packages of `make setup` come after Snakemake's own: a report needs pygments, for example.
 sys.path.append(f"{PROJECT}/.venv/lib/python3.{sys.version_info.minor}/site-packages")
 
 from snakemake import __version__ as SNAKEMAKE
 from snakemake.exceptions import WorkflowError
-from strata.util import progress
+from strata.targets import require_known
 from strata.util.errors import UserError
-from strata.workflow import Workflow, code, hint
+from strata.workflow import Experiment, describe_error, end_with, list_code
 
 
-def told(function, *arguments, **names):
-    """What a function gives; a user's mistake as Snakemake shows one."""
+def call(function, *arguments, **names):
+    """Call a function while Snakemake finds what is due; a user's mistake is a WorkflowError."""
     try:
         return function(*arguments, **names)
     except (UserError, OSError) as error:
-        raise WorkflowError(str(error))
+        raise WorkflowError(describe_error(error))
 
 
-def or_end(function, *arguments):
-    """What a function gives; after a user's mistake its message ends the run, without lines of this file."""
+def call_or_exit(function, *arguments):
+    """Call a function; a user's mistake ends Snakemake with its message alone."""
     try:
         return function(*arguments)
     except (UserError, OSError) as error:
-        progress.complain(error)
-        sys.exit(1)
+        end_with(error)
 
 
-def makes():
-    """Whether anything is made: Snakemake knows it once it looks for what is to be done."""
+def is_making_files():
+    """Return whether Snakemake makes files: a dry run, a summary or a graph does not."""
     return workflow.executor_plugin is not None and not workflow.dryrun
 
 
-experiment = or_end(Workflow, config, PROJECT, makes, workflow.overwrite_configfiles)
-# Known once Snakemake looks which jobs are due, which is after this file is read.
-experiment.triggers = lambda: map(str, workflow.rerun_triggers)
-experiment.brings_software = lambda: bool(
+experiment = call_or_exit(
+    Experiment, config, PROJECT, is_making_files, workflow.overwrite_configfiles
+)
+# Snakemake has these settings only after it has read this file.
+experiment.get_triggers = lambda: map(str, workflow.rerun_triggers)
+experiment.makes_environments = lambda: bool(
     workflow.deployment_settings.deployment_method
 )
 
-# The code and texts that products are made by and of: inputs like any other.
-PARSERS = code(
-    # With what the parsers share with drivers, which is in the files beside them.
+# The code and texts of which products are made are their inputs.
+PARSERS = list_code(
+    # A parser may share modules with drivers, which lie beside it.
     "workloads/*/*.py",
     "strata/measure/cell.py",
     "strata/measure/parsing.py",
@@ -54,8 +56,8 @@ PARSERS = code(
     "strata/results/*.py",
     "strata/experiment/blocks.py",
 )
-ANALYSIS = code("analysis/*.R", "published/*", "schemas/constants/*.json")
-TEXTS = code(
+ANALYSIS = list_code("analysis/*.R", "published/*", "schemas/constants/*.json")
+TEXTS = list_code(
     "paper/**/*.Rmd",
     "paper/*.bib",
     "paper/*.yml",
@@ -67,15 +69,20 @@ TEXTS = code(
 
 
 def folders(job):
-    """Each is newer than the tables once a log in it was deleted: they are made again, and the log before."""
-    return experiment.folders()
+    """Return the folders of logs: the deletion of a log makes its folder newer than the tables."""
+    return experiment.list_folders()
 
 
-def logs():
-    return told(experiment.logs, checkpoints)
+def logs(job):
+    return call(experiment.list_logs, checkpoints)
 
 
-# Unknown names reach the rule of a cell, whose message lists the known ones.
+def measured(job):
+    """Return all logs, records and decisions."""
+    return call(experiment.list_measured, checkpoints)
+
+
+# Any name reaches the rule `cell`, whose message for an unknown one lists the known ones.
 wildcard_constraints:
     environment="[^/]+",
     workload="[^/]+",
@@ -84,15 +91,19 @@ wildcard_constraints:
 
 
 onstart:
-    or_end(experiment.begin)
-    # Its limit of jobs a second sets a timer in every round, each of which sets another: after n cells it would wake
-    # the controller n times a second beside a measurement.  No option switches it off.
+    call_or_exit(experiment.start_run)
+    # Snakemake's limit of jobs a second sets a timer in every round, each of which sets another:
+    # after n cells they would wake Snakemake n times a second beside a measurement.  No option
+    # switches the limit off.
     workflow.scheduler.job_rate_limiter = None
+    # Snakemake's handler of SIGTERM takes this lock, even if the thread in which it runs holds it,
+    # as while a checkpoint is read: with the original lock that thread waits for itself for ever.
+    workflow.scheduler._lock = threading.RLock()
 
 
 onsuccess:
-    or_end(experiment.end, True)
+    call_or_exit(experiment.finish_run, True)
 
 
 onerror:
-    or_end(experiment.end, False)
+    call_or_exit(experiment.finish_run, False)

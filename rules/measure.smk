@@ -1,32 +1,34 @@
-# Cells, and what is decided before and between them.
+# Cells, and the decisions before and between them.
 #
-# A cell has no input, not even an ancient() one: one that is missing and one whose parameters changed would then hide
-# each other from Snakemake.  It is due when its log is missing or its fingerprint changes, and for nothing else: what it
-# measures with (plan, image) is written when a run begins, or made by the first cell that needs it.
+# A cell has no input, not even an ancient() one: a missing input and a changed parameter hide each
+# other from Snakemake.  A cell is due if its log is missing or its fingerprint changes, and for no
+# other reason.  The plan is written when a run begins; the first cell that needs an image builds
+# it.
 LOG = "results/raw/{environment}/{workload}/{repetition}.log"
 
 
 rule cell:
-    # update(): a good log stays until a better one is whole, and comes back where that fails.
+    # update(): the old log stays until the new one is whole, and comes back if the job fails.
     output:
         log=update(LOG),
         record=update(LOG.replace(".log", ".json")),
     log:
         "results/logs/cells/{environment}/{workload}/{repetition}.log",
-    priority: lambda cell: experiment.priority(**cell)
+    priority: lambda cell: experiment.cell_priority(**cell)
     conda:
         "../envs/strata.yaml"
     resources:
         testbed=1,
     params:
-        fingerprint=lambda cell: told(experiment.fingerprint, **cell),
-    # A cell needs nothing but the standard library, and starts quicker without looking for more (-S).
+        fingerprint=lambda cell: call(experiment.cell_fingerprint, **cell),
+    # A cell needs only the standard library; without other packages (-S) Python starts faster.
     shell:
-        "python3 -S -m strata cell {wildcards.environment} {wildcards.workload} {wildcards.repetition}"
+        "python3 -S -m strata cell"
+        " {wildcards.environment} {wildcards.workload} {wildcards.repetition}"
 
 
 checkpoint machine:
-    # Whether KVM runs a guest here, tried once before the order is known: it depends on that.
+    # Whether KVM runs a guest here.  The order of measurement depends on it, so it is tried before.
     output:
         "results/machine.json",
     log:
@@ -38,15 +40,15 @@ checkpoint machine:
     resources:
         testbed=1,
     params:
-        circumstances=lambda machine: experiment.circumstances(),
+        circumstances=lambda machine: experiment.describe_circumstances(),
     shell:
         "python3 -m strata machine 2>&1 | tee {log}"
 
 
 checkpoint decide:
-    # Which workloads get how many further blocks, or is it enough?  A decision stands, whatever becomes of code and logs.
+    # How many blocks each workload gets next, if any.  A decision stands when code or logs change.
     input:
-        lambda decide: experiment.logs_before(decide.round),
+        lambda decide: experiment.list_logs_before(decide.round),
     output:
         "results/precision/{round}.json",
     log:
@@ -63,7 +65,7 @@ checkpoint decide:
 
 
 rule image:
-    # Of what the image is that was measured in: built now where no cell has built it.
+    # The facts of the image in which cells ran; it is built here if no cell has built it.
     output:
         "results/image.json",
         "results/image-manifest.json",

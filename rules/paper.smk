@@ -1,4 +1,5 @@
-# The paper, from the tables: the same text as PDF and as a web page; a draft first, as of the tables.
+# The paper, from the tables: the same text as PDF and as a web page, each by way of a draft as in
+# tables.smk.
 PAPER_OF = [*experiment.tables, "results/SHA256SUMS", *ANALYSIS, *TEXTS]
 
 

@@ -1,6 +1,6 @@
-# The published raw results of the original paper, read again: tables, figures, and a paper of their own; a draft first,
-# as of the tables.
-REANALYSIS_OF = [*ANALYSIS, *TEXTS, *code("strata/reanalysis/*.py")]
+# The published raw results of the original paper, analysed again: tables, figures and a paper of
+# their own, by way of a draft as in tables.smk.
+REANALYSIS_OF = [*ANALYSIS, *TEXTS, *list_code("strata/reanalysis/*.py")]
 
 
 rule draft_reanalysis:
@@ -14,7 +14,7 @@ rule draft_reanalysis:
     conda:
         "../envs/analysis.yaml"
     params:
-        raw=lambda _: told(experiment.published_raw),
+        raw=lambda _: call(experiment.locate_published_raw),
     shell:
         "python3 -m strata reanalyse --to {output}/tables --paper {output}/reanalysis.pdf"
         " -- {params.raw[0]:q} 2>&1 | tee {log}"
@@ -33,7 +33,8 @@ rule reanalysis:
     conda:
         "../envs/analysis.yaml"
     params:
-        raw=lambda _: told(experiment.published_raw),
+        raw=lambda _: call(experiment.locate_published_raw),
     shell:
-        "(cp --recursive {input.draft}/tables {output.tables} && cp {input.draft}/reanalysis.pdf {output.paper}"
+        "(cp --recursive {input.draft}/tables {output.tables}"
+        " && cp {input.draft}/reanalysis.pdf {output.paper}"
         " && sync {output.paper} paper) 2>{log}"

@@ -1,37 +1,37 @@
-# From raw logs to tables: all of them from all logs, which takes seconds.
+# From raw logs to tables: all tables from all logs, which takes seconds.
 #
-# What is made of logs is made as a draft, and put in its place once that is whole.  So a failure leaves what is there
-# as it was.  And it stays a failure: of a job that failed Snakemake removes the output and remembers all input as read;
-# the rule that puts a draft in its place has the same input, and it never fails for what is in there.
+# A product of logs is made as a draft, and put in its place once it is whole: a failure leaves the
+# old product as it was.  It also stays a failure.  When a job fails, Snakemake removes its output,
+# and takes its input as read.  The rule that puts the draft in its place has the same input, and
+# does not fail for its content, so that it stays due, and the draft with it.
 
 
-rule measured:
-    # All cells, the decisions on the way, and the checksums of what there is.  Of a job that waits for a checkpoint
-    # Snakemake does not see that its parameters changed: a plan with more blocks would leave tables as they are.
+rule checksums:
+    # Newer than the tables once a log or record is: the tables then stay due until they are made.
     input:
-        lambda measured: told(experiment.measured, checkpoints),
+        measured,
         folders,
     output:
-        # Whoever makes tables asks for all cells again.
-        waited=temp("results/tmp/measured"),
-        sums="results/raw.sha256",
+        "results/raw.sha256",
     log:
-        "results/logs/measured.log",
+        "results/logs/checksums.log",
     localrule: True
     conda:
         "../envs/analysis.yaml"
     shell:
-        "(find results/raw -type f -print0 | sort -z | xargs -0 -r sha256sum >{output.sums}"
-        " && touch {output.waited}) 2>{log}"
+        "find results/raw -type f -print0 | sort -z | xargs -0 -r sha256sum >{output} 2>{log}"
 
 
-TABLES_OF = [*experiment.image(), *PARSERS, *ANALYSIS, "results/raw.sha256"]
+TABLES_OF = [*experiment.list_image_files(), *PARSERS, *ANALYSIS, "results/raw.sha256"]
 
 
 rule draft_tables:
+    # The logs are inputs here, too: one that is missing is measured for a job that is due, and not
+    # for checksums that exist.
     input:
         TABLES_OF,
-        measured="results/tmp/measured",
+        measured,
+        folders,
     output:
         temp(directory("results/tmp/tables")),
     log:
@@ -41,9 +41,8 @@ rule draft_tables:
         "../envs/analysis.yaml"
     params:
         partial="--partial" if experiment.partial else "",
-    # Where they fail, the next run asks for the cells again, which may be others by then.
     shell:
-        "rm {input.measured} && python3 -m strata tables {params.partial} --to {output} 2>&1 | tee {log}"
+        "python3 -m strata tables {params.partial} --to {output} 2>&1 | tee {log}"
 
 
 rule tables:
@@ -61,6 +60,6 @@ rule tables:
     params:
         plan=lambda tables: experiment.digest,
         partial=experiment.partial,
-    # As other names of the same files, which are on the disk by then.
+    # The tables get second names of the draft's files, which the disk already holds.
     shell:
         "(cp --recursive --link {input.draft}/* results && sync results results/tidy) 2>{log}"

@@ -1,31 +1,48 @@
 # shellcheck shell=bash
-# What the scripts that bring up a daemon share.  Sourced by them, after `set -euo pipefail`.
+# Functions for scripts that bring up daemons, which source this file after `set -euo pipefail`.
+# A script defines two functions: `answers` succeeds if its daemon answers, `begin` starts it.
 
-# Prefix for what needs root.
+# The command that gives root's rights to another one.
 root=()
 [ "$(id -u)" = 0 ] || root=(sudo -n)
 
-# Ends the daemon NAME that was started here, by its id in the file RECORD and only if that is still the same program.
-end() {
-    "${root[@]}" start-stop-daemon --stop --oknodo --quiet --retry TERM/10 --pidfile "$2" --name "$1" --remove-pidfile
+# Ends the script if this user has no root's rights, and says for WHAT they are needed.
+need_root() {
+    if ! "${root[@]}" true 2>/dev/null; then
+        echo "$1: this needs root;" \
+            "run it as root, or allow sudo without a password (docs/privileges.md)" >&2
+        exit 1
+    fi
 }
 
-# Starts the daemon NAME, with what words follow, unless the one in RECORD runs.  It outlives this shell and holds
-# neither its terminal nor its lock files; what it says goes to LOG.  What it hands on to systems under test is the
-# declared state, and nothing of whoever runs this.
+# Ends the daemon NAME that this project started: the process whose id is in the file RECORD, if it
+# still is that program.
+end() {
+    need_root "$1"
+    "${root[@]}" start-stop-daemon --stop --oknodo --quiet --retry TERM/10 --pidfile "$2" \
+        --name "$1" --remove-pidfile
+}
+
+# Starts the daemon NAME with further arguments, unless the process in the file RECORD runs.  Its
+# output goes to the file LOG.  It outlives this shell, and keeps neither the terminal nor lock
+# files of it open.  It starts in the declared state, which systems under test inherit from it,
+# and not in that of whoever calls this script.
 start() {
     local name=$1 record=$2 log=$3 path=$PATH:/usr/sbin:/sbin state
     state=$(dirname "${BASH_SOURCE[0]}")/../strata/host/starting_state.py
     shift 3
-    "${root[@]}" env PATH="$path" python3 -S "$state" start-stop-daemon --start --oknodo --quiet --background --output "$log" \
-        --make-pidfile --pidfile "$record" --name "$name" --startas "$(PATH=$path type -P "$name")" -- "$@"
+    "${root[@]}" env PATH="$path" python3 -S "$state" \
+        start-stop-daemon --start --oknodo --quiet --background --output "$log" \
+        --make-pidfile --pidfile "$record" --name "$name" \
+        --startas "$(PATH=$path type -P "$name")" -- "$@"
 }
 
-# Calls the function `begin` until the function `answers` succeeds; says of WHAT and LOG that it does not, after 30 s
-# (times what STRATA_PATIENCE says), and fails.  A daemon that has ended again meanwhile is thus started again: it may
-# have found the files of one that was killed just before.
+# Calls `begin` every second until `answers` succeeds; fails after 30 s, times STRATA_PATIENCE, and
+# names the daemon by WHAT.  A daemon may end again at once, since it finds files of one that was
+# killed just before: so it is started more than once.
 await() {
     local what=$1 log=$2 limit=$((30 * ${STRATA_PATIENCE:-1})) attempt
+    need_root "$what: no daemon answers, and one has to be started"
     echo "$what: no daemon answers; starting one" >&2
     for attempt in $(seq 0 $((5 * limit))); do
         if [ $((attempt % 5)) = 0 ]; then begin; fi

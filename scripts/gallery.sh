@@ -1,7 +1,8 @@
 #!/bin/bash
-# Makes the small run of docs/gallery.md anew, from the last commit of this checkout: it measures, and leaves
-# docs/small.zip, which names that commit in place of the source, and, where nothing disturbed it, gallery.zip for a
-# release, which holds all.
+# Measures the small experiment of docs/gallery.md by the last commit of this checkout.
+#
+# It writes docs/small.zip, which names that commit instead of holding the source; and if nothing
+# disturbed the run, gallery.zip for a release, which holds everything.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -15,13 +16,14 @@ fi
 git clone --quiet . "$work/strata"
 cd "$work/strata"
 make setup
-# The page of docs/tutorial.md as words, so that the source is that of the commit.
-.venv/bin/snakemake --cores 1 --config 'only={environments: [native, docker], workloads: [stream, randomaccess]}' \
-    repetitions=5 'quiet={action: flag}' measure=true -- archive
+# The experiment of docs/tutorial.md.  A configuration file would change the commit's source.
+.venv/bin/snakemake --cores 1 --config \
+    'only={environments: [native, docker], workloads: [stream, randomaccess]}' repetitions=5 \
+    'quiet={action: flag}' measure=true -- archive
 .venv/bin/python -m strata archive --light --out small.zip
-said=$(.venv/bin/python -m strata verify archive.zip 2>&1) || { echo "$said" && exit 1; }
-echo "$said"
-if grep -q "note:" <<<"$said"; then
+report=$(.venv/bin/python -m strata verify archive.zip 2>&1) || { echo "$report" && exit 1; }
+echo "$report"
+if grep -q "note:" <<<"$report"; then
     echo "gallery: the source or its records are not those of one clean commit" >&2
     exit 1
 fi
@@ -29,7 +31,8 @@ mv small.zip "$project/docs/small.zip"
 echo "gallery: docs/small.zip is of commit $(git rev-parse HEAD)" >&2
 disturbed=$({ grep -L '"flags": \[\]' results/raw/*/*/*.json || true; } | wc -l)
 if [ "$disturbed" != 0 ]; then
-    echo "gallery: $disturbed runs were disturbed, as the paper marks: no gallery.zip; try again on a quiet machine" >&2
+    echo "gallery: $disturbed runs were disturbed, as the paper marks: no gallery.zip;" \
+        "try again when nothing else uses the machine" >&2
     exit 1
 fi
 mv archive.zip "$project/gallery.zip"

@@ -1,6 +1,8 @@
 #!/bin/bash
-# Sees that libvirt answers: through the service manager where there is one, else by starting libvirtd and
-# virtlogd themselves.  They stay up like any service; `scripts/libvirtd.sh stop` ends those started here.
+# Makes sure that libvirt answers.
+#
+# It starts the service if there is a service manager, otherwise libvirtd and virtlogd themselves,
+# which stay up like services; `scripts/libvirtd.sh stop` ends those that were started here.
 set -euo pipefail
 # shellcheck source=scripts/daemons.sh
 . "$(dirname "$0")/daemons.sh"
@@ -14,15 +16,16 @@ begin() {
         "${root[@]}" systemctl start libvirtd
         return
     fi
-    # Without udev nobody gives /dev/kvm to the group of libvirt's QEMU; libvirt would then find KVM usable for itself
-    # but not for QEMU, and examine QEMU again before every command.
+    # Without udev nothing gives /dev/kvm to the group of libvirt's QEMU.  libvirt would then find
+    # KVM usable for itself and not for QEMU, and examine QEMU again before every command.
     if [ -c /dev/kvm ] && [ ! -d /run/udev ] && getent group kvm >/dev/null; then
         "${root[@]}" chgrp kvm /dev/kvm
         "${root[@]}" chmod 0660 /dev/kvm
     fi
     # libvirt looks for huge pages when it starts.
     if [ -d /dev/hugepages ] || "${root[@]}" mkdir /dev/hugepages; then
-        grep -q ' /dev/hugepages ' /proc/mounts || "${root[@]}" mount -t hugetlbfs hugetlbfs /dev/hugepages || true
+        grep -q ' /dev/hugepages ' /proc/mounts ||
+            "${root[@]}" mount -t hugetlbfs hugetlbfs /dev/hugepages || true
     fi
     for name in virtlogd libvirtd; do
         [ -n "$(pidof "$name" || true)" ] || start "$name" "/run/strata-$name.pid" "$log"

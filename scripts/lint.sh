@@ -4,18 +4,19 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 mapfile -t shell < <(git ls-files '*.sh' .ci/run)
-# R takes as long as all others together.
+# R takes as long as all others together, and runs beside them.
 Rscript scripts/lint.R &
 r=$!
-# With the processes that it started, which would wait for it for ever.
+# R's own children would outlive it.
 trap '{ pkill -P "$r"; kill "$r"; } 2>/dev/null || true' EXIT
 .venv/bin/ruff format --check --quiet .
 .venv/bin/ruff check --quiet .
 .venv/bin/mypy
-.venv/bin/mypy --strict --explicit-package-bases --exclude kit/load/ workloads/kit workloads/*/parse.py
+.venv/bin/mypy --strict --explicit-package-bases --exclude kit/load/ \
+    workloads/kit workloads/*/parse.py
 .venv/bin/lint-imports --no-cache >/dev/null || .venv/bin/lint-imports --no-cache
 shellcheck "${shell[@]}"
-# Under pipefail what still prints when its reader has left fails, at random.
+# Under pipefail a program fails, at random, if its reader stops reading before it stops printing.
 if git grep -nE '\| *grep -[a-zA-Z]*q' -- "${shell[@]}"; then
     echo "lint: read all that a command prints, then look in it: [[ \$(command) == *text* ]]" >&2
     exit 1

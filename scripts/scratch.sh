@@ -1,6 +1,7 @@
 # shellcheck shell=bash
-# Makes the temporary folder `work` of a script, which goes when that ends.  Sourced by it, in the project's folder.
-# While the script runs it has the folder's lock; what a killed one left, the next command of Strata's removes
+# Makes a temporary folder, whose path is in `work`, for the script that sources this file in the
+# project's folder; it is removed when the script ends.  The script holds the folder's lock.  After
+# a kill, the next command of Strata finds the lock free and removes the folder
 # (strata/util/programs.py).
 work=$(mktemp -d "${TMPDIR:-/tmp}/strata-scratch-XXXXXXXX")
 exec 9<"$work"

@@ -1,11 +1,13 @@
 """The commands of ``strata`` and their options."""
 
 import argparse
+import functools
 import importlib
 import os
 import sys
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
 
 from strata import __version__
 from strata.environments.common import registry
@@ -21,262 +23,402 @@ from strata.util.data_types import Fields
 from strata.util.files import write_json
 from strata.vm import acceleration
 
+ABOUT = """Measure what containers and virtual machines cost against bare Linux.
 
-def _plan(over: Fields, show: bool, seal: bool) -> None:
-    found = config.experiment(config.read(over), capacity.facts())
+`snakemake --cores 1 paper/report.pdf` measures and writes the paper.  These commands
+plan, check, archive and compare; each ends with 0 if all is well, unless it says otherwise."""
+# How these commands are typed in every checkout, and how a person typed this one.
+NAME = "python3 -m strata"
+PROGRAM = "strata" if os.path.basename(sys.argv[0]) == "strata" else NAME
+
+
+def print_plan(overrides: Fields, show: bool, seal: bool) -> None:
+    """Print what is due and how long it takes (`show`: in which order, too); `seal` the plan."""
+    experiment = config.experiment(config.read(overrides), capacity.facts())
     if seal:
-        progress.printed(f"sealed: {sealing.seal(found, plan.source(os.getcwd()))['sha256']}")
-    forecast.show(found, show)
+        digest = sealing.seal(experiment, plan.source(os.getcwd()))["sha256"]
+        progress.printed(f"sealed: {digest}")
+    forecast.show(experiment, show)
 
 
-def _machine() -> None:
-    found = build.probe(plan.read_checked()["image"]["settings"])
-    write_json(
-        paths.MACHINE, {**capacity.facts(), **found, "circumstances": acceleration.circumstances()}
-    )
+def probe_machine() -> None:
+    """Test whether KVM runs a guest, and write results/machine.json."""
+    finding = build.probe(plan.read_checked()["image"]["settings"])
+    circumstances = acceleration.circumstances()
+    write_json(paths.MACHINE, {**capacity.facts(), **finding, "circumstances": circumstances})
 
 
-def _image(over: Fields, planned: list[str] | None) -> None:
+def build_image(overrides: Fields, planned: list[str] | None) -> None:
+    """Build the image for config.yaml, or for these environments of the plan.
+
+    planned: names of environments; none of them: results/image.json is written.
+    """
     if planned is None:
-        settings = config.read(over)
-        names, entries, image = (
-            list(settings["environments"]),
-            settings["environments"],
-            settings["image"],
-        )
+        settings = config.read(overrides)
+        names, image = list(settings["environments"]), settings["image"]
+        environments = settings["environments"]
     else:
         experiment = plan.read_checked()
-        names, entries, image = planned, experiment["environments"], experiment["image"]["settings"]
-    used = {kind for name in names for layer in entries[name]["layers"] for kind in layer}
-    machines = "disk" in registry.forms(
-        kind for kind in used if not registry.kind(kind).unavailable()
-    )
-    if machines:
+        names, image = planned, experiment["image"]["settings"]
+        environments = experiment["environments"]
+    layers = {name for entry in names for layer in environments[entry]["layers"] for name in layer}
+    available = [name for name in layers if not registry.kind(name).unavailable()]
+    with_disk = "disk" in registry.forms(available)
+    if with_disk:
         build.probe(image)
-    built = build.ensure(image, machines)
+    built = build.ensure(image, with_disk)
     if not names:
         build.publish(built)
     if not planned:
-        # Not beside a cell.
+        # A cell that builds the image has systems of its own, which tidying would look for.
         lifecycle.tidy()
 
 
-def _check(over: Fields) -> None:
-    loads = [
-        check
-        for name in workload.known()
-        for check in (
-            lambda name=name: workload.load(name),
-            lambda name=name: parsing.check_loads(name, os.getcwd()),
-        )
-    ]
-    validation.together(
-        lambda: config.experiment(config.read(over), capacity.facts()), *loads, claims.check
-    )
+def check_project(overrides: Fields) -> None:
+    """Check config.yaml, all workloads with their parsers, and the published claims."""
+
+    def check_config() -> None:
+        config.experiment(config.read(overrides), capacity.facts())
+
+    checks: list[Callable[[], object]] = [check_config]
+    for name in workload.known():
+        checks.append(functools.partial(workload.load, name))
+        checks.append(functools.partial(parsing.check_loads, name, os.getcwd()))
+    validation.together(*checks, claims.check)
     progress.printed("config.yaml: good")
 
 
-def _clean(images: bool) -> None:
+def clean_machine(images: bool) -> None:
+    """Remove what killed runs left on this machine, with `images` the cache of images, too."""
     with lifecycle.exclusive():
         removed = lifecycle.clean(images)
     for item in removed:
         progress.printed(f"removed {item}")
-    progress.printed(
-        f"{len(removed)} things removed"
-        if removed
-        else "nothing of Strata's was left on this machine"
-    )
+    if removed:
+        progress.printed(f"{len(removed)} things removed")
+    else:
+        progress.printed("nothing of Strata's was left on this machine")
 
 
-_ABOUT = """Measure what containers and virtual machines cost against bare Linux.
+class Parser(argparse.ArgumentParser):
+    """A parser that takes no abbreviated options, and answers a mistake with one sentence."""
 
-`snakemake --cores 1 paper/report.pdf` measures and writes the paper.  These commands
-plan, check, archive and compare; each ends with 0 if all is well, unless it says otherwise."""
+    def __init__(self, **settings: Any) -> None:
+        layout = argparse.RawDescriptionHelpFormatter
+        super().__init__(allow_abbrev=False, formatter_class=layout, **settings)
+
+    def error(self, message: str) -> NoReturn:
+        """Print a mistake that argparse found, and end with status 2."""
+        refuse(f"{message}; `{self.prog} --help` describes what it takes")
 
 
-def _parser() -> argparse.ArgumentParser:
-    typed = "strata" if os.path.basename(sys.argv[0]) == "strata" else "python3 -m strata"
-    layout = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(prog=typed, description=_ABOUT, formatter_class=layout)
-    parser.add_argument("--version", action="version", version=f"Strata {__version__}")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
-    of_rules: list[str] = []
+def refuse(message: str) -> NoReturn:
+    """Print what is wrong with the command line, and end with status 2."""
+    progress.shown(f"strata: {message}")
+    sys.exit(2)
 
-    def add(
-        name: str, function: Callable[..., Any] | str, about: str, example: str = "", rule: str = ""
-    ) -> Callable[..., Any]:
-        """Add a command.  Its options are arguments of the function, which may be named as MODULE:NAME.
 
-        about: its first line is in the list of commands.  rule: the rule of Snakemake that calls it,
-        where people seldom do.
-        """
-        listed: dict[str, Any] = {} if rule else {"help": about.partition("\n")[0]}
-        if rule:
-            of_rules.append(name)
-            about += f"\nThe rule `{rule}` of Snakemake calls it."
-        shown = f"example: {typed} {name} {example}".rstrip()
-        command = commands.add_parser(
-            name, description=about, epilog=shown, formatter_class=layout, **listed
-        )
-        command.set_defaults(function=function)
-        return command.add_argument
+def _add_no_options(parser: Parser) -> None:
+    pass
 
-    def add_overrides(command: Callable[..., Any]) -> None:
-        text = "values that replace those of config.yaml (default: none)"
-        command(
-            "--configfile", nargs="+", default=[], metavar="FILE", help=f"YAML files with {text}"
-        )
-        command("--config", nargs="+", default=[], metavar="KEY=VALUE", help=text)
 
-    plan = add(
-        "plan", _plan, "List the cells that are due, what has to be built, and the time.", "--show"
-    )
-    add_overrides(plan)
-    plan("--show", action="store_true", help="also print the order of measurement")
+def _add_overrides(parser: Parser) -> None:
+    text = "values that replace those of config.yaml (default: none)"
+    files = f"YAML files with {text}"
+    parser.add_argument("--configfile", nargs="+", default=[], metavar="FILE", help=files)
+    parser.add_argument("--config", nargs="+", default=[], metavar="KEY=VALUE", help=text)
+
+
+def _add_plan_options(parser: Parser) -> None:
+    _add_overrides(parser)
+    parser.add_argument("--show", action="store_true", help="also print the order of measurement")
     text = "record the plan's SHA-256 before the first run; the paper then says whether it was kept"
-    plan("--seal", action="store_true", help=text)
-    add_overrides(
-        add(
-            "doctor",
-            "strata.doctor:main",
-            "Say what this machine can measure, and what would change that.",
-        )
-    )
-    add_overrides(
-        add(
-            "check",
-            _check,
-            "Check config.yaml, the workloads and the published claims.",
-            "--config scale=paper",
-        )
-    )
-    image = add("image", _image, "Build the image, unless it is in the cache.")
-    add_overrides(image)
+    parser.add_argument("--seal", action="store_true", help=text)
+
+
+def _add_image_options(parser: Parser) -> None:
+    _add_overrides(parser)
     text = (
         "use the plan in results/ and build for these environments; without names, only write "
         "results/image.json, for the rule `image` of Snakemake (default: use config.yaml)"
     )
-    image("--planned", nargs="*", metavar="ENVIRONMENT", help=text)
-    text = "Pack results, paper and source into one file."
-    archive = add("archive", "strata.archive.make:make", text, "--out mine.zip")
-    archive(
-        "--out",
-        metavar="FILE",
-        default="archive.zip",
-        help="the file to write (default: archive.zip)",
-    )
-    archive(
-        "--image",
-        dest="with_image",
-        action="store_true",
-        help="include the image (default: its hashes alone)",
-    )
+    parser.add_argument("--planned", nargs="*", metavar="ENVIRONMENT", help=text)
+
+
+def _add_archive_options(parser: Parser) -> None:
+    out, image = "archive.zip", "include the image (default: its hashes alone)"
+    text = f"the file to write (default: {out})"
+    parser.add_argument("--out", metavar="FILE", default=out, help=text)
+    parser.add_argument("--image", dest="with_image", action="store_true", help=image)
     text = "accept this text, or this FILE:LINE, although it looks private (default: none)"
-    archive("--allow", dest="allowed", action="append", metavar="TEXT", help=text)
+    parser.add_argument("--allow", dest="allowed", action="append", metavar="TEXT", help=text)
     text = "the version of Snakemake that made the results (default: the one installed here)"
-    archive("--snakemake", metavar="VERSION", help=text)
+    parser.add_argument("--snakemake", metavar="VERSION", help=text)
     text = "leave out the source, whose commit is named, and the list of the image's files"
-    archive("--light", action="store_true", help=text)
-    text = (
-        "Check an archive: files, records, and its tables, made again from the logs.\n"
-        "It ends with 0: good, 1: NOT good, 2: the archive could not be checked."
-    )
-    verify = add("verify", "strata.archive.check:verify", text, "archive.zip")
-    verify(
-        "--paper",
-        dest="papers",
-        action="store_true",
-        help="also make the papers again and compare them",
-    )
-    text = "Make the paper of an archive again from its logs, without measuring."
-    rebuild = add("rebuild", "strata.archive.rebuild:rebuild", text, "archive.zip --to again")
+    parser.add_argument("--light", action="store_true", help=text)
+
+
+def _add_archive_path(parser: Parser) -> None:
+    text = "the file, or the folder of an unpacked archive"
+    parser.add_argument("path", metavar="ARCHIVE", help=text)
+
+
+def _add_verify_options(parser: Parser) -> None:
+    text = "also make the papers again and compare them"
+    parser.add_argument("--paper", dest="papers", action="store_true", help=text)
+    _add_archive_path(parser)
+
+
+def _add_rebuild_options(parser: Parser) -> None:
     text = "output folder (default: the archive's name with -rebuilt)"
-    rebuild("--to", dest="target", metavar="FOLDER", help=text)
-    text = (
-        "whether the archive's code runs in a sandbox (default: yes where bubblewrap is installed)"
-    )
-    rebuild("--sandbox", dest="boxed", choices=["yes", "no"], help=text)
-    for command in (verify, rebuild):
-        command("path", metavar="ARCHIVE", help="the file, or the folder of an unpacked archive")
-    text = (
+    parser.add_argument("--to", dest="target", metavar="FOLDER", help=text)
+    text = "run the archive's code in a sandbox (default: yes where bubblewrap is installed)"
+    parser.add_argument("--sandbox", dest="boxed", choices=["yes", "no"], help=text)
+    _add_archive_path(parser)
+
+
+def _add_compare_options(parser: Parser) -> None:
+    text = "an archive, a project, or a folder of results"
+    parser.add_argument("sides", nargs="+", metavar="SIDE", help=text)
+    text = "names of the sides, in their order (default: of the files)"
+    parser.add_argument("--names", nargs="+", metavar="NAME", help=text)
+    text = "smallest difference that matters, such as 5%% (default: the paper's)"
+    parser.add_argument("--effect", metavar="SHARE", help=text)
+    out = "comparison"
+    text = f"output folder (default: {out})"
+    parser.add_argument("--to", dest="out", metavar="FOLDER", default=out, help=text)
+
+
+def _add_clean_options(parser: Parser) -> None:
+    text = "also empty the cache: every image, its base and its disks"
+    parser.add_argument("--images", action="store_true", help=text)
+
+
+def _add_reanalysis_options(parser: Parser) -> None:
+    text = "a checkout or a git directory of them"
+    parser.add_argument("folder", metavar="FOLDER", help=text)
+    out = "results/reanalysis"
+    text = f"output folder (default: {out})"
+    parser.add_argument("--to", metavar="FOLDER", default=out, help=text)
+    text = "also make the paper of it (default: tables alone)"
+    parser.add_argument("--paper", metavar="FILE", help=text)
+
+
+def _add_cell(parser: Parser) -> None:
+    parser.add_argument("cell", nargs=3, metavar=("ENVIRONMENT", "WORKLOAD", "REPETITION"))
+
+
+def _add_round(parser: Parser) -> None:
+    parser.add_argument("round", type=int, metavar="ROUND", help="its number")
+
+
+def _add_table_options(parser: Parser) -> None:
+    text = "take the cells that exist (default: all must)"
+    parser.add_argument("--partial", action="store_true", help=text)
+    out = "results"
+    text = f"output folder (default: {out})"
+    parser.add_argument("--to", metavar="FOLDER", default=out, help=text)
+
+
+def _add_paper_file(parser: Parser) -> None:
+    parser.add_argument("out", metavar="FILE", help="a PDF or web page, by its ending")
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command of the command line.
+
+    function: is called with the options as keyword arguments, and returns the exit status or
+    None; it may be named as MODULE:NAME.  about: help, whose first line is in the list of commands.
+    example: words that follow the command.  add_options: adds its options to a parser.
+    rule: the rule of Snakemake that calls it, where people seldom do; the list leaves it out.
+    """
+
+    function: Callable[..., int | None] | str
+    about: str
+    example: str = ""
+    add_options: Callable[[Parser], None] = _add_no_options
+    rule: str = ""
+
+
+COMMANDS = {
+    "plan": Command(
+        print_plan,
+        "List the cells that are due, what has to be built, and the time.",
+        "--show",
+        _add_plan_options,
+    ),
+    "doctor": Command(
+        "strata.doctor:main",
+        "Say what this machine can measure, and what would change that.",
+        add_options=_add_overrides,
+    ),
+    "check": Command(
+        check_project,
+        "Check config.yaml, the workloads and the published claims.",
+        "--config scale=paper",
+        _add_overrides,
+    ),
+    "image": Command(
+        build_image,
+        "Build the image, unless it is in the cache.",
+        add_options=_add_image_options,
+    ),
+    "archive": Command(
+        "strata.archive.make:make",
+        "Pack results, paper and source into one file.",
+        "--out mine.zip",
+        _add_archive_options,
+    ),
+    "verify": Command(
+        "strata.archive.check:verify",
+        "Check an archive: files, records, and its tables, made again from the logs.\n"
+        "It ends with 0: good, 1: NOT good, 2: the archive could not be checked.",
+        "archive.zip",
+        _add_verify_options,
+    ),
+    "rebuild": Command(
+        "strata.archive.rebuild:rebuild",
+        "Make the paper of an archive again from its logs, without measuring.",
+        "archive.zip --to again",
+        _add_rebuild_options,
+    ),
+    "compare": Command(
+        "strata.archive.compare:main",
         "Compare machines or dates.\n"
         "It ends with 0: no difference found, 1: a difference, 2: they cannot be compared,\n"
-        "3: all is undecided."
-    )
-    compare = add(
-        "compare", "strata.archive.compare:main", text, "before.zip results --names before after"
-    )
-    compare(
-        "sides", nargs="+", metavar="SIDE", help="an archive, a project, or a folder of results"
-    )
-    compare(
-        "--names",
-        nargs="+",
-        metavar="NAME",
-        help="names of the sides, in their order (default: of the files)",
-    )
-    compare(
-        "--effect",
-        metavar="SHARE",
-        help="smallest difference that matters, such as 5%% (default: the paper's)",
-    )
-    compare(
-        "--to",
-        dest="out",
-        metavar="FOLDER",
-        default="comparison",
-        help="output folder (default: comparison)",
-    )
-    text = "Remove what killed runs left on this machine; results stay."
-    clean = add("clean", _clean, text, "--images")
-    clean(
+        "3: all is undecided.",
+        "before.zip results --names before after",
+        _add_compare_options,
+    ),
+    "clean": Command(
+        clean_machine,
+        "Remove what killed runs left on this machine; results stay.",
         "--images",
-        action="store_true",
-        help="also empty the cache: every image, its base and its disks",
-    )
-    text = "Read the published raw results of the original again."
-    reanalyse = add("reanalyse", "strata.reanalysis.tidy:make", text, "DIR --to results/reanalysis")
-    reanalyse("folder", metavar="FOLDER", help="a checkout or a git directory of them")
-    text = "output folder (default: results/reanalysis)"
-    reanalyse("--to", metavar="FOLDER", default="results/reanalysis", help=text)
-    reanalyse("--paper", metavar="FILE", help="also make the paper of it (default: tables alone)")
+        _add_clean_options,
+    ),
+    "reanalyse": Command(
+        "strata.reanalysis.tidy:make",
+        "Read the published raw results of the original again.",
+        "DIR --to results/reanalysis",
+        _add_reanalysis_options,
+    ),
+    "machine": Command(probe_machine, "Test whether KVM runs a guest.", rule="machine"),
+    # __main__ measures a cell itself, without what is imported here.
+    "cell": Command("", "Measure one cell.", "docker stream 3", _add_cell, rule="cell"),
+    "decide": Command(
+        "strata.results.decide:decide",
+        "Decide which workloads get more blocks.",
+        "5",
+        _add_round,
+        rule="decide",
+    ),
+    "tidy": Command(
+        "strata.results.tidy:make",
+        "Parse all logs into tidy tables.",
+        add_options=_add_table_options,
+        rule="tables",
+    ),
+    "tables": Command(
+        "strata.archive.remake:tables",
+        "Make all tables from all logs.",
+        add_options=_add_table_options,
+        rule="tables",
+    ),
+    "paper": Command(
+        "strata.archive.remake:paper",
+        "Make the paper from the tables.",
+        "paper/report.html",
+        _add_paper_file,
+        rule="paper",
+    ),
+}
 
-    add("machine", _machine, "Test whether KVM runs a guest.", rule="machine")
-    cell = add("cell", "", "Measure one cell.", "docker stream 3", rule="cell")
-    cell("cell", nargs=3, metavar=("ENVIRONMENT", "WORKLOAD", "REPETITION"))
-    text = "Decide which workloads get more blocks."
-    decide = add("decide", "strata.results.decide:decide", text, "5", rule="decide")
-    decide("round", type=int, metavar="ROUND", help="its number")
-    tidy = add(
-        "tidy", "strata.results.tidy:make", "Parse all logs into tidy tables.", rule="tables"
-    )
-    tables = add(
-        "tables", "strata.archive.remake:tables", "Make all tables from all logs.", rule="tables"
-    )
-    for command in (tidy, tables):
-        command(
-            "--partial", action="store_true", help="take the cells that exist (default: all must)"
-        )
-        command(
-            "--to", metavar="FOLDER", default="results", help="output folder (default: results)"
-        )
-    text = "Make the paper from the tables."
-    paper = add("paper", "strata.archive.remake:paper", text, "paper/report.html", rule="paper")
-    paper("out", metavar="FILE", help="a PDF or web page, by its ending")
+
+def make_parser() -> tuple[Parser, dict[str, Parser]]:
+    """Return the parser of all command lines, and the parser of each command by its name."""
+    parser = Parser(prog=PROGRAM, description=ABOUT)
+    parser.add_argument("--version", action="version", version=f"Strata {__version__}")
+    subparsers = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
+    by_name: dict[str, Parser] = {}
+    for name, command in COMMANDS.items():
+        about = command.about
+        # A command without help is not in the list.
+        listed: dict[str, Any] = {}
+        if command.rule:
+            about += f"\nThe rule `{command.rule}` of Snakemake calls it."
+        else:
+            listed["help"] = about.partition("\n")[0]
+        example = f"example: {PROGRAM} {name} {command.example}".rstrip()
+        by_name[name] = subparsers.add_parser(name, description=about, epilog=example, **listed)
+        by_name[name].set_defaults(function=command.function)
+        command.add_options(by_name[name])
+    of_rules = ", ".join(name for name, command in COMMANDS.items() if command.rule)
     parser.epilog = (
-        f"Rules of Snakemake call {', '.join(of_rules)}.\n"
-        f"`{typed} COMMAND --help` describes a command.  Example: {typed} plan --show"
+        f"Rules of Snakemake call {of_rules}.\n"
+        f"`{PROGRAM} COMMAND --help` describes a command.  Example: {PROGRAM} plan --show"
     )
-    return parser
+    return parser, by_name
+
+
+# How the names of files end that Snakemake makes.
+MADE = (".pdf", ".html", ".csv", ".log")
+
+
+def explain_word(word: str, command: str, actions: Sequence[argparse.Action]) -> str:
+    """Say that a command does not take a word, and what to type instead.
+
+    actions: what the parser of the command takes.
+    """
+    typed = f"{PROGRAM} {command}"
+    options = [option for action in actions for option in action.option_strings]
+    if word.startswith("-"):
+        name = word.partition("=")[0]
+        return f"`{typed}` has no option {name}; {validation.nearest(name, options)}"
+    if "=" in word and "--config" in options:
+        return f"{word} must follow --config: type `{typed} --config {word}`"
+    if word.endswith(MADE):
+        return f"`{typed}` makes no files; `snakemake --cores 1 {word}` makes this one"
+    return f"`{typed}` does not take {word!r}; `{typed} --help` describes what it takes"
+
+
+def refuse_wrong_start(words: Sequence[str]) -> None:
+    """End with a hint where the first word of a command line is no command."""
+    first = words[0]
+    if first in COMMANDS or first in ("-h", "--help", "--version"):
+        return
+    if first.startswith("-"):
+        rest = " ".join(words)
+        refuse(f"the command comes first, as in `{PROGRAM} plan {rest}`")
+    if first.endswith(MADE):
+        refuse(f"{first} is no command; `snakemake --cores 1 {first}` makes this file")
+    refuse(f"{first!r} is no command; {validation.nearest(first, [*COMMANDS])}")
 
 
 def main(words: list[str]) -> int:
-    """Run a command; returns the exit status."""
-    given = vars(_parser().parse_args(words))
-    function = given.pop("function")
-    if "config" in given:
-        given["over"] = config.laid_over(given.pop("configfile"), given.pop("config"))
+    """Run a command.
+
+    words: the command line behind the program's name.
+    Returns the exit status.  A mistake in the command line raises SystemExit with status 2.
+    """
+    parser, by_name = make_parser()
+    if not words:
+        parser.print_help(sys.stderr)
+        return 2
+    refuse_wrong_start(words)
+    known, misplaced = parser.parse_known_args(words)
+    options = vars(known)
+    function = options.pop("function")
+    takes_overrides = "config" in options
+    if takes_overrides:
+        files, values = options.pop("configfile"), options.pop("config")
+        misplaced += [word for word in files if "=" in word and not os.path.exists(word)]
+        misplaced += [word for word in values if "=" not in word and word.endswith(MADE)]
+    if misplaced:
+        refuse(explain_word(misplaced[0], words[0], by_name[words[0]]._actions))
+    if takes_overrides:
+        options["overrides"] = config.laid_over(files, values)
     if isinstance(function, str):
-        module, _, name = function.partition(":")
-        function = getattr(importlib.import_module(module), name)
-    return function(**given) or 0
+        module, _, attribute = function.partition(":")
+        function = getattr(importlib.import_module(module), attribute)
+    return function(**options) or 0

@@ -1,4 +1,4 @@
-"""Say what this machine can and cannot measure, and what would change that; it installs and starts nothing."""
+"""Report what this machine can measure, and what would change that; nothing is started."""
 
 import os
 import shutil
@@ -8,12 +8,12 @@ from strata.environments.common import registry
 from strata.experiment import config
 from strata.host import capacity, cgroups, observe
 from strata.host.daemons import where
-from strata.util import paths, progress
+from strata.util import access, paths, progress
 from strata.util.data_types import Fields
 from strata.util.process import has_root
 from strata.vm import acceleration
 
-# A line: its subject, whether it is available (None: neither needed nor an error), and the details.
+# A line of the report: its subject, whether it is available (None: a remark), and the details.
 Row = tuple[str, bool | None, str]
 PROGRAMS = {
     "packer": "provisions the image",
@@ -25,7 +25,7 @@ MARKS = {True: "yes", False: "NO", None: "note"}
 NEEDED_BYTES = 10e9
 
 
-def _root() -> Row:
+def _check_root() -> Row:
     if os.geteuid() == 0:
         return "root rights", True, "this user is root"
     if has_root():
@@ -37,72 +37,73 @@ def _root() -> Row:
     )
 
 
-def _space() -> Row:
+def _check_space() -> Row:
     folder = paths.home()
     while not os.path.isdir(folder):
         folder = os.path.dirname(folder)
+    if obstacle := access.find_obstacle(folder):
+        return "disk space", False, f"{obstacle}; {access.OTHER_HOME}"
     free = shutil.disk_usage(folder).free
     short = "" if free > NEEDED_BYTES else f"; the image needs {NEEDED_BYTES / 1e9:.0f} GB"
     return "disk space", not short, f"{free / 1e9:.0f} GB free for {paths.home()}{short}"
 
 
-def _seen() -> list[Row]:
-    """What of the host decides results, and may be out of sight."""
-    host, mark = observe.host(capacity.processors()), observe.mark()
-    governor, pages_of = host["governor"], host["huge_pages"]
-    return [
-        *([("the host", None, mark)] if mark else []),
-        (
-            "frequency policy",
-            governor == "performance" or None,
-            f"{governor} (the originals: performance)",
-        ),
-        (
-            "huge pages",
-            pages_of in ("madvise", "always") or None,
-            f"{pages_of} (STREAM and RandomAccess use madvise)",
-        ),
-    ]
+def _check_host() -> list[Row]:
+    """Return remarks on settings of the host that change results."""
+    host = observe.host(capacity.processors())
+    rows: list[Row] = []
+    mark = observe.mark()
+    if mark:
+        rows.append(("the host", None, mark))
+    governor = host["governor"]
+    details = f"{governor} (the originals: performance)"
+    rows.append(("frequency policy", governor == "performance" or None, details))
+    mode = host["huge_pages"]
+    details = f"{mode} (STREAM and RandomAccess use madvise)"
+    rows.append(("huge pages", mode in ("madvise", "always") or None, details))
+    return rows
 
 
 def _print(rows: list[Row]) -> bool:
-    for name, there, words in rows:
-        progress.printed(f"  {name:18} {MARKS[there]:9} {words}")
-    return all(there is not False for _, there, _ in rows)
+    """Print lines of the report; return whether none of them is an error."""
+    for subject, is_available, details in rows:
+        progress.printed(f"  {subject:18} {MARKS[is_available]:9} {details}")
+    return all(is_available is not False for _, is_available, _ in rows)
 
 
-def main(over: Fields) -> int:
-    """Print the findings; returns 0 if every configured environment can be measured.
+def main(overrides: Fields) -> int:
+    """Print the report; return 0 if every configured environment can be measured, otherwise 1.
 
-    over: values laid over config.yaml.
+    overrides: values laid over config.yaml.
     """
     facts = capacity.facts()
-    cache = (
-        f"{facts['cache_bytes'] / 2**20:.0f} MiB" if facts["cache_bytes"] else observe.NOT_AVAILABLE
-    )
+    cache = observe.NOT_AVAILABLE
+    if facts["cache_bytes"]:
+        cache = f"{facts['cache_bytes'] / 2**20:.0f} MiB"
     groups = f"control groups version {2 if cgroups.unified() else 1}"
     memory = f"{facts['memory_bytes'] / 1e9:.1f} GB of memory"
     progress.printed(
         f"This machine: {facts['cpus']} CPUs, {memory}, last-level caches of {cache}, {groups}"
     )
-    of_layers = [registry.kind(name).examine() for name in registry.names() if name != "host"]
+    programs: list[Row] = []
+    for name, purpose in PROGRAMS.items():
+        is_installed = bool(where(name))
+        details = purpose if is_installed else f"{purpose}: run `make setup`"
+        programs.append((name, is_installed, details))
+    layers = [registry.kind(name).examine() for name in registry.names() if name != "host"]
     kvm = acceleration.known()
-    of_layers.append(("KVM", kvm["accelerator"] == "kvm" or None, kvm["accelerator_reason"]))
-    missing = {name: "" if where(name) else ": run `make setup`" for name in PROGRAMS}
-    programs = [
-        (name, not missing[name], about + missing[name]) for name, about in PROGRAMS.items()
-    ]
-    good = _print([_root(), *programs, _space(), *_seen(), *of_layers])
-    settings = config.read(over)
+    layers.append(("KVM", kvm["accelerator"] == "kvm" or None, kvm["accelerator_reason"]))
+    is_good = _print([_check_root(), *programs, _check_space(), *_check_host(), *layers])
+    settings = config.read(overrides)
     experiment = config.experiment(settings, facts)
     progress.printed("Client and environments of config.yaml:")
-    told: list[Row] = []
+    environments: list[Row] = []
     for name, environment in experiment["environments"].items():
         [lowest] = environment["layers"][0]
         reason = environment["reason"] or registry.kind(lowest).barred()
-        told.append((name, not reason, reason or environment["label"]))
-    good &= _print([client.examine(settings["client"]), *told])
+        environments.append((name, not reason, reason or environment["label"]))
+    is_good &= _print([client.examine(settings["client"]), *environments])
     for name, entry in experiment["workloads"].items():
         for note in entry["notes"]:
             progress.printed(f"  {name}: {note}")
-    return int(not good)
+    return int(not is_good)

@@ -1,7 +1,6 @@
-"""What the rules ask of the experiment: its cells in their order, what a product is made of, and how a run begins."""
+"""The experiment for the rules: its cells and their order, the inputs of products, and its runs."""
 
 import contextlib
-import difflib
 import fcntl
 import glob
 import json
@@ -20,319 +19,336 @@ from strata.measure import pending
 from strata.reanalysis import source
 from strata.results import outputs
 from strata.testbed import lifecycle
-from strata.util import paths, progress, run, signals
+from strata.util import access, paths, progress, run, signals
 from strata.util.data_types import Fields, Plan
 from strata.util.errors import UserError
 from strata.util.files import read_json
 from strata.vm import acceleration
 
-# Before any other job, and after all of them the cells, the first of the plan first.
+# The priority of a cell is this number less its place in the plan: cells run in the order of the
+# plan, after checkpoints, whose priority is higher.
 MOST_CELLS = 10**7
 # How many failed cells are listed at the end of a run.
 MOST_SHOWN = 5
-# By what Snakemake sees that a job is due: a cell by its parameters, what follows by times.
+# Snakemake's triggers without which results would not follow: "params" for cells, "mtime" for all
+# that is made of them.
 TRIGGERS = ("mtime", "params")
 
-begun: list["Workflow"] = []
+_experiments: list["Experiment"] = []
 
 
 def begin() -> None:
-    """Begin the run of the experiment that was read last: for a workflow that imports this one, in its `onstart`."""
-    begun[-1].begin()
+    """Start the run of the experiment: for the `onstart` of a workflow that imports this one."""
+    _experiments[-1].start_run()
 
 
-class Workflow:
-    """The experiment as the rules see it.
+class Experiment:
+    """The experiment of config.yaml, as the rules see it.
 
-    settings: the checked config.  plan: the object of results/plan.json.  known: the order as far as it is decided.
-    digest: what changes with the plan, so that tables are made again.  rests_on: what of it a decision on more blocks
-    rests on.  tables: the files of all tables.
-    triggers: gives those that this run of Snakemake heeds.
+    settings: the checked configuration.  plan: the object of results/plan.json.
+    order: all cells as far as it is decided how many there are.
+    digest: changes with the plan.  rests_on: the part of the plan on which decisions on more blocks
+    rest.  tables: the files of all tables.  partial: whether products are made of the cells that
+    exist.
+    get_triggers: returns the rerun triggers of this Snakemake.
+    makes_environments: returns whether this Snakemake makes the software environments of rules.
     """
 
     def __init__(
         self,
-        over: Fields,
+        overrides: Fields,
         project: str,
-        makes: Callable[[], bool] = lambda: True,
+        makes_files: Callable[[], bool] = lambda: True,
         names: Sequence[str] = (),
     ) -> None:
-        """Read the experiment: config.yaml, and the values `over` it.  Raises UserError with all that is wrong.
+        """Read the experiment, and prepare this process for the rules' commands.
 
-        makes: whether this Snakemake makes anything; a dry run, a summary or a graph does not.
-        names: the configuration files of which `over` is made, besides --config.
+        overrides: values laid over config.yaml, of the configuration files `names` and of --config.
+        project: the folder of the project.
+        makes_files: returns whether this Snakemake makes anything; a dry run does not.
+        Raises UserError with all mistakes, or where Snakemake could not work in this folder.
         """
-        self._makes = makes
+        self._makes_files = makes_files
         run.forget()
         signals.hear_children()
-        # The rules' commands find this interpreter and this package, and know whose end to outlive.
+        # The rules' commands find this interpreter and this package.
         os.environ["PATH"] = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]
         os.environ["PYTHONPATH"] = project
         if {"{", "}"} & set(project):
             raise UserError(
-                f"{project}: Snakemake takes braces in a folder's path for wildcards: use another folder"
+                f"{project}: Snakemake takes braces in a path for wildcards: use another folder"
             )
         if not os.path.samefile(project, os.getcwd()):
             raise UserError(
-                f"results and papers lie in the project's folder, and this is {os.getcwd()}: add `--directory "
-                f'{project}`, or in a workflow that imports this one `workdir: "{project}"`'
+                f"results and papers lie in the project's folder, and this is {os.getcwd()}: "
+                f"add `--directory {project}`, or in a workflow that imports this one "
+                f'`workdir: "{project}"`'
             )
+        access.require_project()
         run.begin(sys.argv)
-        self.settings: dict[str, Any] = config.read(
-            config.Over(over, [*map(os.path.relpath, names)])
-        )
+        files = [*map(os.path.relpath, names)]
+        self.settings: dict[str, Any] = config.read(config.Over(overrides, files))
         self.partial: bool = self.settings["partial"]
         self._lock: int | None = None
-        self.triggers: Callable[[], Iterable[str]] = lambda: TRIGGERS
-        # Whether Snakemake makes the environments of the rules.
-        self.brings_software: Callable[[], bool] = lambda: False
-        self._make()
-        # What profiles/slurm asks for.
+        self.get_triggers: Callable[[], Iterable[str]] = lambda: TRIGGERS
+        self.makes_environments: Callable[[], bool] = lambda: False
+        self._make_plan()
+        # profiles/slurm requests so many CPUs.
         os.environ["STRATA_CPUS"] = str(self.plan["machine"]["cpus"])
-        begun.append(self)
+        _experiments.append(self)
 
-    def _make(self) -> None:
+    def _make_plan(self) -> None:
         self.plan = config.experiment(self.settings, capacity.facts())
         self.digest = seal.digest(self.plan)
         self.rests_on = blocks.rests_on(self.plan)
         self.tables = outputs.tables(self.plan)
         self._fingerprints: dict[tuple[str, str], str] = {}
-        self.known = blocks.Order(self.plan)
+        self.order = blocks.Order(self.plan)
 
-    # What a cell's rule asks.
+    # For the rule `cell`.
 
-    def priority(self, environment: str, workload: str, repetition: str) -> int:
-        """The earlier in the plan the higher.
+    def cell_priority(self, environment: str, workload: str, repetition: str) -> int:
+        """Return the priority of a cell: the earlier in the plan, the higher.
 
-        On nodes a cell that failed comes last: the job of a block ends with the first that fails, which would otherwise
-        be in the way of those behind it in every run.
+        On several nodes a cell that failed comes last.  The job of a block ends with the first cell
+        that fails; otherwise one would hold up the cells behind it in every run.
         """
         cell = (environment, workload, int(repetition))
         if self.plan.get("spread") and os.path.exists(paths.cell_path("failed", *cell, "json")):
             return 0
-        place = self.known.places.get(cell)
+        place = self.order.places.get(cell)
         return MOST_CELLS - place[0] if place else 0
 
-    def fingerprint(self, environment: str, workload: str, repetition: str) -> str:
-        """What decides a cell's result besides chance: the cell is measured again when it changes.
+    def cell_fingerprint(self, environment: str, workload: str, repetition: str) -> str:
+        """Return the digest of all that decides a cell's result: if it changes, the cell is due.
 
         Raises UserError for a cell that is not planned.
         """
         cell = (environment, workload, int(repetition))
-        if cell not in self.known.places and cell not in (order := blocks.Order(self.plan)).places:
-            raise UserError(f"{paths.cell_path('raw', *cell, 'log')}: {order.missing(*cell)}")
-        if self._makes() and untried(self.plan, [environment]):
-            # The cell was named by itself, so that the checkpoint was not asked.
+        if cell not in self.order.places:
+            # A decision may have added blocks since the order was read.
+            order = blocks.Order(self.plan)
+            if cell not in order.places:
+                log = paths.cell_path("raw", *cell, "log")
+                raise UserError(f"{log}: {order.missing(*cell)}")
+        if self._makes_files() and is_untried(self.plan, [environment]):
+            # A cell that is a target of its own does not depend on the checkpoint `machine`.
             build.probe(self.settings["image"])
-            self._make()
+            self._make_plan()
         key = (environment, workload)
         if key not in self._fingerprints:
             self._fingerprints[key] = plan.fingerprint(self.plan, *key)
         return self._fingerprints[key]
 
-    # What is measured.
+    # For the rules that need many cells.
 
-    def order(self, checkpoints: Any) -> blocks.Order:
-        """The order of all cells, once it is decided how many there are; until then raises Snakemake's exception.
+    def resolve_order(self, checkpoints: Any) -> blocks.Order:
+        """Return the order of all cells, once it is decided how many there are.
 
-        Raises UserError where results of another plan or of other logs would be taken for these.
+        checkpoints: Snakemake's, which raise an exception of Snakemake while they are not made.
+        Raises UserError where an option of Snakemake would keep results of other logs.
         """
-        if without := set(TRIGGERS) - set(self.triggers()):
+        missing = set(TRIGGERS) - set(self.get_triggers())
+        if missing:
             raise UserError(
-                f"rerun-triggers: leaves out {' and '.join(sorted(without))}, so that results of "
+                f"rerun-triggers: leaves out {' and '.join(sorted(missing))}, so that results of "
                 "other parameters or logs would stay: run without this option, or say "
                 f"`--rerun-triggers {' '.join(TRIGGERS)}`"
             )
-        if untried(self.plan, blocks.available(self.plan)):
+        if is_untried(self.plan, blocks.available(self.plan)):
             checkpoints.machine.get()
-            self._make()
+            self._make_plan()
             if self._lock is not None:
-                self._write()
-        # Cells of further rounds have their places in it before Snakemake asks for their priorities.
-        self.known = blocks.Order(self.plan)
-        if not self.partial and not self.known.decided:
-            checkpoints.decide.get(round=self.known.last)
-        return self.known
+                self._write_plan()
+        # Snakemake asks for the priorities of cells after this: they find their places in it.
+        self.order = blocks.Order(self.plan)
+        if not self.partial and not self.order.decided:
+            checkpoints.decide.get(round=self.order.last)
+        return self.order
 
-    def logs(self, checkpoints: Any) -> list[str]:
-        """The logs of all cells; in a partial run those that are there."""
-        logs = [paths.cell_path("raw", *cell, "log") for cell in self.order(checkpoints).cells()]
+    def list_logs(self, checkpoints: Any) -> list[str]:
+        """Return the logs of all cells; in a partial run those that exist."""
+        cells = self.resolve_order(checkpoints).cells()
+        logs = [paths.cell_path("raw", *cell, "log") for cell in cells]
         return [log for log in logs if os.path.exists(log)] if self.partial else logs
 
-    def measured(self, checkpoints: Any) -> list[str]:
-        """The logs of all cells, their records, and the decisions on the way to them."""
-        logs = self.logs(checkpoints)
-        return [
-            *logs,
-            *(log.removesuffix("log") + "json" for log in logs),
-            *outputs.decisions(self.plan),
-        ]
+    def list_measured(self, checkpoints: Any) -> list[str]:
+        """Return all logs and records, and the decisions on further blocks."""
+        logs = self.list_logs(checkpoints)
+        records = [log.removesuffix("log") + "json" for log in logs]
+        return [*logs, *records, *outputs.decisions(self.plan)]
 
-    def logs_before(self, round: str) -> list[str]:
-        """The logs that a decision rests on; none once it was made, since a decision stands."""
+    def list_logs_before(self, round: str) -> list[str]:
+        """Return the logs on which a decision rests; none once it is made, since it then stands."""
         order = blocks.Order(self.plan)
         if order.decided or int(round) < order.last:
             return []
         return [paths.cell_path("raw", *cell, "log") for cell in order.cells()]
 
-    def folders(self) -> list[str]:
-        """The folders of all logs, which are made here: one is newer than the tables once a log in it was deleted.
+    def list_folders(self) -> list[str]:
+        """Return the folders of all logs, and make them; a dry run returns those that exist.
 
-        Where nothing is made, they are those that are there.
+        The deletion of a log makes its folder newer than the tables.
         """
-        found = sorted(
-            {os.path.dirname(paths.cell_path("raw", *cell, "log")) for cell in self.known.cells()}
-        )
-        if not self._makes():
-            return [folder for folder in found if os.path.isdir(folder)]
-        for folder in found:
+        logs = [paths.cell_path("raw", *cell, "log") for cell in self.order.cells()]
+        folders = sorted({os.path.dirname(log) for log in logs})
+        if not self._makes_files():
+            return [folder for folder in folders if os.path.isdir(folder)]
+        for folder in folders:
             os.makedirs(folder, exist_ok=True)
-        return found
+        return folders
 
-    def to_archive(self) -> list[str]:
-        """What an archive is made of.  Raises UserError where that would measure, and nobody asked for it."""
+    def list_archived(self) -> list[str]:
+        """Return the tables and papers of an archive.
+
+        Raises UserError where making them would measure cells, and `measure` is not set.
+        """
         order = blocks.Order(self.plan)
         due = sum(pending.due(self.plan, cell) for cell in order.cells())
-        complete = not due and order.decided and not untried(self.plan, blocks.available(self.plan))
-        if complete or self.partial or self.settings.get("measure"):
+        is_complete = not due and order.decided
+        if is_untried(self.plan, blocks.available(self.plan)):
+            is_complete = False
+        if is_complete or self.partial or self.settings.get("measure"):
             return [*self.tables, *outputs.PAPERS]
-        count = f"{due} of {len(order.cells())} cells are not measured" + (
-            "" if order.decided else " so far"
-        )
-        pages: list[Any] = [self.plan, read_json(paths.PLAN) or self.plan]
-        names, other = (
-            [name for key in ("environments", "workloads") for name in one.get(key, ())]
-            for one in pages
-        )
-        if names != other:
-            words = f"the last run had another page ({', '.join(other)}): repeat its --configfile and --config"
-            count = f"{count}; {words} to archive that"
+        reason = f"{due} of {len(order.cells())} cells are not measured"
+        if not order.decided:
+            reason += " so far"
+        last_plan = read_json(paths.PLAN) or self.plan
+        names, last_names = _list_names(self.plan), _list_names(last_plan)
+        if names != last_names:
+            reason += (
+                f"; the last run had another configuration ({', '.join(last_names)}): repeat its "
+                "--configfile and --config to archive that"
+            )
         raise UserError(
-            f"{count}; `{run.again('cells')}` measures them, and partial=true (--config) archives what there is"
+            f"{reason}; `{run.again('cells')}` measures them, "
+            "and partial=true (--config) archives the cells that exist"
         )
 
-    # What is made of it.
+    # For the rules that make products.
 
-    def image(self) -> list[str]:
-        """What says which image it was; nothing where no environment runs anything of it (the bare host does not)."""
-        entries = [self.plan["environments"][name] for name in blocks.available(self.plan)]
-        used = [kind for entry in entries for layer in entry["layers"] for kind in layer]
-        return [paths.IMAGE, paths.MANIFEST] if registry.forms(used) else []
+    def list_image_files(self) -> list[str]:
+        """Return the files that describe the image; none where only the bare host is measured."""
+        names = []
+        for environment in blocks.available(self.plan):
+            for layer in self.plan["environments"][environment]["layers"]:
+                names += list(layer)
+        return [paths.IMAGE, paths.MANIFEST] if registry.forms(names) else []
 
-    def circumstances(self) -> str:
-        """What it holds for that KVM runs a guest here, or does not."""
+    def describe_circumstances(self) -> str:
+        """Return the circumstances for which a trial of KVM holds, as JSON."""
         return json.dumps(acceleration.circumstances())
 
-    def source(self) -> str:
-        """What changes when a file of the project's source does; where no file is known, the command says why."""
-        from strata.archive import source as own
+    def describe_source(self) -> str:
+        """Return a digest of the project's source; empty where git does not list its files.
+
+        The command that archives then says why.
+        """
+        from strata.archive import source as project_source
 
         with contextlib.suppress(UserError):
-            return own.state(os.getcwd())
+            return project_source.state(os.getcwd())
         return ""
 
-    def published_raw(self) -> tuple[str, str]:
-        """Where the published raw results are, and what changes when they do.  Raises UserError where they are not."""
+    def locate_published_raw(self) -> tuple[str, str]:
+        """Return the folder of the published raw results, and a digest of its state.
+
+        Raises UserError where it does not exist.
+        """
         folder = source.named(self.settings)
         return folder, source.state(folder)
 
-    # How a run begins and ends.
+    # A run.
 
-    def begin(self) -> None:
-        """Take this folder for this run, and write the plan.  The kernel frees the folder when the run ends."""
+    def start_run(self) -> None:
+        """Lock the project's folder for this run, and write the plan.
+
+        The kernel frees the lock when this process ends.
+        """
         os.makedirs("results/tmp", exist_ok=True)
-        # Open for writing, without which a network's disk lets nobody lock.
+        # Network file systems refuse the lock of a file that is not open for writing.
         self._lock = os.open(paths.RUN_LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise UserError(
-                "another run is active in this folder; wait for its end (nothing needs to be unlocked)"
+                "another run is active in this folder; "
+                "wait for its end (nothing needs to be unlocked)"
             ) from None
         if not os.fstat(self._lock).st_nlink:
             raise UserError("`python3 -m strata clean` was at work in this folder: run again")
-        if self.image() and (image := cache.find(self.plan["image"]["recipe"])):
+        image = cache.find(self.plan["image"]["recipe"]) if self.list_image_files() else None
+        if image:
             cache.verify(image)
-        self._write()
-        if shutil.which("Rscript") is None and not self.brings_software():
+        self._write_plan()
+        if shutil.which("Rscript") is None and not self.makes_environments():
             progress.say(
                 "setup",
-                "R is missing, which decisions on more blocks, tables and papers need: `make setup`",
+                "R is missing, which decisions on more blocks, tables and papers need: "
+                "run `make setup`",
             )
 
-    def _write(self) -> None:
-        found: Plan = {**self.plan, "source": plan.source(os.getcwd())}
-        if sealed := seal.told(self.plan):
-            found["sealed"] = sealed
-        plan.write(found)
+    def _write_plan(self) -> None:
+        complete: Plan = {**self.plan, "source": plan.source(os.getcwd())}
+        sealed = seal.told(self.plan)
+        if sealed:
+            complete["sealed"] = sealed
+        plan.write(complete)
         client.write_way(self.settings["client"])
-        progress.begin(
-            sum(not pending.due(self.plan, cell) for cell in blocks.Order(self.plan).cells())
-        )
+        cells = blocks.Order(self.plan).cells()
+        progress.begin(sum(not pending.due(self.plan, cell) for cell in cells))
 
-    def end(self, good: bool) -> None:
-        """Remove what killed cells of the run left up, and pending results in place; list what failed."""
+    def finish_run(self, is_good: bool) -> None:
+        """Remove what killed cells and pending results left, and list the cells that failed.
+
+        is_good: whether all jobs succeeded.
+        """
         lifecycle.end_run(run.owner())
-        pending.remove_placed(self.plan, self.known.cells())
-        reasons = {
-            cell: read_json(paths.cell_path("failed", *cell, "json")) for cell in self.known.cells()
-        }
-        failed = [
-            f"{' · '.join(map(str, cell))}: {known['error']}"
-            for cell, known in reasons.items()
-            if known
-        ]
-        if failed and not good:
-            more = (
-                f"\n  and {len(failed) - MOST_SHOWN} more: see results/failed"
-                if len(failed) > MOST_SHOWN
-                else ""
-            )
-            shown = "\n  ".join(failed[:MOST_SHOWN])
-            again = "once the causes are gone, the same command measures them again"
-            progress.shown(
-                f"strata: {len(failed)} of {len(reasons)} cells failed; {again}:\n  {shown}{more}"
-            )
-
-
-def hint(words: Sequence[str], rules: Iterable[Any]) -> None:
-    """Print the target that was probably meant, for each one that no rule makes: Snakemake names none.
-
-    words: those by which Snakemake was started.  rules: all of the workflow.
-    """
-    rules = [*rules]
-
-    def unknown(word: str) -> bool:
-        known = os.path.exists(word) or any(
-            rule.name == word or rule.is_producer(word) for rule in rules
+        cells = [*self.order.cells()]
+        pending.remove_placed(self.plan, cells)
+        failures = []
+        for cell in cells:
+            record = read_json(paths.cell_path("failed", *cell, "json"))
+            if record:
+                failures.append(f"{' · '.join(map(str, cell))}: {record['error']}")
+        if not failures or is_good:
+            return
+        shown = failures[:MOST_SHOWN]
+        if len(failures) > MOST_SHOWN:
+            shown.append(f"and {len(failures) - MOST_SHOWN} more: see results/failed")
+        progress.shown(
+            f"strata: {len(failures)} of {len(cells)} cells failed; once the causes are gone, the "
+            "same command measures them again:\n  " + "\n  ".join(shown)
         )
-        return not (word.startswith("-") or "=" in word or known)
-
-    if not any(map(unknown, words)):
-        return
-    # It takes a third of a second, to tell targets from values of options.
-    from snakemake.cli import get_argument_parser
-
-    names = [
-        *outputs.PAPERS,
-        *(name for rule in rules for name in (rule.name, *map(str, rule.output))),
-    ]
-    for target in filter(unknown, get_argument_parser().parse_args(words).targets):
-        about = "`snakemake --list-target-rules` lists what can be made"
-        if target.startswith("results/raw/"):
-            about = "a cell is results/raw/ENVIRONMENT/WORKLOAD/REPETITION.log, with a repetition from 1"
-        elif close := difflib.get_close_matches(target, names, n=1):
-            about = f"did you mean {close[0]}?"
-        progress.shown(f"strata: nothing makes {target}; {about}")
 
 
-def untried(experiment: Plan, environments: Iterable[str]) -> bool:
-    """Whether one of these environments has a machine of which it is not known what accelerates it."""
-    stacks = [experiment["environments"][name] for name in environments]
-    return any("accelerator" in entry and entry["accelerator"] is None for entry in stacks)
+def _list_names(experiment: Any) -> list[str]:
+    """Return the names of a plan's environments and workloads."""
+    return [*experiment.get("environments", ()), *experiment.get("workloads", ())]
 
 
-def code(*patterns: str) -> list[str]:
-    """The files of the project that these patterns name, without tests: those that a product is made by or of."""
-    found = {name for pattern in patterns for name in glob.glob(pattern, recursive=True)}
-    return sorted(name for name in found if os.path.isfile(name) and "/tests/" not in name)
+def is_untried(experiment: Plan, environments: Iterable[str]) -> bool:
+    """Return whether one of the environments has a virtual machine, and KVM was not tried yet."""
+    entries = [experiment["environments"][name] for name in environments]
+    return any("accelerator" in entry and entry["accelerator"] is None for entry in entries)
+
+
+def list_code(*patterns: str) -> list[str]:
+    """Return the project's files that some patterns match, without those of tests."""
+    names: set[str] = set()
+    for pattern in patterns:
+        names.update(glob.glob(pattern, recursive=True))
+    return sorted(name for name in names if os.path.isfile(name) and "/tests/" not in name)
+
+
+def describe_error(error: UserError | OSError) -> str:
+    """Return the message of an error that a user can mend."""
+    return access.explain_error(error) if isinstance(error, OSError) else str(error)
+
+
+def end_with(error: UserError | OSError) -> None:
+    """Print an error that a user can mend, and end this process with status 1."""
+    if isinstance(error, OSError):
+        error = UserError(access.explain_error(error))
+    progress.complain(error)
+    sys.exit(1)

@@ -3,7 +3,10 @@ import pytest
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
-    """A project on the host alone, in its own folder and with its own home, as the working directory."""
+    """Return a function that makes a project on the bare host the working directory.
+
+    The project has its own home folder and its own lock of the machine.
+    """
     import projects
 
     from strata.experiment import workload
@@ -29,7 +32,7 @@ def project(tmp_path, monkeypatch):
 
 @pytest.fixture
 def checkout(monkeypatch):
-    """The checkout itself as the working directory."""
+    """Make the checkout the working directory."""
     import projects
 
     from strata.experiment import workload

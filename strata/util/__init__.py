@@ -1,1 +1,1 @@
-"""What every room stands on: errors, files, processes, places, and how mistakes are told."""
+"""What all other packages build on: errors, files, processes, paths, and messages."""

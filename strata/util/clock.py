@@ -1,24 +1,24 @@
-"""Moments as text, and a clock that no change of the machine's time sets back."""
+"""Moments as text, and a clock that goes on evenly when the machine's time is changed."""
 
 import time
 
 
 def utc(moment: float) -> str:
-    """Seconds since the epoch as UTC, ISO 8601 with milliseconds."""
+    """Write seconds since the epoch as UTC, in ISO 8601 with milliseconds."""
     whole = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(moment))
     return f"{whole}.{int(moment % 1 * 1000):03d}Z"
 
 
 class Watch:
-    """The time of the machine as it was at the start, and from there on what has really passed."""
+    """A clock that is set by the machine's time once, and then adds the seconds that pass."""
 
     def __init__(self) -> None:
         self._epoch, self._start = time.time(), time.monotonic()
 
     def passed(self) -> float:
-        """Seconds since the start."""
+        """Return the seconds since the clock was set."""
         return time.monotonic() - self._start
 
     def now(self) -> str:
-        """The present moment, as of :func:`utc`."""
+        """Return the present moment, written as by :func:`format_utc`."""
         return utc(self._epoch + self.passed())

@@ -1,4 +1,4 @@
-"""What several parts of Strata have to know, as data in schemas/constants/."""
+"""Constants that Python and R share, as JSON files in schemas/constants/."""
 
 import functools
 import json
@@ -10,14 +10,16 @@ from strata.util.data_types import Fields
 
 @functools.cache
 def read(name: str) -> Fields:
-    """The data of one theme.  A cell that goes well asks for none."""
-    with open(
-        os.path.join(paths.PROJECT, "schemas/constants", f"{name}.json"), encoding="utf-8"
-    ) as file:
-        found: Fields = json.load(file)
-    return found
+    """Return the object in schemas/constants/NAME.json.  A cell that succeeds reads none."""
+    path = os.path.join(paths.PROJECT, "schemas/constants", f"{name}.json")
+    with open(path, encoding="utf-8") as file:
+        constants: Fields = json.load(file)
+    return constants
 
 
 def result(name: str, **values: object) -> str:
-    """The path, below the project, of a file of the results (schemas/constants/results.json)."""
+    """Return the path of a results file, relative to the project.
+
+    name: its key in schemas/constants/results.json.  values: those of the placeholders in its path.
+    """
     return f"results/{read('results')[name].format(**values)}"

@@ -1,7 +1,8 @@
-"""The shapes of what parts of Strata hand one another, as the schemas have them (tests/unit/test_data_types.py).
+"""Types of the mappings that packages exchange, for mypy; their keys are those of the schemas.
 
-They are for mypy: to a program that runs each of these names is `dict`, since what makes typed mappings takes
-milliseconds to import, in every cell.  What is a shape's part and is handed on by nobody is plain `Fields`.
+tests/unit/test_data_types.py compares them with the schemas.  At run time each name here is `dict`:
+importing `typing` would cost every cell milliseconds.  An inner mapping that no other package
+receives has the type `Fields`.
 """
 
 TYPE_CHECKING = False
@@ -14,18 +15,18 @@ else:
     from typing import Any as Any
     from typing import NotRequired, Required, TypedDict
 
-    # A mapping whose keys are said where it is made.
+    # A mapping whose keys the function that makes it describes.
     Fields = dict[str, Any]
-    # Layers from the bottom, each with its options.
+    # The layers of an environment from the bottom up, each as {name: options}.
     Stack = list[dict[str, Fields]]
-    # Mappings of a few keys, which are said where they are made.
+    # Mappings of a few keys, which the functions that make them describe.
     Source = Fields
     Quiet = Fields
     Chosen = Fields
     Described = Fields
 
     class HostFacts(TypedDict):
-        """What of a machine decides sizes."""
+        """The facts of a machine on which the sizes of workloads depend."""
 
         cpus: int
         mask: str | None
@@ -33,7 +34,7 @@ else:
         cache_bytes: int | None
 
     class PlannedEnvironment(TypedDict):
-        """An environment of the plan."""
+        """An environment in the plan; `available` is false where `reason` says why."""
 
         label: str
         layers: Stack
@@ -48,7 +49,8 @@ else:
         accelerator: NotRequired[str | None]
         accelerator_reason: NotRequired[str | None]
 
-    # A step of a cell: a command, something to observe, or a group for each value of a list (`for`, a word of Python).
+    # A step of a cell: a command, an observation, or a group of steps for each value of a list.
+    # Its key `for` is a keyword of Python, so that no class can declare it.
     Step = TypedDict(
         "Step",
         {
@@ -65,7 +67,10 @@ else:
     )
 
     class CellWork(TypedDict):
-        """What a cell of a workload does.  `roles`: which servers share a system, and the ports of each role."""
+        """The steps of a cell, and what they need.
+
+        roles: which servers share a system, and the ports of each role.
+        """
 
         steps: list[Step]
         files: list[str]
@@ -81,7 +86,7 @@ else:
         data: NotRequired[Fields]
 
     class PlannedWorkload(TypedDict):
-        """A workload of the plan."""
+        """A workload in the plan."""
 
         title: str
         about: str
@@ -98,7 +103,7 @@ else:
         storage: NotRequired[bool]
 
     class Plan(TypedDict):
-        """The plan (results/plan.json); `source` is known once it is written."""
+        """The plan (results/plan.json); it has `source` once it is written."""
 
         format: int
         scale: str
@@ -153,7 +158,7 @@ else:
         servers: NotRequired[list[Fields]]
 
     class Image(TypedDict):
-        """An image in the cache (image.json there), and its folder."""
+        """An image in the cache: its image.json, and its folder."""
 
         format: int
         recipe: str
@@ -169,8 +174,11 @@ else:
         folder: str
 
     class WantedMachine(TypedDict, total=False):
-        """All that is said to Vagrant or to libvirt of a machine: what follows from its profile and the host, and from
-        `name` on what is known once it is prepared."""
+        """The settings of a virtual machine for Vagrant and libvirt.
+
+        Those before `name` follow from its profile and the host; the others are known once it is
+        prepared.
+        """
 
         cpus: int
         memory_mib: int

@@ -1,56 +1,61 @@
-"""Errors that a user can cause or mend; they are shown as a message, never as a traceback."""
+"""Errors that a user can cause or mend: they end a command with a message, not with a traceback."""
 
 import re
 
-# Spaces that do not break, which tables and messages of ours have.
+# Spaces that str.isprintable() refuses and our own tables and messages contain.
 _SPACES = "\t\u00a0\u202f"
 
 
 def legible(text: str) -> str:
-    """A message as a terminal may get it, whatever names of others are in it.
+    """Escape what a terminal would obey in a message, which may quote other people's names.
 
-    What controls a terminal or turns the direction of writing is escaped; each further line begins
-    with a bar, so that none passes for a message of its own.
+    Control characters and changes of the writing direction become escape sequences.  Each line
+    after the first begins with a bar, so that a quoted text cannot pass for a message of ours.
     """
     if text.isprintable():
         return text
-    shown = (
-        one if one.isprintable() or one in _SPACES or one == "\n" else repr(one)[1:-1]
-        for one in text
-    )
-    return re.sub(r"\n(?!  \| |\Z)", "\n  | ", "".join(shown))
+    characters = []
+    for character in text:
+        is_plain = character.isprintable() or character in _SPACES or character == "\n"
+        characters.append(character if is_plain else repr(character)[1:-1])
+    return re.sub(r"\n(?!  \| |\Z)", "\n  | ", "".join(characters))
 
 
 class UserError(Exception):
-    """Something a user can mend.
+    """A mistake that a user can mend.
 
-    Each text says, in a line, what is wrong, where, and what would be right.
+    Each argument is a line that says what is wrong, in which file and key, and what to do.
     """
 
     def __init__(self, *lines: str) -> None:
         super().__init__(*lines)
 
     def __str__(self) -> str:
-        """All of them, a line each."""
+        """Return all lines, safe to print."""
         return "\n".join(map(legible, self.args))
 
 
 class MachineError(UserError):
-    """The machine, or one of our own tools, failed, and nothing follows of what it was given: a full disk, a missing
-    program.
+    """The machine or a tool of ours failed: a full disk, a missing program.
+
+    It says nothing about the input: an archive or a log is not refused for it.
     """
 
 
 class CellFailed(UserError):
-    """A cell that did not give a complete, checked log."""
+    """A cell gave no complete log that its parser accepts."""
 
 
 class Unable(CellFailed):
-    """What ran in a system ended by itself and said that it failed: a system that has not all calls may be the reason.
+    """A command in a system under test ended by itself and reported a failure.
 
-    No machine that went away and no log that is too long is one.
+    In an environment that lacks some system calls, such as gVisor, this is a result.  It is not
+    raised where the virtual machine died, a time limit was hit, or the log grew too long.
     """
 
 
 class Endless(Unable):
-    """What ran in a system came to no end in its time: alone this may as well be a fault of the machine."""
+    """A command in a system under test hit its time limit.
+
+    One timeout does not prove that the environment cannot run the workload: machines may be slow.
+    """

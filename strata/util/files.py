@@ -1,4 +1,4 @@
-"""Files that are whole or not there, and trees that are removed, but nothing that is mounted in them."""
+"""Read and write files, which are then whole or missing, and remove trees."""
 
 import contextlib
 import json
@@ -6,43 +6,45 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 
-from strata.util import trees
+from strata.util import access, trees
 from strata.util.data_types import Any
 from strata.util.errors import MachineError, UserError
 from strata.util.process import as_root, capture
 
 
 def read_json(path: str) -> Any:
-    """The object in a JSON file; None if the file is missing, cut short, or holds anything else."""
+    """Return the object in a JSON file; None if the file is missing, damaged or no object."""
     try:
         with open(path, encoding="utf-8") as file:
-            found = json.load(file)
+            value = json.load(file)
     except (FileNotFoundError, ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None
 
 
 def read_text(paths: Sequence[str]) -> str:
-    """The content of files, one after the other; with root's rights where this user may not read one.
+    """Return the joined content of files, read with root's rights where this user may not.
 
-    Raises OSError or UserError where that fails.
+    Raises OSError or UserError where a file cannot be read.
     """
-    found = []
+    texts = []
     try:
         for path in paths:
             with open(path, encoding="utf-8", errors="replace") as file:
-                found.append(file.read())
+                texts.append(file.read())
     except PermissionError:
         return capture(as_root(["cat", "--", *paths])).stdout
-    return "".join(found)
+    return "".join(texts)
 
 
 def write_text(path: str, text: str, lasting: bool = False) -> None:
-    """Write a file by way of a sibling, so that a reader sees the old or the new one, whole.
+    """Replace the content of a file at once: a reader sees the old or the new content, whole.
 
-    lasting: also after a power cut; for what still counts then.  Raises MachineError where it cannot be written.
+    lasting: whether that also holds after a power cut.
+    Raises MachineError where the file cannot be written.
     """
-    sibling, folder = f"{path}.{os.getpid()}.part", os.path.dirname(path) or "."
+    sibling = f"{path}.{os.getpid()}.part"
+    folder = os.path.dirname(path) or "."
     try:
         os.makedirs(folder, exist_ok=True)
         with open(sibling, "w", encoding="utf-8") as file:
@@ -55,11 +57,12 @@ def write_text(path: str, text: str, lasting: bool = False) -> None:
     except OSError as error:
         with contextlib.suppress(OSError):
             os.unlink(sibling)
-        raise MachineError(f"{path}: cannot be written: {error.strerror}") from None
+        reason = access.find_reason(error, path)
+        raise MachineError(f"{path}: cannot be written: {reason}") from None
 
 
 def sync(path: str) -> None:
-    """Have the disk hold what a file holds, or which names a folder has."""
+    """Wait until the disk holds the content of a file, or the names in a folder."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -68,12 +71,12 @@ def sync(path: str) -> None:
 
 
 def write_json(path: str, value: object, indent: int | None = 1, lasting: bool = False) -> None:
-    """Write a value as JSON, like :func:`write_text`."""
+    """Write a value as JSON, as :func:`write_text` does."""
     write_text(path, json.dumps(value, indent=indent, ensure_ascii=False) + "\n", lasting)
 
 
 def write_csv(path: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Write a table that lasts, like :func:`write_text`."""
+    """Write a table as :func:`write_text` does, lasting."""
     import csv
     import io
 
@@ -83,7 +86,7 @@ def write_csv(path: str, columns: Sequence[str], rows: Iterable[Sequence[object]
 
 
 def write_if_changed(path: str, text: str) -> None:
-    """Write a file that lasts, only where its text differs."""
+    """Write a file as :func:`write_text` does, lasting, but only where its text differs."""
     with (
         contextlib.suppress(FileNotFoundError, UnicodeDecodeError),
         open(path, encoding="utf-8") as file,
@@ -94,7 +97,10 @@ def write_if_changed(path: str, text: str) -> None:
 
 
 def remove_whole(path: str, aside: str) -> None:
-    """Remove a folder of which nobody is to find a half, also after a kill: it is moved aside before."""
+    """Remove a folder at once: nobody finds half of it, not even after a kill.
+
+    aside: the path to which it is first moved.
+    """
     remove_tree(aside)
     os.makedirs(os.path.dirname(aside), exist_ok=True)
     with contextlib.suppress(FileNotFoundError):
@@ -103,9 +109,10 @@ def remove_whole(path: str, aside: str) -> None:
 
 
 def remove_tree(path: str, unmount: bool = False) -> None:
-    """Remove a folder (or file) of ours with all in it, with root's rights where this user may not.
+    """Remove a file or folder with all in it, with root's rights where this user may not.
 
-    unmount: what is mounted in it is unmounted before.  Raises UserError where anything is, or stays, mounted in it.
+    unmount: whether file systems that are mounted in it are unmounted before.
+    Raises UserError where something is, or stays, mounted in it, or it cannot be removed.
     """
     try:
         try:

@@ -1,22 +1,22 @@
-"""The words of declared commands, and the values that stand for them.
+"""Placeholders in the commands of a workload's declaration, and their values.
 
-A cell needs no more of a declaration than this: it starts without what checks declarations, whose import
-alone would double its cost.
+Cells import this module alone of what reads declarations: importing what checks them would double
+the cost of a cell.
 """
 
 from strata.util.data_types import Any
 
-# Words of commands that stand for what only a cell knows: its seed, its lap (0 before the first), where the client
-# reaches the system, at which address of its own the system is reached there, and which of several equal systems it is
-# (from 0).
+# Placeholders whose values only a cell knows: its seed; the lap (0 before the first); the address
+# at which the client reaches the system, and the system's own address at which its servers listen;
+# the number of the system (from 0) where several equal ones run at once.
 BUILT_IN = ("seed", "lap", "address", "listen", "part")
 
 
 def placeholder(word: str) -> str | None:
-    """The parameter that stands for a word of a command: ``{threads}`` gives ``threads``."""
+    """Return the parameter that a word of a command stands for: ``threads`` for ``{threads}``."""
     return word[1:-1] if word.startswith("{") and word.endswith("}") else None
 
 
 def several(value: Any) -> list[Any]:
-    """The values of a parameter, which may be one or a list."""
+    """Return the values of a parameter, which may be one or a list, as a list."""
     return value if isinstance(value, list) else [value]

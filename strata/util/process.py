@@ -1,4 +1,4 @@
-"""Run commands without being busy, end what was started, and nothing else."""
+"""Run commands, wait for processes without using the processor, and end what was started."""
 
 import contextlib
 import os
@@ -13,15 +13,19 @@ from strata.util.data_types import Any, Fields
 from strata.util.errors import MachineError, UserError
 from strata.util.timeouts import stretched
 
-# Bytes that a command of the machinery may print, which are held in memory; and how many of its last
-# characters are in the message where it fails.
-MOST, LAST = 64 << 20, 4000
+# Bytes that a command may print, which are held in memory.
+MOST = 64 << 20
+# How many of the last characters that a command printed are in the message where it fails.
+LAST = 4000
 # Bytes that are read at once: more than a pipe holds.
 PIECE = 1 << 20
 
 
 def start_time(pid: int) -> str | None:
-    """Field 22 of /proc/PID/stat: with the id it names one process for good.  None if there is none."""
+    """Return the start time of a process, which together with its id names it for good.
+
+    It is field 22 of /proc/PID/stat.  Returns None where the process does not run.
+    """
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
             fields = file.read().rpartition(")")[2].split()
@@ -31,31 +35,34 @@ def start_time(pid: int) -> str | None:
 
 
 def identity(pid: int) -> Fields:
-    """What names a process even after its id was given to another one."""
+    """Return ``{pid, start}``, which names a process even after its id was given to another one."""
     return {"pid": pid, "start": start_time(pid)}
 
 
 def alive(process: Fields | None) -> bool:
-    """Whether the process of :func:`identity` still runs."""
+    """Return whether the process that :func:`identify_process` named still runs."""
     return bool(process and process["start"] and start_time(process["pid"]) == process["start"])
 
 
 def wait_for(pid: int, timeout: float | None = None) -> bool:
-    """Sleep until process `pid` ends or `timeout` seconds are over; whether it ended."""
+    """Sleep until a process ends or `timeout` seconds are over; return whether it ended."""
     return bool(wait_for_any([pid], timeout))
 
 
 def wait_for_any(pids: Iterable[int], timeout: float | None) -> set[int]:
-    """Sleep until one of some processes ends or `timeout` seconds are over; those that ended."""
+    """Sleep until one of some processes ends or `timeout` seconds are over.
+
+    Returns those that ended.
+    """
     return _wait(pids, (), timeout)[0]
 
 
 def _wait(
     pids: Iterable[int], files: Iterable[int], timeout: float | None
 ) -> tuple[set[int], set[int]]:
-    """Sleep as :func:`wait_for_any`, or until one of some files can be read, or is at its end.
+    """Sleep as :func:`wait_for_any_process`, or until one of some files can be read or ends.
 
-    Returns the processes that ended, and these files.
+    Returns the processes that ended, and the descriptors of these files.
     """
     watched: dict[int, int] = {}
     poll = select.poll()
@@ -66,9 +73,10 @@ def _wait(
             descriptor = os.pidfd_open(pid)
             watched[descriptor] = pid
             poll.register(descriptor, select.POLLIN)
-        found = poll.poll(None if timeout is None else max(0, timeout) * 1000)
-        ready = {descriptor for descriptor, _ in found}
-        return {watched[one] for one in ready & watched.keys()}, ready - watched.keys()
+        events = poll.poll(None if timeout is None else max(0, timeout) * 1000)
+        ready = {descriptor for descriptor, _ in events}
+        ended = {watched[descriptor] for descriptor in ready & watched.keys()}
+        return ended, ready - watched.keys()
     except ProcessLookupError:
         return {pid}, set()
     finally:
@@ -77,7 +85,10 @@ def _wait(
 
 
 def end(*processes: subprocess.Popen[Any], patience: float = 5.0) -> None:
-    """End children that still run, and the sessions that they lead: all are first asked, then forced."""
+    """End children that still run, with the sessions that they lead: by SIGTERM, then by SIGKILL.
+
+    patience: seconds between the two.
+    """
     with signals.undisturbed():
         running = [process for process in processes if process.returncode is None]
         for process in running:
@@ -91,11 +102,9 @@ def end(*processes: subprocess.Popen[Any], patience: float = 5.0) -> None:
 
 
 def reap(process: subprocess.Popen[Any]) -> int:
-    """Wait for the end of a child, end what is left of the session that it leads, and return its exit code.
-
-    While a group has members, the child that was not waited for among them, its number is not given
-    out again.
-    """
+    """Wait for the end of a child, kill the rest of its process group, and return its exit code."""
+    # The child is not waited for before the group is killed: until then the kernel gives the number
+    # of the group to nobody else.
     with contextlib.suppress(ChildProcessError):
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
     try:
@@ -103,7 +112,7 @@ def reap(process: subprocess.Popen[Any]) -> int:
     except ProcessLookupError:
         return process.wait()
     except PermissionError:
-        # The child was root's; so is what it left, if anything.
+        # The child was root's, and so are the processes that it left.
         code = process.wait()
         _signal(process.pid, signal.SIGKILL)
         return code
@@ -113,28 +122,34 @@ def reap(process: subprocess.Popen[Any]) -> int:
 ROOT_NEEDED = "run as root, or allow sudo without a password (docs/privileges.md)"
 DOCKER_GROUP = "`sudo usermod -aG docker $USER` lets you use Docker; then log in again"
 MORE_SPACE = "free some disk, or set STRATA_HOME to a folder on a larger one"
-# So many letters of a command are in a message.
+# How many letters of a command are in a message.
 MOST_OF_COMMAND = 300
-# Causes that programs name when they fail, and what would change that.
+# Texts that programs print when they fail, and what the user can do about the cause.
 REMEDIES = {
     "sudo: a password is required": ROOT_NEEDED,
     "unable to pick chroot mode automatically": ROOT_NEEDED,
     "permission denied while trying to connect to the Docker daemon": DOCKER_GROUP,
-    "Temporary failure resolving": "no package source answers: check the network, or set image.mirror in config.yaml",
+    "Temporary failure resolving": (
+        "no package source answers: check the network, or set image.mirror in config.yaml"
+    ),
     "No space left on device": MORE_SPACE,
     "enough free space": MORE_SPACE,
 }
 
 
 def remedy(text: str) -> str:
-    """What would change the first cause that a program's own words name, behind a semicolon; or nothing."""
-    return next(
-        (f"; {change}" for cause, change in REMEDIES.items() if cause.lower() in text.lower()), ""
-    )
+    """Return what the user can do about the first known cause in a program's message.
+
+    It begins with a semicolon; an empty text where no cause is known.
+    """
+    for cause, change in REMEDIES.items():
+        if cause.lower() in text.lower():
+            return f"; {change}"
+    return ""
 
 
 def _signal(group: int, number: signal.Signals) -> None:
-    """Send a signal to a process group; to one of another user's (with sudo) with the rights of root."""
+    """Send a signal to a process group, with root's rights where it is another user's."""
     try:
         os.killpg(group, number)
     except ProcessLookupError:
@@ -149,16 +164,18 @@ def run_together(
     timeout: float,
     needed: Sequence[int] = (),
 ) -> list[tuple[int | None, float]]:
-    """Run commands at the same time; `outputs` are called with what each prints, on both streams.
+    """Run commands at the same time, until all have ended well or one of them fails.
 
-    Returns for each its exit code and the seconds it took.  The first that ends with another code
-    than 0, the end of a process of `needed`, or `timeout` seconds (as stretched), end all others:
-    their code is None.  However they end, their sessions are gone afterwards; so they are where an
-    output raises, which ends this.
+    outputs: for each command, a function that is called with the bytes that it prints on either
+    stream.  If one raises, all commands are ended, and the exception is raised here.
+    timeout: seconds, as stretched, after which all are ended.
+    needed: processes whose end ends all commands.
+    Returns for each command its exit code, None where it was ended, and the seconds that it took.
+    No process of the commands' sessions runs afterwards.
     """
-    found: list[tuple[int | None, float]] = [(None, 0.0)] * len(commands)
+    results: list[tuple[int | None, float]] = [(None, 0.0)] * len(commands)
     if wait_for_any(needed, 0):
-        return found
+        return results
     processes: list[subprocess.Popen[bytes]] = []
     begun: list[float] = []
     try:
@@ -185,19 +202,19 @@ def run_together(
                     del printing[file]
             for pid in ended & running.keys():
                 number = running.pop(pid)
-                found[number] = (reap(processes[number]), now - begun[number])
-            # The time is over, something that was needed has ended, or one ended badly.
-            if left <= 0 or ended.intersection(needed) or any(code for code, _ in found):
+                results[number] = (reap(processes[number]), now - begun[number])
+            has_failed = any(code for code, _ in results)
+            if left <= 0 or ended.intersection(needed) or has_failed:
                 break
         for number in running.values():
-            found[number] = (None, time.monotonic() - begun[number])
+            results[number] = (None, time.monotonic() - begun[number])
         end(*processes)
         for file, number in printing.items():
-            # All that a pipe holds: nobody waits for a process that left its session.
+            # Read what the pipe holds now: a process that left the session may keep it open.
             os.set_blocking(file, False)
             with contextlib.suppress(BlockingIOError):
                 outputs[number](os.read(file, PIECE))
-        return found
+        return results
     finally:
         end(*processes)
         for process in processes:
@@ -206,21 +223,20 @@ def run_together(
 
 
 def _file(stream: Any) -> int:
-    found: int = stream.fileno()
-    return found
+    descriptor: int = stream.fileno()
+    return descriptor
 
 
 def capture(
     argv: Sequence[str], timeout: float = 120, check: bool = True, **start: Any
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command of the machinery and return what it printed (text); it ends with whatever ends
-    the wait for it.
+    """Run a command and return what it printed, as text; it is ended if this call is interrupted.
 
-    start: for subprocess.Popen: `cwd`, `env`, `umask`.  What it prints is read as UTF-8 in every
-    locale.
-    Raises MachineError where it cannot be started, does not end within `timeout` seconds (as
-    stretched) or prints more than :data:`MOST` bytes, and :class:`UserError` with the end of the
-    command's own words if it fails and `check` is set.
+    timeout: seconds, as stretched.  check: whether it must end with code 0.
+    start: options of subprocess.Popen: `cwd`, `env`, `umask`.
+    The output is read as UTF-8 in every locale.
+    Raises MachineError where the command cannot be started, does not end in time or prints more
+    than :data:`MOST` bytes, and UserError with the end of its output if it fails under `check`.
     """
     process: subprocess.Popen[bytes] | None = None
     pipe = subprocess.PIPE
@@ -230,7 +246,7 @@ def capture(
                 argv, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, start_new_session=True,
                 bufsize=0, **start,
             )  # fmt: skip
-        said, complaint = _printed(process, argv, stretched(timeout))
+        output, errors = _read_output(process, argv, stretched(timeout))
     except FileNotFoundError as error:
         if error.filename != argv[0]:
             raise MachineError(f"{error.filename}: {error.strerror}") from None
@@ -244,19 +260,24 @@ def capture(
                 assert stream
                 stream.close()
     if check and process.returncode != 0:
-        words = (complaint or said).strip()[-LAST:] or f"exit code {process.returncode}"
+        reason = (errors or output).strip()[-LAST:] or f"exit code {process.returncode}"
         command = " ".join(argv)
-        command = command if len(command) <= MOST_OF_COMMAND else command[:MOST_OF_COMMAND] + " …"
-        raise UserError(f"`{command}` failed: {words}{remedy(words)}")
-    return subprocess.CompletedProcess(argv, process.returncode, said, complaint)
+        if len(command) > MOST_OF_COMMAND:
+            command = command[:MOST_OF_COMMAND] + " …"
+        raise UserError(f"`{command}` failed: {reason}{remedy(reason)}")
+    return subprocess.CompletedProcess(argv, process.returncode, output, errors)
 
 
-def _printed(
+def _read_output(
     process: subprocess.Popen[bytes], argv: Sequence[str], timeout: float
 ) -> tuple[str, str]:
-    """What a process prints on each stream, to its end.  Raises MachineError beyond a limit."""
+    """Return what a process prints on standard output and standard error until it ends.
+
+    Raises MachineError beyond a limit.
+    """
     texts = {_file(stream): bytearray() for stream in (process.stdout, process.stderr)}
-    deadline, files = time.monotonic() + timeout, set(texts)
+    files = set(texts)
+    deadline = time.monotonic() + timeout
     while files or not wait_for(process.pid, 0):
         left = deadline - time.monotonic()
         _, ready = _wait(() if files else [process.pid], files, left)
@@ -271,29 +292,31 @@ def _printed(
             most = f"{MOST >> 20} MiB"
             raise MachineError(f"`{' '.join(argv)}` was ended: it printed more than {most}")
     process.wait()
-    said, complaint = (text.decode(errors="replace") for text in texts.values())
-    return _lines(said), _lines(complaint)
+    output, errors = (text.decode(errors="replace") for text in texts.values())
+    return _unify_lines(output), _unify_lines(errors)
 
 
-def _lines(text: str) -> str:
-    """A text whose lines end in one way."""
+def _unify_lines(text: str) -> str:
+    """Return a text with all line ends replaced by line feeds."""
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
 def has_root() -> bool:
-    """Whether this process is root's, or gets the rights of root from sudo without a password."""
+    """Return whether this process has root's rights, or gets them from sudo without a password."""
     import shutil
 
     if os.geteuid() == 0:
         return True
-    return (
-        shutil.which("sudo") is not None
-        and capture(["sudo", "-n", "true"], check=False).returncode == 0
-    )
+    if shutil.which("sudo") is None:
+        return False
+    return capture(["sudo", "-n", "true"], check=False).returncode == 0
 
 
 def as_root(argv: Sequence[str]) -> list[str]:
-    """The command with the rights of root: as it is for root, through sudo (never asking) for others."""
+    """Return a command that runs with root's rights: through sudo where this user is not root.
+
+    sudo never asks for a password.  Raises UserError where it is not installed.
+    """
     if os.geteuid() == 0:
         return list(argv)
     import shutil

@@ -1,8 +1,8 @@
-"""R, git and Python where they make or check a result: each starts here, in the same environment whoever calls.
+"""Run R, git and Python where they make or check results, in an environment that is always equal.
 
-Of the caller's variables it holds PATH, which decides which R there is, the folder for temporary files, and those of
-OpenBLAS, which on some processors choose a kernel that computes right.  HOME is an empty folder: no profile of R, git,
-fontconfig, pandoc or LaTeX is read.
+It holds three kinds of the caller's variables: PATH, which decides which R runs; TMPDIR; and those
+of OpenBLAS, which on some processors choose a kernel that computes correctly.  HOME is an empty
+folder, so that no profile of R, git, fontconfig, pandoc or LaTeX is read.
 """
 
 import contextlib
@@ -17,18 +17,18 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 
-from strata.util import progress, timeouts
+from strata.util import access, progress, timeouts
 from strata.util.data_types import Any, Fields
 from strata.util.errors import MachineError, UserError
 from strata.util.files import remove_tree
 from strata.util.process import capture
 
 _FIXED = {"LC_ALL": "C.UTF-8", "TZ": "UTC", "SOURCE_DATE_EPOCH": "0"}
-_OF_GIT = {
+_GIT_FIXED = {
     "GIT_CONFIG_GLOBAL": "/dev/null",
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_TERMINAL_PROMPT": "0",
-    # Whatever a repository says of its remotes, none is asked.
+    # git connects to no remote of a repository, whatever its settings are.
     "GIT_ALLOW_PROTOCOL": "",
     "GIT_NO_LAZY_FETCH": "1",
 }
@@ -36,11 +36,12 @@ _OF_GIT = {
 _LONG = 3600
 # When the time of `time_limit` is over, by time.monotonic(); None outside of it.
 _deadline: contextvars.ContextVar[float | None] = contextvars.ContextVar("deadline", default=None)
-# The words before the command lines of R and Python: those of a sandbox.
-_within: contextvars.ContextVar[tuple[str, ...]] = contextvars.ContextVar("within", default=())
-# How the names of temporary folders begin.
+# The command that R and Python run in, such as that of a sandbox.
+_wrapper: contextvars.ContextVar[tuple[str, ...]] = contextvars.ContextVar("wrapper", default=())
+# The beginning of the names of temporary folders.
 _SCRATCH = "strata-scratch-"
-# Python without its variables: with the code of one folder, and behind its own packages those that this one found.
+# Starts the package `strata` of one folder in an isolated Python (-I), which also finds the
+# packages of this Python.
 _START = """
 import runpy, sys
 folder, packages, *sys.argv[1:] = sys.argv[1:]
@@ -52,17 +53,22 @@ runpy.run_module("strata", run_name="__main__", alter_sys=True)
 
 @contextlib.contextmanager
 def scratch(name: str, place: str | None = None) -> Iterator[str]:
-    """A temporary folder, in another one if named, which is gone at the end.  Raises MachineError where none can be
-    made."""
+    """Make a temporary folder for the block; it is locked, so that nobody sweeps it away.
+
+    name: is part of its name.  place: the folder that holds it; None: the usual one.
+    Raises MachineError where it cannot be made.
+    """
     sweep(place)
     lock = None
     try:
         while lock is None:
             folder = tempfile.mkdtemp(prefix=f"{_SCRATCH}{name}-", dir=place)
-            # Not where somebody removes what nobody holds yet.
-            lock = _hold(folder)
+            # Another process may have swept it away before it was locked.
+            lock = _lock(folder)
     except OSError as error:
-        raise MachineError(f"no temporary folder can be made: {error.strerror}") from None
+        where = place or tempfile.gettempdir()
+        reason = access.find_reason(error, where)
+        raise MachineError(f"{where}: no temporary folder can be made there: {reason}") from None
     try:
         yield folder
     finally:
@@ -71,8 +77,11 @@ def scratch(name: str, place: str | None = None) -> Iterator[str]:
         os.close(lock)
 
 
-def _hold(folder: str) -> int | None:
-    """The lock of a folder, which the kernel frees when this process ends, however it does; None where it is held."""
+def _lock(folder: str) -> int | None:
+    """Lock a folder, and return the descriptor that holds the lock.
+
+    Returns None where another process holds it, or the folder is gone.
+    """
     try:
         lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -88,11 +97,16 @@ def _hold(folder: str) -> int | None:
 
 
 def sweep(place: str | None = None) -> list[str]:
-    """Remove temporary folders of this user whose process has ended, in a folder or the usual one; their paths."""
+    """Remove this user's temporary folders whose process has ended, and return their paths.
+
+    place: the folder that holds them; None: the usual one.
+    """
     removed = []
     for path in glob.glob(f"{glob.escape(place or tempfile.gettempdir())}/{_SCRATCH}*"):
         with contextlib.suppress(OSError, UserError):
-            lock = _hold(path) if os.stat(path).st_uid == os.geteuid() else None
+            if os.stat(path).st_uid != os.geteuid():
+                continue
+            lock = _lock(path)
             if lock is not None:
                 remove_tree(path)
                 os.close(lock)
@@ -102,22 +116,30 @@ def sweep(place: str | None = None) -> list[str]:
 
 @contextlib.contextmanager
 def apart(**more: str) -> Iterator[Fields]:
-    """How subprocess starts a program, ``{env, umask}``; `more` are variables of its own."""
+    """Provide the clean environment of a program, as options of subprocess: ``{env, umask}``.
+
+    more: variables that it has beside the fixed ones.
+    """
     with scratch("home") as home:
-        taken = {key: text for key, text in os.environ.items() if key.startswith("OPENBLAS_")}
-        os.mkdir(temporary := os.path.join(home, "tmp"))
-        place = {"PATH": os.environ.get("PATH", os.defpath), "TMPDIR": temporary, "HOME": home}
-        yield {"env": {**taken, **place, **_FIXED, **more}, "umask": 0o022}
+        variables = {key: text for key, text in os.environ.items() if key.startswith("OPENBLAS_")}
+        variables["PATH"] = os.environ.get("PATH", os.defpath)
+        variables["HOME"] = home
+        variables["TMPDIR"] = os.path.join(home, "tmp")
+        os.mkdir(variables["TMPDIR"])
+        yield {"env": {**variables, **_FIXED, **more}, "umask": 0o022}
 
 
 @contextlib.contextmanager
 def within(words: Sequence[str]) -> Iterator[None]:
-    """R and Python start by a command that runs them in something, such as a sandbox."""
-    before = _within.set(tuple(words))
+    """Run R and Python within a command during the block, such as that of a sandbox.
+
+    words: the command, to which their own command lines are appended.
+    """
+    before = _wrapper.set(tuple(words))
     try:
         yield
     finally:
-        _within.reset(before)
+        _wrapper.reset(before)
 
 
 @contextlib.contextmanager
@@ -152,84 +174,78 @@ def _seconds_left() -> float:
 def run(
     argv: Sequence[str], timeout: float = 120, check: bool = False
 ) -> subprocess.CompletedProcess[str]:
-    """Run a tool, and return what it printed.  Raises as :func:`strata.util.process.capture`."""
+    """Run a tool in the clean environment, as :func:`strata.util.process.capture` does."""
     with apart() as start:
         return capture(argv, timeout, check, **start)
 
 
 def r(*words: str, folder: str = ".") -> str:
-    """What R prints on standard output, run in a folder with a script or an expression and its arguments.
+    """Run R in a folder, and return what it prints on standard output.
 
-    Raises MachineError with R's words where it fails.
+    words: a script, or options and an expression, with its arguments.
+    Raises MachineError with R's message where it fails.
     """
     if not shutil.which("Rscript"):
         raise MachineError("Rscript is not installed: run `make setup-paper`")
     with apart() as start:
-        done = capture(
-            [*_within.get(), "Rscript", "--vanilla", *words],
-            _seconds_left(),
-            check=False,
-            cwd=folder,
-            **start,
-        )
+        argv = [*_wrapper.get(), "Rscript", "--vanilla", *words]
+        done = capture(argv, _seconds_left(), check=False, cwd=folder, **start)
     if done.returncode != 0:
-        raise MachineError(f"{os.path.basename(words[0])}: {_words(done)}")
+        raise MachineError(f"{os.path.basename(words[0])}: {_message(done)}")
     return done.stdout
 
 
 def python(folder: str, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run a command of the package `strata` that lies in a folder, there.
+    """Run a command of Strata in a folder, by the code of the package `strata` in that folder.
 
-    Raises UserError with its words where it refuses what it was given (status 1), and MachineError where it fails.
+    Raises UserError with its message where it refuses its input (status 1), MachineError where it
+    fails.
     """
-    packages = [
-        path for path in sys.path if os.path.basename(path) in ("site-packages", "dist-packages")
-    ]
-    argv = [
-        sys.executable,
-        "-I",
-        "-c",
-        _START,
-        os.path.abspath(folder),
-        "\n".join(packages),
-        *words,
-    ]
+    names = ("site-packages", "dist-packages")
+    packages = [path for path in sys.path if os.path.basename(path) in names]
+    argv = [sys.executable, "-I", "-c", _START, os.path.abspath(folder), "\n".join(packages)]
     with apart() as start:
-        done = capture([*_within.get(), *argv], _seconds_left(), check=False, cwd=folder, **start)
+        argv = [*_wrapper.get(), *argv, *words]
+        done = capture(argv, _seconds_left(), check=False, cwd=folder, **start)
     if done.returncode != 0:
-        kind = UserError if done.returncode == 1 else MachineError
-        raise kind(_words(done).removeprefix("strata: "))
+        error = UserError if done.returncode == 1 else MachineError
+        raise error(_message(done).removeprefix("strata: "))
     return done
 
 
 def git(
     project: str, *words: str, check: bool = False, **more: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run git in a folder, whoever owns it.  more: variables of its own.
+    """Run git in a folder, whoever owns it.
 
+    check: whether it must end with code 0.  more: variables of its environment.
     Raises MachineError where it cannot be started, or where it fails and `check` is set.
     """
     with for_git(project, **more) as start:
         done = capture(["git", "-C", project, *words], check=False, **start)
     if check and done.returncode != 0:
-        raise MachineError(f"git failed: {_words(done)}")
+        raise MachineError(f"git failed: {_message(done)}")
     return done
 
 
 @contextlib.contextmanager
 def for_git(project: str, **more: str) -> Iterator[Fields]:
-    """As :func:`apart`, for git in a folder: no settings but the repository's own, and none that would start a program
-    or change bytes."""
-    own = dict.fromkeys((os.path.abspath(project), os.path.realpath(project)))
-    settings = [("safe.directory", path) for path in own]
+    """Provide the clean environment, as :func:`clean_environment` does, for git in a folder.
+
+    git reads the settings of the repository alone, without those that would start a program or
+    change the bytes of files.
+    """
+    names = dict.fromkeys((os.path.abspath(project), os.path.realpath(project)))
+    settings = [("safe.directory", path) for path in names]
     settings += [("core.fsmonitor", "false"), ("core.autocrlf", "false")]
-    found = {"GIT_CONFIG_COUNT": str(len(settings))}
+    variables = {"GIT_CONFIG_COUNT": str(len(settings))}
     for number, (key, text) in enumerate(settings):
-        found |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": text}
-    with apart(**_OF_GIT, **found, **more) as start:
+        variables[f"GIT_CONFIG_KEY_{number}"] = key
+        variables[f"GIT_CONFIG_VALUE_{number}"] = text
+    with apart(**_GIT_FIXED, **variables, **more) as start:
         yield start
 
 
-def _words(done: subprocess.CompletedProcess[Any]) -> str:
-    """What a program said that failed."""
+def _message(done: subprocess.CompletedProcess[Any]) -> str:
+    """Return what a failed program printed, or its exit code."""
     return (done.stderr or done.stdout).strip() or f"exit code {done.returncode}"

@@ -1,4 +1,4 @@
-"""Say how far a run is: cells done of all, what runs now, and about how long the rest will take."""
+"""Messages to the person who runs Strata: lines, errors, and how many cells are done."""
 
 import contextlib
 import glob
@@ -11,76 +11,89 @@ from strata.util import paths
 from strata.util.errors import UserError, legible
 from strata.util.files import read_json, write_json
 
-# When the run began, and how many cells it found measured as the plan says.
+# When the run began, and how many cells were measured before, as the plan declares them.
 PATH = "results/tmp/run.json"
 
-# Seconds that this process took so far for what does not recur in the run.
+# Seconds that this process has spent in blocks of `one_off`.
 _once = 0.0
 
 
 def begin(done: int) -> None:
-    """Note that a run begins with so many cells done; those that are measured otherwise than the plan says are none."""
+    """Write down that a run begins now.
+
+    done: how many cells are already measured as the plan declares them.
+    """
     write_json(PATH, {"begun": time.time(), "done": done})
 
 
 def count() -> tuple[int, int, float | None]:
-    """``(done, planned, seconds)``: how many cells are done, how many are planned so far, and about how long the rest
-    takes, by the pace since the run began (None where nothing was done since)."""
-    known = read_json(PATH) or {"begun": time.time(), "done": 0}
+    """Count the cells of the run.
+
+    Returns how many are done; how many are planned so far; and about how many seconds the rest
+    takes, by the pace since the run began, None where no cell was done since.
+    """
+    run = read_json(PATH) or {"begun": time.time(), "done": 0}
     with open(paths.CELLS, encoding="utf-8") as file:
         planned = len(file.readlines()) - 1
     new = 0
-    # Those of this run are pending until its end.
+    # Logs of this run stay in the folder of pending results until it ends.
     for log in glob.glob("results/pending/*/*/*.log"):
         with contextlib.suppress(FileNotFoundError):
-            new += os.stat(log).st_mtime >= known["begun"]
-    done = min(known["done"] + new, planned)
-    return done, planned, (time.time() - known["begun"]) / new * (planned - done) if new else None
+            new += os.stat(log).st_mtime >= run["begun"]
+    done = min(run["done"] + new, planned)
+    if not new:
+        return done, planned, None
+    return done, planned, (time.time() - run["begun"]) / new * (planned - done)
 
 
 @contextlib.contextmanager
 def once() -> Iterator[None]:
-    """What runs within will not recur in this run: a system's time to come up is told without it."""
+    """Count the time of the block as spent once in a run, such as the loading of an image.
+
+    The time that a system takes to come up does not contain it.
+    """
     global _once
     before, begun = _once, time.monotonic()
     try:
         yield
     finally:
-        # What is once within another once counts but once.
+        # Blocks within this one are part of its time.
         _once = before + time.monotonic() - begun
 
 
 def seconds_once() -> float:
-    """How many seconds this process took so far for what does not recur."""
+    """Return the seconds that this process has spent in blocks of :func:`one_off`."""
     return _once
 
 
 def printed(text: str) -> None:
-    """Print what was asked for, a line on standard output."""
+    """Print a line of a command's result on standard output."""
     print(legible(text))
 
 
 def shown(text: str) -> None:
-    """Print a line on standard error, if there is one that takes it: nothing fails for that."""
+    """Print a message on standard error; nothing fails where that is closed or full."""
     with contextlib.suppress(OSError, ValueError):
         print(legible(text), file=sys.stderr, flush=True)
 
 
 def complain(error: Exception) -> None:
-    """Print why something ends: one line with our name before it, or several as they are."""
-    several = isinstance(error, UserError) and len(error.args) > 1
-    for line in error.args if several else [f"strata: {error or type(error).__name__}"]:
-        shown(line)
+    """Print an error: several lines as they are, one line behind the name of this program."""
+    if isinstance(error, UserError) and len(error.args) > 1:
+        for line in error.args:
+            shown(line)
+    else:
+        shown(f"strata: {error or type(error).__name__}")
 
 
 def say(topic: str, text: str) -> None:
-    """Tell where something long is that is no cell."""
+    """Print a message about the work on a topic, such as the image."""
     shown(f"{topic}: {text}")
 
 
 @contextlib.contextmanager
 def step(topic: str, text: str) -> Iterator[None]:
-    """Say what runs that takes long, and in the end how long it took."""
+    """Print that a long step begins, and at its end how long it took."""
     begun = time.monotonic()
     say(topic, f"{text} …")
     yield
@@ -88,7 +101,7 @@ def step(topic: str, text: str) -> Iterator[None]:
 
 
 def duration(seconds: float) -> str:
-    """Seconds as a person says them."""
+    """Write a duration in seconds, minutes or hours."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     if seconds < 90 * 60:
@@ -97,16 +110,22 @@ def duration(seconds: float) -> str:
 
 
 def announce(name: str) -> None:
-    """Say which cell runs now, and how many are done."""
+    """Print that a cell begins, and how many cells are done."""
     done, planned, _ = count()
     shown(f"[{done} of {planned} done] {name} …")
 
 
 def done(name: str, seconds: float, more: bool = False) -> None:
-    """Say that a cell is done that took so many seconds, and how long the rest will take; `more`: of what is planned so
-    far, after which more may be."""
+    """Print that a cell ended after so many seconds, and how long the remaining cells take.
+
+    more: whether more cells may be added after those that are planned so far.
+    """
     number, planned, rest = count()
-    words = f"; {planned - number} to go" if number < planned else ""
-    words += f", about {duration(rest)}" if rest and words else ""
-    words += "; then it is decided whether more are needed" if more else ""
-    shown(f"[{number} of {planned} done] {name}: {seconds:.1f} s{words}")
+    outlook = ""
+    if number < planned:
+        outlook = f"; {planned - number} to go"
+        if rest:
+            outlook += f", about {duration(rest)}"
+    if more:
+        outlook += "; then it is decided whether more are needed"
+    shown(f"[{number} of {planned} done] {name}: {seconds:.1f} s{outlook}")

@@ -1,4 +1,4 @@
-"""The run that this process belongs to: the Snakemake that started it, and how a person started that."""
+"""The run to which this process belongs: the Snakemake that started it, and how it was started."""
 
 import os
 import signal
@@ -9,82 +9,91 @@ from strata.util.data_types import Fields
 from strata.util.errors import UserError
 from strata.util.process import alive, identity, wait_for
 
-# The process of the run, as ID:START, and the words by which it is started again.
+# Variables that name the process of the run, as ID:START, and the command that starts it again.
 OWNER = "STRATA_OWNER"
 COMMAND = "STRATA_COMMAND"
-# Options of Snakemake that decide the experiment, and where the programs of the rules come from.
-_PAGES = (
+# Options of Snakemake that decide the experiment, and where the rules' programs come from.
+_KEPT_OPTIONS = (
     *("--configfile", "--configfiles", "--config", "-C", "--profile", "--workflow-profile"),
     *("--software-deployment-method", "--deployment-method", "--deployment", "--sdm"),
 )
-
-
-# Variables, or their beginnings, by which a caller would steer the programs that bring systems up.  Which daemon is
-# asked (DOCKER_HOST, DOCKER_CONTEXT) stays his choice, and is looked at.
+# Variables, or beginnings of their names, by which a caller could change what the programs do that
+# bring systems up.  Those that choose a daemon (DOCKER_HOST, DOCKER_CONTEXT) are not among them:
+# Strata looks which daemon answers.
 _STEERING = (
-    "CONTAINERS_", "STORAGE_", "DOCKER_DEFAULT_PLATFORM", "DOCKER_CONTENT_TRUST", "DOCKER_BUILDKIT", "LIBVIRT_",
-    "VIRSH_", "VAGRANT_", "PACKER_", "PKR_", "TAR_OPTIONS", "XZ_", "GZIP", "ZSTD_", "POSIXLY_CORRECT", "BASH_ENV",
-    "LD_PRELOAD",
+    "CONTAINERS_", "STORAGE_", "DOCKER_DEFAULT_PLATFORM", "DOCKER_CONTENT_TRUST", "DOCKER_BUILDKIT",
+    "LIBVIRT_", "VIRSH_", "VAGRANT_", "PACKER_", "PKR_", "TAR_OPTIONS", "XZ_", "GZIP", "ZSTD_",
+    "POSIXLY_CORRECT", "BASH_ENV", "LD_PRELOAD",
 )  # fmt: skip
 
 
 def forget() -> None:
-    """Forget what the caller would have the programs do that are started from here on."""
+    """Remove the variables from this process's environment that would change what programs do."""
     for name in [name for name in os.environ if name.startswith(_STEERING)]:
         del os.environ[name]
 
 
 def again(target: str) -> str:
-    """The command that makes a target of the same experiment, as a person types it."""
+    """Return the command that a person types to make a target of the same experiment."""
     return f"{os.environ.get(COMMAND, 'snakemake --cores 1')} {target}"
 
 
 def command(words: Sequence[str]) -> str:
-    """The words by which the same experiment is run again, for the words by which Snakemake was started."""
-    # Cells, which are told it, do without these.
+    """Return the command that runs the same experiment again, without targets.
+
+    words: the command line of Snakemake, with its name.
+    """
+    # Cells read the result from the environment, and start faster without these modules.
     import shlex
     import shutil
 
     program = os.path.relpath(words[0])
-    if (
-        shutil.which("snakemake") == words[0]
-        or program.startswith("..")
-        or not program.endswith("snakemake")
-    ):
+    is_on_path = shutil.which("snakemake") == words[0]
+    if is_on_path or program.startswith("..") or not program.endswith("snakemake"):
         program = "snakemake"
     kept: list[str] = []
-    keeping = False
+    is_kept = False
     for word in words[1:]:
-        keeping = word.partition("=")[0] in _PAGES if word.startswith("-") else keeping
-        kept += [word] * (keeping or word == "--use-conda")
+        if word.startswith("-"):
+            is_kept = word.partition("=")[0] in _KEPT_OPTIONS
+        if is_kept or word == "--use-conda":
+            kept.append(word)
     return shlex.join([program, "--cores", "1", *kept, *(["--"] if kept else [])])
 
 
 def begin(words: Sequence[str]) -> None:
-    """Make this process, started by these words, the run of what it starts, unless it belongs to one itself."""
-    if not alive(_named()):
+    """Declare this process the run of all that it starts, unless it belongs to a run itself.
+
+    words: the command line by which it was started.
+    """
+    if not alive(_read_owner()):
         os.environ[OWNER] = "{pid}:{start}".format(**identity(os.getpid()))
         os.environ[COMMAND] = command(words)
 
 
-def _named() -> Fields | None:
-    """The process that STRATA_OWNER names, as ``ID:START``; None where it names none."""
+def _read_owner() -> Fields | None:
+    """Return the process that STRATA_OWNER names, ``{pid, start}``; None if that is unset."""
     pid, _, start = os.environ.get(OWNER, "").partition(":")
     return {"pid": int(pid), "start": start} if pid else None
 
 
 def owner() -> Fields:
-    """The process of the run; this one where it belongs to none.  Raises UserError where the run has ended."""
-    named = _named()
-    if named is None:
+    """Return the process of the run, ``{pid, start}``; this process where there is no run.
+
+    Raises UserError where the run has ended.
+    """
+    process = _read_owner()
+    if process is None:
         return identity(os.getpid())
-    if not alive(named):
-        raise UserError(f"the run that this belongs to ({OWNER}: process {named['pid']}) has ended")
-    return named
+    if not alive(process):
+        raise UserError(
+            f"the run that this belongs to ({OWNER}: process {process['pid']}) has ended"
+        )
+    return process
 
 
 def end_with_it() -> None:
-    """End this process (:data:`strata.util.signals.ENDED`) as soon as its run has ended; a thread waits for that."""
+    """Send RUN_ENDED (strata/util/signals.py) to this thread as soon as the run has ended."""
     process = owner()
     if process["pid"] == os.getpid():
         return
@@ -95,5 +104,5 @@ def end_with_it() -> None:
 
 def _watch(pid: int, thread: int) -> None:
     wait_for(pid)
-    # That very thread: it may delay signals now, and sleep once it no longer does.
+    # The signal goes to one thread, which may hold signals back now: another would not wake it.
     signal.pthread_kill(thread, signals.ENDED)

@@ -1,26 +1,27 @@
-"""Signals that end this process, held back while a child starts that is not registered yet."""
+"""Signals that ask this process to end, and their delay while a child process starts."""
 
 import contextlib
 import signal
 from collections.abc import Iterator
 
 ASKING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-# By it a thread of this process says that the run has ended: nobody else's, and ignored by no caller.
+# A thread of this process sends it once the run has ended.  No caller uses or ignores this signal.
 ENDED = signal.SIGUSR1
 
 
 class Interrupted(BaseException):
-    """A signal, which it names, asked this process to end."""
+    """A signal, which the text names, asked this process to end."""
 
 
-_starting = 0
-_asked: Interrupted | None = None
+# How many blocks of `delay_signals` are running, and the signal that came meanwhile.
+_blocks = 0
+_pending: Interrupted | None = None
 
 
 def heed() -> None:
-    """From now on the first signal that asks this process to end raises Interrupted, and no other does anything.
+    """Raise Interrupted at the first signal that asks this process to end, and ignore later ones.
 
-    Signals that the caller ignored (``nohup``, a job in the background) stay ignored.
+    Signals that the caller ignores (``nohup``, a job in the background) stay ignored.
     """
     for number in ASKING:
         if signal.getsignal(number) != signal.SIG_IGN:
@@ -29,36 +30,36 @@ def heed() -> None:
 
 
 def hear_children() -> None:
-    """Hear of the end of children, also where the caller ignored that: their exit codes would be lost."""
+    """Restore the default action of SIGCHLD: where the caller ignores it, exit codes are lost."""
+    # Python refuses this in all threads but the first.
     with contextlib.suppress(ValueError):
-        # Elsewhere than in the first thread it stays as it is.
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
 
 
 def ignore() -> None:
-    """From now on no such signal does anything; children hear them as ever."""
+    """Ignore signals that ask this process to end from now on; its children do not inherit that."""
     for number in (*ASKING, ENDED):
         signal.signal(number, lambda number, frame: None)
 
 
 def _on_signal(number: int, frame: object) -> None:
-    global _asked
+    global _pending
     ignore()
     error = Interrupted("the end of its run" if number == ENDED else signal.Signals(number).name)
-    if not _starting:
+    if not _blocks:
         raise error
-    _asked = error
+    _pending = error
 
 
 @contextlib.contextmanager
 def undisturbed() -> Iterator[None]:
-    """A signal that comes inside is heard at the end: what starts there is known to who must end it."""
-    global _starting, _asked
-    _starting += 1
+    """Delay Interrupted to the end of the block: a child that starts there is then registered."""
+    global _blocks, _pending
+    _blocks += 1
     try:
         yield
     finally:
-        _starting -= 1
-        if _asked and not _starting:
-            error, _asked = _asked, None
+        _blocks -= 1
+        if _pending and not _blocks:
+            error, _pending = _pending, None
             raise error

@@ -1,4 +1,4 @@
-"""How long things may take: the limits are those of hardware; STRATA_PATIENCE stretches them all (docs/testing.md)."""
+"""Time limits, which fit real hardware; STRATA_PATIENCE multiplies them (docs/testing.md)."""
 
 import os
 import re
@@ -9,7 +9,10 @@ NAME = "STRATA_PATIENCE"
 
 
 def factor() -> int:
-    """The value of STRATA_PATIENCE, a whole number; 1 if unset.  Raises UserError for another value."""
+    """Return the value of STRATA_PATIENCE, 1 if it is unset or empty.
+
+    Raises UserError where it is no whole number from 1 to 9999.
+    """
     text = os.environ.get(NAME) or "1"
     if not re.fullmatch("[1-9][0-9]{0,3}", text):
         raise UserError(f"{NAME}: is {text!r}; must be a whole number from 1 to 9999")
@@ -17,5 +20,5 @@ def factor() -> int:
 
 
 def stretched(seconds: float) -> float:
-    """A limit of time, times what STRATA_PATIENCE says."""
+    """Return a time limit multiplied by STRATA_PATIENCE."""
     return seconds * factor()

@@ -1,7 +1,9 @@
-"""Remove trees, and nothing that is mounted in one; also a program for root: ``trees.py [--unmount] PATH``.
+"""Remove trees without touching what is mounted in them.
 
-A walk holds one folder open and reaches all else by its name in that.  Of each thing the kernel says on which mount it
-is (``mnt_id`` of an open file), whatever its path, its file system and the letters of its name.
+It is also a program, which root runs: ``trees.py [--unmount] PATH``.
+
+A walk holds one folder open and reaches each entry by its name there.  The kernel says on which
+mount an entry is (``mnt_id`` in /proc/self/fdinfo), whatever its path, file system or name.
 """
 
 import contextlib
@@ -11,22 +13,22 @@ import stat
 import sys
 from collections.abc import Iterator
 
-# How often a tree is removed into which somebody still writes.
+# How often the removal of a tree is tried while another process still writes into it.
 ATTEMPTS = 10
-# A place alone: nothing is opened there, and no link or device is followed.
+# Opens a name without its content: no link is followed, and no device is touched.
 _PLACE = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
-# Of mount(2) and umount2(2).
+# Flags of mount(2) and umount2(2).
 _REC, _PRIVATE, _DETACH, _NOFOLLOW = 0x4000, 0x40000, 2, 8
 
 
 class MountedError(OSError):
-    """Something is mounted at a path in a tree, which is therefore not removed."""
+    """A tree is not removed, since something is mounted at a path in it."""
 
 
 def remove(path: str, unmount: bool = False) -> None:
-    """Remove a file, a link, or a folder with all in it, if there is one.
+    """Remove a file, a link, or a folder with all in it; a missing one is no error.
 
-    unmount: what is mounted in it is first unmounted, at once, also where somebody uses it.
+    unmount: whether what is mounted in it is first unmounted, even while a process uses it.
     Raises MountedError, before anything is removed, where something is mounted in it, and OSError.
     """
     above, name = os.path.split(path.rstrip("/"))
@@ -37,11 +39,11 @@ def remove(path: str, unmount: bool = False) -> None:
     except FileNotFoundError:
         return None
     try:
-        for here, inner, mounted, _ in _walk(place, name):
-            if mounted and not unmount:
-                raise MountedError(errno.EBUSY, "is mounted", os.path.join(above, mounted))
-            if mounted:
-                _unmount(f"/proc/self/fd/{here}/{inner}")
+        for folder, entry, mount_point, _ in _walk(place, name):
+            if mount_point and not unmount:
+                raise MountedError(errno.EBUSY, "is mounted", os.path.join(above, mount_point))
+            if mount_point:
+                _unmount(f"/proc/self/fd/{folder}/{entry}")
         for attempt in range(ATTEMPTS):
             try:
                 return _remove(place, name)
@@ -53,29 +55,33 @@ def remove(path: str, unmount: bool = False) -> None:
 
 
 def _remove(place: int, name: str) -> None:
-    for here, inner, mounted, folder in _walk(place, name):
-        if mounted:
-            raise MountedError(errno.EBUSY, "was mounted meanwhile", mounted)
+    for folder, entry, mount_point, is_folder in _walk(place, name):
+        if mount_point:
+            raise MountedError(errno.EBUSY, "was mounted meanwhile", mount_point)
+        # The kernel refuses to remove a name on which something was mounted since.
+        remove_entry = os.rmdir if is_folder else os.unlink
         with contextlib.suppress(FileNotFoundError):
-            # The kernel refuses it where something is mounted on that name.
-            (os.rmdir if folder else os.unlink)(inner, dir_fd=here)
+            remove_entry(entry, dir_fd=folder)
 
 
 def _walk(place: int, name: str) -> Iterator[tuple[int, str, str, bool]]:
-    """All in a tree, the deepest first: the folder (open) that holds it, its name there, and whether it is a folder.
+    """Yield all entries of a tree, the deepest first.
 
-    place: the folder (open) that holds the tree.  The third value is the path of a mount point, else empty.  One is not
-    entered, and is looked at again once the caller is done with it.
+    place: descriptor of the folder that holds the tree.  name: of the tree, there.
+    Yields the descriptor of the folder that holds the entry, the name of the entry in it, the path
+    of the entry where it is a mount point (otherwise ""), and whether it is a folder.  A mount
+    point is not entered, and is yielded again as an ordinary entry once it is unmounted.
     """
     mount = _mount_of(place)
-    # Of each folder on the way here: its name, what is left of the folder that holds it, and which that is.
+    # For each folder between the tree and the present one: its name, the names that are left in the
+    # folder that holds it, and the identity of that folder.
     way: list[tuple[str, list[str], tuple[int, int]]] = []
     here, left = os.dup(place), [name]
     try:
         while left or way:
             if not left:
                 name, left, outer = way.pop()
-                # However deep it is, not all are open at once.
+                # Only one folder is open at a time, however deep the tree is.
                 below, here = here, os.open("..", _PLACE, dir_fd=here)
                 os.close(below)
                 if _identity(here) != outer or _mount_of(here) != mount:
@@ -84,29 +90,32 @@ def _walk(place: int, name: str) -> Iterator[tuple[int, str, str, bool]]:
                 continue
             name = left.pop()
             try:
-                found = os.open(name, _PLACE, dir_fd=here)
+                entry = os.open(name, _PLACE, dir_fd=here)
             except FileNotFoundError:
                 continue
-            folder = False
+            is_folder = False
             try:
-                mounted = _mount_of(found) != mount
-                if not mounted and stat.S_ISDIR(os.fstat(found).st_mode):
-                    folder, names = True, _names(found)
+                is_mount_point = _mount_of(entry) != mount
+                if not is_mount_point and stat.S_ISDIR(os.fstat(entry).st_mode):
+                    is_folder = True
+                    names = _names(entry)
                     way.append((name, left, _identity(here)))
-                    os.dup2(found, here, inheritable=False)
+                    os.dup2(entry, here, inheritable=False)
                     left = names
             finally:
-                os.close(found)
-            if mounted:
+                os.close(entry)
+            if is_mount_point:
                 left.append(name)
-                yield here, name, "/".join([*(one[0] for one in way), name]), False
-            elif not folder:
+                path = "/".join([*(outer_name for outer_name, _, _ in way), name])
+                yield here, name, path, False
+            elif not is_folder:
                 yield here, name, "", False
     finally:
         os.close(here)
 
 
 def _names(place: int) -> list[str]:
+    """Return the names in a folder that was opened as a place."""
     folder = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=place)
     try:
         return os.listdir(folder)
@@ -120,16 +129,18 @@ def _identity(place: int) -> tuple[int, int]:
 
 
 def _mount_of(place: int) -> bytes:
+    """Return the line of the kernel that names the mount of an open file."""
     with open(f"/proc/self/fdinfo/{place}", "rb") as file:
         return next(line for line in file if line.startswith(b"mnt_id:"))
 
 
 def _unmount(path: str) -> None:
-    """Unmount what is mounted on a path, with all that is mounted in it."""
+    """Unmount what is mounted on a path, and all that is mounted below it."""
     import ctypes
 
     kernel, point = ctypes.CDLL(None, use_errno=True), os.fsencode(path)
-    # What was bound with all in it, such as /dev, may share its mounts with the place that it is of: those stay.
+    # A recursive bind mount, such as that of /dev, may share its mounts with the original, which
+    # must keep them: so it is made private first.
     if kernel.mount(None, point, None, _REC | _PRIVATE, None) or kernel.umount2(
         point, _DETACH | _NOFOLLOW
     ):

@@ -1,4 +1,7 @@
-"""Sizes as people write them, and lists of numbers as the kernel does.  A cell needs no more to read them."""
+"""Read and write sizes with units, and lists of numbers such as ``0-2,5``.
+
+Cells import this module: it needs nothing else.
+"""
 
 from collections.abc import Iterable
 
@@ -7,12 +10,15 @@ _OTHER = {"%": 1 / 100, "s": 1, "min": 60, "h": 3600}
 
 
 def size(text: str) -> int:
-    """Bytes of a size such as ``2GiB``."""
+    """Return the bytes of a size such as ``2GiB``."""
     return int(text[:-3]) * UNIT[text[-3:]]
 
 
 def amount(value: str | float | None) -> float | None:
-    """The number that a text with a unit means: a share, seconds or bytes.  What is no text stays as it is."""
+    """Return the number of a text with a unit: a share for %, seconds for s, min and h, else bytes.
+
+    A number, or None, is returned as it is.
+    """
     if not isinstance(value, str):
         return value
     digits = value.rstrip("%bhimnsBGKM")
@@ -20,20 +26,20 @@ def amount(value: str | float | None) -> float | None:
 
 
 def ranges(values: Iterable[int]) -> str:
-    """The list of some numbers: 0, 1, 2, 5 give ``0-2,5``."""
-    found: list[list[int]] = []
+    """Write numbers as the kernel does: 0, 1, 2, 5 give ``0-2,5``."""
+    runs: list[list[int]] = []
     for value in sorted(values):
-        if found and value == found[-1][1] + 1:
-            found[-1][1] = value
+        if runs and value == runs[-1][1] + 1:
+            runs[-1][1] = value
         else:
-            found.append([value, value])
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in found)
+            runs.append([value, value])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
 
 
 def numbers(text: str) -> list[int]:
-    """The numbers of a list: ``0-2,5`` gives 0, 1, 2, 5."""
-    found: list[int] = []
-    for part in filter(None, text.strip().split(",")):
-        first, _, last = part.partition("-")
-        found += range(int(first), int(last or first) + 1)
-    return found
+    """Read numbers as the kernel writes them: ``0-2,5`` gives 0, 1, 2, 5."""
+    values: list[int] = []
+    for item in filter(None, text.strip().split(",")):
+        first, _, last = item.partition("-")
+        values += range(int(first), int(last or first) + 1)
+    return values

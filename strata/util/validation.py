@@ -1,4 +1,4 @@
-"""Check data against a JSON Schema and say what is wrong in words that help."""
+"""Check data against a JSON Schema, and describe each mistake in a sentence that helps."""
 
 import contextlib
 import contextvars
@@ -24,11 +24,12 @@ from strata.util import paths
 from strata.util.data_types import Fields
 from strata.util.errors import UserError
 
-# Seconds for matching one pattern, which may be a workload's author's.
+# The time limit for matching one pattern, which a workload's author may have written.
 PATTERN_SECONDS = 10
 SCHEMAS = os.path.join(paths.PROJECT, "schemas")
+# A mistake: its key, as names with dots between them, and a sentence.
 Finding = tuple[str, str]
-# Types of JSON Schema, in words.
+# The types of JSON Schema in plain English.
 KINDS = {
     "string": "text",
     "integer": "a whole number",
@@ -38,35 +39,41 @@ KINDS = {
     "array": "a list",
     "null": "empty",
 }
-# What is checked, for the keyword `known`: the whole document, and the names that it may use of other files.
+# The document that is checked, with the names that it may use of other files, for `known`.
 _document: contextvars.ContextVar[Mapping[str, Any]] = contextvars.ContextVar("document")
 
 
 def _known(
     validator: Any, wanted: Fields, value: object, schema: Fields
 ) -> Iterator[jsonschema.ValidationError]:
-    """The keyword `known`: ``{in, what, like}``.  The value must be a name in that section of the
-    whole document, or in one of several, and what stands under it there as the schema `like` says."""
-    sections = [wanted["in"]] if isinstance(wanted["in"], str) else wanted["in"]
-    found = [
-        one for name in sections if isinstance(one := _document.get({}).get(name), list | dict)
-    ]
-    if isinstance(value, str) and found:
-        like = validator.evolve(schema=wanted.get("like", {}))
-        entries = [
-            pair
-            for one in found
-            for pair in (one.items() if isinstance(one, dict) else zip(one, one, strict=True))
-        ]
-        names = [name for name, entry in entries if isinstance(name, str) and like.is_valid(entry)]
-        for _, words in unknown("", value, names, wanted["what"]):
-            yield jsonschema.ValidationError(words)
+    """Check the keyword `known`, ``{in, what, like}``: the value must be a name that is declared.
+
+    in: the section of the document that declares it, or a list of sections.  what: the kind of
+    thing that it names.  like: a schema that the declaration must fit.
+    """
+    names = [wanted["in"]] if isinstance(wanted["in"], str) else wanted["in"]
+    sections = [_document.get({}).get(name) for name in names]
+    if not isinstance(value, str) or not any(isinstance(one, list | dict) for one in sections):
+        return
+    like = validator.evolve(schema=wanted.get("like", {}))
+    declared: list[str] = []
+    for section in sections:
+        if isinstance(section, dict):
+            declared += [name for name, entry in section.items() if like.is_valid(entry)]
+        elif isinstance(section, list):
+            declared += [name for name in section if like.is_valid(name)]
+    declared = [name for name in declared if isinstance(name, str)]
+    for _, sentence in unknown("", value, declared, wanted["what"]):
+        yield jsonschema.ValidationError(sentence)
 
 
 def _pattern(
     validator: Any, pattern: str, value: object, schema: Fields
 ) -> Iterator[jsonschema.ValidationError]:
-    """The keyword `pattern`, whose `$` is the end; Python's is one before a last line break, too."""
+    """Check the keyword `pattern`, in which `$` is the very end of the text.
+
+    In Python it also matches before a line break at the end.
+    """
     if not isinstance(value, str):
         return
     try:
@@ -84,15 +91,18 @@ def _pattern(
 
 @contextlib.contextmanager
 def _limited() -> Iterator[None]:
-    """Raise TimeoutError where a pattern comes to no end; other threads than the first have no alarm."""
+    """Raise TimeoutError where the block takes longer than PATTERN_SECONDS.
 
-    def end(number: int, frame: object) -> None:
+    There is no limit outside of the main thread, where Python handles no signals.
+    """
+
+    def stop(number: int, frame: object) -> None:
         raise TimeoutError
 
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGALRM, end)
+    before = signal.signal(signal.SIGALRM, stop)
     signal.setitimer(signal.ITIMER_REAL, PATTERN_SECONDS)
     try:
         yield
@@ -102,12 +112,12 @@ def _limited() -> Iterator[None]:
 
 
 def _is_number(checker: jsonschema.TypeChecker, value: object) -> bool:
-    """Whether a value is a finite number."""
+    """Return whether a value is a finite number."""
     return checker.is_type(value, "integer") or (isinstance(value, float) and math.isfinite(value))
 
 
 _extend: Any = jsonschema.validators.extend
-# To Draft 4 5.0 is no whole number: it would be printed as 5.0.
+# As in draft 4, 5.0 is not an integer: commands would be given "5.0".
 _types = jsonschema.Draft4Validator.TYPE_CHECKER.redefine("number", _is_number)
 _Validator = _extend(
     jsonschema.Draft202012Validator, {"known": _known, "pattern": _pattern}, type_checker=_types
@@ -115,117 +125,113 @@ _Validator = _extend(
 
 
 def validator(schema: Fields, **more: object) -> Any:
-    """The validator of a schema that is at hand."""
+    """Return the validator of a schema.  more: arguments for the class of the validator."""
     return _Validator(schema, format_checker=jsonschema.FormatChecker(("regex",)), **more)
 
 
 @functools.cache
 def schema(name: str) -> Any:
-    """The validator of schemas/NAME.schema.json, which may refer to the others there."""
-    found = {}
-    for file_name in (name for name in os.listdir(SCHEMAS) if name.endswith(".schema.json")):
-        with open(os.path.join(SCHEMAS, file_name), encoding="utf-8") as file:
-            found[file_name] = json.load(file)
-        # A schema that names its dialect would be checked by that one's validator, once another refers to it.
-        found[file_name].pop("$schema", None)
-    resources = [
-        (file_name, DRAFT202012.create_resource(content)) for file_name, content in found.items()
-    ]
-    return validator(
-        found[f"{name}.schema.json"], registry=referencing.Registry().with_resources(resources)
-    )
+    """Return the validator of schemas/NAME.schema.json, which may refer to other schemas there."""
+    schemas = {}
+    for file_name in os.listdir(SCHEMAS):
+        if file_name.endswith(".schema.json"):
+            with open(os.path.join(SCHEMAS, file_name), encoding="utf-8") as file:
+                schemas[file_name] = json.load(file)
+            # With this key, another schema that refers to it would use jsonschema's own validator.
+            schemas[file_name].pop("$schema", None)
+    resources = []
+    for file_name, content in schemas.items():
+        resources.append((file_name, DRAFT202012.create_resource(content)))
+    registry = referencing.Registry().with_resources(resources)
+    return validator(schemas[f"{name}.schema.json"], registry=registry)
 
 
 def findings(
     validator: Any, data: object, prefix: str = "", names: Mapping[str, Any] | None = None
 ) -> list[Finding]:
-    """(key, sentence) for every key at which `data` breaks the schema; `prefix` is put before each.
+    """Return a finding for each key at which `data` breaks the schema of a validator.
 
-    names: what the keyword `known` finds beside the sections of the data, by section.
+    prefix: is put before each key.
+    names: sections for the keyword `known`, beside those of the data.
     """
     before = _document.set({**(names or {}), **(data if isinstance(data, dict) else {})})
     errors = sorted(
         validator.iter_errors(data), key=lambda error: [str(part) for part in error.absolute_path]
     )
     _document.reset(before)
-    found = [
-        ((prefix + key).strip("."), sentence)
-        for error in errors
-        for key, sentence in _sentences(error)
-    ]
-    # One for each key: a name that may not be is unknown, too.
-    return [
-        (key, sentence)
-        for number, (key, sentence) in enumerate(found)
-        if key not in dict(found[:number])
-    ]
+    sentences: dict[str, str] = {}
+    for error in errors:
+        for key, sentence in _sentences(error):
+            # The first alone: a name that breaks its pattern is an unknown name, too.
+            sentences.setdefault((prefix + key).strip("."), sentence)
+    return [*sentences.items()]
 
 
 def _sentences(error: Any) -> list[Finding]:
-    """(key, what is wrong) for one finding of the schema, mostly as the validator says it."""
+    """Describe an error of the validator by findings; their keys begin with a dot."""
     error = best_match([error])
-    key, about, declared = (
-        "".join(f".{part}" for part in error.absolute_path),
-        "",
-        error.schema.get("properties", {}),
-    )
+    key = "".join(f".{part}" for part in error.absolute_path)
+    declared = error.schema.get("properties", {})
     if error.validator == "additionalProperties":
         extra = [str(name) for name in error.instance if name not in declared]
-        return [
-            (f"{key}.{name}", f"unknown key; {nearest(name, list(declared))}") for name in extra
-        ]
+        return [(f"{key}.{name}", f"unknown key; {nearest(name, [*declared])}") for name in extra]
     if error.validator == "required":
         names = [name for name in error.validator_value if name not in error.instance]
         return [(f"{key}.{name}", f"missing{_wanted(declared.get(name, {}))}") for name in names]
     if "propertyNames" in error.absolute_schema_path:
         key = f"{key}.{error.instance}"
-    if error.validator in ("type", "enum", "const", "pattern", "oneOf") and not isinstance(
-        error.instance, dict | list
-    ):
+    is_plain = not isinstance(error.instance, dict | list)
+    if is_plain and error.validator in ("type", "enum", "const", "pattern", "oneOf"):
         value = json.dumps(error.instance, ensure_ascii=False, default=repr)
-        return [
-            (key, f"is {value if len(value) < 100 else value[:100] + '…'}{_wanted(error.schema)}")
-        ]
+        return [(key, f"is {_shorten(value, 100)}{_wanted(error.schema)}")]
     if error.validator == "type":
-        return [
-            (
-                key,
-                f"is {KINDS['object' if isinstance(error.instance, dict) else 'array']}{_wanted(error.schema)}",
-            )
-        ]
+        kind = KINDS["object" if isinstance(error.instance, dict) else "array"]
+        return [(key, f"is {kind}{_wanted(error.schema)}")]
+    sentence = _shorten(error.message, 300)
     if error.validator not in ("known", "time") and "description" in error.schema:
-        about = f" ({error.schema['description']})"
-    return [
-        (key, (error.message if len(error.message) < 300 else error.message[:300] + "…") + about)
-    ]
+        sentence += f" ({error.schema['description']})"
+    return [(key, sentence)]
+
+
+def _shorten(text: str, most: int) -> str:
+    return text if len(text) < most else text[:most] + "…"
 
 
 def _wanted(schema: Fields) -> str:
-    """What a value must be, as the end of a sentence; empty if the schema does not say it."""
-    kinds, about, usual = schema.get("type", []), schema.get("description"), schema.get("default")
+    """Say what a value must be, as the end of a sentence; empty if the schema declares nothing."""
+    kinds = schema.get("type", [])
+    about = schema.get("description")
+    default = schema.get("default")
     wanted = [KINDS[kind] for kind in ([kinds] if isinstance(kinds, str) else kinds)]
-    if values := schema.get("enum", [schema["const"]] if "const" in schema else []):
-        wanted, about = [json.dumps(value) for value in values], None
-    elif "pattern" in schema and isinstance(usual, str):
-        wanted[0], about = f"{wanted[0]} such as {json.dumps(usual)}", None
+    values = schema.get("enum", [schema["const"]] if "const" in schema else [])
+    if values:
+        wanted = [json.dumps(value) for value in values]
+        about = None
+    elif "pattern" in schema and isinstance(default, str):
+        wanted[0] += f" such as {json.dumps(default)}"
+        about = None
     elif "pattern" in schema and not about:
         about = f"of the form {schema['pattern']}"
     if not wanted:
-        return f"; must be {about}" if about else ""
-    words = " or ".join(filter(None, (", ".join(wanted[:-1]), wanted[-1])))
-    return f"; must be {words} ({about})" if about else f"; must be {words}"
+        must = about if not about or about.startswith("must ") else f"must be {about}"
+        return f"; {must}" if must else ""
+    alternatives = " or ".join(filter(None, (", ".join(wanted[:-1]), wanted[-1])))
+    return f"; must be {alternatives} ({about})" if about else f"; must be {alternatives}"
 
 
 def converted(validator: Any, data: Any) -> Any:
-    """`data` with a number, true, false or null for a text that says so, where the schema takes that and not the text.
+    """Return `data` with texts replaced by the number, true, false or null that they spell.
 
-    Words of the command line are text, also where Snakemake hands them over.
+    Values of the command line are text, also those that Snakemake passes on.  A text is replaced
+    only where the schema refuses it and takes the value.
     """
-    texts = [error for error in validator.iter_errors(data) if isinstance(error.instance, str)]
-    whole = [copy.deepcopy(data)] if texts else [data]
-    for error in texts:
+    errors = [error for error in validator.iter_errors(data) if isinstance(error.instance, str)]
+    # In a list, so that the whole can be replaced, too.
+    whole = [copy.deepcopy(data)] if errors else [data]
+    for error in errors:
         if re.fullmatch(r"true|false|null|-?(0|[1-9][0-9]{0,39})(\.[0-9]{1,40})?", error.instance):
-            value, place = json.loads(error.instance), [0, *error.absolute_path]
+            value = json.loads(error.instance)
+            place = [0, *error.absolute_path]
             fits = validator.evolve(schema=error.schema).is_valid(value)
             if fits and "propertyNames" not in error.absolute_schema_path:
                 functools.reduce(operator.getitem, place[:-1], whole)[place[-1]] = value
@@ -233,7 +239,7 @@ def converted(validator: Any, data: Any) -> Any:
 
 
 def nearest(word: str, known: list[str]) -> str:
-    """A hint at the known word that was probably meant, or at all of them."""
+    """Suggest the known word that was probably meant, or list all of them."""
     close = difflib.get_close_matches(word, known, n=1)
     if close:
         return f"did you mean '{close[0]}'?"
@@ -241,27 +247,30 @@ def nearest(word: str, known: list[str]) -> str:
 
 
 def unknown(key: str, name: str, known: Iterable[str], kind: str) -> list[Finding]:
-    """A finding where a name is not among those that are known; `kind` says what these are."""
-    return (
-        []
-        if name in known
-        else [(key, f"'{name}' is not a known {kind}; {nearest(str(name), [*known])}")]
-    )
+    """Return a finding where a name is not known, otherwise an empty list.
+
+    kind: what the known names are names of.
+    """
+    if name in known:
+        return []
+    return [(key, f"'{name}' is not a known {kind}; {nearest(str(name), [*known])}")]
 
 
 def complain(source: str | Callable[[str], str], found: list[Finding]) -> None:
-    """Raise UserError with a line for each finding, if there are any; source: the file, or the file of a key."""
-    named = (lambda key: source) if isinstance(source, str) else source
-    lines = [
-        f"{named(key)}: {' '.join(key.split())[:120] or 'the whole'}: {words}"
-        for key, words in found
-    ]
+    """Raise UserError with a line for each finding, if there are any.
+
+    source: the name of the file, or a function that returns the file in which a key is.
+    """
+    lines = []
+    for key, sentence in found:
+        file = source if isinstance(source, str) else source(key)
+        lines.append(f"{file}: {' '.join(key.split())[:120] or 'the whole'}: {sentence}")
     if lines:
         raise UserError(*dict.fromkeys(lines))
 
 
 def together(*checks: Callable[[], object]) -> None:
-    """Do several checks, and raise one UserError with what all of them complain of."""
+    """Run all checks, and raise one UserError with the lines of all that raise one."""
     lines: list[str] = []
     for check in checks:
         try:

@@ -1,6 +1,7 @@
-"""Read YAML pages that people write: each key once, and a message with file and line for what is no YAML.
+"""Read YAML files that people write; a mistake gives a message with file and line.
 
-They are YAML 1.1, as Snakemake reads it: `no`, `on` and `1:30` are text in quotes alone.  A date is text.
+They are YAML 1.1, as Snakemake reads it: `no`, `on` and `1:30` are text only in quotes.  A date is
+read as text.  A key may appear once.
 """
 
 import os
@@ -12,7 +13,7 @@ import yaml
 from strata.util.data_types import Fields
 from strata.util.errors import UserError
 
-# Aliases of aliases stand for more values than a reader, or a check, comes to an end with.
+# A few aliases of aliases can expand to more values than memory holds.
 MOST_VALUES = 100_000
 _TAG = "tag:yaml.org,2002:"
 _Loader: Any = type("_Loader", (getattr(yaml, "CSafeLoader", yaml.SafeLoader),), {})
@@ -20,7 +21,7 @@ _Loader.add_constructor(_TAG + "timestamp", yaml.SafeLoader.construct_yaml_str)
 
 
 def read(path: str) -> Fields:
-    """The mapping in a YAML file.  Raises UserError with file, line and reason."""
+    """Return the mapping in a YAML file.  Raises UserError with file, line and reason."""
     try:
         with open(path, "rb") as file:
             data = parse(path, file.read())
@@ -34,7 +35,10 @@ def read(path: str) -> Fields:
 
 
 def parse(source: str, text: str | bytes) -> Any:
-    """What a YAML text holds; `source` names it in messages.  Raises UserError with line and reason."""
+    """Return the value of a YAML text.
+
+    source: names the text in messages.  Raises UserError with line and reason.
+    """
     try:
         loader = _Loader(text)
         node = loader.get_single_node()
@@ -52,31 +56,35 @@ def parse(source: str, text: str | bytes) -> Any:
         where = f"line {mark.line + 1}: " if mark else ""
         lines = (text if isinstance(text, str) else text.decode(errors="replace")).splitlines()
         line = lines[mark.line] if mark and mark.line < len(lines) else ""
-        problem = (
-            "indented by a tab: use spaces"
-            if re.match(" *\t", line)
-            else error.problem or error.context
-        )
+        problem = error.problem or error.context
+        if re.match(" *\t", line):
+            problem = "indented by a tab: use spaces"
+        elif problem == "found unexpected ':'":
+            problem += ": put a space behind each colon, and quotes around a text that holds one"
         raise UserError(f"{source}: {where}not valid YAML: {problem}") from None
     except (yaml.YAMLError, ValueError, LookupError, RecursionError) as error:
         raise UserError(f"{source}: not valid YAML: {' '.join(str(error).split())[:200]}") from None
 
 
 def _count(node: yaml.Node, counted: dict[int, int]) -> int:
-    """Count the values of a node, those of an alias each time that it is used."""
+    """Count the values of a node; those of an alias count each time that it is used.
+
+    counted: the counts that are known, by the id of the node.
+    """
     if id(node) not in counted:
-        inner = node.value if isinstance(node, yaml.CollectionNode) else []
-        nodes = [part for pair in inner for part in (pair if isinstance(pair, tuple) else [pair])]
-        counted[id(node)] = 1 + sum(_count(part, counted) for part in nodes)
+        children: list[yaml.Node] = []
+        for entry in node.value if isinstance(node, yaml.CollectionNode) else []:
+            children += entry if isinstance(entry, tuple) else [entry]
+        counted[id(node)] = 1 + sum(_count(child, counted) for child in children)
     return counted[id(node)]
 
 
 def _check(node: yaml.Node) -> None:
-    """Refuse keys that stand twice or are no text, of which the one would win and the other be no key of the page."""
+    """Refuse a key that appears twice, of which YAML would take the last, or that is not text."""
     names: list[object] = []
-    for inner in node.value if isinstance(node, yaml.CollectionNode) else []:
+    for child in node.value if isinstance(node, yaml.CollectionNode) else []:
         if isinstance(node, yaml.MappingNode):
-            key, inner = inner
+            key, child = child
             problem = f"the key {key.value} appears twice: keep one" if key.value in names else None
             if key.tag not in (_TAG + "str", _TAG + "merge"):
                 problem = (
@@ -85,4 +93,4 @@ def _check(node: yaml.Node) -> None:
             if problem:
                 raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
             names.append(key.value)
-        _check(inner)
+        _check(child)

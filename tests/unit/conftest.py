@@ -6,6 +6,6 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def environment():
-    """What a test, or a workflow that it reads, sets in the process's environment ends with the test."""
+    """Restore the environment of the process after each test."""
     with mock.patch.dict(os.environ):
         yield

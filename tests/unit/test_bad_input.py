@@ -1,7 +1,7 @@
-"""Pages with mistakes: each is refused with file, key (or line) and reason, status 1, and nothing written.
+"""Each mistake in a configuration file is refused with file, key or line, and reason.
 
-The mistakes are generated: at every key of the default page and of every workload's file, and by names that would leave
-their folder.
+The status is 1, and nothing is written.  The mistakes are generated: at every key of config.yaml
+and of every workload's file, and by names that would leave their folder.
 """
 
 import contextlib
@@ -12,7 +12,7 @@ import projects
 import pytest
 import yaml
 
-from strata import __main__
+from strata import __main__, commands
 from strata.experiment import config, workload
 from strata.util import yaml_files
 from strata.util.errors import UserError
@@ -29,8 +29,8 @@ EVERY_KEY = pytest.mark.parametrize(
 )
 
 
-def said(folder, *words):
-    """Exit status and standard error of `python -m strata WORDS` in a project; a traceback fails the test."""
+def run_strata(folder, *words):
+    """Return the exit status and standard error of a command of Strata in a project."""
     errors = io.StringIO()
     with (
         contextlib.redirect_stderr(errors),
@@ -41,8 +41,8 @@ def said(folder, *words):
     return status, errors.getvalue()
 
 
-def fault(message, file, key):
-    """Why a message is not one about a key of a file; None where it is: each line has file, place, reason."""
+def find_fault(message, file, key):
+    """Say why a message is not about a key of a file; None where each line has all parts."""
     lines = [line.removeprefix("strata: ").split(": ", 2) for line in message.splitlines()]
     if not lines or any(
         len(line) < 3 or line[0] != file or not 6 < len(line[2]) < 700 for line in lines
@@ -57,30 +57,30 @@ def fault(message, file, key):
     return f"{key} is not named: {message}"
 
 
-def refused(page, key):
-    """Why a page is not refused as it must be; None where it is."""
+def try_config(page, key):
+    """Say why a configuration is not refused as it must be; None where it is."""
     with open("config.yaml", "w") as file:
         yaml.dump(page, file, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper))
     try:
         config.experiment(config.read(), MACHINE)
     except UserError as error:
-        return fault(str(error), "config.yaml", key)
+        return find_fault(str(error), "config.yaml", key)
     return f"{key} was taken for good"
 
 
-def workload_refused(name, data, key):
-    """The same of a workload's file."""
+def try_workload(name, data, key):
+    """Say why a workload's declaration is not refused as it must be; None where it is."""
     projects.write_yaml(projects.Path(f"workloads/{name}/workload.yaml"), data)
     workload.load.cache_clear()
     try:
         workload.load(name)
     except UserError as error:
-        return fault(str(error), f"workloads/{name}/workload.yaml", key)
+        return find_fault(str(error), f"workloads/{name}/workload.yaml", key)
     return f"{key} was taken for good"
 
 
 def paths(data, key=()):
-    """Every key of nested data, as a tuple of its parts; of a list of plain values the first two stand for all."""
+    """Yield every key of nested data as a tuple; of a list of plain values only the first two."""
     if isinstance(data, list):
         scalars = not any(isinstance(value, dict | list) for value in data)
         data = dict(enumerate(data[:2] if scalars else data))
@@ -96,7 +96,7 @@ def at(data, path):
 
 
 def changed(data, path, value):
-    """A copy of nested data with another value at a key."""
+    """Return a copy of nested data with another value at a key."""
     data = copy.deepcopy(data)
     at(data, path[:-1])[path[-1]] = value
     return data
@@ -107,7 +107,7 @@ def named(path):
 
 
 def wrong_values(data, path):
-    """Values that are wrong at this key of a good page."""
+    """Return values that are wrong at a key of good data."""
     present = at(data, path)
     is_number = isinstance(present, int | float) and not isinstance(present, bool)
     kinds = [
@@ -119,13 +119,13 @@ def wrong_values(data, path):
 
 
 def is_free(path):
-    """Whether the key is one of many of the author's own: in a parameter's schema, or a choice of factors."""
+    """Return whether an author may choose the names of keys here: in a schema, or in factors."""
     return (path[0] == "parameters" and "schema" in path[2:-1]) or "where" in path or "enum" in path
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A project with all of the checkout's workloads, as the working directory."""
+    """Make a project with all workloads of the checkout the working directory."""
     monkeypatch.setenv("STRATA_HOME", str(tmp_path / "home"))
     monkeypatch.chdir(projects.make(tmp_path / "p", projects.default()))
     workload.load.cache_clear()
@@ -135,7 +135,7 @@ def folder(tmp_path, monkeypatch):
 
 
 @EVERY_KEY
-def test_mistakes_at_every_key_of_the_page_are_refused(folder, every):
+def test_mistakes_at_every_key_of_the_configuration_are_refused(folder, every):
     page = PAGE | {
         "image": {
             "distribution": "host",
@@ -147,12 +147,12 @@ def test_mistakes_at_every_key_of_the_page_are_refused(folder, every):
     page |= {"quiet": {"action": "flag", "steal": "2%", "busy": "5%", "swap": "1MiB", "load": 4}}
     page["workloads"] = {"stream": {"elements": 5_000_000}, "linpack": {"sizes": [600, 700]}}
     cases = [(path, value) for path in paths(page) for value in wrong_values(page, path)]
-    cases += [
-        ((*path, "unexpcted"), 1) for path in [(), *paths(page)] if isinstance(at(page, path), dict)
-    ]
+    for path in [(), *paths(page)]:
+        if isinstance(at(page, path), dict):
+            cases.append(((*path, "unexpcted"), 1))
     assert len(cases) > 300
-    faults = [refused(changed(page, path, value), named(path)) for path, value in cases[::every]]
-    assert [found for found in faults if found] == []
+    faults = [try_config(changed(page, path, value), named(path)) for path, value in cases[::every]]
+    assert [fault for fault in faults if fault] == []
 
 
 REQUIRED = {"run", "label", "unit", "better", "schema"}
@@ -160,7 +160,7 @@ REQUIRED |= {"about", "timeout", "name", "tiny", "standard", "paper", "value", "
 
 
 def spoiled(data):
-    """(key, copy of a workload's data that is wrong there): another value, a key that is missing or unknown."""
+    """Yield keys of a workload's data, and copies with a wrong, missing or unknown key there."""
     for path in [(), *paths(data)]:
         if path and not is_free(path):
             yield from (
@@ -180,26 +180,28 @@ def test_mistakes_at_every_key_of_a_workload_are_refused(project, name, every):
     project(workloads={})
     cases = [*spoiled(WORKLOADS[name])]
     assert len(cases) > 60
-    faults = [workload_refused(name, data, named(path)) for path, data in cases[:: 2 * every]]
-    assert [found for found in faults if found] == []
+    faults = [try_workload(name, data, named(path)) for path, data in cases[:: 2 * every]]
+    assert [fault for fault in faults if fault] == []
 
 
 # fmt: off
 HOSTILE_NAMES = [
-    "../x", "..", ".", "a/b", "/etc", "a\\b", "x/../../y", "~root", "C:", "", " ", "two words", "a'b", 'a"b', "a\nb",
-    "a\tb", "\x1b[2J", "a\0b", "-x", "--config", "a;b", "$(id)", "`id`", "a|b", "*", "{a}", "%s", "#a", "Größe",
+    "../x", "..", ".", "a/b", "/etc", "a\\b", "x/../../y", "~root", "C:", "", " ",
+    "two words", "a'b", 'a"b', "a\nb",
+    "a\tb", "\x1b[2J", "a\0b", "-x", "--config", "a;b", "$(id)", "`id`", "a|b", "*",
+    "{a}", "%s", "#a", "Größe",
     "native\u200b", "Native", "a.b", "a,b", "a:b", "9a", "a" * 41, "a" * 5000, 5, None, True,
 ]
 # fmt: on
 
 
 @pytest.mark.parametrize("kind", ["environments", "workloads", "vm.profiles"])
-def test_names_that_could_leave_their_place_are_refused(folder, kind):
+def test_names_that_could_leave_their_folder_are_refused(folder, kind):
     entry = {"layers": ["chroot"]} if kind == "environments" else {}
     faults = [
-        refused(changed(PAGE, (*kind.split("."), name), entry), kind) for name in HOSTILE_NAMES
+        try_config(changed(PAGE, (*kind.split("."), name), entry), kind) for name in HOSTILE_NAMES
     ]
-    assert [found for found in faults if found] == []
+    assert [fault for fault in faults if fault] == []
 
 
 @pytest.mark.parametrize("kind", ["parameters", "metrics"])
@@ -213,18 +215,21 @@ def test_hostile_names_in_a_workload_are_refused(project, kind):
         *(["seed", "address", "part"] if kind == "parameters" else []),
     ]:
         data = changed(projects.NOOP, (kind, name), next(iter(projects.NOOP[kind].values())))
-        faults.append(workload_refused("noop", data, kind))
-    assert [found for found in faults if found] == []
+        faults.append(try_workload("noop", data, kind))
+    assert [fault for fault in faults if fault] == []
 
 
 # fmt: off
 TEXTS = [
-    b"\tscale: tiny\n", b"scale: sm\xff\xfeoke\n", b"\xff\xfes\x00c\x00", b"seed: \x00\n", b"seed: \x1b[31m\n",
+    b"\tscale: tiny\n", b"scale: sm\xff\xfeoke\n", b"\xff\xfes\x00c\x00",
+    b"seed: \x00\n", b"seed: \x1b[31m\n",
     b"scale: tiny\nscale: tiny\n", b"environments:\n  a: {layers: [host]}\n  a: {layers: [host]}\n",
     b"a: &x\n  b: *x\n", b"a: &x [1, [2, *x]]\n",
-    b"a: *no\n", b"{a: " * 300, b"seed: !!python/object/apply:os.system [id]\n", b"seed: !custom 5\n",
+    b"a: *no\n", b"{a: " * 300, b"seed: !!python/object/apply:os.system [id]\n",
+    b"seed: !custom 5\n",
     b"seed: !!int five\n", b"seed: !!bool maybe\n", b"seed: !!int ''\n",
-    b"seed: " + b"9" * 5000, b"5: 5\n", b"no: 5\n", b"~: 5\n", b"[a, b]: 5\n", b"? {a: b}\n: 5\n", b"a: =\n",
+    b"seed: " + b"9" * 5000, b"5: 5\n", b"no: 5\n", b"~: 5\n", b"[a, b]: 5\n",
+    b"? {a: b}\n: 5\n", b"a: =\n",
     b"a: 1\n---\nb: 1\n", b"scale: 'tiny\n", b"scale: tiny: paper\n", b"scale: @tiny\n",
     b"%YAML 3.0\n---\nscale: tiny\n", b"", b"# a comment alone\n", b"just text\n", b"- a\n", b"5\n",
 ]
@@ -232,9 +237,9 @@ TEXTS = [
 
 
 @pytest.mark.parametrize("number", range(len(TEXTS)))
-def test_texts_that_mean_nothing_are_refused_with_their_place(folder, number):
+def test_files_that_are_no_valid_yaml_are_refused_with_their_name(folder, number):
     (folder / "config.yaml").write_bytes(TEXTS[number])
-    status, message = said(folder, "plan")
+    status, message = run_strata(folder, "plan")
     assert status == 1
     assert message.startswith("strata: config.yaml: ")
     assert 30 < len(message) < 600
@@ -249,41 +254,76 @@ def test_the_line_of_a_mistake_is_named():
     }
 
 
-def test_a_page_that_is_no_file_is_refused(folder):
+def test_a_configuration_file_that_is_missing_or_a_folder_is_refused(folder):
     for name, words in [
         ("config.yaml", ["plan"]),
         ("other.yaml", ["plan", "--configfile", "other.yaml"]),
     ]:
         (folder / name).unlink(missing_ok=True)
-        assert said(folder, *words)[1].startswith(f"strata: {name}: ")
+        assert run_strata(folder, *words)[1].startswith(f"strata: {name}: ")
         (folder / name).mkdir()
-        assert said(folder, *words)[1].startswith(f"strata: {name}: ")
+        assert run_strata(folder, *words)[1].startswith(f"strata: {name}: ")
         (folder / name).rmdir()
         (folder / name).write_bytes(TEXT)
 
 
 # fmt: off
 WORDS = [
-    "{", "[1]", "5", "seed", '{"seed": NaN}', '{"seed": 1e999}', '{"seed": ' + "9" * 5000 + "}", "seed=.nan",
+    "{", "[1]", "5", "seed", '{"seed": NaN}', '{"seed": 1e999}', '{"seed": ' + "9" * 5000 + "}",
+    "seed=.nan",
     "seed=5.0", '{"seed": 1, "seed": 2}', '{"a": ' + "[" * 60 + "]" * 60 + "}",
-    '{"workloads": {"../x": {}}}', "seed=", "seed=five", "scale=[tiny", "scale={tiny: {}}", "moon=5", "=5", "5=5",
+    '{"workloads": {"../x": {}}}', "seed=", "seed=five", "scale=[tiny", "scale={tiny: {}}",
+    "moon=5", "=5", "5=5",
     "workloads={stream: {5: 3}}", "vm=&x [*x]", "repetitions={min: 3, max: x, target: 5%}",
-    "workloads={stream: {trials: [1, {a: b}]}}", "workloads.stream.trials=5", "environments={a b: {layers: [host]}}",
+    "workloads={stream: {trials: [1, {a: b}]}}", "workloads.stream.trials=5",
+    "environments={a b: {layers: [host]}}",
     "environments=&x {a: *x}",
 ]
 # fmt: on
 
 
 @pytest.mark.parametrize("number", range(len(WORDS)))
-def test_words_of_the_command_line_are_refused(folder, number):
+def test_wrong_values_on_the_command_line_are_refused(folder, number):
     for command in ("check", "plan"):
-        status, message = said(folder, command, "--config", WORDS[number])
+        status, message = run_strata(folder, command, "--config", WORDS[number])
         assert status == 1
         assert message.startswith(("strata: --config", "strata: config.yaml: "))
         assert len(message) < 600
 
 
-def test_a_config_that_snakemake_merged_may_hold_anything(folder):
+# Command lines, and what the message says to type.
+COMMAND_LINES = [
+    ("pln", "'plan'"),
+    ("paper/report.pdf", "`snakemake --cores 1 paper/report.pdf`"),
+    ("--config scale=tiny plan", "COMMAND plan --config scale=tiny plan"),
+    ("plan scale=tiny", "COMMAND plan --config scale=tiny`"),
+    ("plan --configfile a.yaml scale=tiny", "COMMAND plan --config scale=tiny`"),
+    ("plan --config seed=1 results/summary.csv", "`snakemake --cores 1 results/summary.csv`"),
+    ("plan --config seed=1 -- cells", "--help"),
+    ("check --configfle a.yaml", "'--configfile'"),
+    ("clean --image", "'--images'"),
+    ("archive --imag", "'--image'"),
+    ("archive --im=1", "'--image'"),
+    ("plan --seal=1", "--help"),
+    ("verify", "ARCHIVE"),
+    ("verify a.zip b.zip", "--help"),
+    ("decide first", "--help"),
+]
+
+
+@pytest.mark.parametrize(("words", "typed"), COMMAND_LINES)
+def test_a_command_line_with_a_mistake_is_answered_by_what_to_type(folder, words, typed):
+    errors = io.StringIO()
+    with contextlib.redirect_stderr(errors), pytest.raises(SystemExit) as ended:
+        __main__.main(words.split())
+    message = errors.getvalue()
+    assert ended.value.code == 2
+    assert message.startswith("strata: ")
+    assert message.count("\n") == 1
+    assert typed.replace("COMMAND", commands.NAME) in message
+
+
+def test_wrong_values_from_snakemake_are_refused(folder):
     itself = {}
     itself["environments"] = {"a": itself}
     whole = (
@@ -304,8 +344,8 @@ def test_a_config_that_snakemake_merged_may_hold_anything(folder):
 
 
 @pytest.mark.parametrize("number", ["²", "٣", "9" * 5000, "1e3", "0x1", " 1"])
-def test_a_repetition_that_is_no_number_is_refused(folder, number):
-    assert said(folder, "cell", "native", "stream", number)[0] == 1
+def test_a_repetition_that_is_not_a_number_is_refused(folder, number):
+    assert run_strata(folder, "cell", "native", "stream", number)[0] == 1
 
 
 @pytest.mark.parametrize(
@@ -317,7 +357,7 @@ def test_a_repetition_that_is_no_number_is_refused(folder, number):
         ("workloads/kit/logs.py", ["plan"]),
     ],
 )
-def test_a_file_of_the_project_that_is_lost_is_no_package_to_be_installed(tmp_path, lost, words):
+def test_a_missing_file_of_the_project_is_not_called_a_missing_package(tmp_path, lost, words):
     made = projects.make(
         tmp_path / "project", projects.on_host(), {"noop": projects.NOOP}, copy=True
     )

@@ -1,4 +1,4 @@
-"""Trees that are removed: whole, and nothing else with them; files that are read, root's among them."""
+"""Trees are removed whole, and nothing else with them; files are read with root's rights."""
 
 import multiprocessing
 import os
@@ -22,7 +22,7 @@ def tree(folder, count):
     return folder
 
 
-def test_what_links_lead_to_stays(tmp_path):
+def test_the_targets_of_links_stay(tmp_path):
     kept = tree(tmp_path / "kept", 2)
     folder = tree(tmp_path / "tree", 1)
     (folder / "to-folder").symlink_to(kept)
@@ -41,22 +41,26 @@ def test_what_links_lead_to_stays(tmp_path):
 
 
 @pytest.mark.parametrize("lasting", [True, False])
-def test_what_lasts_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch, lasting):
-    done, sync, replace = [], os.fsync, os.replace
+def test_a_lasting_file_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch, lasting):
+    events = []
+    sync, replace = os.fsync, os.replace
 
-    def path(descriptor):
-        return os.readlink(f"/proc/self/fd/{descriptor}")
+    def note_sync(descriptor):
+        events.append(os.path.realpath(os.readlink(f"/proc/self/fd/{descriptor}")))
+        sync(descriptor)
 
-    monkeypatch.setattr(
-        os, "fsync", lambda one: (done.append(os.path.realpath(path(one))), sync(one))
-    )
-    monkeypatch.setattr(os, "replace", lambda *names: (done.append("named"), replace(*names)))
+    def note_replace(*names):
+        events.append("named")
+        replace(*names)
+
+    monkeypatch.setattr(os, "fsync", note_sync)
+    monkeypatch.setattr(os, "replace", note_replace)
     files.write_json(str(tmp_path / "a/x.json"), {}, lasting=lasting)
-    [written] = [one for one in done if one.endswith(".part")] or [None]
-    assert done == ([written, "named", str(tmp_path / "a")] if lasting else ["named"])
+    [written] = [event for event in events if event.endswith(".part")] or [None]
+    assert events == ([written, "named", str(tmp_path / "a")] if lasting else ["named"])
 
 
-# "$1" is precious, "$2" a tree with a/b/file and file; each mounts something in it.
+# Shell scripts that mount something in the tree "$2" (a/b/file, file); "$1" is a precious folder.
 MOUNTS = {
     "of the same file system": 'mount --bind "$1" "$2/a"',
     "of another one": 'mount -t tmpfs none "$2/a"; touch "$2/a/x"',
@@ -64,16 +68,18 @@ MOUNTS = {
     "on the whole": 'mount --bind "$1" "$2"',
     "on a file": 'mount --bind "$1/kept" "$2/file"',
     "within another": 'mount --bind "$1" "$2/a"; mount --bind "$1" "$2/a/deep"',
-    "below others": 'mount --bind "$1" "$2/a/b"; mount -t tmpfs none "$2/a"; mount --bind "$1" "$2/a"',
-    # As everything is under systemd, and as /dev is brought into a tree.
-    "shared with its place": 'mount --bind "$1" "$1"; mount --make-shared "$1"; mount -t tmpfs none "$1/deep"; '
-    'touch "$1/deep/kept"; mount --rbind "$1" "$2/a"',
+    "below others": 'mount --bind "$1" "$2/a/b"; mount -t tmpfs none "$2/a"; '
+    'mount --bind "$1" "$2/a"',
+    # Under systemd all mounts are shared, and /dev is bound recursively into a tree.
+    "shared with its place": 'mount --bind "$1" "$1"; mount --make-shared "$1"; '
+    'mount -t tmpfs none "$1/deep"; touch "$1/deep/kept"; mount --rbind "$1" "$2/a"',
 }
 NAMES = [
-    b"plain", b"a b\tc", b"new\nline", b"back\\slash", rb"\040", "h\u00f6m\u00e9".encode(), "ho\u0308me\u0301".encode(),
+    b"plain", b"a b\tc", b"new\nline", b"back\\slash", rb"\040", "h\u00f6m\u00e9".encode(),
+    "ho\u0308me\u0301".encode(),
     b"\xff\xfe", b"x//deleted", b"-rf", b"*", b"..a", b"$(x)`", b"\x01\x1b[2J",
 ]  # fmt: skip
-# Exits with 77 where something of what is precious is gone.
+# Exits with 77 if something is gone from the precious folder.
 REMOVE = """
 mounts=$1 program=$2 option=$3 path=$4; shift 4
 eval "$mounts"
@@ -86,7 +92,7 @@ exit $status
 
 
 def remove_in_a_namespace(folder, name, mounts, option="--unmount", path=b""):
-    """Remove a tree in which something is mounted; the exit code, and what is left of the tree."""
+    """Remove a tree with mounts; return the exit code, the files left, and whether it exists."""
     kept, tree = folder + b"/precious", folder + b"/" + name
     os.makedirs(kept + b"/deep")
     os.makedirs(tree + b"/a/b")
@@ -107,7 +113,7 @@ def remove_in_a_namespace(folder, name, mounts, option="--unmount", path=b""):
     [(b"tree", mounts) for mounts in MOUNTS]
     + [(name, "of the same file system") for name in NAMES],
 )
-def test_what_is_mounted_in_a_tree_is_never_removed_with_it(tmp_path, name, mounts):
+def test_mounted_files_are_never_removed_with_a_tree(tmp_path, name, mounts):
     here = os.fsencode(tmp_path)
     if b"/" in name:
         os.makedirs(os.path.join(here, b"1", os.path.dirname(name)))
@@ -124,21 +130,11 @@ def test_a_tree_is_the_same_by_whatever_path(tmp_path, path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounts need root")
-def test_what_is_mounted_in_another_namespace_alone_is_kept(tmp_path):
+def test_a_mount_in_another_namespace_keeps_its_files(tmp_path):
     kept, folder = tree(tmp_path / "kept", 2), tree(tmp_path / "tree", 1)
     script = 'mount --bind "$1" "$2/a/b" && echo mounted && cat && ls "$1/a/b"'
-    argv = [
-        "unshare",
-        "--mount",
-        "--propagation",
-        "private",
-        "sh",
-        "-c",
-        script,
-        "sh",
-        kept,
-        folder,
-    ]
+    argv = ["unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh"]
+    argv += [kept, folder]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
         if other.stdout.readline() != "mounted\n":
             pytest.skip("nothing can be mounted here")
@@ -147,7 +143,7 @@ def test_what_is_mounted_in_another_namespace_alone_is_kept(tmp_path):
         assert other.communicate()[0].split() == ["0", "1"]
 
 
-def test_a_tree_of_any_depth_goes(tmp_path):
+def test_a_tree_of_any_depth_is_removed(tmp_path):
     here = os.open(tmp_path, os.O_PATH)
     for _ in range(1100):
         os.mkdir("d", dir_fd=here)
@@ -160,7 +156,7 @@ def test_a_tree_of_any_depth_goes(tmp_path):
 
 
 @pytest.mark.parametrize("path", ["", ".", "..", "/", "a/..", "a/."])
-def test_a_path_that_names_nothing_in_a_folder_is_refused(tmp_path, monkeypatch, path):
+def test_a_path_without_a_name_in_a_folder_is_refused(tmp_path, monkeypatch, path):
     monkeypatch.chdir(tmp_path)
     os.mkdir("a")
     with pytest.raises(UserError):
@@ -168,9 +164,10 @@ def test_a_path_that_names_nothing_in_a_folder_is_refused(tmp_path, monkeypatch,
     assert os.listdir(".") == ["a"]
 
 
-def test_the_temporary_folder_of_a_killed_command_goes_with_the_next(tmp_path):
+def test_the_next_command_removes_the_temporary_folder_of_a_killed_one(tmp_path):
     script = (
-        "import sys, time; from strata.util import programs\nwith programs.scratch('x', sys.argv[1]) as folder:\n"
+        "import sys, time; from strata.util import programs\n"
+        "with programs.scratch('x', sys.argv[1]) as folder:\n"
         " print(folder, flush=True); time.sleep(60)"
     )
     argv = [sys.executable, "-c", script, tmp_path]
@@ -184,7 +181,7 @@ def test_the_temporary_folder_of_a_killed_command_goes_with_the_next(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-# It lets its caller in to one file, as root's rights would; that belongs to the caller here.
+# A stub that makes one file readable, as root's rights would; the file belongs to the caller.
 SUDO = """#!/bin/sh
 [ "$1 $2" = "-n --" ] || exit 1
 shift 2
@@ -216,7 +213,7 @@ def test_a_file_that_this_user_may_not_read_is_read_with_roots_rights(monkeypatc
             else:
                 with pytest.raises(UserError, match="install sudo or run as root"):
                     other.apply(files.read_text, given)
-            # Without root nobody is asked for it.
+            # A readable file needs no root.
             assert other.apply(files.read_text, [given[0][:1]]) == "1"
     finally:
         shutil.rmtree(folder)

@@ -1,4 +1,4 @@
-"""Locks exclude each other, whoever takes them, follow no link, and say who holds them."""
+"""Locks exclude processes of all users, follow no link, and name their holder."""
 
 import glob
 import os
@@ -20,7 +20,7 @@ HOLD = "with locks.exclusive():\n    print('held', flush=True)\n    sys.stdin.re
 
 @pytest.fixture
 def machine(tmp_path, monkeypatch):
-    """The folder of a machine's lock, which every user may write, and in which nobody measured yet."""
+    """Use a folder for the machine's lock that every user may write to."""
     for folder in (tmp_path, *tmp_path.parents):
         if folder.stat().st_uid == os.geteuid() and str(folder) != "/":
             folder.chmod(folder.stat().st_mode | 0o055)
@@ -32,11 +32,11 @@ def machine(tmp_path, monkeypatch):
 
 @pytest.fixture
 def other(machine):
-    """Start a process that measures on the same machine until it reads a line, as this user or as nobody."""
+    """Start a process that holds the machine until it reads a line, as this user or another one."""
     started = []
 
     def start(user=None):
-        # Modules are read before: that user may not enter the folder of every interpreter.
+        # All modules are imported before: that user may not enter this interpreter's folder.
         become = (
             f"os.chdir('/')\nos.umask(0o077)\nos.setuid({os.geteuid() if user is None else user})\n"
         )
@@ -73,7 +73,7 @@ def test_a_lock_is_held_until_its_end(tmp_path):
 
 @as_root
 @pytest.mark.parametrize(("first", "second"), [(0, 0), (0, NOBODY), (NOBODY, 0), (NOBODY, NOBODY)])
-def test_two_measurements_never_overlap_and_who_waits_is_told_who_holds(other, first, second):
+def test_two_measurements_never_overlap_and_a_waiting_one_names_the_holder(other, first, second):
     holder = other(first)
     assert holder.stdout.readline() == "held\n"
     waiter = other(second)
@@ -82,7 +82,7 @@ def test_two_measurements_never_overlap_and_who_waits_is_told_who_holds(other, f
     assert waiter.stdout.readline() == "held\n"
 
 
-def test_a_killed_holder_keeps_nobody_waiting(other):
+def test_the_lock_of_a_killed_holder_is_free(other):
     holder = other()
     assert holder.stdout.readline() == "held\n"
     threading.Timer(0.3, holder.send_signal, [signal.SIGKILL]).start()
@@ -90,7 +90,7 @@ def test_a_killed_holder_keeps_nobody_waiting(other):
         assert holder.wait(10) == -signal.SIGKILL
 
 
-def test_a_lock_that_is_removed_while_somebody_waits_for_it_is_none(tmp_path):
+def test_a_lock_whose_file_is_removed_meanwhile_is_not_held(tmp_path):
     path, held = tmp_path / "one.lock", []
 
     def wait():

@@ -1,3 +1,5 @@
+"""Commands run within their limits, and nothing of them is left when they end."""
+
 import os
 import signal
 import subprocess
@@ -11,71 +13,71 @@ from strata.util import process, signals, timeouts
 from strata.util.errors import MachineError, UserError
 
 
-def text(output):
-    return output.__self__.name.read_text()
+class Output:
+    """A function that appends bytes to a file."""
+
+    def __init__(self, path):
+        self.path = path
+        path.touch()
+
+    def __call__(self, printed):
+        with self.path.open("ab") as file:
+            file.write(printed)
+
+    def text(self):
+        return self.path.read_text()
 
 
 @pytest.fixture
 def outputs(tmp_path):
-    class Output:
-        def __init__(self, name):
-            self.name = name
-            name.touch()
-
-        def take(self, printed):
-            with self.name.open("ab") as file:
-                file.write(printed)
-
-    return [Output(tmp_path / f"out{number}").take for number in range(3)]
+    return [Output(tmp_path / f"out{number}") for number in range(3)]
 
 
 def shells(*scripts):
     return [["sh", "-c", script] for script in scripts]
 
 
-def test_both_streams_go_to_the_file_and_the_code_comes_back(outputs):
+def test_both_streams_go_to_the_output_and_the_exit_code_is_returned(outputs):
     ((code, seconds),) = process.run_together(
         shells("echo out; echo err >&2; exit 3"), outputs[:1], 10
     )
     assert code == 3
     assert 0 < seconds < 10
-    assert text(outputs[0]) == "out\nerr\n"
+    assert outputs[0].text() == "out\nerr\n"
 
 
-def test_commands_run_at_the_same_time_and_each_has_its_own_output(outputs):
-    # Each waits for the next one's file: one after the other they would wait in vain.
+def test_commands_run_at_the_same_time_with_an_output_each(outputs):
+    # Each waits for the output of the next: one after the other they would wait for ever.
     script = "echo here {0}; until [ -s {1} ]; do sleep 0.01; done; exit 0"
-    paths = [output.__self__.name for output in outputs]
+    paths = [output.path for output in outputs]
     scripts = [script.format(number, paths[(number + 1) % 3]) for number in range(3)]
-    found = process.run_together(shells(*scripts), outputs, 20)
-    assert [code for code, _ in found] == [0, 0, 0]
-    assert [text(output) for output in outputs] == ["here 0\n", "here 1\n", "here 2\n"]
+    results = process.run_together(shells(*scripts), outputs, 20)
+    assert [code for code, _ in results] == [0, 0, 0]
+    assert [output.text() for output in outputs] == ["here 0\n", "here 1\n", "here 2\n"]
 
 
-def test_one_bad_end_ends_the_others_with_their_children(outputs):
+def test_a_command_that_fails_ends_the_others_with_their_children(outputs):
     begun = time.monotonic()
-    found = process.run_together(
-        shells("sleep 300 & echo $!; wait", "sleep 0.3; exit 7", ":"), outputs, 60
-    )
-    assert [code for code, _ in found] == [None, 7, 0]
+    scripts = shells("sleep 300 & echo $!; wait", "sleep 0.3; exit 7", ":")
+    results = process.run_together(scripts, outputs, 60)
+    assert [code for code, _ in results] == [None, 7, 0]
     assert time.monotonic() - begun < 10
-    assert process.wait_for(int(text(outputs[0])), 5)
+    assert process.wait_for(int(outputs[0].text()), 5)
 
 
-def test_the_time_limit_ends_those_that_still_run(outputs, monkeypatch):
+def test_the_time_limit_ends_commands_that_still_run(outputs, monkeypatch):
     monkeypatch.setattr(process.end, "__kwdefaults__", {"patience": 0.3})
     stubborn = "trap '' TERM; echo $$; while :; do sleep 0.1; done"
     begun = time.monotonic()
-    found = process.run_together(
-        shells(":", stubborn, "sleep 300 & echo $!; sleep 300"), outputs, 0.3
-    )
-    assert [code for code, _ in found] == [0, None, None]
+    scripts = shells(":", stubborn, "sleep 300 & echo $!; sleep 300")
+    results = process.run_together(scripts, outputs, 0.3)
+    assert [code for code, _ in results] == [0, None, None]
     assert time.monotonic() - begun < 5
     for output in outputs[1:]:
-        assert process.wait_for(int(text(output)), 5)
+        assert process.wait_for(int(output.text()), 5)
 
 
-def test_the_end_of_what_commands_need_ends_them(outputs):
+def test_the_end_of_a_needed_process_ends_the_commands(outputs):
     needed = subprocess.Popen(["sleep", "0.3"])
     begun = time.monotonic()
     (first, _), (second, _) = process.run_together(
@@ -86,44 +88,52 @@ def test_the_end_of_what_commands_need_ends_them(outputs):
     gone = needed.pid
     needed.wait()
     assert process.run_together(shells("echo never"), outputs[2:], 60, [gone]) == [(None, 0.0)]
-    assert text(outputs[2]) == ""
+    assert outputs[2].text() == ""
 
 
-def test_a_process_is_named_by_more_than_its_id():
+def test_a_process_is_identified_by_more_than_its_id():
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    name = process.identity(child.pid)
-    assert process.alive(name)
-    assert not process.alive({**name, "start": "1"})
+    identity = process.identity(child.pid)
+    assert process.alive(identity)
+    assert not process.alive({**identity, "start": "1"})
     child.communicate(b"\n")
-    assert not process.alive(name)
+    assert not process.alive(identity)
     assert not process.alive(None)
 
 
-def test_a_failing_command_of_the_machinery_is_told_in_its_own_words():
-    with pytest.raises(
-        UserError, match="`sh -c echo no such luck >&2; exit 1` failed: no such luck"
-    ):
-        process.capture(["sh", "-c", "echo no such luck >&2; exit 1"])
-    with pytest.raises(UserError, match="is not installed"):
+# Shell scripts, the time limit in seconds, and the message where they run.
+FAILURES = [
+    (
+        "echo no such luck >&2; exit 1",
+        60,
+        "`sh -c echo no such luck >&2; exit 1` failed: no such luck",
+    ),
+    ("printf %09999d | tr 0 a >&2; exit 1", 60, r"failed: a{4000}$"),
+    ("sleep 5", 0.2, "did not end within"),
+    ("exec >&- 2>&-; sleep 5", 0.2, "did not end within"),
+    ("yes", 60, "printed more than 64 MiB"),
+    ("yes >&2", 60, "printed more than 64 MiB"),
+    ("cat /dev/zero", 60, "printed more than 64 MiB"),
+]
+
+
+@pytest.mark.parametrize(("script", "limit", "message"), FAILURES)
+def test_a_command_that_fails_or_exceeds_a_limit_is_reported(script, limit, message):
+    with pytest.raises(UserError, match=message):
+        process.capture(["sh", "-c", script], timeout=limit)
+
+
+def test_output_is_text_with_uniform_line_ends():
+    with pytest.raises(MachineError, match="is not installed"):
         process.capture(["no-such-program"])
-    with pytest.raises(UserError, match="did not end within"):
-        process.capture(["sleep", "5"], timeout=0.2)
-    with pytest.raises(UserError, match="did not end within"):
-        process.capture(["sh", "-c", "exec >&- 2>&-; sleep 5"], timeout=0.2)
-    for script in ("yes", "yes >&2", "cat /dev/zero"):
-        with pytest.raises(MachineError, match="printed more than 64 MiB"):
-            process.capture(["sh", "-c", script])
-    with pytest.raises(UserError, match=r"failed: a{4000}$"):
-        process.capture(["sh", "-c", "printf %09999d | tr 0 a >&2; exit 1"])
-    done = process.capture(
-        ["sh", "-c", "printf 'a\\r\\nb\\377'; printf c >&2; exit 3"], check=False
-    )
+    script = "printf 'a\\r\\nb\\377'; printf c >&2; exit 3"
+    done = process.capture(["sh", "-c", script], check=False)
     assert (done.stdout, done.stderr, done.returncode) == ("a\nb\ufffd", "c", 3)
 
 
 @pytest.fixture
-def heeding():
-    """Signals are heard as in a cell."""
+def handled_signals():
+    """Handle signals as a cell does."""
     before = {number: signal.getsignal(number) for number in signals.ASKING}
     signals.heed()
     yield
@@ -131,27 +141,33 @@ def heeding():
         signal.signal(number, handler)
 
 
+# Declares the starting state, and has a child send the signal, which then prints what it ignores.
+IGNORING = """
+import os, sys
+from strata.host import starting_state
+from strata.util import process, signals
+signals.heed()
+starting_state.declare(os.sched_getaffinity(0))
+child = f"kill -{sys.argv[1]} {os.getpid()}; sleep 0.2; grep SigIgn /proc/self/status"
+print(process.capture(["sh", "-c", child]).stdout)
+"""
+
+
 @pytest.mark.parametrize("number", signals.ASKING)
-def test_a_signal_that_the_caller_ignored_ends_nothing_and_is_not_ignored_by_children(number):
-    script = (
-        "import os; from strata.util import process, signals; from strata.host import starting_state; "
-        "signals.heed(); starting_state.declare(os.sched_getaffinity(0)); print('up', flush=True); "
-        "print(process.capture(['sh', '-c', f'kill -{int(signals.ASKING[INDEX])} {os.getpid()}; sleep 0.2; "
-        "grep SigIgn /proc/self/status']).stdout, flush=True)"
-    ).replace("INDEX", str(signals.ASKING.index(number)))
-    done = subprocess.run(
-        ["sh", "-c", f'trap "" {number.name[3:]}; exec "$@"', "sh", sys.executable, "-S", "-c", script],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert int(done.stdout.split()[-1], 16) & 1 << number - 1 == 0
+def test_a_signal_that_the_caller_ignores_ends_nothing_and_children_do_not_ignore_it(number):
+    caller = f'trap "" {number.name[3:]}; exec "$@"'
+    argv = ["sh", "-c", caller, "sh", sys.executable, "-S", "-c", IGNORING, str(int(number))]
+    output = subprocess.check_output(argv, text=True)
+    assert int(output.split()[-1], 16) & 1 << number - 1 == 0
 
 
-def test_a_child_that_starts_while_the_end_is_asked_for_is_ended_too(heeding, outputs, monkeypatch):
+def test_a_child_that_starts_while_a_signal_comes_is_ended_too(
+    handled_signals, outputs, monkeypatch
+):
     class Started(subprocess.Popen):
         def __init__(self, *words, **more):
             super().__init__(*words, **more)
-            # Whoever starts it does not know of it yet.
+            # The signal comes before the caller knows of the child.
             children.append(self.pid)
             os.kill(os.getpid(), signal.SIGTERM)
 
@@ -167,7 +183,7 @@ def test_a_child_that_starts_while_the_end_is_asked_for_is_ended_too(heeding, ou
     assert [process.start_time(child) for child in children] == [None, None]
 
 
-def test_whoever_brings_something_up_notices_the_end_of_its_run():
+def test_a_process_is_interrupted_when_its_run_ends():
     script = "from strata.util import process, run, signals; signals.heed(); run.end_with_it(); "
     script += "print('up', flush=True); process.capture(['sleep', '4321'])"
     owner = subprocess.Popen(["sleep", "60"])
@@ -181,10 +197,10 @@ def test_whoever_brings_something_up_notices_the_end_of_its_run():
     )
     assert one.stdout.readline() == "up\n"
     deadline = time.monotonic() + 20
-    # Between its beginning and its program a child has the name of its parent.
-    look = ["pgrep", "-x", "sleep", "-P", str(one.pid)]
+    # Until it has started its program, a child has the name of its parent.
+    search = ["pgrep", "-x", "sleep", "-P", str(one.pid)]
     while not (
-        child := subprocess.run(look, capture_output=True, text=True, check=False).stdout.strip()
+        child := subprocess.run(search, capture_output=True, text=True, check=False).stdout.strip()
     ):
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -195,7 +211,7 @@ def test_whoever_brings_something_up_notices_the_end_of_its_run():
     assert process.start_time(int(child)) is None
 
 
-def test_one_setting_stretches_the_limits_of_all_commands(monkeypatch, outputs):
+def test_patience_multiplies_the_limits_of_all_commands(monkeypatch, outputs):
     monkeypatch.delenv(timeouts.NAME, raising=False)
     slow, limit = ["sleep", "0.5"], 0.1
     with pytest.raises(UserError, match=r"`sleep 0\.5` did not end within 0\.1 s"):

@@ -1,4 +1,4 @@
-"""How far a run is, and by which words it is started again."""
+"""The progress of a run, and the command that runs the same experiment again."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ import pytest
 from strata.util import paths, progress, run
 from strata.util.errors import UserError
 from strata.util.files import write_json, write_text
-from strata.workflow import Workflow
+from strata.workflow import Experiment
 
 COMMANDS = [
     ("cells", "snakemake --cores 1"),
@@ -36,14 +36,14 @@ COMMANDS = [
 ]
 
 
-@pytest.mark.parametrize(("words", "again"), COMMANDS)
-def test_the_same_experiment_is_run_again_by_its_pages_and_words(words, again):
+@pytest.mark.parametrize(("words", "command"), COMMANDS)
+def test_the_command_of_the_same_experiment_keeps_its_configuration(words, command):
     import shlex
 
-    assert run.command(["/usr/bin/snakemake", *shlex.split(words)]) == again
+    assert run.command(["/usr/bin/snakemake", *shlex.split(words)]) == command
 
 
-def test_a_process_begins_a_run_unless_it_belongs_to_one_that_lives(monkeypatch):
+def test_a_process_declares_a_run_unless_it_belongs_to_one_that_is_alive(monkeypatch):
     for variable in (run.OWNER, run.COMMAND):
         monkeypatch.delenv(variable, raising=False)
     assert run.owner()["pid"] == os.getpid()
@@ -84,7 +84,7 @@ def put(*cells, kind="raw", ago=0.0):
         os.utime(path, (time.time() - ago,) * 2)
 
 
-def test_cells_are_counted_that_are_in_their_place_or_wait_and_the_rest_follows_from_the_pace(
+def test_measured_and_pending_cells_are_counted_and_the_rest_is_estimated(
     planned,
 ):
     progress.begin(0)
@@ -98,7 +98,7 @@ def test_cells_are_counted_that_are_in_their_place_or_wait_and_the_rest_follows_
     assert progress.count() == (4, 4, 0)
 
 
-def test_one_that_was_measured_otherwise_counts_once_it_has_a_new_log(planned):
+def test_a_cell_of_another_plan_counts_once_it_has_a_new_log(planned):
     put(*CELLS[:3], ago=60)
     progress.begin(2)
     assert progress.count()[:2] == (2, 4)
@@ -106,7 +106,7 @@ def test_one_that_was_measured_otherwise_counts_once_it_has_a_new_log(planned):
     assert progress.count()[:2] == (3, 4)
 
 
-def test_what_runs_once_is_summed_without_what_it_holds(monkeypatch):
+def test_nested_blocks_of_one_off_time_count_once(monkeypatch):
     now = [0.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
     before = progress.seconds_once()
@@ -119,4 +119,4 @@ def test_what_runs_once_is_summed_without_what_it_holds(monkeypatch):
 
 def test_a_folder_that_snakemake_cannot_work_in_is_refused():
     with pytest.raises(UserError, match=r"a\{b\}: .*use another folder"):
-        Workflow({}, "/home/a{b}")
+        Experiment({}, "/home/a{b}")

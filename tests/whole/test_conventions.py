@@ -1,4 +1,4 @@
-"""What users of Snakemake expect of a workflow: a dry run and a summary that tell, other folders, and an import."""
+"""What users of Snakemake expect of a workflow: dry runs, summaries, other folders, and imports."""
 
 import json
 
@@ -38,24 +38,23 @@ onstart:
 
 
 def counts(done):
-    """Job → how many of it, as a dry run counts them."""
-    return dict(
-        line.split() for line in (done.stdout + done.stderr).splitlines() if len(line.split()) == 2
-    )
+    """Return how many jobs of each rule a dry run counts."""
+    lines = [line.split() for line in (done.stdout + done.stderr).splitlines()]
+    return dict(line for line in lines if len(line) == 2)
 
 
-def test_a_dry_run_counts_what_would_be_made_and_a_summary_tells_of_each_file(project):
+def test_a_dry_run_counts_jobs_and_a_summary_lists_each_file(project):
     folder = project(
         projects.on_host(workloads={"noop": None, "again": None}),
         {"noop": projects.NOOP, "again": projects.NOOP},
     )
     done = projects.good(folder, "snakemake", "--dry-run")
-    told = counts(done)
-    assert {name: told.get(name) for name in ("cell", "tables", "paper", "image")} == {
+    jobs = counts(done)
+    assert {name: jobs.get(name) for name in ("cell", "tables", "paper", "image")} == {
         "cell": "4", "tables": "1", "paper": "2", "image": None,
     }  # fmt: skip
     assert not (folder / "results").exists()
-    # One cell that is gone, and only that.
+    # Only one missing cell is due.
     projects.good(folder, "snakemake", "--cores", "1", "--", "cells")
     (folder / "results/raw/bare/noop/2.log").unlink()
     done = projects.run(folder, "snakemake", "--dry-run", "--", "cells")
@@ -73,7 +72,7 @@ def test_a_dry_run_counts_what_would_be_made_and_a_summary_tells_of_each_file(pr
     assert set(map(tuple, states.values())) == {("ok", "no update")}
 
 
-# A layer of which it is not known what accelerates it, and what finds that out by building and booting.
+# A layer with a virtual machine for which KVM was not tried yet, and a stub of that trial.
 UNTRIED = """
 from strata.environments.common import layer
 
@@ -99,7 +98,7 @@ def probe(settings):
 """
 
 
-def test_what_makes_nothing_boots_nothing_and_makes_no_folder(tmp_path):
+def test_a_dry_run_boots_nothing_and_makes_no_folder(tmp_path):
     page = projects.on_host(environments={"new": {"layers": ["machine"]}})
     folder = projects.make(tmp_path / "p", page, {"noop": projects.NOOP}, copy=True)
     (folder / "strata/environments/machine.py").write_text(UNTRIED)
@@ -115,7 +114,7 @@ def test_what_makes_nothing_boots_nothing_and_makes_no_folder(tmp_path):
         assert (folder / "results").exists() == made
 
 
-def test_another_folder_is_refused_by_the_words_that_name_the_right_one(project, tmp_path):
+def test_another_folder_is_refused_with_the_option_that_names_the_right_one(project, tmp_path):
     folder = project()
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -143,16 +142,21 @@ def test_another_workflow_imports_this_one_and_measures_in_the_planned_order(pro
     )
     assert json.loads((folder / "results/plan.json").read_text())["repetitions"] == 3
     assert "the importing workflow begins" in done.stdout
-    # Its own job again, and no cell.
+    # Only the job of the importing workflow is due again.
     (here / "count").unlink()
     projects.good(here, "snakemake", "--cores", "1", *profile)
     assert len(projects.records(folder)) == 3
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("words", "message"),
     [
         (["paper/raport.pdf"], "did you mean paper/report.pdf?"),
+        (["report.pdf"], "did you mean paper/report.pdf?"),
+        (["paper"], "such as paper/report.pdf"),
+        (["cell"], "results/raw/ENVIRONMENT/WORKLOAD/REPETITION.log"),
+        (["plan"], "it is a command: type `python3 -m strata plan`"),
+        (["scale=tiny"], "--config scale=tiny -- TARGET"),
         (["--config", "seed=2", "--", "results/sumary.csv"], "did you mean results/summary.csv?"),
         (["results/raw/bare/noop/1"], "results/raw/ENVIRONMENT/WORKLOAD/REPETITION.log"),
         (["results/raw/bear/noop/1.log"], "no environment 'bear'"),
@@ -160,11 +164,12 @@ def test_another_workflow_imports_this_one_and_measures_in_the_planned_order(pro
         (["--config", "scale=Tiny"], "strata: --config: scale: "),
     ],
 )
-def test_a_mistyped_target_or_value_is_named_in_a_dry_run(project, words, says):
+def test_a_mistyped_target_or_value_is_named_in_a_dry_run(project, words, message):
     folder = project(projects.on_host())
     done = projects.run(folder, "snakemake", "--dry-run", *words)
     assert done.returncode == 1
-    assert says in done.stdout + done.stderr
+    assert message in done.stdout + done.stderr
+    assert "No rule to produce" not in done.stdout + done.stderr
     assert not (folder / "results").exists()
 
 

@@ -74,7 +74,7 @@ class Project:
         # Snakemake says so only of jobs that ended well.
         self.jobs = Counter(re.findall(r"Finished jobid: \d+ \(Rule: (\w+)\)", self.said))
         # One only waits for the cells, and drafts come before what is made of them.
-        aside = ("measured", "draft_tables", "draft_paper")
+        aside = ("checksums", "draft_tables", "draft_paper")
         self.jobs = Counter({name: count for name, count in self.jobs.items() if name not in aside})
         after = self.records()
         self.measured = sorted(cell for cell in after if before.get(cell) != after[cell])

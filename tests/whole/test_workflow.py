@@ -12,13 +12,13 @@ import pytest
 from strata.testbed import journal, lifecycle
 
 
-def wake_ups(pid):
-    """How often all threads of a process have been woken so far."""
-    found = 0
+def count_wake_ups(pid):
+    """Return how often all threads of a process have been woken so far."""
+    count = 0
     for thread in os.listdir(f"/proc/{pid}/task"):
         with open(f"/proc/{pid}/task/{thread}/status") as file:
-            found += sum(int(line.split()[1]) for line in file if "ctxt_switches" in line)
-    return found
+            count += sum(int(line.split()[1]) for line in file if "ctxt_switches" in line)
+    return count
 
 
 def test_the_controller_is_idle_while_a_cell_measures(project):
@@ -37,42 +37,61 @@ def test_the_controller_is_idle_while_a_cell_measures(project):
             time.sleep(0.05)
         (folder / "first").unlink()
         time.sleep(1)
-        before = wake_ups(run.pid)
+        before = count_wake_ups(run.pid)
         time.sleep(2)
-        count = wake_ups(run.pid) - before
+        count = count_wake_ups(run.pid) - before
     finally:
         run.terminate()
         run.wait(30)
     assert count <= 4
 
 
-def ended_by(run, number):
-    """End a run as a terminal does, which asks all of it; a kill reaches Snakemake alone.  Returns what it said.
+def end_run(run, number):
+    """End a run by a signal, and return its output.
 
-    Snakemake may miss a signal between two jobs: then it is asked again, as by a person.
+    Like a terminal it signals all processes of the run; SIGKILL goes to Snakemake alone.
     """
-    for _ in range(6):
-        (os.kill if number == signal.SIGKILL else os.killpg)(run.pid, number)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            return run.communicate(timeout=20)[0]
-    raise AssertionError("it does not end")
+    (os.kill if number == signal.SIGKILL else os.killpg)(run.pid, number)
+    return run.communicate(timeout=40)[0]
+
+
+@pytest.mark.parametrize("seconds", [0, 0.1])
+def test_a_run_that_reads_a_checkpoint_ends_by_sigterm(project, seconds):
+    folder = project(
+        projects.on_host(
+            environments={name: {"layers": ["host"]} for name in ("native", "bare")},
+            repetitions={"min": 3, "max": 30, "target": "0.1%"},
+        ),
+        {"noop": {**projects.NOOP, "run": [{"argv": ["/bin/date", "+%N"], "timeout": 20}]}},
+    )
+    run = projects.start(folder, "snakemake", "--cores", "1", "--", "cells")
+    try:
+        while "Updating checkpoint dependencies" not in (line := run.stdout.readline()):
+            assert line, "it ended before it decided"
+        time.sleep(seconds)
+        os.kill(run.pid, signal.SIGTERM)
+        run.communicate(timeout=40)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(run.pid, signal.SIGKILL)
+    assert run.returncode != 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_a_cell_that_waits_for_its_turn_ends_with_its_run_and_never_measures(project, number):
+def test_a_cell_that_waits_for_the_machine_ends_with_its_run_and_measures_nothing(project, number):
     folder = project()
     with lifecycle.exclusive():
         run = projects.start(folder, "snakemake", "--cores", "1", "--", "cells")
         try:
             while "another measurement is under way" not in (line := run.stdout.readline()):
                 assert line, "it ended before its cell waited"
-            said = ended_by(run, number)
+            output = end_run(run, number)
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(run.pid, signal.SIGKILL)
     assert run.returncode != 0
-    assert "before it began" in said
+    assert "before it began" in output
     assert not list((folder / "results/raw").rglob("*.log"))
-    # Nobody is left who would measure now that it could.
+    # No process is left that would measure now that the machine is free.
     with lifecycle.exclusive():
         assert journal.all_up() == []

@@ -38,7 +38,7 @@ def write_way(chosen: str | Fields) -> None:
 
 def examine(chosen: str | Fields) -> tuple[str, bool | None, str]:
     """The line of `make doctor` for the client, as of
-    :meth:`strata.environments.common.layer.Kind.examine`.
+    :meth:`strata.environments.common.layer.Layer.examine`.
     """
     given = {} if isinstance(chosen, str) else chosen
     rate = f"; limited to {given['rate']}" if given.get("rate") else ""

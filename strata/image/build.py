@@ -283,7 +283,7 @@ def _remove_builds() -> list[str]:
     folders = unfinished()
     if folders:
         _end_processes()
-    containers = docker.Kind().remove_containers(engine.BUILDING)
+    containers = docker.Layer.remove_containers(engine.BUILDING)
     for folder in folders:
         remove_tree(folder, unmount=True)
     names = [

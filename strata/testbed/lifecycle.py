@@ -49,7 +49,7 @@ def _up(stack: list[Layer]) -> Fields:
     """Bring a stack up; what its layers know of themselves then."""
     facts: Fields = {}
     for layer in stack:
-        layer.up()
+        layer.bring_up()
         facts |= layer.facts()
     return facts
 

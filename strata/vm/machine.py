@@ -9,7 +9,7 @@ from hashlib import sha256
 from strata.host import capacity
 from strata.host.context import Context
 from strata.util import paths, run
-from strata.util.data_types import Fields, WantedMachine
+from strata.util.data_types import Fields, Image, WantedMachine
 from strata.util.errors import UserError
 from strata.util.files import read_json, remove_tree, write_json, write_text
 from strata.util.process import as_root, capture, wait_for
@@ -40,9 +40,14 @@ class Machine:
     """
 
     def __init__(
-        self, options: Fields, context: Context, warmup: dict[str, list[list[str]]] | None = None
+        self,
+        options: Fields,
+        context: Context,
+        image: Image,
+        warmup: dict[str, list[list[str]]] | None = None,
     ) -> None:
-        self.options, self.context, self.warmup = options, context, warmup or {}
+        self.options, self.context, self.image = options, context, image
+        self.warmup = warmup or {}
         self.folder = context.folder
         # What of its profile the machine cannot have here: key → why.
         self.refused: dict[str, str] = {}
@@ -91,9 +96,8 @@ class Machine:
             raise UserError(
                 "whether KVM runs a guest was not tested yet: run `python3 -m strata image`"
             )
-        assert self.context.image
         box, part, of = (
-            vagrant_box.require(self.context.image["recipe"]),
+            vagrant_box.require(self.image["recipe"]),
             self.context.part,
             self.context.of,
         )

@@ -44,7 +44,7 @@ def every_layer():
     found, seen = [], set()
     for name, stack in stacks().items():
         names = tuple(layer for entry in stack for layer in entry)
-        machine = any(registry.kind(layer).kind == "machine" for layer in names)
+        machine = any(registry.kind(layer).isolation == "machine" for layer in names)
         if not machine or names not in seen:
             found.append(pytest.param(name, marks=[pytest.mark.long] * (machine or name in SLOW)))
         seen.add(names)

@@ -20,13 +20,13 @@ from strata.testbed import lifecycle
 from strata.util import paths
 from strata.util.errors import UserError
 
-KIND = podman.Kind()
+LAYER = podman.Layer
 BRIDGE = {"network": "bridge", "data": "volume"}
 
 
 def makes(runtime):
-    settled = KIND.settle({**BRIDGE, "network": "host", "runtime": runtime}, {})
-    return not (KIND.unavailable() or KIND.refusal(settled, "host", capacity.facts()))
+    settled = LAYER.settle({**BRIDGE, "network": "host", "runtime": runtime}, {})
+    return not (LAYER.unavailable() or LAYER.refusal(settled, "host", capacity.facts()))
 
 
 RUNTIMES = list(filter(makes, podman.RUNTIMES))
@@ -60,15 +60,15 @@ def up(home, machine_stays, image):
     with lifecycle.exclusive():
         yield bring
         lifecycle.take_down()
-        assert KIND.sweep() == []
-        KIND.discard([])
+        assert LAYER.sweep() == []
+        LAYER.discard([])
         ours = ["image", "ls", "--quiet", "--filter", f"label=strata.image={paths.home_mark()}"]
         assert leftovers.lines("podman", *ours) == set()
 
 
 def stack_of(options):
-    settled = KIND.settle({**BRIDGE, "runtime": RUNTIMES[0], **options}, {})
-    reason = KIND.refusal(settled, "host", capacity.facts())
+    settled = LAYER.settle({**BRIDGE, "runtime": RUNTIMES[0], **options}, {})
+    reason = LAYER.refusal(settled, "host", capacity.facts())
     if reason:
         pytest.skip(reason)
     return [{"podman": settled}]

@@ -64,7 +64,7 @@ def defined_by_vagrant(profile, image, folder):
     """The domain that Vagrant and virsh define for a profile."""
     options = {"profile": profile, "fresh": "boot", "settings": {}, "accelerator": "kvm"}
     context = registry.Context("strata-golden", str(folder), image)
-    machine = Machine({**options, "settings": settings.complete({}, "paper")}, context)
+    machine = Machine({**options, "settings": settings.complete({}, "paper")}, context, image)
     given = {**machine.prepare(), **wanted(profile), "huge_pages": profile == "tuned"}
     (folder / "vm.json").write_text(json.dumps(given))
     define(str(folder), given)

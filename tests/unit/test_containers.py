@@ -61,12 +61,12 @@ GRANTED = {"data": "tmpfs", "seccomp": "unconfined", "cpuset-cpus": "1", "memory
     ],
 )
 def test_a_container_that_is_not_as_asked_for_is_told_from_one_that_is(asked, printed):
-    assert {one["name"]: one["asked"] for one in limits.seen(GRANTED, SEEN)} == GRANTED
+    assert {one["name"]: one["asked"] for one in limits.applied(GRANTED, SEEN)} == GRANTED
     with pytest.raises(UserError, match="was not applied"):
-        limits.seen(asked, printed)
+        limits.applied(asked, printed)
     # What cannot be seen is not available.
-    assert [entry["seen"] for entry in limits.seen(asked, "")] == ["not available"]
-    assert limits.seen(PLAIN, printed) == []
+    assert [entry["seen"] for entry in limits.applied(asked, "")] == ["not available"]
+    assert limits.applied(PLAIN, printed) == []
 
 
 @pytest.mark.parametrize(
@@ -75,6 +75,8 @@ def test_a_container_that_is_not_as_asked_for_is_told_from_one_that_is(asked, pr
         ([], "docker", {"seccomp": "none"}, "seccomp", '"default" or "unconfined"'),
         ([], "docker", {"cpuset-cpus": "all"}, "cpuset-cpus", "0-1,3"),
         ([], "docker", {"memory": "lots"}, "memory", "2GiB"),
+        ([], "docker", {"memory": "1MiB"}, "memory", "at least 6MiB"),
+        ([], "podman", {"cpuset-cpus": "1-0"}, "cpuset-cpus", "its lower number"),
         ([], "docker", {"data": "ram"}, "data", '"volume", "layered" or "tmpfs"'),
         ([], "docker", {"runtime": "kata"}, "runtime", '"runc" or "runsc"'),
         ([], "docker", {"stack": "host"}, "stack", "set runtime: runsc too"),
@@ -106,7 +108,7 @@ def test_a_sandbox_says_how_its_program_catches_system_calls(monkeypatch, flags,
     monkeypatch.setattr(
         docker, "capture", lambda argv, check: SimpleNamespace(stdout="", stderr=flags)
     )
-    assert docker.of_runsc.__wrapped__(*docker.PLATFORM) == platform
+    assert docker.runsc_fact.__wrapped__(*docker.PLATFORM) == platform
 
 
 @pytest.mark.parametrize(
@@ -119,10 +121,10 @@ def test_a_sandbox_says_how_its_program_catches_system_calls(monkeypatch, flags,
     ],
 )
 def test_what_this_machine_cannot_provide_is_a_reason(monkeypatch, name, entry, reason):
-    monkeypatch.setattr(podman, "MAKES_BRIDGES", ("/",))
+    monkeypatch.setattr(podman, "BRIDGE_MAKERS", ("/",))
     monkeypatch.setattr(cgroups, "ROOT", "/")
     monkeypatch.setattr(podman, "where", lambda *names: f"/usr/bin/{names[0]}")
-    monkeypatch.setattr(docker, "of_runsc", lambda word, form: None)
+    monkeypatch.setattr(docker, "runsc_fact", lambda option, pattern: None)
     kind = registry.kind(name)
     assert reason in kind.refusal(kind.settle({**PLAIN, **entry}, {}), "host", MACHINE)
 
@@ -138,10 +140,12 @@ def daemon(monkeypatch):
     """A daemon of this machine that says so of itself, and that has NAT."""
 
     def answers(said, nat=True, bridge=True):
-        monkeypatch.setattr(docker.Kind, "answers", lambda self: True)
-        monkeypatch.setattr(docker, "_said", lambda *place: said)
+        monkeypatch.setattr(docker.Layer, "answers", lambda: True)
+        monkeypatch.setattr(docker, "_daemon_info", lambda *place: said)
         monkeypatch.setattr(docker, "_has_nat", lambda: nat)
-        monkeypatch.setattr(docker, "bridge", lambda: {docker.BRIDGE: "docker0"} if bridge else {})
+        monkeypatch.setattr(
+            docker, "bridge_options", lambda: {docker.BRIDGE: "docker0"} if bridge else {}
+        )
 
     return answers
 
@@ -279,9 +283,9 @@ def test_what_a_daemon_makes_of_an_environment_is_in_its_label_and_its_options(
     ],
 )  # fmt: skip
 def test_a_daemon_is_recorded_as_it_says_itself(name, facts):
-    assert docker.recorded(info(name)) == facts
+    assert docker.daemon_facts(info(name)) == facts
     # What it does not say is not available.
-    assert set(docker.recorded({}).values()) == {None, "the host’s", "none"}
+    assert set(docker.daemon_facts({}).values()) == {None, "the host’s", "none"}
 
 
 NOTHING = "==> /iptables-save <==\n\n==> /nft <==\n\n==> /pgrep <==\n"
@@ -324,13 +328,13 @@ def test_what_podman_lacks_on_this_machine_is_named(monkeypatch, tmp_path):
 
     monkeypatch.setattr(podman, "where", lambda *names: f"/usr/bin/{names[0]}")
     monkeypatch.setattr(cgroups, "ROOT", str(tmp_path))
-    monkeypatch.setattr(podman, "MAKES_BRIDGES", ("/",))
+    monkeypatch.setattr(podman, "BRIDGE_MAKERS", ("/",))
     assert why() is why(runtime="crun") is None
     (tmp_path / "unified").mkdir()
     (tmp_path / "unified/cgroup.controllers").write_text("hugetlb\n")
     assert "hybrid, as here" in why(runtime="crun")
     assert why() is None
-    monkeypatch.setattr(podman, "MAKES_BRIDGES", ("/no/such/program",))
+    monkeypatch.setattr(podman, "BRIDGE_MAKERS", ("/no/such/program",))
     assert "package netavark" in why()
     assert why(network="host") is None
     monkeypatch.setattr(podman, "where", lambda *names: None if "catatonit" in names else "/there")
@@ -391,7 +395,7 @@ def test_a_file_goes_in_with_its_rights_and_comes_back_whatever_its_name(
 
 def test_what_this_user_may_not_bring_up_is_named_with_the_remedy(monkeypatch):
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere.sock")
-    assert "unset DOCKER_HOST" in docker.Kind().barred()
+    assert "unset DOCKER_HOST" in docker.Layer.barred()
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setenv("PATH", "/nowhere")
-    assert "sudo without a password" in podman.Kind().barred()
+    assert "sudo without a password" in podman.Layer.barred()

@@ -61,7 +61,7 @@ def machines(tmp_path, of, **profile):
             of=of,
             first=str(tmp_path / "strata-x-0"),
         )
-        found.append(machine.Machine(options, context))
+        found.append(machine.Machine(options, context, context.image))
     return found
 
 

@@ -92,7 +92,7 @@ class Layer(layer.Layer):
     @classmethod
     def sweep(cls) -> list[str]:
         """Remove all machines with their network, storage pool and snapshots."""
-        return [*libvirt.sweep(), *(f"snapshots of run {name}" for name in snapshot.remove())]
+        return [*libvirt.remove_all(), *(f"snapshots of run {name}" for name in snapshot.remove())]
 
     def cleanup(self) -> list[Fields]:
         """Remove the machine of the system's folder."""
@@ -133,7 +133,7 @@ class Layer(layer.Layer):
 
     def host_process(self) -> int | None:
         """Return QEMU's process."""
-        return libvirt.process(self._machine.wanted["name"])
+        return libvirt.domain_process(self._machine.wanted["name"])
 
     def processes(self) -> list[int]:
         """Return QEMU's process, if it runs."""

@@ -42,9 +42,9 @@ def inside(top, *argv, timeout=300):
 def kill_machines():
     """Kill whatever machines of ours run; how many these were."""
     kills = 0
-    for name in libvirt.domains():
+    for name in libvirt.list_domains():
         with contextlib.suppress(UserError, OSError):
-            process = libvirt.process(name)
+            process = libvirt.domain_process(name)
             with open(f"/proc/{process}/comm") as file:
                 assert file.read().startswith("qemu")
             os.kill(process, signal.SIGKILL)
@@ -88,7 +88,7 @@ def test_a_machine_killed_at_any_moment_costs_its_cell_alone(tmp_path, image, ma
     assert kills == times, said
     assert "Traceback" not in said
     projects.until(faults.settled, 120)
-    assert libvirt.domains() == []
+    assert libvirt.list_domains() == []
     assert faults.whole(folder)
     assert "its run step was ended: its virtual machine ended under it" in said
     failed = [path.parent.name for path in folder.glob("results/failed/vm/*/1.json")]

@@ -57,7 +57,7 @@ def network(image, machine_stays):
         try:
             yield
         finally:
-            libvirt.sweep()
+            libvirt.remove_all()
 
 
 def defined_by_vagrant(profile, image, folder):

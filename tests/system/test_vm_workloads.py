@@ -146,7 +146,7 @@ def test_a_machine_killed_under_a_cell_costs_that_cell_alone(run):
     assert not (folder / KILLED).exists()
     assert [path.parent.name for path in folder.glob("results/failed/*/*/*.json")] == ["pausing"]
     assert f"snakemake --cores 1 {KILLED}" in done.stderr
-    assert libvirt.domains() == []
+    assert libvirt.list_domains() == []
 
 
 def test_cells_say_what_machine_they_ran_in(made, logs, image):

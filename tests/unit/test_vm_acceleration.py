@@ -19,7 +19,7 @@ def home(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("console", "accelerator", "reason"),
     [
-        (f"x\r\n{acceleration.WORD}\r\n", "kvm", "reported back"),
+        (f"x\r\n{acceleration.COMPLAINT}\r\n", "kvm", "reported back"),
         ("Kernel panic", "tcg", "no report within 15 s"),
     ],
 )

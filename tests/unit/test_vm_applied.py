@@ -3,6 +3,7 @@
 import pytest
 import tuned
 
+from strata.util import validation
 from strata.vm import applied, settings
 
 TOPOLOGY = [{"cpu": cpu, "socket": 0, "core": cpu, "node": 0} for cpu in range(2)]
@@ -31,7 +32,10 @@ SEEN = {
 
 def rows(accelerator="kvm", refused=None, **changes):
     wanted = settings.resolve(TUNED, TOPOLOGY, 24 * 2**30, accelerator)
-    found = applied.rows(TUNED, wanted, SEEN | changes, refused or {})
+    found = applied.compare_settings(TUNED, wanted, SEEN | changes, refused or {})
+    record = validation.schema("record")
+    layout = record.schema["$defs"]["vm"]["properties"]["settings"]
+    assert validation.findings(record.evolve(schema=layout), found) == []
     return {row["name"]: row for row in found}
 
 
@@ -84,7 +88,7 @@ def test_qemus_process_is_read_from_the_kernel(tmp_path):
     (place / "status").write_text("HugetlbPages:\t 2048 kB\nCpus_allowed_list:\t0-1\n")
     (place / "fd").mkdir()
     (place / "fd/7").symlink_to("/dev/vhost-net")
-    assert applied.process_of(42, str(tmp_path)) == {
+    assert applied.observe_process(42, str(tmp_path)) == {
         "huge_mib": 2,
         "vcpus": {"0": "0", "1": "1"},
         "emulator": "0-1",
@@ -92,7 +96,7 @@ def test_qemus_process_is_read_from_the_kernel(tmp_path):
         "bound": {},
     }
     (place / "fd/7").unlink()
-    assert applied.process_of(42, str(tmp_path))["vhost"] is False
+    assert applied.observe_process(42, str(tmp_path))["vhost"] is False
 
 
 MAPS = """
@@ -105,5 +109,5 @@ MAPS = """
 
 
 def test_memory_that_is_bound_to_a_node_is_read_from_the_kernel():
-    assert applied.bound(MAPS) == {"0": 1024, "1": 1024}
-    assert applied.bound("") == {}
+    assert applied.bound_memory(MAPS) == {"0": 1024, "1": 1024}
+    assert applied.bound_memory("") == {}

@@ -1,11 +1,12 @@
-"""A brake on a native system: it takes a known share of every processor, as a positive control (docs/aa.md)."""
+"""A brake on a native system, as a positive control: it takes a known share of every processor."""
 
 from strata.environments.common import layer
 from strata.host import cgroups
 from strata.util.process import as_root, capture
 
-# Argument: a share.  On every processor, and on all at the same moments, it runs for that share of each 5 ms, before
-# anything that is not of the kernel.  That is less than a trial of STREAM, of which the best counts.
+# Argument: a share.  On every processor, and on all at the same moments, it runs for that share of
+# each 5 ms, before anything that is not of the kernel.  That is less than a trial of STREAM, of
+# which the best counts.
 TAKE_TIME = """
 import os, sys, time
 share, period = float(sys.argv[1]), 5_000_000

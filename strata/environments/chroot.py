@@ -1,4 +1,4 @@
-"""Native: the image's files on the bare host, by a change of root, with no namespace or virtual device in between."""
+"""Native: the image's files on the bare host, by a change of root and nothing else."""
 
 import os
 from types import MappingProxyType
@@ -31,7 +31,7 @@ _NUMACTL_OPTION = (
 
 
 class Layer(layer.Layer):
-    """The image's tree, read-only, with the host's /proc, /sys and /dev, and /data on the host's disk.
+    """The image's tree, read-only, with the host's /proc, /sys and /dev, and /data on its disk.
 
     Option `numactl`: options of the host's program of that name, which then runs every command.
     """
@@ -82,7 +82,7 @@ class Layer(layer.Layer):
         cgroups.hold(self.context.id, self.context.mask)
 
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
-        """Return the command in the new root and the control group, by numactl where that is set."""
+        """Return the command in the new root and the control group, by numactl if that is set."""
         numactl = []
         if "numactl" in self.options:
             numactl = ["numactl", *self.options["numactl"].split(), "--"]

@@ -1,4 +1,4 @@
-"""A Docker container of the image, by runc or in a sandbox: gVisor's kernel, which is a program of the host (runsc)."""
+"""A Docker container of the image, by runc, or by gVisor (runsc), whose kernel is a program."""
 
 import functools
 import json
@@ -15,7 +15,8 @@ from strata.util.errors import UserError
 from strata.util.process import DOCKER_GROUP, capture
 from strata.util.progress import once
 
-# What prints runsc's version, and its default way to catch system calls; the pattern that finds them.
+# What prints runsc's version, and its default way to catch system calls; the pattern that finds
+# them.
 VERSION, PLATFORM = (
     ("--version", r"version (\S+)"),
     ("flags", r'(?m)^\s*-platform \S+\n.*\(default "(\w+)"\)$'),
@@ -37,7 +38,10 @@ UNUSUAL = {
 
 @functools.cache
 def runsc_fact(option: str, pattern: str) -> str | None:
-    """Return what runsc prints for VERSION or PLATFORM; None where it is not installed or prints nothing of it."""
+    """Return what runsc prints for VERSION or PLATFORM.
+
+    None where it is not installed or prints nothing of it.
+    """
     done = capture(["runsc", option], check=False) if where("runsc") else None
     match = re.search(pattern, done.stdout + done.stderr) if done else None
     return match[1] if match else None
@@ -45,7 +49,10 @@ def runsc_fact(option: str, pattern: str) -> str | None:
 
 @functools.cache
 def _daemon_info(*place: str | None) -> Fields:
-    """Return what the daemon at a place prints for ``docker info``; nothing where it does not answer soon."""
+    """Return what the daemon at a place prints for ``docker info``.
+
+    Nothing where it does not answer soon.
+    """
     argv = ["docker", "info", "--format", "{{json .}}"]
     try:
         info = json.loads(capture(argv, 20, check=False).stdout)
@@ -65,7 +72,10 @@ def security_options(info: Fields) -> dict[str, str]:
 
 @functools.cache
 def bridge_options() -> Fields:
-    """Return the options of the host's daemon's default bridge; none where it has no such network."""
+    """Return the options of the host's daemon's default bridge.
+
+    None where it has no such network.
+    """
     printed = capture(["docker", "network", "inspect", "bridge"], check=False).stdout
     networks = json.loads(printed or "[]")
     return networks[0]["Options"] or {} if networks else {}
@@ -73,7 +83,10 @@ def bridge_options() -> Fields:
 
 @functools.cache
 def _has_nat() -> bool | None:
-    """Return whether the kernel translates addresses for that bridge; None where this cannot be seen."""
+    """Return whether the kernel translates addresses for that bridge.
+
+    None where this cannot be seen.
+    """
     options = bridge_options()
     return firewall.here().serves(options[BRIDGE]) if BRIDGE in options else None
 
@@ -81,7 +94,8 @@ def _has_nat() -> bool | None:
 def unusual(options: Fields, info: Fields, rules: bool = True) -> dict[str, str]:
     """Return how the host's daemon makes another container of these options than their label says.
 
-    The keys are those of :data:`UNUSUAL`.  info: of ``docker info``.  rules: whether to look at the kernel's rules.
+    The keys are those of :data:`UNUSUAL`.  info: of ``docker info``.  rules: whether to look at the
+    kernel's rules.
     """
     differences = {}
     if rules and options["network"] == "bridge" and _has_nat() is False:
@@ -127,13 +141,19 @@ def daemon_facts(info: Fields) -> Fields:
 
 
 def daemon_socket() -> str:
-    """Return the path of the Unix socket at which the daemon is asked; empty where it is asked in another way."""
+    """Return the path of the Unix socket at which the daemon is asked.
+
+    Empty where it is asked in another way.
+    """
     place = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
     return place.removeprefix("unix://") if place.startswith("unix://") else ""
 
 
 def foreign_daemon(info: Fields) -> str | None:
-    """Return why a daemon is not this host's, whose containers can be seen and frozen here; None if it is."""
+    """Return why a daemon is not this host's, whose containers can be seen and frozen here.
+
+    None if it is.
+    """
     host = os.uname()
     # Docker prints two numbers where the third is 0.
     kernels = {
@@ -141,7 +161,10 @@ def foreign_daemon(info: Fields) -> str | None:
         for release in (host.release, info.get("KernelVersion", ""))
     }
     if info.get("Name") != host.nodename or len(kernels) > 1:
-        place = f"on another machine or in a virtual one ({info.get('Name')}, kernel {info.get('KernelVersion')})"
+        place = (
+            f"on another machine or in a virtual one ({info.get('Name')}, kernel "
+            f"{info.get('KernelVersion')})"
+        )
     elif daemons.other_network(daemon_socket()):
         place = (
             "in another network namespace than this process, whose rules and addresses are others"
@@ -159,12 +182,12 @@ def in_sandbox(options: Fields) -> bool:
 
 
 def runtime_name(resolved: Fields) -> str:
-    """Return the name under which the daemon knows the sandbox's runtime (scripts/dockerd.sh adds it)."""
+    """Return the daemon's name of the sandbox's runtime, which scripts/dockerd.sh adds."""
     return f"strata-runsc-{resolved['sandbox']['stack']}"
 
 
 def sandbox_facts(command_lines: list[str]) -> Fields:
-    """Return ``{program, version, platform, stack}`` of a sandbox, the latter two as its process was started.
+    """Return ``{program, version, platform, stack}`` of a sandbox that runs.
 
     A platform that runsc chose itself is not in the command line: then it is runsc's default.
     command_lines: of the processes in the container's control group.
@@ -188,8 +211,9 @@ def sandbox_facts(command_lines: list[str]) -> Fields:
 class Layer(engine.Container):
     """A container of the host's daemon, or of the daemon in the machine below.
 
-    Options: `runtime`, runc or runsc (gVisor); `stack`, the network stack of gVisor's sandbox.  In the plan
-    ``sandbox`` replaces the latter, and ``daemon`` says what is unusual about the host's daemon.
+    Options: `runtime`, runc or runsc (gVisor); `stack`, the network stack of gVisor's sandbox.  In
+    the plan ``sandbox`` replaces the latter, and ``daemon`` says what is unusual about the host's
+    daemon.
     """
 
     title = "Docker container"
@@ -205,8 +229,8 @@ class Layer(engine.Container):
             "description": "whose network stack: the sandbox's own, or the host's",
         },
     )
-    # The daemon is up before a cell begins, as the host's is: under emulation its start takes longer
-    # than a container's.
+    # The daemon is up before a cell begins, as the host's is: under emulation its start takes
+    # longer than a container's.
     warmup = (["systemctl", "start", "docker.service"],)
 
     @classmethod
@@ -231,7 +255,10 @@ class Layer(engine.Container):
                 return None
             return f"this user may not use Docker at {socket}: {DOCKER_GROUP}"
         if place and (socket or not cls.host_info()):
-            return f"no Docker daemon answers at DOCKER_HOST, {place}: `unset DOCKER_HOST`, or start that daemon"
+            return (
+                f"no Docker daemon answers at DOCKER_HOST, {place}: `unset DOCKER_HOST`, or start "
+                "that daemon"
+            )
         return None
 
     @classmethod
@@ -251,7 +278,10 @@ class Layer(engine.Container):
 
     @classmethod
     def settle(cls, options: Fields, config: Fields) -> Fields:
-        """Replace a sandbox's stack by its platform, version and stack: a new version's cells are measured again."""
+        """Replace a sandbox's stack by its platform, version and stack.
+
+        So cells are measured again after an upgrade.
+        """
         if not in_sandbox(options):
             return options
         sandbox = {
@@ -279,7 +309,7 @@ class Layer(engine.Container):
 
     @classmethod
     def refusal(cls, resolved: Fields, below: str, machine: HostFacts) -> str | None:
-        """Refuse limits that the host or machine cannot grant, daemons of other hosts, and what the daemon lacks."""
+        """Refuse limits that cannot be granted, foreign daemons, and what the daemon lacks."""
         if below != "host":
             # A machine numbers its own CPUs; its memory follows from the workloads' scale.
             return limits.refusal(resolved, set(range(machine["cpus"])), math.inf)
@@ -291,18 +321,27 @@ class Layer(engine.Container):
         if reason := foreign_daemon(info):
             return reason
         if resolved["network"] == "bridge" and BRIDGE not in bridge_options():
-            return "the Docker daemon has no bridge of its own: take `bridge: none` out of its configuration"
+            return (
+                "the Docker daemon has no bridge of its own: take `bridge: none` out of its "
+                "configuration"
+            )
         if "users" in resolved.get("daemon", {}):
             mapped = "the Docker daemon maps users (take userns-remap out of its configuration)"
             if resolved["network"] == "host":
-                return f"{mapped}, and then lends no container the host’s network: or set network: bridge"
+                return (
+                    f"{mapped}, and then lends no container the host’s network: or set network: "
+                    "bridge"
+                )
             if resolved["data"] == "volume":
                 return f"{mapped}, and then no container can write its volume: or set data: layered"
         return cls._sandbox_refusal(resolved, info)
 
     @classmethod
     def _sandbox_refusal(cls, resolved: Fields, info: Fields | None) -> str | None:
-        """Return why there can be no sandbox where one is asked for; info: None where no daemon answers yet."""
+        """Return why there can be no sandbox where one is asked for.
+
+        info: of ``docker info``; None where no daemon answers yet.
+        """
         if not in_sandbox(resolved):
             return None
         if resolved["sandbox"]["version"] is None:
@@ -314,18 +353,22 @@ class Layer(engine.Container):
         name, stack = runtime_name(resolved), resolved["sandbox"]["stack"]
         runtime = engine.at(info, "Runtimes", name)
         if runtime is None:
-            return "the Docker daemon does not know gVisor’s runtimes: `scripts/dockerd.sh runtimes` adds them"
+            return (
+                "the Docker daemon does not know gVisor’s runtimes: `scripts/dockerd.sh runtimes` "
+                "adds them"
+            )
         argv = [runtime.get("path", "another program"), *(runtime.get("runtimeArgs") or ())]
         if os.path.basename(argv[0]) != "runsc" or f"--network={stack}" not in argv:
             return (
-                f"the Docker daemon’s runtime {name} is not runsc --network={stack} but {' '.join(argv)}: take it out "
-                "of its configuration, and `scripts/dockerd.sh runtimes` adds it"
+                f"the Docker daemon’s runtime {name} is not runsc --network={stack} but "
+                f"{' '.join(argv)}: take it out of its configuration, and `scripts/dockerd.sh "
+                "runtimes` adds it"
             )
         return None
 
     @classmethod
     def labels(cls, resolved: Fields) -> Fields:
-        """Name network and data, and in the title what is unusual about the daemon, and a sandbox."""
+        """Name network and data, and in the title an unusual daemon and a sandbox."""
         labels, differences = super().labels(resolved), resolved.get("daemon", {})
         if "ports" in differences:
             labels["network"] = engine.PROXIED
@@ -344,7 +387,10 @@ class Layer(engine.Container):
 
     @classmethod
     def describe(cls, resolved: Fields) -> Fields:
-        """Return what is unusual about the daemon; a sandbox lacks some system calls and is doubtful."""
+        """Return what is unusual about the daemon.
+
+        A sandbox lacks some system calls and is doubtful.
+        """
         facts: Fields = {}
         if "daemon" in resolved:
             facts["otherwise"] = label_ending(resolved["daemon"])
@@ -355,9 +401,9 @@ class Layer(engine.Container):
     @classmethod
     def examine(cls) -> tuple[str, bool | None, str]:
         """Return the daemon's version and what is unusual about it, or why it cannot be used."""
-        # Docker 26 prints nothing, and no error, to a user whom the daemon refuses: the version does.
         if reason := cls.unavailable() or cls.barred():
             return "Docker", False, reason
+        # To a user whom the daemon refuses, Docker 26 says so for `version` and not for `info`.
         argv = ["docker", "version", "--format", "version {{.Server.Version}}"]
         version = capture(argv, check=False)
         text = (version.stdout + version.stderr).strip().replace("\n", "; ")
@@ -371,7 +417,7 @@ class Layer(engine.Container):
         return "Docker", True, text
 
     def ask_engine(self) -> None:
-        """Start the host's daemon where none answers, and see that it is the one that the plan was made for."""
+        """Start the host's daemon where none answers, and require the planned one."""
         if self.below.name == "host":
             start_daemon()
         super().ask_engine()
@@ -383,20 +429,26 @@ class Layer(engine.Container):
         return daemon_facts(info)
 
     def run_options(self) -> list[str]:
-        """Return the place of the container's control group, and the runtime, whatever the daemon's default is."""
+        """Return the control group's parent, and the runtime whatever the daemon's default is."""
         runtime = runtime_name(self.options) if in_sandbox(self.options) else "runc"
         parent = cgroups.parent_for(self._facts["cgroup_driver"])
         return ["--cgroup-parent", parent, "--runtime", runtime]
 
     def cleanup(self) -> list[Fields]:
-        """Remove the container, which survives a daemon that is gone, then processes that a failed runtime left."""
+        """Remove the container, then the processes that a failed runtime left.
+
+        Containers survive their daemon, which is started for that.
+        """
         containers = [{**entry, "start": "scripts/dockerd.sh"} for entry in super().cleanup()]
         if in_sandbox(self.options):
             return [{"kind": "group", "id": self.id_file}, *containers]
         return containers
 
     def up(self) -> None:
-        """Run the container; where a sandbox with a network stack of its own fails, name the other one."""
+        """Run the container.
+
+        Where a sandbox with a network stack of its own fails, name the other one.
+        """
         try:
             super().up()
         except UserError as error:
@@ -425,8 +477,8 @@ class Layer(engine.Container):
         if current != planned:
             now, before = (label_ending(state) or "as usual" for state in (current, planned))
             raise UserError(
-                f"the Docker daemon is not as when the plan was made, perhaps while none answered (now: {now}; "
-                f"planned: {before}): run again, and the plan is made anew"
+                "the Docker daemon is not as when the plan was made, perhaps while none answered "
+                f"(now: {now}; planned: {before}): run again, and the plan is made anew"
             )
 
     def observe_container(self) -> None:
@@ -438,7 +490,7 @@ class Layer(engine.Container):
             self._require_planned_sandbox()
 
     def _require_planned_ports(self) -> None:
-        """Record the bridge, and raise UserError where packets come to the published ports by another path."""
+        """Record the bridge, and require the planned path to published ports.  Raises UserError."""
         if self.machine() is None:
             for key, option in (("bridge", BRIDGE), ("mtu", MTU)):
                 self._facts["network"][key] = bridge_options().get(option, NOT_AVAILABLE)
@@ -446,14 +498,15 @@ class Layer(engine.Container):
         planned = engine.PROXY if "ports" in self.options.get("daemon", {}) else engine.NAT
         if path == engine.NOTHING:
             raise UserError(
-                "no rule of the kernel and no docker-proxy leads to the published ports: the Docker daemon has "
-                "iptables and userland-proxy switched off; switch one on"
+                "no rule of the kernel and no docker-proxy leads to the published ports: the "
+                "Docker daemon has iptables and userland-proxy switched off; switch one on"
             )
         if path not in (planned, NOT_AVAILABLE):
             raise UserError(
-                f"the published ports are reached by {path}, and {planned} was planned, perhaps while no daemon "
-                "answered: run again, and the plan is made anew; if this comes again, the kernel has rules of a "
-                "daemon that is gone, or lost those of this one: restart the machine, or the daemon"
+                f"the published ports are reached by {path}, and {planned} was planned, perhaps "
+                "while no daemon answered: run again, and the plan is made anew; if this comes "
+                "again, the kernel has rules of a daemon that is gone, or lost those of this one: "
+                "restart the machine, or the daemon"
             )
 
     def _require_planned_sandbox(self) -> None:
@@ -462,15 +515,18 @@ class Layer(engine.Container):
         for key, planned in self.options["sandbox"].items():
             if planned and sandbox[key] != planned:
                 raise UserError(
-                    f"the container is not in the sandbox that was planned: its {key} is {sandbox[key]}, and not "
-                    f"{planned}; run again, so that the plan says it"
+                    f"the container is not in the sandbox that was planned: its {key} is "
+                    f"{sandbox[key]}, and not {planned}; run again, so that the plan says it"
                 )
 
     def facts(self) -> Fields:
-        """Return what the daemon says of itself, the limits that were applied, and what is seen of a sandbox."""
+        """Return the daemon's facts, the applied limits, and what is seen of a sandbox."""
         return {"docker": self._facts}
 
 
 def start_daemon() -> None:
-    """Start a Docker daemon where none answers and no service manager does it.  Raises UserError."""
+    """Start a Docker daemon where none answers and no service manager does it.
+
+    Raises UserError.
+    """
     daemons.start("no Docker daemon answers", "dockerd.sh", Layer.answers)

@@ -22,7 +22,8 @@ mount --make-private "$root"
 class Layer(chroot.Layer):
     """A container with the host's network, and with /data on the host's disk.
 
-    lxc-attach runs commands in the container's namespaces and groups, with its capabilities and filter.
+    lxc-attach runs commands in the container's namespaces and groups, with its capabilities and
+    filter.
     """
 
     isolation = "container"
@@ -40,7 +41,7 @@ class Layer(chroot.Layer):
         return f"{self.context.id}-monitor"
 
     def cleanup(self) -> list[Fields]:
-        """End the monitor first, which would otherwise tidy up at the same time, then the container."""
+        """End the monitor first, which would otherwise tidy up meanwhile, then the container."""
         return [{"kind": "group", "id": self.context.id}, {"kind": "group", "id": self.monitor}]
 
     def up(self) -> None:
@@ -50,7 +51,8 @@ class Layer(chroot.Layer):
         capture(as_root(["sh", "-euc", MOUNT, "strata", self.tree, written, self.root]))
         data = self.context.data.replace(" ", "\\040")
         settings = [
-            # What the distribution gives to every container: devices, mounts, capabilities, filter of system calls.
+            # What the distribution gives to every container: devices, mounts, capabilities, filter
+            # of system calls.
             "lxc.include = /usr/share/lxc/config/common.conf",
             "lxc.uts.name = strata",
             f"lxc.rootfs.path = dir:{self.root}",

@@ -10,7 +10,8 @@ from strata.util.data_types import Fields, HostFacts
 from strata.util.process import as_root
 
 RUNTIMES = ("crun", "runc")
-# First programs for containers, which take in orphans; Docker's is preferred, so that both engines have the same.
+# First programs for containers, which take in orphans; Docker's is preferred, so that both engines
+# have the same.
 INITS = ("docker-init", "tini-static", "catatonit")
 BRIDGE_MAKERS = (
     "/usr/lib/podman/netavark",
@@ -24,7 +25,9 @@ def _podman(*words: str) -> list[str]:
 
 
 class Layer(engine.Container):
-    """A container of root's.  Its control group is its own: conmon, which holds the container, stays outside.
+    """A container of root's.
+
+    Its control group is its own: conmon, which holds the container, stays outside.
 
     Option `runtime`: crun or runc.
     """
@@ -50,23 +53,26 @@ class Layer(engine.Container):
 
     @classmethod
     def refusal(cls, resolved: Fields, below: str, machine: HostFacts) -> str | None:
-        """Refuse what needs a runtime, an init program or a maker of bridges that is missing, or hybrid groups."""
+        """Refuse missing runtimes, init programs and bridge makers, and hybrid groups for crun."""
         runtime = resolved["runtime"]
         if not where(runtime):
             return (
-                f"{runtime} is not installed: install the package of that name, "
-                "or choose another runtime"
+                f"{runtime} is not installed: install the package of that name, or choose another "
+                "runtime"
             )
         if runtime == "crun" and _has_hybrid_groups():
-            return "crun makes no container where control groups are hybrid, as here: set runtime: runc"
+            return (
+                "crun makes no container where control groups are hybrid, as here: set runtime: "
+                "runc"
+            )
         if not where(*INITS):
             return (
                 "no init program for containers was found: install the distribution’s package tini"
             )
         if resolved["network"] == "bridge" and not any(map(os.path.exists, BRIDGE_MAKERS)):
             return (
-                "Podman has nothing here that makes a bridge: "
-                "install the distribution’s package netavark"
+                "Podman has nothing here that makes a bridge: install the distribution’s package "
+                "netavark"
             )
         return super().refusal(resolved, below, machine)
 
@@ -115,7 +121,8 @@ class Layer(engine.Container):
     def complete(self, argv: list[str]) -> list[str]:
         """Return a command that no signal interrupts, one at a time.
 
-        What a half-done command leaves is unknown, and a Podman that was left alone makes others wait for its end.
+        What a half-done command leaves is unknown, and a Podman that was left alone makes others
+        wait for its end.
         """
         lock = os.path.join(paths.home(), "podman.lock")
         return ["setsid", "--fork", "--wait", "flock", "--close", lock, *argv]

@@ -21,8 +21,9 @@ _PLACED = ("processors on the host", "memory nodes on the host", "memory policy 
 class Layer(layer.Layer):
     """A machine; commands go through one kept ssh connection.
 
-    Options: `profile`, the name of one of the config's vm.profiles (docs/virtual-machines.md); `fresh`, boot (each
-    system boots a machine) or snapshot (the first boots one and saves it, and all restore that).
+    Options: `profile`, the name of one of the config's vm.profiles (docs/virtual-machines.md);
+    `fresh`, boot (each system boots a machine) or snapshot (the first boots one and saves it, and
+    all restore that).
     """
 
     isolation = "machine"
@@ -61,7 +62,7 @@ class Layer(layer.Layer):
 
     @classmethod
     def settle(cls, options: Fields, config: Fields) -> Fields:
-        """Resolve the profile to its settings, and add the accelerator: both decide a cell's result."""
+        """Resolve the profile, and add the accelerator: both decide a cell's result."""
         name, accelerator = options.get("profile", "default"), acceleration.known()["accelerator"]
         # Emulated machines run the workloads at their smallest.
         memory_bytes = 0 if accelerator == "tcg" else config.get("takes", 0)
@@ -86,7 +87,7 @@ class Layer(layer.Layer):
 
     @classmethod
     def describe(cls, resolved: Fields) -> Fields:
-        """Return the accelerator, the reason why it is known, and the text that replaces {vm} in labels."""
+        """Return the accelerator, its reason, and the text that replaces {vm} in labels."""
         return {**acceleration.known(), "shown": acceleration.CALLED[resolved["accelerator"]]}
 
     @classmethod

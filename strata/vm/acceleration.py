@@ -1,8 +1,9 @@
 """Whether KVM runs virtual machines here: tried with a short guest, never assumed.
 
-A file ``/dev/kvm`` does not mean that a guest runs: it may belong to a nested or paravirtual hypervisor that cannot
-run an unmodified kernel.  So the image's own kernel boots under KVM without any disk: its complaint on the console,
-within a time limit, shows that it ran.  The finding is kept until the host boots again.
+A file ``/dev/kvm`` does not mean that a guest runs: it may belong to a nested or paravirtual
+hypervisor that cannot run an unmodified kernel.  So the image's own kernel boots under KVM without
+any disk: its complaint on the console, within a time limit, shows that it ran.  The finding is kept
+until the host boots again.
 """
 
 import os
@@ -35,12 +36,12 @@ def path() -> str:
 
 
 def circumstances() -> Fields:
-    """Return for what a finding holds: this boot of the host, and whether it has the device, which may appear later."""
+    """Return for what a finding holds: this boot of the host, with or without the device."""
     return {"boot": node.boot(), "device": os.path.exists(DEVICE)}
 
 
 def known() -> Fields:
-    """Return ``{accelerator, accelerator_reason}``: kvm, tcg, or None where it was not tried yet."""
+    """Return ``{accelerator, accelerator_reason}``: kvm, tcg, or None before the trial."""
     if not os.path.exists(DEVICE):
         return {
             "accelerator": "tcg",

@@ -1,4 +1,4 @@
-"""Whether a machine that is up has what its profile asks for, as seen in the guest and in QEMU's process.
+"""Whether a machine that is up has what its profile asks for, as the guest and QEMU show it.
 
 libvirt's domain, which is a configuration, counts only for what neither of them shows.
 """
@@ -50,18 +50,22 @@ _BOUND_AREA = re.compile(
 
 
 def prepare_guest(folder: str) -> list[str]:
-    """Mount the guest's data disk and set its limits; return its numbers of queues and nodes, and its caches."""
+    """Mount the guest's data disk and set its limits.
+
+    Returns its numbers of queues and nodes, and its caches.
+    """
     return ssh.run(folder, ["sh", "-c", _GUEST_SCRIPT]).splitlines()
 
 
 def observe_machine(
     folder: str, wanted: WantedMachine, profile: Fields, refused: dict[str, str]
 ) -> Fields:
-    """Prepare the guest and return what is seen of the machine for ``system.vm`` of a record (docs/files.md).
+    """Prepare the guest and return the observed part of ``system.vm`` (docs/files.md).
 
     profile: complete.  refused: key of the profile → why it was left out before the start.
 
-    Raises UserError where the machine runs on other processors than those to which the experiment is held.
+    Raises UserError where the machine runs on other processors than those to which the experiment
+    is held.
     """
     queues, nodes, *caches = prepare_guest(folder)
     guest = observe.understand(observe.split(ssh.run(folder, observe.command(), check=False)))
@@ -94,7 +98,8 @@ def _require_mask(mask: str | None, seen: Fields) -> None:
         used.update(numbers(cpus or ""))
     if mask and not used <= set(numbers(mask)):
         raise UserError(
-            f"the machine runs on the processors {ranges(used)}, and the experiment is held to {mask}"
+            f"the machine runs on the processors {ranges(used)}, and the experiment is held to "
+            f"{mask}"
         )
 
 
@@ -109,10 +114,11 @@ def versions() -> dict[str, str]:
 
 
 def observe_process(pid: int | None, proc: str = "/proc") -> Fields:
-    """Return what QEMU's process shows: ``{huge_mib, vcpus: {number: CPUs}, emulator: CPUs, vhost, bound}``.
+    """Return what QEMU's process shows: ``{huge_mib, vcpus, emulator, vhost, bound}``.
 
-    huge_mib: MiB in huge pages; None where the kernel does not count them.  emulator: CPUs of the main thread.
-    vhost: whether it uses vhost-net; None where its open files cannot be read.  bound: of :func:`bound_memory`.
+    huge_mib: MiB in huge pages; None where the kernel does not count them.  vcpus: number of each →
+    CPUs on which it may run.  emulator: CPUs of the main thread.  vhost: whether it uses vhost-net;
+    None where its open files cannot be read.  bound: of :func:`bound_memory`.
     """
     folder = f"{proc}/{pid}"
     maps, status = f"{folder}/numa_maps", f"{folder}/status"
@@ -136,7 +142,10 @@ def observe_process(pid: int | None, proc: str = "/proc") -> Fields:
 
 
 def bound_memory(numa_maps: str) -> dict[str, int]:
-    """Return memory node → MiB in use that are bound to it, from a process' numa_maps; less than 1 MiB is left out."""
+    """Return memory node → MiB in use that are bound to it, from a process' numa_maps.
+
+    Less than 1 MiB is left out.
+    """
     kib: Counter[str] = Counter()
     for node, pages, page_kib in _BOUND_AREA.findall(numa_maps):
         kib[node] += int(pages) * int(page_kib)
@@ -146,11 +155,12 @@ def bound_memory(numa_maps: str) -> dict[str, int]:
 def compare_settings(
     profile: Fields, wanted: WantedMachine, seen: Fields, refused: dict[str, str]
 ) -> list[Fields]:
-    """Return ``[{name, asked, seen, applied, why}, …]``, a row for each thing that the profile asks for.
+    """Return ``[{name, asked, seen, applied, why}, …]``, a row for each request of the profile.
 
-    profile: complete.  wanted: of :func:`strata.vm.settings.resolve`.  seen: of :func:`strata.vm.domain.read` and
-    :func:`observe_process`, and of the guest ``{cpus, memory_bytes, shape: [sockets, cores of each, threads of each],
-    queues, nodes, caches, host_caches, card}``.  refused: key of the profile → why it was left out before the start.
+    profile: complete.  wanted: of :func:`strata.vm.settings.resolve`.  seen: of
+    :func:`strata.vm.domain.read` and :func:`observe_process`, and of the guest ``{cpus,
+    memory_bytes, shape: [sockets, cores of each, threads of each], queues, nodes, caches,
+    host_caches, card}``.  refused: key of the profile → why it was left out before the start.
     """
     rows = []
     for row in (
@@ -172,9 +182,10 @@ def compare_settings(
 def _row(
     key: str, name: str, asked: object, seen: object, applied: bool | None = None, why: str = ""
 ) -> Fields:
-    """Return a row for a key of the profile; applied: None where that is whether both values are equal.
+    """Return a row for a key of the profile.
 
-    seen: None where it cannot be seen.  why: the reason where it is not applied, if it is known before.
+    seen: None where it cannot be seen.  applied: None where that is whether both values are equal.
+    why: the reason why it may not be applied, where one is known.
     """
     return {
         "key": key,
@@ -272,7 +283,10 @@ def _without_kvm(wanted: WantedMachine) -> str:
 
 
 def _listed(template: str, by_number: Mapping[str, object]) -> str | None:
-    """Return numbers and their values as a text, in the order of the numbers; None if there are none."""
+    """Return numbers and their values as a text, in the order of the numbers.
+
+    None if there are none.
+    """
     pairs = sorted(by_number.items(), key=lambda pair: int(pair[0]))
     return ", ".join(template.format(*pair) for pair in pairs) or None
 

@@ -1,4 +1,4 @@
-"""libvirt's domain: settings that Vagrant cannot write are added to its XML, and a live domain's XML is read."""
+"""libvirt's domain: its XML gets the settings that Vagrant cannot write, and is read."""
 
 import xml.etree.ElementTree as ElementTree
 from xml.etree.ElementTree import Element
@@ -16,7 +16,10 @@ def _child(parent: Element, tag: str, /, **attributes: str) -> Element:
 
 
 def tune(xml: str, extra: Fields) -> str:
-    """Return a domain's XML with the settings of `extra` (of :func:`strata.vm.settings.resolve`) in it."""
+    """Return a domain's XML with more settings.
+
+    extra: of :func:`strata.vm.settings.resolve`.
+    """
     domain = ElementTree.fromstring(xml)
     if extra["mask"]:
         _child(domain, "vcpu", cpuset=extra["mask"])
@@ -44,7 +47,10 @@ def tune(xml: str, extra: Fields) -> str:
 
 
 def read(xml: str) -> Fields:
-    """Return what a domain's XML says of devices: ``{disks: [{cache, io, iothread}], devices: [PCI addresses]}``."""
+    """Return a domain's disks and devices.
+
+    Gives ``{disks: [{cache, io, iothread}, …], devices: [PCI address, …]}``.
+    """
     domain = ElementTree.fromstring(xml)
     disks = []
     for driver in domain.findall("devices/disk[@device='disk']/driver"):

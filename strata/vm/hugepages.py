@@ -1,4 +1,4 @@
-"""Huge pages of the host for machines: reserved before they start, given back when they are gone."""
+"""Huge pages of the host for machines: reserved before their start, given back after their end."""
 
 from collections import Counter
 
@@ -24,7 +24,7 @@ def _setting(folder: str, count: int) -> list[str]:
 
 
 def _needed_pages(machines: list[WantedMachine]) -> Counter[str]:
-    """Return the kernel's folder → pages of 2 MiB, by memory node where all machines are bound to nodes."""
+    """Return the kernel's folder → pages of 2 MiB, by node where all machines are bound."""
     pages: Counter[str] = Counter()
     for machine in machines:
         if not _are_bound(machines):
@@ -41,9 +41,12 @@ def _are_bound(machines: list[WantedMachine]) -> bool:
 
 
 def reserve(machines: list[WantedMachine], context: Context) -> str | None:
-    """Reserve the machines' memory in huge pages; return why that failed, with nothing reserved, or None.
+    """Reserve the machines' memory in huge pages.
 
-    The journal (context.note) says before how they are given back: pages in use then go with their machine.
+    Returns why that failed, with nothing reserved, or None.
+
+    The journal (context.note) says before how they are given back: pages in use then go with their
+    machine.
     """
     needed = _needed_pages(machines)
     try:

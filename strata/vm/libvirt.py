@@ -1,7 +1,8 @@
-"""libvirt's objects of Strata: the network, the storage pool, domains and volumes, each known by its name.
+"""libvirt's objects of Strata, each known by its name: network, storage pool, domains, volumes.
 
-Every name is :func:`strata.util.paths.prefix`, or begins with it: no other object is touched.  The prefix itself is
-the name of the network, of its bridge (15 characters at most) and of the storage pool.
+Every name is :func:`strata.util.paths.prefix`, or begins with it: no other object is touched.  The
+prefix itself is the name of the network, of its bridge (15 characters at most) and of the storage
+pool.
 """
 
 import ipaddress
@@ -19,9 +20,9 @@ from strata.vm import vagrant_box
 SOCKET = "/run/libvirt/libvirt-sock"
 # Where libvirt keeps the ids of its domains' processes.
 PROCESSES = "/run/libvirt/qemu"
-# The first number of the machines' network.  A client's link begins at a lower one, and gives its network up once it
-# is joined to the machines'.  If both began at the same, a machine brought up afresh would get another network than
-# before, which its snapshot does not fit.
+# The first number of the machines' network.  A client's link begins at a lower one, and gives its
+# network up once it is joined to the machines'.  If both began at the same, a machine brought up
+# afresh would get another network than before, which its snapshot does not fit.
 FIRST_SUBNET = 185
 
 
@@ -36,7 +37,10 @@ def start_daemon() -> None:
 
 
 def virsh(*words: str, check: bool = True, timeout: float = 120) -> str:
-    """Run virsh and return what it prints.  Raises UserError with its message if it fails and `check` is set."""
+    """Run virsh and return what it prints.
+
+    Raises UserError with its message if it fails and `check` is set.
+    """
     argv = ["virsh", "--quiet", "--connect", "qemu:///system", *words]
     return capture(as_root(argv), timeout, check).stdout
 
@@ -48,27 +52,30 @@ def list_domains() -> list[str]:
 
 
 def card_address(subnet: str, number: int) -> tuple[str, str]:
-    """Return (hardware address, IP address) of the machine with this number (from 0) in a network."""
+    """Return (hardware address, IP address) of a machine, by its number (from 0) in a network."""
     digest = sha256(f"{paths.home_mark()}/{number}".encode()).digest()
     address = ipaddress.ip_network(subnet).network_address + 10 + number
     return f"52:54:00:{digest[:3].hex(':')}", str(address)
 
 
 def network_xml(subnet: str, machines: int = 1) -> str:
-    """Return the XML of the network: a bridge of its own, fixed addresses, and no way out of the host."""
+    """Return the network's XML: a bridge of its own, fixed addresses, and no way out."""
     network = ipaddress.ip_network(subnet)
     hosts = [card_address(subnet, number) for number in range(machines)]
     reserved = "".join(f"<host mac='{mac}' ip='{address}'/>" for mac, address in hosts)
     return (
-        f"<network><name>{prefix()}</name><bridge name='{prefix()}' stp='off' delay='0'/>"
-        f"<dns enable='no'/>"
-        f"<ip address='{network.network_address + 1}' netmask='{network.netmask}'>"
-        f"<dhcp><range start='{hosts[0][1]}' end='{hosts[-1][1]}'/>{reserved}</dhcp></ip></network>"
+        f"<network><name>{prefix()}</name><bridge name='{prefix()}' stp='off' delay='0'/><dns "
+        f"enable='no'/><ip address='{network.network_address + 1}' "
+        f"netmask='{network.netmask}'><dhcp><range start='{hosts[0][1]}' "
+        f"end='{hosts[-1][1]}'/>{reserved}</dhcp></ip></network>"
     )
 
 
 def create_network(machines: int = 1) -> str:
-    """Make the network afresh for so many machines, and the storage pool if it is missing; return the subnet."""
+    """Make the network afresh for so many machines, and the storage pool if it is missing.
+
+    Returns the subnet.
+    """
     virsh("net-destroy", prefix(), check=False)
     subnet = addresses.free_subnet(addresses.host_routes(), FIRST_SUBNET)
     create_object("net-create", network_xml(subnet, machines))
@@ -87,13 +94,16 @@ def create_object(command: str, xml: str) -> None:
 
 
 def remove_domains(only: str | None = None) -> list[str]:
-    """End and remove Strata's domains, or the one named `only`, with their volumes; return what was removed.
+    """End and remove Strata's domains, or the one named `only`, with their volumes.
+
+    Returns what was removed.
 
     Raises UserError where a domain stays.
     """
     removed = [name for name in list_domains() if only in (None, name)]
     for name in removed:
-        # A domain that is asked to end first writes its disks, which are thrown away: so it is killed.
+        # A domain that is asked to end first writes its disks, which are thrown away: so it is
+        # killed.
         if pid := domain_process(name):
             capture(as_root(["kill", "-KILL", "--", str(pid)]), check=False)
             # The kernel takes its time to free its memory.
@@ -118,7 +128,10 @@ def domain_process(name: str) -> int | None:
 
 
 def remove_all() -> list[str]:
-    """Remove everything of Strata's from libvirt, if it is up, except the pool's folder; return what it was."""
+    """Remove everything of Strata's from libvirt, if it is up, except the pool's folder.
+
+    Returns what it was.
+    """
     if not answers():
         return []
     removed = remove_domains()

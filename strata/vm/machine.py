@@ -1,4 +1,4 @@
-"""The life of one virtual machine: made by Vagrant, started by virsh or from a snapshot, and taken down."""
+"""The life of one virtual machine: Vagrant makes it, virsh starts, restores and removes it."""
 
 import json
 import os
@@ -36,10 +36,12 @@ BOOT_TIMEOUT = {"kvm": 180, "tcg": 480}
 class Machine:
     """The machine of a system (context) with the vm layer's resolved options and the image's disk.
 
-    warmup: name of the layer above → commands that run in the machine once: before it is saved, or once it is up.
+    warmup: name of the layer above → commands that run in the machine once: before it is saved, or
+    once it is up.
 
-    Attributes: `wanted` is what Vagrant and libvirt get, once :meth:`prepare` resolved it; `refused` is key of the
-    profile → why the machine cannot have that here; `booted` is ``{attempts, boot_seconds}`` of its boot, if any.
+    Attributes: `wanted` is what Vagrant and libvirt get, once :meth:`prepare` resolved it;
+    `refused` is key of the profile → why the machine cannot have that here; `booted` is
+    ``{attempts, boot_seconds}`` of its boot, if any.
     """
 
     wanted: WantedMachine
@@ -58,12 +60,15 @@ class Machine:
         self.booted: Fields = {"attempts": None, "boot_seconds": None}
 
     def up(self) -> Fields:
-        """Bring the machine up, fresh; return the facts of ``system.vm`` (docs/files.md).  Raises UserError."""
+        """Bring the machine up, fresh; return the facts of ``system.vm`` (docs/files.md).
+
+        Raises UserError.
+        """
         owner = run.owner()
         with once():
             self.wanted = self.prepare()
-        # A cell without a workflow around it has no later system for which a snapshot is worth its time, and what a
-        # device holds cannot be saved.
+        # A cell without a workflow around it has no later system for which a snapshot is worth its
+        # time, and what a device holds cannot be saved.
         restores = self.options["fresh"] == "snapshot" and owner["pid"] != os.getpid()
         restores = restores and not self.wanted["passthrough"]
         restore_seconds = None
@@ -89,10 +94,12 @@ class Machine:
         }
 
     def prepare(self) -> WantedMachine:
-        """Make what the machine needs: network, storage pool, huge pages, ssh configuration.  Raises UserError.
+        """Make what the machine needs: network, storage pool, huge pages, ssh configuration.
 
-        The first of several equal machines makes what they share.  Returns all that Vagrant and libvirt get, which
-        Vagrant reads from the system's folder.
+        Raises UserError.
+
+        The first of several equal machines makes what they share.  Returns all that Vagrant and
+        libvirt get, which Vagrant reads from the system's folder.
         """
         if self.options["accelerator"] is None:
             raise UserError(
@@ -174,7 +181,10 @@ class Machine:
         return "; ".join(filter(None, complaints)) or None
 
     def _ensure_snapshot(self, owner: Fields) -> str:
-        """Return the name of this run's snapshot of this machine, warmed up; a missing one is made by a boot."""
+        """Return the name of this run's snapshot of this machine, warmed up.
+
+        A missing one is made by a boot.
+        """
         # A snapshot fits no other network, and no other kind of memory.
         names = [self.wanted["name"], self.wanted["subnet"].split(".")[2]]
         if self.wanted["huge_pages"]:
@@ -208,14 +218,19 @@ class Machine:
                     ssh.run(self.folder, argv, timeout=BOOT_TIMEOUT[self.options["accelerator"]])
 
     def _restore(self, name: str, owner: Fields) -> float:
-        """Restore a snapshot and set the machine's clock; return the seconds to the end of the first command."""
+        """Restore a snapshot and set the machine's clock.
+
+        Returns the seconds to the end of the first command.
+        """
         started = time.monotonic()
         snapshot.restore(name, owner)
         ssh.run(self.folder, ["date", "--utc", "--set", f"@{time.time():.3f}"], timeout=120)
         return round(time.monotonic() - started, 3)
 
     def _boot(self) -> None:
-        """Make the machine and boot it; one that hangs or fails is removed and made again.  Raises UserError.
+        """Make the machine and boot it; one that hangs or fails is removed and made again.
+
+        Raises UserError.
 
         Sets `booted`; its seconds are from the domain's start to the end of the first command.
         """
@@ -233,7 +248,10 @@ class Machine:
                 self.booted = {"attempts": attempt, "boot_seconds": seconds}
                 return
             except UserError as error:
-                reason = f"attempt {attempt} of {ATTEMPTS} to boot failed: {error}; its console: {console}"
+                reason = (
+                    f"attempt {attempt} of {ATTEMPTS} to boot failed: {error}; its console: "
+                    f"{console}"
+                )
                 say("vm", reason)
                 ssh.close(self.folder)
                 libvirt.remove_domains(name)
@@ -241,7 +259,10 @@ class Machine:
         raise UserError(f"the virtual machine did not boot: {reason}")
 
     def _wait_for_ssh(self) -> None:
-        """Wait until ssh answers.  Raises UserError where QEMU ends, the kernel panics, or the time is over."""
+        """Wait until ssh answers.
+
+        Raises UserError where QEMU ends, the kernel panics, or the time is over.
+        """
         timeout = stretched(BOOT_TIMEOUT[self.options["accelerator"]])
         deadline = time.monotonic() + timeout
         process = libvirt.domain_process(self.wanted["name"])
@@ -257,10 +278,14 @@ class Machine:
 
 
 def define(folder: str, wanted: WantedMachine) -> None:
-    """Make the machine of a system's folder, which holds its vm.json, with its data disk; it is not started."""
+    """Make the machine of a system's folder, which holds its vm.json, with its data disk.
+
+    It is not started.
+    """
     _make_console(wanted["console"])
     _make_data_disk(wanted)
-    # Vagrant copies the disk of a box into the pool once, and takes a copy that is there for complete.
+    # Vagrant copies the disk of a box into the pool once, and takes a copy that is there for
+    # complete.
     copy = f"{wanted['box']}{vagrant_box.COPY}"
     complete = vagrant_box.place("pool", f"{copy}.whole")
     if not os.path.exists(complete):
@@ -273,14 +298,14 @@ def define(folder: str, wanted: WantedMachine) -> None:
 
 
 def _make_console(path: str) -> None:
-    """Make the file of the guest's console, which this user can read while root's QEMU writes it."""
+    """Make the file of the guest's console, which this user reads while root's QEMU writes it."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     owner = ["-m", "0644", "-o", str(os.getuid())]
     capture(as_root(["install", *owner, "/dev/null", path]))
 
 
 def _make_data_disk(wanted: WantedMachine) -> None:
-    """Make the sparse data disk with its file system, of which nothing is left for the guest to initialise."""
+    """Make the sparse data disk with a complete file system: the guest initialises nothing."""
     path, kib = vagrant_box.place("pool", wanted["data_disk"]), wanted["data_disk_bytes"] // 1024
     options = ["-q", "-F", "-t", "ext4", "-L", applied.DATA_LABEL, "-m", "0"]
     options += ["-E", "lazy_itable_init=0,lazy_journal_init=0"]
@@ -296,7 +321,8 @@ def _vagrant_up(folder: str) -> None:
         "VAGRANT_CHECKPOINT_DISABLE": "1",
         "STRATA_VM": os.path.join(folder, "vm.json"),
     }
-    # If this process is killed, Vagrant must not go on and define a machine while another process cleans up.
+    # If this process is killed, Vagrant must not go on and define a machine while another process
+    # cleans up.
     argv = ["env", *(f"{name}={value}" for name, value in variables.items())]
     argv += ["setpriv", "--pdeathsig", "KILL"]
     argv += ["vagrant", "up", "--no-tty", "--provider", "libvirt"]
@@ -314,7 +340,10 @@ def answers_ssh(address: str) -> bool:
 
 
 def remove(folder: str) -> None:
-    """Remove the machine of a system's folder, its volumes and its network; it may be called twice."""
+    """Remove the machine of a system's folder, its volumes and its network.
+
+    It may be called twice.
+    """
     ssh.close(folder)
     libvirt.start_daemon()
     libvirt.remove_all()
@@ -322,7 +351,7 @@ def remove(folder: str) -> None:
 
 
 def forget_vagrant(folder: str) -> None:
-    """Remove what Vagrant remembers of a machine: its folder, and the index in which it lists all machines."""
+    """Remove what Vagrant remembers of a machine: its folder, and the index of all machines."""
     index = vagrant_box.place("vagrant", "data", "machine-index")
     for path in (os.path.join(folder, "vagrant"), index):
         remove_tree(path)

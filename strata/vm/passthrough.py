@@ -1,4 +1,4 @@
-"""Devices that a guest has for itself, by PCI address (SR-IOV functions above all): whether it can, and its card."""
+"""Devices that a guest has for itself, such as SR-IOV functions, by PCI address."""
 
 import glob
 import os
@@ -10,8 +10,8 @@ from strata.vm import ssh
 DEVICES = "/sys/bus/pci/devices"
 # Seconds until a card that got an address shows it: its driver waits for the link.
 LINK_TIMEOUT = 60
-# "$1": the hardware address of the machine's other card; "$2": the address for this one.  Prints the
-# names of all other cards and, where there is one, a line with its address once it has that.
+# "$1": the hardware address of the machine's other card; "$2": the address for this one.  Prints
+# the names of all other cards and, where there is one, a line with its address once it has that.
 _SET_ADDRESS = f"""
 for device in /sys/class/net/*/device; do
     folder=${{device%/device}}
@@ -50,8 +50,8 @@ def complaint(address: str, accelerator: str | None) -> str | None:
         return f"device {address} can be handed to a guest under KVM only, which does not run here"
     if not os.path.exists(os.path.join(folder, "iommu_group")):
         return (
-            f"device {address} is in no IOMMU group: switch the IOMMU on "
-            "(firmware, and intel_iommu=on or its like)"
+            f"device {address} is in no IOMMU group: switch the IOMMU on (firmware, and "
+            "intel_iommu=on or its like)"
         )
     return None
 
@@ -75,11 +75,15 @@ def set_address(folder: str, wanted: WantedMachine) -> str:
 
 
 def port(address: str) -> str:
-    """Return the network device of this host whose virtual function a PCI device is.  Raises UserError without."""
+    """Return the network device of this host whose virtual function a PCI device is.
+
+    Raises UserError without.
+    """
     devices = sorted(glob.glob(f"{DEVICES}/{address}/physfn/net/*"))
     if not devices:
         raise UserError(
-            f"device {address} is no virtual function of a network card that this host has: a client of this host "
+            f"device {address} is no virtual function of a network card that this host has: a "
+            "client of this host "
             "does not reach the machine over it; a second machine may (client: {ssh: …})"
         )
     return os.path.basename(devices[0])

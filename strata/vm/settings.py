@@ -1,7 +1,7 @@
-"""From a profile, the host and the accelerator to all settings of a machine: pure functions, tested for KVM too.
+"""All settings of a machine, from profile, host and accelerator, as pure functions.
 
-``vagrant/Vagrantfile`` reads the result.  What Vagrant cannot write, :mod:`strata.vm.domain` puts into libvirt's
-domain before the machine starts.
+``vagrant/Vagrantfile`` reads the result.  What Vagrant cannot write, :mod:`strata.vm.domain` puts
+into libvirt's domain before the machine starts.
 """
 
 import math
@@ -14,8 +14,8 @@ from strata.util.units import size
 
 GIB = 1024**3
 MIB = 1024**2
-# A model without AVX, whose emulation is slow, and without cx16: QEMU 7.2 corrupts flags when it emulates cmpxchg16b,
-# and Linux 6.12 panics.
+# A model without AVX, whose emulation is slow, and without cx16: QEMU 7.2 corrupts flags when it
+# emulates cmpxchg16b, and Linux 6.12 panics.
 EMULATED_CPU = {
     "mode": "custom",
     "model": "Nehalem",
@@ -23,7 +23,8 @@ EMULATED_CPU = {
 }
 # Without them the kernel mistrusts an emulated clock, and takes a busy host for a stuck CPU.
 EMULATED_ARGUMENTS = "tsc=reliable no_timer_check nowatchdog rcupdate.rcu_cpu_stall_suppress=1"
-# The value of `memory` with which a machine gets as much as the workloads take; they fill at most this share of it.
+# The value of `memory` with which a machine gets as much as the workloads take; they fill at most
+# this share of it.
 NEEDED, MOST_OF_MEMORY = "needed", 0.9
 # GiB of such a machine, at least.
 LEAST_GIB = 4
@@ -59,7 +60,9 @@ def complete(profile: Fields | None, scale: str, memory_bytes: int = 0) -> Field
 
 
 def spare_memory(total: int) -> int:
-    """Return the bytes that a host can give away: all but an eighth, at least 2 GiB, in whole 64 MiB.
+    """Return the bytes that a host can give away, in whole 64 MiB.
+
+    It keeps an eighth, and at least 2 GiB, but never more than half.
 
     The rest is for the host's kernel, its cache, and QEMU itself.
     """
@@ -68,7 +71,10 @@ def spare_memory(total: int) -> int:
 
 
 def shape(cpus: list[Fields]) -> dict[str, int] | None:
-    """Return ``{sockets, cores, threads}`` of CPUs; None where they are uneven and no such numbers describe them."""
+    """Return ``{sockets, cores, threads}`` of CPUs.
+
+    None where they are uneven and no such numbers describe them.
+    """
     threads = Counter((cpu["socket"], cpu["core"]) for cpu in cpus)
     cores = Counter(socket for socket, _ in threads)
     if len(set(threads.values())) != 1 or len(set(cores.values())) != 1:
@@ -81,7 +87,7 @@ def shape(cpus: list[Fields]) -> dict[str, int] | None:
 
 
 def _guest_nodes(cpus: list[Fields], memory_mib: int) -> list[Fields]:
-    """Return ``[{cpus, memory}, …]``: a guest's memory nodes, with vCPUs in a row and memory (MiB) by their number."""
+    """Return ``[{cpus, memory}, …]``, a guest's memory nodes: vCPUs in a row, and MiB."""
     nodes: list[Fields] = []
     first = 0
     for count in Counter(cpu["node"] for cpu in cpus).values():
@@ -94,7 +100,10 @@ def _guest_nodes(cpus: list[Fields], memory_mib: int) -> list[Fields]:
 
 
 def _cpus_of(part: int, wanted: int, topology: list[Fields], of: int) -> list[Fields]:
-    """Return the CPUs of one of several equal machines; where it has more vCPUs than there are CPUs, these recur."""
+    """Return the CPUs of one of several equal machines.
+
+    Where it has more vCPUs than there are CPUs, these recur.
+    """
     first = part * max(_cpu_share(topology, of), wanted)
     return [topology[(first + number) % len(topology)] for number in range(wanted)]
 
@@ -114,11 +123,12 @@ def resolve(
 ) -> WantedMachine:
     """Return all settings of a machine that follow from its profile and the host.
 
-    profile: as :func:`complete` returns it.  topology: the host's CPUs, of :func:`strata.host.capacity.topology`.
-    mask: the processors to which the experiment is held; None: all.
-    part, of: this is machine `part` (from 0) of so many equal ones, which share CPUs and memory evenly.
-    Returns ``{cpus, memory_mib, driver, cpu, topology, affinity, numa, huge_pages, disk, extra}``; what does not
-    apply is None or empty.  `extra` is for :func:`strata.vm.domain.tune`, except the kernel's `arguments`.
+    profile: as :func:`complete` returns it.  topology: the host's CPUs, of
+    :func:`strata.host.capacity.topology`. mask: the processors to which the experiment is held;
+    None: all. part, of: this is machine `part` (from 0) of so many equal ones, which share CPUs and
+    memory evenly. Returns ``{cpus, memory_mib, driver, cpu, topology, affinity, numa, huge_pages,
+    disk, extra}``; what does not apply is None or empty.  `extra` is for
+    :func:`strata.vm.domain.tune`, except the kernel's `arguments`.
     """
     kvm, from_host = accelerator == "kvm", profile["topology"] == "host"
     wanted = _cpu_share(topology, of) if profile["cpus"] == "host" else int(profile["cpus"])
@@ -180,7 +190,10 @@ def _emulator_cpus(wanted: int, topology: list[Fields], part: int, of: int) -> s
 
 
 def _host_nodes(cpus: list[Fields], topology: list[Fields]) -> list[int] | None:
-    """Return the host's memory node for each of the guest's, to which its memory is bound; None on a host with one."""
+    """Return the host's memory node for each of the guest's, to which its memory is bound.
+
+    None on a host with one.
+    """
     if len({cpu["node"] for cpu in topology}) == 1:
         return None
     return list(dict.fromkeys(cpu["node"] for cpu in cpus))

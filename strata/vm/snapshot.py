@@ -1,4 +1,4 @@
-"""Snapshots of freshly booted machines: saved once in a run, restored for every fresh system, gone with the run.
+"""Snapshots of booted machines: saved once in a run, restored for every system, gone with the run.
 
 Those of a run lie in a folder that is named after its process.  An `owner` is the process of a run:
 ``{pid, start}``, as of :func:`strata.util.run.owner`.
@@ -18,7 +18,10 @@ def _folder(owner: Fields, *names: str) -> str:
 
 
 def exists(name: str, owner: Fields) -> bool:
-    """Return whether this run (owner) saved a snapshot of this name; those of runs that ended are removed."""
+    """Return whether this run (owner) saved a snapshot of this name.
+
+    Those of runs that ended are removed.
+    """
     for run in of():
         pid, _, start = run.partition("-")
         if not alive({"pid": int(pid), "start": start}):

@@ -1,4 +1,4 @@
-"""The way into a machine: an ssh configuration in the system's folder, and one connection for all commands."""
+"""The way into a machine: an ssh configuration, and one connection for all commands."""
 
 import os
 import shlex
@@ -17,7 +17,10 @@ def _configuration(folder: str) -> str:
 
 
 def write_configuration(folder: str, address: str, key: str, host_key: str) -> None:
-    """Write the configuration for a machine at `address` that lets in the key file `key` and has this host key."""
+    """Write the ssh configuration for a machine.
+
+    address: its IP address.  key: the file of the key that it lets in.  host_key: its own.
+    """
     known_hosts = os.path.join(folder, "known_hosts")
     write_text(known_hosts, f"{address} {host_key}\n")
     lines = [
@@ -40,7 +43,10 @@ def command(folder: str, argv: list[str]) -> list[str]:
 
 
 def run(folder: str, argv: list[str], timeout: float = 120, check: bool = True) -> str:
-    """Run a command in the machine and return what it prints.  Raises UserError if it fails and `check` is set."""
+    """Run a command in the machine and return what it prints.
+
+    Raises UserError if it fails and `check` is set.
+    """
     return capture(command(folder, argv), timeout, check).stdout
 
 

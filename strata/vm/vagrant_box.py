@@ -1,7 +1,7 @@
-"""Vagrant's box from which machines of an image start: its disk, and kernel, initrd and keys in the same folder.
+"""Vagrant's box from which machines start: disk, kernel, initrd and keys in one folder.
 
-``packer/box.sh`` makes it of the image's files; it is the same under KVM and emulation.  It lies in a Vagrant home of
-Strata's own, so that no other box is touched.
+``packer/box.sh`` makes it of the image's files; it is the same under KVM and emulation.  It lies in
+a Vagrant home of Strata's own, so that no other box is touched.
 """
 
 import glob
@@ -18,7 +18,10 @@ COPY = "_vagrant_box_image_"
 
 
 def place(*parts: str) -> str:
-    """Return a path in the machines' part of the cache: vagrant (its home), pool (libvirt's), consoles, snapshots."""
+    """Return a path in the machines' part of the cache.
+
+    parts: begin with vagrant (its home), pool (libvirt's), consoles or snapshots.
+    """
     return os.path.join(paths.home(), "vm", *parts)
 
 
@@ -53,8 +56,8 @@ def require(recipe: str) -> Fields:
     folder = folder_of(recipe)
     if not whole(recipe):
         raise UserError(
-            f"the machines' disk of image {recipe[:12]} is not in the cache: "
-            "run `python3 -m strata image`"
+            f"the machines' disk of image {recipe[:12]} is not in the cache: run `python3 -m "
+            "strata image`"
         )
     with open(os.path.join(folder, "host_key.pub"), encoding="utf-8") as file:
         host_key = " ".join(file.read().split()[:2])

@@ -1,4 +1,6 @@
-"""A second Docker daemon with options of its own, and all of its network in a namespace: none of the host's changes."""
+"""A second Docker daemon with options of its own, and all of its network in a namespace: none of
+the host's changes.
+"""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""An image of this installation as `docker save` writes one, in which busybox is all that there is."""
+"""An image of this installation, as `docker save` writes one, with busybox and nothing else."""
 
 import hashlib
 import io

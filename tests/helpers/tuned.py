@@ -1,4 +1,6 @@
-"""What tests of virtual machines share: a profile that asks for all there is, an invented host, and golden files."""
+"""What tests of virtual machines share: a profile that asks for all there is, an invented host, and
+golden files.
+"""
 
 import os
 

@@ -1,4 +1,6 @@
-"""Docker daemons that make of an environment another one: what the plan, the record and the doctor say of each."""
+"""Docker daemons that make of an environment another one: what the plan, the record and the doctor
+say of each.
+"""
 
 import json
 import os
@@ -57,8 +59,8 @@ NAT = {
 PROXY = {**NAT, "ports": "docker-proxy alone"}
 OFF = ["--iptables=false", "--ip6tables=false"]
 MAPPED = "the Docker daemon maps users"
-# Words of the daemon; of each environment how its label ends or why it is refused, and what its record has; words of
-# the doctor.
+# Words of the daemon; of each environment how its label ends or why it is refused, and what its
+# record has; words of the doctor.
 ROWS = {
     "usual": ([], ["", "", ""], [NAT, {"users": "the host’s"}, NAT], "version"),
     "no proxy": (
@@ -93,7 +95,9 @@ ROWS = {
 
 @pytest.fixture
 def bring_up(tmp_path, monkeypatch, machine_stays):
-    """Plan, and bring up each environment under the machine's lock, with a daemon that has these words."""
+    """Plan, and bring up each environment under the machine's lock, with a daemon that has these
+    words.
+    """
     monkeypatch.setenv("STRATA_HOME", str(tmp_path / "home"))
     monkeypatch.delenv("STRATA_OWNER", raising=False)
     image = small_image.make(tmp_path / "image")

@@ -26,7 +26,9 @@ SLOW = {"podman"}
 
 
 def stacks():
-    """The config's environments, and one more for each registered layer that is on top of none of them."""
+    """The config's environments, and one more for each registered layer that is on top of none of
+    them.
+    """
     settings = config.read(path=projects.ROOT / "config.yaml")
     found = {name: entry["layers"] for name, entry in settings["environments"].items()}
     tops = {next(iter(stack[-1])) for stack in found.values()} | {"host"}
@@ -40,7 +42,10 @@ def stacks():
 
 
 def every_layer():
-    """The names of these environments; of those with a machine, which may be emulated, one for each stack."""
+    """The names of these environments.
+
+    Of those with a machine, which may be emulated, one for each stack.
+    """
     found, seen = [], set()
     for name, stack in stacks().items():
         names = tuple(layer for entry in stack for layer in entry)
@@ -53,7 +58,9 @@ def every_layer():
 
 @pytest.fixture
 def up(checkout, image, machine_stays):
-    """Bring an environment up under the machine's lock, alone or `beside` what is; everything is down afterwards.
+    """Bring an environment up under the machine's lock, alone or `beside` what is.
+
+    Everything is down afterwards.
 
     Gives the top of its stack, and with `whole` the system.
     """
@@ -241,7 +248,8 @@ def test_a_sandbox_has_a_kernel_of_its_own_and_stands_beside_the_containers(up):
     assert facts["program"] == "runsc"
     assert facts["platform"] in ("ptrace", "systrap", "kvm")
     assert facts["stack"] == "host"
-    # It does not show its own groups: those of the processes that are it are looked at from the host.
+    # It does not show its own groups: those of the processes that are it are looked at from the
+    # host.
     processes = top.processes()
     lines = [
         line
@@ -273,7 +281,8 @@ def test_systems_that_wait_for_their_turn_stand_idle_and_tell_their_own_from_oth
     ]
     tops = [system.top for system in systems]
     assert len(journal.all_up()) == len(tops)
-    # In each a shell waits, whose commands are where those without it are, and have what those have.
+    # In each a shell waits, whose commands are where those without it are, and have what those
+    # have.
     shells = [Shell(top.command_plain([PROGRAM], fed=True)) for top in tops]
     for top, shell in zip(tops, shells, strict=True):
         for argv in (["env"], ["id", "-u"], ["hostname"], ["cat", "/proc/self/mounts"]):

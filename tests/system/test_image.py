@@ -30,7 +30,9 @@ find . -xdev \( -path ./proc -o -path ./sys -o -path ./dev -o -path ./run -o -pa
 
 
 def files_below(*argv):
-    """What the manifest should say of the files below a folder, by a command in front of the shell that looks."""
+    """What the manifest should say of the files below a folder, by a command in front of the shell
+    that looks.
+    """
     done = subprocess.run(
         [*argv[:-1], "bash", "-c", INSIDE, "look", argv[-1]], capture_output=True, check=True
     )
@@ -163,7 +165,8 @@ def test_a_missing_image_is_told_with_the_command_that_builds_it():
         cache.require("0" * 64)
 
 
-# In Packer's place: makes what that makes before it names the image, and fails, never ends, or names it.
+# In Packer's place: makes what that makes before it names the image, and fails, never ends, or
+# names it.
 PACKER = """#!/bin/bash
 set -e
 for word; do
@@ -186,7 +189,8 @@ export) touch "$(dirname "$0")/reached" && exec sleep 900 ;;
 *) PATH=${PATH#*:} exec docker "$@" ;;
 esac
 """
-# Lines of a build's output, and seconds after them, at which it is killed; the first two take a base of their own.
+# Lines of a build's output, and seconds after them, at which it is killed; the first two take a
+# base of their own.
 MOMENTS = [
     ("bootstrapping", 20), ("importing", 1), ("provisioning", 3), ("taking its files", 0), ("taking its files", 8),
     ("hashing", 1), ("making the machines", 1), ("making the machines", 15), ("making the machines", 40),
@@ -194,7 +198,9 @@ MOMENTS = [
 
 
 def left():
-    """All that builds leave: containers, images, processes with the mark, folders of the cache, temporary ones."""
+    """All that builds leave: containers, images, processes with the mark, folders of the cache,
+    temporary ones.
+    """
     containers, images = (
         subprocess.run(["docker", *words], capture_output=True, text=True, check=True).stdout
         for words in (["ps", "--all", "--quiet"], ["images", "--all", "--no-trunc"])

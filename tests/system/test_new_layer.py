@@ -1,4 +1,7 @@
-"""Whoever adds a layer and a workload writes one file and one folder, as the guide has them; the rest follows."""
+"""Whoever adds a layer and a workload writes one file and one folder, as the guide has them.
+
+The rest follows.
+"""
 
 import json
 

@@ -43,14 +43,17 @@ def image(home, tmp_path):
 
 @pytest.fixture
 def home(tmp_path, monkeypatch):
-    """A cache of the test's own, so that containers and images of the machine's own are another's."""
+    """A cache of the test's own: containers and images of the machine are those of another home."""
     monkeypatch.setenv("STRATA_HOME", str(tmp_path / "home"))
     monkeypatch.delenv("STRATA_OWNER", raising=False)
 
 
 @pytest.fixture
 def up(home, machine_stays, image):
-    """Bring a container up under the machine's lock; it, and all that Podman keeps, is gone afterwards."""
+    """Bring a container up under the machine's lock.
+
+    It, and all that Podman keeps, is gone afterwards.
+    """
 
     def bring(whole=False, ports=(), **options):
         lifecycle.take_down()
@@ -84,7 +87,8 @@ def inside(top, *argv):
 def test_it_stands_where_dockers_containers_stand_and_can_what_they_can(up, runtime, tmp_path):
     system = up(whole=True, ports=[28611], runtime=runtime)
     top = system.top
-    # What is published is let in, whatever the firewall says of others; like all else it goes with the container.
+    # What is published is let in, whatever the firewall says of others; like all else it goes with
+    # the container.
     assert [
         rule for rule in leftovers.rules() if "--ctstate DNAT" in rule and top.context.id in rule
     ]

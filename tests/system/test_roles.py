@@ -1,4 +1,6 @@
-"""Servers with roles: in one system and in one each, native and in containers, where one has to reach the other."""
+"""Servers with roles: in one system and in one each, native and in containers, where one has to
+reach the other.
+"""
 
 import json
 
@@ -11,13 +13,17 @@ pytestmark = pytest.mark.long
 SERVER = (
     "use IO::Socket::INET; $SIG{TERM} = sub { exit 0 }; $SIG{PIPE} = q(IGNORE); "
     "my ($word, $at, $port, @behind) = @ARGV; "
-    "my $s = IO::Socket::INET->new(LocalPort => $port, LocalAddr => $at, Listen => 9, ReuseAddr => 1) "
+    "my $s = IO::Socket::INET->new(LocalPort => $port, LocalAddr => $at, Listen => 9, ReuseAddr => "
+    "1) "
     "or die qq(no port: $@\\n); "
     "while (my $c = $s->accept) { print $c $word; "
     "if (@behind) { my $b = IO::Socket::INET->new(PeerAddr => $behind[0], PeerPort => $behind[1]) "
     "or die qq(not reached: $@\\n); print $c q( asked ), <$b> } close $c }"
 )
-ASK = 'set -e; IFS=, read -ra at <<<$0; for k in ${!at[@]}; do exec 3<>"/dev/tcp/${at[k]}/$1"; cat <&3; echo; done'
+ASK = (
+    "set -e; IFS=, read -ra at <<<$0; "
+    'for k in ${!at[@]}; do exec 3<>"/dev/tcp/${at[k]}/$1"; cat <&3; echo; done'
+)
 
 
 def server(role, *behind):

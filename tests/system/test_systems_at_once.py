@@ -1,4 +1,6 @@
-"""Several equal systems at the same time, as containers and native: real Docker, the real image, real parsers."""
+"""Several equal systems at the same time, as containers and native: real Docker, the real image,
+real parsers.
+"""
 
 import json
 import subprocess
@@ -12,7 +14,8 @@ PORT = 28447
 # Answers every connection with its own number and ends at SIGTERM with 0.
 SERVER = (
     "use IO::Socket::INET; $SIG{TERM} = sub { exit 0 }; "
-    "my $s = IO::Socket::INET->new(LocalPort => $ARGV[0], Listen => 9, ReuseAddr => 1) or die qq(no port: $@\\n); "
+    "my $s = IO::Socket::INET->new(LocalPort => $ARGV[0], Listen => 9, ReuseAddr => 1) or die "
+    "qq(no port: $@\\n); "
     "while (my $c = $s->accept) { print $c qq(I am $ARGV[1]\\n); close $c }"
 )
 ASK = (

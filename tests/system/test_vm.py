@@ -1,4 +1,6 @@
-"""Real virtual machines: Vagrant and libvirt, under KVM where it runs and under emulation elsewhere."""
+"""Real virtual machines: Vagrant and libvirt, under KVM where it runs and under emulation
+elsewhere.
+"""
 
 import contextlib
 import json
@@ -52,7 +54,8 @@ def kill_machines():
     return kills
 
 
-# Under emulation each kill costs a while: one is in test_vm_workloads.py, for whose cells a machine is booted anyway.
+# Under emulation each kill costs a while: one is in test_vm_workloads.py, for whose cells a
+# machine is booted anyway.
 @pytest.mark.long
 @pytest.mark.timeout(3600)
 def test_a_machine_killed_at_any_moment_costs_its_cell_alone(tmp_path, image, machine_stays):
@@ -71,7 +74,8 @@ def test_a_machine_killed_at_any_moment_costs_its_cell_alone(tmp_path, image, ma
         run = projects.start(
             folder, "snakemake", "--cores", "1", "--keep-going", faults.TARGET, output=file
         )
-    # Kills begin once the machine was saved, after its first cell: a boot takes a minute and is tried again.
+    # Kills begin once the machine was saved, after its first cell: a boot takes a minute and is
+    # tried again.
     projects.until(lambda: run.poll() is not None or faults.logs(folder), 900)
     kills = 0
     while kills < times and run.poll() is None:
@@ -107,10 +111,12 @@ TELL = (
     "cat /sys/class/net/eth0/address; nproc; awk '/MemTotal/ {print $2}' /proc/meminfo; "
     "cat /proc/sys/kernel/random/boot_id"
 )
-# Ends when it has reached the other machine and was reached by it: one after the other they would wait in vain.
+# Ends when it has reached the other machine and was reached by it: one after the other they would
+# wait in vain.
 MEET = (
     "use IO::Socket::INET; my ($own, $part) = @ARGV; (my $other = $own) =~ s/\\d+$/11 - $part/e; "
-    "my $s = IO::Socket::INET->new(LocalPort => 7777, Listen => 9, ReuseAddr => 1) or die qq(no port: $@\\n); "
+    "my $s = IO::Socket::INET->new(LocalPort => 7777, Listen => 9, ReuseAddr => 1) or die qq(no "
+    "port: $@\\n); "
     "sleep 1 until IO::Socket::INET->new(PeerAddr => $other, PeerPort => 7777, Timeout => 5); "
     "$s->accept; print qq(met\\n)"
 )
@@ -159,7 +165,10 @@ def test_two_machines_share_the_host_and_run_at_the_same_time(tmp_path, image, m
 
 @pytest.fixture
 def tuned(checkout, image, machine_stays):
-    """The tuned machine of the default config, booted, under the machine's lock; gone afterwards."""
+    """The tuned machine of the default config, booted, under the machine's lock.
+
+    Gone afterwards.
+    """
     entry = config.experiment(config.read(), capacity.facts())["environments"]["vm-tuned"]
     with lifecycle.exclusive():
         try:
@@ -174,7 +183,8 @@ def somebody_else():
     libvirt.start_daemon()
     name = "strata-somebody-else"
     xml = (
-        f"<domain type='qemu'><name>{name}</name><memory unit='MiB'>64</memory><os><type>hvm</type></os></domain>",
+        f"<domain type='qemu'><name>{name}</name><memory "
+        "unit='MiB'>64</memory><os><type>hvm</type></os></domain>",
         f"<network><name>{name}</name><bridge name='somebody0'/></network>",
     )
     for command, text in zip(("define", "net-define"), xml, strict=True):

@@ -1,7 +1,9 @@
-"""What a machine with KVM would get, as far as a machine without it can tell: settings, domain and QEMU's arguments.
+"""What a machine with KVM would get, as far as a machine without it can tell: settings, domain and
+QEMU's arguments.
 
-The host is an invented one with two sockets.  Vagrant defines the domain for real and is stopped before it starts
-it; libvirt translates the tuned domain into QEMU's arguments.  UPDATE_GOLDEN=1 writes the files anew.
+The host is an invented one with two sockets.  Vagrant defines the domain for real and is stopped
+before it starts it; libvirt translates the tuned domain into QEMU's arguments.  UPDATE_GOLDEN=1
+writes the files anew.
 """
 
 import json
@@ -81,7 +83,8 @@ def same_libvirt():
         pytest.skip(f"the golden files are of libvirt 9.0.0, this is {found}")
     if not libvirt.virsh("domcapabilities", "--virttype", "kvm", check=False):
         pytest.skip(
-            "libvirt finds no KVM here, not even one that runs no guest, and defines no domain for it"
+            "libvirt finds no KVM here, not even one that runs no guest, and defines no domain for "
+            "it"
         )
 
 
@@ -92,7 +95,8 @@ def test_domain_and_arguments(profile, same_libvirt, network, image, checkout, t
     tuned = ElementTree.tostring(xml, encoding="unicode")
     compare(f"kvm-{profile}.xml", tuned)
     path = tmp_path / "tuned.xml"
-    # Huge pages and memory nodes are left out here: libvirt looks for them on the host when it translates.
+    # Huge pages and memory nodes are left out here: libvirt looks for them on the host when it
+    # translates.
     path.write_text(re.sub(r"<(memoryBacking|numatune)>.*?</\1>", "", tuned, flags=re.DOTALL))
     argv = libvirt.virsh("domxml-to-native", "qemu-argv", str(path))
     assert "-accel kvm" in argv

@@ -1,8 +1,9 @@
-"""Workloads with a server, a client or a disk in them, at tiny scale, in the environments with a machine.
+"""Workloads with a server, a client or a disk in them, at tiny scale, in the environments with a
+machine.
 
-The long test measures all of them everywhere, tuned too; the short one, in one tuned machine, one with a disk and one
-that leaves a process behind, and in a container in it one with a server.
-In both the machine is killed under a cell.
+The long test measures all of them everywhere, tuned too; the short one, in one tuned machine, one
+with a disk and one that leaves a process behind, and in a container in it one with a server. In
+both the machine is killed under a cell.
 """
 
 import contextlib
@@ -62,7 +63,10 @@ def cells(request):
 
 @pytest.fixture(scope="module")
 def environments(cells):
-    """The environments of the plan; all of the short test are of one machine, which is booted once, and tuned."""
+    """The environments of the plan.
+
+    All of the short test are of one machine, which is booted once, and tuned.
+    """
     found = copy.deepcopy(ENVIRONMENTS)
     for entry in found.values() if cells is SHORT else []:
         entry["layers"][0]["vm"]["profile"] = "tuned"
@@ -102,10 +106,14 @@ def machine_killed_under(folder, log):
 
 @pytest.fixture(scope="module")
 def run(image, cells, environments, logs, tmp_path_factory):
-    """A project in which they were measured once in the machines, up to the tables; what the run said."""
+    """A project in which they were measured once in the machines, up to the tables.
+
+    What the run said.
+    """
     folder = tmp_path_factory.mktemp("machines") / "p"
     extra = {"pausing": pausing(40)}
-    # Each port that a workload declares is one more that Docker opens in a machine, which takes it seconds there.
+    # Each port that a workload declares is one more that Docker opens in a machine, which takes it
+    # seconds there.
     declared = {
         name: MEASURED[name] for name in MEASURED if any(name in names for names in cells.values())
     }

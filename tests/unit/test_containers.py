@@ -1,6 +1,8 @@
-"""Containers without an engine: what is refused, with its reason, and what is seen inside of what was asked for.
+"""Containers without an engine: what is refused, with its reason, and what is seen inside of what
+was asked for.
 
-What a container is, may do, leaves and loses is in tests/system/test_environments.py, test_podman.py and test_image.py.
+What a container is, may do, leaves and loses is in tests/system/test_environments.py,
+test_podman.py and test_image.py.
 """
 
 import json
@@ -97,7 +99,10 @@ def test_a_mistake_in_an_option_is_told_with_its_key(checkout, below, name, entr
 FLAGS_2022 = (
     '  -platform string\n    \tplatform to use: ptrace (default), kvm. (default "ptrace")\n'
 )
-FLAGS_2024 = '  -platform string\n    \tplatform to use: systrap (default), ptrace, kvm. (default "systrap")\n'
+FLAGS_2024 = (
+    "  -platform string\n"
+    '    \tplatform to use: systrap (default), ptrace, kvm. (default "systrap")\n'
+)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,6 @@
-"""How the daemon is told of gVisor: never by a change of what is the user's own, unless that is asked for."""
+"""How the daemon is told of gVisor: never by a change of what is the user's own, unless that is
+asked for.
+"""
 
 import json
 import shutil
@@ -8,7 +10,8 @@ import sys
 import projects
 import pytest
 
-# A daemon that answers, and knows the runtimes once its configuration has them and it was told to read that again.
+# A daemon that answers, and knows the runtimes once its configuration has them and it was told to
+# read that again.
 STUBS = {
     "docker": 'case $1 in version) exit 0 ;; info) cat "$FOLDER/known" ;; esac',
     "systemctl": 'echo "$*" >>"$FOLDER/notes"; cp "$FOLDER/daemon.json" "$FOLDER/known"',
@@ -43,7 +46,10 @@ OWN = {"data-root": "/big", "runtimes": {"youki": {"path": "youki"}}}
 
 @pytest.fixture
 def daemon(tmp_path):
-    """The script where a service manager runs a daemon; what it says, and the calls of the manager."""
+    """The script where a service manager runs a daemon.
+
+    What it says, and the calls of the manager.
+    """
     tools = tmp_path / "bin"
     tools.mkdir()
     for name in TOOLS:

@@ -1,4 +1,6 @@
-"""Stacks of layers: each one can be measured, or is refused by its key with a sentence, before anything is up."""
+"""Stacks of layers: each one can be measured, or is refused by its key with a sentence, before
+anything is up.
+"""
 
 import itertools
 

@@ -1,4 +1,6 @@
-"""What a profile asked for against what is seen: nothing counts as applied because it was configured."""
+"""What a profile asked for against what is seen: nothing counts as applied because it was
+configured.
+"""
 
 import pytest
 import tuned

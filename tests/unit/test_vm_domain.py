@@ -12,11 +12,16 @@ BEFORE = """
   <cputune><vcpupin vcpu='0' cpuset='0'/><vcpupin vcpu='1' cpuset='2'/></cputune>
   <devices>
     <disk type='file' device='disk'>
-      <driver name='qemu' type='qcow2' cache='none' io='native'/><source file='/a.img'/><target dev='vda' bus='virtio'/>
+      <driver name='qemu' type='qcow2' cache='none' io='native'/>
+      <source file='/a.img'/><target dev='vda' bus='virtio'/>
     </disk>
-    <disk type='file' device='disk'><driver name='qemu' type='raw'/><source file='/b.img'/><target dev='vdb'/></disk>
+    <disk type='file' device='disk'>
+      <driver name='qemu' type='raw'/><source file='/b.img'/><target dev='vdb'/>
+    </disk>
     <disk type='file' device='cdrom'><target dev='sda'/></disk>
-    <interface type='network'><mac address='52:54:00:00:00:01'/><source network='strata'/></interface>
+    <interface type='network'>
+      <mac address='52:54:00:00:00:01'/><source network='strata'/>
+    </interface>
     <hostdev mode='subsystem' type='pci' managed='yes'>
       <source><address domain='0x0000' bus='0x03' slot='0x10' function='0x1'/></source>
     </hostdev>

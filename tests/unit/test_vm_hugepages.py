@@ -1,4 +1,6 @@
-"""Huge pages: reserved on the host, or on those of its memory nodes that a machine is bound to, and given back."""
+"""Huge pages: reserved on the host, or on those of its memory nodes that a machine is bound to, and
+given back.
+"""
 
 import os
 
@@ -14,7 +16,10 @@ BEFORE = {"host": 0, "0": 1, "1": 2}
 
 @pytest.fixture
 def count_pages(tmp_path, monkeypatch):
-    """An invented host of two memory nodes, each of which has 600 pages at most; counts the reserved ones."""
+    """An invented host of two memory nodes, each of which has 600 pages at most.
+
+    Counts the reserved ones.
+    """
     folders = {name: tmp_path / f"node{name}" for name in BEFORE}
     for name, folder in folders.items():
         folder.mkdir()

@@ -1,6 +1,7 @@
 """Containers that an engine makes, Docker or Podman: both understand the same commands.
 
-A container stays up for its cell, or for those that share it; its first program waits, and `exec` runs the commands.
+A container stays up for its cell, or for those that share it; its first program waits, and `exec`
+runs the commands.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import ClassVar
 
-# Labels of the containers of systems, and of those in which an image is built; the value is the home's mark.
+# Labels of the containers of systems, and of those in which an image is built; the value is the
+# home's mark.
 LABEL, BUILDING = "strata.home", "strata.building"
 NETWORKS = {"bridge": "bridge with NAT", "host": "its host’s"}
 # How packets come to a container's published ports, as records say it.
@@ -46,7 +48,7 @@ def base_tag(base: str) -> str:
 
 @functools.cache
 def printed(*argv: str) -> str:
-    """Return what a command prints on the host, which runs once in a process, for all systems of a block."""
+    """Return what a command prints on the host; it runs once in a process."""
     return capture(argv).stdout
 
 
@@ -60,8 +62,9 @@ def at(mapping: Any, *keys: str) -> Any:
 def schema(**more: Fields) -> Fields:
     """Return the schema of a container's options, with `more` of its engine's.
 
-    network: bridge (with NAT) or host.  data: volume (a folder of the layer below), layered (in the container's own
-    layered file system) or tmpfs (in memory).  The others are those of :mod:`strata.environments.common.limits`.
+    network: bridge (with NAT) or host.  data: volume (a folder of the layer below), layered (in the
+    container's own layered file system) or tmpfs (in memory).  The others are those of
+    :mod:`strata.environments.common.limits`.
     """
     required: Fields = {
         "network": {"enum": list(NETWORKS), "description": "bridge or host"},
@@ -106,7 +109,10 @@ class Container(layer.Layer):
 
     @classmethod
     def remove_containers(cls, label: str = LABEL) -> list[str]:
-        """Remove Strata's containers with this label, where the engine answers; return their ids."""
+        """Remove Strata's containers with this label, where the engine answers.
+
+        Returns their ids.
+        """
         if not cls.answers() or cls.barred():
             return []
         mark = f"label={label}={paths.home_mark()}"
@@ -122,7 +128,7 @@ class Container(layer.Layer):
 
     @classmethod
     def discard(cls, kept: Collection[str]) -> list[str]:
-        """Remove the engine's images of this home, except those `kept` and those of which there is a container."""
+        """Remove the engine's images of this home, except `kept` ones and those of containers."""
         if not cls.answers() or cls.barred():
             return []
         filters = ["--filter", f"label=strata.image={paths.home_mark()}", "--no-trunc"]
@@ -189,7 +195,7 @@ class Container(layer.Layer):
         ]
 
     def up(self) -> None:
-        """Run the container, whose image the engine loads where it does not have it, and check what was applied."""
+        """Run the container, load the image if it is missing, and check what was applied."""
         argv = self._run_command()
         try:
             self.run_below(argv)
@@ -217,7 +223,7 @@ class Container(layer.Layer):
 
     @property
     def _image_id(self) -> str:
-        """The image's id, which is the hash of its content: a name would have to be looked up first."""
+        """The image's id, the hash of its content; the engine need not look up a name."""
         return self.image["id"].removeprefix("sha256:")
 
     def _load_image(self) -> bool:
@@ -242,7 +248,7 @@ class Container(layer.Layer):
         return []
 
     def _state_options(self) -> list[str]:
-        """Return the options that start programs in the declared state, as far as the engine offers any."""
+        """Return the options that start programs in the declared state."""
         options = ["--oom-score-adj", str(starting_state.OOM_SCORE), "--pids-limit", "-1"]
         options += starting_state.limit_words()
         # The mask of the experiment holds for the host's processors alone.
@@ -251,17 +257,21 @@ class Container(layer.Layer):
         return options
 
     def observe_container(self) -> None:
-        """See where the container runs and how it is reached.  Raises UserError where that is not as planned."""
+        """See where the container runs and how it is reached.
+
+        Raises UserError where that is not as planned.
+        """
         if self.machine() is None and not cgroups.members(self.group() or ""):
             raise UserError(
-                f"the container’s control group is not on this host, where it could be frozen: {self.name} is not "
-                "this machine’s own; unset DOCKER_HOST, DOCKER_CONTEXT and CONTAINER_HOST, or set them to this host’s"
+                "the container’s control group is not on this host, where it could be frozen: "
+                f"{self.name} is not this machine’s own; unset DOCKER_HOST, DOCKER_CONTEXT and "
+                "CONTAINER_HOST, or set them to this host’s"
             )
         if self.published():
             self._facts["network"] = self._network_facts()
 
     def _network_facts(self) -> Fields:
-        """Return how packets come to the first of the published ports, and the kernel's rules, for the records."""
+        """Return how packets come to the first published port, and the kernel's rules."""
         if self.machine() is None:
             rules = firewall.here()
         else:
@@ -281,15 +291,15 @@ class Container(layer.Layer):
         return {"ports": path, "docker_proxy": proxies[proxy], **rules.facts()}
 
     def load_command(self) -> list[str]:
-        """Return the engine's command, for the layer below, that reads an image from standard input."""
+        """Return the command for the layer below that reads an image from standard input."""
         return self.tool("load", "--quiet")
 
     def complete(self, argv: list[str]) -> list[str]:
-        """Return a command of the engine so that it comes to its end, whatever ends the wait for it."""
+        """Return a command of the engine in a form that no signal interrupts."""
         return argv
 
     def published(self) -> list[str]:
-        """Return the options that lead the servers' ports at the client's address to the container's."""
+        """Return the options that publish the servers' ports at the client's address."""
         if self.options["network"] == "host":
             return []
         options = []
@@ -304,7 +314,7 @@ class Container(layer.Layer):
         return self.tool("exec", *interactive, self.context.id, *argv)
 
     def listen(self) -> str:
-        """Return the container's address on its bridge, or its host's where it is on that one's network."""
+        """Return the container's address on its bridge; on the host's network, the host's."""
         return self.below.listen() if self.options["network"] == "host" else self._bridge_address
 
     @functools.cached_property
@@ -314,7 +324,10 @@ class Container(layer.Layer):
         return self.run_below(inspect).strip()
 
     def group(self) -> str | None:
-        """Return the container's id, which names its control group; None in a machine, where it is not known."""
+        """Return the container's id, which names its control group.
+
+        None in a machine, where it is not known.
+        """
         return observe.read_files([self.id_file]).get(self.id_file) or None
 
     def processes(self) -> list[int]:

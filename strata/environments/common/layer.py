@@ -1,4 +1,4 @@
-"""The base class of all layers: what one declares to the planner, and how one in a stack is brought up and used."""
+"""The base class of layers: what one declares to the planner, and how it is brought up and used."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SAVE_OUTPUT = 'file=$1; shift; exec "$@" >"$file"'
 WRITE_INPUT = 'umask 077; cat >"$1"; chmod "$2" "$1"'
 # Seconds in which a file of any size can be copied.
 COPY_TIMEOUT = 3600
-# How the state in which programs start in any container differs from native's (`Layer.differences`).
+# The `Layer.differences` of every container.
 CONTAINER_DIFFERENCES: Mapping[str, str] = MappingProxyType(
     {
         "capabilities": "a container has fewer rights",
@@ -49,23 +49,28 @@ def options_schema(*required: str, **properties: Fields) -> Fields:
 class Layer(ABC):
     """A layer of an environment's stack: something in which commands run, such as a container.
 
-    The class is what the planner uses: its attributes and class methods describe the layer before any is up.  An
-    object is one layer of a stack: `bring_up` makes it, and `cleanup` says how that is removed again.
+    The class is what the planner uses: its attributes and class methods describe the layer before
+    any is up.  An object is one layer of a stack: `bring_up` makes it, and `cleanup` says how that
+    is removed again.
 
-    Class methods take `options` as in config.yaml, or `resolved` options as in the plan; `below` is the name of the
-    layer on which it stands; `machine` is this machine (:func:`strata.host.capacity.facts`) as the layers below
-    change it (:meth:`grants`).
+    Class methods take `options` as in config.yaml, or `resolved` options as in the plan; `below` is
+    the name of the layer on which it stands; `machine` is this machine
+    (:func:`strata.host.capacity.facts`) as the layers below change it (:meth:`grants`).
 
-    Attributes of an object: `options` are the resolved ones; `below` is the layer on which it stands, which for the
-    lowest is itself; `above` is the layer that stands on it, if any; `context` is shared by all layers of the stack.
+    Attributes of an object: `options` are the resolved ones; `below` is the layer on which it
+    stands, which for the lowest is itself; `above` is the layer that stands on it, if any;
+    `context` is shared by all layers of the stack.
     """
 
     name: ClassVar[str]
     """The layer's name in config.yaml: that of its file."""
 
     isolation: ClassVar[str] = "container"
-    """What lies between a program and the hardware: "bare" (nothing), "container" (walls within the host's kernel),
-    "sandbox" (a kernel that is a program of the host) or "machine" (virtual hardware)."""
+    """What lies between programs and hardware: bare, container, sandbox or machine.
+
+    bare is nothing, container walls within the host's kernel, sandbox a kernel that is a program
+    of the host, machine virtual hardware.
+    """
 
     title: ClassVar[str]
     """What isolates programs here, as the paper calls it."""
@@ -77,7 +82,7 @@ class Layer(ABC):
     """JSON schema of its options."""
 
     image_forms: ClassVar[tuple[str, ...]] = ("container",)
-    """The forms of the image that it runs: "tree" (its files), "container", "disk" (a machine's)."""
+    """Forms of the image that it runs: "tree" (its files), "container", "disk" (a machine's)."""
 
     programs: ClassVar[tuple[str, ...]] = ()
     """Programs of the host without which it is not available."""
@@ -89,20 +94,22 @@ class Layer(ABC):
     """Whether only root can bring it up."""
 
     daemons: ClassVar[tuple[str, ...]] = ()
-    """Names of processes that work for its systems: the CPU time that they use is no interference."""
+    """Names of processes that work for its systems: what they use is no interference."""
 
     stands_idle: ClassVar[bool] = False
-    """Whether it uses no CPU while no command runs in it, so that it may be up while others are measured."""
+    """Whether it uses no CPU while no command runs in it, so that others are measured meanwhile."""
 
     differences: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """How the state in which programs start in it (:mod:`strata.host.starting_state`) differs from native's: the name
-    of a value there → the reason."""
+    """How programs start in it in another state than natively: name of a value → the reason.
+
+    The names are those of :mod:`strata.host.starting_state`.
+    """
 
     option_differences: ClassVar[Mapping[str, Sequence[str]]] = MappingProxyType({})
     """The same for its options: the name of an option → names of the values that it sets."""
 
     warmup: ClassVar[Sequence[list[str]]] = ()
-    """Commands that run once in the virtual machine on which it stands, before that one's snapshot is taken."""
+    """Commands that run once in the machine on which it stands, before its snapshot is taken."""
 
     def __init_subclass__(cls) -> None:
         """Set the layer's name."""
@@ -118,11 +125,9 @@ class Layer(ABC):
         """
         for program in cls.programs:
             if not where(program):
-                remedy = (
-                    f"install the distribution’s package {cls.package}"
-                    if cls.package
-                    else "run `make setup`"
-                )
+                remedy = "run `make setup`"
+                if cls.package:
+                    remedy = f"install the distribution’s package {cls.package}"
                 return f"{program} is not installed: {remedy}"
         if cls.needs_root and os.geteuid() != 0 and not where("sudo"):
             return f"{cls.title} needs root: run as root or install sudo"
@@ -137,7 +142,7 @@ class Layer(ABC):
 
     @classmethod
     def check(cls, options: Fields, below: str) -> list[tuple[str, str]]:
-        """Return (option, what is wrong with it) where options contradict one another or the layer below.
+        """Return (option, what is wrong) where options contradict one another or the layer below.
 
         Each of them fits :attr:`options_schema`.
         """
@@ -145,20 +150,24 @@ class Layer(ABC):
 
     @classmethod
     def settle(cls, options: Fields, config: Fields) -> Fields:
-        """Resolve the options for the plan: with all of the config and of this machine that decides a result."""
+        """Resolve options for the plan: with all of config and machine that decides a result."""
         return options
 
     @classmethod
     def found(cls, resolved: Fields, below: str) -> Fields:
-        """Add to resolved options what is unusual about the running system, such as a daemon's configuration.
+        """Add to resolved options what is unusual about the running system, such as its daemon.
 
-        It shows in :meth:`labels` and as ``otherwise`` in :meth:`describe`, and cells are measured again for it.
+        It shows in :meth:`labels` and as ``otherwise`` in :meth:`describe`, and cells are measured
+        again for it.
         """
         return resolved
 
     @classmethod
     def refusal(cls, resolved: Fields, below: str, machine: HostFacts) -> str | None:
-        """Return why this machine cannot provide the layer with these options, with the remedy; None if it can."""
+        """Return why this machine cannot provide the layer with these options, with the remedy.
+
+        None if it can.
+        """
         return None
 
     @classmethod
@@ -168,34 +177,44 @@ class Layer(ABC):
 
     @classmethod
     def labels(cls, resolved: Fields) -> Fields:
-        """Return what the paper says of it: ``{network, data}``, and ``{kind, title}`` where options change these."""
+        """Return what the paper says of it: ``{network, data}``.
+
+        With ``{kind, title}`` options change the isolation and the title.
+        """
         return {"network": "the host’s", "data": "the host’s disk"}
 
     @classmethod
     def describe(cls, resolved: Fields) -> Fields:
         """Return what else the plan says of an environment with this layer.
 
-        With ``doubtful: True`` it may be unable to run a workload, which then is a result and no failed cell.
-        ``otherwise`` is a text with which its label ends.
+        With ``doubtful: True`` it may be unable to run a workload, which then is a result and no
+        failed cell.  ``otherwise`` is a text with which its label ends.
         """
         return {}
 
     @classmethod
     def examine(cls) -> tuple[str, bool | None, str]:
-        """Return the line of `make doctor`: (topic, whether it is available, text); None: missing, and no fault."""
+        """Return the line of `make doctor`: (topic, whether it is available, text).
+
+        None: missing, and no fault.
+        """
         reason = cls.unavailable()
         return cls.title, None if reason else True, reason or "can be made"
 
     @classmethod
     def sweep(cls) -> list[str]:
-        """Remove all systems of this layer, which are found by Strata's marks alone; return what they were."""
+        """Remove all systems of this layer, which are found by Strata's marks alone.
+
+        Returns what they were.
+        """
         return []
 
     @classmethod
     def discard(cls, kept: Collection[str]) -> list[str]:
-        """Remove stored images except those with these names or ids; return messages that name the removed ones.
+        """Remove stored images except those with these names or ids.
 
         kept: names as of :func:`strata.environments.common.engine.tag`, and ids.
+        Returns sentences that name the removed ones.
         """
         return []
 
@@ -214,9 +233,10 @@ class Layer(ABC):
         self.up()
 
     def cleanup(self) -> list[Fields]:
-        """Return the journal's entries (:mod:`strata.testbed.journal`) that remove what :meth:`up` makes.
+        """Return the journal's entries that remove what :meth:`up` makes.
 
-        They are carried out from the last to the first, be it by a later process after a kill.
+        They are carried out from the last to the first, be it by a later process after a kill;
+        :mod:`strata.testbed.journal` has their form.
         """
         return []
 
@@ -243,7 +263,10 @@ class Layer(ABC):
 
     @property
     def image(self) -> Image:
-        """The image of the system.  Raises UserError where the stack declares that it needs none."""
+        """The image of the system.
+
+        Raises UserError where the stack declares that it needs none.
+        """
         if self.context.image is None:
             raise UserError(
                 f"the layer {self.name} needs the image, and this system has none: give a layer of "
@@ -261,7 +284,7 @@ class Layer(ABC):
         return self.below.address()
 
     def listen(self) -> str:
-        """Return the layer's own address, at which packets for :meth:`address` arrive: servers listen there alone."""
+        """Return the address on which servers listen: there packets for :meth:`address` arrive."""
         return self.below.listen()
 
     def machine(self) -> Layer | None:
@@ -269,19 +292,28 @@ class Layer(ABC):
         return self.below.machine()
 
     def card(self) -> tuple[str, str | None] | None:
-        """Return (PCI address, the client's IP address) of a machine's card of its own; None where it has none."""
+        """Return (PCI address, the client's IP address) of a machine's card of its own.
+
+        None where it has none.
+        """
         return None
 
     def host_process(self) -> int | None:
-        """Return the id of the host's process that is the system's kernel, of a sandbox or machine; None without."""
+        """Return the id of the host's process that is the system's kernel, of a sandbox or machine.
+
+        None without.
+        """
         return None if self.below is self else self.below.host_process()
 
     def processes(self) -> list[int]:
-        """Return ids of the host's processes that hold the system's memory while nothing runs in it."""
+        """Return ids of the host's processes that hold the idle system's memory."""
         return []
 
     def group(self) -> str | None:
-        """Return the name of the host's control group that holds all of the system and can be frozen; None without."""
+        """Return the name of the host's control group that holds the system, by which it is frozen.
+
+        None where it has none.
+        """
         return None if self.below is self else self.below.group()
 
     def put(self, source: str, target: str) -> None:
@@ -296,11 +328,14 @@ class Layer(ABC):
         capture(["sh", "-euc", SAVE_OUTPUT, "strata", target, *read], COPY_TIMEOUT)
 
     def command(self, argv: list[str]) -> list[str]:
-        """Return the host's command that runs `argv` in this layer with the variables of measured commands alone."""
+        """Return the host's command that runs `argv` in this layer as a measured command.
+
+        It has the variables of measured commands and no others.
+        """
         return self.command_plain(with_variables(argv))
 
     def command_plain(self, argv: list[str], fed: bool = False) -> list[str]:
-        """Return the host's command that runs `argv` in this layer with the variables that the layer has.
+        """Return the host's command that runs `argv` in this layer with the layer's variables.
 
         fed: whether `argv` reads standard input.
         """
@@ -308,5 +343,8 @@ class Layer(ABC):
         return wrapped if self.below is self else self.below.command_plain(wrapped, fed)
 
     def run_below(self, argv: list[str], check: bool = True) -> str:
-        """Run a command on the layer below and return what it prints.  Raises UserError if it fails and `check`."""
+        """Run a command on the layer below and return what it prints.
+
+        Raises UserError if it fails and `check` is set.
+        """
         return capture(self.below.command_plain(argv), check=check).stdout

@@ -1,4 +1,4 @@
-"""Limits of containers, which are options in config.yaml: their form, the engine's options, their check inside."""
+"""Limits of containers: their form in config.yaml, the engine's options, and a check inside."""
 
 from strata.host import observe
 from strata.host.observe import NOT_AVAILABLE
@@ -37,7 +37,7 @@ SECCOMP_MODES = {"0": "unconfined", "1": "strict", "2": "default"}
 
 
 def check(options: Fields) -> list[tuple[str, str]]:
-    """Return (option, what is wrong with it) of limits that fit their schema, and that no container can have."""
+    """Return (option, what is wrong) of limits that fit their schema but no container."""
     wrong = []
     cpus, memory = options.get("cpuset-cpus"), options.get("memory")
     if cpus and not all(map(numbers, cpus.split(","))):
@@ -48,7 +48,10 @@ def check(options: Fields) -> list[tuple[str, str]]:
 
 
 def refusal(options: Fields, cpus: set[int], memory_bytes: float) -> str | None:
-    """Return why a machine with these CPUs and this memory cannot grant the options; None if it can."""
+    """Return why a machine with these CPUs and this memory cannot grant the options.
+
+    None if it can.
+    """
     if set(numbers(options.get("cpuset-cpus", ""))) - cpus:
         available = ", ".join(map(str, sorted(cpus)))
         return (
@@ -76,7 +79,7 @@ def run_options(options: Fields) -> list[str]:
 
 
 def set_options(options: Fields) -> Fields:
-    """Return those of a container's options that are limits, and ``data`` where that is in memory."""
+    """Return those of a container's options that are limits, and ``data`` if it is in memory."""
     return {
         key: value
         for key, value in options.items()
@@ -85,9 +88,12 @@ def set_options(options: Fields) -> Fields:
 
 
 def applied(options: Fields, printed: str) -> list[Fields]:
-    """Return ``[{name, asked, seen}]`` of the limits that are set, from what :data:`PRINT_FILES` printed inside.
+    """Return ``[{name, asked, seen}]`` of the limits that are set.
 
-    What cannot be seen is "not available".  Raises UserError where another value than the one asked for is in use.
+    printed: what :data:`PRINT_FILES` printed inside.
+
+    What cannot be seen is "not available".  Raises UserError where another value than the one asked
+    for is in use.
     """
     files = observe.split(printed)
     status = observe.fields(files.get(STATUS, ""))

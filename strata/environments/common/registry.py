@@ -33,7 +33,8 @@ def forms(names: Iterable[str]) -> set[str]:
 def changes(top: Layer) -> dict[str, str]:
     """Return how a stack declares that programs start in another state than natively.
 
-    Gives the name of a value in the starting state → its layer and reason, or the option that sets it.
+    Gives the name of a value in the starting state → its layer and reason, or the option that sets
+    it.
     """
     declared: dict[str, str] = {}
     for layer in top.stack():
@@ -46,7 +47,10 @@ def changes(top: Layer) -> dict[str, str]:
 
 
 def build(layers: Stack, context: Context) -> list[Layer]:
-    """Return the layers of a stack, none of them up, the host at the bottom; the last is the system under test."""
+    """Return the layers of a stack, none of them up, the host at the bottom.
+
+    The last is the system under test.
+    """
     bottom = kind("host")(None, {}, context)
     stack = [bottom]
     for entry in layers:
@@ -57,7 +61,7 @@ def build(layers: Stack, context: Context) -> list[Layer]:
 
 
 def started(stack: Stack, way: str) -> list[Fields]:
-    """Return a stack whose machines start in one way: ``booted``, or ``restored`` for what each declares."""
+    """Return a stack whose machines start in one way: ``booted``, or ``restored`` as declared."""
     boot = {} if way == "restored" else {"fresh": "boot"}
     return [
         {name: options | boot if "fresh" in options else options}

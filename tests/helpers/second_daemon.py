@@ -47,9 +47,13 @@ def up(*words: str) -> Iterator[None]:
     subprocess.run(["ip", "netns", "add", NAME], check=True)
     try:
         subprocess.run(["ip", "-n", NAME, "link", "set", "lo", "up"], check=True)
-        places = [f"--{option}={FOLDER}/{name}" for option, name in (
-            ("config-file", "config.json"), ("data-root", "data"), ("exec-root", "exec"), ("pidfile", "pid"),
-        )]  # fmt: skip
+        files = {
+            "config-file": "config.json",
+            "data-root": "data",
+            "exec-root": "exec",
+            "pidfile": "pid",
+        }
+        places = [f"--{option}={FOLDER}/{name}" for option, name in files.items()]
         inside = [
             "nsenter",
             f"--net=/run/netns/{NAME}",

@@ -32,7 +32,9 @@ from strata.testbed import lifecycle
 
 stacks, image, ports, usual = json.loads(sys.argv[1])
 page = {"only": {"environments": list(stacks), "workloads": ["stream"]}, "scale": "tiny"}
-page |= {"environments": {name: {"label": name.title(), "layers": [{"docker": one}]} for name, one in stacks.items()}}
+page["environments"] = {}
+for name, options in stacks.items():
+    page["environments"][name] = {"label": name.title(), "layers": [{"docker": options}]}
 try:
     planned = config.experiment(config.read(page), capacity.facts())["environments"]
 except UserError as error:
@@ -80,7 +82,7 @@ ROWS = {
     ], "other than usual: user-land proxy"),
     "mapped": (
         ["--userns-remap=nobody:nogroup"],
-        [f"{MAPPED} (take userns-remap out", f"{MAPPED} (take userns-remap out", "(users remapped)"],
+        [f"{MAPPED} (take userns-remap", f"{MAPPED} (take userns-remap", "(users remapped)"],
         [None, None, {**NAT, "users": "remapped"}],
         "other than usual: users remapped",
     ),

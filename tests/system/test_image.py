@@ -22,10 +22,13 @@ from strata.vm import vagrant_box
 # Prints of each file below a folder its hash or target, and its path.
 INSIDE = r"""
 cd "$1"
-find . -xdev \( -path ./proc -o -path ./sys -o -path ./dev -o -path ./run -o -path ./tmp -o -path ./data \) -prune \
-    -o -type f -print0 | sort -z | xargs -0 sha256sum -z | tr '\0' '\n' | sed 's|^\(.*\)  \./|sha256:\1 |'
-find . -xdev \( -path ./proc -o -path ./sys -o -path ./dev -o -path ./run -o -path ./tmp -o -path ./data \) -prune \
-    -o -type l -printf 'link:%l %P\n'
+listed() {
+    find . -xdev \( -path ./proc -o -path ./sys -o -path ./dev -o -path ./run -o -path ./tmp \
+        -o -path ./data \) -prune -o "$@"
+}
+listed -type f -print0 | sort -z | xargs -0 sha256sum -z | tr '\0' '\n' |
+    sed 's|^\(.*\)  \./|sha256:\1 |'
+listed -type l -printf 'link:%l %P\n'
 """
 
 
@@ -56,12 +59,6 @@ def test_the_image_names_no_source_of_packages(image):
     assert not os.path.exists(f"{tree}/etc/apt/sources.list")
     assert os.listdir(f"{tree}/etc/apt/sources.list.d") == []
     assert not os.path.exists(os.path.join(image["folder"], "sources.list"))
-
-
-def test_programs_do_not_depend_on_the_builders_cpu(image):
-    script = open(os.path.join(projects.ROOT, "workloads/stream/build.sh")).read()
-    assert "-march" not in script
-    assert "-mtune" not in script
 
 
 def test_a_second_checkout_finds_it_in_the_cache(image, tmp_path):
@@ -132,7 +129,8 @@ def test_updates_that_are_lost_are_noticed_however_many_passes(image, see_image,
     run = """set -e; cd /src
     for name in good lossy; do gcc -O2 -fopenmp -I . -o /tmp/$name $name.c; done
     for name in good lossy; do for passes in 1 2 10 100; do
-        /tmp/$name --threads 1 --log2 12 --updates-per-word 4 --passes $passes | grep verified || true
+        /tmp/$name --threads 1 --log2 12 --updates-per-word 4 --passes $passes |
+            grep verified || true
     done; done"""
     argv = [
         "docker",
@@ -160,11 +158,6 @@ def test_an_image_removed_from_docker_comes_back_from_the_cache(image, see_image
     assert subprocess.check_output(form, text=True).strip() == image["id"]
 
 
-def test_a_missing_image_is_told_with_the_command_that_builds_it():
-    with pytest.raises(Exception, match="python3 -m strata image"):
-        cache.require("0" * 64)
-
-
 # In Packer's place: makes what that makes before it names the image, and fails, never ends, or
 # names it.
 PACKER = """#!/bin/bash
@@ -174,7 +167,8 @@ for word; do
 done
 recipe=${tag#*:} here=$(dirname "$0")
 container=$(docker run -d --network none --label "strata.building=$home" "$base" sleep 900)
-id=$(docker commit --change "LABEL strata.building= strata.image=$home strata.recipe=$recipe" "$container")
+labels="strata.building= strata.image=$home strata.recipe=$recipe"
+id=$(docker commit --change "LABEL $labels" "$container")
 echo "out of order"
 [ ! -e "$here/fail" ] || exit 1
 if [ ! -e "$here/export" ]; then touch "$here/reached"; sleep 900; fi
@@ -192,9 +186,14 @@ esac
 # Lines of a build's output, and seconds after them, at which it is killed; the first two take a
 # base of their own.
 MOMENTS = [
-    ("bootstrapping", 20), ("importing", 1), ("provisioning", 3), ("taking its files", 0), ("taking its files", 8),
-    ("hashing", 1), ("making the machines", 1), ("making the machines", 15), ("making the machines", 40),
-]  # fmt: skip
+    ("bootstrapping", 20),
+    ("importing", 1),
+    ("provisioning", 3),
+    ("taking its files", 0),
+    ("taking its files", 8),
+    ("hashing", 1),
+    *[("making the machines", seconds) for seconds in (1, 15, 40)],
+]
 
 
 def left():
@@ -343,13 +342,3 @@ def test_homes_leave_each_other_their_images(tmp_path, monkeypatch):
             subprocess.run(
                 ["docker", "image", "rm", "--force", one["id"]], check=False, capture_output=True
             )
-
-
-def test_an_image_says_whose_it_is(image, see_image):
-    see_image(image)
-    form = ["docker", "image", "inspect", "--format", "{{json .Config.Labels}}", image["id"]]
-    labels = json.loads(subprocess.run(form, capture_output=True, text=True, check=True).stdout)
-    assert {key: value for key, value in labels.items() if value} == {
-        "strata.image": paths.home_mark(),
-        "strata.recipe": image["recipe"][:12],
-    }

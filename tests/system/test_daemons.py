@@ -121,22 +121,22 @@ IN_EVERY_RUN = {"no rules", "mapped"}
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(one, marks=[pytest.mark.long] * (one not in IN_EVERY_RUN)) for one in ROWS],
+    [pytest.param(name, marks=[pytest.mark.long] * (name not in IN_EVERY_RUN)) for name in ROWS],
 )
 def test_what_a_daemon_makes_of_an_environment_is_said_or_refused(bring_up, name):
-    words, planned, recorded, doctors = ROWS[name]
-    with second_daemon.up(*words):
-        found = bring_up()
+    options, planned, recorded, doctors = ROWS[name]
+    with second_daemon.up(*options):
+        outcome = bring_up()
         doctor = second_daemon.strata(".", "doctor").stdout
     for (environment, entry), plan, record in zip(
-        found["plan"].items(), planned, recorded, strict=True
+        outcome["plan"].items(), planned, recorded, strict=True
     ):
         assert entry["available"] == (record is not None), (environment, entry)
-        said = entry["reason"] or entry["label"]
+        text = entry["reason"] or entry["label"]
         assert (
-            said.startswith(plan)
+            text.startswith(plan)
             if record is None
-            else said == f"{environment.title()} {plan}".strip()
+            else text == f"{environment.title()} {plan}".strip()
         )
         proxied = "user-land proxy" in plan
         assert entry["told"][0]["network"] == (
@@ -148,11 +148,11 @@ def test_what_a_daemon_makes_of_an_environment_is_said_or_refused(bring_up, name
         )
         # Of another environment the cells are others.
         assert ("daemon" in entry["layers"][0]["docker"]) == ("(" in plan)
-        seen = found["record"].get(environment)
+        facts = outcome["record"].get(environment)
         if isinstance(record, dict):
-            assert {key: seen[key] for key in record} == record, (environment, seen)
+            assert {key: facts[key] for key in record} == record, (environment, facts)
         else:
-            assert record is None or record in seen
+            assert record is None or record in facts
     [line] = [line for line in doctor.splitlines() if line.split()[:1] == ["Docker"]]
     assert doctors in line
     assert ("other than usual" in line) == ("other than usual" in doctors)
@@ -160,12 +160,12 @@ def test_what_a_daemon_makes_of_an_environment_is_said_or_refused(bring_up, name
 
 def test_a_daemon_that_is_not_as_planned_is_refused_as_a_container_comes_up(bring_up):
     with second_daemon.up(*OFF):
-        for ports, words in (
+        for ports, message in (
             ([28643], "reached by docker-proxy alone"),
             ([], "now: user-land proxy; planned: as usual"),
         ):
-            found = bring_up(usual=True, ports=ports)["record"]
+            outcomes = bring_up(usual=True, ports=ports)["record"]
             for name in ("docker", "docker-layered"):
-                assert words in found[name]
-                assert "run again, and the plan is made anew" in found[name]
-            assert found["docker-hostnet"] == {"users": "the host’s"}
+                assert message in outcomes[name]
+                assert "run again, and the plan is made anew" in outcomes[name]
+            assert outcomes["docker-hostnet"] == {"users": "the host’s"}

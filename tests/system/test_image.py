@@ -201,8 +201,8 @@ def left():
     temporary ones.
     """
     containers, images = (
-        subprocess.run(["docker", *words], capture_output=True, text=True, check=True).stdout
-        for words in (["ps", "--all", "--quiet"], ["images", "--all", "--no-trunc"])
+        subprocess.run(["docker", *argv], capture_output=True, text=True, check=True).stdout
+        for argv in (["ps", "--all", "--quiet"], ["images", "--all", "--no-trunc"])
     )
     mark = [
         "grep",
@@ -263,11 +263,13 @@ def test_a_build_that_fails_leaves_nothing(building, tmp_path):
 
 def removed(folder, before):
     """What `strata clean` removes, all of which it names, so that the machine is as before."""
-    found = left()
-    assert found != before
+    leftovers = left()
+    assert leftovers != before
     cleaned = projects.good(folder, "strata", "clean").stdout
     assert left() == before, cleaned
-    for id in (found["containers"] - before["containers"]) | (found["images"] - before["images"]):
+    for id in (leftovers["containers"] - before["containers"]) | (
+        leftovers["images"] - before["images"]
+    ):
         shown = subprocess.run(["docker", "inspect", id], capture_output=True, check=False)
         assert shown.returncode != 0
     assert "unfinished image" in cleaned
@@ -304,8 +306,8 @@ def test_a_build_may_be_killed_at_any_moment(image, tmp_path, line, seconds):
         (folder / "workloads" / name / "build.sh").write_text("true\n")
     before = left()
     with projects.start(folder, "strata", "image") as process:
-        said = next((one for one in process.stdout if line in one), None)
-        assert said, "it never came so far"
+        printed = next((one for one in process.stdout if line in one), None)
+        assert printed, "it never came so far"
         time.sleep(seconds)
         os.kill(process.pid, signal.SIGKILL)
     cleaned = removed(folder, before)
@@ -338,7 +340,7 @@ def test_homes_leave_each_other_their_images(tmp_path, monkeypatch):
         assert not labels(made["a"]["id"])
         assert labels(made["b"]["id"])
     finally:
-        for one in made.values():
+        for image in made.values():
             subprocess.run(
-                ["docker", "image", "rm", "--force", one["id"]], check=False, capture_output=True
+                ["docker", "image", "rm", "--force", image["id"]], check=False, capture_output=True
             )

@@ -59,8 +59,8 @@ def test_what_its_file_says_stands_in_plan_and_paper(made):
     entry = json.loads((made / "results/plan.json").read_text())["environments"]["toy"]
     assert entry["daemons"] == ["toyd"]
     page = (made / "paper/report.html").read_text()
-    for said in ("toy box", "the playroom’s", "the toy chest", "Politeness"):
-        assert said in page
+    for text in ("toy box", "the playroom’s", "the toy chest", "Politeness"):
+        assert text in page
 
 
 def test_its_options_are_checked_like_those_of_any_layer(made):

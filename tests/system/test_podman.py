@@ -25,8 +25,8 @@ BRIDGE = {"network": "bridge", "data": "volume"}
 
 
 def makes(runtime):
-    settled = LAYER.settle({**BRIDGE, "network": "host", "runtime": runtime}, {})
-    return not (LAYER.unavailable() or LAYER.refusal(settled, "host", capacity.facts()))
+    resolved = LAYER.settle({**BRIDGE, "network": "host", "runtime": runtime}, {})
+    return not (LAYER.unavailable() or LAYER.refusal(resolved, "host", capacity.facts()))
 
 
 RUNTIMES = list(filter(makes, podman.RUNTIMES))
@@ -70,11 +70,11 @@ def up(home, machine_stays, image):
 
 
 def stack_of(options):
-    settled = LAYER.settle({**BRIDGE, "runtime": RUNTIMES[0], **options}, {})
-    reason = LAYER.refusal(settled, "host", capacity.facts())
+    resolved = LAYER.settle({**BRIDGE, "runtime": RUNTIMES[0], **options}, {})
+    reason = LAYER.refusal(resolved, "host", capacity.facts())
     if reason:
         pytest.skip(reason)
-    return [{"podman": settled}]
+    return [{"podman": resolved}]
 
 
 def inside(top, *argv):

@@ -52,7 +52,9 @@ def test_two_systems_run_stream_at_the_same_time(
     (record,) = projects.records(folder)
     inside, system = record["observed"]["inside"], record["system"]
     assert system["parts"] == 2
-    assert [one["id"] for one in system["each"]] == [f"{system['id']}-{part}" for part in (0, 1)]
+    assert [part_of_it["id"] for part_of_it in system["each"]] == [
+        f"{system['id']}-{part}" for part in (0, 1)
+    ]
     # Both see all processors, and use their part of them.
     assert record["parameters"]["threads"] == system["cpus"] == max(1, inside["cpus"] // 2)
     rows = projects.table(folder / "results/tidy/stream.csv")

@@ -88,17 +88,17 @@ def test_a_machine_killed_at_any_moment_costs_its_cell_alone(tmp_path, image, ma
             )
         kills += kill_machines()
     run.wait(timeout=600 + 60 * times)
-    said = errors.read_text()
-    assert kills == times, said
-    assert "Traceback" not in said
+    printed = errors.read_text()
+    assert kills == times, printed
+    assert "Traceback" not in printed
     projects.until(faults.settled, 120)
     assert libvirt.list_domains() == []
     assert faults.whole(folder)
-    assert "its run step was ended: its virtual machine ended under it" in said
+    assert "its run step was ended: its virtual machine ended under it" in printed
     failed = [path.parent.name for path in folder.glob("results/failed/vm/*/1.json")]
     for name in failed:
-        assert f"cell failed: vm · {name} · repetition 1" in said
-        assert f"snakemake --cores 1 results/raw/vm/{name}/1.log" in said
+        assert f"cell failed: vm · {name} · repetition 1" in printed
+        assert f"snakemake --cores 1 results/raw/vm/{name}/1.log" in printed
         assert not (folder / f"results/raw/vm/{name}/1.log").exists()
     assert len(faults.logs(folder)) + len(failed) == 2 * times
     assert run.returncode == (1 if failed else 0)
@@ -149,13 +149,15 @@ def test_two_machines_share_the_host_and_run_at_the_same_time(tmp_path, image, m
     folder = projects.beside_real(tmp_path / "p", settings, {"both": both})
     projects.good(folder, "snakemake", "--cores", "1", "results/raw/vm/both/1.log", timeout=1800)
     (record,) = projects.records(folder)
-    machines = [one["vm"] for one in record["system"]["each"]]
+    machines = [system["vm"] for system in record["system"]["each"]]
     assert record["system"]["vm"] == machines[0]
     assert [row for vm in machines for row in vm["settings"] if not row["applied"]] == []
-    told = log_sections.parts(
+    sections = log_sections.parts(
         (folder / "results/raw/vm/both/1.log").read_text().splitlines(), log_sections.MARK
     )
-    first, second = (" ".join(log_sections.of_system(told, system)).split() for system in (0, 1))
+    first, second = (
+        " ".join(log_sections.of_system(sections, system)).split() for system in (0, 1)
+    )
     for at in (0, 3):
         assert first[at] != second[at]
     assert first[1] == second[1] == str(max(1, len(os.sched_getaffinity(0)) // 2))
@@ -198,7 +200,7 @@ def somebody_else():
         subprocess.run([*VIRSH, "net-undefine", name], check=True, capture_output=True)
 
 
-def there(name):
+def libvirt_knows(name):
     """Whether libvirt knows a domain and a network of this name."""
     listed = ("list", "net-list")
     return [
@@ -239,5 +241,5 @@ def test_a_tuned_machine_shows_what_was_applied(tuned, image):
 
     # It is reached over a bridge of our own.
     address = tuned.top.address()
-    found = subprocess.check_output(["ip", "-o", "route", "get", address], text=True)
-    assert paths.prefix() in found
+    route = subprocess.check_output(["ip", "-o", "route", "get", address], text=True)
+    assert paths.prefix() in route

@@ -78,9 +78,9 @@ def defined_by_vagrant(profile, image, folder):
 def same_libvirt():
     """Other versions of libvirt write some things differently: the files are of this one."""
     libvirt.start_daemon()
-    found = applied.versions()["libvirt"]
-    if found != "9.0.0":
-        pytest.skip(f"the golden files are of libvirt 9.0.0, this is {found}")
+    version = applied.versions()["libvirt"]
+    if version != "9.0.0":
+        pytest.skip(f"the golden files are of libvirt 9.0.0, this is {version}")
     if not libvirt.virsh("domcapabilities", "--virttype", "kvm", check=False):
         pytest.skip(
             "libvirt finds no KVM here, not even one that runs no guest, and defines no domain for "

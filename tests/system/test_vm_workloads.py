@@ -16,7 +16,7 @@ import projects
 import pytest
 import yaml
 from test_faults import pausing
-from test_vm import kill_machines, somebody_else, there
+from test_vm import kill_machines, libvirt_knows, somebody_else
 from test_workloads import PORTS, WORKLOADS, record, rows, series
 
 from strata.vm import acceleration, libvirt
@@ -67,10 +67,10 @@ def environments(cells):
 
     All of the short test are of one machine, which is booted once, and tuned.
     """
-    found = copy.deepcopy(ENVIRONMENTS)
-    for entry in found.values() if cells is SHORT else []:
+    chosen = copy.deepcopy(ENVIRONMENTS)
+    for entry in chosen.values() if cells is SHORT else []:
         entry["layers"][0]["vm"]["profile"] = "tuned"
-    return found
+    return chosen
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +128,7 @@ def run(image, cells, environments, logs, tmp_path_factory):
         with machine_killed_under(folder, KILLED):
             words = ("snakemake", "--cores", "1", "--keep-going", *logs, KILLED)
             done = projects.run(folder, *words, timeout=3500)
-        assert there(name), "what is not ours should stay when ours goes"
+        assert libvirt_knows(name), "what is not ours should stay when ours goes"
     assert all((folder / log).exists() for log in logs), done.stderr
     tables = {
         f"results/tidy/{name}.csv" for names in cells.values() for name in names if name in MEASURED

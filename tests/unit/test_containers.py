@@ -172,9 +172,9 @@ def info(name, **changes):
 def daemon(monkeypatch):
     """A daemon of this machine that says so of itself, and that has NAT."""
 
-    def answers(said, nat=True, bridge=True):
+    def answers(printed, nat=True, bridge=True):
         monkeypatch.setattr(docker.Layer, "answers", lambda: True)
-        monkeypatch.setattr(docker, "_daemon_info", lambda *place: said)
+        monkeypatch.setattr(docker, "_daemon_info", lambda *place: printed)
         monkeypatch.setattr(docker, "_has_nat", lambda: nat)
         monkeypatch.setattr(
             docker, "bridge_options", lambda: {docker.BRIDGE: "docker0"} if bridge else {}
@@ -196,7 +196,7 @@ KATA = {"strata-runsc-host": {"path": "/usr/bin/kata-runtime", "runtimeArgs": ["
 
 
 @pytest.mark.parametrize(
-    ("said", "options", "reason"),
+    ("printed", "options", "reason"),
     [
         (info(NEW), gvisor("host"), None),
         (info(NEW), gvisor("sandbox"), "is not runsc --network=sandbox but another program"),
@@ -220,8 +220,8 @@ KATA = {"strata-runsc-host": {"path": "/usr/bin/kata-runtime", "runtimeArgs": ["
         (info(OLD), {**PLAIN, "data": "layered"}, None),
     ],
 )
-def test_a_daemon_that_would_make_another_environment_is_a_reason(daemon, said, options, reason):
-    daemon(said)
+def test_a_daemon_that_would_make_another_environment_is_a_reason(daemon, printed, options, reason):
+    daemon(printed)
     layer = registry.kind("docker")
     sentence = layer.refusal(layer.found(options, "host"), "host", MACHINE)
     assert (reason is sentence is None) or reason in sentence
@@ -237,7 +237,7 @@ def test_a_daemon_without_a_bridge_is_a_reason(daemon):
 
 
 @pytest.mark.parametrize(
-    ("said", "nat", "options", "ending", "labels"),
+    ("printed", "nat", "options", "ending", "labels"),
     [
         (info(NEW), True, PLAIN, None, {}),
         # What cannot be seen changes nothing.
@@ -278,9 +278,9 @@ def test_a_daemon_without_a_bridge_is_a_reason(daemon):
     ],
 )
 def test_an_unusual_daemon_is_in_the_label_and_options_of_its_environment(
-    daemon, said, nat, options, ending, labels
+    daemon, printed, nat, options, ending, labels
 ):
-    daemon(said, nat)
+    daemon(printed, nat)
     layer = registry.kind("docker")
     observed = layer.found(options, "host")
     assert layer.describe(observed).get("otherwise") == ending

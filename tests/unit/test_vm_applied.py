@@ -34,17 +34,17 @@ SEEN = {
 
 def rows(accelerator="kvm", refused=None, **changes):
     wanted = settings.resolve(TUNED, TOPOLOGY, 24 * 2**30, accelerator)
-    found = applied.compare_settings(TUNED, wanted, SEEN | changes, refused or {})
+    found_rows = applied.compare_settings(TUNED, wanted, SEEN | changes, refused or {})
     record = validation.schema("record")
     layout = record.schema["$defs"]["vm"]["properties"]["settings"]
-    assert validation.findings(record.evolve(schema=layout), found) == []
-    return {row["name"]: row for row in found}
+    assert validation.findings(record.evolve(schema=layout), found_rows) == []
+    return {row["name"]: row for row in found_rows}
 
 
 def test_all_that_is_seen_is_applied():
-    found = rows()
-    assert len(found) == 14
-    assert all(row["applied"] and row["why"] is None for row in found.values())
+    by_name = rows()
+    assert len(by_name) == 14
+    assert all(row["applied"] and row["why"] is None for row in by_name.values())
 
 
 @pytest.mark.parametrize(
@@ -72,8 +72,10 @@ def test_what_is_not_seen_is_not_applied_and_says_why(name, change):
 
 
 def test_what_was_left_out_before_the_start_says_why():
-    found = rows(huge_mib=0, refused={"huge_pages": "the host could reserve 3 of 2048 huge pages"})
-    assert found["memory in huge pages"]["why"].startswith("the host could reserve 3")
+    by_name = rows(
+        huge_mib=0, refused={"huge_pages": "the host could reserve 3 of 2048 huge pages"}
+    )
+    assert by_name["memory in huge pages"]["why"].startswith("the host could reserve 3")
 
 
 def test_qemus_process_is_read_from_the_kernel(tmp_path):

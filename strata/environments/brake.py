@@ -55,12 +55,12 @@ class Layer(layer.Layer):
 
     def up(self) -> None:
         """Start the brake, which goes with the control group of the layer below."""
-        # In a group of the controller cpu the scheduler gives no time of a fixed priority.
-        groups = [
-            folder
-            for folder in cgroups.groups_of(self.context.id)
-            if "cpu" not in folder.split("/")[4].split(",")
-        ]
+        groups = []
+        for folder in cgroups.groups_of(self.context.id):
+            controllers = folder.split("/")[4].split(",")
+            # A group of the controller cpu gives a fixed priority no time.
+            if "cpu" not in controllers:
+                groups.append(folder)
         join = ["sh", "-euc", cgroups.JOIN, "strata", *groups, "--"]
         brake = ["python3", "-S", "-c", TAKE_TIME, str(self.options["share"])]
         capture(as_root(["sh", "-euc", START_IN_BACKGROUND, "strata", *join, *brake]))

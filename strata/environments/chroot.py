@@ -67,8 +67,8 @@ class Layer(layer.Layer):
         """The folder with the image's files."""
         return os.path.join(self.image["folder"], "tree")
 
-    def cleanup(self) -> list[Fields]:
-        """End what runs in the system's control group; its mounts go with the host's folder."""
+    def cleanup_entries(self) -> list[Fields]:
+        """Return the entry for the control group; the mounts go with the host's folder."""
         return [{"kind": "group", "id": self.context.id}]
 
     def up(self) -> None:

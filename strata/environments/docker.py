@@ -434,12 +434,14 @@ class Layer(engine.Container):
         parent = cgroups.parent_for(self._facts["cgroup_driver"])
         return ["--cgroup-parent", parent, "--runtime", runtime]
 
-    def cleanup(self) -> list[Fields]:
-        """Remove the container, then the processes that a failed runtime left.
+    def cleanup_entries(self) -> list[Fields]:
+        """Return the entry for the container, and one for what a sandbox that failed left.
 
-        Containers survive their daemon, which is started for that.
+        Containers survive their daemon: it is started to remove them.
         """
-        containers = [{**entry, "start": "scripts/dockerd.sh"} for entry in super().cleanup()]
+        containers = [
+            {**entry, "start": "scripts/dockerd.sh"} for entry in super().cleanup_entries()
+        ]
         if in_sandbox(self.options):
             return [{"kind": "group", "id": self.id_file}, *containers]
         return containers

@@ -27,8 +27,8 @@ class Layer(layer.Layer):
             remove_tree(os.path.join(paths.systems(), name), unmount=True)
         return [f"folder {os.path.join(paths.systems(), name)}" for name in names]
 
-    def cleanup(self) -> list[Fields]:
-        """Remove the system's folder."""
+    def cleanup_entries(self) -> list[Fields]:
+        """Return the entry for the system's folder, with all mounts below it."""
         return [{"kind": "folder", "id": self.context.folder}]
 
     def up(self) -> None:
@@ -46,7 +46,7 @@ class Layer(layer.Layer):
         return self.context.address
 
     def listen(self) -> str:
-        """Return the same address: nothing translates it."""
+        """Return the host's address as the client reaches it, which nothing translates."""
         return self.context.address
 
     def machine(self) -> None:

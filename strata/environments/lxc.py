@@ -40,8 +40,8 @@ class Layer(chroot.Layer):
         """The control group of LXC's own process, which holds the container."""
         return f"{self.context.id}-monitor"
 
-    def cleanup(self) -> list[Fields]:
-        """End the monitor first, which would otherwise tidy up meanwhile, then the container."""
+    def cleanup_entries(self) -> list[Fields]:
+        """Return the entries for the groups: the monitor, which tidies up itself, ends first."""
         return [{"kind": "group", "id": self.context.id}, {"kind": "group", "id": self.monitor}]
 
     def up(self) -> None:

@@ -133,6 +133,6 @@ class Layer(engine.Container):
 
 
 def _has_hybrid_groups() -> bool:
-    """Return whether version 2 of control groups has controllers beside version 1."""
+    """Return whether controllers are split between versions 1 and 2 of control groups."""
     path = f"{cgroups.ROOT}/unified/cgroup.controllers"
     return any(observe.read_files([path]).values())

@@ -53,6 +53,9 @@ class Layer(layer.Layer):
     )
     data = "/data"
 
+    profile_settings = MappingProxyType(settings.DEFAULTS)
+    """All settings of a profile, with their defaults; schemas/vm.schema.json explains them."""
+
     @classmethod
     def unavailable(cls) -> str | None:
         """Refuse hosts of another architecture, too."""
@@ -95,8 +98,8 @@ class Layer(layer.Layer):
         """Remove all machines with their network, storage pool and snapshots."""
         return [*libvirt.remove_all(), *(f"snapshots of run {name}" for name in snapshot.remove())]
 
-    def cleanup(self) -> list[Fields]:
-        """Remove the machine of the system's folder."""
+    def cleanup_entries(self) -> list[Fields]:
+        """Return the entry for the machine of the system's folder."""
         return [{"kind": "machine", "id": self.context.folder}]
 
     def up(self) -> None:
@@ -120,7 +123,7 @@ class Layer(layer.Layer):
         return address.partition("/")[0]
 
     def listen(self) -> str:
-        """Return the same address: nothing translates it."""
+        """Return the machine's address, which nothing translates."""
         return self.address()
 
     def card(self) -> tuple[str, str | None] | None:

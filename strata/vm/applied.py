@@ -237,7 +237,7 @@ def _topology_rows(profile: Fields, wanted: WantedMachine, seen: Fields) -> Iter
         same = by_node.keys() == seen["bound"].keys()
         yield _row("topology", "memory beside its vCPUs", asked, shown, same)
     caches = seen["host_caches"] or NOT_AVAILABLE
-    why = _without_kvm(wanted)
+    why = _emulation_reason(wanted)
     yield _row("topology", "caches of the host", caches, seen["caches"] or None, why=why)
 
 
@@ -266,7 +266,7 @@ def _device_rows(profile: Fields, wanted: WantedMachine, seen: Fields) -> Iterat
     """Yield rows for the network card and for devices that are passed through."""
     if profile["vhost"]:
         opened = {True: "open", False: "not open", None: None}[seen["vhost"]]
-        yield _row("vhost", "vhost-net", "open", opened, why=_without_kvm(wanted))
+        yield _row("vhost", "vhost-net", "open", opened, why=_emulation_reason(wanted))
     if profile["queues"] != 1:
         queues = wanted["extra"]["queues"] or 1
         yield _row("queues", "queues of the network card", queues, seen["queues"])
@@ -277,8 +277,8 @@ def _device_rows(profile: Fields, wanted: WantedMachine, seen: Fields) -> Iterat
         yield _row("card", "address of its card", profile["card"]["address"], seen["card"])
 
 
-def _without_kvm(wanted: WantedMachine) -> str:
-    """Return why emulation does not apply what only KVM offers; empty under KVM."""
+def _emulation_reason(wanted: WantedMachine) -> str:
+    """Return why a setting that only KVM offers is not applied; empty under KVM."""
     return "emulation does not offer it" if wanted["driver"] == "qemu" else ""
 
 

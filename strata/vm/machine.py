@@ -185,6 +185,7 @@ class Machine:
 
         A missing one is made by a boot.
         """
+        snapshot.remove_orphans()
         # A snapshot fits no other network, and no other kind of memory.
         names = [self.wanted["name"], self.wanted["subnet"].split(".")[2]]
         if self.wanted["huge_pages"]:

@@ -18,15 +18,16 @@ def _folder(owner: Fields, *names: str) -> str:
 
 
 def exists(name: str, owner: Fields) -> bool:
-    """Return whether this run (owner) saved a snapshot of this name.
+    """Return whether this run (owner) saved a snapshot of this name."""
+    return os.path.isdir(_folder(owner, name))
 
-    Those of runs that ended are removed.
-    """
+
+def remove_orphans() -> None:
+    """Remove the snapshots of runs that ended."""
     for run in of():
         pid, _, start = run.partition("-")
         if not alive({"pid": int(pid), "start": start}):
             remove_tree(vagrant_box.place("snapshots", run))
-    return os.path.isdir(_folder(owner, name))
 
 
 def save(name: str, owner: Fields, domain: str) -> None:

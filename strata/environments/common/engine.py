@@ -179,8 +179,8 @@ class Container(layer.Layer):
         for name, value in self.engine_facts(self.info).items():
             self._facts[name] = str(value or NOT_AVAILABLE).partition("\n")[0]
 
-    def cleanup(self) -> list[Fields]:
-        """Remove the container; one in a virtual machine goes with that."""
+    def cleanup_entries(self) -> list[Fields]:
+        """Return the entry for the container; one in a virtual machine goes with that."""
         if self.machine() is not None:
             return []
         named = f"name=^/?{self.context.id}$"

@@ -50,8 +50,8 @@ class Layer(ABC):
     """A layer of an environment's stack: something in which commands run, such as a container.
 
     The class is what the planner uses: its attributes and class methods describe the layer before
-    any is up.  An object is one layer of a stack: `bring_up` makes it, and `cleanup` says how that
-    is removed again.
+    any is up.  An object is one layer of a stack: `bring_up` makes it, and `cleanup_entries` says
+    how that is removed again.
 
     Class methods take `options` as in config.yaml, or `resolved` options as in the plan; `below` is
     the name of the layer on which it stands; `machine` is this machine
@@ -228,11 +228,11 @@ class Layer(ABC):
 
     def bring_up(self) -> None:
         """Make the layer, fresh, once the journal says how it is removed.  Raises UserError."""
-        for entry in self.cleanup():
+        for entry in self.cleanup_entries():
             self.context.note(entry)
         self.up()
 
-    def cleanup(self) -> list[Fields]:
+    def cleanup_entries(self) -> list[Fields]:
         """Return the journal's entries that remove what :meth:`up` makes.
 
         They are carried out from the last to the first, be it by a later process after a kill;

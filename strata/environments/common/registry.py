@@ -61,10 +61,11 @@ def build(layers: Stack, context: Context) -> list[Layer]:
 
 
 def started(stack: Stack, way: str) -> list[Fields]:
-    """Return a stack whose machines start in one way: ``booted``, or ``restored`` as declared."""
-    boot = {} if way == "restored" else {"fresh": "boot"}
-    return [
-        {name: options | boot if "fresh" in options else options}
-        for layer in stack
-        for name, options in layer.items()
-    ]
+    """Return a stack for one way to start its machines: ``booted``, or ``restored`` as declared."""
+    layers = []
+    for layer in stack:
+        ((name, options),) = layer.items()
+        if way == "booted" and "fresh" in options:
+            options = {**options, "fresh": "boot"}
+        layers.append({name: options})
+    return layers

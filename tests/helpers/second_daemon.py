@@ -54,25 +54,9 @@ def up(*words: str) -> Iterator[None]:
             "pidfile": "pid",
         }
         places = [f"--{option}={FOLDER}/{name}" for option, name in files.items()]
-        inside = [
-            "nsenter",
-            f"--net=/run/netns/{NAME}",
-            "unshare",
-            "--mount",
-            "--propagation",
-            "private",
-        ]
-        argv = [
-            *inside,
-            "sh",
-            "-euc",
-            START,
-            "sh",
-            str(FOLDER),
-            *places,
-            f"--host={SOCKET}",
-            *words,
-        ]
+        namespaces = ["nsenter", f"--net=/run/netns/{NAME}", "unshare", "--mount"]
+        start = ["--propagation", "private", "sh", "-euc", START, "sh", str(FOLDER)]
+        argv = [*namespaces, *start, *places, f"--host={SOCKET}", *words]
         daemon = subprocess.Popen(argv, start_new_session=True)
         deadline = time.monotonic() + 30
         while run("docker", "version").returncode:

@@ -320,29 +320,10 @@ def test_what_a_container_may_do_is_what_was_asked_for(up, image):
 
 
 # A terminal or job that limits what it starts.
+LIMITED = 'umask 077; ulimit -Sn 700; ulimit -Ss 4096; trap "" HUP INT QUIT; exec "$@"'
 CALLER = [
-    *(
-        "sh",
-        "-c",
-        'umask 077; ulimit -Sn 700; ulimit -Ss 4096; trap "" HUP INT QUIT; exec "$@"',
-        "sh",
-    ),
-    *(
-        "nice",
-        "-n",
-        "10",
-        "chrt",
-        "--batch",
-        "0",
-        "ionice",
-        "-c",
-        "3",
-        "setarch",
-        "-R",
-        "taskset",
-        "-c",
-        "1",
-    ),
+    *("sh", "-c", LIMITED, "sh", "nice", "-n", "10", "chrt", "--batch", "0"),
+    *("ionice", "-c", "3", "setarch", "-R", "taskset", "-c", "1"),
 ]
 
 

@@ -132,17 +132,8 @@ def test_updates_that_are_lost_are_noticed_however_many_passes(image, see_image,
         /tmp/$name --threads 1 --log2 12 --updates-per-word 4 --passes $passes |
             grep verified || true
     done; done"""
-    argv = [
-        "docker",
-        "run",
-        "--rm",
-        "--network",
-        "none",
-        "--pull",
-        "never",
-        "-v",
-        f"{tmp_path}:/src:ro",
-    ]
+    docker = ["docker", "run", "--rm", "--network", "none", "--pull", "never"]
+    argv = [*docker, "-v", f"{tmp_path}:/src:ro"]
     printed = subprocess.run(
         [*argv, image["id"], "bash", "-c", run], capture_output=True, text=True, check=True
     )

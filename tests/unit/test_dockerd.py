@@ -27,19 +27,8 @@ json.dump(told, open(path, "w"))
 """,
 }
 TOOLS = (
-    "bash",
-    "sh",
-    "cat",
-    "cp",
-    "dirname",
-    "mkdir",
-    "mv",
-    "grep",
-    "id",
-    "seq",
-    "sleep",
-    "tr",
-    "env",
+    *("bash", "sh", "cat", "cp", "dirname", "mkdir", "mv"),
+    *("grep", "id", "seq", "sleep", "tr", "env"),
 )
 OWN = {"data-root": "/big", "runtimes": {"youki": {"path": "youki"}}}
 

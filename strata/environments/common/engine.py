@@ -93,6 +93,11 @@ class Container(layer.Layer):
         return cls.unavailable() is None
 
     @classmethod
+    def is_usable(cls) -> bool:
+        """Return whether this user can have the engine do something now."""
+        return cls.answers() and cls.barred() is None
+
+    @classmethod
     def check(cls, options: Fields, below: str) -> list[tuple[str, str]]:
         """Return limits that no container can have."""
         return limits.check(options)
@@ -113,7 +118,7 @@ class Container(layer.Layer):
 
         Returns their ids.
         """
-        if not cls.answers() or cls.barred():
+        if not cls.is_usable():
             return []
         mark = f"label={label}={paths.home_mark()}"
         ids = capture(cls.host_tool("ps", "--all", "--quiet", "--filter", mark)).stdout.split()
@@ -129,7 +134,7 @@ class Container(layer.Layer):
     @classmethod
     def discard(cls, kept: Collection[str]) -> list[str]:
         """Remove the engine's images of this home, except `kept` ones and those of containers."""
-        if not cls.answers() or cls.barred():
+        if not cls.is_usable():
             return []
         filters = ["--filter", f"label=strata.image={paths.home_mark()}", "--no-trunc"]
         columns = ["--format", "{{.ID}} {{.Repository}}:{{.Tag}}"]

@@ -33,8 +33,7 @@ def forms(names: Iterable[str]) -> set[str]:
 def changes(top: Layer) -> dict[str, str]:
     """Return how a stack declares that programs start in another state than natively.
 
-    Gives the name of a value in the starting state → its layer and reason, or the option that sets
-    it.
+    Gives the name of a value in that state → its layer and reason, or the option that sets it.
     """
     declared: dict[str, str] = {}
     for layer in top.stack():

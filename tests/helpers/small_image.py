@@ -18,7 +18,7 @@ APPLETS = [
 
 
 def packed(files):
-    """An archive of the files: path → content, or what a link leads to."""
+    """Return a tar archive of files: path → content, or as text the target of a link."""
     made = io.BytesIO()
     with tarfile.open(fileobj=made, mode="w") as archive:
         for path, content in files.items():
@@ -33,7 +33,7 @@ def packed(files):
 
 
 def make(folder: Path) -> dict:
-    """Write it into a folder; the object of its image.json."""
+    """Write the image into a folder; return the object of its image.json."""
     files = {
         "bin/busybox": open(shutil.which("busybox"), "rb").read(),
         "data/.keep": b"",

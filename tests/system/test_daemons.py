@@ -1,6 +1,4 @@
-"""Docker daemons that make of an environment another one: what the plan, the record and the doctor
-say of each.
-"""
+"""Docker daemons whose configuration makes another environment: plan, record and doctor say it."""
 
 import json
 import os
@@ -22,7 +20,7 @@ STACKS = {
     "docker-hostnet": {"network": "host", "data": "volume"},
     "docker-layered": {"network": "bridge", "data": "layered"},
 }
-# Plans an environment with this daemon and brings it up as it was planned, or as these options say.
+# Plans environments with this daemon; brings them up as planned, or by their own options.
 SCRIPT = """
 import json, sys
 from strata.util.errors import UserError
@@ -61,8 +59,8 @@ NAT = {
 PROXY = {**NAT, "ports": "docker-proxy alone"}
 OFF = ["--iptables=false", "--ip6tables=false"]
 MAPPED = "the Docker daemon maps users"
-# Words of the daemon; of each environment how its label ends or why it is refused, and what its
-# record has; words of the doctor.
+# Options of the daemon; for each environment the ending of its label or the reason of its refusal,
+# and values of its record; a text of the doctor.
 ROWS = {
     "usual": ([], ["", "", ""], [NAT, {"users": "the host’s"}, NAT], "version"),
     "no proxy": (
@@ -97,9 +95,7 @@ ROWS = {
 
 @pytest.fixture
 def bring_up(tmp_path, monkeypatch, machine_stays):
-    """Plan, and bring up each environment under the machine's lock, with a daemon that has these
-    words.
-    """
+    """Plan, and bring up each environment under the machine's lock, with the second daemon."""
     monkeypatch.setenv("STRATA_HOME", str(tmp_path / "home"))
     monkeypatch.delenv("STRATA_OWNER", raising=False)
     image = small_image.make(tmp_path / "image")
@@ -115,7 +111,7 @@ def bring_up(tmp_path, monkeypatch, machine_stays):
         second_daemon.end()
 
 
-# Those by which an environment gets another label or none.
+# The daemons that change a label or refuse an environment.
 IN_EVERY_RUN = {"no rules", "mapped"}
 
 
@@ -146,7 +142,7 @@ def test_what_a_daemon_makes_of_an_environment_is_said_or_refused(bring_up, name
             if proxied
             else "bridge with NAT"
         )
-        # Of another environment the cells are others.
+        # Another environment has cells of its own.
         assert ("daemon" in entry["layers"][0]["docker"]) == ("(" in plan)
         facts = outcome["record"].get(environment)
         if isinstance(record, dict):

@@ -16,7 +16,7 @@ from strata.measure.shell import PROGRAM, Shell
 from strata.testbed import journal, lifecycle
 
 ENVIRONMENTS = ["native", "docker", "docker-hostnet", "docker-layered"]
-# Options of layers that have to be given some.
+# Options of layers that need some.
 OPTIONS_OF = {
     "podman": {"network": "bridge", "data": "volume", "runtime": "runc"},
     "brake": {"share": 0.05},
@@ -40,10 +40,7 @@ def stacks():
 
 
 def every_layer():
-    """The names of these environments.
-
-    Of those with a machine, which may be emulated, one for each stack.
-    """
+    """The names of these environments as parameters; with a machine, one for each stack."""
     rows, seen = [], set()
     for name, stack in stacks().items():
         names = tuple(layer for entry in stack for layer in entry)
@@ -56,11 +53,9 @@ def every_layer():
 
 @pytest.fixture
 def up(checkout, image, machine_stays):
-    """Bring an environment up under the machine's lock, alone or `beside` what is.
+    """Bring an environment up under the machine's lock; everything is down afterwards.
 
-    Everything is down afterwards.
-
-    Gives the top of its stack, and with `whole` the system.
+    Gives the top of its stack, or with `whole` its system.  beside: others stay up.
     """
     settings = config.read()
     settings["environments"] = {
@@ -214,7 +209,7 @@ def test_a_brake_takes_its_share_of_every_processor_and_nothing_while_frozen(up)
         assert taken(1) == 0
     finally:
         cgroups.freeze(folders, False)
-    # What went by is not made up for.
+    # The share of the time while it was frozen is not made up for.
     assert taken(1) < 0.06
 
 
@@ -258,7 +253,7 @@ def test_a_sandbox_has_a_kernel_of_its_own_and_stands_beside_the_containers(up):
 
 
 def seconds_used():
-    """CPU time of all processes in groups of ours, by their ids."""
+    """Seconds of CPU time of all processes in Strata's control groups, by their ids."""
     seconds = {}
     for pid in filter(str.isdecimal, os.listdir("/proc")):
         if any(f"/{group}/" in groups_of_process(pid) for group in ("strata", "strata.slice")):
@@ -275,8 +270,7 @@ def test_systems_that_wait_for_their_turn_stand_idle_and_tell_their_own_from_oth
     ]
     tops = [system.top for system in systems]
     assert len(journal.all_up()) == len(tops)
-    # In each a shell waits, whose commands are where those without it are, and have what those
-    # have.
+    # In each system a shell waits: its commands run in the same place as those without a shell.
     shells = [Shell(top.command_plain([PROGRAM], fed=True)) for top in tops]
     for top, shell in zip(tops, shells, strict=True):
         for argv in (["env"], ["id", "-u"], ["hostname"], ["cat", "/proc/self/mounts"]):
@@ -319,7 +313,7 @@ def test_what_a_container_may_do_is_what_was_asked_for(up, image):
     assert lifecycle.look(system.top)[0]["processors"] == "0"
 
 
-# A terminal or job that limits what it starts.
+# A terminal or job that limits the processes that it starts.
 LIMITED = 'umask 077; ulimit -Sn 700; ulimit -Ss 4096; trap "" HUP INT QUIT; exec "$@"'
 CALLER = [
     *("sh", "-c", LIMITED, "sh", "nice", "-n", "10", "chrt", "--batch", "0"),
@@ -364,6 +358,6 @@ def test_whoever_starts_a_run_all_environments_start_alike(image, tmp_path, mach
         assert limits.items() <= native["values"].items(), name
         on_host = state["values"].get("processors on the host", state["values"].get("processors"))
         assert on_host == "1"
-    # Without the mask all of it is another experiment.
+    # Without the mask it is another experiment, of which nothing was measured.
     due = projects.good(folder, "strata", "plan").stdout
     assert f"{len(records)} of {len(records)} cells are due" in due

@@ -33,9 +33,7 @@ listed -type l -printf 'link:%l %P\n'
 
 
 def files_below(*argv):
-    """What the manifest should say of the files below a folder, by a command in front of the shell
-    that looks.
-    """
+    """The manifest's entries for files below a folder; `argv`: what runs a shell there, the folder."""
     done = subprocess.run(
         [*argv[:-1], "bash", "-c", INSIDE, "look", argv[-1]], capture_output=True, check=True
     )
@@ -149,8 +147,7 @@ def test_an_image_removed_from_docker_comes_back_from_the_cache(image, see_image
     assert subprocess.check_output(form, text=True).strip() == image["id"]
 
 
-# In Packer's place: makes what that makes before it names the image, and fails, never ends, or
-# names it.
+# Replaces Packer: makes the container and image, and then fails, never ends, or names the image.
 PACKER = """#!/bin/bash
 set -e
 for word; do
@@ -166,7 +163,7 @@ if [ ! -e "$here/export" ]; then touch "$here/reached"; sleep 900; fi
 docker tag "$id" "$tag"
 docker rm --force "$container"
 """
-# In Docker's: an image's files never come out.
+# Replaces Docker: exporting an image's files never ends.
 DOCKER = """#!/bin/bash
 case $1 in
 save) exec touch "$3" ;;
@@ -174,8 +171,8 @@ export) touch "$(dirname "$0")/reached" && exec sleep 900 ;;
 *) PATH=${PATH#*:} exec docker "$@" ;;
 esac
 """
-# Lines of a build's output, and seconds after them, at which it is killed; the first two take a
-# base of their own.
+# A line of a build's output, and seconds after it, at which the build is killed; the first two
+# need another base.
 MOMENTS = [
     ("bootstrapping", 20),
     ("importing", 1),
@@ -188,9 +185,7 @@ MOMENTS = [
 
 
 def left():
-    """All that builds leave: containers, images, processes with the mark, folders of the cache,
-    temporary ones.
-    """
+    """All that builds leave: containers, images, marked processes, folders and mounts."""
     containers, images = (
         subprocess.run(["docker", *argv], capture_output=True, text=True, check=True).stdout
         for argv in (["ps", "--all", "--quiet"], ["images", "--all", "--no-trunc"])
@@ -228,7 +223,7 @@ def labels(id):
 
 @pytest.fixture
 def building(image, tmp_path):
-    """A project whose image is not built yet, on the same base; Packer is not what it should be."""
+    """A project with an image that is not built yet, on the same base, and a stub for Packer."""
     folder = projects.beside_real(tmp_path / "p", projects.default(), {"another": projects.NOOP})
     (folder / "workloads/another/build.sh").write_text("true\n")
     (tmp_path / "bin").mkdir()
@@ -253,7 +248,7 @@ def test_a_build_that_fails_leaves_nothing(building, tmp_path):
 
 
 def removed(folder, before):
-    """What `strata clean` removes, all of which it names, so that the machine is as before."""
+    """Run `strata clean`, which names all that it removes; return what it prints."""
     leftovers = left()
     assert leftovers != before
     cleaned = projects.good(folder, "strata", "clean").stdout
@@ -306,7 +301,7 @@ def test_a_build_may_be_killed_at_any_moment(image, tmp_path, line, seconds):
 
 
 def test_homes_leave_each_other_their_images(tmp_path, monkeypatch):
-    """Of one recipe, also where somebody took the name of one in Docker away."""
+    """Two homes with images of one recipe, one of which lost its name in Docker to the other."""
     made = {}
     for home in ("a", "b"):
         monkeypatch.setenv("STRATA_HOME", str(tmp_path / home))
@@ -317,7 +312,7 @@ def test_homes_leave_each_other_their_images(tmp_path, monkeypatch):
         subprocess.run(
             ["docker", "load", "--input", folder / "image.tar"], check=True, capture_output=True
         )
-    # As a build of another home did that took the same name.
+    # Another home's build took the same name.
     subprocess.run(["docker", "tag", made["a"]["id"], engine.tag(made["b"])], check=True)
     assert "<none>" in subprocess.check_output(
         ["docker", "images", "--filter", "dangling=true"], text=True

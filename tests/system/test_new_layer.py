@@ -1,7 +1,4 @@
-"""Whoever adds a layer and a workload writes one file and one folder, as the guide has them.
-
-The rest follows.
-"""
+"""A new layer is one file and a new workload one folder, as the guides have them."""
 
 import json
 
@@ -31,7 +28,7 @@ POLITENESS = {
 
 @pytest.fixture(scope="module")
 def made(image, tmp_path_factory):
-    """A copy of the project with both, measured up to the web page."""
+    """A copy of the project with a new layer and workload, measured up to the web page."""
     folder = tmp_path_factory.mktemp("new") / "p"
     environments = {
         "native": {"label": "Native", "layers": ["chroot"]},

@@ -1,4 +1,4 @@
-"""Containers by Podman, of a small image made here: as Docker's stand, and gone whatever ends them.
+"""Containers by Podman, of a small image: they stand where Docker's do, and leave nothing.
 
 With the real image they are among the environments of test_environments.py (`make test-long`).
 """
@@ -87,8 +87,7 @@ def inside(top, *argv):
 def test_it_stands_where_dockers_containers_stand_and_can_what_they_can(up, runtime, tmp_path):
     system = up(whole=True, ports=[28611], runtime=runtime)
     top = system.top
-    # What is published is let in, whatever the firewall says of others; like all else it goes with
-    # the container.
+    # A rule lets packets to published ports in, and goes with the container.
     assert [
         rule for rule in leftovers.rules() if "--ctstate DNAT" in rule and top.context.id in rule
     ]
@@ -96,7 +95,7 @@ def test_it_stands_where_dockers_containers_stand_and_can_what_they_can(up, runt
         line.split(":", 2)[2]
         for line in open(f"/proc/{top.processes()[-1]}/cgroup").read().splitlines()
     ]
-    # A slice of systemd's has its name without the path.
+    # A slice of systemd has a name without a path.
     parent = cgroups.parent_for("systemd" if cgroups.managed_by_systemd() else "cgroupfs").strip(
         "/"
     )
@@ -111,7 +110,7 @@ def test_it_stands_where_dockers_containers_stand_and_can_what_they_can(up, runt
     assert top.listen().count(".") == 3
     holders = [open(f"/proc/{process}/comm").read().strip() for process in top.processes()]
     assert "conmon" in holders
-    # What is long enough is written by many pieces.
+    # A file of this size is written in many pieces.
     content = os.urandom(3_000_000)
     (tmp_path / "in").write_bytes(content)
     (tmp_path / "in").chmod(0o640)

@@ -1,6 +1,4 @@
-"""Real virtual machines: Vagrant and libvirt, under KVM where it runs and under emulation
-elsewhere.
-"""
+"""Real virtual machines by Vagrant and libvirt, under KVM or under emulation."""
 
 import contextlib
 import json
@@ -28,7 +26,7 @@ VIRSH = ["virsh", "--quiet", "--connect", "qemu:///system"]
 
 @pytest.fixture(scope="module", autouse=True)
 def machine_disk(image):
-    """The disk of the image; building the image of the default config has made it."""
+    """The disk of the image, which the build of the default config's image made."""
     assert acceleration.known()["accelerator"] in ("kvm", "tcg")
     return vagrant_box.require(image["recipe"])
 
@@ -42,7 +40,7 @@ def inside(top, *argv, timeout=300):
 
 
 def kill_machines():
-    """Kill whatever machines of ours run; how many these were."""
+    """Kill all of Strata's machines that run; return their number."""
     kills = 0
     for name in libvirt.list_domains():
         with contextlib.suppress(UserError, OSError):
@@ -54,8 +52,8 @@ def kill_machines():
     return kills
 
 
-# Under emulation each kill costs a while: one is in test_vm_workloads.py, for whose cells a
-# machine is booted anyway.
+# Each kill takes a while under emulation.  test_vm_workloads.py has one, since it boots a machine
+# anyway.
 @pytest.mark.long
 @pytest.mark.timeout(3600)
 def test_a_machine_killed_at_any_moment_costs_its_cell_alone(tmp_path, image, machine_stays):
@@ -82,7 +80,7 @@ def test_a_machine_killed_at_any_moment_costs_its_cell_alone(tmp_path, image, ma
         if kills:
             time.sleep(chance.uniform(0, 8))
         else:
-            # The first one hits what is measured, whatever the others do.
+            # The first kill hits a cell that is being measured.
             projects.until(
                 lambda: run.poll() is not None or list(folder.glob("results/tmp/vm/*/*.log")), 300
             )
@@ -106,13 +104,12 @@ def test_a_machine_killed_at_any_moment_costs_its_cell_alone(tmp_path, image, ma
     faults.finish(folder, 2 * times)
 
 
-# Says who it is: its network card, its processors, its memory and its boot.
+# Prints a machine's network card, processors, memory and boot.
 TELL = (
     "cat /sys/class/net/eth0/address; nproc; awk '/MemTotal/ {print $2}' /proc/meminfo; "
     "cat /proc/sys/kernel/random/boot_id"
 )
-# Ends when it has reached the other machine and was reached by it: one after the other they would
-# wait in vain.
+# Ends once it has reached the other machine and was reached by it, which takes both at once.
 MEET = (
     "use IO::Socket::INET; my ($own, $part) = @ARGV; (my $other = $own) =~ s/\\d+$/11 - $part/e; "
     "my $s = IO::Socket::INET->new(LocalPort => 7777, Listen => 9, ReuseAddr => 1) or die qq(no "
@@ -122,7 +119,6 @@ MEET = (
 )
 
 
-# What two machines get of the host is in test_vm_kvm.py, without a boot.
 @pytest.mark.long
 def test_two_machines_share_the_host_and_run_at_the_same_time(tmp_path, image, machine_stays):
     number = {
@@ -181,7 +177,7 @@ def tuned(checkout, image, machine_stays):
 
 @contextlib.contextmanager
 def somebody_else():
-    """A domain and a network that are not ours; gives their name."""
+    """Define a domain and a network that are not Strata's; gives their name."""
     libvirt.start_daemon()
     name = "strata-somebody-else"
     xml = (
@@ -209,7 +205,7 @@ def libvirt_knows(name):
     ] == [True, True]
 
 
-# Short: the machine of test_vm_workloads.py is a tuned one.
+# In short runs the machine of test_vm_workloads.py is a tuned one.
 @pytest.mark.long
 def test_a_tuned_machine_shows_what_was_applied(tuned, image):
     facts = tuned.facts["facts"]["vm"]
@@ -239,7 +235,7 @@ def test_a_tuned_machine_shows_what_was_applied(tuned, image):
         tuned.top, "stat", "-c", "%d", "/"
     )
 
-    # It is reached over a bridge of our own.
+    # It is reached over Strata's bridge.
     address = tuned.top.address()
     route = subprocess.check_output(["ip", "-o", "route", "get", address], text=True)
     assert paths.prefix() in route

@@ -1,5 +1,4 @@
-"""What a machine with KVM would get, as far as a machine without it can tell: settings, domain and
-QEMU's arguments.
+"""Settings, domain and QEMU's arguments of machines under KVM, compared without KVM.
 
 The host is an invented one with two sockets.  Vagrant defines the domain for real and is stopped
 before it starts it; libvirt translates the tuned domain into QEMU's arguments.  UPDATE_GOLDEN=1
@@ -21,7 +20,7 @@ from strata.vm import applied, libvirt, settings
 from strata.vm.machine import Machine, define, forget_vagrant
 
 MEMORY = 64 * 2**30
-# What QEMU is asked for a tuned machine alone.
+# Arguments of QEMU for a tuned machine alone.
 TUNED = [
     *[
         "host-cache-info=on",
@@ -33,7 +32,7 @@ TUNED = [
 
 
 def compare(name, text):
-    """Compare a text with a golden file, what differs from machine to machine taken out."""
+    """Compare a text with a golden file, without names and numbers of this machine."""
     text = re.sub(r"<uuid>.*?</uuid>", "<uuid/>", text)
     text = re.sub(r"52:54:00(:[0-9a-f]{2}){3}", "MAC", text)
     text = re.sub(r"strata-[0-9a-f]{12}\b", "BOX", text)
@@ -76,7 +75,7 @@ def defined_by_vagrant(profile, image, folder):
 
 @pytest.fixture
 def same_libvirt():
-    """Other versions of libvirt write some things differently: the files are of this one."""
+    """Skip with another libvirt than that of the golden files, or one that knows no KVM."""
     libvirt.start_daemon()
     version = applied.versions()["libvirt"]
     if version != "9.0.0":

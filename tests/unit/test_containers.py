@@ -28,7 +28,7 @@ MACHINE = {
     "arithmetic": None,
 }
 PLAIN = {"network": "bridge", "data": "volume"}
-# As `tail -v` printed them in a container with a bound for memory, on one CPU, without seccomp.
+# Printed by `tail -v` in a container with a limit of memory, on one CPU, without seccomp.
 SEEN = """==> /proc/self/status <==
 Name:\ttail
 Seccomp:\t0
@@ -118,7 +118,7 @@ def test_the_way_in_which_gvisor_catches_system_calls_is_read_from_its_help(
 
 @pytest.fixture
 def podman_host(monkeypatch, tmp_path):
-    """A host with all that Podman needs, without hybrid control groups; its folder of these."""
+    """A host with all that Podman needs, and its folder of control groups, which are not hybrid."""
     monkeypatch.setattr(podman, "where", lambda *names: f"/usr/bin/{names[0]}")
     monkeypatch.setattr(podman, "BRIDGE_MAKERS", ("/",))
     monkeypatch.setattr(cgroups, "ROOT", str(tmp_path))
@@ -163,14 +163,14 @@ def test_what_podman_lacks_on_this_machine_is_named(monkeypatch, podman_host):
 
 
 def info(name, **changes):
-    """What a daemon said of itself; on this machine, unless the changes say otherwise."""
+    """What a daemon prints for `docker info`: it is on this machine, unless the changes differ."""
     here = {"Name": os.uname().nodename, "KernelVersion": os.uname().release}
     return {**json.loads((GOLDEN / name).read_text()), **here, **changes}
 
 
 @pytest.fixture
 def daemon(monkeypatch):
-    """A daemon of this machine that says so of itself, and that has NAT."""
+    """Let a daemon of this machine answer with what it prints, with or without NAT and bridge."""
 
     def answers(printed, nat=True, bridge=True):
         monkeypatch.setattr(docker.Layer, "answers", lambda: True)
@@ -340,7 +340,7 @@ def test_the_kernels_rules_show_how_a_published_port_is_reached(
     assert seen.serves("docker") in (False, None)
     for address, port in (("172.17.0.21", 6379), ("172.17.0.2", 637), ("17.17.0.2", 6379)):
         assert {seen.leads(address, port), seen.passes(address, port)} <= {False, None}
-    # Without its back end's program the rules are those that the other prints.
+    # Without the program nft the rules are counted from what iptables-save prints.
     less = text.replace("==> /nft <==", "==> /none <==")
     if text and "/iptables-save <==\n#" in text:
         assert firewall.Seen(less).facts()["rules"] == rules

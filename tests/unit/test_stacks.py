@@ -1,6 +1,4 @@
-"""Stacks of layers: each one can be measured, or is refused by its key with a sentence, before
-anything is up.
-"""
+"""Each stack of layers can be measured, or is refused by its key before anything is up."""
 
 import itertools
 
@@ -26,7 +24,7 @@ def planned(stack, **more):
 
 
 def attempt(stack, **more):
-    """The message that refuses it, or None; the plan's entry otherwise."""
+    """Return (message, None) where the plan refuses a stack, or else (None, its entry)."""
     try:
         return None, planned(stack, **more)
     except UserError as error:
@@ -35,7 +33,7 @@ def attempt(stack, **more):
 
 @pytest.mark.parametrize("depth", [1, 2, pytest.param(3, marks=pytest.mark.long)])
 def test_every_stack_is_planned_or_refused_by_its_key(checkout, monkeypatch, depth):
-    """A workload has its client and servers in it."""
+    """The workload has servers in the stack and a client outside of it."""
     for name in registry.names():
         monkeypatch.setattr(registry.kind(name), "unavailable", lambda: None)
         monkeypatch.setattr(registry.kind(name), "refusal", lambda *_: None)

@@ -1,4 +1,4 @@
-"""Whether KVM runs a guest: what the short guest and QEMU say decides, and nothing else."""
+"""The console of a short guest decides whether KVM runs here, and nothing else."""
 
 from types import SimpleNamespace
 

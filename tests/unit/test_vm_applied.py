@@ -1,6 +1,4 @@
-"""What a profile asked for against what is seen: nothing counts as applied because it was
-configured.
-"""
+"""A setting of a profile counts as applied where it is seen, not where it was configured."""
 
 import pytest
 import tuned
@@ -13,7 +11,7 @@ DISK = {"cache": "none", "io": "native", "iothread": "1"}
 TUNED = settings.complete(tuned.PROFILE, "tiny")
 
 
-# What a tuned machine shows when everything was applied.
+# Observations of a tuned machine with all settings applied.
 SEEN = {
     "disks": [DISK, DISK],
     "devices": ["0000:03:10.0"],

@@ -1,6 +1,4 @@
-"""Huge pages: reserved on the host, or on those of its memory nodes that a machine is bound to, and
-given back.
-"""
+"""Huge pages are reserved on the host or on the memory nodes of machines, and given back."""
 
 import os
 

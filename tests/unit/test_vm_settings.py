@@ -1,4 +1,4 @@
-"""From a profile and a host to a machine's settings, for KVM as well as for emulation."""
+"""A machine's settings follow from its profile and the host, under KVM and under emulation."""
 
 import tuned
 
@@ -9,7 +9,7 @@ GIB = 2**30
 
 
 def cpus(sockets=1, cores=2):
-    """A topology as strata.host.capacity gives it, with a memory node for each socket."""
+    """The CPUs of a host as strata.host.capacity gives them, with a memory node for each socket."""
     every = [(socket, core) for socket in range(sockets) for core in range(cores)]
     return [
         {"cpu": number, "socket": socket, "core": core, "node": socket}
@@ -97,7 +97,7 @@ def test_the_topology_is_as_lscpu_tells_it():
         "cores": 2,
         "threads": 1,
     }
-    # Of what it does not say, or says oddly, each CPU is a core of its own.
+    # Where lscpu prints nothing usable, each CPU is a core of its own.
     for text in ("", "0\n1,1\n", "0,-,x,\n1,0,1,0\n", "words\n\0,\n1,,,\n"):
         assert settings.shape(capacity.neighbours(text, {0, 1})) == {
             "sockets": 1,

@@ -128,8 +128,8 @@ def daemon_facts(info: Fields) -> Fields:
     status = dict(pair for pair in info.get("DriverStatus") or () if len(pair) == 2)
     return {
         "engine": info.get("ServerVersion"),
-        "containerd": engine.at(info, "ContainerdCommit", "ID"),
-        "runc": engine.at(info, "RuncCommit", "ID"),
+        "containerd": engine.value_at(info, "ContainerdCommit", "ID"),
+        "runc": engine.value_at(info, "RuncCommit", "ID"),
         "storage_driver": info.get("Driver"),
         "backing_filesystem": status.get("Backing Filesystem"),
         "log_driver": info.get("LoggingDriver"),
@@ -222,7 +222,7 @@ class Layer(engine.Container):
     stands_idle = True
     programs = ("docker",)
     daemons = ("dockerd", "containerd", "containerd-shim", "docker-proxy", "docker-init", "runsc")
-    options_schema = engine.schema(
+    options_schema = engine.container_schema(
         runtime={"enum": ["runc", "runsc"], "description": "runc, or runsc (gVisor)"},
         stack={
             "enum": list(STACKS),
@@ -351,7 +351,7 @@ class Layer(engine.Container):
         if info is None:
             return None
         name, stack = runtime_name(resolved), resolved["sandbox"]["stack"]
-        runtime = engine.at(info, "Runtimes", name)
+        runtime = engine.value_at(info, "Runtimes", name)
         if runtime is None:
             return (
                 "the Docker daemon does not know gVisor’s runtimes: `scripts/dockerd.sh runtimes` "

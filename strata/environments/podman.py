@@ -38,7 +38,9 @@ class Layer(engine.Container):
     programs = ("podman",)
     package = "podman"
     needs_root = True
-    options_schema = engine.schema(runtime={"enum": list(RUNTIMES), "description": "crun or runc"})
+    options_schema = engine.container_schema(
+        runtime={"enum": list(RUNTIMES), "description": "crun or runc"}
+    )
 
     @classmethod
     def host_tool(cls, *words: str) -> list[str]:
@@ -87,16 +89,16 @@ class Layer(engine.Container):
     def engine_facts(self, info: Fields) -> Fields:
         """Return the versions, storage and confinement that ``podman info`` prints."""
         host, store = info["host"], info["store"]
-        security = engine.at(host, "security") or {}
+        security = engine.value_at(host, "security") or {}
         confined = [
             name for name in ("seccomp", "apparmor", "selinux") if security.get(f"{name}Enabled")
         ]
         return {
             "version": info["version"]["Version"],
-            "runtime": engine.at(host, "ociRuntime", "version"),
-            "conmon": engine.at(host, "conmon", "version"),
+            "runtime": engine.value_at(host, "ociRuntime", "version"),
+            "conmon": engine.value_at(host, "conmon", "version"),
             "storage_driver": store.get("graphDriverName"),
-            "backing_filesystem": engine.at(store, "graphStatus", "Backing Filesystem"),
+            "backing_filesystem": engine.value_at(store, "graphStatus", "Backing Filesystem"),
             "log_driver": host.get("logDriver"),
             "network_backend": host.get("networkBackend"),
             "cgroup_driver": host.get("cgroupManager"),

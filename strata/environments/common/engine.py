@@ -47,19 +47,19 @@ def base_tag(base: str) -> str:
 
 
 @functools.cache
-def printed(*argv: str) -> str:
-    """Return what a command prints on the host; it runs once in a process."""
+def run_once(*argv: str) -> str:
+    """Run a command on the host, once in a process, and return what it prints."""
     return capture(argv).stdout
 
 
-def at(mapping: Any, *keys: str) -> Any:
+def value_at(mapping: Any, *keys: str) -> Any:
     """Return the value at these keys of nested mappings; None where one is missing."""
     for key in keys:
         mapping = mapping.get(key) if isinstance(mapping, dict) else None
     return mapping
 
 
-def schema(**more: Fields) -> Fields:
+def container_schema(**more: Fields) -> Fields:
     """Return the schema of a container's options, with `more` of its engine's.
 
     network: bridge (with NAT) or host.  data: volume (a folder of the layer below), layered (in the
@@ -179,7 +179,7 @@ class Container(layer.Layer):
         # The first question alone takes its time.
         with once():
             argv = self.below.command_plain(self.tool("info", "--format", "{{json .}}"))
-            self.info: Fields = json.loads(printed(*argv))
+            self.info: Fields = json.loads(run_once(*argv))
         self._facts: Fields = {}
         for name, value in self.engine_facts(self.info).items():
             self._facts[name] = str(value or NOT_AVAILABLE).partition("\n")[0]

@@ -15,7 +15,7 @@ SERVER = (
     "my ($word, $at, $port, @behind) = @ARGV; "
     "my $s = IO::Socket::INET->new(LocalPort => $port, LocalAddr => $at, Listen => 9, "
     "ReuseAddr => 1) or die qq(no port: $@\\n); "
-    "while (my $c = $s->accept) { print $c $word; "
+    "while (my $c = $s->accept) { print $c qq(I am $word); "
     "if (@behind) { my $b = IO::Socket::INET->new(PeerAddr => $behind[0], PeerPort => $behind[1]) "
     "or die qq(not reached: $@\\n); print $c q( asked ), <$b> } print $c qq(\\n); close $c }"
 )
@@ -92,7 +92,7 @@ EQUAL = {
     "systems": "systems",
     "ports": ["port"],
     "prepare": [{"argv": ["/bin/sh", "-c", "touch /data/$0; ls /data", "{part}"], "timeout": 20}],
-    "servers": [server("answerer", "I am {part}", "{port}")],
+    "servers": [server("answerer", "{part}", "{port}")],
     "run": ask("{address}", "{port}"),
     "checks": [{"name": "asked", "pattern": "^I am 1$"}],
 }
@@ -119,7 +119,7 @@ def with_roles(placed):
             server("web", "web", "{web_port}", *behind, role="web"),
         ],
         "run": ask("{address.web}", "{web_port}"),
-        "checks": [{"name": "asked", "pattern": "^web asked database$"}],
+        "checks": [{"name": "asked", "pattern": "^I am web asked I am database$"}],
     }
 
 
@@ -153,7 +153,7 @@ def test_a_web_server_reaches_its_database_in_whichever_system_that_is(
     image, tmp_path, machine_stays, placed, environment
 ):
     lines, record = measured(tmp_path / "p", environment, with_roles(placed))
-    assert "web asked database" in lines
+    assert "I am web asked I am database" in lines
     assert record["system"]["parts"] == len(placed)
     assert [server["exit"] for server in record["servers"]] == [0, 0]
     systems = {server["name"]: server.get("system") for server in record["servers"]}

@@ -1,7 +1,10 @@
 #!/bin/bash
-# Makes a box for Vagrant of the container image's files, as root: their disk, and kernel, initrd and keys beside it.
-# Nothing is booted and nothing compiled.
-# Usage: box.sh TREE IMAGE BOX; IMAGE: the container image (docker save) that Docker in the machine has at hand.
+# Makes a box for Vagrant of the container image's files, as root: a disk with these files, and
+# kernel, initrd and keys in the same folder.  Nothing is booted and nothing compiled.
+# Usage: box.sh TREE IMAGE BOX
+#   TREE   the image's files
+#   IMAGE  the container image (docker save) that Docker in the machine gets into its store
+#   BOX    the folder that is made
 set -euo pipefail
 
 tree=$1 archive=$2 box=$3
@@ -10,24 +13,28 @@ mkdir -p "$box"
 cp -a "$tree" "$root"
 rm -rf "${root:?}"/dev/*
 
-# Docker's store is filled by the files' own daemon.  It runs in namespaces that end with it: outside of a network
-# namespace it would take the host daemon's bridge away.
+# The image's own daemon fills Docker's store.  It runs in namespaces that end with it: outside of a
+# network namespace it would take the host daemon's bridge away.
 # shellcheck disable=SC2016  # the inner shell's own variables
 unshare --mount --net --pid --fork --kill-child bash -euc '
     root=$1 archive=$2
     mount --bind "$root" "$root"
-    for name in sys dev; do mount --rbind "/$name" "$root/$name"; mount --make-rslave "$root/$name"; done
+    for name in sys dev; do
+        mount --rbind "/$name" "$root/$name"
+        mount --make-rslave "$root/$name"
+    done
     mount -t proc proc "$root/proc"
     mount -t tmpfs tmpfs "$root/run"
-    begin() {
-        chroot "$root" dockerd --bridge=none --iptables=false --ip6tables=false --storage-driver=overlay2 \
-            --host=unix:///run/docker.sock >>"$root/run/dockerd.log" 2>&1 &
+    start_daemon() {
+        chroot "$root" dockerd --bridge=none --iptables=false --ip6tables=false \
+            --storage-driver=overlay2 --host=unix:///run/docker.sock \
+            >>"$root/run/dockerd.log" 2>&1 &
     }
-    begin
+    start_daemon
     for _ in $(seq 300); do
         chroot "$root" docker version >/dev/null 2>&1 && break
-        # It gives its containerd 15 s, which may not be enough on a host that is slow or busy.
-        kill -0 $! 2>/dev/null || begin
+        # dockerd gives its containerd 15 s, which may not be enough on a host that is slow or busy.
+        kill -0 $! 2>/dev/null || start_daemon
         sleep 0.2
     done
     if ! chroot "$root" docker load --quiet <"$archive"; then
@@ -37,7 +44,7 @@ unshare --mount --net --pid --fork --kill-child bash -euc '
     kill $! && wait $! || true
 ' box "$root" "$archive"
 
-# What is of one machine: its name, its identity, its keys.
+# Name, identity and keys, which belong to one machine.
 rm -rf "$root"/etc/{fstab,hostname,hosts,machine-id} "$root/root/.docker" "$root/root/.ssh"
 echo 'LABEL=strata-root / ext4 defaults 0 0' >"$root/etc/fstab"
 echo strata >"$root/etc/hostname"
@@ -48,10 +55,10 @@ ssh-keygen -q -t ed25519 -N "" -C strata -f "$root/etc/ssh/ssh_host_ed25519_key"
 cp "$root/etc/ssh/ssh_host_ed25519_key.pub" "$box/host_key.pub"
 install -d -m 0700 "$root/root" "$root/root/.ssh"
 install -m 0600 "$box/key.pub" "$root/root/.ssh/authorized_keys"
-# systemd looks for no update.
+# With these files systemd does not run the services for the first boot after an update.
 touch "$root/etc/.updated" "$root/var/.updated"
 
-# Nothing is left for the guest's kernel to initialise beside a measurement.
+# The file system is complete: the guest's kernel initialises nothing during a measurement.
 mke2fs -q -F -t ext4 -L strata-root -m 0 -E lazy_itable_init=0,lazy_journal_init=0,root_owner=0:0 \
     -d "$root" "$box/disk.raw" 32G
 qemu-img convert -O qcow2 "$box/disk.raw" "$box/box.img"

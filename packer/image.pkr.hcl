@@ -1,5 +1,5 @@
-# The image of every environment: one base, one provisioning, and of its files what containers, native runs and
-# virtual machines start from.
+# The image of every environment: containers, native runs and virtual machines start from the files
+# of one container, which is made of the base and provisioned once.
 
 variable "base" {
   type        = string
@@ -14,7 +14,7 @@ variable "tag" {
 variable "home" {
   type        = string
   default     = ""
-  description = "Mark of the installation that builds, by which what a build left is found."
+  description = "Mark of the installation that builds, by which leftovers of a build are found."
 }
 
 variable "context" {
@@ -31,9 +31,10 @@ source "docker" "container" {
   image  = var.base
   pull   = false
   commit = true
-  # Without a command of its own the image would keep an entry point that cannot be cleared.
+  # Without this command the image would get an entry point, which cannot be cleared again.
   run_command = [
-    "-d", "-i", "-t", "--network", "none", "--label", "strata.building=${var.home}", "--", "{{ .Image }}", "/bin/sh",
+    "-d", "-i", "-t", "--network", "none", "--label", "strata.building=${var.home}",
+    "--", "{{ .Image }}", "/bin/sh",
   ]
   changes = ["LABEL strata.building= strata.image=${var.home} strata.recipe=${local.recipe}"]
 }

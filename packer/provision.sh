@@ -1,6 +1,6 @@
 #!/bin/sh
-# Turns the base root filesystem into the image: compiles the workloads, notes the versions
-# of their tools, and leaves nothing behind that differs from build to build.
+# Turns the base root filesystem into the image: compiles the workloads, lists the versions of their
+# tools, and removes what differs from build to build.
 set -eu
 
 target=/opt/strata
@@ -8,7 +8,8 @@ mkdir -p "$target/workloads" "$target/bin" /data
 for file in /tmp/workloads/common/*.sh; do
     install -m 755 "$file" "$target/bin/$(basename "$file" .sh)"
 done
-gcc -std=gnu17 -O2 -Wall -Wextra -Werror -shared -fPIC -o "$target/bin/listen.so" /tmp/workloads/common/src/listen.c
+gcc -std=gnu17 -O2 -Wall -Wextra -Werror -shared -fPIC -o "$target/bin/listen.so" \
+    /tmp/workloads/common/src/listen.c
 for folder in /tmp/workloads/*/; do
     name=$(basename "$folder")
     case $name in common | kit) continue ;; esac
@@ -17,19 +18,22 @@ for folder in /tmp/workloads/*/; do
     if [ -e "$folder/build.sh" ]; then
         (cd "$folder" && bash build.sh "$target/workloads/$name")
     else
-        # There is nothing to compile.
-        find "$folder" -maxdepth 1 -name '*.sh' -exec install -m 755 -t "$target/workloads/$name" {} +
+        # A workload of scripts alone.
+        find "$folder" -maxdepth 1 -name '*.sh' \
+            -exec install -m 755 -t "$target/workloads/$name" {} +
     fi
 done
 
-# The versions of what the workloads asked for by name and of the libraries behind it: every cell reads this list.
+# Every cell reads this list: the versions of the packages that workloads name, and of the libraries
+# that their programs use.
 # shellcheck disable=SC2046  # each name is a word of its own
 dpkg-query --show --showformat '${Package} ${Version}\n' $(cat /tmp/workloads/packages) \
     libc6 liblzma5 '*openblas0*' 2>/dev/null | sort -u | awk 'NF == 2' >"$target/packages"
 
-# The day of a password's last change is the day of the build: the same files must come out on any day.
+# A fixed day of the passwords' last change: the same files must come out on any day.
 sed -i 's/^\([^:]*:[^:]*\):[0-9]*:/\1:20000:/' /etc/shadow
 cp -p /etc/shadow /etc/shadow-
 
-rm -rf /tmp/workloads /etc/apt/sources.list /etc/apt/sources.list.d/* /etc/apt/apt.conf.d/99mmdebstrap
-rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/log/* /var/cache/ldconfig/aux-cache
+rm -rf /tmp/workloads /etc/apt/sources.list /etc/apt/sources.list.d/*
+rm -rf /etc/apt/apt.conf.d/99mmdebstrap /var/lib/apt/lists/* /var/cache/apt/* /var/log/*
+rm -rf /var/cache/ldconfig/aux-cache

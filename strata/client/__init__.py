@@ -42,7 +42,7 @@ def examine(chosen: str | Fields) -> tuple[str, bool | None, str]:
     """Return the line of `make doctor` for the client.
 
     chosen: the configuration's ``client``.  The line is as of
-    :meth:`strata.environments.common.layer.Kind.examine`.
+    :meth:`strata.environments.common.layer.Layer.examine`.
     """
     given = {} if isinstance(chosen, str) else chosen
     rate = f"; limited to {given['rate']}" if given.get("rate") else ""

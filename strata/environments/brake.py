@@ -1,12 +1,13 @@
-"""A brake on a native system: it takes a known share of every processor, as a positive control (docs/aa.md)."""
+"""A brake on a native system, as a positive control: it takes a known share of every processor."""
 
 from strata.environments.common import layer
 from strata.host import cgroups
 from strata.util.process import as_root, capture
 
-# Arguments: a share.  On every processor, and on all at the same moments, it runs for that share of each 5 ms, before
-# anything that is not of the kernel.  That is less than a trial of STREAM, of which the best counts.
-TAKE = """
+# Argument: a share.  On every processor, and on all at the same moments, it runs for that share of
+# each 5 ms, before anything that is not of the kernel.  That is less than a trial of STREAM, of
+# which the best counts.
+TAKE_TIME = """
 import os, sys, time
 share, period = float(sys.argv[1]), 5_000_000
 cpu, *others = os.sched_getaffinity(0)
@@ -22,24 +23,27 @@ while True:
     time.sleep((start - time.monotonic_ns()) / 1e9)
     now = time.monotonic_ns()
     if now > start + period:
-        # It was frozen, and takes nothing of what went by.
+        # It was frozen: the share of that time is not made up for.
         since, used = now, time.process_time_ns()
     while time.process_time_ns() - used < share * (time.monotonic_ns() - since):
         pass
 """
-BESIDE = 'setsid "$@" </dev/null >/dev/null 2>&1 &'
+START_IN_BACKGROUND = 'setsid "$@" </dev/null >/dev/null 2>&1 &'
 
 
-class Kind(layer.Kind):
-    """share: of the processors' time that is taken from the system."""
+class Layer(layer.Layer):
+    """The brake's processes are in the system's control group: they are frozen and end with it.
 
-    kind = "bare"
+    Option `share`: of the processors' time, which the brake takes.
+    """
+
+    isolation = "bare"
     title = "a brake"
     stands_on = ("chroot",)
-    forms = ()
+    image_forms = ()
     stands_idle = True
     needs_root = True
-    options_schema = layer.takes(
+    options_schema = layer.options_schema(
         "share",
         share={
             "type": "number",
@@ -49,35 +53,18 @@ class Kind(layer.Kind):
         },
     )
 
-
-class Layer(layer.Layer):
-    """The brake is in the system's control group: it is frozen and ends with it, and counts as ours."""
-
     def up(self) -> None:
-        # In a group of its own the scheduler gives no time of a fixed priority.
-        groups = [
-            one
-            for one in cgroups.groups_of(self.context.id)
-            if "cpu" not in one.split("/")[4].split(",")
-        ]
-        take = ["python3", "-S", "-c", TAKE, str(self.options["share"])]
-        capture(
-            as_root(
-                [
-                    "sh",
-                    "-euc",
-                    BESIDE,
-                    "strata",
-                    "sh",
-                    "-euc",
-                    cgroups.JOIN,
-                    "strata",
-                    *groups,
-                    "--",
-                    *take,
-                ]
-            )
-        )
+        """Start the brake, which goes with the control group of the layer below."""
+        groups = []
+        for folder in cgroups.groups_of(self.context.id):
+            controllers = folder.split("/")[4].split(",")
+            # A group of the controller cpu gives a fixed priority no time.
+            if "cpu" not in controllers:
+                groups.append(folder)
+        join = ["sh", "-euc", cgroups.JOIN, "strata", *groups, "--"]
+        brake = ["python3", "-S", "-c", TAKE_TIME, str(self.options["share"])]
+        capture(as_root(["sh", "-euc", START_IN_BACKGROUND, "strata", *join, *brake]))
 
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
+        """Return the command as it is."""
         return argv

@@ -1,4 +1,4 @@
-"""The image's files on the bare host: a change of root, and no namespace or virtual device in between."""
+"""Native: the image's files on the bare host, by a change of root and nothing else."""
 
 import os
 from types import MappingProxyType
@@ -25,58 +25,69 @@ mount --bind "$data" "$root/data"
 mount --bind "$tmp" "$root/tmp"
 """
 
-_PLACED = r"--(interleave|membind|preferred|cpunodebind|physcpubind|localalloc)(=[0-9a-z,+!-]+)?"
+_NUMACTL_OPTION = (
+    r"--(interleave|membind|preferred|cpunodebind|physcpubind|localalloc)(=[0-9a-z,+!-]+)?"
+)
 
 
-class Kind(layer.Kind):
-    """Native.  numactl: options of that program of the host's, which then runs every command."""
+class Layer(layer.Layer):
+    """The image's tree, read-only, with the host's /proc, /sys and /dev, and /data on its disk.
 
-    kind = "bare"
+    Option `numactl`: options of the host's program of that name, which then runs every command.
+    """
+
+    isolation = "bare"
     title = "change of root"
-    forms = ("tree",)
+    image_forms = ("tree",)
     stands_idle = True
     needs_root = True
-    changed_by = MappingProxyType({"numactl": ("processors", "memory policy")})
-    options_schema = layer.takes(
+    option_differences = MappingProxyType({"numactl": ("processors", "memory policy")})
+    options_schema = layer.options_schema(
         numactl={
             "type": "string",
-            "pattern": rf"^{_PLACED}( {_PLACED})*$",
+            "pattern": rf"^{_NUMACTL_OPTION}( {_NUMACTL_OPTION})*$",
             "description": "options of numactl, such as --cpunodebind=0 --membind=0",
         }
     )
 
-    def refusal(self, settled: Fields, below: str, machine: HostFacts) -> str | None:
-        if "numactl" in settled and not where("numactl"):
+    @classmethod
+    def refusal(cls, resolved: Fields, below: str, machine: HostFacts) -> str | None:
+        """Refuse `numactl` where the host lacks that program."""
+        if "numactl" in resolved and not where("numactl"):
             return "numactl is not installed: install the distribution's package of that name"
         return None
-
-
-class Layer(layer.Layer):
-    """The image's tree, read-only, with the host's /proc, /sys and /dev, and /data on the host's disk."""
 
     @property
     def root(self) -> str:
         """The folder that is the root of its commands."""
         return os.path.join(self.context.folder, "root")
 
+    @property
+    def tree(self) -> str:
+        """The folder with the image's files."""
+        return os.path.join(self.image["folder"], "tree")
+
+    def cleanup_entries(self) -> list[Fields]:
+        """Return the entry for the control group; the mounts go with the host's folder."""
+        return [{"kind": "group", "id": self.context.id}]
+
     def up(self) -> None:
-        assert self.context.image
-        self.context.note({"kind": "group", "id": self.context.id})
-        tree = os.path.join(self.context.image["folder"], "tree")
+        """Mount the tree, and make the control group in which all commands run."""
         temporary = os.path.join(self.context.folder, "tmp")
         for folder in (self.root, self.context.data, temporary):
             os.makedirs(folder, exist_ok=True)
         os.chmod(temporary, 0o1777)
-        capture(
-            as_root(["sh", "-euc", MOUNT, "strata", self.root, tree, self.context.data, temporary])
-        )
+        mount = [MOUNT, "strata", self.root, self.tree, self.context.data, temporary]
+        capture(as_root(["sh", "-euc", *mount]))
         cgroups.hold(self.context.id, self.context.mask)
 
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
-        placed = (
-            ["numactl", *self.options["numactl"].split(), "--"] if "numactl" in self.options else []
-        )
-        return as_root([*cgroups.join(self.context.id), *placed, "chroot", self.root, *argv])
+        """Return the command in the new root and the control group, by numactl if that is set."""
+        numactl = []
+        if "numactl" in self.options:
+            numactl = ["numactl", *self.options["numactl"].split(), "--"]
+        return as_root([*cgroups.join(self.context.id), *numactl, "chroot", self.root, *argv])
 
     def group(self) -> str | None:
+        """Return the system's control group."""
         return self.context.id

@@ -1,4 +1,4 @@
-"""A Docker container of the image, by runc or in a sandbox: gVisor's kernel, which is a program of the host (runsc)."""
+"""A Docker container of the image, by runc, or by gVisor (runsc), whose kernel is a program."""
 
 import functools
 import json
@@ -15,416 +15,520 @@ from strata.util.errors import UserError
 from strata.util.process import DOCKER_GROUP, capture
 from strata.util.progress import once
 
-# What runsc says of its version, and of how it catches system calls by its own choice.
+# What prints runsc's version, and its default way to catch system calls; the pattern that finds
+# them.
 VERSION, PLATFORM = (
     ("--version", r"version (\S+)"),
     ("flags", r'(?m)^\s*-platform \S+\n.*\(default "(\w+)"\)$'),
 )
-# Whose network stack carries a sandbox's packets, as the paper calls it.
+# The network stack that carries a sandbox's packets, as the paper calls it.
 STACKS = {"sandbox": "the sandbox’s stack", "host": "the host’s stack"}
-# Drivers of the layered file system that are the kernel's overlay.
+# Docker's storage drivers that are the kernel's overlay.
 OVERLAYS = ("overlay", "overlay2", "overlayfs")
 BRIDGE = "com.docker.network.bridge.name"
+MTU = "com.docker.network.driver.mtu"
+# How a label ends for what `unusual` returns.
+UNUSUAL = {
+    "ports": "user-land proxy",
+    "users": "users remapped",
+    "seccomp": "seccomp {}",
+    "storage": "{} storage",
+}
 
 
 @functools.cache
-def of_runsc(word: str, form: str) -> str | None:
-    """What runsc says to a word, by the form of VERSION or PLATFORM; None where it is not installed or says no such."""
-    done = capture(["runsc", word], check=False) if where("runsc") else None
-    found = re.search(form, done.stdout + done.stderr) if done else None
-    return found[1] if found else None
+def runsc_fact(option: str, pattern: str) -> str | None:
+    """Return what runsc prints for VERSION or PLATFORM.
+
+    None where it is not installed or prints nothing of it.
+    """
+    done = capture(["runsc", option], check=False) if where("runsc") else None
+    match = re.search(pattern, done.stdout + done.stderr) if done else None
+    return match[1] if match else None
 
 
 @functools.cache
-def _said(*place: str | None) -> Fields:
-    """What the daemon that answers at a place says of itself; nothing where it says nothing soon."""
+def _daemon_info(*place: str | None) -> Fields:
+    """Return what the daemon at a place prints for ``docker info``.
+
+    Nothing where it does not answer soon.
+    """
+    argv = ["docker", "info", "--format", "{{json .}}"]
     try:
-        said = json.loads(
-            capture(["docker", "info", "--format", "{{json .}}"], 20, check=False).stdout
-        )
+        info = json.loads(capture(argv, 20, check=False).stdout)
     except (UserError, ValueError):
         return {}
-    return said if isinstance(said, dict) and said.get("ServerVersion") else {}
+    return info if isinstance(info, dict) and info.get("ServerVersion") else {}
 
 
-def security(said: Fields) -> dict[str, str]:
-    """What confines the daemon's containers, by its name, with the profile where there is one."""
-    found = {}
-    for option in said.get("SecurityOptions") or ():
-        told = dict(word.partition("=")[::2] for word in option.split(","))
-        found[told.get("name", option)] = told.get("profile", "")
-    return found
+def security_options(info: Fields) -> dict[str, str]:
+    """Return what confines the daemon's containers: its name → its profile, which may be empty."""
+    profiles = {}
+    for option in info.get("SecurityOptions") or ():
+        fields = dict(field.partition("=")[::2] for field in option.split(","))
+        profiles[fields.get("name", option)] = fields.get("profile", "")
+    return profiles
 
 
 @functools.cache
-def bridge() -> Fields:
-    """The options of the host's daemon's own bridge; none where it has no such network."""
-    told = capture(["docker", "network", "inspect", "bridge"], check=False).stdout
-    networks = json.loads(told or "[]")
+def bridge_options() -> Fields:
+    """Return the options of the host's daemon's default bridge.
+
+    None where it has no such network.
+    """
+    printed = capture(["docker", "network", "inspect", "bridge"], check=False).stdout
+    networks = json.loads(printed or "[]")
     return networks[0]["Options"] or {} if networks else {}
 
 
 @functools.cache
 def _has_nat() -> bool | None:
-    """Whether the kernel translates addresses for that bridge; None where that is not seen."""
-    return firewall.here().serves(bridge()[BRIDGE]) if BRIDGE in bridge() else None
+    """Return whether the kernel translates addresses for that bridge.
 
-
-def unusual(options: Fields, said: Fields, rules: bool = True) -> dict[str, str]:
-    """What of the host's daemon makes a container of these options another one than its usual label says.
-
-    rules: whether the kernel's are looked at.
+    None where this cannot be seen.
     """
-    found = {}
+    options = bridge_options()
+    return firewall.here().serves(options[BRIDGE]) if BRIDGE in options else None
+
+
+def unusual(options: Fields, info: Fields, rules: bool = True) -> dict[str, str]:
+    """Return how the host's daemon makes another container of these options than their label says.
+
+    The keys are those of :data:`UNUSUAL`.  info: of ``docker info``.  rules: whether to look at the
+    kernel's rules.
+    """
+    differences = {}
     if rules and options["network"] == "bridge" and _has_nat() is False:
-        found["ports"] = "docker-proxy"
-    confined = security(said)
-    if "userns" in confined:
-        found["users"] = "remapped"
-    profile = confined.get("seccomp", "none")
-    if profile not in ("default", "builtin") and options.get("seccomp") != "unconfined":
-        found["seccomp"] = profile if profile in ("none", "unconfined") else "profile of its own"
-    driver = str(said.get("Driver"))
+        differences["ports"] = "docker-proxy"
+    profiles = security_options(info)
+    if "userns" in profiles:
+        differences["users"] = "remapped"
+    seccomp = profiles.get("seccomp", "none")
+    if seccomp not in ("default", "builtin") and options.get("seccomp") != "unconfined":
+        known = seccomp in ("none", "unconfined")
+        differences["seccomp"] = seccomp if known else "profile of its own"
+    driver = str(info.get("Driver"))
     if options["data"] == "layered" and driver not in OVERLAYS:
-        found["storage"] = re.sub(r"[^\w-]", "", driver)
-    return found
+        differences["storage"] = re.sub(r"[^\w-]", "", driver)
+    return differences
 
 
-def in_words(found: Fields) -> str:
-    """What :func:`unusual` found, as labels end with it."""
-    forms = {
-        "ports": "user-land proxy",
-        "users": "users remapped",
-        "seccomp": "seccomp {}",
-        "storage": "{} storage",
-    }
-    return ", ".join(forms[key].format(value) for key, value in found.items())
+def label_ending(differences: Fields) -> str:
+    """Return the text with which a label ends for what :func:`unusual` returned."""
+    return ", ".join(UNUSUAL[key].format(value) for key, value in differences.items())
 
 
-def recorded(said: Fields) -> Fields:
-    """What is recorded of a daemon, from what it says of itself."""
-    confined = security(said)
-    users = (
-        "rootless"
-        if "rootless" in confined
-        else "remapped"
-        if "userns" in confined
-        else "the host’s"
-    )
-    rest = [f"{name} ({profile})" if profile else name for name, profile in confined.items()]
-    status = dict(pair for pair in said.get("DriverStatus") or () if len(pair) == 2)
+def daemon_facts(info: Fields) -> Fields:
+    """Return what records say of a daemon, from what ``docker info`` prints."""
+    profiles = security_options(info)
+    users = "remapped" if "userns" in profiles else "the host’s"
+    if "rootless" in profiles:
+        users = "rootless"
+    confined = [f"{name} ({profile})" if profile else name for name, profile in profiles.items()]
+    status = dict(pair for pair in info.get("DriverStatus") or () if len(pair) == 2)
     return {
-        "engine": said.get("ServerVersion"),
-        "containerd": engine.at(said, "ContainerdCommit", "ID"),
-        "runc": engine.at(said, "RuncCommit", "ID"),
-        "storage_driver": said.get("Driver"),
+        "engine": info.get("ServerVersion"),
+        "containerd": engine.value_at(info, "ContainerdCommit", "ID"),
+        "runc": engine.value_at(info, "RuncCommit", "ID"),
+        "storage_driver": info.get("Driver"),
         "backing_filesystem": status.get("Backing Filesystem"),
-        "log_driver": said.get("LoggingDriver"),
-        "cgroup_driver": said.get("CgroupDriver"),
-        "cgroup_version": said.get("CgroupVersion"),
+        "log_driver": info.get("LoggingDriver"),
+        "cgroup_driver": info.get("CgroupDriver"),
+        "cgroup_version": info.get("CgroupVersion"),
         "users": users,
-        "security": ", ".join(sorted(rest)) or "none",
+        "security": ", ".join(sorted(confined)) or "none",
     }
 
 
-def socket_of() -> str:
-    """The path of the Unix socket at which the daemon is asked; empty where it is asked in another way."""
+def daemon_socket() -> str:
+    """Return the path of the Unix socket at which the daemon is asked.
+
+    Empty where it is asked in another way.
+    """
     place = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
     return place.removeprefix("unix://") if place.startswith("unix://") else ""
 
 
-def elsewhere(said: Fields) -> str | None:
-    """Why a daemon is not the one whose containers can be seen and frozen here; None if it is."""
-    here = os.uname()
-    # Docker makes three numbers of two.
+def foreign_daemon(info: Fields) -> str | None:
+    """Return why a daemon is not this host's, whose containers can be seen and frozen here.
+
+    None if it is.
+    """
+    host = os.uname()
+    # Docker prints two numbers where the third is 0.
     kernels = {
-        re.sub(r"^(\d+\.\d+)\.0\b", r"\1", name)
-        for name in (here.release, said.get("KernelVersion", ""))
+        re.sub(r"^(\d+\.\d+)\.0\b", r"\1", release)
+        for release in (host.release, info.get("KernelVersion", ""))
     }
-    if said.get("Name") != here.nodename or len(kernels) > 1:
-        where = f"on another machine or in a virtual one ({said.get('Name')}, kernel {said.get('KernelVersion')})"
-    elif daemons.other_network(socket_of()):
-        where = (
+    if info.get("Name") != host.nodename or len(kernels) > 1:
+        place = (
+            f"on another machine or in a virtual one ({info.get('Name')}, kernel "
+            f"{info.get('KernelVersion')})"
+        )
+    elif daemons.other_network(daemon_socket()):
+        place = (
             "in another network namespace than this process, whose rules and addresses are others"
         )
-    elif "rootless" in security(said):
-        where = "one without root, whose network, storage and control groups are others"
+    elif "rootless" in security_options(info):
+        place = "one without root, whose network, storage and control groups are others"
     else:
         return None
-    return f"the Docker daemon is {where}: unset DOCKER_HOST, or `docker context use default`"
+    return f"the Docker daemon is {place}: unset DOCKER_HOST, or `docker context use default`"
 
 
-def sandboxed(options: Fields) -> bool:
-    """Whether options of a container, as in the config or settled, ask for a sandbox."""
+def in_sandbox(options: Fields) -> bool:
+    """Return whether a container's options, as in config.yaml or resolved, ask for a sandbox."""
     return options.get("runtime") == "runsc"
 
 
-def runtime(settled: Fields) -> str:
-    """How the daemon calls the runtime (scripts/dockerd.sh makes it known)."""
-    return f"strata-runsc-{settled['sandbox']['stack']}"
+def runtime_name(resolved: Fields) -> str:
+    """Return the daemon's name of the sandbox's runtime, which scripts/dockerd.sh adds."""
+    return f"strata-runsc-{resolved['sandbox']['stack']}"
 
 
-def sandbox(command_lines: list[str]) -> Fields:
-    """``{program, version, platform, stack}``, the latter two as the process that is the sandbox was started.
+def sandbox_facts(command_lines: list[str]) -> Fields:
+    """Return ``{program, version, platform, stack}`` of a sandbox that runs.
 
-    What is runsc's own choice, it does not repeat there.  command_lines: those of the container's control group.
+    A platform that runsc chose itself is not in the command line: then it is runsc's default.
+    command_lines: of the processes in the container's control group.
     """
-    found = {
+    facts = {
         "program": "runsc",
-        "version": of_runsc(*VERSION),
+        "version": runsc_fact(*VERSION),
         "platform": NOT_AVAILABLE,
         "stack": NOT_AVAILABLE,
     }
     for line in command_lines:
         if line.startswith("runsc-sandbox"):
-            how, stack = (re.search(rf" --{flag}=(\w+)", line) for flag in ("platform", "network"))
-            found["platform"] = how[1] if how else of_runsc(*PLATFORM) or NOT_AVAILABLE
-            found["stack"] = stack[1] if stack else "sandbox"
-    return found
+            platform, stack = (
+                re.search(rf" --{flag}=(\w+)", line) for flag in ("platform", "network")
+            )
+            facts["platform"] = platform[1] if platform else runsc_fact(*PLATFORM) or NOT_AVAILABLE
+            facts["stack"] = stack[1] if stack else "sandbox"
+    return facts
 
 
-class Kind(engine.Kind):
-    """Docker containers; runtime: runc or runsc (gVisor)."""
+class Layer(engine.Container):
+    """A container of the host's daemon, or of the daemon in the machine below.
+
+    Options: `runtime`, runc or runsc (gVisor); `stack`, the network stack of gVisor's sandbox.  In
+    the plan ``sandbox`` replaces the latter, and ``daemon`` says what is unusual about the host's
+    daemon.
+    """
 
     title = "Docker container"
+    engine_name = "Docker"
     stands_on = ("host", "vm")
     stands_idle = True
     programs = ("docker",)
     daemons = ("dockerd", "containerd", "containerd-shim", "docker-proxy", "docker-init", "runsc")
-    options_schema = engine.schema(
+    options_schema = engine.container_schema(
         runtime={"enum": ["runc", "runsc"], "description": "runc, or runsc (gVisor)"},
         stack={
             "enum": list(STACKS),
             "description": "whose network stack: the sandbox's own, or the host's",
         },
     )
+    # The daemon is up before a cell begins, as the host's is: under emulation its start takes
+    # longer than a container's.
+    warmup = (["systemctl", "start", "docker.service"],)
 
-    def answers(self) -> bool:
-        # What listens where the client will look for it is a daemon.
-        place = socket_of()
-        return (not place or daemons.listens(place)) and where("docker") is not None
+    @classmethod
+    def answers(cls) -> bool:
+        """Return whether a daemon listens where the client asks it."""
+        socket = daemon_socket()
+        return (not socket or daemons.listens(socket)) and where("docker") is not None
 
-    def unavailable(self) -> str | None:
-        if (reason := super().unavailable()) or self.answers() or where("dockerd"):
+    @classmethod
+    def unavailable(cls) -> str | None:
+        """Refuse hosts where no daemon answers and none could be started, too."""
+        if (reason := super().unavailable()) or cls.answers() or where("dockerd"):
             return reason
         return "no Docker daemon answers and none is installed: start it, or run `make setup`"
 
-    def barred(self) -> str | None:
+    @classmethod
+    def barred(cls) -> str | None:
+        """Return why this user may not use the daemon, or which DOCKER_HOST does not answer."""
         place = os.environ.get("DOCKER_HOST", "")
-        if (socket := socket_of()) and daemons.listens(socket):
-            may = os.access(socket, os.W_OK)
-            return None if may else f"this user may not use Docker at {socket}: {DOCKER_GROUP}"
-        if place and (socket or not self.said()):
-            return f"no Docker daemon answers at DOCKER_HOST, {place}: `unset DOCKER_HOST`, or start that daemon"
+        if (socket := daemon_socket()) and daemons.listens(socket):
+            if os.access(socket, os.W_OK):
+                return None
+            return f"this user may not use Docker at {socket}: {DOCKER_GROUP}"
+        if place and (socket or not cls.host_info()):
+            return (
+                f"no Docker daemon answers at DOCKER_HOST, {place}: `unset DOCKER_HOST`, or start "
+                "that daemon"
+            )
         return None
 
-    def check(self, options: Fields, below: str) -> list[tuple[str, str]]:
-        if not sandboxed(options):
-            return (
-                [("stack", "is of gVisor alone; set runtime: runsc too")]
-                if "stack" in options
-                else []
-            )
-        if below != "host":
-            return [("runtime", "gVisor is not in a machine’s image; it runs on the host alone")]
-        if options["network"] == "host" and options.get("stack") != "host":
-            return [
-                ("stack", "the sandbox’s own stack cannot be the host’s network; set stack: host")
-            ]
-        return []
+    @classmethod
+    def check(cls, options: Fields, below: str) -> list[tuple[str, str]]:
+        """Return options of gVisor's that stand alone, or that gVisor cannot do."""
+        wrong = super().check(options, below)
+        if not in_sandbox(options):
+            if "stack" in options:
+                wrong.append(("stack", "is of gVisor alone; set runtime: runsc too"))
+        elif below != "host":
+            sentence = "gVisor is not in a machine’s image; it runs on the host alone"
+            wrong.append(("runtime", sentence))
+        elif options["network"] == "host" and options.get("stack") != "host":
+            sentence = "the sandbox’s own stack cannot be the host’s network; set stack: host"
+            wrong.append(("stack", sentence))
+        return wrong
 
-    def settle(self, options: Fields, config: Fields) -> Fields:
-        if not sandboxed(options):
+    @classmethod
+    def settle(cls, options: Fields, config: Fields) -> Fields:
+        """Replace a sandbox's stack by its platform, version and stack.
+
+        So cells are measured again after an upgrade.
+        """
+        if not in_sandbox(options):
             return options
-        rest = {key: value for key, value in options.items() if key != "stack"}
-        # What it can do depends on the version: with another one its cells are measured again.
-        told = {"platform": of_runsc(*PLATFORM), "version": of_runsc(*VERSION)}
-        return {**rest, "sandbox": {**told, "stack": options.get("stack", "sandbox")}}
+        sandbox = {
+            "platform": runsc_fact(*PLATFORM),
+            "version": runsc_fact(*VERSION),
+            "stack": options.get("stack", "sandbox"),
+        }
+        kept = {key: value for key, value in options.items() if key != "stack"}
+        return {**kept, "sandbox": sandbox}
 
-    def said(self) -> Fields:
-        """What the host's daemon says of itself; nothing where none answers."""
+    @classmethod
+    def host_info(cls) -> Fields:
+        """Return what the host's daemon prints for ``docker info``; nothing where none answers."""
         places = (os.environ.get(name) for name in ("DOCKER_HOST", "DOCKER_CONTEXT"))
-        return _said(*places) if self.answers() else {}
+        return _daemon_info(*places) if cls.answers() else {}
 
-    def found(self, settled: Fields, below: str) -> Fields:
-        said = self.said() if below == "host" else {}
-        if not said or elsewhere(said):
-            return settled
-        other = unusual(settled, said)
-        return {**settled, "daemon": other} if other else settled
+    @classmethod
+    def found(cls, resolved: Fields, below: str) -> Fields:
+        """Add ``daemon``: what is unusual about the host's."""
+        info = cls.host_info() if below == "host" else {}
+        if not info or foreign_daemon(info):
+            return resolved
+        differences = unusual(resolved, info)
+        return {**resolved, "daemon": differences} if differences else resolved
 
-    def refusal(self, settled: Fields, below: str, machine: HostFacts) -> str | None:
+    @classmethod
+    def refusal(cls, resolved: Fields, below: str, machine: HostFacts) -> str | None:
+        """Refuse limits that cannot be granted, foreign daemons, and what the daemon lacks."""
         if below != "host":
             # A machine numbers its own CPUs; its memory follows from the workloads' scale.
-            return limits.refusal(settled, set(range(machine["cpus"])), math.inf)
-        said = self.said()
-        reason = super().refusal(settled, below, machine) or (elsewhere(said) if said else None)
-        if reason or not said:
-            return reason or self._no_sandbox(settled)
-        if settled["network"] == "bridge" and BRIDGE not in bridge():
-            return "the Docker daemon has no bridge of its own: take `bridge: none` out of its configuration"
-        if "users" in settled.get("daemon", {}):
+            return limits.refusal(resolved, set(range(machine["cpus"])), math.inf)
+        if reason := super().refusal(resolved, below, machine):
+            return reason
+        info = cls.host_info()
+        if not info:
+            return cls._sandbox_refusal(resolved, None)
+        if reason := foreign_daemon(info):
+            return reason
+        if resolved["network"] == "bridge" and BRIDGE not in bridge_options():
+            return (
+                "the Docker daemon has no bridge of its own: take `bridge: none` out of its "
+                "configuration"
+            )
+        if "users" in resolved.get("daemon", {}):
             mapped = "the Docker daemon maps users (take userns-remap out of its configuration)"
-            if settled["network"] == "host":
-                return f"{mapped}, and then lends no container the host’s network: or set network: bridge"
-            if settled["data"] == "volume":
+            if resolved["network"] == "host":
+                return (
+                    f"{mapped}, and then lends no container the host’s network: or set network: "
+                    "bridge"
+                )
+            if resolved["data"] == "volume":
                 return f"{mapped}, and then no container can write its volume: or set data: layered"
-        return self._no_sandbox(settled, said)
+        return cls._sandbox_refusal(resolved, info)
 
-    def _no_sandbox(self, settled: Fields, said: Fields | None = None) -> str | None:
-        """Why there is no sandbox, where one is asked for."""
-        if not sandboxed(settled):
+    @classmethod
+    def _sandbox_refusal(cls, resolved: Fields, info: Fields | None) -> str | None:
+        """Return why there can be no sandbox where one is asked for.
+
+        info: of ``docker info``; None where no daemon answers yet.
+        """
+        if not in_sandbox(resolved):
             return None
-        if settled["sandbox"]["version"] is None:
+        if resolved["sandbox"]["version"] is None:
             return (
                 "gVisor (runsc) is not installed: `make setup` installs it on Debian 12 and newer"
             )
-        if said is None:
+        if info is None:
             return None
-        name, stack = runtime(settled), settled["sandbox"]["stack"]
-        known = engine.at(said, "Runtimes", name)
-        if known is None:
-            return "the Docker daemon does not know gVisor’s runtimes: `scripts/dockerd.sh runtimes` adds them"
-        argv = [known.get("path", "another program"), *(known.get("runtimeArgs") or ())]
+        name, stack = runtime_name(resolved), resolved["sandbox"]["stack"]
+        runtime = engine.value_at(info, "Runtimes", name)
+        if runtime is None:
+            return (
+                "the Docker daemon does not know gVisor’s runtimes: `scripts/dockerd.sh runtimes` "
+                "adds them"
+            )
+        argv = [runtime.get("path", "another program"), *(runtime.get("runtimeArgs") or ())]
         if os.path.basename(argv[0]) != "runsc" or f"--network={stack}" not in argv:
             return (
-                f"the Docker daemon’s runtime {name} is not runsc --network={stack} but {' '.join(argv)}: take it out "
-                "of its configuration, and `scripts/dockerd.sh runtimes` adds it"
+                f"the Docker daemon’s runtime {name} is not runsc --network={stack} but "
+                f"{' '.join(argv)}: take it out of its configuration, and `scripts/dockerd.sh "
+                "runtimes` adds it"
             )
         return None
 
-    def labels(self, settled: Fields) -> Fields:
-        found, other = super().labels(settled), settled.get("daemon", {})
-        if "ports" in other:
-            found["network"] = engine.PROXIED
-        if "storage" in other:
-            found["data"] += f", {other['storage']}"
-        rest = in_words({key: other[key] for key in ("users", "seccomp") if key in other})
-        if rest:
-            found["title"] = f"{self.title}, {rest}"
-        if sandboxed(settled):
-            own = settled["sandbox"]
-            title = (
-                f"gVisor sandbox in a {found.get('title', self.title)}, platform {own['platform']}"
-            )
-            found |= {
-                "kind": "sandbox",
-                "title": title,
-                "network": f"{found['network']}, {STACKS[own['stack']]}",
-            }
-        return found
+    @classmethod
+    def labels(cls, resolved: Fields) -> Fields:
+        """Name network and data, and in the title an unusual daemon and a sandbox."""
+        labels, differences = super().labels(resolved), resolved.get("daemon", {})
+        if "ports" in differences:
+            labels["network"] = engine.PROXIED
+        if "storage" in differences:
+            labels["data"] += f", {differences['storage']}"
+        in_title = {key: differences[key] for key in ("users", "seccomp") if key in differences}
+        if in_title:
+            labels["title"] = f"{cls.title}, {label_ending(in_title)}"
+        if in_sandbox(resolved):
+            sandbox = resolved["sandbox"]
+            container = labels.get("title", cls.title)
+            labels["kind"] = "sandbox"
+            labels["title"] = f"gVisor sandbox in a {container}, platform {sandbox['platform']}"
+            labels["network"] += f", {STACKS[sandbox['stack']]}"
+        return labels
 
-    def describe(self, settled: Fields) -> Fields:
-        other = {"otherwise": in_words(settled["daemon"])} if "daemon" in settled else {}
-        return {**other, **({"doubtful": True} if sandboxed(settled) else {})}
+    @classmethod
+    def describe(cls, resolved: Fields) -> Fields:
+        """Return what is unusual about the daemon.
 
-    def examine(self) -> tuple[str, bool | None, str]:
-        if reason := self.unavailable():
+        A sandbox lacks some system calls and is doubtful.
+        """
+        facts: Fields = {}
+        if "daemon" in resolved:
+            facts["otherwise"] = label_ending(resolved["daemon"])
+        if in_sandbox(resolved):
+            facts["doubtful"] = True
+        return facts
+
+    @classmethod
+    def examine(cls) -> tuple[str, bool | None, str]:
+        """Return the daemon's version and what is unusual about it, or why it cannot be used."""
+        if reason := cls.unavailable() or cls.barred():
             return "Docker", False, reason
-        # Docker 26 prints nothing, and no error, to a user whom the daemon refuses: the version does.
-        if reason := self.barred():
-            return "Docker", False, reason
-        version = capture(
-            ["docker", "version", "--format", "version {{.Server.Version}}"], check=False
-        )
-        words = (version.stdout + version.stderr).strip().replace("\n", "; ")
-        if not (said := self.said()):
-            return "Docker", version.returncode == 0, words
-        if other := elsewhere(said):
-            return "Docker", False, f"{words}: {other}"
-        if other := in_words(unusual({"network": "bridge", "data": "layered"}, said)):
-            words += f"; other than usual: {other}"
-        return "Docker", True, words
+        # To a user whom the daemon refuses, Docker 26 says so for `version` and not for `info`.
+        argv = ["docker", "version", "--format", "version {{.Server.Version}}"]
+        version = capture(argv, check=False)
+        text = (version.stdout + version.stderr).strip().replace("\n", "; ")
+        info = cls.host_info()
+        if not info:
+            return "Docker", version.returncode == 0, text
+        if reason := foreign_daemon(info):
+            return "Docker", False, f"{text}: {reason}"
+        if differences := unusual({"network": "bridge", "data": "layered"}, info):
+            text += f"; other than usual: {label_ending(differences)}"
+        return "Docker", True, text
 
-
-class Layer(engine.Layer):
-    """A container of the host's daemon, or of that in the machine below."""
-
-    # The daemon is up, as the host's is: its start under emulation takes longer than that of a container.
-    warmup = (["systemctl", "start", "docker.service"],)
-
-    def ask(self) -> Fields:
+    def ask_engine(self) -> None:
+        """Start the host's daemon where none answers, and require the planned one."""
         if self.below.name == "host":
             start_daemon()
-        return super().ask()
-
-    def told(self, said: Fields) -> Fields:
-        return recorded(said)
-
-    def prepare(self) -> list[str]:
+        super().ask_engine()
         if self.machine() is None:
-            self._agree()
-        words = ["--cgroup-parent", cgroups.parent_for(self._info["cgroup_driver"])]
-        # Not the one that a daemon's configuration has for all.
-        words += ["--runtime", runtime(self.options) if sandboxed(self.options) else "runc"]
-        if sandboxed(self.options):
-            # A runtime that fails may leave its processes, whatever becomes of the container.
-            self.context.note({"kind": "group", "id": self.id_file})
-        return words
+            self._require_planned_daemon()
+
+    def engine_facts(self, info: Fields) -> Fields:
+        """Return the daemon's facts."""
+        return daemon_facts(info)
+
+    def run_options(self) -> list[str]:
+        """Return the control group's parent, and the runtime whatever the daemon's default is."""
+        runtime = runtime_name(self.options) if in_sandbox(self.options) else "runc"
+        parent = cgroups.parent_for(self._facts["cgroup_driver"])
+        return ["--cgroup-parent", parent, "--runtime", runtime]
+
+    def cleanup_entries(self) -> list[Fields]:
+        """Return the entry for the container, and one for what a sandbox that failed left.
+
+        Containers survive their daemon: it is started to remove them.
+        """
+        containers = [
+            {**entry, "start": "scripts/dockerd.sh"} for entry in super().cleanup_entries()
+        ]
+        if in_sandbox(self.options):
+            return [{"kind": "group", "id": self.id_file}, *containers]
+        return containers
+
+    def up(self) -> None:
+        """Run the container.
+
+        Where a sandbox with a network stack of its own fails, name the other one.
+        """
+        try:
+            super().up()
+        except UserError as error:
+            if in_sandbox(self.options) and self.options["sandbox"]["stack"] == "sandbox":
+                remedy = "if gVisor's own network stack is the reason, set stack: host"
+                raise type(error)(f"{error}\n{remedy}") from None
+            raise
 
     def host_process(self) -> int | None:
-        if not sandboxed(self.options):
+        """Return the sandbox's process, or else what is below."""
+        if not in_sandbox(self.options):
             return super().host_process()
         return next(iter(cgroups.named(self.group() or "", "runsc-sandbox")), None)
 
-    def trace(self) -> Fields:
-        # A daemon that is gone still has its containers.
-        return {**super().trace(), "start": "scripts/dockerd.sh"}
-
-    def _agree(self) -> None:
-        """See that the daemon is the one that the plan was made for.  Raises UserError."""
-        if reason := elsewhere(self.said):
+    def _require_planned_daemon(self) -> None:
+        """Raise UserError where the daemon is not the one that the plan was made for."""
+        if reason := foreign_daemon(self.info):
             raise UserError(reason)
-        # Those for published ports are looked at once they are there.
+        # The rules for published ports are looked at once they are there.
         rules = not self.published()
-        planned = {
-            key: value
-            for key, value in self.options.get("daemon", {}).items()
-            if rules or key != "ports"
-        }
+        planned = dict(self.options.get("daemon", {}))
+        if not rules:
+            planned.pop("ports", None)
         with once():
-            seen = unusual(self.options, self.said, rules)
-        if seen != planned:
-            now, before = (in_words(found) or "as usual" for found in (seen, planned))
+            current = unusual(self.options, self.info, rules)
+        if current != planned:
+            now, before = (label_ending(state) or "as usual" for state in (current, planned))
             raise UserError(
-                f"the Docker daemon is not as when the plan was made, perhaps while none answered (now: {now}; "
-                f"planned: {before}): run again, and the plan is made anew"
+                "the Docker daemon is not as when the plan was made, perhaps while none answered "
+                f"(now: {now}; planned: {before}): run again, and the plan is made anew"
             )
 
-    def see(self) -> None:
-        super().see()
-        ports = self._info.get("network", {}).get("ports", NOT_AVAILABLE)
-        if self.published() and self.machine() is None:
-            names = {"bridge": BRIDGE, "mtu": "com.docker.network.driver.mtu"}
-            self._info["network"] |= {
-                key: bridge().get(name, NOT_AVAILABLE) for key, name in names.items()
-            }
+    def observe_container(self) -> None:
+        """See that the ports are reached, and the sandbox is, as planned.  Raises UserError."""
+        super().observe_container()
+        if self.published():
+            self._require_planned_ports()
+        if in_sandbox(self.options):
+            self._require_planned_sandbox()
+
+    def _require_planned_ports(self) -> None:
+        """Record the bridge, and require the planned path to published ports.  Raises UserError."""
+        if self.machine() is None:
+            for key, option in (("bridge", BRIDGE), ("mtu", MTU)):
+                self._facts["network"][key] = bridge_options().get(option, NOT_AVAILABLE)
+        path = self._facts["network"]["ports"]
         planned = engine.PROXY if "ports" in self.options.get("daemon", {}) else engine.NAT
-        if ports == engine.NOTHING:
+        if path == engine.NOTHING:
             raise UserError(
-                "no rule of the kernel and no docker-proxy leads to the published ports: the Docker daemon has "
-                "iptables and userland-proxy switched off; switch one on"
+                "no rule of the kernel and no docker-proxy leads to the published ports: the "
+                "Docker daemon has iptables and userland-proxy switched off; switch one on"
             )
-        if ports not in (planned, NOT_AVAILABLE):
+        if path not in (planned, NOT_AVAILABLE):
             raise UserError(
-                f"the published ports are reached by {ports}, and {planned} was planned, perhaps while no daemon "
-                "answered: run again, and the plan is made anew; if this comes again, the kernel has rules of a "
-                "daemon that is gone, or lost those of this one: restart the machine, or the daemon"
+                f"the published ports are reached by {path}, and {planned} was planned, perhaps "
+                "while no daemon answered: run again, and the plan is made anew; if this comes "
+                "again, the kernel has rules of a daemon that is gone, or lost those of this one: "
+                "restart the machine, or the daemon"
             )
-        if sandboxed(self.options):
-            self._info["sandbox"] = sandbox(cgroups.running(self.group() or ""))
-            for key, wanted in self.options["sandbox"].items():
-                if wanted and self._info["sandbox"][key] != wanted:
-                    raise UserError(
-                        f"the container is not in the sandbox that was planned: its {key} is "
-                        f"{self._info['sandbox'][key]}, and not {wanted}; run again, so that the plan says it"
-                    )
+
+    def _require_planned_sandbox(self) -> None:
+        """Record the sandbox, and raise UserError where it is not the planned one."""
+        sandbox = self._facts["sandbox"] = sandbox_facts(cgroups.running(self.group() or ""))
+        for key, planned in self.options["sandbox"].items():
+            if planned and sandbox[key] != planned:
+                raise UserError(
+                    f"the container is not in the sandbox that was planned: its {key} is "
+                    f"{sandbox[key]}, and not {planned}; run again, so that the plan says it"
+                )
 
     def facts(self) -> Fields:
-        """What the daemon that runs the container says of itself, and what is seen of a sandbox."""
-        return {"docker": self._info}
+        """Return the daemon's facts, the applied limits, and what is seen of a sandbox."""
+        return {"docker": self._facts}
 
 
 def start_daemon() -> None:
-    """See that a daemon answers; start one where no service manager does."""
-    daemons.start("no Docker daemon answers", "dockerd.sh", Kind().answers)
+    """Start a Docker daemon where none answers and no service manager does it.
+
+    Raises UserError.
+    """
+    daemons.start("no Docker daemon answers", "dockerd.sh", Layer.answers)

@@ -5,50 +5,53 @@ import os
 from strata.environments.common import layer
 from strata.host import cgroups, holders
 from strata.util import paths
+from strata.util.data_types import Fields
 from strata.util.files import remove_tree
 
 
-class Kind(layer.Kind):
-    """The bare host with its own files, for tests."""
+class Layer(layer.Layer):
+    """The bare host with its own files; as an environment it is for tests."""
 
-    kind = "bare"
+    isolation = "bare"
     title = "none: the host’s own files"
     stands_on = ()
-    forms = ()
+    image_forms = ()
     stands_idle = True
 
-    def sweep(self) -> list[str]:
-        found = sorted(os.listdir(paths.systems())) if os.path.isdir(paths.systems()) else []
-        folders = [os.path.join(paths.systems(), name) for name in found]
+    @classmethod
+    def sweep(cls) -> list[str]:
+        """Remove the folders of all systems, with the programs and control groups that they name."""
+        names = sorted(os.listdir(paths.systems())) if os.path.isdir(paths.systems()) else []
+        folders = [os.path.join(paths.systems(), name) for name in names]
         for folder in folders:
-            # A native system's groups have the name of its folder.
             cgroups.remove(os.path.basename(folder))
             holders.end_holders(folder)
             remove_tree(folder, unmount=True)
         return [f"folder {folder}" for folder in folders]
 
-
-class Layer(layer.Layer):
-    """Runs commands as they are."""
+    def cleanup(self) -> list[Fields]:
+        """Remove the system's folder, and the programs of the bare host before it."""
+        kinds = ["folder"] if self.above else ["folder", "programs"]
+        return [{"kind": kind, "id": self.context.folder} for kind in kinds]
 
     def up(self) -> None:
-        # Nobody else may enter, whatever lies in it.
-        self.context.note({"kind": "folder", "id": self.context.folder})
-        if self.above is None:
-            self.context.note({"kind": "programs", "id": self.context.folder})
+        """Make the system's folder, which only this user may enter."""
         os.makedirs(os.path.dirname(self.context.folder), 0o755, exist_ok=True)
         os.mkdir(self.context.folder, 0o700)
         os.mkdir(self.context.data)
 
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
+        """Return the command as it is, or on the bare host so that its program can be found."""
         # Programs in a layer above end with that.
-        return [*holders.holding(self.context.folder), *argv] if self.above is None else argv
+        return argv if self.above else [*holders.holding(self.context.folder), *argv]
 
     def address(self) -> str:
+        """Return the host's address as the client reaches it."""
         return self.context.address
 
     def listen(self) -> str:
+        """Return the same address: nothing translates it."""
         return self.context.address
 
     def machine(self) -> None:
-        return None
+        """Return None: nothing stands below the host."""

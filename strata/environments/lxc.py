@@ -1,6 +1,7 @@
-"""A container by LXC: the native tree under an overlay, and a first program that does nothing."""
+"""A container by LXC: the image's tree under an overlay, and a first program that only waits."""
 
 import os
+from types import MappingProxyType
 
 from strata.environments import chroot
 from strata.environments.common import layer
@@ -18,65 +19,74 @@ mount --make-private "$root"
 """
 
 
-class Kind(layer.Kind):
-    """Containers with the host's network, and with /data on the host's disk."""
-
-    title = "LXC container"
-    forms = ("tree",)
-    programs = ("lxc-start",)
-    installed_by = "install the distribution's package lxc"
-    needs_root = True
-    changes = layer.OF_CONTAINERS
-
-
 class Layer(chroot.Layer):
-    """Commands are run by lxc-attach: in the container's namespaces and groups, with its capabilities and filter."""
+    """A container with the host's network, and with /data on the host's disk.
 
-    def _command(self, name: str, *words: str) -> list[str]:
-        return as_root(
-            [name, f"--name={self.context.id}", f"--lxcpath={self.context.folder}", *words]
-        )
+    lxc-attach runs commands in the container's namespaces and groups, with its capabilities and
+    filter.
+    """
+
+    isolation = "container"
+    title = "LXC container"
+    programs = ("lxc-start",)
+    package = "lxc"
+    stands_idle = False
+    differences = layer.CONTAINER_DIFFERENCES
+    option_differences = MappingProxyType({})
+    options_schema = layer.options_schema()
+
+    @property
+    def monitor(self) -> str:
+        """The control group of LXC's own process, which holds the container."""
+        return f"{self.context.id}-monitor"
+
+    def cleanup_entries(self) -> list[Fields]:
+        """Return the entries for the groups: the monitor, which tidies up itself, ends first."""
+        return [{"kind": "group", "id": self.context.id}, {"kind": "group", "id": self.monitor}]
 
     def up(self) -> None:
-        assert self.context.image
-        # What is noted last is removed first: what holds the container must not tidy up beside us.
-        monitor = f"{self.context.id}-monitor"
-        self.context.note({"kind": "group", "id": self.context.id})
-        self.context.note({"kind": "group", "id": monitor})
-        written, own = (
-            os.path.join(self.context.folder, name) for name in ("written", self.context.id)
-        )
-        tree = os.path.join(self.context.image["folder"], "tree")
-        capture(as_root(["sh", "-euc", MOUNT, "strata", tree, written, self.root]))
+        """Mount the tree and start the container."""
+        written = os.path.join(self.context.folder, "written")
+        folder = os.path.join(self.context.folder, self.context.id)
+        capture(as_root(["sh", "-euc", MOUNT, "strata", self.tree, written, self.root]))
         data = self.context.data.replace(" ", "\\040")
         settings = [
-            # What the distribution gives to every container: devices, mounts, capabilities, filter of system calls.
+            # What the distribution gives to every container: devices, mounts, capabilities, filter
+            # of system calls.
             "lxc.include = /usr/share/lxc/config/common.conf",
             "lxc.uts.name = strata",
             f"lxc.rootfs.path = dir:{self.root}",
             f"lxc.mount.entry = {data} data none bind 0 0",
             "lxc.net.0.type = none",
             f"lxc.cgroup.dir.container = {cgroups.path_of(self.context.id)}",
-            f"lxc.cgroup.dir.monitor = {cgroups.path_of(monitor)}",
+            f"lxc.cgroup.dir.monitor = {cgroups.path_of(self.monitor)}",
             f"lxc.init.cmd = {' '.join(cgroups.HOLDER)}",
         ]
         if self.context.mask:
-            kind = "cgroup2" if cgroups.unified() else "cgroup"
-            settings.append(f"lxc.{kind}.cpuset.cpus = {self.context.mask}")
-        os.mkdir(own)
-        write_text(os.path.join(own, "config"), "\n".join([*settings, ""]))
-        log = os.path.join(own, "log")
+            version = "cgroup2" if cgroups.unified() else "cgroup"
+            settings.append(f"lxc.{version}.cpuset.cpus = {self.context.mask}")
+        os.mkdir(folder)
+        write_text(os.path.join(folder, "config"), "\n".join([*settings, ""]))
+        log = os.path.join(folder, "log")
         start = self._command("lxc-start", "--daemon", f"--logfile={log}", "--logpriority=ERROR")
         if capture(start, check=False).returncode != 0:
-            said = capture(as_root(["cat", "--", log]), check=False).stdout or "it said nothing"
-            raise UserError(f"LXC did not start a container:\n{said}")
+            reason = capture(as_root(["cat", "--", log]), check=False).stdout or "its log is empty"
+            raise UserError(f"LXC did not start a container:\n{reason}")
 
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
+        """Return the command of lxc-attach that runs `argv`."""
         return self._command("lxc-attach", "--clear-env", "--", *argv)
 
     def facts(self) -> Fields:
+        """Return the version of LXC."""
         version = capture(["lxc-start", "--version"]).stdout.splitlines()[0].strip()
         return {"container": {"program": "lxc-start", "version": version}}
 
     def processes(self) -> list[int]:
+        """Return the processes in the container's control group."""
         return sorted(cgroups.members(self.context.id))
+
+    def _command(self, program: str, *options: str) -> list[str]:
+        """Return a command of LXC for this container."""
+        container = [f"--name={self.context.id}", f"--lxcpath={self.context.folder}"]
+        return as_root([program, *container, *options])

@@ -1,4 +1,4 @@
-"""A Podman container of the image, as root: by no daemon, but by programs that come and go."""
+"""A Podman container of the image, as root: no daemon makes it, but programs that come and go."""
 
 import os
 
@@ -10,100 +10,131 @@ from strata.util.data_types import Fields, HostFacts
 from strata.util.process import as_root
 
 RUNTIMES = ("crun", "runc")
-# What a container's first program takes in orphans by; Docker's own, so that both have the same, and others.
+# First programs for containers, which take in orphans; Docker's is preferred, so that both engines
+# have the same.
 INITS = ("docker-init", "tini-static", "catatonit")
-MAKES_BRIDGES = ("/usr/lib/podman/netavark", "/usr/libexec/podman/netavark", "/usr/lib/cni/bridge")
+BRIDGE_MAKERS = (
+    "/usr/lib/podman/netavark",
+    "/usr/libexec/podman/netavark",
+    "/usr/lib/cni/bridge",
+)
 
 
 def _podman(*words: str) -> list[str]:
     return ["podman", "--cgroup-manager", cgroups.driver(), *words]
 
 
-class Kind(engine.Kind):
-    """Containers of root's; runtime: crun or runc."""
+class Layer(engine.Container):
+    """A container of root's.
+
+    Its control group is its own: conmon, which holds the container, stays outside.
+
+    Option `runtime`: crun or runc.
+    """
 
     title = "Podman container"
+    engine_name = "Podman"
     daemons = ("conmon",)
     programs = ("podman",)
-    installed_by = "install the distribution’s package podman"
+    package = "podman"
     needs_root = True
-    options_schema = engine.schema(runtime={"enum": list(RUNTIMES), "description": "crun or runc"})
+    options_schema = engine.container_schema(
+        runtime={"enum": list(RUNTIMES), "description": "crun or runc"}
+    )
 
-    def tool(self, *words: str) -> list[str]:
+    @classmethod
+    def host_tool(cls, *words: str) -> list[str]:
+        """Return a command of root's Podman."""
         return as_root(_podman(*words))
 
-    def settle(self, options: Fields, config: Fields) -> Fields:
-        # crun is what Podman takes by itself.  The user is in the plans of cells that were measured.
+    @classmethod
+    def settle(cls, options: Fields, config: Fields) -> Fields:
+        """Add the runtime that Podman takes by itself, crun."""
+        # The user is in the plans of cells that were measured.
         return {"runtime": RUNTIMES[0], "user": "root", **options}
 
-    def refusal(self, settled: Fields, below: str, machine: HostFacts) -> str | None:
-        runtime = settled["runtime"]
+    @classmethod
+    def refusal(cls, resolved: Fields, below: str, machine: HostFacts) -> str | None:
+        """Refuse missing runtimes, init programs and bridge makers, and hybrid groups for crun."""
+        runtime = resolved["runtime"]
         if not where(runtime):
-            return f"{runtime} is not installed: install the package of that name, or choose another runtime"
-        # Version 2 has controllers beside version 1.
-        if runtime == "crun" and any(
-            observe.read_files([f"{cgroups.ROOT}/unified/cgroup.controllers"]).values()
-        ):
-            return "crun makes no container where control groups are hybrid, as here: set runtime: runc"
+            return (
+                f"{runtime} is not installed: install the package of that name, or choose another "
+                "runtime"
+            )
+        if runtime == "crun" and _has_hybrid_groups():
+            return (
+                "crun makes no container where control groups are hybrid, as here: set runtime: "
+                "runc"
+            )
         if not where(*INITS):
             return (
                 "no init program for containers was found: install the distribution’s package tini"
             )
-        if settled["network"] == "bridge" and not any(map(os.path.exists, MAKES_BRIDGES)):
-            return "Podman has nothing here that makes a bridge: install the distribution’s package netavark"
-        return super().refusal(settled, below, machine)
-
-
-class Layer(engine.Layer):
-    """Its group is its own: conmon, which holds the container, stays outside."""
+        if resolved["network"] == "bridge" and not any(map(os.path.exists, BRIDGE_MAKERS)):
+            return (
+                "Podman has nothing here that makes a bridge: install the distribution’s package "
+                "netavark"
+            )
+        return super().refusal(resolved, below, machine)
 
     def tool(self, *words: str) -> list[str]:
-        return Kind().tool("--runtime", self.options["runtime"], *words)
+        """Return a command of root's Podman with the runtime that was chosen."""
+        return self.host_tool("--runtime", self.options["runtime"], *words)
 
-    def loading(self) -> list[str]:
-        # It keeps the image in a file meanwhile, which goes with the system.
+    def load_command(self) -> list[str]:
+        """Return Podman's command, with a temporary file in the system's folder."""
         return as_root(["env", f"TMPDIR={self.context.folder}", *_podman("load", "--quiet")])
 
-    def told(self, said: Fields) -> Fields:
-        host, store = said["host"], said["store"]
-        security = engine.at(host, "security") or {}
-        kept = [
+    def engine_facts(self, info: Fields) -> Fields:
+        """Return the versions, storage and confinement that ``podman info`` prints."""
+        host, store = info["host"], info["store"]
+        security = engine.value_at(host, "security") or {}
+        confined = [
             name for name in ("seccomp", "apparmor", "selinux") if security.get(f"{name}Enabled")
         ]
         return {
-            "version": said["version"]["Version"],
-            "runtime": engine.at(host, "ociRuntime", "version"),
-            "conmon": engine.at(host, "conmon", "version"),
+            "version": info["version"]["Version"],
+            "runtime": engine.value_at(host, "ociRuntime", "version"),
+            "conmon": engine.value_at(host, "conmon", "version"),
             "storage_driver": store.get("graphDriverName"),
-            "backing_filesystem": engine.at(store, "graphStatus", "Backing Filesystem"),
+            "backing_filesystem": engine.value_at(store, "graphStatus", "Backing Filesystem"),
             "log_driver": host.get("logDriver"),
             "network_backend": host.get("networkBackend"),
             "cgroup_driver": host.get("cgroupManager"),
             "cgroup_version": (host.get("cgroupVersion") or "").removeprefix("v"),
             "users": "rootless" if security.get("rootless") else "the host’s",
-            "security": ", ".join(kept) or "none",
+            "security": ", ".join(confined) or "none",
         }
 
-    def prepare(self) -> list[str]:
+    def up(self) -> None:
+        """Let packets through to the published ports, and run the container."""
         if self.published():
-            # Netavark lets in answers alone.
-            ours = ["--match", "conntrack", "--ctstate", "DNAT", "--ctorigdst", self.below.listen()]
-            firewall.let_through(self.context, ours)
-        words = ["--init-path", where(*INITS) or INITS[0], "--cgroups", "no-conmon", "--replace"]
-        words += ["--cgroup-parent", cgroups.parent_for(cgroups.driver())]
-        return words
+            # Netavark itself lets in answers alone.
+            match = ["--match", "conntrack", "--ctstate", "DNAT"]
+            firewall.let_through(self.context, [*match, "--ctorigdst", self.below.listen()])
+        super().up()
+
+    def run_options(self) -> list[str]:
+        """Return the init program and the place of the container's control group."""
+        options = ["--init-path", where(*INITS) or INITS[0], "--cgroups", "no-conmon", "--replace"]
+        return [*options, "--cgroup-parent", cgroups.parent_for(cgroups.driver())]
 
     def complete(self, argv: list[str]) -> list[str]:
-        # Nobody knows what Podman does by half, and one waits for the end of another that was left alone.
-        return [
-            "setsid",
-            "--fork",
-            "--wait",
-            "flock",
-            "--close",
-            os.path.join(paths.home(), "podman.lock"),
-            *argv,
-        ]
+        """Return a command that no signal interrupts, one at a time.
+
+        What a half-done command leaves is unknown, and a Podman that was left alone makes others
+        wait for its end.
+        """
+        lock = os.path.join(paths.home(), "podman.lock")
+        return ["setsid", "--fork", "--wait", "flock", "--close", lock, *argv]
 
     def facts(self) -> Fields:
-        return {"container": {"program": "podman", **self._info}}
+        """Return what Podman says of itself, and the limits that were applied."""
+        return {"container": {"program": "podman", **self._facts}}
+
+
+def _has_hybrid_groups() -> bool:
+    """Return whether controllers are split between versions 1 and 2 of control groups."""
+    path = f"{cgroups.ROOT}/unified/cgroup.controllers"
+    return any(observe.read_files([path]).values())

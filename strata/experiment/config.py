@@ -230,10 +230,13 @@ def _check_stack(key: str, stack: Stack, data: Fields) -> Iterator[Finding]:
         below = name
 
 
-def _check_memory(made: Plan) -> Iterator[Finding]:
-    """Machines that are measured here, with more memory than the host or less than a load takes."""
+def _check_memory(made: Plan, pairs: list[tuple[str, str]]) -> Iterator[Finding]:
+    """Machines that are measured here, with more memory than the host or less than a load takes.
+
+    pairs: the environments and workloads that are measured.
+    """
     needed: dict[tuple[str, str], list[tuple[int, str]]] = {}
-    for environment, load in sorted({cell[:2] for cell in blocks.Order(made).places}):
+    for environment, load in pairs:
         for layer in made["environments"][environment]["layers"]:
             memory = layer.get("vm", {}).get("settings", {}).get("memory", "host")
             if memory != "host":
@@ -316,8 +319,26 @@ def _experiment(config: Fields, machine: HostFacts) -> Plan:
         **({"spread": True} if config.get("spread") else {}),
         "workloads": workloads,
     }
-    validation.complain(FILE, [*_check_memory(made)])
+    pairs = sorted({cell[:2] for cell in blocks.Order(made).places})
+    validation.complain(FILE, [*_check_memory(made, pairs), *_check_image(made, pairs)])
     return cast(Plan, made)
+
+
+def _check_image(made: Plan, pairs: list[tuple[str, str]]) -> Iterator[Finding]:
+    """Yield environments without the image, for workloads whose clients or data sets are made of its files.
+
+    pairs: the environments and workloads that are measured.
+    """
+    for environment, load in pairs:
+        entry, cell = made["environments"][environment], made["workloads"][load]["cell"]
+        layers = [name for layer in entry["layers"] for name in layer]
+        if registry.forms(layers) or not (plan.uses_client(cell) or "data" in cell):
+            continue
+        yield (
+            f"environments.{environment}.layers",
+            f"is [{', '.join(layers)}], which runs nothing of the image, and {load} needs it for its client or data: "
+            f"add a layer such as chroot, or leave the workload out (leave_out: {{{environment}: [{load}]}})",
+        )
 
 
 def _turns(environments: Fields) -> int:
@@ -361,6 +382,9 @@ def _planned(entry: Fields, config: Fields, machine: HostFacts) -> Fields:
     below = "host"
     for given in entry["layers"]:
         ((kind, options),) = given.items()
+        if kind == "host" and len(entry["layers"]) > 1:
+            # It is at the bottom of every stack.
+            continue
         layer = registry.kind(kind)
         settled = layer.found(layer.settle(options, config), below)
         reason = reason or layer.unavailable() or layer.refusal(settled, below, machine)
@@ -368,7 +392,7 @@ def _planned(entry: Fields, config: Fields, machine: HostFacts) -> Fields:
         below = kind
         stack.append({kind: settled})
         described |= layer.describe(settled)
-        told.append({"kind": layer.kind, "title": layer.title, **layer.labels(settled)})
+        told.append({"kind": layer.isolation, "title": layer.title, **layer.labels(settled)})
         daemons += layer.daemons
     emulated = described.get("accelerator") == "tcg"
     if emulated and not config["emulation"]:

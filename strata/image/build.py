@@ -313,7 +313,7 @@ def _remove_builds() -> list[str]:
     for folder in folders:
         remove_tree(folder, unmount=True)
         removed.append(os.path.basename(folder).replace("building-", "unfinished image "))
-    containers = docker.Kind().remove_containers(engine.BUILDING)
+    containers = docker.Layer.remove_containers(engine.BUILDING)
     return removed + [f"container {id} of an unfinished image" for id in containers]
 
 

@@ -50,7 +50,7 @@ def _bring_up(stack: list[Layer]) -> Fields:
     """Bring a stack up, the lowest layer first; return the facts of its layers."""
     facts: Fields = {}
     for layer in stack:
-        layer.up()
+        layer.bring_up()
         facts |= layer.facts()
     return facts
 

@@ -1,1 +1,1 @@
-"""Virtual machines: what accelerates them, their disk and box, their settings, and what libvirt holds of ours."""
+"""Virtual machines: their accelerator, box and settings, and their life in libvirt."""

@@ -1,8 +1,9 @@
-"""Whether a virtual machine is accelerated here: tried with a short guest, never assumed.
+"""Whether KVM runs virtual machines here: tried with a short guest, never assumed.
 
-A file ``/dev/kvm`` does not mean that a guest runs: it may be a nested or a paravirtual hypervisor
-that cannot run an unmodified kernel.  So the image's own kernel is booted under KVM without any disk: its complaint on
-the console, within a time limit, shows that it ran.  The finding is kept until the host boots again.
+A file ``/dev/kvm`` does not mean that a guest runs: it may belong to a nested or paravirtual
+hypervisor that cannot run an unmodified kernel.  So the image's own kernel boots under KVM without
+any disk: its complaint on the console, within a time limit, shows that it ran.  The finding is kept
+until the host boots again.
 """
 
 import os
@@ -14,74 +15,60 @@ from strata.util.files import read_json, write_json, write_text
 from strata.util.process import as_root, capture
 from strata.util.timeouts import stretched
 
-# What machines are called, by what accelerates them; None: by what is not known yet.
+# What labels call machines, by their accelerator; None: before the trial.
 CALLED = {"kvm": "KVM", "tcg": "VM (TCG emulation)", None: "VM"}
 DEVICE = "/dev/kvm"
-# A kernel that ran has looked for its root file system, of which this guest has none.
-WORD = "Unable to mount root fs"
-LIMIT = 15.0
+# What a kernel prints that ran and looked for its root file system, of which this guest has none.
+COMPLAINT = "Unable to mount root fs"
+# Seconds for the short guest.
+TIME_LIMIT = 15.0
+# QEMU's options for it, without the kernel.
+GUEST = (
+    *("-machine", "q35,accel=kvm", "-cpu", "host", "-smp", "1", "-m", "256"),
+    *("-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-serial", "stdio"),
+    *("-append", "console=ttyS0 panic=-1 quiet"),
+)
 
 
 def path() -> str:
-    """Where the finding is kept; beside it, in a ``.log``, all that the last attempt printed."""
+    """Return the file of the finding; the last trial's output is in a ``.log`` of the same name."""
     return os.path.join(paths.home(), "acceleration.json")
 
 
 def circumstances() -> Fields:
-    """What the finding holds for: this boot of the host; the device may appear later."""
+    """Return for what a finding holds: this boot of the host, with or without the device."""
     return {"boot": node.boot(), "device": os.path.exists(DEVICE)}
 
 
 def known() -> Fields:
-    """``{accelerator, accelerator_reason}`` as far as it is known: kvm, tcg, or None where it was not tried yet."""
+    """Return ``{accelerator, accelerator_reason}``: kvm, tcg, or None before the trial."""
     if not os.path.exists(DEVICE):
         return {
             "accelerator": "tcg",
             "accelerator_reason": f"there is no {DEVICE}: the machine offers no KVM",
         }
-    found: Fields = read_json(path()) or {}
-    if found.get("circumstances") == circumstances():
-        return dict(found["finding"])
+    kept: Fields = read_json(path()) or {}
+    if kept.get("circumstances") == circumstances():
+        return dict(kept["finding"])
     reason = f"{DEVICE} exists; whether it runs a guest `python3 -m strata image` tests"
     return {"accelerator": None, "accelerator_reason": reason}
 
 
 def attempt(kernel: str) -> Fields:
-    """Boot the short guest with this kernel, keep and return the finding.  It is ended after LIMIT s (stretched)."""
-    limit = stretched(LIMIT)
-    guest = [
-        "qemu-system-x86_64",
-        "-machine",
-        "q35,accel=kvm",
-        "-cpu",
-        "host",
-        "-smp",
-        "1",
-        "-m",
-        "256",
-    ]
-    guest += [
-        "-nodefaults",
-        "-no-user-config",
-        "-no-reboot",
-        "-display",
-        "none",
-        "-serial",
-        "stdio",
-    ]
-    guest += ["-kernel", kernel, "-append", "console=ttyS0 panic=-1 quiet"]
-    done = capture(
-        as_root(["timeout", "--signal=KILL", f"{limit:g}", *guest]), timeout=limit + 10, check=False
-    )
-    finding = {
-        "accelerator": "kvm",
-        "accelerator_reason": "a short guest booted under KVM and reported back",
-    }
-    if WORD not in done.stdout:
-        reason = f"{DEVICE} exists, but a short guest under KVM gave no report within {LIMIT:g} s"
-        finding = {"accelerator": "tcg", "accelerator_reason": reason}
-    write_text(
-        f"{path()[:-5]}.log", f"QEMU's words:\n{done.stderr}\nthe guest's console:\n{done.stdout}\n"
-    )
+    """Boot the short guest with this kernel; keep and return the finding, as :func:`known` does.
+
+    It is ended after TIME_LIMIT seconds (stretched where timeouts are).
+    """
+    limit = stretched(TIME_LIMIT)
+    argv = ["timeout", "--signal=KILL", f"{limit:g}", "qemu-system-x86_64", *GUEST]
+    done = capture(as_root([*argv, "-kernel", kernel]), timeout=limit + 10, check=False)
+    if COMPLAINT in done.stdout:
+        accelerator, reason = "kvm", "a short guest booted under KVM and reported back"
+    else:
+        accelerator = "tcg"
+        reason = f"{DEVICE} exists, but a short guest under KVM gave no report within {limit:g} s"
+    finding = {"accelerator": accelerator, "accelerator_reason": reason}
+    log = f"printed by QEMU:\n{done.stderr}\nthe guest's console:\n{done.stdout}\n"
+    write_text(f"{path()[:-5]}.log", log)
     write_json(path(), {"circumstances": circumstances(), "finding": finding})
     return finding

@@ -1,4 +1,4 @@
-"""libvirt's domain: what Vagrant cannot say is written into it, and what it became is read from it (pure functions)."""
+"""libvirt's domain: its XML gets the settings that Vagrant cannot write, and is read."""
 
 import xml.etree.ElementTree as ElementTree
 from xml.etree.ElementTree import Element
@@ -7,16 +7,19 @@ from strata.util.data_types import Fields
 
 
 def _child(parent: Element, tag: str, /, **attributes: str) -> Element:
-    """The child with that tag, made if it is not there, with these attributes."""
-    found = parent.find(tag)
-    if found is None:
-        found = ElementTree.SubElement(parent, tag)
-    found.attrib.update(attributes)
-    return found
+    """Return the child with this tag and these attributes; it is made where it is missing."""
+    child = parent.find(tag)
+    if child is None:
+        child = ElementTree.SubElement(parent, tag)
+    child.attrib.update(attributes)
+    return child
 
 
 def tune(xml: str, extra: Fields) -> str:
-    """A domain's XML with the settings of `extra` (of :func:`strata.vm.settings.resolve`) in it."""
+    """Return a domain's XML with more settings.
+
+    extra: of :func:`strata.vm.settings.resolve`.
+    """
     domain = ElementTree.fromstring(xml)
     if extra["mask"]:
         _child(domain, "vcpu", cpuset=extra["mask"])
@@ -27,10 +30,8 @@ def tune(xml: str, extra: Fields) -> str:
         for disk in domain.findall("devices/disk[@device='disk']"):
             _child(disk, "driver", iothread="1")
     for cell, node in enumerate(extra["memory_nodes"] or []):
-        binding = _child(domain, "numatune")
-        ElementTree.SubElement(
-            binding, "memnode", cellid=str(cell), mode="strict", nodeset=str(node)
-        )
+        binding = {"cellid": str(cell), "mode": "strict", "nodeset": str(node)}
+        ElementTree.SubElement(_child(domain, "numatune"), "memnode", binding)
     if extra["emulator"]:
         tuning = _child(domain, "cputune")
         _child(tuning, "emulatorpin", cpuset=extra["emulator"])
@@ -46,15 +47,16 @@ def tune(xml: str, extra: Fields) -> str:
 
 
 def read(xml: str) -> Fields:
-    """What a live domain's XML says: ``{disks: [{cache, io, iothread}], devices: [PCI addresses]}``."""
+    """Return a domain's disks and devices.
+
+    Gives ``{disks: [{cache, io, iothread}, …], devices: [PCI address, …]}``.
+    """
     domain = ElementTree.fromstring(xml)
-    drivers = domain.findall("devices/disk[@device='disk']/driver")
-    return {
-        "disks": [
-            {key: driver.get(key) for key in ("cache", "io", "iothread")} for driver in drivers
-        ],
-        "devices": [
-            "{domain}:{bus}:{slot}.{function}".format(**address.attrib).replace("0x", "")
-            for address in domain.findall("devices/hostdev/source/address")
-        ],
-    }
+    disks = []
+    for driver in domain.findall("devices/disk[@device='disk']/driver"):
+        disks.append({key: driver.get(key) for key in ("cache", "io", "iothread")})
+    devices = []
+    for address in domain.findall("devices/hostdev/source/address"):
+        text = "{domain}:{bus}:{slot}.{function}".format(**address.attrib)
+        devices.append(text.replace("0x", ""))
+    return {"disks": disks, "devices": devices}

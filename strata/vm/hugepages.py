@@ -1,58 +1,76 @@
-"""Huge pages of the host for a machine: reserved before it starts, given back when it is gone."""
+"""Huge pages of the host for machines: reserved before their start, given back after their end."""
+
+from collections import Counter
 
 from strata.host.context import Context
 from strata.util.data_types import WantedMachine
 from strata.util.process import as_root, capture
 
-# Those of the whole host, and those of one of its memory nodes.
+# The kernel's files for the whole host, and for one of its memory nodes.
 HOST = "/sys/kernel/mm/hugepages/hugepages-2048kB"
 NODE = "/sys/devices/system/node/node{node}/hugepages/hugepages-2048kB"
+COMPACT_MEMORY = ["sh", "-c", "echo 1 >/proc/sys/vm/compact_memory"]
 
 
-def _read(place: str, name: str) -> int:
-    with open(f"{place}/{name}_hugepages") as file:
+def _read(folder: str, counter: str) -> int:
+    """Return a count of pages: nr (reserved) or free."""
+    with open(f"{folder}/{counter}_hugepages") as file:
         return int(file.read())
 
 
-def _setting(place: str, count: int) -> list[str]:
-    return ["sh", "-c", 'echo "$1" >"$2"', "strata", str(count), f"{place}/nr_hugepages"]
+def _setting(folder: str, count: int) -> list[str]:
+    """Return the command that has so many pages reserved."""
+    return ["sh", "-c", 'echo "$1" >"$2"', "strata", str(count), f"{folder}/nr_hugepages"]
+
+
+def _needed_pages(machines: list[WantedMachine]) -> Counter[str]:
+    """Return the kernel's folder → pages of 2 MiB, by node where all machines are bound."""
+    pages: Counter[str] = Counter()
+    for machine in machines:
+        if not _are_bound(machines):
+            pages[HOST] += machine["memory_mib"] // 2
+            continue
+        nodes = machine["extra"]["memory_nodes"]
+        for cell, node in zip(machine["numa"] or [], nodes, strict=True):
+            pages[NODE.format(node=node)] += cell["memory"] // 2
+    return pages
+
+
+def _are_bound(machines: list[WantedMachine]) -> bool:
+    return all(machine["extra"]["memory_nodes"] for machine in machines)
 
 
 def reserve(machines: list[WantedMachine], context: Context) -> str | None:
-    """Reserve pages of 2 MiB for machines, on memory nodes if all are bound to some; why there are none, or None.
+    """Reserve the machines' memory in huge pages.
 
-    It is noted before (context) how they are given back: those that are still in use then go with their machine.
+    Returns why that failed, with nothing reserved, or None.
+
+    The journal (context.note) says before how they are given back: pages in use then go with their
+    machine.
     """
-    wanted = {HOST: sum(machine["memory_mib"] // 2 for machine in machines)}
-    if bound := all(machine["extra"]["memory_nodes"] for machine in machines):
-        wanted = {}
-        for machine in machines:
-            for cell, node in zip(
-                machine["numa"] or [], machine["extra"]["memory_nodes"], strict=True
-            ):
-                place = NODE.format(node=node)
-                wanted[place] = wanted.get(place, 0) + cell["memory"] // 2
+    needed = _needed_pages(machines)
     try:
-        before = {place: _read(place, "nr") for place in wanted}
+        before = {folder: _read(folder, "nr") for folder in needed}
     except OSError:
         return "the host's kernel has no huge pages of 2 MiB"
-    back = [_setting(place, count) for place, count in before.items()]
+    give_back = [_setting(folder, count) for folder, count in before.items()]
     context.note(
-        {"kind": "huge pages", "id": context.id, "root": True, "find": ["true"], "remove": back}
+        {
+            "kind": "huge pages",
+            "id": context.id,
+            "root": True,
+            "find": ["true"],
+            "remove": give_back,
+        }
     )
-    more = [
-        _setting(place, before[place] + max(0, needed - _read(place, "free")))
-        for place, needed in wanted.items()
-    ]
-    for command in (["sh", "-c", "echo 1 >/proc/sys/vm/compact_memory"], *more):
-        capture(as_root(command), check=False)
-    there, needed = (
-        sum(min(_read(place, "free"), count) for place, count in wanted.items()),
-        sum(wanted.values()),
-    )
-    if there == needed:
+    capture(as_root(COMPACT_MEMORY), check=False)
+    for folder, count in needed.items():
+        missing = max(0, count - _read(folder, "free"))
+        capture(as_root(_setting(folder, before[folder] + missing)), check=False)
+    reserved = sum(min(_read(folder, "free"), count) for folder, count in needed.items())
+    if reserved == needed.total():
         return None
-    for command in back:
+    for command in give_back:
         capture(as_root(command), check=False)
-    on = " on the memory nodes of its CPUs" if bound else ""
-    return f"the host could reserve {there} of {needed} huge pages of 2 MiB{on}"
+    place = " on the memory nodes of its CPUs" if _are_bound(machines) else ""
+    return f"the host could reserve {reserved} of {needed.total()} huge pages of 2 MiB{place}"

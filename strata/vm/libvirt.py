@@ -1,7 +1,8 @@
-"""libvirt's objects of ours: the network, the storage pool, domains and volumes, each told by its name.
+"""libvirt's objects of Strata, each known by its name: network, storage pool, domains, volumes.
 
-Every name is :func:`strata.util.paths.prefix`, or begins with it: no other is touched.  It is that of our network, of
-its bridge (15 characters at most) and of our storage pool.
+Every name is :func:`strata.util.paths.prefix`, or begins with it: no other object is touched.  The
+prefix itself is the name of the network, of its bridge (15 characters at most) and of the storage
+pool.
 """
 
 import ipaddress
@@ -19,104 +20,123 @@ from strata.vm import vagrant_box
 SOCKET = "/run/libvirt/libvirt-sock"
 # Where libvirt keeps the ids of its domains' processes.
 PROCESSES = "/run/libvirt/qemu"
-# A client's link has the first that is free, and gives it up once it is joined to the machines' network.  Where theirs
-# began there too, a machine brought up afresh would get another than before, which its snapshot does not fit.
+# The first number of the machines' network.  A client's link begins at a lower one, and gives its
+# network up once it is joined to the machines'.  If both began at the same, a machine brought up
+# afresh would get another network than before, which its snapshot does not fit.
 FIRST_SUBNET = 185
 
 
 def answers() -> bool:
-    """Whether libvirt listens."""
+    """Return whether libvirt listens."""
     return daemons.listens(SOCKET)
 
 
 def start_daemon() -> None:
-    """See that libvirt answers; start it where no service manager does."""
+    """Start libvirt where it does not answer and no service manager does it.  Raises UserError."""
     daemons.start("libvirt does not answer", "libvirtd.sh", answers)
 
 
 def virsh(*words: str, check: bool = True, timeout: float = 120) -> str:
-    """What virsh prints.  Raises UserError with its own words if it fails and `check` is set."""
-    return capture(
-        as_root(["virsh", "--quiet", "--connect", "qemu:///system", *words]), timeout, check
-    ).stdout
+    """Run virsh and return what it prints.
+
+    Raises UserError with its message if it fails and `check` is set.
+    """
+    argv = ["virsh", "--quiet", "--connect", "qemu:///system", *words]
+    return capture(as_root(argv), timeout, check).stdout
 
 
-def domains() -> list[str]:
-    """Names of our domains, running or not."""
-    return [
-        name for name in virsh("list", "--all", "--name").split() if name.startswith(f"{prefix()}-")
-    ]
+def list_domains() -> list[str]:
+    """Return the names of Strata's domains, running or not."""
+    names = virsh("list", "--all", "--name").split()
+    return [name for name in names if name.startswith(f"{prefix()}-")]
 
 
 def card_address(subnet: str, number: int) -> tuple[str, str]:
-    """(hardware address, IP address) of the machine with this number (from 0) in a network."""
+    """Return (hardware address, IP address) of a machine, by its number (from 0) in a network."""
     digest = sha256(f"{paths.home_mark()}/{number}".encode()).digest()
     address = ipaddress.ip_network(subnet).network_address + 10 + number
     return f"52:54:00:{digest[:3].hex(':')}", str(address)
 
 
 def network_xml(subnet: str, machines: int = 1) -> str:
-    """The network: a bridge of its own with fixed addresses, no way out, so that nothing but us talks to a machine."""
-    net = ipaddress.ip_network(subnet)
+    """Return the network's XML: a bridge of its own, fixed addresses, and no way out."""
+    network = ipaddress.ip_network(subnet)
     hosts = [card_address(subnet, number) for number in range(machines)]
     reserved = "".join(f"<host mac='{mac}' ip='{address}'/>" for mac, address in hosts)
     return (
-        f"<network><name>{prefix()}</name><bridge name='{prefix()}' stp='off' delay='0'/>"
-        f"<dns enable='no'/><ip address='{net.network_address + 1}' netmask='{net.netmask}'>"
-        f"<dhcp><range start='{hosts[0][1]}' end='{hosts[-1][1]}'/>{reserved}</dhcp></ip></network>"
+        f"<network><name>{prefix()}</name><bridge name='{prefix()}' stp='off' delay='0'/><dns "
+        f"enable='no'/><ip address='{network.network_address + 1}' "
+        f"netmask='{network.netmask}'><dhcp><range start='{hosts[0][1]}' "
+        f"end='{hosts[-1][1]}'/>{reserved}</dhcp></ip></network>"
     )
 
 
-def bring_up(machines: int = 1) -> str:
-    """Make the network afresh, see that libvirt knows the storage pool, and return the network's subnet."""
+def create_network(machines: int = 1) -> str:
+    """Make the network afresh for so many machines, and the storage pool if it is missing.
+
+    Returns the subnet.
+    """
     virsh("net-destroy", prefix(), check=False)
     subnet = addresses.free_subnet(addresses.host_routes(), FIRST_SUBNET)
-    create("net-create", network_xml(subnet, machines))
-    os.makedirs(vagrant_box.place("pool"), exist_ok=True)
+    create_object("net-create", network_xml(subnet, machines))
+    pool = vagrant_box.place("pool")
+    os.makedirs(pool, exist_ok=True)
     if prefix() not in virsh("pool-list", "--name").split():
-        virsh("pool-create-as", prefix(), "dir", "--target", vagrant_box.place("pool"))
+        virsh("pool-create-as", prefix(), "dir", "--target", pool)
     return subnet
 
 
-def create(command: str, xml: str) -> None:
-    """Hand an object's XML to virsh by a file."""
+def create_object(command: str, xml: str) -> None:
+    """Create an object of libvirt with a command of virsh such as define.  Raises UserError."""
     path = vagrant_box.place("object.xml")
     write_text(path, xml)
     virsh(command, path)
 
 
 def remove_domains(only: str | None = None) -> list[str]:
-    """End and remove our domains, or the `only` one of this name, with their volumes; what it was, in words."""
-    found = [name for name in domains() if only in (None, name)]
-    for name in found:
-        # Asked to end, it would first write its disks, which are thrown away.
-        if pid := process(name):
+    """End and remove Strata's domains, or the one named `only`, with their volumes.
+
+    Returns what was removed.
+
+    Raises UserError where a domain stays.
+    """
+    removed = [name for name in list_domains() if only in (None, name)]
+    for name in removed:
+        # A domain that is asked to end first writes its disks, which are thrown away: so it is
+        # killed.
+        if pid := domain_process(name):
             capture(as_root(["kill", "-KILL", "--", str(pid)]), check=False)
-            # The kernel takes its time to take its memory away.
+            # The kernel takes its time to free its memory.
             wait_for(pid, 10)
         virsh("destroy", name, check=False)
         virsh("undefine", name, "--managed-save", "--snapshots-metadata", "--nvram", check=False)
-    if left := [name for name in domains() if name in found]:
-        raise UserError(f"libvirt did not remove the domain {left[0]}: see `virsh list --all`")
+    remaining = set(removed) & set(list_domains())
+    if remaining:
+        name = min(remaining)
+        raise UserError(f"libvirt did not remove the domain {name}: see `virsh list --all`")
     volumes = vagrant_box.remove_volumes(only or f"{prefix()}-")
-    return [*(f"domain {name}" for name in found), *(f"volume {name}" for name in volumes)]
+    return [*(f"domain {name}" for name in removed), *(f"volume {name}" for name in volumes)]
 
 
-def process(name: str) -> int | None:
-    """The id of a domain's process; None where it does not run."""
+def domain_process(name: str) -> int | None:
+    """Return the id of a domain's process; None where it does not run."""
     pid = capture(as_root(["cat", "--", f"{PROCESSES}/{name}.pid"]), check=False).stdout.strip()
-    words = f"/proc/{pid}/cmdline"
-    # Whoever has the id now may be another.
-    return int(pid) if f"guest={name}," in observe.read_files([words]).get(words, "") else None
+    path = f"/proc/{pid}/cmdline"
+    # The id may have been given to another process since.
+    command_line = observe.read_files([path]).get(path, "")
+    return int(pid) if f"guest={name}," in command_line else None
 
 
-def sweep() -> list[str]:
-    """Remove everything of ours from libvirt, if it is up, but the pool's folder; returns what it was, in words."""
+def remove_all() -> list[str]:
+    """Remove everything of Strata's from libvirt, if it is up, except the pool's folder.
+
+    Returns what it was.
+    """
     if not answers():
         return []
     removed = remove_domains()
-    for kind, words in (("net", "network"), ("pool", "storage pool")):
+    for kind, description in (("net", "network"), ("pool", "storage pool")):
         if prefix() in virsh(f"{kind}-list", "--name").split():
             virsh(f"{kind}-destroy", prefix(), check=False)
-            removed.append(f"{words} {prefix()}")
+            removed.append(f"{description} {prefix()}")
     return removed

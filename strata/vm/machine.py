@@ -1,4 +1,4 @@
-"""The life of one virtual machine: made by Vagrant, started by virsh or from a snapshot, and taken down."""
+"""The life of one virtual machine: Vagrant makes it, virsh starts, restores and removes it."""
 
 import json
 import os
@@ -9,7 +9,7 @@ from hashlib import sha256
 from strata.host import capacity
 from strata.host.context import Context
 from strata.util import paths, run
-from strata.util.data_types import Fields, WantedMachine
+from strata.util.data_types import Fields, Image, WantedMachine
 from strata.util.errors import UserError
 from strata.util.files import read_json, remove_tree, write_json, write_text
 from strata.util.process import as_root, capture, wait_for
@@ -30,92 +30,96 @@ from strata.vm import (
 
 ATTEMPTS = 3
 # Seconds within which a machine must boot and answer, by accelerator.
-PATIENCE = {"kvm": 180, "tcg": 480}
+BOOT_TIMEOUT = {"kvm": 180, "tcg": 480}
 
 
 class Machine:
-    """The machine of a system (context) with the vm layer's settled options.
+    """The machine of a system (context) with the vm layer's resolved options and the image's disk.
 
-    warmup: by the name of each layer above, what is run in the machine before it is saved, or else once it is up.
+    warmup: name of the layer above → commands that run in the machine once: before it is saved, or
+    once it is up.
+
+    Attributes: `wanted` is what Vagrant and libvirt get, once :meth:`prepare` resolved it;
+    `refused` is key of the profile → why the machine cannot have that here; `booted` is
+    ``{attempts, boot_seconds}`` of its boot, if any.
     """
 
+    wanted: WantedMachine
+
     def __init__(
-        self, options: Fields, context: Context, warmup: dict[str, list[list[str]]] | None = None
+        self,
+        options: Fields,
+        context: Context,
+        image: Image,
+        warmup: dict[str, list[list[str]]] | None = None,
     ) -> None:
-        self.options, self.context, self.warmup = options, context, warmup or {}
+        self.options, self.context, self.image = options, context, image
+        self.warmup = warmup or {}
         self.folder = context.folder
-        # What of its profile the machine cannot have here: key → why.
         self.refused: dict[str, str] = {}
         self.booted: Fields = {"attempts": None, "boot_seconds": None}
 
     def up(self) -> Fields:
-        """Bring the machine up, fresh; returns the facts of ``system.vm`` (docs/files.md).  Raises UserError."""
+        """Bring the machine up, fresh; return the facts of ``system.vm`` (docs/files.md).
+
+        Raises UserError.
+        """
         owner = run.owner()
         with once():
-            wanted = self.wanted = self.prepare()
-        # A cell without a workflow around it has no later system that a snapshot would serve; and what a device holds
-        # cannot be saved.
-        keeps = (
-            self.options.get("fresh") == "snapshot"
-            and owner["pid"] != os.getpid()
-            and not wanted["passthrough"]
-        )
-        restored = None
-        if keeps:
+            self.wanted = self.prepare()
+        # A cell without a workflow around it has no later system for which a snapshot is worth its
+        # time, and what a device holds cannot be saved.
+        restores = self.options["fresh"] == "snapshot" and owner["pid"] != os.getpid()
+        restores = restores and not self.wanted["passthrough"]
+        restore_seconds = None
+        if restores:
             with once():
-                name = self._see_snapshot(wanted, owner)
-            restored = self._restore(name, owner)
+                name = self._ensure_snapshot(owner)
+            restore_seconds = self._restore(name, owner)
         else:
-            self._boot(wanted)
+            self._boot()
         with once():
-            if not keeps:
-                self._warm()
-            seen = applied.at(self.folder, wanted, self.options["settings"], self.refused)
+            if not restores:
+                self._run_warmup()
+            profile = self.options["settings"]
+            seen = applied.observe_machine(self.folder, self.wanted, profile, self.refused)
         return {
             "accelerator": self.options["accelerator"],
             "accelerator_reason": acceleration.known()["accelerator_reason"],
             "profile": self.options["profile"],
-            "started": "snapshot" if keeps else "boot",
+            "started": "snapshot" if restores else "boot",
             **self.booted,
-            "restore_seconds": restored,
+            "restore_seconds": restore_seconds,
             **seen,
         }
 
     def prepare(self) -> WantedMachine:
-        """Make what the machine stands on: network, storage pool, huge pages, the way in.
+        """Make what the machine needs: network, storage pool, huge pages, ssh configuration.
 
-        What several equal machines share is made with the first of them, for all.
-        Returns the machine's settings, which Vagrant reads in its folder.
+        Raises UserError.
+
+        The first of several equal machines makes what they share.  Returns all that Vagrant and
+        libvirt get, which Vagrant reads from the system's folder.
         """
         if self.options["accelerator"] is None:
             raise UserError(
                 "whether KVM runs a guest was not tested yet: run `python3 -m strata image`"
             )
-        assert self.context.image
-        box, part, of = (
-            vagrant_box.require(self.context.image["recipe"]),
-            self.context.part,
-            self.context.of,
-        )
-        every = self._resolved()
-        decides = json.dumps(
-            [self.options, every[part], part, of, box["box"], box["host_key"]], sort_keys=True
-        )
-        name = f"{paths.prefix()}-{sha256(decides.encode()).hexdigest()[:8]}"
+        part, of = self.context.part, self.context.of
+        box = vagrant_box.require(self.image["recipe"])
+        machines = self._resolve_machines()
+        # All that decides what the domain is: a snapshot is of a domain with this name.
+        contents = [self.options, machines[part], part, of, box["box"], box["host_key"]]
+        digest = sha256(json.dumps(contents, sort_keys=True).encode()).hexdigest()[:8]
+        name = f"{paths.prefix()}-{digest}"
         libvirt.start_daemon()
-        if part == 0:
-            libvirt.remove_domains()
-            subnet = libvirt.bring_up(of)
-            complaint = hugepages.reserve(every, self.context) if every[0]["huge_pages"] else None
-        else:
-            first: WantedMachine = read_json(os.path.join(self.context.first, "vm.json"))
-            subnet, complaint = first["subnet"], first["huge_pages_refused"]
+        subnet, complaint = self._share_host(machines)
         if complaint:
             self.refused["huge_pages"] = complaint
         mac, address = libvirt.card_address(subnet, part)
         wanted: WantedMachine = {
-            **every[part],
-            "huge_pages": every[part]["huge_pages"] and not complaint,
+            **machines[part],
+            "huge_pages": machines[part]["huge_pages"] and not complaint,
             "huge_pages_refused": complaint,
             "name": name,
             "box": box["box"],
@@ -127,142 +131,190 @@ class Machine:
             "mac": mac,
             "address": address,
         }
-        ssh.write(self.folder, address, os.path.join(box["folder"], "key"), box["host_key"])
+        key = os.path.join(box["folder"], "key")
+        ssh.write_configuration(self.folder, address, key, box["host_key"])
         write_json(os.path.join(self.folder, "vm.json"), wanted)
         return wanted
 
-    def _resolved(self) -> list[WantedMachine]:
-        """What follows for each of the equal machines from the profile and the host; fills `refused`."""
-        of, accelerator, profile = (
-            self.context.of,
-            self.options["accelerator"],
-            dict(self.options["settings"]),
-        )
-        complaints = [
-            found
-            for device in profile["passthrough"]
-            if (found := passthrough.complaint(device, accelerator))
-        ]
-        if profile["passthrough"] and of > 1:
-            complaints = ["a device can be in one machine only"]
-        if complaints:
-            self.refused |= dict.fromkeys(("passthrough", "card"), "; ".join(complaints))
+    def _share_host(self, machines: list[WantedMachine]) -> tuple[str, str | None]:
+        """Make what equal machines share, or read it from the first one's folder.
+
+        Returns (subnet of the network, why there are no huge pages or None).
+        """
+        if self.context.part > 0:
+            first: WantedMachine = read_json(os.path.join(self.context.first, "vm.json"))
+            return first["subnet"], first["huge_pages_refused"]
+        libvirt.remove_domains()
+        subnet = libvirt.create_network(self.context.of)
+        wants_pages = machines[0]["huge_pages"]
+        return subnet, hugepages.reserve(machines, self.context) if wants_pages else None
+
+    def _resolve_machines(self) -> list[WantedMachine]:
+        """Return the settings of each of the equal machines; fills `refused`.
+
+        Raises UserError where they do not fit in the host's memory.
+        """
+        of, profile = self.context.of, dict(self.options["settings"])
+        if complaint := self._passthrough_complaint():
+            self.refused |= {"passthrough": complaint, "card": complaint}
             profile |= {"passthrough": [], "card": None}
-        memory, topology = capacity.facts()["memory_bytes"], capacity.topology()
-        every = [
-            settings.resolve(profile, topology, memory, accelerator, part, of, self.context.mask)
+        memory_bytes, topology = capacity.facts()["memory_bytes"], capacity.topology()
+        accelerator, mask = self.options["accelerator"], self.context.mask
+        machines = [
+            settings.resolve(profile, topology, memory_bytes, accelerator, part, of, mask)
             for part in range(of)
         ]
-        each, there = every[0]["memory_mib"], memory // settings.MIB
-        if of > 1 and of * each > there:
-            key = f"vm.profiles.{self.options['profile']}.memory"
-            much = f"{of} machines of {each} MiB do not fit in {there} MiB"
-            raise UserError(f"config.yaml: {key}: {much}; give each less, or say host")
-        return every
+        mib, available = machines[0]["memory_mib"], memory_bytes // settings.MIB
+        if of > 1 and of * mib > available:
+            raise UserError(
+                f"config.yaml: vm.profiles.{self.options['profile']}.memory: {of} machines of "
+                f"{mib} MiB do not fit in {available} MiB; give each less, or say host"
+            )
+        return machines
 
-    def _see_snapshot(self, wanted: WantedMachine, owner: Fields) -> str:
-        """See that a snapshot like this machine is there, be it by a boot; its name."""
-        # In the name is what must be as it was.
-        plain = "-".join(
-            [wanted["name"], wanted["subnet"].split(".")[2], *["huge"] * wanted["huge_pages"]]
-        )
+    def _passthrough_complaint(self) -> str | None:
+        """Return why the machine cannot have the profile's devices; None where it can."""
+        devices, accelerator = self.options["settings"]["passthrough"], self.options["accelerator"]
+        if devices and self.context.of > 1:
+            return "a device can be in one machine only"
+        complaints = [passthrough.complaint(device, accelerator) for device in devices]
+        return "; ".join(filter(None, complaints)) or None
+
+    def _ensure_snapshot(self, owner: Fields) -> str:
+        """Return the name of this run's snapshot of this machine, warmed up.
+
+        A missing one is made by a boot.
+        """
+        snapshot.remove_orphans()
+        # A snapshot fits no other network, and no other kind of memory.
+        names = [self.wanted["name"], self.wanted["subnet"].split(".")[2]]
+        if self.wanted["huge_pages"]:
+            names.append("huge")
+        plain = "-".join(names)
         warm = "-".join([plain, *sorted(self.warmup)])
-
-        def save(name: str) -> None:
-            ssh.close(self.folder)
-            with step("vm", "saving the machine, from which later ones are restored"):
-                snapshot.save(name, owner, wanted["name"])
-
-        if not snapshot.made(warm, owner):
-            if not snapshot.made(plain, owner):
-                self._boot(wanted)
-                # A machine that goes on finds its data disk mounted, and what looks at it in the memory.
-                applied.inside(self.folder)
-                save(plain)
-            if self.warmup:
-                self._restore(plain, owner)
-                self._warm()
-                save(warm)
+        if snapshot.exists(warm, owner):
+            return warm
+        if not snapshot.exists(plain, owner):
+            self._boot()
+            # A restored machine has its data disk mounted, and what looks at it in memory.
+            applied.prepare_guest(self.folder)
+            self._save(plain, owner)
+        if self.warmup:
+            self._restore(plain, owner)
+            self._run_warmup()
+            self._save(warm, owner)
         return warm
 
-    def _warm(self) -> None:
-        """Do in the machine what layers above it want done once."""
+    def _save(self, name: str, owner: Fields) -> None:
+        """Save the machine as a snapshot of this run; it stops."""
+        ssh.close(self.folder)
+        with step("vm", "saving the machine, from which later ones are restored"):
+            snapshot.save(name, owner, self.wanted["name"])
+
+    def _run_warmup(self) -> None:
+        """Run in the machine what layers above it want run once."""
         for name, commands in self.warmup.items():
             with step("vm", f"starting {name} in the machine"):
                 for argv in commands:
-                    ssh.run(self.folder, argv, timeout=PATIENCE[self.options["accelerator"]])
+                    ssh.run(self.folder, argv, timeout=BOOT_TIMEOUT[self.options["accelerator"]])
 
     def _restore(self, name: str, owner: Fields) -> float:
-        """Restore a snapshot and set the machine's clock; returns the seconds to the first command's end."""
-        begun = time.monotonic()
+        """Restore a snapshot and set the machine's clock.
+
+        Returns the seconds to the end of the first command.
+        """
+        started = time.monotonic()
         snapshot.restore(name, owner)
         ssh.run(self.folder, ["date", "--utc", "--set", f"@{time.time():.3f}"], timeout=120)
-        return round(time.monotonic() - begun, 3)
+        return round(time.monotonic() - started, 3)
 
-    def _boot(self, wanted: WantedMachine) -> None:
+    def _boot(self) -> None:
         """Make the machine and boot it; one that hangs or fails is removed and made again.
+
+        Raises UserError.
 
         Sets `booted`; its seconds are from the domain's start to the end of the first command.
         """
+        name, console = self.wanted["name"], self.wanted["console"]
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 with once(), step("vm", "making the machine with Vagrant"):
-                    define(self.folder, wanted)
-                begun = time.monotonic()
+                    define(self.folder, self.wanted)
+                started = time.monotonic()
                 with step("vm", f"booting the machine, attempt {attempt} of {ATTEMPTS}"):
-                    libvirt.virsh("start", wanted["name"])
-                    self._wait(wanted)
+                    libvirt.virsh("start", name)
+                    self._wait_for_ssh()
                     ssh.run(self.folder, ["true"], timeout=60)
-                self.booted = {
-                    "attempts": attempt,
-                    "boot_seconds": round(time.monotonic() - begun, 3),
-                }
+                seconds = round(time.monotonic() - started, 3)
+                self.booted = {"attempts": attempt, "boot_seconds": seconds}
                 return
             except UserError as error:
-                trouble = f"attempt {attempt} of {ATTEMPTS} to boot failed: {error}; its console: {wanted['console']}"
-                say("vm", trouble)
+                reason = (
+                    f"attempt {attempt} of {ATTEMPTS} to boot failed: {error}; its console: "
+                    f"{console}"
+                )
+                say("vm", reason)
                 ssh.close(self.folder)
-                libvirt.remove_domains(wanted["name"])
+                libvirt.remove_domains(name)
                 forget_vagrant(self.folder)
-        raise UserError(f"the virtual machine did not boot: {trouble}")
+        raise UserError(f"the virtual machine did not boot: {reason}")
 
-    def _wait(self, wanted: WantedMachine) -> None:
-        """Wait until ssh answers.  Raises UserError where it will not."""
-        patience = stretched(PATIENCE[self.options["accelerator"]])
-        deadline = time.monotonic() + patience
-        process = libvirt.process(wanted["name"])
-        while not answers(wanted["address"]):
+    def _wait_for_ssh(self) -> None:
+        """Wait until ssh answers.
+
+        Raises UserError where QEMU ends, the kernel panics, or the time is over.
+        """
+        timeout = stretched(BOOT_TIMEOUT[self.options["accelerator"]])
+        deadline = time.monotonic() + timeout
+        process = libvirt.domain_process(self.wanted["name"])
+        while not answers_ssh(self.wanted["address"]):
             if process is None or wait_for(process, 0.05):
                 raise UserError("QEMU ended")
             # Emulated processors lose a race now and then when the kernel patches itself.
-            with open(wanted["console"], errors="replace") as file:
+            with open(self.wanted["console"], errors="replace") as file:
                 if "Kernel panic" in file.read():
                     raise UserError("the guest's kernel panicked")
             if time.monotonic() > deadline:
-                raise UserError(f"no ssh answered within {patience:g} s")
+                raise UserError(f"no ssh answered within {timeout:g} s")
 
 
 def define(folder: str, wanted: WantedMachine) -> None:
-    """Make the machine of a system's folder, whose settings are in it, with its data disk; it is not started."""
-    os.makedirs(os.path.dirname(wanted["console"]), exist_ok=True)
-    # What writes it is root's, and leaves it to whom it belongs.
-    capture(
-        as_root(["install", "-m", "0644", "-o", str(os.getuid()), "/dev/null", wanted["console"]])
-    )
-    # Sparse, with its file system made here, so that nothing is left to do in the guest.
-    data = ["mke2fs", "-q", "-F", "-t", "ext4", "-L", applied.DATA_LABEL, "-m", "0"]
-    data += [
-        "-E",
-        "lazy_itable_init=0,lazy_journal_init=0",
-        vagrant_box.place("pool", wanted["data_disk"]),
-    ]
-    capture(as_root([*data, f"{wanted['data_disk_bytes'] // 1024}k"]), timeout=300)
-    # Vagrant copies the disk of a box into the pool once, and takes for whole what is there.
+    """Make the machine of a system's folder, which holds its vm.json, with its data disk.
+
+    It is not started.
+    """
+    _make_console(wanted["console"])
+    _make_data_disk(wanted)
+    # Vagrant copies the disk of a box into the pool once, and takes a copy that is there for
+    # complete.
     copy = f"{wanted['box']}{vagrant_box.COPY}"
-    whole = vagrant_box.place("pool", f"{copy}.whole")
-    if not os.path.exists(whole):
+    complete = vagrant_box.place("pool", f"{copy}.whole")
+    if not os.path.exists(complete):
         vagrant_box.remove_volumes(copy)
     libvirt.virsh("pool-refresh", paths.prefix())
+    _vagrant_up(folder)
+    write_text(complete, "")
+    defined = libvirt.virsh("dumpxml", "--inactive", wanted["name"])
+    libvirt.create_object("define", domain.tune(defined, wanted["extra"]))
+
+
+def _make_console(path: str) -> None:
+    """Make the file of the guest's console, which this user reads while root's QEMU writes it."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    owner = ["-m", "0644", "-o", str(os.getuid())]
+    capture(as_root(["install", *owner, "/dev/null", path]))
+
+
+def _make_data_disk(wanted: WantedMachine) -> None:
+    """Make the sparse data disk with a complete file system: the guest initialises nothing."""
+    path, kib = vagrant_box.place("pool", wanted["data_disk"]), wanted["data_disk_bytes"] // 1024
+    options = ["-q", "-F", "-t", "ext4", "-L", applied.DATA_LABEL, "-m", "0"]
+    options += ["-E", "lazy_itable_init=0,lazy_journal_init=0"]
+    capture(as_root(["mke2fs", *options, path, f"{kib}k"]), timeout=300)
+
+
+def _vagrant_up(folder: str) -> None:
+    """Let Vagrant define the machine whose settings are in the system's folder."""
     variables = {
         "VAGRANT_HOME": vagrant_box.place("vagrant"),
         "VAGRANT_CWD": os.path.join(paths.PROJECT, "vagrant"),
@@ -270,26 +322,16 @@ def define(folder: str, wanted: WantedMachine) -> None:
         "VAGRANT_CHECKPOINT_DISABLE": "1",
         "STRATA_VM": os.path.join(folder, "vm.json"),
     }
-    command = ["env", *(f"{key}={value}" for key, value in variables.items())]
-    # If this process is killed, Vagrant must not go on and define a machine behind the back of who cleans up.
-    command += [
-        "setpriv",
-        "--pdeathsig",
-        "KILL",
-        "vagrant",
-        "up",
-        "--no-tty",
-        "--provider",
-        "libvirt",
-    ]
-    capture(as_root(command), timeout=600)
-    write_text(whole, "")
-    defined = libvirt.virsh("dumpxml", "--inactive", wanted["name"])
-    libvirt.create("define", domain.tune(defined, wanted["extra"]))
+    # If this process is killed, Vagrant must not go on and define a machine while another process
+    # cleans up.
+    argv = ["env", *(f"{name}={value}" for name, value in variables.items())]
+    argv += ["setpriv", "--pdeathsig", "KILL"]
+    argv += ["vagrant", "up", "--no-tty", "--provider", "libvirt"]
+    capture(as_root(argv), timeout=600)
 
 
-def answers(address: str) -> bool:
-    """Whether the ssh of a machine says its name."""
+def answers_ssh(address: str) -> bool:
+    """Return whether a machine's ssh answers at an address."""
     try:
         with socket.create_connection((address, 22), timeout=1) as connection:
             connection.settimeout(10)
@@ -299,15 +341,18 @@ def answers(address: str) -> bool:
 
 
 def remove(folder: str) -> None:
-    """Remove the machine of a system's folder, its volumes and its network; it may be called twice."""
+    """Remove the machine of a system's folder, its volumes and its network.
+
+    It may be called twice.
+    """
     ssh.close(folder)
     libvirt.start_daemon()
-    libvirt.sweep()
+    libvirt.remove_all()
     forget_vagrant(folder)
 
 
 def forget_vagrant(folder: str) -> None:
-    """Vagrant lists every machine in an index; ours are gone before it could look."""
+    """Remove what Vagrant remembers of a machine: its folder, and the index of all machines."""
     index = vagrant_box.place("vagrant", "data", "machine-index")
     for path in (os.path.join(folder, "vagrant"), index):
         remove_tree(path)

@@ -1,6 +1,7 @@
-"""Snapshots of freshly booted machines: made once in a run, restored for every fresh system, gone with the run.
+"""Snapshots of booted machines: saved once in a run, restored for every system, gone with the run.
 
-Those of a run lie in a folder that has the name of its process.
+Those of a run lie in a folder that is named after its process.  An `owner` is the process of a run:
+``{pid, start}``, as of :func:`strata.util.run.owner`.
 """
 
 import os
@@ -12,59 +13,61 @@ from strata.util.process import alive, as_root, capture
 from strata.vm import libvirt, vagrant_box
 
 
-def _place(owner: Fields, *name: str) -> str:
-    return vagrant_box.place("snapshots", f"{owner['pid']}-{owner['start']}", *name)
+def _folder(owner: Fields, *names: str) -> str:
+    return vagrant_box.place("snapshots", f"{owner['pid']}-{owner['start']}", *names)
 
 
-def made(name: str, owner: Fields) -> bool:
-    """Whether this run (owner) made a snapshot of this name; those of runs that ended are removed."""
+def exists(name: str, owner: Fields) -> bool:
+    """Return whether this run (owner) saved a snapshot of this name."""
+    return os.path.isdir(_folder(owner, name))
+
+
+def remove_orphans() -> None:
+    """Remove the snapshots of runs that ended."""
     for run in of():
         pid, _, start = run.partition("-")
         if not alive({"pid": int(pid), "start": start}):
             remove_tree(vagrant_box.place("snapshots", run))
-    return os.path.isdir(_place(owner, name))
 
 
 def save(name: str, owner: Fields, domain: str) -> None:
-    """Save the running domain, which stops, with its disks."""
-    place = _place(owner, name)
-    remove_tree(f"{place}.part")
-    # The memory of a machine is in it.
-    os.makedirs(f"{place}.part", 0o700)
-    libvirt.virsh("save", domain, f"{place}.part/memory", timeout=600)
-    _copy(vagrant_box.place("pool"), domain, f"{place}.part")
-    os.rename(f"{place}.part", place)
+    """Save the running domain with its disks; it stops."""
+    unfinished = _folder(owner, f"{name}.part")
+    remove_tree(unfinished)
+    # It holds the machine's memory, which nobody else may read.
+    os.makedirs(unfinished, 0o700)
+    libvirt.virsh("save", domain, f"{unfinished}/memory", timeout=600)
+    _copy_disks(vagrant_box.place("pool"), domain, unfinished)
+    os.rename(unfinished, _folder(owner, name))
 
 
 def restore(name: str, owner: Fields) -> None:
-    """Put the disks back and let the domain go on."""
-    place = _place(owner, name)
-    _copy(place, paths.prefix(), vagrant_box.place("pool"))
+    """Put the disks of a snapshot back, and let its domain go on."""
+    saved = _folder(owner, name)
+    _copy_disks(saved, paths.prefix(), vagrant_box.place("pool"))
     libvirt.virsh("pool-refresh", paths.prefix())
-    libvirt.virsh("restore", f"{place}/memory", timeout=600)
+    libvirt.virsh("restore", f"{saved}/memory", timeout=600)
 
 
-def _copy(source: str, beginning: str, target: str) -> None:
+def _copy_disks(source: str, beginning: str, target: str) -> None:
     """Copy the disks in a folder whose names have this beginning."""
-    found = [
-        os.path.join(source, name) for name in os.listdir(source) if name.startswith(beginning)
-    ]
-    capture(
-        as_root(["cp", "--sparse=always", "--reflink=auto", "--", *found, target]), timeout=1200
-    )
+    names = [name for name in os.listdir(source) if name.startswith(beginning)]
+    disks = [os.path.join(source, name) for name in names]
+    copy = ["cp", "--sparse=always", "--reflink=auto", "--", *disks, target]
+    capture(as_root(copy), timeout=1200)
 
 
 def of() -> list[str]:
-    """The runs that have snapshots."""
+    """Return the names of the runs that have snapshots."""
     folder = vagrant_box.place("snapshots")
     return sorted(os.listdir(folder)) if os.path.isdir(folder) else []
 
 
 def remove(owner: Fields | None = None) -> list[str]:
-    """Remove the snapshots of a run (owner), or all of them; returns whose they were."""
-    runs = [
-        run for run in of() if owner is None or vagrant_box.place("snapshots", run) == _place(owner)
-    ]
+    """Remove the snapshots of a run (owner), or of all runs; return the names of these runs."""
+    runs = of()
+    if owner is not None:
+        runs = [run for run in runs if vagrant_box.place("snapshots", run) == _folder(owner)]
     for run in runs:
         remove_tree(vagrant_box.place("snapshots", run))
     return runs

@@ -1,4 +1,4 @@
-"""The way into a machine: one configuration, kept in the system folder, and one connection for all commands."""
+"""The way into a machine: an ssh configuration, and one connection for all commands."""
 
 import os
 import shlex
@@ -8,7 +8,7 @@ from strata.util.files import write_text
 from strata.util.process import capture
 
 HOST = "machine"
-# The exit code by which ssh says that it has no connection, or none any more.
+# The exit code of ssh where it has no connection, or lost it.
 LOST = 255
 
 
@@ -16,31 +16,37 @@ def _configuration(folder: str) -> str:
     return os.path.join(folder, "ssh_config")
 
 
-def write(folder: str, address: str, key: str, host_key: str) -> None:
-    """Write the configuration for a machine at `address` that lets in `key` and is known by `host_key`."""
-    known = os.path.join(folder, "known_hosts")
-    write_text(known, f"{address} {host_key}\n")
+def write_configuration(folder: str, address: str, key: str, host_key: str) -> None:
+    """Write the ssh configuration for a machine.
+
+    address: its IP address.  key: the file of the key that it lets in.  host_key: its own.
+    """
+    known_hosts = os.path.join(folder, "known_hosts")
+    write_text(known_hosts, f"{address} {host_key}\n")
     lines = [
         f"Host {HOST}",
         f"  HostName {address}",
         "  User root",
         f"  IdentityFile {key}",
         "  IdentitiesOnly yes",
-        f"  UserKnownHostsFile {known}",
+        f"  UserKnownHostsFile {known_hosts}",
         "  GlobalKnownHostsFile /dev/null",
         "  StrictHostKeyChecking yes",
-        *(f"  {key} {value}" for key, value in sockets.settings(folder).items()),
+        *(f"  {option} {value}" for option, value in sockets.settings(folder).items()),
     ]
     write_text(_configuration(folder), "\n".join(lines) + "\n")
 
 
 def command(folder: str, argv: list[str]) -> list[str]:
-    """The command for the host that runs `argv` in the machine, word for word."""
+    """Return the command for the host that runs `argv` in the machine, word for word."""
     return ["ssh", "-F", _configuration(folder), HOST, "--", shlex.join(argv)]
 
 
 def run(folder: str, argv: list[str], timeout: float = 120, check: bool = True) -> str:
-    """What a command of the machinery prints in the machine."""
+    """Run a command in the machine and return what it prints.
+
+    Raises UserError if it fails and `check` is set.
+    """
     return capture(command(folder, argv), timeout, check).stdout
 
 

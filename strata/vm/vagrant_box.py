@@ -1,7 +1,7 @@
-"""The box of Vagrant's from which machines of an image start: its disk, and kernel, initrd and keys beside it.
+"""Vagrant's box from which machines start: disk, kernel, initrd and keys in one folder.
 
-``packer/box.sh`` makes it of the image's files; it is the same under KVM and emulation.  It lies in a home of Vagrant's
-that is ours alone, so that nobody's own boxes are touched.
+``packer/box.sh`` makes it of the image's files; it is the same under KVM and emulation.  It lies in
+a Vagrant home of Strata's own, so that no other box is touched.
 """
 
 import glob
@@ -13,76 +13,82 @@ from strata.util.errors import UserError
 from strata.util.files import remove_whole
 from strata.util.process import as_root, capture
 
-# How the name of the copy of a box's disk goes on that Vagrant makes in the pool.
+# Vagrant copies a box's disk into the pool: what follows the box's name in the copy's.
 COPY = "_vagrant_box_image_"
 
 
 def place(*parts: str) -> str:
-    """A path in the machines' part of the cache, with vagrant (its home), pool (libvirt's), consoles and snapshots."""
+    """Return a path in the machines' part of the cache.
+
+    parts: begin with vagrant (its home), pool (libvirt's), consoles or snapshots.
+    """
     return os.path.join(paths.home(), "vm", *parts)
 
 
-def box_name(name: str) -> str:
-    """The box's name for Vagrant, of the image's."""
-    return f"strata-{name[:12]}"
+def box_name(recipe: str) -> str:
+    """Return Vagrant's name for the box of an image."""
+    return f"strata-{recipe[:12]}"
 
 
-def folder_of_box(box: str) -> str:
-    """The folder of a box."""
+def _folder(box: str) -> str:
+    """Return the folder of a box with this name."""
     return place("vagrant", "boxes", box, "0", "libvirt")
 
 
-def folder_of(name: str) -> str:
-    """The folder of the box of an image."""
-    return folder_of_box(box_name(name))
+def folder_of(recipe: str) -> str:
+    """Return the folder of the box of an image."""
+    return _folder(box_name(recipe))
 
 
-def put(name: str, made: str) -> None:
-    """Put a box that was made into its place."""
-    remove(name)
-    os.renames(made, folder_of(name))
+def put(recipe: str, made: str) -> None:
+    """Move a box that was made in the folder `made` to its place."""
+    remove(recipe)
+    os.renames(made, folder_of(recipe))
 
 
-def whole(name: str) -> bool:
-    """Whether there is the box of an image."""
-    return os.path.isdir(folder_of(name))
+def whole(recipe: str) -> bool:
+    """Return whether an image has its box."""
+    return os.path.isdir(folder_of(recipe))
 
 
-def require(name: str) -> Fields:
-    """``{box, folder, host_key}`` of the box of an image.  Raises UserError without one."""
-    folder = folder_of(name)
-    if not whole(name):
+def require(recipe: str) -> Fields:
+    """Return ``{box, folder, host_key}`` of the box of an image.  Raises UserError without one."""
+    folder = folder_of(recipe)
+    if not whole(recipe):
         raise UserError(
-            f"the machines' disk of image {name[:12]} is not in the cache: run `python3 -m strata image`"
+            f"the machines' disk of image {recipe[:12]} is not in the cache: run `python3 -m "
+            "strata image`"
         )
     with open(os.path.join(folder, "host_key.pub"), encoding="utf-8") as file:
         host_key = " ".join(file.read().split()[:2])
-    return {"box": box_name(name), "folder": folder, "host_key": host_key}
+    return {"box": box_name(recipe), "folder": folder, "host_key": host_key}
 
 
-def remove(name: str) -> None:
-    """Remove the box of an image, and its copy."""
-    remove_whole(place("vagrant", "boxes", box_name(name)), paths.unfinished("removed-box"))
+def remove(recipe: str) -> None:
+    """Remove the box of an image, and its copy in the pool."""
+    remove_whole(place("vagrant", "boxes", box_name(recipe)), paths.unfinished("removed-box"))
     remove_copies()
 
 
 def remove_copies() -> list[str]:
-    """Remove copies in the pool of boxes that are there no more; their names."""
-    boxes = {path.partition(COPY)[0] for path in _volumes(f"strata-*{COPY}")}
-    gone = [
-        os.path.basename(box)
-        for box in boxes
-        if not os.path.isdir(folder_of_box(os.path.basename(box)))
-    ]
-    return [name for box in sorted(gone) for name in remove_volumes(f"{box}{COPY}")]
+    """Remove from the pool the copies of boxes that are gone; return their names."""
+    copies = (os.path.basename(path) for path in _volumes(f"strata-*{COPY}"))
+    boxes = {name.partition(COPY)[0] for name in copies}
+    removed = []
+    for box in sorted(boxes):
+        if not os.path.isdir(_folder(box)):
+            removed += remove_volumes(f"{box}{COPY}")
+    return removed
 
 
 def remove_volumes(beginning: str) -> list[str]:
-    """Remove the files of the pool whose names have this beginning; these names."""
-    if found := _volumes(glob.escape(beginning)):
-        capture(as_root(["rm", "-f", "--", *found]))
-    return [os.path.basename(path) for path in found]
+    """Remove the pool's files whose names have this beginning; return these names."""
+    volumes = _volumes(glob.escape(beginning))
+    if volumes:
+        capture(as_root(["rm", "-f", "--", *volumes]))
+    return [os.path.basename(path) for path in volumes]
 
 
 def _volumes(pattern: str) -> list[str]:
+    """Return the paths of the pool's files whose names begin as a pattern says."""
     return sorted(glob.glob(f"{glob.escape(place('pool'))}/{pattern}*"))

@@ -1,4 +1,4 @@
-"""A second Docker daemon with options of its own, and all of its network in a namespace: none of the host's changes."""
+"""A second Docker daemon with its own options, in a network namespace apart from the host's."""
 
 import contextlib
 import os
@@ -17,7 +17,7 @@ FOLDER = Path("/var/tmp", NAME)
 # A filter of system calls that a daemon may be given.
 PROFILE = FOLDER / "profile.json"
 SOCKET = f"unix://{FOLDER}/socket"
-# Arguments: the folder, the words of dockerd.  Users that are mapped are in files of its own.
+# Arguments: the folder, then dockerd's options.  Mapped users are in files of the daemon's own.
 START = """
 for kind in uid gid; do
     { cat "/etc/sub$kind" 2>/dev/null; printf '%s:200000:65536\\n' nobody nogroup; } >"$1/sub$kind"
@@ -29,7 +29,7 @@ exec dockerd "$@" >"$folder/log" 2>&1
 
 
 def run(*argv: str, **more: str) -> subprocess.CompletedProcess:
-    """Run a command where the daemon is this machine's."""
+    """Run a command in the daemon's network namespace."""
     inside = ["nsenter", f"--net=/run/netns/{NAME}", *argv]
     variables = {**os.environ, "DOCKER_HOST": SOCKET, **more}
     return subprocess.run(inside, capture_output=True, text=True, env=variables, timeout=120)
@@ -45,28 +45,16 @@ def up(*words: str) -> Iterator[None]:
     subprocess.run(["ip", "netns", "add", NAME], check=True)
     try:
         subprocess.run(["ip", "-n", NAME, "link", "set", "lo", "up"], check=True)
-        places = [f"--{option}={FOLDER}/{name}" for option, name in (
-            ("config-file", "config.json"), ("data-root", "data"), ("exec-root", "exec"), ("pidfile", "pid"),
-        )]  # fmt: skip
-        inside = [
-            "nsenter",
-            f"--net=/run/netns/{NAME}",
-            "unshare",
-            "--mount",
-            "--propagation",
-            "private",
-        ]
-        argv = [
-            *inside,
-            "sh",
-            "-euc",
-            START,
-            "sh",
-            str(FOLDER),
-            *places,
-            f"--host={SOCKET}",
-            *words,
-        ]
+        files = {
+            "config-file": "config.json",
+            "data-root": "data",
+            "exec-root": "exec",
+            "pidfile": "pid",
+        }
+        places = [f"--{option}={FOLDER}/{name}" for option, name in files.items()]
+        namespaces = ["nsenter", f"--net=/run/netns/{NAME}", "unshare", "--mount"]
+        start = ["--propagation", "private", "sh", "-euc", START, "sh", str(FOLDER)]
+        argv = [*namespaces, *start, *places, f"--host={SOCKET}", *words]
         daemon = subprocess.Popen(argv, start_new_session=True)
         deadline = time.monotonic() + 30
         while run("docker", "version").returncode:
@@ -79,7 +67,7 @@ def up(*words: str) -> Iterator[None]:
 
 
 def end() -> None:
-    """End it with all that it started and keeps, also what another test left that was killed."""
+    """End the daemon with everything that it started and keeps, also that of a killed test."""
     listed = subprocess.run(
         ["pgrep", "-af", f"shim.*{FOLDER}"], capture_output=True, text=True
     ).stdout

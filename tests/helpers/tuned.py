@@ -1,4 +1,4 @@
-"""What tests of virtual machines share: a profile that asks for all there is, an invented host, and golden files."""
+"""A profile with all settings, an invented host, and golden files, for tests of machines."""
 
 import os
 
@@ -27,7 +27,7 @@ PROFILE = {
 
 
 def golden(name: str) -> str:
-    """What a golden file holds.  People read them."""
+    """Return the text of a golden file."""
     return (projects.ROOT / "tests/golden" / name).read_text()
 
 

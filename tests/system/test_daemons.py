@@ -1,4 +1,4 @@
-"""Docker daemons that make of an environment another one: what the plan, the record and the doctor say of each."""
+"""Docker daemons whose configuration makes another environment: plan, record and doctor say it."""
 
 import json
 import os
@@ -20,7 +20,7 @@ STACKS = {
     "docker-hostnet": {"network": "host", "data": "volume"},
     "docker-layered": {"network": "bridge", "data": "layered"},
 }
-# Plans an environment with this daemon and brings it up as it was planned, or as these options say.
+# Plans environments with this daemon; brings them up as planned, or by their own options.
 SCRIPT = """
 import json, sys
 from strata.util.errors import UserError
@@ -30,7 +30,9 @@ from strata.testbed import lifecycle
 
 stacks, image, ports, usual = json.loads(sys.argv[1])
 page = {"only": {"environments": list(stacks), "workloads": ["stream"]}, "scale": "tiny"}
-page |= {"environments": {name: {"label": name.title(), "layers": [{"docker": one}]} for name, one in stacks.items()}}
+page["environments"] = {}
+for name, options in stacks.items():
+    page["environments"][name] = {"label": name.title(), "layers": [{"docker": options}]}
 try:
     planned = config.experiment(config.read(page), capacity.facts())["environments"]
 except UserError as error:
@@ -57,8 +59,8 @@ NAT = {
 PROXY = {**NAT, "ports": "docker-proxy alone"}
 OFF = ["--iptables=false", "--ip6tables=false"]
 MAPPED = "the Docker daemon maps users"
-# Words of the daemon; of each environment how its label ends or why it is refused, and what its record has; words of
-# the doctor.
+# Options of the daemon; for each environment the ending of its label or the reason of its refusal,
+# and values of its record; a text of the doctor.
 ROWS = {
     "usual": ([], ["", "", ""], [NAT, {"users": "the host’s"}, NAT], "version"),
     "no proxy": (
@@ -78,7 +80,7 @@ ROWS = {
     ], "other than usual: user-land proxy"),
     "mapped": (
         ["--userns-remap=nobody:nogroup"],
-        [f"{MAPPED} (take userns-remap out", f"{MAPPED} (take userns-remap out", "(users remapped)"],
+        [f"{MAPPED} (take userns-remap", f"{MAPPED} (take userns-remap", "(users remapped)"],
         [None, None, {**NAT, "users": "remapped"}],
         "other than usual: users remapped",
     ),
@@ -93,7 +95,7 @@ ROWS = {
 
 @pytest.fixture
 def bring_up(tmp_path, monkeypatch, machine_stays):
-    """Plan, and bring up each environment under the machine's lock, with a daemon that has these words."""
+    """Plan, and bring up each environment under the machine's lock, with the second daemon."""
     monkeypatch.setenv("STRATA_HOME", str(tmp_path / "home"))
     monkeypatch.delenv("STRATA_OWNER", raising=False)
     image = small_image.make(tmp_path / "image")
@@ -109,28 +111,28 @@ def bring_up(tmp_path, monkeypatch, machine_stays):
         second_daemon.end()
 
 
-# Those by which an environment gets another label or none.
+# The daemons that change a label or refuse an environment.
 IN_EVERY_RUN = {"no rules", "mapped"}
 
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(one, marks=[pytest.mark.long] * (one not in IN_EVERY_RUN)) for one in ROWS],
+    [pytest.param(name, marks=[pytest.mark.long] * (name not in IN_EVERY_RUN)) for name in ROWS],
 )
 def test_what_a_daemon_makes_of_an_environment_is_said_or_refused(bring_up, name):
-    words, planned, recorded, doctors = ROWS[name]
-    with second_daemon.up(*words):
-        found = bring_up()
+    options, planned, recorded, doctors = ROWS[name]
+    with second_daemon.up(*options):
+        outcome = bring_up()
         doctor = second_daemon.strata(".", "doctor").stdout
     for (environment, entry), plan, record in zip(
-        found["plan"].items(), planned, recorded, strict=True
+        outcome["plan"].items(), planned, recorded, strict=True
     ):
         assert entry["available"] == (record is not None), (environment, entry)
-        said = entry["reason"] or entry["label"]
+        text = entry["reason"] or entry["label"]
         assert (
-            said.startswith(plan)
+            text.startswith(plan)
             if record is None
-            else said == f"{environment.title()} {plan}".strip()
+            else text == f"{environment.title()} {plan}".strip()
         )
         proxied = "user-land proxy" in plan
         assert entry["told"][0]["network"] == (
@@ -140,13 +142,13 @@ def test_what_a_daemon_makes_of_an_environment_is_said_or_refused(bring_up, name
             if proxied
             else "bridge with NAT"
         )
-        # Of another environment the cells are others.
+        # Another environment has cells of its own.
         assert ("daemon" in entry["layers"][0]["docker"]) == ("(" in plan)
-        seen = found["record"].get(environment)
+        facts = outcome["record"].get(environment)
         if isinstance(record, dict):
-            assert {key: seen[key] for key in record} == record, (environment, seen)
+            assert {key: facts[key] for key in record} == record, (environment, facts)
         else:
-            assert record is None or record in seen
+            assert record is None or record in facts
     [line] = [line for line in doctor.splitlines() if line.split()[:1] == ["Docker"]]
     assert doctors in line
     assert ("other than usual" in line) == ("other than usual" in doctors)
@@ -154,12 +156,12 @@ def test_what_a_daemon_makes_of_an_environment_is_said_or_refused(bring_up, name
 
 def test_a_daemon_that_is_not_as_planned_is_refused_as_a_container_comes_up(bring_up):
     with second_daemon.up(*OFF):
-        for ports, words in (
+        for ports, message in (
             ([28643], "reached by docker-proxy alone"),
             ([], "now: user-land proxy; planned: as usual"),
         ):
-            found = bring_up(usual=True, ports=ports)["record"]
+            outcomes = bring_up(usual=True, ports=ports)["record"]
             for name in ("docker", "docker-layered"):
-                assert words in found[name]
-                assert "run again, and the plan is made anew" in found[name]
-            assert found["docker-hostnet"] == {"users": "the host’s"}
+                assert message in outcomes[name]
+                assert "run again, and the plan is made anew" in outcomes[name]
+            assert outcomes["docker-hostnet"] == {"users": "the host’s"}

@@ -1,4 +1,4 @@
-"""The four environments differ in what they should, and in nothing else."""
+"""Environments differ in what their layers and options say, and in nothing else."""
 
 import contextlib
 import os
@@ -16,7 +16,7 @@ from strata.measure.shell import PROGRAM, Shell
 from strata.testbed import journal, lifecycle
 
 ENVIRONMENTS = ["native", "docker", "docker-hostnet", "docker-layered"]
-# Options of layers that have to be given some.
+# Options of layers that need some.
 OPTIONS_OF = {
     "podman": {"network": "bridge", "data": "volume", "runtime": "runc"},
     "brake": {"share": 0.05},
@@ -26,36 +26,36 @@ SLOW = {"podman"}
 
 
 def stacks():
-    """The config's environments, and one more for each registered layer that is on top of none of them."""
+    """The config's environments, and one for each other layer that is on top of none of them."""
     settings = config.read(path=projects.ROOT / "config.yaml")
-    found = {name: entry["layers"] for name, entry in settings["environments"].items()}
-    tops = {next(iter(stack[-1])) for stack in found.values()} | {"host"}
+    stacks_by_name = {name: entry["layers"] for name, entry in settings["environments"].items()}
+    tops = {next(iter(stack[-1])) for stack in stacks_by_name.values()} | {"host"}
     for name in set(registry.names()) - tops:
         below = registry.kind(name).stands_on[0]
-        found[name] = [
+        stacks_by_name[name] = [
             *([] if below == "host" else [{below: {}}]),
             {name: OPTIONS_OF.get(name, {})},
         ]
-    return found
+    return stacks_by_name
 
 
 def every_layer():
-    """The names of these environments; of those with a machine, which may be emulated, one for each stack."""
-    found, seen = [], set()
+    """The names of these environments as parameters; with a machine, one for each stack."""
+    rows, seen = [], set()
     for name, stack in stacks().items():
         names = tuple(layer for entry in stack for layer in entry)
-        machine = any(registry.kind(layer).kind == "machine" for layer in names)
+        machine = any(registry.kind(layer).isolation == "machine" for layer in names)
         if not machine or names not in seen:
-            found.append(pytest.param(name, marks=[pytest.mark.long] * (machine or name in SLOW)))
+            rows.append(pytest.param(name, marks=[pytest.mark.long] * (machine or name in SLOW)))
         seen.add(names)
-    return found
+    return rows
 
 
 @pytest.fixture
 def up(checkout, image, machine_stays):
-    """Bring an environment up under the machine's lock, alone or `beside` what is; everything is down afterwards.
+    """Bring an environment up under the machine's lock; everything is down afterwards.
 
-    Gives the top of its stack, and with `whole` the system.
+    Gives the top of its stack, or with `whole` its system.  beside: others stay up.
     """
     settings = config.read()
     settings["environments"] = {
@@ -98,13 +98,13 @@ def groups_of_process(pid):
         return ""
 
 
-def own_namespaces():
+def host_namespaces():
     return {name: os.readlink(f"/proc/self/ns/{name}") for name in NAMESPACES}
 
 
 def test_native_is_the_bare_host_with_the_images_files(up, image):
     top = up("native")
-    assert namespaces(top) == own_namespaces()
+    assert namespaces(top) == host_namespaces()
     assert inside(top, "cat", "/etc/debian_version").startswith("13")
     assert inside(top, "stat", "-c", "%d", "/data") == str(os.stat(top.context.data).st_dev)
 
@@ -120,23 +120,20 @@ def test_native_cannot_change_the_images_files(up):
     assert "Read-only" in done.stderr
 
 
-def test_docker_has_a_network_and_files_of_its_own(up):
-    top = up("docker")
-    own = own_namespaces()
-    assert all(value != own[name] for name, value in namespaces(top).items())
+@pytest.mark.parametrize(
+    ("name", "shared", "data_in_layers"),
+    [("docker", [], False), ("docker-hostnet", ["net"], False), ("docker-layered", [], True)],
+)
+def test_a_container_shares_with_the_host_only_what_its_options_say(
+    up, name, shared, data_in_layers
+):
+    top = up(name)
+    host, container = host_namespaces(), namespaces(top)
+    assert [kind for kind in NAMESPACES if host[kind] == container[kind]] == shared
     assert inside(top, "stat", "-f", "-c", "%T", "/") == "overlayfs"
-    assert inside(top, "stat", "-f", "-c", "%T", "/data") != "overlayfs"
+    data = inside(top, "stat", "-f", "-c", "%T", "/data")
+    assert (data == "overlayfs") is data_in_layers
     assert top.address().count(".") == 3
-
-
-def test_docker_on_the_hosts_network_is_in_the_hosts_namespace(up):
-    top = up("docker-hostnet")
-    assert namespaces(top)["net"] == own_namespaces()["net"]
-    assert namespaces(top)["mnt"] != own_namespaces()["mnt"]
-
-
-def test_layered_data_lie_in_the_containers_layers(up):
-    assert inside(up("docker-layered"), "stat", "-f", "-c", "%T", "/data") == "overlayfs"
 
 
 def test_all_run_the_same_program_with_the_same_variables(up):
@@ -149,7 +146,7 @@ def test_all_run_the_same_program_with_the_same_variables(up):
     assert set(next(iter(seen))[1].splitlines()) == set(VARIABLES)
 
 
-def test_native_and_containers_stand_beside_each_other_in_every_hierarchy(up):
+def test_native_and_containers_have_one_parent_group_in_every_hierarchy(up):
     parents = {}
     for name in ENVIRONMENTS:
         groups = inside(up(name), "cat", "/proc/self/cgroup").splitlines()
@@ -175,22 +172,22 @@ def test_a_file_goes_in_and_comes_back_byte_for_byte(up, name, tmp_path):
 def test_a_process_that_a_native_run_leaves_is_ended_with_the_system(up):
     top = up("native")
     subprocess.run(top.command(["sh", "-c", "setsid sleep 4327 >/dev/null 2>&1 &"]), check=True)
-    there = ["pgrep", "-f", "^sleep 4327$"]
-    projects.until(lambda: subprocess.run(there, capture_output=True, check=False).returncode == 0)
+    find = ["pgrep", "-f", "^sleep 4327$"]
+    projects.until(lambda: subprocess.run(find, capture_output=True, check=False).returncode == 0)
     lifecycle.take_down()
-    assert subprocess.run(there, capture_output=True, check=False).returncode == 1
+    assert subprocess.run(find, capture_output=True, check=False).returncode == 1
 
 
 def test_a_brake_takes_its_share_of_every_processor_and_nothing_while_frozen(up):
     group = up("brake").group()
 
     def brakes():
-        told = {
+        names = {
             process: observe.read_files([f"/proc/{process}/comm"])
             for process in cgroups.members(group)
         }
-        found = [process for process, texts in told.items() if "python3" in texts.values()]
-        return found if len(found) >= os.cpu_count() else []
+        started = [process for process, texts in names.items() if "python3" in texts.values()]
+        return started if len(started) >= os.cpu_count() else []
 
     processes = projects.until(brakes)
 
@@ -212,7 +209,7 @@ def test_a_brake_takes_its_share_of_every_processor_and_nothing_while_frozen(up)
         assert taken(1) == 0
     finally:
         cgroups.freeze(folders, False)
-    # What went by is not made up for.
+    # The share of the time while it was frozen is not made up for.
     assert taken(1) < 0.06
 
 
@@ -241,7 +238,7 @@ def test_a_sandbox_has_a_kernel_of_its_own_and_stands_beside_the_containers(up):
     assert facts["program"] == "runsc"
     assert facts["platform"] in ("ptrace", "systrap", "kvm")
     assert facts["stack"] == "host"
-    # It does not show its own groups: those of the processes that are it are looked at from the host.
+    # A sandbox does not show its control groups: those of its processes are read on the host.
     processes = top.processes()
     lines = [
         line
@@ -256,14 +253,14 @@ def test_a_sandbox_has_a_kernel_of_its_own_and_stands_beside_the_containers(up):
 
 
 def seconds_used():
-    """CPU time of all processes in groups of ours, by their ids."""
-    found = {}
+    """Seconds of CPU time of all processes in Strata's control groups, by their ids."""
+    seconds = {}
     for pid in filter(str.isdecimal, os.listdir("/proc")):
         if any(f"/{group}/" in groups_of_process(pid) for group in ("strata", "strata.slice")):
             with contextlib.suppress(OSError), open(f"/proc/{pid}/stat") as file:
                 fields = file.read().rpartition(")")[2].split()
-                found[pid] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    return found
+                seconds[pid] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return seconds
 
 
 def test_systems_that_wait_for_their_turn_stand_idle_and_tell_their_own_from_others(up, tmp_path):
@@ -273,7 +270,7 @@ def test_systems_that_wait_for_their_turn_stand_idle_and_tell_their_own_from_oth
     ]
     tops = [system.top for system in systems]
     assert len(journal.all_up()) == len(tops)
-    # In each a shell waits, whose commands are where those without it are, and have what those have.
+    # In each system a shell waits: its commands run in the same place as those without a shell.
     shells = [Shell(top.command_plain([PROGRAM], fed=True)) for top in tops]
     for top, shell in zip(tops, shells, strict=True):
         for argv in (["env"], ["id", "-u"], ["hostname"], ["cat", "/proc/self/mounts"]):
@@ -316,30 +313,11 @@ def test_what_a_container_may_do_is_what_was_asked_for(up, image):
     assert lifecycle.look(system.top)[0]["processors"] == "0"
 
 
-# A terminal or job that limits what it starts.
+# A terminal or job that limits the processes that it starts.
+LIMITED = 'umask 077; ulimit -Sn 700; ulimit -Ss 4096; trap "" HUP INT QUIT; exec "$@"'
 CALLER = [
-    *(
-        "sh",
-        "-c",
-        'umask 077; ulimit -Sn 700; ulimit -Ss 4096; trap "" HUP INT QUIT; exec "$@"',
-        "sh",
-    ),
-    *(
-        "nice",
-        "-n",
-        "10",
-        "chrt",
-        "--batch",
-        "0",
-        "ionice",
-        "-c",
-        "3",
-        "setarch",
-        "-R",
-        "taskset",
-        "-c",
-        "1",
-    ),
+    *("sh", "-c", LIMITED, "sh", "nice", "-n", "10", "chrt", "--batch", "0"),
+    *("ionice", "-c", "3", "setarch", "-R", "taskset", "-c", "1"),
 ]
 
 
@@ -352,16 +330,16 @@ CALLER = [
     ],
 )
 def test_whoever_starts_a_run_all_environments_start_alike(image, tmp_path, machine_stays, names):
-    known = stacks()
+    known_stacks = stacks()
     page = projects.default(
         repetitions=1,
-        environments={name: {"layers": known[name]} for name in ("native", *names)},
+        environments={name: {"layers": known_stacks[name]} for name in ("native", *names)},
         workloads={"stream": {"elements": 1_000_000, "trials": 3, "laps": 2}},
     )
     folder = projects.make(tmp_path / "project", page)
-    words = [*CALLER, *projects.command("snakemake", "--cores", "1", "cells")]
+    argv = [*CALLER, *projects.command("snakemake", "--cores", "1", "cells")]
     done = subprocess.run(
-        words, cwd=folder, env=projects.environment(), capture_output=True, text=True, check=False
+        argv, cwd=folder, env=projects.environment(), capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr + done.stdout
     records = {record["environment"]: record for record in projects.records(folder)}
@@ -380,6 +358,6 @@ def test_whoever_starts_a_run_all_environments_start_alike(image, tmp_path, mach
         assert limits.items() <= native["values"].items(), name
         on_host = state["values"].get("processors on the host", state["values"].get("processors"))
         assert on_host == "1"
-    # Without the mask all of it is another experiment.
+    # Without the mask it is another experiment, of which nothing was measured.
     due = projects.good(folder, "strata", "plan").stdout
     assert f"{len(records)} of {len(records)} cells are due" in due

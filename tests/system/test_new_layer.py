@@ -1,4 +1,4 @@
-"""Whoever adds a layer and a workload writes one file and one folder, as the guide has them; the rest follows."""
+"""A new layer is one file and a new workload one folder, as the guides have them."""
 
 import json
 
@@ -27,7 +27,7 @@ POLITENESS = {
 
 @pytest.fixture(scope="module")
 def made(image, tmp_path_factory):
-    """A copy of the project with both, measured up to the web page."""
+    """A copy of the project with a new layer and workload, measured up to the web page."""
     folder = tmp_path_factory.mktemp("new") / "p"
     environments = {
         "native": {"label": "Native", "layers": ["chroot"]},
@@ -55,8 +55,8 @@ def test_what_its_file_says_stands_in_plan_and_paper(made):
     entry = json.loads((made / "results/plan.json").read_text())["environments"]["toy"]
     assert entry["daemons"] == ["toyd"]
     page = (made / "paper/report.html").read_text()
-    for said in ("toy box", "the playroom’s", "the toy chest", "Politeness"):
-        assert said in page
+    for text in ("toy box", "the playroom’s", "the toy chest", "Politeness"):
+        assert text in page
 
 
 def test_its_options_are_checked_like_those_of_any_layer(made):

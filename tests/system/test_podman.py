@@ -1,4 +1,4 @@
-"""Containers by Podman, of a small image made here: as Docker's stand, and gone whatever ends them.
+"""Containers by Podman, of a small image: they stand where Docker's do, and leave nothing.
 
 With the real image they are among the environments of test_environments.py (`make test-long`).
 """
@@ -20,13 +20,13 @@ from strata.testbed import lifecycle
 from strata.util import paths
 from strata.util.errors import UserError
 
-KIND = podman.Kind()
+LAYER = podman.Layer
 BRIDGE = {"network": "bridge", "data": "volume"}
 
 
 def makes(runtime):
-    settled = KIND.settle({**BRIDGE, "network": "host", "runtime": runtime}, {})
-    return not (KIND.unavailable() or KIND.refusal(settled, "host", capacity.facts()))
+    resolved = LAYER.settle({**BRIDGE, "network": "host", "runtime": runtime}, {})
+    return not (LAYER.unavailable() or LAYER.refusal(resolved, "host", capacity.facts()))
 
 
 RUNTIMES = list(filter(makes, podman.RUNTIMES))
@@ -43,14 +43,17 @@ def image(home, tmp_path):
 
 @pytest.fixture
 def home(tmp_path, monkeypatch):
-    """A cache of the test's own, so that containers and images of the machine's own are another's."""
+    """A cache of the test's own: containers and images of the machine are those of another home."""
     monkeypatch.setenv("STRATA_HOME", str(tmp_path / "home"))
     monkeypatch.delenv("STRATA_OWNER", raising=False)
 
 
 @pytest.fixture
 def up(home, machine_stays, image):
-    """Bring a container up under the machine's lock; it, and all that Podman keeps, is gone afterwards."""
+    """Bring a container up under the machine's lock.
+
+    It, and all that Podman keeps, is gone afterwards.
+    """
 
     def bring(whole=False, ports=(), **options):
         lifecycle.take_down()
@@ -60,18 +63,18 @@ def up(home, machine_stays, image):
     with lifecycle.exclusive():
         yield bring
         lifecycle.take_down()
-        assert KIND.sweep() == []
-        KIND.discard([])
+        assert LAYER.sweep() == []
+        LAYER.discard([])
         ours = ["image", "ls", "--quiet", "--filter", f"label=strata.image={paths.home_mark()}"]
         assert leftovers.lines("podman", *ours) == set()
 
 
 def stack_of(options):
-    settled = KIND.settle({**BRIDGE, "runtime": RUNTIMES[0], **options}, {})
-    reason = KIND.refusal(settled, "host", capacity.facts())
+    resolved = LAYER.settle({**BRIDGE, "runtime": RUNTIMES[0], **options}, {})
+    reason = LAYER.refusal(resolved, "host", capacity.facts())
     if reason:
         pytest.skip(reason)
-    return [{"podman": settled}]
+    return [{"podman": resolved}]
 
 
 def inside(top, *argv):
@@ -84,7 +87,7 @@ def inside(top, *argv):
 def test_it_stands_where_dockers_containers_stand_and_can_what_they_can(up, runtime, tmp_path):
     system = up(whole=True, ports=[28611], runtime=runtime)
     top = system.top
-    # What is published is let in, whatever the firewall says of others; like all else it goes with the container.
+    # A rule lets packets to published ports in, and goes with the container.
     assert [
         rule for rule in leftovers.rules() if "--ctstate DNAT" in rule and top.context.id in rule
     ]
@@ -92,7 +95,7 @@ def test_it_stands_where_dockers_containers_stand_and_can_what_they_can(up, runt
         line.split(":", 2)[2]
         for line in open(f"/proc/{top.processes()[-1]}/cgroup").read().splitlines()
     ]
-    # A slice of systemd's has its name without the path.
+    # A slice of systemd has a name without a path.
     parent = cgroups.parent_for("systemd" if cgroups.managed_by_systemd() else "cgroupfs").strip(
         "/"
     )
@@ -107,7 +110,7 @@ def test_it_stands_where_dockers_containers_stand_and_can_what_they_can(up, runt
     assert top.listen().count(".") == 3
     holders = [open(f"/proc/{process}/comm").read().strip() for process in top.processes()]
     assert "conmon" in holders
-    # What is long enough is written by many pieces.
+    # A file of this size is written in many pieces.
     content = os.urandom(3_000_000)
     (tmp_path / "in").write_bytes(content)
     (tmp_path / "in").chmod(0o640)

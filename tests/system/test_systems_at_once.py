@@ -1,4 +1,4 @@
-"""Several equal systems at the same time, as containers and native: real Docker, the real image, real parsers."""
+"""Several systems at the same time, equal ones and some with roles, with real Docker and image."""
 
 import json
 import subprocess
@@ -9,11 +9,15 @@ import pytest
 
 STREAM = {"systems": 2, "elements": 4_000_000, "trials": 200, "laps": 1}
 PORT = 28447
-# Answers every connection with its own number and ends at SIGTERM with 0.
+# Answers each connection with its word, and with that of the server behind it, if there is one.
 SERVER = (
-    "use IO::Socket::INET; $SIG{TERM} = sub { exit 0 }; "
-    "my $s = IO::Socket::INET->new(LocalPort => $ARGV[0], Listen => 9, ReuseAddr => 1) or die qq(no port: $@\\n); "
-    "while (my $c = $s->accept) { print $c qq(I am $ARGV[1]\\n); close $c }"
+    "use IO::Socket::INET; $SIG{TERM} = sub { exit 0 }; $SIG{PIPE} = q(IGNORE); "
+    "my ($word, $at, $port, @behind) = @ARGV; "
+    "my $s = IO::Socket::INET->new(LocalPort => $port, LocalAddr => $at, Listen => 9, "
+    "ReuseAddr => 1) or die qq(no port: $@\\n); "
+    "while (my $c = $s->accept) { print $c qq(I am $word); "
+    "if (@behind) { my $b = IO::Socket::INET->new(PeerAddr => $behind[0], PeerPort => $behind[1]) "
+    "or die qq(not reached: $@\\n); print $c q( asked ), <$b> } print $c qq(\\n); close $c }"
 )
 ASK = (
     "set -e; IFS=, read -ra at <<<$0; IFS=, read -ra ports <<<$1; "
@@ -49,7 +53,9 @@ def test_two_systems_run_stream_at_the_same_time(
     (record,) = projects.records(folder)
     inside, system = record["observed"]["inside"], record["system"]
     assert system["parts"] == 2
-    assert [one["id"] for one in system["each"]] == [f"{system['id']}-{part}" for part in (0, 1)]
+    assert [part_facts["id"] for part_facts in system["each"]] == [
+        f"{system['id']}-{part}" for part in (0, 1)
+    ]
     # Both see all processors, and use their part of them.
     assert record["parameters"]["threads"] == system["cpus"] == max(1, inside["cpus"] // 2)
     rows = projects.table(folder / "results/tidy/stream.csv")
@@ -61,61 +67,93 @@ def test_two_systems_run_stream_at_the_same_time(
     assert all(float(row["value"]) > 0 for row in rows)
 
 
-def asking(**changes):
+def server(name, word, port, *behind, **more):
+    return {
+        "name": name,
+        "argv": ["/usr/bin/perl", "-e", SERVER, word, "{listen}", port, *behind],
+        "ready": {"argv": ["/opt/strata/bin/reach", "{listen}", port], "timeout": 20},
+        "stop": {"timeout": 10},
+        **more,
+    }
+
+
+def ask(address, port):
+    argv = ["/bin/bash", "-c", ASK, address, port]
+    return [{"argv": argv, "at": "client", "timeout": 20}]
+
+
+def integer(value, **schema):
+    return {"about": "x", "schema": {"type": "integer", **schema}, "value": value}
+
+
+EQUAL = {
+    **projects.NOOP,
+    "parameters": {"port": integer(PORT), "systems": integer(2, minimum=1, maximum=64)},
+    "systems": "systems",
+    "ports": ["port"],
+    "prepare": [{"argv": ["/bin/sh", "-c", "touch /data/$0; ls /data", "{part}"], "timeout": 20}],
+    "servers": [server("answerer", "{part}", "{port}")],
+    "run": ask("{address}", "{port}"),
+}
+
+
+def with_roles(placed):
+    """A web server that asks a database, and a client that asks the web server."""
+    schema = {"type": "array", "items": {"type": "string"}}
+    behind = ["{address.database}", "{database_port}"]
     return {
         **projects.NOOP,
         "parameters": {
-            "port": {"about": "Where it listens", "schema": {"type": "integer"}, "value": PORT},
-            "systems": {
-                "about": "x",
-                "schema": {"type": "integer", "minimum": 1, "maximum": 64},
-                "value": 2,
-            },
+            "web_port": integer(28540),
+            "database_port": integer(28560),
+            "roles": {"about": "x", "schema": schema, "value": placed},
         },
-        "systems": "systems",
-        "ports": ["port"],
-        "prepare": [
-            {"argv": ["/bin/sh", "-c", "touch /data/$0; ls /data", "{part}"], "timeout": 20}
-        ],
+        "ports": ["web_port", "database_port"],
+        "roles": {
+            "parameter": "roles",
+            "ports": {"web": ["web_port"], "database": ["database_port"]},
+        },
         "servers": [
-            {
-                "name": "answerer",
-                "argv": ["/usr/bin/perl", "-e", SERVER, "{port}", "{part}"],
-                "ready": {
-                    "argv": ["/opt/strata/bin/reach", "{address}", "{port}"],
-                    "at": "client",
-                    "timeout": 20,
-                },
-                "stop": {"timeout": 10},
-            }
+            server("database", "database", "{database_port}", role="database"),
+            server("web", "web", "{web_port}", *behind, role="web"),
         ],
-        "run": [
-            {"argv": ["/bin/bash", "-c", ASK, "{address}", "{port}"], "at": "client", "timeout": 20}
-        ],
-        **changes,
+        "run": ask("{address.web}", "{web_port}"),
     }
+
+
+def measured(folder, environment, workload):
+    """Measure a workload once in an environment; the lines of its log, and its record."""
+    settings = projects.default(workloads={"asking": None}, repetitions=1)
+    projects.beside_real(folder, settings, {"asking": workload})
+    projects.image(folder)
+    projects.plan(folder)
+    projects.good(folder, "strata", "cell", environment, "asking", "1", timeout=900)
+    raw = folder / "results/raw" / environment / "asking"
+    return (raw / "1.log").read_text().splitlines(), json.loads((raw / "1.json").read_text())
 
 
 @pytest.mark.parametrize(
     "environment", ["native", "docker", pytest.param("docker-hostnet", marks=pytest.mark.long)]
 )
 def test_one_client_reaches_the_servers_of_all_systems(tmp_path, image, machine_stays, environment):
-    settings = projects.default(workloads={"asking": None}, repetitions=1)
-    folder = projects.beside_real(tmp_path / "p", settings, {"asking": asking()})
-    projects.image(folder)
-    projects.plan(folder)
-    projects.good(folder, "strata", "cell", environment, "asking", "1", timeout=900)
-    raw = folder / "results/raw" / environment / "asking"
-    # Each has a folder for its data of its own.
-    assert (raw / "1.log").read_text().splitlines() == [
-        '{"system": 0}',
-        "0",
-        '{"system": 1}',
-        "1",
-        '{"system": null}',
-        "I am 0",
-        "I am 1",
-    ]
-    record = json.loads((raw / "1.json").read_text())
+    lines, record = measured(tmp_path / "p", environment, EQUAL)
+    # Each has a data folder of its own.
+    prepared = ['{"system": 0}', "0", '{"system": 1}', "1"]
+    assert lines == [*prepared, '{"system": null}', "I am 0", "I am 1"]
     assert [(server["system"], server["exit"]) for server in record["servers"]] == [(0, 0), (1, 0)]
     assert record["commands"][-1]["argv"][-1] == f"{PORT},{PORT + 1}"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("environment", ["native", "docker", "docker-hostnet", "docker-layered"])
+@pytest.mark.parametrize("placed", [["web+database"], ["web", "database"]])
+def test_a_web_server_reaches_its_database_in_whichever_system_that_is(
+    image, tmp_path, machine_stays, placed, environment
+):
+    lines, record = measured(tmp_path / "p", environment, with_roles(placed))
+    assert "I am web asked I am database" in lines
+    assert record["system"]["parts"] == len(placed)
+    assert [server["exit"] for server in record["servers"]] == [0, 0]
+    systems = {server["name"]: server.get("system") for server in record["servers"]}
+    expected = {"database": 1, "web": 0} if len(placed) > 1 else {"database": None, "web": None}
+    assert systems == expected

@@ -1,4 +1,4 @@
-"""Real virtual machines: Vagrant and libvirt, under KVM where it runs and under emulation elsewhere."""
+"""Real virtual machines by Vagrant and libvirt, under KVM or under emulation."""
 
 import contextlib
 import json
@@ -26,7 +26,7 @@ VIRSH = ["virsh", "--quiet", "--connect", "qemu:///system"]
 
 @pytest.fixture(scope="module", autouse=True)
 def machine_disk(image):
-    """The disk of the image; building the image of the default config has made it."""
+    """The disk of the image, which the build of the default config's image made."""
     assert acceleration.known()["accelerator"] in ("kvm", "tcg")
     return vagrant_box.require(image["recipe"])
 
@@ -40,11 +40,11 @@ def inside(top, *argv, timeout=300):
 
 
 def kill_machines():
-    """Kill whatever machines of ours run; how many these were."""
+    """Kill all of Strata's machines that run; return their number."""
     kills = 0
-    for name in libvirt.domains():
+    for name in libvirt.list_domains():
         with contextlib.suppress(UserError, OSError):
-            process = libvirt.process(name)
+            process = libvirt.domain_process(name)
             with open(f"/proc/{process}/comm") as file:
                 assert file.read().startswith("qemu")
             os.kill(process, signal.SIGKILL)
@@ -52,7 +52,8 @@ def kill_machines():
     return kills
 
 
-# Under emulation each kill costs a while: one is in test_vm_workloads.py, for whose cells a machine is booted anyway.
+# Each kill takes a while under emulation.  test_vm_workloads.py has one, since it boots a machine
+# anyway.
 @pytest.mark.long
 @pytest.mark.timeout(3600)
 def test_a_machine_killed_at_any_moment_costs_its_cell_alone(tmp_path, image, machine_stays):
@@ -71,30 +72,31 @@ def test_a_machine_killed_at_any_moment_costs_its_cell_alone(tmp_path, image, ma
         run = projects.start(
             folder, "snakemake", "--cores", "1", "--keep-going", faults.TARGET, output=file
         )
-    # Kills begin once the machine was saved, after its first cell: a boot takes a minute and is tried again.
+    # Kills begin once the machine was saved, after its first cell: a boot takes a minute and is
+    # tried again.
     projects.until(lambda: run.poll() is not None or faults.logs(folder), 900)
     kills = 0
     while kills < times and run.poll() is None:
         if kills:
             time.sleep(chance.uniform(0, 8))
         else:
-            # The first one hits what is measured, whatever the others do.
+            # The first kill hits a cell that is being measured.
             projects.until(
                 lambda: run.poll() is not None or list(folder.glob("results/tmp/vm/*/*.log")), 300
             )
         kills += kill_machines()
     run.wait(timeout=600 + 60 * times)
-    said = errors.read_text()
-    assert kills == times, said
-    assert "Traceback" not in said
+    printed = errors.read_text()
+    assert kills == times, printed
+    assert "Traceback" not in printed
     projects.until(faults.settled, 120)
-    assert libvirt.domains() == []
+    assert libvirt.list_domains() == []
     assert faults.whole(folder)
-    assert "its run step was ended: its virtual machine ended under it" in said
+    assert "its run step was ended: its virtual machine ended under it" in printed
     failed = [path.parent.name for path in folder.glob("results/failed/vm/*/1.json")]
     for name in failed:
-        assert f"cell failed: vm · {name} · repetition 1" in said
-        assert f"snakemake --cores 1 results/raw/vm/{name}/1.log" in said
+        assert f"cell failed: vm · {name} · repetition 1" in printed
+        assert f"snakemake --cores 1 results/raw/vm/{name}/1.log" in printed
         assert not (folder / f"results/raw/vm/{name}/1.log").exists()
     assert len(faults.logs(folder)) + len(failed) == 2 * times
     assert run.returncode == (1 if failed else 0)
@@ -102,21 +104,21 @@ def test_a_machine_killed_at_any_moment_costs_its_cell_alone(tmp_path, image, ma
     faults.finish(folder, 2 * times)
 
 
-# Says who it is: its network card, its processors, its memory and its boot.
+# Prints a machine's network card, processors, memory and boot.
 TELL = (
     "cat /sys/class/net/eth0/address; nproc; awk '/MemTotal/ {print $2}' /proc/meminfo; "
     "cat /proc/sys/kernel/random/boot_id"
 )
-# Ends when it has reached the other machine and was reached by it: one after the other they would wait in vain.
+# Ends once it has reached the other machine and was reached by it, which takes both at once.
 MEET = (
     "use IO::Socket::INET; my ($own, $part) = @ARGV; (my $other = $own) =~ s/\\d+$/11 - $part/e; "
-    "my $s = IO::Socket::INET->new(LocalPort => 7777, Listen => 9, ReuseAddr => 1) or die qq(no port: $@\\n); "
+    "my $s = IO::Socket::INET->new(LocalPort => 7777, Listen => 9, ReuseAddr => 1) or die qq(no "
+    "port: $@\\n); "
     "sleep 1 until IO::Socket::INET->new(PeerAddr => $other, PeerPort => 7777, Timeout => 5); "
     "$s->accept; print qq(met\\n)"
 )
 
 
-# What two machines get of the host is in test_vm_kvm.py, without a boot.
 @pytest.mark.long
 def test_two_machines_share_the_host_and_run_at_the_same_time(tmp_path, image, machine_stays):
     number = {
@@ -142,13 +144,15 @@ def test_two_machines_share_the_host_and_run_at_the_same_time(tmp_path, image, m
     folder = projects.beside_real(tmp_path / "p", settings, {"both": both})
     projects.good(folder, "snakemake", "--cores", "1", "results/raw/vm/both/1.log", timeout=1800)
     (record,) = projects.records(folder)
-    machines = [one["vm"] for one in record["system"]["each"]]
+    machines = [system["vm"] for system in record["system"]["each"]]
     assert record["system"]["vm"] == machines[0]
     assert [row for vm in machines for row in vm["settings"] if not row["applied"]] == []
-    told = log_sections.parts(
+    sections = log_sections.parts(
         (folder / "results/raw/vm/both/1.log").read_text().splitlines(), log_sections.MARK
     )
-    first, second = (" ".join(log_sections.of_system(told, system)).split() for system in (0, 1))
+    first, second = (
+        " ".join(log_sections.of_system(sections, system)).split() for system in (0, 1)
+    )
     for at in (0, 3):
         assert first[at] != second[at]
     assert first[1] == second[1] == str(max(1, len(os.sched_getaffinity(0)) // 2))
@@ -158,7 +162,10 @@ def test_two_machines_share_the_host_and_run_at_the_same_time(tmp_path, image, m
 
 @pytest.fixture
 def tuned(checkout, image, machine_stays):
-    """The tuned machine of the default config, booted, under the machine's lock; gone afterwards."""
+    """The tuned machine of the default config, booted, under the machine's lock.
+
+    Gone afterwards.
+    """
     entry = config.experiment(config.read(), capacity.facts())["environments"]["vm-tuned"]
     with lifecycle.exclusive():
         try:
@@ -169,11 +176,12 @@ def tuned(checkout, image, machine_stays):
 
 @contextlib.contextmanager
 def somebody_else():
-    """A domain and a network that are not ours; gives their name."""
+    """Define a domain and a network that are not Strata's; gives their name."""
     libvirt.start_daemon()
     name = "strata-somebody-else"
     xml = (
-        f"<domain type='qemu'><name>{name}</name><memory unit='MiB'>64</memory><os><type>hvm</type></os></domain>",
+        f"<domain type='qemu'><name>{name}</name><memory "
+        "unit='MiB'>64</memory><os><type>hvm</type></os></domain>",
         f"<network><name>{name}</name><bridge name='somebody0'/></network>",
     )
     for command, text in zip(("define", "net-define"), xml, strict=True):
@@ -187,7 +195,7 @@ def somebody_else():
         subprocess.run([*VIRSH, "net-undefine", name], check=True, capture_output=True)
 
 
-def there(name):
+def libvirt_knows(name):
     """Whether libvirt knows a domain and a network of this name."""
     listed = ("list", "net-list")
     return [
@@ -196,7 +204,7 @@ def there(name):
     ] == [True, True]
 
 
-# Short: the machine of test_vm_workloads.py is a tuned one.
+# In short runs the machine of test_vm_workloads.py is a tuned one.
 @pytest.mark.long
 def test_a_tuned_machine_shows_what_was_applied(tuned, image):
     facts = tuned.facts["facts"]["vm"]
@@ -226,7 +234,7 @@ def test_a_tuned_machine_shows_what_was_applied(tuned, image):
         tuned.top, "stat", "-c", "%d", "/"
     )
 
-    # It is reached over a bridge of our own.
+    # It is reached over Strata's bridge.
     address = tuned.top.address()
-    found = subprocess.check_output(["ip", "-o", "route", "get", address], text=True)
-    assert paths.prefix() in found
+    route = subprocess.check_output(["ip", "-o", "route", "get", address], text=True)
+    assert paths.prefix() in route

@@ -1,7 +1,8 @@
-"""What a machine with KVM would get, as far as a machine without it can tell: settings, domain and QEMU's arguments.
+"""Settings, domain and QEMU's arguments of machines under KVM, compared without KVM.
 
-The host is an invented one with two sockets.  Vagrant defines the domain for real and is stopped before it starts
-it; libvirt translates the tuned domain into QEMU's arguments.  UPDATE_GOLDEN=1 writes the files anew.
+The host is an invented one with two sockets.  Vagrant defines the domain for real and is stopped
+before it starts it; libvirt translates the tuned domain into QEMU's arguments.  UPDATE_GOLDEN=1
+writes the files anew.
 """
 
 import json
@@ -19,7 +20,7 @@ from strata.vm import applied, libvirt, settings
 from strata.vm.machine import Machine, define, forget_vagrant
 
 MEMORY = 64 * 2**30
-# What QEMU is asked for a tuned machine alone.
+# Arguments of QEMU for a tuned machine alone.
 TUNED = [
     *[
         "host-cache-info=on",
@@ -31,7 +32,7 @@ TUNED = [
 
 
 def compare(name, text):
-    """Compare a text with a golden file, what differs from machine to machine taken out."""
+    """Compare a text with a golden file, without names and numbers of this machine."""
     text = re.sub(r"<uuid>.*?</uuid>", "<uuid/>", text)
     text = re.sub(r"52:54:00(:[0-9a-f]{2}){3}", "MAC", text)
     text = re.sub(r"strata-[0-9a-f]{12}\b", "BOX", text)
@@ -57,14 +58,14 @@ def network(image, machine_stays):
         try:
             yield
         finally:
-            libvirt.sweep()
+            libvirt.remove_all()
 
 
 def defined_by_vagrant(profile, image, folder):
     """The domain that Vagrant and virsh define for a profile."""
     options = {"profile": profile, "fresh": "boot", "settings": {}, "accelerator": "kvm"}
     context = registry.Context("strata-golden", str(folder), image)
-    machine = Machine({**options, "settings": settings.complete({}, "paper")}, context)
+    machine = Machine({**options, "settings": settings.complete({}, "paper")}, context, image)
     given = {**machine.prepare(), **wanted(profile), "huge_pages": profile == "tuned"}
     (folder / "vm.json").write_text(json.dumps(given))
     define(str(folder), given)
@@ -74,14 +75,15 @@ def defined_by_vagrant(profile, image, folder):
 
 @pytest.fixture
 def same_libvirt():
-    """Other versions of libvirt write some things differently: the files are of this one."""
+    """Skip with another libvirt than that of the golden files, or one that knows no KVM."""
     libvirt.start_daemon()
-    found = applied.versions()["libvirt"]
-    if found != "9.0.0":
-        pytest.skip(f"the golden files are of libvirt 9.0.0, this is {found}")
+    version = applied.versions()["libvirt"]
+    if version != "9.0.0":
+        pytest.skip(f"the golden files are of libvirt 9.0.0, this is {version}")
     if not libvirt.virsh("domcapabilities", "--virttype", "kvm", check=False):
         pytest.skip(
-            "libvirt finds no KVM here, not even one that runs no guest, and defines no domain for it"
+            "libvirt finds no KVM here, not even one that runs no guest, and defines no domain for "
+            "it"
         )
 
 
@@ -92,7 +94,8 @@ def test_domain_and_arguments(profile, same_libvirt, network, image, checkout, t
     tuned = ElementTree.tostring(xml, encoding="unicode")
     compare(f"kvm-{profile}.xml", tuned)
     path = tmp_path / "tuned.xml"
-    # Huge pages and memory nodes are left out here: libvirt looks for them on the host when it translates.
+    # Huge pages and memory nodes are left out here: libvirt looks for them on the host when it
+    # translates.
     path.write_text(re.sub(r"<(memoryBacking|numatune)>.*?</\1>", "", tuned, flags=re.DOTALL))
     argv = libvirt.virsh("domxml-to-native", "qemu-argv", str(path))
     assert "-accel kvm" in argv

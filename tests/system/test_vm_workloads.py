@@ -1,8 +1,7 @@
-"""Workloads with a server, a client or a disk in them, at tiny scale, in the environments with a machine.
+"""Workloads with a server, a client or a disk, at tiny scale, in environments with a machine.
 
-The long test measures all of them everywhere, tuned too; the short one, in one tuned machine, one with a disk and one
-that leaves a process behind, and in a container in it one with a server.
-In both the machine is killed under a cell.
+The long test measures all of them everywhere.  The short one measures one with a disk in one tuned
+machine, and one with a server in a container in it.  Both kill the machine under a cell.
 """
 
 import contextlib
@@ -15,7 +14,7 @@ import projects
 import pytest
 import yaml
 from test_faults import pausing
-from test_vm import kill_machines, somebody_else, there
+from test_vm import kill_machines, libvirt_knows, somebody_else
 from test_workloads import PORTS, WORKLOADS, record, rows, series
 
 from strata.vm import acceleration, libvirt
@@ -36,7 +35,7 @@ SHORT = {
     "vm-docker": ["redis"],
 }
 LONG = {name: [*MEASURED] for name in ENVIRONMENTS}
-# What a tuned machine gets wherever it runs.
+# Settings that a tuned machine gets under KVM and under emulation.
 TUNED = (
     "vCPUs pinned one to one",
     "topology of the host",
@@ -62,16 +61,16 @@ def cells(request):
 
 @pytest.fixture(scope="module")
 def environments(cells):
-    """The environments of the plan; all of the short test are of one machine, which is booted once, and tuned."""
-    found = copy.deepcopy(ENVIRONMENTS)
-    for entry in found.values() if cells is SHORT else []:
+    """The environments of the plan; in the short test all have one tuned machine, booted once."""
+    chosen = copy.deepcopy(ENVIRONMENTS)
+    for entry in chosen.values() if cells is SHORT else []:
         entry["layers"][0]["vm"]["profile"] = "tuned"
-    return found
+    return chosen
 
 
 @pytest.fixture(scope="module")
 def logs(cells):
-    """Their logs."""
+    """The logs of these cells."""
     return [
         f"results/raw/{name}/{workload}/1.log"
         for name, workloads in cells.items()
@@ -102,10 +101,10 @@ def machine_killed_under(folder, log):
 
 @pytest.fixture(scope="module")
 def run(image, cells, environments, logs, tmp_path_factory):
-    """A project in which they were measured once in the machines, up to the tables; what the run said."""
+    """A project in which they were measured up to the tables, and the process of that run."""
     folder = tmp_path_factory.mktemp("machines") / "p"
     extra = {"pausing": pausing(40)}
-    # Each port that a workload declares is one more that Docker opens in a machine, which takes it seconds there.
+    # Docker takes seconds in a machine to open each port that a workload declares.
     declared = {
         name: MEASURED[name] for name in MEASURED if any(name in names for names in cells.values())
     }
@@ -113,14 +112,14 @@ def run(image, cells, environments, logs, tmp_path_factory):
         environments=environments, workloads=declared | dict.fromkeys(extra), repetitions=1
     )
     projects.beside_real(folder, page, extra)
-    # As on a machine on which nothing was tried yet: the run finds out what accelerates it.
+    # Without the finding, as on a new machine, the run itself tries whether KVM works.
     if os.path.exists(acceleration.path()):
         os.unlink(acceleration.path())
     with somebody_else() as name:
         with machine_killed_under(folder, KILLED):
             words = ("snakemake", "--cores", "1", "--keep-going", *logs, KILLED)
             done = projects.run(folder, *words, timeout=3500)
-        assert there(name), "what is not ours should stay when ours goes"
+        assert libvirt_knows(name), "what is not ours should stay when ours goes"
     assert all((folder / log).exists() for log in logs), done.stderr
     tables = {
         f"results/tidy/{name}.csv" for names in cells.values() for name in names if name in MEASURED
@@ -146,7 +145,7 @@ def test_a_machine_killed_under_a_cell_costs_that_cell_alone(run):
     assert not (folder / KILLED).exists()
     assert [path.parent.name for path in folder.glob("results/failed/*/*/*.json")] == ["pausing"]
     assert f"snakemake --cores 1 {KILLED}" in done.stderr
-    assert libvirt.domains() == []
+    assert libvirt.list_domains() == []
 
 
 def test_cells_say_what_machine_they_ran_in(made, logs, image):
@@ -180,7 +179,7 @@ def test_a_machine_is_booted_once_for_each_profile(made, cells, environments):
     }
     profiles = {environments[name]["layers"][0]["vm"]["profile"] for name in cells}
     assert sum(seconds is not None for seconds in boots.values()) == len(profiles)
-    # What starts a system within a cell restores it too.
+    # A cell that itself starts systems restores them, too.
     for log in made.glob("results/raw/*/startup/1.log"):
         assert json.loads(log.read_text().splitlines()[-1])["boot_seconds"] is None
 

@@ -15,7 +15,7 @@ from strata.host import capacity
 
 WORKLOADS = ["fio", "mysql", "netperf", "nuttcp", "redis", "startup"]
 SHORT = dict.fromkeys(["native", "docker"], WORKLOADS)
-KIND = podman.Kind()
+LAYER = podman.Layer
 # Podman by the first of its runtimes that works here; its filter of system calls would refuse what fio's library needs.
 PODMANS = [
     {"label": "Podman", "layers": [{"podman": options}]}
@@ -23,7 +23,7 @@ PODMANS = [
     for options in [
         {"network": "bridge", "data": "volume", "runtime": name, "seccomp": "unconfined"}
     ]
-    if not (KIND.unavailable() or KIND.refusal(options, "host", capacity.facts()))
+    if not (LAYER.unavailable() or LAYER.refusal(options, "host", capacity.facts()))
 ][:1]
 LONG = dict.fromkeys(
     [*SHORT, "docker-hostnet", "docker-layered", *["podman"] * len(PODMANS)], WORKLOADS

@@ -1,6 +1,7 @@
-"""Containers without an engine: what is refused, with its reason, and what is seen inside of what was asked for.
+"""Containers without an engine: which options are refused and why, and how limits show inside.
 
-What a container is, may do, leaves and loses is in tests/system/test_environments.py, test_podman.py and test_image.py.
+What a container is, may do, leaves and loses is in tests/system/test_environments.py,
+test_podman.py and test_image.py.
 """
 
 import json
@@ -27,7 +28,7 @@ MACHINE = {
     "arithmetic": None,
 }
 PLAIN = {"network": "bridge", "data": "volume"}
-# As `tail -v` printed them in a container with a bound for memory, on one CPU, without seccomp.
+# Printed by `tail -v` in a container with a limit of memory, on one CPU, without seccomp.
 SEEN = """==> /proc/self/status <==
 Name:\ttail
 Seccomp:\t0
@@ -60,13 +61,12 @@ GRANTED = {"data": "tmpfs", "seccomp": "unconfined", "cpuset-cpus": "1", "memory
         ),
     ],
 )
-def test_a_container_that_is_not_as_asked_for_is_told_from_one_that_is(asked, printed):
-    assert {one["name"]: one["asked"] for one in limits.seen(GRANTED, SEEN)} == GRANTED
+def test_a_limit_that_was_not_applied_is_an_error(asked, printed):
+    assert {row["name"]: row["asked"] for row in limits.applied(GRANTED, SEEN)} == GRANTED
     with pytest.raises(UserError, match="was not applied"):
-        limits.seen(asked, printed)
-    # What cannot be seen is not available.
-    assert [entry["seen"] for entry in limits.seen(asked, "")] == ["not available"]
-    assert limits.seen(PLAIN, printed) == []
+        limits.applied(asked, printed)
+    assert [row["seen"] for row in limits.applied(asked, "")] == ["not available"]
+    assert limits.applied(PLAIN, printed) == []
 
 
 @pytest.mark.parametrize(
@@ -75,6 +75,8 @@ def test_a_container_that_is_not_as_asked_for_is_told_from_one_that_is(asked, pr
         ([], "docker", {"seccomp": "none"}, "seccomp", '"default" or "unconfined"'),
         ([], "docker", {"cpuset-cpus": "all"}, "cpuset-cpus", "0-1,3"),
         ([], "docker", {"memory": "lots"}, "memory", "2GiB"),
+        ([], "docker", {"memory": "1MiB"}, "memory", "at least 6MiB"),
+        ([], "podman", {"cpuset-cpus": "1-0"}, "cpuset-cpus", "its lower number"),
         ([], "docker", {"data": "ram"}, "data", '"volume", "layered" or "tmpfs"'),
         ([], "docker", {"runtime": "kata"}, "runtime", '"runc" or "runsc"'),
         ([], "docker", {"stack": "host"}, "stack", "set runtime: runsc too"),
@@ -84,7 +86,7 @@ def test_a_container_that_is_not_as_asked_for_is_told_from_one_that_is(asked, pr
         ([], "podman", {"network": "pasta"}, "network", '"bridge" or "host"'),
     ],
 )
-def test_a_mistake_in_an_option_is_told_with_its_key(checkout, below, name, entry, key, remedy):
+def test_a_mistake_in_an_option_is_refused_by_its_key(checkout, below, name, entry, key, remedy):
     stack = [*below, {name: {**PLAIN, **entry}}]
     with pytest.raises(UserError) as caught:
         config.read(projects.on_host(environments={"e": {"layers": stack}}))
@@ -95,22 +97,41 @@ def test_a_mistake_in_an_option_is_told_with_its_key(checkout, below, name, entr
 FLAGS_2022 = (
     '  -platform string\n    \tplatform to use: ptrace (default), kvm. (default "ptrace")\n'
 )
-FLAGS_2024 = '  -platform string\n    \tplatform to use: systrap (default), ptrace, kvm. (default "systrap")\n'
+FLAGS_2024 = (
+    "  -platform string\n"
+    '    \tplatform to use: systrap (default), ptrace, kvm. (default "systrap")\n'
+)
 
 
 @pytest.mark.parametrize(
     ("flags", "platform"), [(FLAGS_2022, "ptrace"), (FLAGS_2024, "systrap"), ("", None)]
 )
-def test_a_sandbox_says_how_its_program_catches_system_calls(monkeypatch, flags, platform):
+def test_the_way_in_which_gvisor_catches_system_calls_is_read_from_its_help(
+    monkeypatch, flags, platform
+):
     monkeypatch.setattr(docker, "where", lambda name: f"/usr/bin/{name}")
     monkeypatch.setattr(
         docker, "capture", lambda argv, check: SimpleNamespace(stdout="", stderr=flags)
     )
-    assert docker.of_runsc.__wrapped__(*docker.PLATFORM) == platform
+    assert docker.runsc_fact.__wrapped__(*docker.PLATFORM) == platform
+
+
+@pytest.fixture
+def podman_host(monkeypatch, tmp_path):
+    """A host with all that Podman needs, and its folder of control groups, which are not hybrid."""
+    monkeypatch.setattr(podman, "where", lambda *names: f"/usr/bin/{names[0]}")
+    monkeypatch.setattr(podman, "BRIDGE_MAKERS", ("/",))
+    monkeypatch.setattr(cgroups, "ROOT", str(tmp_path))
+    return tmp_path
+
+
+def refusal(name, **options):
+    layer = registry.kind(name)
+    return layer.refusal(layer.settle({**PLAIN, **options}, {}), "host", MACHINE)
 
 
 @pytest.mark.parametrize(
-    ("name", "entry", "reason"),
+    ("name", "options", "reason"),
     [
         ("docker", {"cpuset-cpus": "0,4000"}, "this machine has the CPUs"),
         ("docker", {"memory": "5GiB"}, "this machine has 4.0 GiB: choose less"),
@@ -118,30 +139,46 @@ def test_a_sandbox_says_how_its_program_catches_system_calls(monkeypatch, flags,
         ("podman", {"memory": "5GiB"}, "this machine has 4.0 GiB: choose less"),
     ],
 )
-def test_what_this_machine_cannot_provide_is_a_reason(monkeypatch, name, entry, reason):
-    monkeypatch.setattr(podman, "MAKES_BRIDGES", ("/",))
-    monkeypatch.setattr(cgroups, "ROOT", "/")
-    monkeypatch.setattr(podman, "where", lambda *names: f"/usr/bin/{names[0]}")
-    monkeypatch.setattr(docker, "of_runsc", lambda word, form: None)
-    kind = registry.kind(name)
-    assert reason in kind.refusal(kind.settle({**PLAIN, **entry}, {}), "host", MACHINE)
+def test_what_this_machine_cannot_provide_is_a_reason(
+    monkeypatch, podman_host, name, options, reason
+):
+    monkeypatch.setattr(docker, "runsc_fact", lambda option, pattern: None)
+    assert reason in refusal(name, **options)
+
+
+def test_what_podman_lacks_on_this_machine_is_named(monkeypatch, podman_host):
+    assert refusal("podman", runtime="runc") is refusal("podman", runtime="crun") is None
+    (podman_host / "unified").mkdir()
+    (podman_host / "unified/cgroup.controllers").write_text("hugetlb\n")
+    assert "hybrid, as here" in refusal("podman", runtime="crun")
+    assert refusal("podman", runtime="runc") is None
+    monkeypatch.setattr(podman, "BRIDGE_MAKERS", ("/no/such/program",))
+    assert "package netavark" in refusal("podman", runtime="runc")
+    assert refusal("podman", runtime="runc", network="host") is None
+    for missing, reason in (("catatonit", "package tini"), ("runc", "runc is not installed")):
+        monkeypatch.setattr(
+            podman, "where", lambda *names, name=missing: None if name in names else "/program"
+        )
+        assert reason in refusal("podman", runtime="runc")
 
 
 def info(name, **changes):
-    """What a daemon said of itself; on this machine, unless the changes say otherwise."""
+    """What a daemon prints for `docker info`: it is on this machine, unless the changes differ."""
     here = {"Name": os.uname().nodename, "KernelVersion": os.uname().release}
     return {**json.loads((GOLDEN / name).read_text()), **here, **changes}
 
 
 @pytest.fixture
 def daemon(monkeypatch):
-    """A daemon of this machine that says so of itself, and that has NAT."""
+    """Let a daemon of this machine answer with what it prints, with or without NAT and bridge."""
 
-    def answers(said, nat=True, bridge=True):
-        monkeypatch.setattr(docker.Kind, "answers", lambda self: True)
-        monkeypatch.setattr(docker, "_said", lambda *place: said)
+    def answers(printed, nat=True, bridge=True):
+        monkeypatch.setattr(docker.Layer, "answers", lambda: True)
+        monkeypatch.setattr(docker, "_daemon_info", lambda *place: printed)
         monkeypatch.setattr(docker, "_has_nat", lambda: nat)
-        monkeypatch.setattr(docker, "bridge", lambda: {docker.BRIDGE: "docker0"} if bridge else {})
+        monkeypatch.setattr(
+            docker, "bridge_options", lambda: {docker.BRIDGE: "docker0"} if bridge else {}
+        )
 
     return answers
 
@@ -155,15 +192,11 @@ def gvisor(stack):
 
 
 OLD, NEW = "20.10-userns.json", "28-documented.json"
-PLAINLY = {
-    **json.loads((GOLDEN / OLD).read_text()),
-    "SecurityOptions": ["name=seccomp,profile=default"],
-}
 KATA = {"strata-runsc-host": {"path": "/usr/bin/kata-runtime", "runtimeArgs": ["--network=host"]}}
 
 
 @pytest.mark.parametrize(
-    ("said", "options", "reason"),
+    ("printed", "options", "reason"),
     [
         (info(NEW), gvisor("host"), None),
         (info(NEW), gvisor("sandbox"), "is not runsc --network=sandbox but another program"),
@@ -187,35 +220,33 @@ KATA = {"strata-runsc-host": {"path": "/usr/bin/kata-runtime", "runtimeArgs": ["
         (info(OLD), {**PLAIN, "data": "layered"}, None),
     ],
 )
-def test_a_daemon_that_would_make_another_environment_is_a_reason(daemon, said, options, reason):
-    daemon(said)
-    kind = registry.kind("docker")
-    found = kind.refusal(kind.found(options, "host"), "host", MACHINE)
-    assert (reason is found is None) or reason in found
-    # A machine has a daemon of its own.
-    assert sandboxed(options) or kind.refusal(kind.found(options, "vm"), "vm", MACHINE) is None
-
-
-def sandboxed(options):
-    return options.get("runtime") == "runsc"
+def test_a_daemon_that_would_make_another_environment_is_a_reason(daemon, printed, options, reason):
+    daemon(printed)
+    layer = registry.kind("docker")
+    sentence = layer.refusal(layer.found(options, "host"), "host", MACHINE)
+    assert (reason is sentence is None) or reason in sentence
+    # A machine has a daemon of its own, without gVisor.
+    if "runtime" not in options:
+        assert layer.refusal(layer.found(options, "vm"), "vm", MACHINE) is None
 
 
 def test_a_daemon_without_a_bridge_is_a_reason(daemon):
     daemon(info(NEW), nat=None, bridge=False)
-    kind = registry.kind("docker")
-    assert "no bridge of its own" in kind.refusal(PLAIN, "host", MACHINE)
-    assert kind.refusal({**PLAIN, "network": "host"}, "host", MACHINE) is None
+    assert "no bridge of its own" in refusal("docker")
+    assert refusal("docker", network="host") is None
 
 
 @pytest.mark.parametrize(
-    ("said", "nat", "options", "ending", "labels"),
+    ("printed", "nat", "options", "ending", "labels"),
     [
         (info(NEW), True, PLAIN, None, {}),
         # What cannot be seen changes nothing.
         (info(NEW), None, PLAIN, None, {}),
         ({}, False, PLAIN, None, {}),
+        (info(NEW), False, {**PLAIN, "network": "host"}, None, {}),
+        (info(NEW, Driver="vfs"), True, PLAIN, None, {}),
+        (info(NEW, SecurityOptions=[]), True, {**PLAIN, "seccomp": "unconfined"}, None, {}),
         (info(NEW), False, PLAIN, "user-land proxy", {"network": "bridge, user-land proxy"}),
-        (info(NEW), False, {**PLAIN, "network": "host"}, None, {"network": "its host’s"}),
         (
             info(OLD),
             True,
@@ -230,7 +261,6 @@ def test_a_daemon_without_a_bridge_is_a_reason(daemon):
             "vfs storage",
             {"data": "layered file system, vfs"},
         ),
-        (info(NEW, Driver="vfs"), True, PLAIN, None, {}),
         (
             info(NEW, SecurityOptions=[]),
             True,
@@ -238,50 +268,50 @@ def test_a_daemon_without_a_bridge_is_a_reason(daemon):
             "seccomp none",
             {"title": "Docker container, seccomp none"},
         ),
-        (info(NEW, SecurityOptions=[]), True, {**PLAIN, "seccomp": "unconfined"}, None, {}),
         (
             info(NEW),
             False,
             gvisor("host"),
             "user-land proxy",
-            {"network": "bridge, user-land proxy, the host’s stack"},
+            {"kind": "sandbox", "network": "bridge, user-land proxy, the host’s stack"},
         ),
     ],
 )
-def test_what_a_daemon_makes_of_an_environment_is_in_its_label_and_its_options(
-    daemon, said, nat, options, ending, labels
+def test_an_unusual_daemon_is_in_the_label_and_options_of_its_environment(
+    daemon, printed, nat, options, ending, labels
 ):
-    daemon(said, nat)
-    kind = registry.kind("docker")
-    found = kind.found(options, "host")
-    assert kind.describe(found).get("otherwise") == ending
-    assert (found != options) == (ending is not None)
-    assert kind.labels(found) == kind.labels(options) | labels
+    daemon(printed, nat)
+    layer = registry.kind("docker")
+    observed = layer.found(options, "host")
+    assert layer.describe(observed).get("otherwise") == ending
+    assert (observed != options) == (ending is not None)
+    assert layer.labels(observed) == layer.labels(options) | labels
     # A machine's daemon is the image's own.
-    assert kind.found(options, "vm") == options
+    assert layer.found(options, "vm") == options
 
 
 @pytest.mark.parametrize(
     ("name", "facts"),
     [
         (OLD, {
-            "engine": "20.10.24+dfsg1", "containerd": "1.6.20~ds1-1+deb12u3", "runc": "1.1.5+ds1-1+deb12u1",
+            "engine": "20.10.24+dfsg1",
+            "containerd": "1.6.20~ds1-1+deb12u3", "runc": "1.1.5+ds1-1+deb12u1",
             "storage_driver": "overlay2", "backing_filesystem": "extfs", "log_driver": "json-file",
             "cgroup_driver": "cgroupfs", "cgroup_version": "1", "users": "remapped",
             "security": "seccomp (default), userns",
         }),
         (NEW, {
-            "engine": "28.3.2", "containerd": "05044ec0a9a75232cad458027ca83437aae3f4da", "runc": "v1.2.5-0-g59923ef",
+            "engine": "28.3.2",
+            "containerd": "05044ec0a9a75232cad458027ca83437aae3f4da", "runc": "v1.2.5-0-g59923ef",
             "storage_driver": "overlayfs", "backing_filesystem": None, "log_driver": "journald",
             "cgroup_driver": "systemd", "cgroup_version": "2", "users": "the host’s",
             "security": "apparmor, cgroupns, seccomp (builtin)",
         }),
     ],
 )  # fmt: skip
-def test_a_daemon_is_recorded_as_it_says_itself(name, facts):
-    assert docker.recorded(info(name)) == facts
-    # What it does not say is not available.
-    assert set(docker.recorded({}).values()) == {None, "the host’s", "none"}
+def test_records_have_the_facts_that_a_daemon_prints(name, facts):
+    assert docker.daemon_facts(info(name)) == facts
+    assert set(docker.daemon_facts({}).values()) == {None, "the host’s", "none"}
 
 
 NOTHING = "==> /iptables-save <==\n\n==> /nft <==\n\n==> /pgrep <==\n"
@@ -297,7 +327,7 @@ NOTHING = "==> /iptables-save <==\n\n==> /nft <==\n\n==> /pgrep <==\n"
         ("", "not available", "not available", None, None),
     ],
 )
-def test_how_a_published_port_is_reached_is_seen_in_the_rules(
+def test_the_kernels_rules_show_how_a_published_port_is_reached(
     printed, firewall_is, rules, nat, proxy
 ):
     text = (GOLDEN / printed).read_text() if printed.endswith(".txt") else printed
@@ -306,47 +336,23 @@ def test_how_a_published_port_is_reached_is_seen_in_the_rules(
     assert (facts["firewall"], facts["rules"]) == (firewall_is, rules)
     assert seen.serves("docker0") is nat
     assert (seen.leads("172.17.0.2", 6379), seen.passes("172.17.0.2", 6379)) == (nat, proxy)
-    # Of another bridge, container or port nothing is there.
-    for other in (seen.serves("docker"), seen.leads("172.17.0.21", 6379), seen.leads("172.17.0.2", 637),
-                  seen.passes("172.17.0.2", 63), seen.passes("17.17.0.2", 6379)):  # fmt: skip
-        assert other in (False, None)
-    # Without its back end's program the rules are those that the other prints.
+    # There is nothing for another bridge, container or port.
+    assert seen.serves("docker") in (False, None)
+    for address, port in (("172.17.0.21", 6379), ("172.17.0.2", 637), ("17.17.0.2", 6379)):
+        assert {seen.leads(address, port), seen.passes(address, port)} <= {False, None}
+    # Without the program nft the rules are counted from what iptables-save prints.
     less = text.replace("==> /nft <==", "==> /none <==")
     if text and "/iptables-save <==\n#" in text:
         assert firewall.Seen(less).facts()["rules"] == rules
 
 
-def test_what_podman_lacks_on_this_machine_is_named(monkeypatch, tmp_path):
-    kind = registry.kind("podman")
-
-    def why(**entry):
-        return kind.refusal(kind.settle({**PLAIN, "runtime": "runc", **entry}, {}), "host", MACHINE)
-
-    monkeypatch.setattr(podman, "where", lambda *names: f"/usr/bin/{names[0]}")
-    monkeypatch.setattr(cgroups, "ROOT", str(tmp_path))
-    monkeypatch.setattr(podman, "MAKES_BRIDGES", ("/",))
-    assert why() is why(runtime="crun") is None
-    (tmp_path / "unified").mkdir()
-    (tmp_path / "unified/cgroup.controllers").write_text("hugetlb\n")
-    assert "hybrid, as here" in why(runtime="crun")
-    assert why() is None
-    monkeypatch.setattr(podman, "MAKES_BRIDGES", ("/no/such/program",))
-    assert "package netavark" in why()
-    assert why(network="host") is None
-    monkeypatch.setattr(podman, "where", lambda *names: None if "catatonit" in names else "/there")
-    assert "package tini" in why()
-    monkeypatch.setattr(podman, "where", lambda *names: None)
-    assert "runc is not installed" in why()
-
-
 @pytest.mark.parametrize("name", ["docker", "podman", "lxc"])
-def test_without_its_program_it_is_told_what_installs_it(monkeypatch, name):
+def test_a_missing_program_is_named_and_nothing_of_it_is_removed(monkeypatch, name):
     monkeypatch.setattr(shutil, "which", lambda program, path=None: None)
-    kind = registry.kind(name)
-    assert "is not installed" in kind.unavailable()
-    assert kind.examine()[1] in (None, False)
-    # Nothing of it can be there, and nothing is asked.
-    assert kind.sweep() == kind.discard([]) == []
+    layer = registry.kind(name)
+    assert "is not installed" in layer.unavailable()
+    assert layer.examine()[1] in (None, False)
+    assert layer.sweep() == layer.discard([]) == []
 
 
 def test_a_machines_cpus_are_its_own(checkout, monkeypatch):
@@ -362,15 +368,6 @@ def test_a_machines_cpus_are_its_own(checkout, monkeypatch):
         }
         reason = config.experiment(config.read(over), MACHINE)["environments"]["e"]["reason"]
         assert ("this machine has the CPUs 0, 1: choose among these" in (reason or "")) == refused
-
-
-def test_the_paper_labels_a_container_by_its_options():
-    kind = registry.kind("docker")
-    assert kind.labels(PLAIN) == {"network": "bridge with NAT", "data": "volume"}
-    found = kind.labels(
-        {**PLAIN, "runtime": "runsc", "sandbox": {"platform": "ptrace", "stack": "host"}}
-    )
-    assert (found["kind"], found["network"]) == ("sandbox", "bridge with NAT, the host’s stack")
 
 
 @pytest.mark.parametrize("name", ["-", "-oProxyCommand=touch owned", "host:file", "a b", "*"])
@@ -391,7 +388,7 @@ def test_a_file_goes_in_with_its_rights_and_comes_back_whatever_its_name(
 
 def test_what_this_user_may_not_bring_up_is_named_with_the_remedy(monkeypatch):
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere.sock")
-    assert "unset DOCKER_HOST" in docker.Kind().barred()
+    assert "unset DOCKER_HOST" in docker.Layer.barred()
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setenv("PATH", "/nowhere")
-    assert "sudo without a password" in podman.Kind().barred()
+    assert "sudo without a password" in podman.Layer.barred()

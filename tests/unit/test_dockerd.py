@@ -1,4 +1,4 @@
-"""How the daemon is told of gVisor: never by a change of what is the user's own, unless that is asked for."""
+"""The user's own Docker configuration gets gVisor's runtimes only where that is asked for."""
 
 import json
 import shutil
@@ -8,7 +8,7 @@ import sys
 import projects
 import pytest
 
-# A daemon that answers, and knows the runtimes once its configuration has them and it was told to read that again.
+# A daemon that answers, and knows the runtimes of its configuration once it was reloaded.
 STUBS = {
     "docker": 'case $1 in version) exit 0 ;; info) cat "$FOLDER/known" ;; esac',
     "systemctl": 'echo "$*" >>"$FOLDER/notes"; cp "$FOLDER/daemon.json" "$FOLDER/known"',
@@ -24,26 +24,15 @@ json.dump(told, open(path, "w"))
 """,
 }
 TOOLS = (
-    "bash",
-    "sh",
-    "cat",
-    "cp",
-    "dirname",
-    "mkdir",
-    "mv",
-    "grep",
-    "id",
-    "seq",
-    "sleep",
-    "tr",
-    "env",
+    *("bash", "sh", "cat", "cp", "dirname", "mkdir", "mv"),
+    *("grep", "id", "seq", "sleep", "tr", "env"),
 )
 OWN = {"data-root": "/big", "runtimes": {"youki": {"path": "youki"}}}
 
 
 @pytest.fixture
 def daemon(tmp_path):
-    """The script where a service manager runs a daemon; what it says, and the calls of the manager."""
+    """Run the script with a service manager's daemon: gives its process and the manager's calls."""
     tools = tmp_path / "bin"
     tools.mkdir()
     for name in TOOLS:
@@ -85,5 +74,5 @@ def test_a_configuration_of_the_users_own_is_changed_only_where_that_is_asked_fo
     found = json.loads(path.read_text())
     assert found["data-root"] == "/big"
     assert {"youki", "strata-runsc-sandbox"} <= set(found["runtimes"])
-    # What is known is not told again.
+    # A daemon that knows the runtimes is not reloaded again.
     assert daemon()[1] == notes

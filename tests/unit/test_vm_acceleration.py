@@ -1,4 +1,4 @@
-"""Whether KVM runs a guest: what the short guest and QEMU say decides, and nothing else."""
+"""The console of a short guest decides whether KVM runs here, and nothing else."""
 
 from types import SimpleNamespace
 
@@ -19,25 +19,25 @@ def home(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("console", "accelerator", "reason"),
     [
-        (f"x\r\n{acceleration.WORD}\r\n", "kvm", "reported back"),
+        (f"x\r\n{acceleration.COMPLAINT}\r\n", "kvm", "reported back"),
         ("Kernel panic", "tcg", "no report within 15 s"),
     ],
 )
 def test_a_report_alone_proves_kvm(home, monkeypatch, console, accelerator, reason):
     monkeypatch.setattr(
-        acceleration, "capture", lambda *words, **more: SimpleNamespace(stdout=console, stderr="")
+        acceleration, "capture", lambda *argv, **more: SimpleNamespace(stdout=console, stderr="")
     )
-    found = acceleration.attempt("kernel")
-    assert found["accelerator"] == accelerator
-    assert reason in found["accelerator_reason"]
-    assert acceleration.known() == found
+    finding = acceleration.attempt("kernel")
+    assert finding["accelerator"] == accelerator
+    assert reason in finding["accelerator_reason"]
+    assert acceleration.known() == finding
 
 
 def test_without_the_device_there_is_nothing_to_try(home):
     home.unlink()
-    found = acceleration.known()
-    assert found["accelerator"] == "tcg"
-    assert "there is no" in found["accelerator_reason"]
+    finding = acceleration.known()
+    assert finding["accelerator"] == "tcg"
+    assert "there is no" in finding["accelerator_reason"]
 
 
 def test_a_finding_holds_until_its_circumstances_change(home):

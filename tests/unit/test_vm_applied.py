@@ -1,8 +1,9 @@
-"""What a profile asked for against what is seen: nothing counts as applied because it was configured."""
+"""A setting of a profile counts as applied where it is seen, not where it was configured."""
 
 import pytest
 import tuned
 
+from strata.util import validation
 from strata.vm import applied, settings
 
 TOPOLOGY = [{"cpu": cpu, "socket": 0, "core": cpu, "node": 0} for cpu in range(2)]
@@ -10,7 +11,7 @@ DISK = {"cache": "none", "io": "native", "iothread": "1"}
 TUNED = settings.complete(tuned.PROFILE, "tiny")
 
 
-# What a tuned machine shows when everything was applied.
+# Observations of a tuned machine with all settings applied.
 SEEN = {
     "disks": [DISK, DISK],
     "devices": ["0000:03:10.0"],
@@ -31,14 +32,17 @@ SEEN = {
 
 def rows(accelerator="kvm", refused=None, **changes):
     wanted = settings.resolve(TUNED, TOPOLOGY, 24 * 2**30, accelerator)
-    found = applied.rows(TUNED, wanted, SEEN | changes, refused or {})
-    return {row["name"]: row for row in found}
+    found_rows = applied.compare_settings(TUNED, wanted, SEEN | changes, refused or {})
+    record = validation.schema("record")
+    layout = record.schema["$defs"]["vm"]["properties"]["settings"]
+    assert validation.findings(record.evolve(schema=layout), found_rows) == []
+    return {row["name"]: row for row in found_rows}
 
 
 def test_all_that_is_seen_is_applied():
-    found = rows()
-    assert len(found) == 14
-    assert all(row["applied"] and row["why"] is None for row in found.values())
+    by_name = rows()
+    assert len(by_name) == 14
+    assert all(row["applied"] and row["why"] is None for row in by_name.values())
 
 
 @pytest.mark.parametrize(
@@ -66,8 +70,10 @@ def test_what_is_not_seen_is_not_applied_and_says_why(name, change):
 
 
 def test_what_was_left_out_before_the_start_says_why():
-    found = rows(huge_mib=0, refused={"huge_pages": "the host could reserve 3 of 2048 huge pages"})
-    assert found["memory in huge pages"]["why"].startswith("the host could reserve 3")
+    by_name = rows(
+        huge_mib=0, refused={"huge_pages": "the host could reserve 3 of 2048 huge pages"}
+    )
+    assert by_name["memory in huge pages"]["why"].startswith("the host could reserve 3")
 
 
 def test_qemus_process_is_read_from_the_kernel(tmp_path):
@@ -84,7 +90,7 @@ def test_qemus_process_is_read_from_the_kernel(tmp_path):
     (place / "status").write_text("HugetlbPages:\t 2048 kB\nCpus_allowed_list:\t0-1\n")
     (place / "fd").mkdir()
     (place / "fd/7").symlink_to("/dev/vhost-net")
-    assert applied.process_of(42, str(tmp_path)) == {
+    assert applied.observe_process(42, str(tmp_path)) == {
         "huge_mib": 2,
         "vcpus": {"0": "0", "1": "1"},
         "emulator": "0-1",
@@ -92,7 +98,7 @@ def test_qemus_process_is_read_from_the_kernel(tmp_path):
         "bound": {},
     }
     (place / "fd/7").unlink()
-    assert applied.process_of(42, str(tmp_path))["vhost"] is False
+    assert applied.observe_process(42, str(tmp_path))["vhost"] is False
 
 
 MAPS = """
@@ -105,5 +111,5 @@ MAPS = """
 
 
 def test_memory_that_is_bound_to_a_node_is_read_from_the_kernel():
-    assert applied.bound(MAPS) == {"0": 1024, "1": 1024}
-    assert applied.bound("") == {}
+    assert applied.bound_memory(MAPS) == {"0": 1024, "1": 1024}
+    assert applied.bound_memory("") == {}

@@ -1,42 +1,54 @@
-"""Names, networks and disks of ours in libvirt."""
+"""Networks and domains of Strata in libvirt."""
 
 import ipaddress
+import signal
+import subprocess
 import xml.etree.ElementTree as ElementTree
 
 import pytest
 
 from strata.host import addresses
-from strata.vm import libvirt, ssh
+from strata.vm import libvirt
 
 
-def test_a_client_that_gives_up_its_network_leaves_the_machines_theirs(monkeypatch, tmp_path):
+@pytest.fixture(autouse=True)
+def home(monkeypatch, tmp_path):
+    """A cache of the test's own, and a virsh that does nothing."""
     monkeypatch.setenv("STRATA_HOME", str(tmp_path))
     monkeypatch.setattr(libvirt, "virsh", lambda *words, **more: "")
+
+
+def test_a_client_that_gives_up_its_network_leaves_the_machines_theirs(monkeypatch):
     monkeypatch.setattr(addresses, "host_routes", lambda: "10.0.0.0/24 dev eth0")
-    alone = libvirt.bring_up()
+    machines_alone = libvirt.create_network()
     link = addresses.free_subnet(addresses.host_routes())
     monkeypatch.setattr(addresses, "host_routes", lambda: f"{link} dev veth0")
-    assert libvirt.bring_up() == alone != link
+    assert libvirt.create_network() == machines_alone != link
 
 
-@pytest.mark.parametrize("machines", [1, 8])
-def test_every_machine_has_a_fixed_address(machines):
-    subnet = "192.168.130.0/24"
+def test_every_machine_has_a_fixed_address_and_none_a_way_out():
+    subnet, machines = "192.168.130.0/24", 8
     network = ElementTree.fromstring(libvirt.network_xml(subnet, machines))
     hosts = [(host.get("mac"), host.get("ip")) for host in network.iter("host")]
     assert hosts == [libvirt.card_address(subnet, number) for number in range(machines)]
     assert len({mac for mac, _ in hosts}) == machines
     span = network.find("ip/dhcp/range")
-    first, last = ipaddress.ip_address(span.get("start")), ipaddress.ip_address(span.get("end"))
-    assert int(last) - int(first) + 1 == machines
+    first, last = (int(ipaddress.ip_address(span.get(end))) for end in ("start", "end"))
+    assert last - first + 1 == machines
     assert network.find("forward") is None
 
 
-def test_the_way_in_is_pinned_to_the_machines_own_key(tmp_path):
-    folder = tmp_path / "strata-x"
-    folder.mkdir()
-    ssh.write(str(folder), "192.168.120.10", "/key", "ssh-ed25519 AAAA")
-    text = (folder / "ssh_config").read_text()
-    assert "StrictHostKeyChecking yes" in text
-    assert (folder / "known_hosts").read_text() == "192.168.120.10 ssh-ed25519 AAAA\n"
-    assert f"ControlPath {folder}/ssh\n" in text
+@pytest.mark.parametrize(("guest", "code"), [("strata-x", -signal.SIGKILL), ("strata-xb", None)])
+def test_a_domain_is_ended_at_once_and_no_process_but_its_own(monkeypatch, tmp_path, guest, code):
+    listings = [["strata-x"], []]
+    monkeypatch.setattr(libvirt, "PROCESSES", str(tmp_path))
+    monkeypatch.setattr(libvirt, "list_domains", lambda: listings.pop(0))
+    ignores_term = ["bash", "-c", "trap : TERM; echo up; read -r"]
+    argv = [*ignores_term, "-name", f"guest={guest},debug-threads=on"]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        # The kernel shows its command line only a moment after its start.
+        process.stdout.readline()
+        (tmp_path / "strata-x.pid").write_text(f"{process.pid}\n")
+        assert libvirt.remove_domains() == ["domain strata-x"]
+        assert process.poll() == code
+        process.kill()

@@ -1,4 +1,4 @@
-"""From a profile and a host to a machine's settings, for KVM as well as for emulation."""
+"""A machine's settings follow from its profile and the host, under KVM and under emulation."""
 
 import tuned
 
@@ -9,7 +9,7 @@ GIB = 2**30
 
 
 def cpus(sockets=1, cores=2):
-    """A topology as strata.host.capacity gives it, with a memory node for each socket."""
+    """The CPUs of a host as strata.host.capacity gives them, with a memory node for each socket."""
     every = [(socket, core) for socket in range(sockets) for core in range(cores)]
     return [
         {"cpu": number, "socket": socket, "core": core, "node": socket}
@@ -36,35 +36,40 @@ def test_memory_is_bound_to_nodes_where_vcpus_stay_on_them():
     assert nodes(cpus(1, 4)) is None
     assert nodes(two, pin=False) is None
     assert nodes(two, topology="flat") is None
-    each = [resolve(TUNED, two, part=part, of=2) for part in range(2)]
-    assert [one["extra"]["memory_nodes"] for one in each] == [[0], [1]]
+    machines = [resolve(TUNED, two, part=part, of=2) for part in range(2)]
+    assert [machine["extra"]["memory_nodes"] for machine in machines] == [[0], [1]]
 
 
 def test_emulation_never_asks_for_what_only_hardware_has():
-    found = resolve(TUNED, accelerator="tcg")
-    assert found["driver"] == "qemu"
-    assert found["cpu"] == {
+    machine = resolve(TUNED, accelerator="tcg")
+    assert machine["driver"] == "qemu"
+    assert machine["cpu"] == {
         "mode": "custom",
         "model": "Nehalem",
         "features": [{"name": "cx16", "policy": "disable"}],
     }
-    assert "no_timer_check" in found["extra"]["arguments"]
-    assert found["topology"] == {"sockets": 1, "cores": 2, "threads": 1}
-    assert not found["extra"]["host_caches"]
-    assert not found["extra"]["vhost"]
+    assert "no_timer_check" in machine["extra"]["arguments"]
+    assert machine["topology"] == {"sockets": 1, "cores": 2, "threads": 1}
+    assert not machine["extra"]["host_caches"]
+    assert not machine["extra"]["vhost"]
 
 
 def test_equal_machines_share_the_host_without_overlap():
-    found = [resolve({"pin": True}, cpus(2, 8), part=part, of=8) for part in range(8)]
-    assert {entry["cpus"] for entry in found} == {2}
-    used = [cpu for entry in found for cpu in entry["affinity"].values()]
+    machines = [resolve({"pin": True}, cpus(2, 8), part=part, of=8) for part in range(8)]
+    assert {machine["cpus"] for machine in machines} == {2}
+    used = [cpu for machine in machines for cpu in machine["affinity"].values()]
     assert sorted(used, key=int) == [str(cpu) for cpu in range(16)]
-    assert 8 * found[0]["memory_mib"] * 2**20 <= settings.spare_memory(256 * GIB)
+    assert 8 * machines[0]["memory_mib"] * 2**20 <= settings.spare_memory(256 * GIB)
 
 
 def test_more_machines_than_cpus_take_turns_and_none_has_more_than_another():
-    found = [resolve({"pin": True}, cpus(1, 2), part=part, of=4) for part in range(4)]
-    assert [list(entry["affinity"].values()) for entry in found] == [["0"], ["1"], ["0"], ["1"]]
+    machines = [resolve({"pin": True}, cpus(1, 2), part=part, of=4) for part in range(4)]
+    assert [list(machine["affinity"].values()) for machine in machines] == [
+        ["0"],
+        ["1"],
+        ["0"],
+        ["1"],
+    ]
 
 
 # Two sockets with a memory node each, as `lscpu --parse=CPU,SOCKET,CORE,NODE` prints them.
@@ -82,19 +87,19 @@ LSCPU = """# CPU,Socket,Core,Node
 
 
 def test_the_topology_is_as_lscpu_tells_it():
-    found = capacity.neighbours(LSCPU, set(range(8)))
-    assert [entry["cpu"] for entry in found] == [0, 4, 2, 6, 1, 5, 3, 7]
-    assert [entry["node"] for entry in found] == [0, 0, 0, 0, 1, 1, 1, 1]
-    assert settings.shape(found) == {"sockets": 2, "cores": 2, "threads": 2}
-    assert settings.shape(found[:3]) is None
+    cpus_found = capacity.neighbours(LSCPU, set(range(8)))
+    assert [cpu["cpu"] for cpu in cpus_found] == [0, 4, 2, 6, 1, 5, 3, 7]
+    assert [cpu["node"] for cpu in cpus_found] == [0, 0, 0, 0, 1, 1, 1, 1]
+    assert settings.shape(cpus_found) == {"sockets": 2, "cores": 2, "threads": 2}
+    assert settings.shape(cpus_found[:3]) is None
     assert settings.shape(capacity.neighbours("0,,,\n1,,,\n", {0, 1})) == {
         "sockets": 1,
         "cores": 2,
         "threads": 1,
     }
-    # Of what it does not say, or says oddly, each CPU is a core of its own.
-    for odd in ("", "0\n1,1\n", "0,-,x,\n1,0,1,0\n", "words\n\0,\n1,,,\n"):
-        assert settings.shape(capacity.neighbours(odd, {0, 1})) == {
+    # Where lscpu prints nothing usable, each CPU is a core of its own.
+    for text in ("", "0\n1,1\n", "0,-,x,\n1,0,1,0\n", "words\n\0,\n1,,,\n"):
+        assert settings.shape(capacity.neighbours(text, {0, 1})) == {
             "sockets": 1,
             "cores": 2,
             "threads": 1,

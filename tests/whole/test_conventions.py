@@ -77,14 +77,13 @@ UNTRIED = """
 from strata.environments.common import layer
 
 
-class Kind(layer.Kind):
-    title, forms = "machine", ()
+class Layer(layer.Layer):
+    title, image_forms = "machine", ()
 
-    def describe(self, settled):
+    @classmethod
+    def describe(cls, resolved):
         return {"accelerator": None}
 
-
-class Layer(layer.Layer):
     def up(self):
         pass
 

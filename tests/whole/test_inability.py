@@ -8,21 +8,20 @@ import yaml
 
 LAYER = '''"""A toy: a box in which some calls are missing."""
 
-from strata.environments import host
 from strata.environments.common import layer
 
 
-class Kind(host.Kind):
-    kind = "sandbox"
+class Layer(layer.Layer):
+    isolation = "sandbox"
     title = "toy box"
-    stands_on = ("host",)
-    changes = {"limit nofile": "the toy box has few"}
+    image_forms = ()
+    stands_idle = True
+    differences = {"limit nofile": "the toy box has few"}
 
-    def describe(self, settled):
+    @classmethod
+    def describe(cls, resolved):
         return {"doubtful": True}
 
-
-class Layer(layer.Layer):
     def up(self):
         pass
 
@@ -121,7 +120,7 @@ def test_what_may_be_another_trouble_is_a_failed_cell(project, case):
     failed, says = 1, "its run step ended with exit code 3"
     if case == "has to do everything":
         layer = project / "strata/environments/toy.py"
-        layer.write_text(layer.read_text().replace("True", "False"))
+        layer.write_text(layer.read_text().replace('"doubtful": True', '"doubtful": False'))
     elif case == "takes too long":
         says = "its run step was ended: no end after 1 s"
         calls_of(project, WORK.replace("exit 3", "exec sleep 60"), 1)

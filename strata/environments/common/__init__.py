@@ -1,1 +1,1 @@
-"""What layers share: the two interfaces, the base of containers by an engine, and the options of containers."""
+"""What layers share: their base class, that of engines' containers, and the registry."""

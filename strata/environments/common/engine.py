@@ -1,7 +1,10 @@
-"""Containers that an engine makes, Docker or Podman, which understand the same words.
+"""Containers that an engine makes, Docker or Podman: both understand the same commands.
 
-A container stays up for its cell, or for those that share it; its first program waits, and commands are run beside it.
+A container stays up for its cell, or for those that share it; its first program waits, and `exec`
+runs the commands.
 """
+
+from __future__ import annotations
 
 import functools
 import json
@@ -17,258 +20,322 @@ from strata.util.errors import UserError
 from strata.util.process import capture
 from strata.util.progress import once, step
 
-# Each says whose a container is: one of a system, or one in which an image is built.
+# Its import takes a cell's time, and only types need it.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import ClassVar
+
+# Labels of the containers of systems, and of those in which an image is built; the value is the
+# home's mark.
 LABEL, BUILDING = "strata.home", "strata.building"
 NETWORKS = {"bridge": "bridge with NAT", "host": "its host’s"}
-# Where a bridge is without NAT, and how packets come to a container's published ports.
-PROXIED = "bridge, user-land proxy"
+# How packets come to a container's published ports, as records say it.
 NAT, PROXY, NOTHING = "destination NAT", "docker-proxy alone", "nothing seen"
+# The network's name in labels where a bridge is without NAT.
+PROXIED = "bridge, user-land proxy"
 DATA = {"volume": "volume", "layered": "layered file system", "tmpfs": "memory (tmpfs)"}
 
 
 def tag(image: Image | Described) -> str:
-    """The name under which an engine knows the image, by its recipe."""
+    """Return the name under which an engine knows the image, by its recipe."""
     return f"{paths.prefix()}/image:{image['recipe'][:12]}"
 
 
 def base_tag(base: str) -> str:
-    """The name under which Docker knows the base (a hash) of images."""
+    """Return the name under which Docker knows the base (a hash) of images."""
     return f"{paths.prefix()}/base:{base[:12]}"
 
 
 @functools.cache
-def printed(*argv: str) -> str:
-    """What a command prints on the host: asked once by a process, which brings up all systems of a block."""
+def run_once(*argv: str) -> str:
+    """Run a command on the host, once in a process, and return what it prints."""
     return capture(argv).stdout
 
 
-def at(said: Any, *keys: str) -> Any:
-    """What lies at these keys of a mapping of mappings; None where it is not so deep."""
+def value_at(mapping: Any, *keys: str) -> Any:
+    """Return the value at these keys of nested mappings; None where one is missing."""
     for key in keys:
-        said = said.get(key) if isinstance(said, dict) else None
-    return said
+        mapping = mapping.get(key) if isinstance(mapping, dict) else None
+    return mapping
 
 
-def schema(**more: Fields) -> Fields:
-    """The schema of a container's options, with more of its engine's.
+def container_schema(**more: Fields) -> Fields:
+    """Return the schema of a container's options, with `more` of its engine's.
 
-    network: bridge (with NAT) or host.  data: volume (a folder of the layer below), layered (in the container's own
-    layered file system) or tmpfs (in memory).  The others are those of :mod:`strata.environments.common.limits`.
+    network: bridge (with NAT) or host.  data: volume (a folder of the layer below), layered (in the
+    container's own layered file system) or tmpfs (in memory).  The others are those of
+    :mod:`strata.environments.common.limits`.
     """
-    own: Fields = {
+    required: Fields = {
         "network": {"enum": list(NETWORKS), "description": "bridge or host"},
         "data": {"enum": list(DATA), "description": "volume, layered or tmpfs"},
     }
-    return layer.takes(*own, **own, **limits.PROPERTIES, **more)
+    return layer.options_schema(*required, **required, **limits.PROPERTIES, **more)
 
 
-class Kind(layer.Kind):
-    """What is known of an engine's containers."""
+class Container(layer.Layer):
+    """A container by an engine, whose commands :meth:`host_tool` and :meth:`tool` give."""
 
-    changes = layer.OF_CONTAINERS
-    changed_by = limits.CHANGED
+    engine_name: ClassVar[str]
+    """The engine's name for people."""
 
-    def tool(self, *words: str) -> list[str]:
-        """A command of the engine on the host."""
-        return [self.programs[0], *words]
+    differences = layer.CONTAINER_DIFFERENCES
+    option_differences = limits.DIFFERENCES
 
-    def answers(self) -> bool:
-        """Whether the engine is there to be asked, without being started."""
-        return self.unavailable() is None
+    @classmethod
+    def host_tool(cls, *words: str) -> list[str]:
+        """Return a command of the engine on the host."""
+        return [cls.name, *words]
 
-    def refusal(self, settled: Fields, below: str, machine: HostFacts) -> str | None:
-        return limits.refusal(settled, capacity.processors(), machine["memory_bytes"])
+    @classmethod
+    def answers(cls) -> bool:
+        """Return whether the engine can be used without being started."""
+        return cls.unavailable() is None
 
-    def labels(self, settled: Fields) -> Fields:
-        return {"network": NETWORKS[settled["network"]], "data": DATA[settled["data"]]}
+    @classmethod
+    def is_usable(cls) -> bool:
+        """Return whether this user can have the engine do something now."""
+        return cls.answers() and cls.barred() is None
 
-    def remove_containers(self, label: str = LABEL) -> list[str]:
-        """Remove our containers of this label, where the engine answers; their ids."""
-        if not self.answers() or self.barred():
+    @classmethod
+    def check(cls, options: Fields, below: str) -> list[tuple[str, str]]:
+        """Return limits that no container can have."""
+        return limits.check(options)
+
+    @classmethod
+    def refusal(cls, resolved: Fields, below: str, machine: HostFacts) -> str | None:
+        """Refuse limits that the host cannot grant."""
+        return limits.refusal(resolved, capacity.processors(), machine["memory_bytes"])
+
+    @classmethod
+    def labels(cls, resolved: Fields) -> Fields:
+        """Name the container's network and where its data lie."""
+        return {"network": NETWORKS[resolved["network"]], "data": DATA[resolved["data"]]}
+
+    @classmethod
+    def remove_containers(cls, label: str = LABEL) -> list[str]:
+        """Remove Strata's containers with this label, where the engine answers.
+
+        Returns their ids.
+        """
+        if not cls.is_usable():
             return []
-        ours = f"label={label}={paths.home_mark()}"
-        found = capture(self.tool("ps", "--all", "--quiet", "--filter", ours)).stdout.split()
-        if found:
-            capture(self.tool("rm", "--force", "--volumes", *found))
-        return found
+        mark = f"label={label}={paths.home_mark()}"
+        ids = capture(cls.host_tool("ps", "--all", "--quiet", "--filter", mark)).stdout.split()
+        if ids:
+            capture(cls.host_tool("rm", "--force", "--volumes", *ids))
+        return ids
 
-    def sweep(self) -> list[str]:
-        return [f"container {id}" for id in self.remove_containers()]
+    @classmethod
+    def sweep(cls) -> list[str]:
+        """Remove the containers of all systems."""
+        return [f"container {id}" for id in cls.remove_containers()]
 
-    def discard(self, kept: Collection[str]) -> list[str]:
-        if not self.answers() or self.barred():
+    @classmethod
+    def discard(cls, kept: Collection[str]) -> list[str]:
+        """Remove the engine's images of this home, except `kept` ones and those of containers."""
+        if not cls.is_usable():
             return []
-        ours = ["--filter", f"label=strata.image={paths.home_mark()}", "--no-trunc"]
-        form = ["--format", "{{.ID}} {{.Repository}}:{{.Tag}}"]
-        gone = []
-        for line in sorted(
-            set(capture(self.tool("image", "ls", *ours, *form), check=False).stdout.splitlines())
-        ):
+        filters = ["--filter", f"label=strata.image={paths.home_mark()}", "--no-trunc"]
+        columns = ["--format", "{{.ID}} {{.Repository}}:{{.Tag}}"]
+        listed = capture(cls.host_tool("image", "ls", *filters, *columns), check=False).stdout
+        removed = []
+        for line in sorted(set(listed.splitlines())):
             id, _, name = line.partition(" ")
-            # Podman puts a registry's name before it.
-            own = "/".join(name.split("/")[-2:])
-            if id in kept or own in kept or not own.startswith(("strata", "<none>")):
+            # Podman puts a registry's name before the image's.
+            short = "/".join(name.split("/")[-2:])
+            if id in kept or short in kept or not short.startswith(("strata", "<none>")):
                 continue
-            one = name if own.startswith("strata") else id
-            # One of which a container is there stays.
-            if capture(self.tool("image", "rm", one), 600, check=False).returncode == 0:
-                gone.append(f"the image {one} of {self.title.split()[0]}")
-        return gone
-
-
-class Layer(layer.Layer):
-    """A container by the engine :meth:`tool`."""
+            image = name if short.startswith("strata") else id
+            # The engine refuses to remove an image of which there is a container.
+            if capture(cls.host_tool("image", "rm", image), 600, check=False).returncode == 0:
+                removed.append(f"the image {image} of {cls.engine_name}")
+        return removed
 
     def tool(self, *words: str) -> list[str]:
-        """A command of the engine, for the layer below."""
+        """Return a command of the engine for the layer below."""
         return [self.name, *words]
 
-    def ask(self) -> Fields:
-        """What the engine says of itself, for the records.  Raises UserError."""
-        words = self.tool("info", "--format", "{{json .}}")
-        # The first alone takes its time.
-        with once():
-            self.said: Fields = json.loads(printed(*self.below.command_plain(words)))
-        told = self.told(self.said).items()
-        return {name: str(value or NOT_AVAILABLE).partition("\n")[0] for name, value in told}
-
-    def told(self, said: Fields) -> Fields:
-        """What is recorded of the engine, from what its `info` says."""
+    def engine_facts(self, info: Fields) -> Fields:
+        """Return what records say of the engine, from what its `info` prints."""
         raise NotImplementedError
 
-    def prepare(self) -> list[str]:
-        """Words of `run` that are the engine's own; what is needed for them is noted and made."""
+    def run_options(self) -> list[str]:
+        """Return options of the engine's `run` that other engines do not have."""
         raise NotImplementedError
 
     @property
     def id_file(self) -> str:
-        """The file in which the engine writes down the container's id."""
+        """The file into which the engine writes the container's id."""
         return os.path.join(self.context.folder, "container")
 
+    def bring_up(self) -> None:
+        """Ask the engine for its facts before anything is made.  Raises UserError."""
+        self.ask_engine()
+        super().bring_up()
+
+    def ask_engine(self) -> None:
+        """Ask the engine for its version and configuration, for the records.  Raises UserError."""
+        # The first question alone takes its time.
+        with once():
+            argv = self.below.command_plain(self.tool("info", "--format", "{{json .}}"))
+            self.info: Fields = json.loads(run_once(*argv))
+        self._facts: Fields = {}
+        for name, value in self.engine_facts(self.info).items():
+            self._facts[name] = str(value or NOT_AVAILABLE).partition("\n")[0]
+
+    def cleanup_entries(self) -> list[Fields]:
+        """Return the entry for the container; one in a virtual machine goes with that."""
+        if self.machine() is not None:
+            return []
+        named = f"name=^/?{self.context.id}$"
+        remove = self.tool("rm", "--force", "--volumes", self.context.id)
+        return [
+            {
+                "kind": "container",
+                "id": self.context.id,
+                "find": self.tool("ps", "--all", "--quiet", "--filter", named),
+                "remove": [self.complete(remove)],
+            }
+        ]
+
     def up(self) -> None:
-        self._info = self.ask()
-        place = []
-        if self.options["data"] == "volume":
-            self.run_below(["mkdir", "-p", self.below.data])
-            place = ["--volume", f"{self.below.data}:/data"]
-        elif self.options["data"] == "tmpfs":
-            # It may do what a volume may.
-            place = ["--tmpfs", "/data:rw,exec,suid,dev,mode=0755"]
-        own = self.prepare()
-        if self.machine() is None:
-            # One in a machine goes with it.
-            own += ["--cidfile", self.id_file]
-            self.context.note(self.trace())
-        words = ["run", "--detach", "--init", "--pull", "never", "--name", self.context.id]
-        words += ["--hostname", "strata"] * (self.options["network"] != "host")
-        words += ["--label", f"{LABEL}={paths.home_mark()}", "--network", self.options["network"]]
-        words += [*own, *place, *self.published(), *self.starting(), *limits.words(self.options)]
-        # By its id, which is that of its content: a name would have to be looked up before.
-        assert self.context.image
-        image = self.context.image["id"].removeprefix("sha256:")
-        argv = self.complete(self.tool(*words, image, "sleep", "infinity"))
+        """Run the container, load the image if it is missing, and check what was applied."""
+        argv = self._run_command()
         try:
             self.run_below(argv)
         except UserError:
-            if self.run_below(
-                self.tool("image", "inspect", "--format", "{{.Id}}", image), check=False
-            ).strip():
+            if not self._load_image():
                 raise
-            archive = os.path.join(self.context.image["folder"], "image.tar")
-            with once(), step(self.name, "loading the image"):
-                load = self.below.command_plain(self.loading(), fed=True)
-                capture(["sh", "-euc", layer.FEED, "strata", archive, *load], layer.COPYING)
             self.run_below(argv)
-        if limits.asked(self.options):
-            self._info["settings"] = limits.seen(
-                self.options, self.run_below(self.wrap(limits.LOOK), check=False)
-            )
+        if limits.set_options(self.options):
+            inside = self.run_below(self.wrap(limits.PRINT_FILES), check=False)
+            self._facts["settings"] = limits.applied(self.options, inside)
         with once():
-            self.see()
+            self.observe_container()
 
-    def see(self) -> None:
-        """See where the container runs and how it is reached.  Raises UserError where that is not as planned."""
+    def _run_command(self) -> list[str]:
+        """Return the engine's command that starts the container."""
+        options = ["--detach", "--init", "--pull", "never", "--name", self.context.id]
+        options += ["--label", f"{LABEL}={paths.home_mark()}", "--network", self.options["network"]]
+        if self.options["network"] != "host":
+            options += ["--hostname", "strata"]
+        if self.machine() is None:
+            options += ["--cidfile", self.id_file]
+        options += [*self.run_options(), *self._data_options(), *self.published()]
+        options += [*self._state_options(), *limits.run_options(self.options)]
+        return self.complete(self.tool("run", *options, self._image_id, "sleep", "infinity"))
+
+    @property
+    def _image_id(self) -> str:
+        """The image's id, the hash of its content; the engine need not look up a name."""
+        return self.image["id"].removeprefix("sha256:")
+
+    def _load_image(self) -> bool:
+        """Load the image into the engine's store; return False where it is there already."""
+        inspect = self.tool("image", "inspect", "--format", "{{.Id}}", self._image_id)
+        if self.run_below(inspect, check=False).strip():
+            return False
+        archive = os.path.join(self.image["folder"], "image.tar")
+        with once(), step(self.name, "loading the image"):
+            load = self.below.command_plain(self.load_command(), fed=True)
+            capture(["sh", "-euc", layer.READ_FILE, "strata", archive, *load], layer.COPY_TIMEOUT)
+        return True
+
+    def _data_options(self) -> list[str]:
+        """Return the options that give the container its /data; a volume's folder is made."""
+        if self.options["data"] == "volume":
+            self.run_below(["mkdir", "-p", self.below.data])
+            return ["--volume", f"{self.below.data}:/data"]
+        if self.options["data"] == "tmpfs":
+            # Programs may do there what they may do in a volume.
+            return ["--tmpfs", "/data:rw,exec,suid,dev,mode=0755"]
+        return []
+
+    def _state_options(self) -> list[str]:
+        """Return the options that start programs in the declared state."""
+        options = ["--oom-score-adj", str(starting_state.OOM_SCORE), "--pids-limit", "-1"]
+        options += starting_state.limit_words()
+        # The mask of the experiment holds for the host's processors alone.
+        if self.context.mask and self.machine() is None and "cpuset-cpus" not in self.options:
+            options += ["--cpuset-cpus", self.context.mask]
+        return options
+
+    def observe_container(self) -> None:
+        """See where the container runs and how it is reached.
+
+        Raises UserError where that is not as planned.
+        """
         if self.machine() is None and not cgroups.members(self.group() or ""):
             raise UserError(
-                f"the container’s control group is not on this host, where it could be frozen: {self.name} is not "
-                "this machine’s own; unset DOCKER_HOST, DOCKER_CONTEXT and CONTAINER_HOST, or set them to this host’s"
+                "the container’s control group is not on this host, where it could be frozen: "
+                f"{self.name} is not this machine’s own; unset DOCKER_HOST, DOCKER_CONTEXT and "
+                "CONTAINER_HOST, or set them to this host’s"
             )
         if self.published():
-            self._info["network"] = self.path()
+            self._facts["network"] = self._network_facts()
 
-    def path(self) -> Fields:
-        """How packets come to the published ports, of which the first is looked at, for the records."""
+    def _network_facts(self) -> Fields:
+        """Return how packets come to the first published port, and the kernel's rules."""
         if self.machine() is None:
-            seen = firewall.here()
+            rules = firewall.here()
         else:
-            seen = firewall.Seen(self.run_below(firewall.LOOKING, check=False))
-        where = self._own_address, min(self.context.ports)
-        nat, proxy = seen.leads(*where), seen.passes(*where)
-        way = NOT_AVAILABLE if nat is None else NAT if nat else PROXY if proxy else NOTHING
-        words = {True: "runs", False: "none", None: NOT_AVAILABLE}
-        return {"ports": way, "docker_proxy": words[proxy], **seen.facts()}
+            rules = firewall.Seen(self.run_below(firewall.LOOKING, check=False))
+        port = min(self.context.ports)
+        nat, proxy = (
+            rules.leads(self._bridge_address, port),
+            rules.passes(self._bridge_address, port),
+        )
+        if nat is None:
+            path = NOT_AVAILABLE
+        elif nat:
+            path = NAT
+        else:
+            path = PROXY if proxy else NOTHING
+        proxies = {True: "runs", False: "none", None: NOT_AVAILABLE}
+        return {"ports": path, "docker_proxy": proxies[proxy], **rules.facts()}
 
-    def trace(self) -> Fields:
-        """How the container is found and removed."""
-        return {
-            "kind": "container",
-            "id": self.context.id,
-            "find": self.tool("ps", "--all", "--quiet", "--filter", f"name=^/?{self.context.id}$"),
-            "remove": [self.complete(self.tool("rm", "--force", "--volumes", self.context.id))],
-        }
-
-    def loading(self) -> list[str]:
-        """The command that reads an image from standard input."""
+    def load_command(self) -> list[str]:
+        """Return the command for the layer below that reads an image from standard input."""
         return self.tool("load", "--quiet")
 
     def complete(self, argv: list[str]) -> list[str]:
-        """A command of the engine that comes to its end, whatever ends the wait for it."""
+        """Return a command of the engine in a form that no signal interrupts."""
         return argv
 
     def published(self) -> list[str]:
-        """The words that lead the servers' ports, at the address that a client uses, to those of the container."""
-        ports = [] if self.options["network"] == "host" else self.context.ports
-        forms = [
-            f"{self.below.listen()}:{port}:{port}/{kind}"
-            for port in ports
-            for kind in ("tcp", "udp")
-        ]
-        return [word for form in forms for word in ("--publish", form)]
-
-    def starting(self) -> list[str]:
-        """The words that give what starts in the container the declared state, as far as the engine gives any."""
-        words = [
-            "--oom-score-adj",
-            str(starting_state.OOM_SCORE),
-            "--pids-limit",
-            "-1",
-            *starting_state.limit_words(),
-        ]
-        own = (
-            self.context.mask
-            if self.machine() is None and "cpuset-cpus" not in self.options
-            else None
-        )
-        return words + (["--cpuset-cpus", own] if own else [])
+        """Return the options that publish the servers' ports at the client's address."""
+        if self.options["network"] == "host":
+            return []
+        options = []
+        for port in self.context.ports:
+            for protocol in ("tcp", "udp"):
+                options += ["--publish", f"{self.below.listen()}:{port}:{port}/{protocol}"]
+        return options
 
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
-        return self.tool("exec", *["--interactive"] * fed, self.context.id, *argv)
+        """Return the engine's command that runs `argv` in the container."""
+        interactive = ["--interactive"] if fed else []
+        return self.tool("exec", *interactive, self.context.id, *argv)
 
     def listen(self) -> str:
-        if self.options["network"] == "host":
-            return self.below.listen()
-        return self._own_address
+        """Return the container's address on its bridge; on the host's network, the host's."""
+        return self.below.listen() if self.options["network"] == "host" else self._bridge_address
 
     @functools.cached_property
-    def _own_address(self) -> str:
-        """That of the container on its bridge."""
-        form = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}"
-        return self.run_below(self.tool("inspect", "--format", form, self.context.id)).strip()
+    def _bridge_address(self) -> str:
+        template = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}"
+        inspect = self.tool("inspect", "--format", template, self.context.id)
+        return self.run_below(inspect).strip()
 
     def group(self) -> str | None:
-        # It is not known of a container in a machine.
+        """Return the container's id, which names its control group.
+
+        None in a machine, where it is not known.
+        """
         return observe.read_files([self.id_file]).get(self.id_file) or None
 
     def processes(self) -> list[int]:
+        """Return the processes that hold the container, or those of the machine in which it is."""
         machine = self.machine()
         return machine.processes() if machine else cgroups.held(self.group() or "")

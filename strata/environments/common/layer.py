@@ -1,26 +1,32 @@
-"""The two interfaces of a layer: :class:`Kind`, which the planner asks, and :class:`Layer`, which a cell brings up."""
+"""The base class of layers: what one declares to the planner, and how it is brought up and used."""
 
 from __future__ import annotations
 
 import os
 import stat
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from strata.host.context import Context, with_variables
 from strata.host.daemons import where
-from strata.util.data_types import Fields, HostFacts
+from strata.util.data_types import Fields, HostFacts, Image
+from strata.util.errors import UserError
 from strata.util.process import ROOT_NEEDED, capture, has_root
 
-# A file goes in and out as what a command in the layer reads and prints.
-FEED = 'here=$1; shift; exec "$@" <"$here"'
-KEEP = 'here=$1; shift; exec "$@" >"$here"'
-WRITE = 'umask 077; cat >"$1"; chmod "$2" "$1"'
-# Seconds for a file of any size.
-COPYING = 3600
-# What every container has otherwise than natively in the state in which programs start (see `Kind.changes`).
-OF_CONTAINERS: Mapping[str, str] = MappingProxyType(
+# Its import takes a cell's time, and only types need it.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import ClassVar
+
+# Copy a file by way of the standard input or output of a command in the layer.
+READ_FILE = 'file=$1; shift; exec "$@" <"$file"'
+SAVE_OUTPUT = 'file=$1; shift; exec "$@" >"$file"'
+WRITE_INPUT = 'umask 077; cat >"$1"; chmod "$2" "$1"'
+# Seconds in which a file of any size can be copied.
+COPY_TIMEOUT = 3600
+# The `Layer.differences` of every container.
+CONTAINER_DIFFERENCES: Mapping[str, str] = MappingProxyType(
     {
         "capabilities": "a container has fewer rights",
         "seccomp": "a container's system calls are filtered",
@@ -30,8 +36,8 @@ OF_CONTAINERS: Mapping[str, str] = MappingProxyType(
 )
 
 
-def takes(*required: str, **properties: Fields) -> Fields:
-    """The schema of options of these names and no others."""
+def options_schema(*required: str, **properties: Fields) -> Fields:
+    """Return the JSON schema of a layer's options: these properties and no others."""
     return {
         "type": "object",
         "additionalProperties": False,
@@ -40,141 +46,233 @@ def takes(*required: str, **properties: Fields) -> Fields:
     }
 
 
-class Kind:
-    """What is known of a layer before one is up: its options, whether it is available, and how it is labelled.
+class Layer(ABC):
+    """A layer of an environment's stack: something in which commands run, such as a container.
 
-    options: as in config.yaml; settled: as in the plan; below: the name of the layer that it stands on;
-    machine: this machine (:func:`strata.host.capacity.facts`), as a layer below changed it (:meth:`grants`).
+    The class is what the planner uses: its attributes and class methods describe the layer before
+    any is up.  An object is one layer of a stack: `bring_up` makes it, and `cleanup_entries` says
+    how that is removed again.
+
+    Class methods take `options` as in config.yaml, or `resolved` options as in the plan; `below` is
+    the name of the layer on which it stands; `machine` is this machine
+    (:func:`strata.host.capacity.facts`) as the layers below change it (:meth:`grants`).
+
+    Attributes of an object: `options` are the resolved ones; `below` is the layer on which it
+    stands, which for the lowest is itself; `above` is the layer that stands on it, if any;
+    `context` is shared by all layers of the stack.
     """
 
-    # What it puts between a program and the hardware: "bare" (nothing), "container" (walls, in the host's kernel),
-    # "sandbox" (a kernel that is a program of the host) or "machine".
-    kind: str = "container"
-    # What isolates, as the paper calls it.
-    title: str
-    stands_on: tuple[str, ...] = ("host",)
-    # The forms of the image that it runs: "tree" (its files), "container", or "disk" (a machine's).
-    forms: tuple[str, ...] = ("container",)
-    # Names of processes that work for whoever asks them, and for a system of this layer while it is up.
-    daemons: tuple[str, ...] = ()
-    # Whether a system of it uses no CPU while no command runs in it: then it may be up while others are measured.
-    stands_idle: bool = False
-    options_schema: Fields = takes()
-    # What differs from native in the state in which programs start in it (:mod:`strata.host.starting_state`): the name
-    # there → why; and the names that an option changes.
-    changes: Mapping[str, str] = MappingProxyType({})
-    changed_by: Mapping[str, Sequence[str]] = MappingProxyType({})
-    # Programs without which it is not available, and what installs them.
-    programs: tuple[str, ...] = ()
-    installed_by: str = "run `make setup`"
-    needs_root: bool = False
+    name: ClassVar[str]
+    """The layer's name in config.yaml: that of its file."""
 
-    def unavailable(self) -> str | None:
-        """Why this machine cannot provide the layer, and what would change that; None if it can.
+    isolation: ClassVar[str] = "container"
+    """What lies between programs and hardware: bare, container, sandbox or machine.
 
-        Must be quick: it is asked whenever the workflow is read.
+    bare is nothing, container walls within the host's kernel, sandbox a kernel that is a program
+    of the host, machine virtual hardware.
+    """
+
+    title: ClassVar[str]
+    """What isolates programs here, as the paper calls it."""
+
+    stands_on: ClassVar[tuple[str, ...]] = ("host",)
+    """Names of the layers on which it can stand."""
+
+    options_schema: ClassVar[Fields] = options_schema()
+    """JSON schema of its options."""
+
+    image_forms: ClassVar[tuple[str, ...]] = ("container",)
+    """Forms of the image that it runs: "tree" (its files), "container", "disk" (a machine's)."""
+
+    programs: ClassVar[tuple[str, ...]] = ()
+    """Programs of the host without which it is not available."""
+
+    package: ClassVar[str | None] = None
+    """The distribution's package with these programs; None: `make setup` installs them."""
+
+    needs_root: ClassVar[bool] = False
+    """Whether only root can bring it up."""
+
+    daemons: ClassVar[tuple[str, ...]] = ()
+    """Names of processes that work for its systems: what they use is no interference."""
+
+    stands_idle: ClassVar[bool] = False
+    """Whether it uses no CPU while no command runs in it, so that others are measured meanwhile."""
+
+    differences: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """How programs start in it in another state than natively: name of a value → the reason.
+
+    The names are those of :mod:`strata.host.starting_state`.
+    """
+
+    option_differences: ClassVar[Mapping[str, Sequence[str]]] = MappingProxyType({})
+    """The same for its options: the name of an option → names of the values that it sets."""
+
+    warmup: ClassVar[Sequence[list[str]]] = ()
+    """Commands that run once in the machine on which it stands, before its snapshot is taken."""
+
+    def __init_subclass__(cls) -> None:
+        """Set the layer's name."""
+        cls.name = cls.__module__.rpartition(".")[2]
+
+    # What the planner asks.
+
+    @classmethod
+    def unavailable(cls) -> str | None:
+        """Return why this machine cannot provide the layer, with the remedy; None if it can.
+
+        It must be quick: it runs whenever the workflow is read.
         """
-        for program in self.programs:
+        for program in cls.programs:
             if not where(program):
-                return f"{program} is not installed: {self.installed_by}"
-        if self.needs_root and os.geteuid() != 0 and not where("sudo"):
-            return f"{self.title} needs root: run as root or install sudo"
+                remedy = "run `make setup`"
+                if cls.package:
+                    remedy = f"install the distribution’s package {cls.package}"
+                return f"{program} is not installed: {remedy}"
+        if cls.needs_root and os.geteuid() != 0 and not where("sudo"):
+            return f"{cls.title} needs root: run as root or install sudo"
         return None
 
-    def barred(self) -> str | None:
-        """Why this user may not bring the layer up here, and what would change that; None if he may."""
-        return (
-            f"root is needed ({self.title}): {ROOT_NEEDED}"
-            if self.needs_root and not has_root()
-            else None
-        )
+    @classmethod
+    def barred(cls) -> str | None:
+        """Return why this user may not bring the layer up, with the remedy; None if he may."""
+        if cls.needs_root and not has_root():
+            return f"root is needed ({cls.title}): {ROOT_NEEDED}"
+        return None
 
-    def check(self, options: Fields, below: str) -> list[tuple[str, str]]:
-        """(key, what is wrong) of options that fit their schema, but not one another or the layer below."""
+    @classmethod
+    def check(cls, options: Fields, below: str) -> list[tuple[str, str]]:
+        """Return (option, what is wrong) where options contradict one another or the layer below.
+
+        Each of them fits :attr:`options_schema`.
+        """
         return []
 
-    def settle(self, options: Fields, config: Fields) -> Fields:
-        """The options as the plan holds them: with all of the config and of this machine that decides a result."""
+    @classmethod
+    def settle(cls, options: Fields, config: Fields) -> Fields:
+        """Resolve options for the plan: with all of config and machine that decides a result."""
         return options
 
-    def found(self, settled: Fields, below: str) -> Fields:
-        """The settled options, with what of the running system makes the environment another than the usual one.
+    @classmethod
+    def found(cls, resolved: Fields, below: str) -> Fields:
+        """Add to resolved options what is unusual about the running system, such as its daemon.
 
-        So it has other labels (:meth:`labels`, ``otherwise`` of :meth:`describe`), and its cells are measured anew.
+        It shows in :meth:`labels` and as ``otherwise`` in :meth:`describe`, and cells are measured
+        again for it.
         """
-        return settled
+        return resolved
 
-    def refusal(self, settled: Fields, below: str, machine: HostFacts) -> str | None:
-        """Like :meth:`unavailable`, for these settled options."""
+    @classmethod
+    def refusal(cls, resolved: Fields, below: str, machine: HostFacts) -> str | None:
+        """Return why this machine cannot provide the layer with these options, with the remedy.
+
+        None if it can.
+        """
         return None
 
-    def grants(self, settled: Fields, machine: HostFacts) -> HostFacts:
-        """The machine as a layer above finds it."""
+    @classmethod
+    def grants(cls, resolved: Fields, machine: HostFacts) -> HostFacts:
+        """Return the machine as a layer above this one finds it."""
         return machine
 
-    def labels(self, settled: Fields) -> Fields:
-        """What the paper says of it: ``{network, data}``, and ``kind`` and ``title`` where the options change them."""
+    @classmethod
+    def labels(cls, resolved: Fields) -> Fields:
+        """Return what the paper says of it: ``{network, data}``.
+
+        With ``{kind, title}`` options change the isolation and the title.
+        """
         return {"network": "the host’s", "data": "the host’s disk"}
 
-    def describe(self, settled: Fields) -> Fields:
-        """What else the plan says of an environment with this layer.
+    @classmethod
+    def describe(cls, resolved: Fields) -> Fields:
+        """Return what else the plan says of an environment with this layer.
 
-        With ``doubtful: True`` it may be unable to run a workload, which is then a result and no failed cell.
-        ``otherwise``: words that its label ends with.
+        With ``doubtful: True`` it may be unable to run a workload, which then is a result and no
+        failed cell.  ``otherwise`` is a text with which its label ends.
         """
         return {}
 
-    def examine(self) -> tuple[str, bool | None, str]:
-        """The line of `make doctor`: (topic, whether it is available, text); None: missing, and no fault."""
-        reason = self.unavailable()
-        return self.title, None if reason else True, reason or "can be made"
+    @classmethod
+    def examine(cls) -> tuple[str, bool | None, str]:
+        """Return the line of `make doctor`: (topic, whether it is available, text).
 
-    def sweep(self) -> list[str]:
-        """Remove all systems of this layer on this machine, found by our marks alone; what they were, in words."""
-        return []
+        None: missing, and no fault.
+        """
+        reason = cls.unavailable()
+        return cls.title, None if reason else True, reason or "can be made"
 
-    def discard(self, kept: Collection[str]) -> list[str]:
-        """Remove stored images but those with these names or ids; the messages that name them.
+    @classmethod
+    def sweep(cls) -> list[str]:
+        """Remove all systems of this layer, which are found by Strata's marks alone.
 
-        kept: names as of :func:`strata.environments.common.engine.tag`, and ids.
+        Returns what they were.
         """
         return []
 
+    @classmethod
+    def discard(cls, kept: Collection[str]) -> list[str]:
+        """Remove stored images except those with these names or ids.
 
-class Layer(ABC):
-    """One layer of a stack that is up or comes up.
+        kept: names as of :func:`strata.environments.common.engine.tag`, and ids.
+        Returns sentences that name the removed ones.
+        """
+        return []
 
-    `name` is that of its file.  below: the layer it stands on; the host, which is given none, stands on itself.
-    """
-
-    # The layer that stands on it, if any.
-    above: Layer | None
-    # Commands that are run once in the machine below, before its snapshot is taken where it has one.
-    warmup: Sequence[list[str]] = ()
+    # One layer of a stack.
 
     def __init__(self, below: Layer | None, options: Fields, context: Context) -> None:
-        self.name = type(self).__module__.rpartition(".")[2]
         self.below, self.options, self.context = below or self, options, context
-        self.below.above, self.above = self, None
+        self.above: Layer | None = None
+        if below:
+            below.above = self
+
+    def bring_up(self) -> None:
+        """Make the layer, fresh, once the journal says how it is removed.  Raises UserError."""
+        for entry in self.cleanup_entries():
+            self.context.note(entry)
+        self.up()
+
+    def cleanup_entries(self) -> list[Fields]:
+        """Return the journal's entries that remove what :meth:`up` makes.
+
+        They are carried out from the last to the first, be it by a later process after a kill;
+        :mod:`strata.testbed.journal` has their form.
+        """
+        return []
 
     @abstractmethod
     def up(self) -> None:
-        """Bring the layer up, fresh.  Raises UserError.
-
-        Before it makes something of the host's it notes how that is found and removed (``self.context.note``, see
-        :mod:`strata.testbed.journal`): there is no `down`.
-        """
+        """Make the layer, fresh.  Raises UserError."""
 
     @abstractmethod
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
-        """The command for the layer below that runs `argv` in this one.
+        """Return the command for the layer below that runs `argv` in this one.
 
         fed: whether `argv` reads standard input.
         """
 
     def facts(self) -> Fields:
-        """What is known of the layer once it is up, for the records of its cells."""
+        """Return what the records of cells say of this layer, once it is up."""
         return {}
+
+    def stack(self) -> Iterator[Layer]:
+        """Yield this layer and all below it, from the top to the bottom."""
+        yield self
+        if self.below is not self:
+            yield from self.below.stack()
+
+    @property
+    def image(self) -> Image:
+        """The image of the system.
+
+        Raises UserError where the stack declares that it needs none.
+        """
+        if self.context.image is None:
+            raise UserError(
+                f"the layer {self.name} needs the image, and this system has none: give a layer of "
+                "its stack image_forms"
+            )
+        return self.context.image
 
     @property
     def data(self) -> str:
@@ -182,51 +280,62 @@ class Layer(ABC):
         return self.context.data
 
     def address(self) -> str:
-        """The address at which a client reaches a server in this layer."""
+        """Return the address at which a client reaches a server in this layer."""
         return self.below.address()
 
     def listen(self) -> str:
-        """The layer's own address, at which packets for :meth:`address` arrive: servers listen there alone."""
+        """Return the address on which servers listen: there packets for :meth:`address` arrive."""
         return self.below.listen()
 
     def machine(self) -> Layer | None:
-        """The layer of the stack that is a virtual machine; None where there is none."""
+        """Return the layer of the stack that is a virtual machine; None where there is none."""
         return self.below.machine()
 
     def card(self) -> tuple[str, str | None] | None:
-        """Of a virtual machine: (PCI address, the client's address) of the card by which it is reached, if any."""
+        """Return (PCI address, the client's IP address) of a machine's card of its own.
+
+        None where it has none.
+        """
         return None
 
     def host_process(self) -> int | None:
-        """The process of the host that is the system's kernel: a sandbox or a machine; None where there is none."""
+        """Return the id of the host's process that is the system's kernel, of a sandbox or machine.
+
+        None without.
+        """
         return None if self.below is self else self.below.host_process()
 
     def processes(self) -> list[int]:
-        """Processes of the host that hold the system's memory while nothing runs in it."""
+        """Return ids of the host's processes that hold the idle system's memory."""
         return []
 
     def group(self) -> str | None:
-        """The name of the host's control group that holds all that runs in it, to be frozen; None without one."""
+        """Return the name of the host's control group that holds the system, by which it is frozen.
+
+        None where it has none.
+        """
         return None if self.below is self else self.below.group()
 
     def put(self, source: str, target: str) -> None:
-        """Copy a file of the host, with its rights, to `target` in this layer.  Raises UserError."""
+        """Copy a file of the host, with its mode, to `target` in this layer.  Raises UserError."""
         mode = f"{stat.S_IMODE(os.stat(source).st_mode):04o}"
-        write = self.command_plain(["sh", "-euc", WRITE, "strata", target, mode], fed=True)
-        capture(["sh", "-euc", FEED, "strata", source, *write], COPYING)
+        write = self.command_plain(["sh", "-euc", WRITE_INPUT, "strata", target, mode], fed=True)
+        capture(["sh", "-euc", READ_FILE, "strata", source, *write], COPY_TIMEOUT)
 
     def get(self, source: str, target: str) -> None:
         """Copy a file of this layer to `target` on the host.  Raises UserError."""
-        capture(
-            ["sh", "-euc", KEEP, "strata", target, *self.command_plain(["cat", source])], COPYING
-        )
+        read = self.command_plain(["cat", source])
+        capture(["sh", "-euc", SAVE_OUTPUT, "strata", target, *read], COPY_TIMEOUT)
 
     def command(self, argv: list[str]) -> list[str]:
-        """The command for the host that runs `argv` in this layer, with the variables of measured commands alone."""
+        """Return the host's command that runs `argv` in this layer as a measured command.
+
+        It has the variables of measured commands and no others.
+        """
         return self.command_plain(with_variables(argv))
 
     def command_plain(self, argv: list[str], fed: bool = False) -> list[str]:
-        """Like :meth:`command`, with the variables that the layer has anyway.
+        """Return the host's command that runs `argv` in this layer with the layer's variables.
 
         fed: whether `argv` reads standard input.
         """
@@ -234,5 +343,8 @@ class Layer(ABC):
         return wrapped if self.below is self else self.below.command_plain(wrapped, fed)
 
     def run_below(self, argv: list[str], check: bool = True) -> str:
-        """What a command of the machinery prints on the layer below.  Raises UserError."""
+        """Run a command on the layer below and return what it prints.
+
+        Raises UserError if it fails and `check` is set.
+        """
         return capture(self.below.command_plain(argv), check=check).stdout

@@ -1,4 +1,4 @@
-"""Options of a container that people argue about: their form, what asks for them, and what is seen of them in it."""
+"""Limits of containers: their form in config.yaml, the engine's options, and a check inside."""
 
 from strata.host import observe
 from strata.host.observe import NOT_AVAILABLE
@@ -22,49 +22,64 @@ PROPERTIES: dict[str, Fields] = {
     },
 }
 
-# What shows them inside: files that every process has there; the bound for memory is in one of the last two.
+# Docker makes no container with less.
+LEAST_MEMORY = 6 * UNIT["MiB"]
+# Files inside that show the values in use; the limit of memory is in one of the last two.
 STATUS, MOUNTS = "/proc/self/status", "/proc/mounts"
-BOUNDS = ["/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory.max"]
-LOOK = ["tail", "-v", "-n", "+1", STATUS, MOUNTS, *BOUNDS]
-# What each changes in the state in which programs start.
-CHANGED = {
+MEMORY_LIMITS = ["/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory.max"]
+PRINT_FILES = ["tail", "-v", "-n", "+1", STATUS, MOUNTS, *MEMORY_LIMITS]
+# Option → the values that it sets in the state in which programs start.
+DIFFERENCES = {
     "seccomp": ("seccomp",),
     "cpuset-cpus": ("processors", "processors on the host"),
 }
-FILTERS = {"0": "unconfined", "1": "strict", "2": "default"}
+SECCOMP_MODES = {"0": "unconfined", "1": "strict", "2": "default"}
+
+
+def check(options: Fields) -> list[tuple[str, str]]:
+    """Return (option, what is wrong) of limits that fit their schema but no container."""
+    wrong = []
+    cpus, memory = options.get("cpuset-cpus"), options.get("memory")
+    if cpus and not all(map(numbers, cpus.split(","))):
+        wrong.append(("cpuset-cpus", f"is {cpus}; begin each range with its lower number"))
+    if memory and size(memory) < LEAST_MEMORY:
+        wrong.append(("memory", f"is {memory}; must be at least 6MiB, without which none starts"))
+    return wrong
 
 
 def refusal(options: Fields, cpus: set[int], memory_bytes: float) -> str | None:
-    """Why a machine with these CPUs and this memory cannot grant them; None if it can."""
+    """Return why a machine with these CPUs and this memory cannot grant the options.
+
+    None if it can.
+    """
     if set(numbers(options.get("cpuset-cpus", ""))) - cpus:
-        named = ", ".join(map(str, sorted(cpus)))
-        return f"cpuset-cpus is {options['cpuset-cpus']}, and this machine has the CPUs {named}: choose among these"
+        available = ", ".join(map(str, sorted(cpus)))
+        return (
+            f"cpuset-cpus is {options['cpuset-cpus']}, and this machine has the CPUs {available}: "
+            "choose among these"
+        )
     if "memory" in options and size(options["memory"]) > memory_bytes:
-        there = f"this machine has {memory_bytes / UNIT['GiB']:.1f} GiB"
-        return f"memory is {options['memory']}, and {there}: choose less"
+        available = f"{memory_bytes / UNIT['GiB']:.1f} GiB"
+        return f"memory is {options['memory']}, and this machine has {available}: choose less"
     return None
 
 
-def words(options: Fields) -> list[str]:
-    """The words that ask for them, the same for Docker and Podman."""
-    found = []
+def run_options(options: Fields) -> list[str]:
+    """Return the options of ``docker run`` or ``podman run`` that ask for them."""
+    argv = []
     if options.get("seccomp") == "unconfined":
-        found += ["--security-opt", "seccomp=unconfined"]
+        argv += ["--security-opt", "seccomp=unconfined"]
     if "cpuset-cpus" in options:
-        found += ["--cpuset-cpus", options["cpuset-cpus"]]
+        argv += ["--cpuset-cpus", options["cpuset-cpus"]]
     if "memory" in options:
-        # No more of swap than of memory: a limit that can be swapped past is none.
-        found += [
-            "--memory",
-            str(size(options["memory"])),
-            "--memory-swap",
-            str(size(options["memory"])),
-        ]
-    return found
+        # As much swap as memory means none: a limit that can be swapped past is no limit.
+        count = str(size(options["memory"]))
+        argv += ["--memory", count, "--memory-swap", count]
+    return argv
 
 
-def asked(options: Fields) -> Fields:
-    """Those that are set, data in memory among them."""
+def set_options(options: Fields) -> Fields:
+    """Return those of a container's options that are limits, and ``data`` if it is in memory."""
     return {
         key: value
         for key, value in options.items()
@@ -72,34 +87,41 @@ def asked(options: Fields) -> Fields:
     }
 
 
-def seen(options: Fields, printed: str) -> list[Fields]:
-    """``[{name, asked, seen}]`` of those that are set, from what :data:`LOOK` printed inside.
+def applied(options: Fields, printed: str) -> list[Fields]:
+    """Return ``[{name, asked, seen}]`` of the limits that are set.
 
-    Raises UserError where one is seen to be otherwise than it was asked for.
+    printed: what :data:`PRINT_FILES` printed inside.
+
+    What cannot be seen is "not available".  Raises UserError where another value than the one asked
+    for is in use.
     """
     files = observe.split(printed)
     status = observe.fields(files.get(STATUS, ""))
+    data = [line.split()[2] for line in files.get(MOUNTS, "").splitlines() if " /data " in line]
     values = {
-        "seccomp": FILTERS.get(status.get("Seccomp", "")),
+        "seccomp": SECCOMP_MODES.get(status.get("Seccomp", "")),
         "cpuset-cpus": status.get("Cpus_allowed_list"),
-        "memory": next((files[path] for path in BOUNDS if path in files), None),
-        "data": next(
-            (line.split()[2] for line in files.get(MOUNTS, "").splitlines() if " /data " in line),
-            None,
-        ),
+        "memory": next((files[path] for path in MEMORY_LIMITS if path in files), None),
+        "data": data[0] if data else None,
     }
-    found = []
-    for name, wanted in asked(options).items():
-        inside = values[name] or NOT_AVAILABLE
-        found.append({"name": name, "asked": wanted, "seen": inside})
-        alike = inside in (wanted, NOT_AVAILABLE)
-        if name == "cpuset-cpus" and not alike:
-            alike = set(numbers(inside)) == set(numbers(wanted))
-        if name == "memory" and inside.isdecimal():
-            # The kernel counts in pages.
-            alike = 0 <= size(wanted) - int(inside) < 65536
-        if not alike:
+    rows = []
+    for name, wanted in set_options(options).items():
+        value = values[name] or NOT_AVAILABLE
+        rows.append({"name": name, "asked": wanted, "seen": value})
+        if not _agrees(name, wanted, value):
             raise UserError(
-                f"{name} was not applied: {wanted} was asked for, and the container has {inside}"
+                f"{name} was not applied: {wanted} was asked for, and the container has {value}"
             )
-    return found
+    return rows
+
+
+def _agrees(name: str, wanted: str, value: str) -> bool:
+    """Return whether the value in use is the one asked for, as far as it can be seen."""
+    if value in (wanted, NOT_AVAILABLE):
+        return True
+    if name == "cpuset-cpus":
+        return set(numbers(value)) == set(numbers(wanted))
+    if name == "memory" and value.isdecimal():
+        # The kernel counts in pages.
+        return 0 <= size(wanted) - int(value) < 65536
+    return False

@@ -1,81 +1,70 @@
-"""The layers by name, and the stacks that they make."""
+"""The layers by name, and the stacks that environments make of them."""
 
-import functools
 import importlib
 import os
 from collections.abc import Iterable
 
-from strata.environments.common.layer import Kind, Layer
+from strata.environments.common.layer import Layer
 from strata.host.context import Context
 from strata.util.data_types import Fields, Stack
 
-# Each file here is a layer.
+# Each file in it is a layer.
 FOLDER = os.path.dirname(os.path.dirname(__file__))
 
 
 def names() -> list[str]:
-    """The names of all layers, as config.yaml says them."""
+    """Return the names of all layers, as in config.yaml."""
     return sorted(
         name[:-3] for name in os.listdir(FOLDER) if name.endswith(".py") and name[0] != "_"
     )
 
 
-@functools.cache
-def kind(name: str) -> Kind:
-    """What the planner asks of the layer with this name."""
-    found: Kind = importlib.import_module(f"strata.environments.{name}").Kind()
-    return found
+def kind(name: str) -> type[Layer]:
+    """Return the class of the layer with this name."""
+    layer: type[Layer] = importlib.import_module(f"strata.environments.{name}").Layer
+    return layer
 
 
 def forms(names: Iterable[str]) -> set[str]:
-    """The forms of the image that layers of these names run."""
-    return {form for name in names for form in kind(name).forms}
+    """Return the forms of the image that layers of these names run."""
+    return {form for name in names for form in kind(name).image_forms}
 
 
 def changes(top: Layer) -> dict[str, str]:
-    """What the stack below and with this layer declares to be otherwise than natively where programs start.
+    """Return how a stack declares that programs start in another state than natively.
 
-    Gives its name in the starting state → the layer and its reason, or the option that sets it.
+    Gives the name of a value in that state → its layer and reason, or the option that sets it.
     """
-    found: dict[str, str] = {}
-    layer = top
-    while True:
-        own = kind(layer.name)
-        options = {
-            key: names
-            for key, names in own.changed_by.items()
-            if layer.options.get(key) not in (None, "")
-        }
-        found |= {
-            name: f"{layer.name}: {why}" for name, why in own.changes.items() if name not in found
-        }
-        for key, names in options.items():
-            found |= dict.fromkeys(names, f"option {key}: {layer.options[key]}")
-        if layer.below is layer:
-            return found
-        layer = layer.below
+    declared: dict[str, str] = {}
+    for layer in top.stack():
+        for name, reason in layer.differences.items():
+            declared.setdefault(name, f"{layer.name}: {reason}")
+        for option, set_values in layer.option_differences.items():
+            if layer.options.get(option) not in (None, ""):
+                declared |= dict.fromkeys(set_values, f"option {option}: {layer.options[option]}")
+    return declared
 
 
-def build(layers: list[Fields], context: Context) -> list[Layer]:
-    """The stack for ``[{name: options}, …]``, the host at the bottom; the last one is the system under test."""
-    stack: list[Layer] = []
-    for entry in [{"host": {}}, *layers]:
+def build(layers: Stack, context: Context) -> list[Layer]:
+    """Return the layers of a stack, none of them up, the host at the bottom.
+
+    The last is the system under test.
+    """
+    bottom = kind("host")(None, {}, context)
+    stack = [bottom]
+    for entry in layers:
         ((name, options),) = entry.items()
-        if name != "host" or not stack:
-            below = stack[-1] if stack else None
-            stack.append(
-                importlib.import_module(f"strata.environments.{name}").Layer(
-                    below, options, context
-                )
-            )
+        if name != "host":
+            stack.append(kind(name)(stack[-1], options, context))
     return stack
 
 
 def started(stack: Stack, way: str) -> list[Fields]:
-    """The stack with its machines started in one way: ``booted``, or ``restored`` for what each declares."""
-    boot = {} if way == "restored" else {"fresh": "boot"}
-    return [
-        {name: options | boot if "fresh" in options else options}
-        for one in stack
-        for name, options in one.items()
-    ]
+    """Return a stack for one way to start its machines: ``booted``, or ``restored`` as declared."""
+    layers = []
+    for layer in stack:
+        ((name, options),) = layer.items()
+        if way == "booted" and "fresh" in options:
+            options = {**options, "fresh": "boot"}
+        layers.append({name: options})
+    return layers

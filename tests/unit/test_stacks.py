@@ -1,0 +1,71 @@
+"""Each stack of layers can be measured, or is refused by its key before anything is up."""
+
+import itertools
+
+import projects
+import pytest
+
+from strata.environments.common import registry
+from strata.experiment import config
+from strata.util.errors import UserError
+
+MACHINE = {"cpus": 2, "mask": None, "memory_bytes": 64 * 2**30, "cache_bytes": 2**20}
+OPTIONS = {
+    "brake": {"share": 0.1},
+    "docker": {"network": "bridge", "data": "volume"},
+    "podman": {"network": "host", "data": "layered"},
+}
+
+
+def planned(stack, **more):
+    """The plan's entry of an environment with these layers, which all can be made here."""
+    page = {"environments": {"e": {"layers": stack}}, "repetitions": 1, **more}
+    return config.experiment(config.read(projects.on_host(**page)), MACHINE)["environments"]["e"]
+
+
+def attempt(stack, **more):
+    """Return (message, None) where the plan refuses a stack, or else (None, its entry)."""
+    try:
+        return None, planned(stack, **more)
+    except UserError as error:
+        return str(error), None
+
+
+@pytest.mark.parametrize("depth", [1, 2, pytest.param(3, marks=pytest.mark.long)])
+def test_every_stack_is_planned_or_refused_by_its_key(checkout, monkeypatch, depth):
+    """The workload has servers in the stack and a client outside of it."""
+    for name in registry.names():
+        monkeypatch.setattr(registry.kind(name), "unavailable", lambda: None)
+        monkeypatch.setattr(registry.kind(name), "refusal", lambda *_: None)
+    accepted = set()
+    for names in itertools.product(registry.names(), repeat=depth):
+        stack = [{name: OPTIONS.get(name, {})} for name in names]
+        message, entry = attempt(stack, workloads={"redis": {}})
+        if message is not None:
+            assert message.startswith("config.yaml: environments.e.layers"), names
+            continue
+        layers = [name for layer in entry["layers"] for name in layer]
+        assert layers == [name for name in names if name != "host"]
+        accepted.add(names)
+    top = {names[-1] for names in accepted}
+    assert (
+        top
+        == {
+            1: {"chroot", "docker", "lxc", "podman", "vm"},
+            2: {"brake", "chroot", "docker", "lxc", "podman", "vm"},
+            3: {"brake", "docker"},
+        }[depth]
+    )
+
+
+def test_what_runs_nothing_of_the_image_has_neither_client_nor_data_set(checkout):
+    assert planned(["host"], workloads={"stream": {}})["available"]
+    with pytest.raises(UserError) as caught:
+        planned(["host"], workloads={"redis": {}})
+    for text in (
+        "config.yaml: environments.e.layers: ",
+        "redis",
+        "chroot",
+        "leave_out: {e: [redis]}",
+    ):
+        assert text in str(caught.value)

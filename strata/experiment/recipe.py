@@ -3,7 +3,6 @@
 Comments do not count, so that editing one neither builds an image nor reruns a cell.
 """
 
-import fnmatch
 import hashlib
 import json
 import os
@@ -11,25 +10,12 @@ import re
 
 from strata.experiment import workload
 from strata.host import distribution
+from strata.util import programs
 from strata.util.data_types import Chosen, Described, Fields
+from strata.util.errors import UserError
 
-# Of a workload's folder these belong to the analysis or the plan, not to the image.
-NOT_IN_IMAGE = {"workload.yaml", "parse.py", "fixtures", "README.md"}
-# Names of notes, and of what editors and Python leave: no program of a workload may read files of these names.
-IDLE = [
-    "*.md",
-    ".*",
-    "*~",
-    "#*#",
-    "*.bak",
-    "*.orig",
-    "*.old",
-    "*.rej",
-    "*.sw[a-p]",
-    "*.tmp",
-    "*.pyc",
-    "__pycache__",
-]
+# These of a workload's folder belong to the analysis or the plan, not to the image.
+NOT_IN_IMAGE = {"workload.yaml", "parse.py", "fixtures", "__pycache__"}
 # What several workloads source or import: a file of it is in the image where a workload's build script names it.
 SHARED = ("workloads/common/sourced", "workloads/kit/load")
 BASE_PACKAGES = ["bash", "coreutils", "gcc", "gzip", "libc6-dev", "mawk", "procps", "util-linux"]
@@ -75,26 +61,49 @@ def brought(image: Fields) -> list[str]:
 
 
 def files(image: Fields) -> list[str]:
-    """Paths, relative to the project, of the files that go into the build."""
-    found = [
-        f"packer/{name}" for name in os.listdir("packer") if name.endswith((".hcl", ".rb", ".sh"))
-    ]
-    for name in ["common", "kit/load", *brought(image)]:
-        for folder, inner, names in os.walk(f"workloads/{name}"):
-            inner[:] = [part for part in inner if part not in NOT_IN_IMAGE]
-            found += [f"{folder}/{part}" for part in names if part not in NOT_IN_IMAGE]
-    found = [
-        path
-        for path in found
-        if not any(fnmatch.fnmatch(part, one) for part in path.split("/") for one in IDLE)
-    ]
-    scripts = b"".join(_content(path) for path in found if path.endswith("/build.sh"))
+    """Return the paths, relative to the project, of the files that go into the build.
+
+    Files that git ignores (.gitignore) are left out; without a repository every file counts.
+    """
+    folders = ["common", "kit/load", *brought(image)]
+    paths = [f"packer/{name}" for name in _listed("packer", ["."]) if _is_of_packer(name)]
+    paths += [f"workloads/{name}" for name in _listed("workloads", folders) if _is_built(name)]
+    scripts = b"".join(_content(path) for path in paths if path.endswith("/build.sh"))
     return sorted(
         path
-        for path in found
+        for path in paths
         if os.path.dirname(path) not in SHARED
         or os.path.relpath(path, "workloads").encode() in scripts
     )
+
+
+def _is_of_packer(name: str) -> bool:
+    return "/" not in name and name.endswith((".hcl", ".rb", ".sh"))
+
+
+def _is_built(path: str) -> bool:
+    """Return whether a file of a workload's folder goes into the image."""
+    return not path.endswith(".md") and NOT_IN_IMAGE.isdisjoint(path.split("/"))
+
+
+def _listed(folder: str, inner: list[str]) -> list[str]:
+    """Return the paths, relative to `folder`, of the files in these folders inside it."""
+    place = os.path.realpath(folder)
+    listing = ["ls-files", "-z", "-t", "--cached", "--others", "--exclude-standard", "--", *inner]
+    try:
+        rows = programs.git(place, *listing).stdout.split("\0")
+    except UserError:
+        rows = []
+    # "H" is a tracked file.  A repository that tracks no file here is not the project's own.
+    if any(row.startswith("H ") for row in rows):
+        paths = {row[2:] for row in rows}
+        return [path for path in paths if os.path.isfile(os.path.join(place, path))]
+    walked = [entry for name in inner for entry in os.walk(os.path.join(place, name))]
+    return [
+        os.path.relpath(os.path.join(where, name), place)
+        for where, _, names in walked
+        for name in names
+    ]
 
 
 def _content(path: str) -> bytes:

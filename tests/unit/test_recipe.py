@@ -74,12 +74,29 @@ def test_a_clone_has_the_bytes_of_the_commit_whatever_git_is_set_to(tmp_path):
         assert [ends for ends in found if ends[0][2:] != ends[1][2:]] == []
 
 
-def test_notes_and_what_editors_leave_do_not_change_the_image(copy):
-    before, files = recipe.describe({}), recipe.files({})
+def test_ignored_files_do_not_change_the_image_and_new_files_do(copy):
+    plain = recipe.describe({}), recipe.files({})
+    shutil.copy(projects.ROOT / ".gitignore", copy)
+    projects.track(copy)
+    assert (recipe.describe({}), recipe.files({})) == plain
     for path in [copy / "packer/.#base.sh", *(copy / "workloads/stream" / name for name in LEFT)]:
         path.parent.mkdir(exist_ok=True)
-        path.write_text("what no program reads\n")
-    assert (recipe.describe({}), recipe.files({})) == (before, files)
+        path.write_text("no program reads this\n")
+    assert (recipe.describe({}), recipe.files({})) == plain
+    (copy / "workloads/stream/extra.sh").write_text("true\n")
+    assert recipe.files({}) == sorted([*plain[1], "workloads/stream/extra.sh"])
+
+
+def test_a_repository_around_the_project_hides_none_of_its_files(copy, monkeypatch):
+    before = recipe.files({})
+    inner = copy / "inner"
+    inner.mkdir()
+    for name in ("packer", "workloads"):
+        (copy / name).rename(inner / name)
+    (copy / ".gitignore").write_text("*\n")
+    projects.git(copy, "init", "--quiet")
+    monkeypatch.chdir(inner)
+    assert recipe.files({}) == before
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """The commands of ``strata`` and their options."""
 
 import argparse
+import functools
 import importlib
 import os
 import sys
@@ -14,6 +15,7 @@ from strata.experiment import seal as sealing
 from strata.host import capacity
 from strata.image import build
 from strata.measure import parsing
+from strata.reanalysis import source as published
 from strata.results import forecast
 from strata.testbed import lifecycle
 from strata.util import paths, progress, validation
@@ -23,7 +25,12 @@ from strata.vm import acceleration
 
 
 def _plan(over: Fields, show: bool, seal: bool) -> None:
-    found = config.experiment(config.read(over), capacity.facts())
+    settings = config.read(over)
+    found = config.experiment(settings, capacity.facts())
+    checks = [
+        functools.partial(parsing.check_loads, name, os.getcwd()) for name in found["workloads"]
+    ]
+    validation.together(*checks, lambda: published.check(settings))
     if seal:
         progress.printed(f"sealed: {sealing.seal(found, plan.source(os.getcwd()))['sha256']}")
     forecast.show(found, show)
@@ -70,9 +77,13 @@ def _check(over: Fields) -> None:
             lambda name=name: parsing.check_loads(name, os.getcwd()),
         )
     ]
-    validation.together(
-        lambda: config.experiment(config.read(over), capacity.facts()), *loads, claims.check
-    )
+
+    def check_experiment() -> None:
+        settings = config.read(over)
+        config.experiment(settings, capacity.facts())
+        published.check(settings)
+
+    validation.together(check_experiment, *loads, claims.check)
     progress.printed("config.yaml: good")
 
 

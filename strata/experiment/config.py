@@ -111,7 +111,10 @@ def read(over: Fields | None = None, path: str = FILE) -> Fields:
     page, over = yaml_files.read(path), over or {}
     source = _source(path, over)
     data = validation.converted(schema, merge(page, over))
-    others = {"declared": workload.known(), "kinds": registry.names()}
+    # Of a folder without a declaration, `workload.load` says what is missing.
+    chosen = data.get("workloads") if isinstance(data.get("workloads"), dict) else {}
+    present = [name for name in chosen if os.path.lexists(f"{workload.FOLDER}/{name}")]
+    others = {"declared": [*workload.known(), *present], "kinds": registry.names()}
     found = validation.findings(schema, data, names=others)
     if found and validation.findings(schema, data):
         validation.complain(source, found)
@@ -123,11 +126,7 @@ def read(over: Fields | None = None, path: str = FILE) -> Fields:
         name: {**entry, "label": entry.get("label", name), "layers": stacks[name]}
         for name, entry in data["environments"].items()
     }
-    declared = [
-        functools.partial(workload.load, name)
-        for name in data["workloads"]
-        if name in others["declared"]
-    ]
+    declared = [functools.partial(workload.load, name) for name in present]
     validation.together(
         lambda: validation.complain(source, [*found, *_cross_check(data)]), *declared
     )
@@ -200,10 +199,24 @@ def _cross_check(data: Fields) -> Iterator[Finding]:
                 f"{where}.label",
                 f"is '{shown}', and no layer is a virtual machine; must be without {{vm}}",
             )
+    yield from _check_paths(data)
     for name, chosen in data["workloads"].items():
         # Mistakes in the workload's own file are reported of that file.
         with contextlib.suppress(UserError):
             yield from workload.check_overrides(name, chosen or {})
+
+
+def _check_paths(data: Fields) -> Iterator[Finding]:
+    """Yield the keys that name a file or a folder of this host which is not there."""
+    client = data.get("client")
+    settings = client.get("ssh_config") if isinstance(client, dict) else None
+    if settings and (os.path.isdir(settings) or not os.access(settings, os.R_OK)):
+        yield "client.ssh_config", f"is {settings!r}; there is no such file to read"
+    local = re.fullmatch("(?:file|copy):/*(/.*)", data.get("image", {}).get("mirror", ""))
+    folders = {"image.mirror": local and local[1], "published_raw": data.get("published_raw")}
+    for key, folder in folders.items():
+        if folder and not os.path.isdir(folder):
+            yield key, f"is {folder!r}; there is no such folder"
 
 
 def _check_stack(key: str, stack: Stack, data: Fields) -> Iterator[Finding]:

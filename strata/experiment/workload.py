@@ -32,6 +32,11 @@ def known() -> list[str]:
 def load(name: str) -> Fields:
     """The declaration of a workload, checked.  Raises UserError that names file and key."""
     path = f"{FOLDER}/{name}/workload.yaml"
+    if not os.path.isfile(path):
+        raise UserError(
+            f"{path}: there is no such file: write one (docs/adding-a-workload.md), or remove "
+            f"{name} from config.yaml"
+        )
     data = yaml_files.read(path)
     roles = data.get("roles")
     others = {

@@ -5,6 +5,7 @@ import contextvars
 import copy
 import difflib
 import functools
+import ipaddress
 import json
 import math
 import operator
@@ -37,6 +38,21 @@ KINDS = {
     "object": "a mapping",
     "array": "a list",
     "null": "empty",
+}
+# Keywords of JSON Schema that limit a value, as the end of "must be …".
+LIMITS = {
+    "minimum": "at least {}",
+    "maximum": "at most {}",
+    "exclusiveMinimum": "above {}",
+    "exclusiveMaximum": "below {}",
+    "multipleOf": "a multiple of {}",
+    "minLength": "at least {} characters long",
+    "maxLength": "at most {} characters long",
+    "minItems": "a list of at least {}",
+    "maxItems": "a list of at most {}",
+    "minProperties": "a mapping of at least {}",
+    "maxProperties": "a mapping of at most {}",
+    "uniqueItems": "a list without duplicates",
 }
 # What is checked, for the keyword `known`: the whole document, and the names that it may use of other files.
 _document: contextvars.ContextVar[Mapping[str, Any]] = contextvars.ContextVar("document")
@@ -112,11 +128,18 @@ _types = jsonschema.Draft4Validator.TYPE_CHECKER.redefine("number", _is_number)
 _Validator = _extend(
     jsonschema.Draft202012Validator, {"known": _known, "pattern": _pattern}, type_checker=_types
 )
+_formats = jsonschema.FormatChecker(("regex",))
+
+
+@_formats.checks("ipv4-interface", ValueError)
+def _is_interface(value: object) -> bool:
+    """Return whether a text is an IPv4 address with the length of its network's prefix."""
+    return isinstance(value, str) and bool(ipaddress.IPv4Interface(value))
 
 
 def validator(schema: Fields, **more: object) -> Any:
     """The validator of a schema that is at hand."""
-    return _Validator(schema, format_checker=jsonschema.FormatChecker(("regex",)), **more)
+    return _Validator(schema, format_checker=_formats, **more)
 
 
 @functools.cache
@@ -162,13 +185,10 @@ def findings(
 
 
 def _sentences(error: Any) -> list[Finding]:
-    """(key, what is wrong) for one finding of the schema, mostly as the validator says it."""
+    """Return (key, sentence) for each mistake that a validation error is about."""
     error = best_match([error])
-    key, about, declared = (
-        "".join(f".{part}" for part in error.absolute_path),
-        "",
-        error.schema.get("properties", {}),
-    )
+    key = "".join(f".{part}" for part in error.absolute_path)
+    declared = error.schema.get("properties", {})
     if error.validator == "additionalProperties":
         extra = [str(name) for name in error.instance if name not in declared]
         return [
@@ -179,29 +199,27 @@ def _sentences(error: Any) -> list[Finding]:
         return [(f"{key}.{name}", f"missing{_wanted(declared.get(name, {}))}") for name in names]
     if "propertyNames" in error.absolute_schema_path:
         key = f"{key}.{error.instance}"
-    if error.validator in ("type", "enum", "const", "pattern", "oneOf") and not isinstance(
-        error.instance, dict | list
-    ):
-        value = json.dumps(error.instance, ensure_ascii=False, default=repr)
-        return [
-            (key, f"is {value if len(value) < 100 else value[:100] + '…'}{_wanted(error.schema)}")
-        ]
-    if error.validator == "type":
-        return [
-            (
-                key,
-                f"is {KINDS['object' if isinstance(error.instance, dict) else 'array']}{_wanted(error.schema)}",
-            )
-        ]
-    if error.validator not in ("known", "time") and "description" in error.schema:
-        about = f" ({error.schema['description']})"
-    return [
-        (key, (error.message if len(error.message) < 300 else error.message[:300] + "…") + about)
-    ]
+    if error.validator in ("known", "time"):
+        return [(key, error.message)]
+    if error.validator in LIMITS:
+        limit = LIMITS[error.validator].format(error.validator_value)
+        description = error.schema.get("description")
+        about = f" ({description})" if description else ""
+        return [(key, f"is {_shown(error.instance)}; must be {limit}{about}")]
+    return [(key, f"is {_shown(error.instance)}{_wanted(error.schema) or f'; {error.message}'}")]
+
+
+def _shown(value: object) -> str:
+    """Return a value as a message shows it: at most 100 characters of a text or number."""
+    if isinstance(value, dict | list):
+        kind = KINDS["object" if isinstance(value, dict) else "array"]
+        return kind if value else f"an empty {kind.split()[-1]}"
+    text = json.dumps(value, ensure_ascii=False, default=repr)
+    return text if len(text) < 100 else text[:100] + "…"
 
 
 def _wanted(schema: Fields) -> str:
-    """What a value must be, as the end of a sentence; empty if the schema does not say it."""
+    """Return the end of a sentence that says which values a schema accepts; may be empty."""
     kinds, about, usual = schema.get("type", []), schema.get("description"), schema.get("default")
     wanted = [KINDS[kind] for kind in ([kinds] if isinstance(kinds, str) else kinds)]
     if values := schema.get("enum", [schema["const"]] if "const" in schema else []):
@@ -210,6 +228,8 @@ def _wanted(schema: Fields) -> str:
         wanted[0], about = f"{wanted[0]} such as {json.dumps(usual)}", None
     elif "pattern" in schema and not about:
         about = f"of the form {schema['pattern']}"
+    if about and about.startswith("must "):
+        return f"; {about}"
     if not wanted:
         return f"; must be {about}" if about else ""
     words = " or ".join(filter(None, (", ".join(wanted[:-1]), wanted[-1])))
@@ -245,7 +265,7 @@ def unknown(key: str, name: str, known: Iterable[str], kind: str) -> list[Findin
     return (
         []
         if name in known
-        else [(key, f"'{name}' is not a known {kind}; {nearest(str(name), [*known])}")]
+        else [(key, f"{_shown(name)} is not a known {kind}; {nearest(str(name), [*known])}")]
     )
 
 

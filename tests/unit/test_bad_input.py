@@ -7,6 +7,8 @@ their folder.
 import contextlib
 import copy
 import io
+import os
+import shutil
 
 import projects
 import pytest
@@ -182,6 +184,38 @@ def test_mistakes_at_every_key_of_a_workload_are_refused(project, name, every):
     assert len(cases) > 60
     faults = [workload_refused(name, data, named(path)) for path, data in cases[:: 2 * every]]
     assert [found for found in faults if found] == []
+
+
+KINDS = ["missing", "empty file", "binary", "empty folder", "link to nowhere", "link to itself"]
+# (which part of a workload's folder is spoiled, what lies there instead)
+SPOILED = [(place, kind) for place in ("", "/workload.yaml", "/parse.py") for kind in KINDS]
+SPOILED += [("/workload.yaml", "pipe")]
+
+
+@pytest.mark.parametrize(("place", "kind"), SPOILED)
+def test_a_spoiled_workload_is_refused_with_its_file(project, place, kind):
+    made = project(projects.on_host(), workloads={"noop": projects.NOOP})
+    path = made / f"workloads/noop{place}"
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+    match kind:
+        case "empty file" | "binary":
+            path.write_bytes(b"\xff\xfe\0(" if kind == "binary" else b"")
+        case "empty folder":
+            path.mkdir()
+        case "pipe":
+            os.mkfifo(path)
+        case "link to nowhere" | "link to itself":
+            path.symlink_to("nowhere" if kind == "link to nowhere" else path.name)
+    workload.load.cache_clear()
+    status, message = said(made, "plan")
+    assert status == 1
+    place = place or ("" if kind == "missing" else "/workload.yaml")
+    assert f"noop{place}: " in message
+    assert len(message) < 400
+    assert "Traceback" not in message
 
 
 # fmt: off

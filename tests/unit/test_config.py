@@ -15,6 +15,7 @@ from strata.util.errors import UserError
 
 MACHINE = {"cpus": 4, "mask": None, "memory_bytes": 16 * 2**30, "cache_bytes": 32 * 2**20}
 DOCKER = {"docker": {"network": "host", "data": "volume"}}
+CARD = {"address": "192.0.2.999/24"}
 
 
 def planned(machine=MACHINE, **over):
@@ -85,6 +86,18 @@ MISTAKES = [
     ({"leave_out": {"dokcer": ["stream"]}}, "leave_out.dokcer"),
     ({"only": {"workloads": ["strem"]}}, "only.workloads.0"),
     ({"quiet": {"steal": "101%"}}, "quiet.steal"),
+    ({"image": {"mirror": "file:///no/such"}}, "image.mirror"),
+    ({"published_raw": "/no/such"}, "published_raw"),
+    ({"published_raw": "/etc/passwd"}, "published_raw"),
+    ({"client": {"ssh": "x" * 301}}, "client.ssh"),
+    ({"client": {"ssh": "user@-x"}}, "client.ssh"),
+    ({"client": {"ssh": "other", "ssh_config": "/no/such"}}, "client.ssh_config"),
+    ({"client": {"ssh": "other", "ssh_config": "/etc"}}, "client.ssh_config"),
+    ({"client": {"rate": "9999999999gbit"}}, "client.rate"),
+    (
+        {"vm": {"profiles": {"tuned": {"passthrough": ["0000:03:10.0"], "card": CARD}}}},
+        "vm.profiles.tuned.card.address",
+    ),
 ]
 
 

@@ -22,7 +22,8 @@ def check(path: str = FILE) -> None:
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path}: not valid JSON: {error}") from None
     groups = data.get("workload_groups", {}) if isinstance(data, dict) else {}
-    names = {"folders": workload.known(), "loads": [*workload.known(), *groups]}
+    known = [*workload.known(), *(groups if isinstance(groups, dict) else {})]
+    names = {"folders": workload.known(), "loads": known}
     found = validation.findings(validation.schema("claims"), data, names=names) or [
         *_cross_check(data)
     ]

@@ -202,10 +202,12 @@ def _sentences(error: Any) -> list[Finding]:
     if error.validator in ("known", "time"):
         return [(key, error.message)]
     if error.validator in LIMITS:
-        limit = LIMITS[error.validator].format(error.validator_value)
+        limit = "be " + LIMITS[error.validator].format(error.validator_value)
+        if error.validator_value == 1 and error.instance in ("", [], {}):
+            limit = "not be empty"
         description = error.schema.get("description")
         about = f" ({description})" if description else ""
-        return [(key, f"is {_shown(error.instance)}; must be {limit}{about}")]
+        return [(key, f"is {_shown(error.instance)}; must {limit}{about}")]
     return [(key, f"is {_shown(error.instance)}{_wanted(error.schema) or f'; {error.message}'}")]
 
 

@@ -216,6 +216,12 @@ def resolve(
             values[key] = (
                 [least] if whole["parameters"][key]["schema"]["type"] == "array" else least
             )
+    for key in values.keys() - overrides.keys():
+        if not isinstance(values[key], dict):
+            at = "value" if "value" in whole["parameters"][key] else scale
+            accepted = validation.validator(whole["parameters"][key]["schema"])
+            mistakes = validation.findings(accepted, values[key], f"parameters.{key}.{at}")
+            validation.complain(f"{FOLDER}/{name}/workload.yaml", mistakes)
     for key, needs in memory_needed(name, values):
         if needs * systems > 0.9 * memory:
             where = f" in {systems} systems" if systems > 1 else ""

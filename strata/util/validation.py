@@ -54,6 +54,8 @@ LIMITS = {
     "maxProperties": "a mapping of at most {}",
     "uniqueItems": "a list without duplicates",
 }
+# Keywords of JSON Schema that a schema's type and description explain.
+OF_VALUES = ("type", "enum", "const", "pattern", "format", "oneOf", "anyOf", "not")
 # What is checked, for the keyword `known`: the whole document, and the names that it may use of other files.
 _document: contextvars.ContextVar[Mapping[str, Any]] = contextvars.ContextVar("document")
 
@@ -208,7 +210,8 @@ def _sentences(error: Any) -> list[Finding]:
         description = error.schema.get("description")
         about = f" ({description})" if description else ""
         return [(key, f"is {_shown(error.instance)}; must {limit}{about}")]
-    return [(key, f"is {_shown(error.instance)}{_wanted(error.schema) or f'; {error.message}'}")]
+    wanted = _wanted(error.schema) if error.validator in OF_VALUES else ""
+    return [(key, f"is {_shown(error.instance)}{wanted or f'; {error.message[:300]}'}")]
 
 
 def _shown(value: object) -> str:

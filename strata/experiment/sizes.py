@@ -3,8 +3,7 @@
 A workload declares its rules in workload.yaml (`sizes`), each with its source: a product of
 parameters, metrics and laps is at least a number times a product of facts.  The plan takes the
 smallest sizes that keep them (``{rule: smallest, …}``), and every record holds the outcome of
-each
-rule.  This module needs the standard library alone, since every cell loads it.
+each rule.  This module needs the standard library alone, since every cell loads it.
 """
 
 import math

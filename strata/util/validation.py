@@ -226,6 +226,8 @@ def _shown(value: object) -> str:
 def _wanted(schema: Fields) -> str:
     """Return the end of a sentence that says which values a schema accepts; may be empty."""
     kinds, about, usual = schema.get("type", []), schema.get("description"), schema.get("default")
+    if about and about.startswith("must "):
+        return f"; {about}"
     wanted = [KINDS[kind] for kind in ([kinds] if isinstance(kinds, str) else kinds)]
     if values := schema.get("enum", [schema["const"]] if "const" in schema else []):
         wanted, about = [json.dumps(value) for value in values], None
@@ -233,8 +235,6 @@ def _wanted(schema: Fields) -> str:
         wanted[0], about = f"{wanted[0]} such as {json.dumps(usual)}", None
     elif "pattern" in schema and not about:
         about = f"of the form {schema['pattern']}"
-    if about and about.startswith("must "):
-        return f"; {about}"
     if not wanted:
         return f"; must be {about}" if about else ""
     words = " or ".join(filter(None, (", ".join(wanted[:-1]), wanted[-1])))

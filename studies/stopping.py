@@ -37,8 +37,8 @@ RULES = {
     "one ratio, target 1.4 %": (1, ["even"], 0.014, None, 10),
     "one ratio, target 2 %, first stage of 20": (1, ["even"], 0.02, None, 20),
 }
-# Machine → drift and random walk in 25 minutes, correlation of an environment's neighbouring runs,
-# share of runs whose noise is ten times as wide.
+# Machine → drift and random walk in 25 minutes, correlation of neighbouring runs of an
+# environment, share of runs whose noise is ten times as wide.
 MACHINES = {
     "steady": (0.0, 0.0, 0.0, 0.0),
     "drift of 25 %": (0.25, 0.0, 0.0, 0.0),

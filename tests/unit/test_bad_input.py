@@ -1,7 +1,7 @@
-"""Pages with mistakes: each is refused with file, key (or line) and reason, status 1, and nothing written.
+"""Files with mistakes are refused with file, key (or line) and reason, and nothing is written.
 
-The mistakes are generated: at every key of the default page and of every workload's file, and by names that would leave
-their folder.
+The mistakes are generated: at every key of config.yaml and of every workload's declaration, and by
+names that would leave their folder.
 """
 
 import contextlib
@@ -19,20 +19,20 @@ from strata.experiment import config, workload
 from strata.util import yaml_files
 from strata.util.errors import UserError
 
-PAGE = yaml.safe_load((projects.ROOT / "config.yaml").read_text())
+CONFIG = yaml.safe_load((projects.ROOT / "config.yaml").read_text())
 TEXT = (projects.ROOT / "config.yaml").read_bytes()
 FILES = sorted(projects.ROOT.glob("workloads/*/workload.yaml"))
 WORKLOADS = {path.parent.name: yaml.safe_load(path.read_text()) for path in FILES}
 MACHINE = {"cpus": 4, "mask": None, "memory_bytes": 16 * 2**30, "cache_bytes": 32 * 2**20}
-NOWHERE = [[["unexpected"]], {"unexpected": 1}, float("nan"), float("-inf")]
-# Every key in the long tests, one of five in the others.
+NEVER_RIGHT = [[["unexpected"]], {"unexpected": 1}, float("nan"), float("-inf")]
+# The long tests try every mistake, the others one of five.
 EVERY_KEY = pytest.mark.parametrize(
     "every", [5, pytest.param(1, marks=pytest.mark.long)], ids=["some", "all"]
 )
 
 
-def said(folder, *words):
-    """Exit status and standard error of `python -m strata WORDS` in a project; a traceback fails the test."""
+def run_strata(folder, *words):
+    """Run `python -m strata WORDS` in a project; return its exit status and standard error."""
     errors = io.StringIO()
     with (
         contextlib.redirect_stderr(errors),
@@ -43,8 +43,11 @@ def said(folder, *words):
     return status, errors.getvalue()
 
 
-def fault(message, file, key):
-    """Why a message is not one about a key of a file; None where it is: each line has file, place, reason."""
+def find_fault(message, file, key):
+    """Return what is wrong with a message about a key of a file; None if it is as it must be.
+
+    Each line must have file, key and reason, and one must name the key or a part of it.
+    """
     lines = [line.removeprefix("strata: ").split(": ", 2) for line in message.splitlines()]
     if not lines or any(
         len(line) < 3 or line[0] != file or not 6 < len(line[2]) < 700 for line in lines
@@ -59,30 +62,33 @@ def fault(message, file, key):
     return f"{key} is not named: {message}"
 
 
-def refused(page, key):
-    """Why a page is not refused as it must be; None where it is."""
+def try_config(data, key):
+    """Return what is wrong with the refusal of a config.yaml with a mistake at a key; or None."""
     with open("config.yaml", "w") as file:
-        yaml.dump(page, file, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper))
+        yaml.dump(data, file, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper))
     try:
         config.experiment(config.read(), MACHINE)
     except UserError as error:
-        return fault(str(error), "config.yaml", key)
-    return f"{key} was taken for good"
+        return find_fault(str(error), "config.yaml", key)
+    return f"{key} was accepted"
 
 
-def workload_refused(name, data, key):
-    """The same of a workload's file."""
+def try_workload(name, data, key):
+    """Return what is wrong with the refusal of a declaration with a mistake at a key; or None."""
     projects.write_yaml(projects.Path(f"workloads/{name}/workload.yaml"), data)
     workload.load.cache_clear()
     try:
         workload.load(name)
     except UserError as error:
-        return fault(str(error), f"workloads/{name}/workload.yaml", key)
-    return f"{key} was taken for good"
+        return find_fault(str(error), f"workloads/{name}/workload.yaml", key)
+    return f"{key} was accepted"
 
 
 def paths(data, key=()):
-    """Every key of nested data, as a tuple of its parts; of a list of plain values the first two stand for all."""
+    """Yield the path of every key in nested data, as a tuple.
+
+    Of a list of plain values only the first two are yielded.
+    """
     if isinstance(data, list):
         scalars = not any(isinstance(value, dict | list) for value in data)
         data = dict(enumerate(data[:2] if scalars else data))
@@ -91,43 +97,45 @@ def paths(data, key=()):
         yield from paths(value, (*key, name))
 
 
-def at(data, path):
-    for part in path:
-        data = data[part]
+def value_at(data, path):
+    """Return the value at a path in nested data."""
+    for key in path:
+        data = data[key]
     return data
 
 
 def changed(data, path, value):
-    """A copy of nested data with another value at a key."""
+    """Return a copy of nested data with another value at a path."""
     data = copy.deepcopy(data)
-    at(data, path[:-1])[path[-1]] = value
+    value_at(data, path[:-1])[path[-1]] = value
     return data
 
 
-def named(path):
+def name_of(path):
+    """Return a path as messages write it."""
     return ".".join(map(str, path))
 
 
 def wrong_values(data, path):
-    """Values that are wrong at this key of a good page."""
-    present = at(data, path)
+    """Return values that are wrong at this path of valid data."""
+    present = value_at(data, path)
     is_number = isinstance(present, int | float) and not isinstance(present, bool)
     kinds = [
         (-7.5, is_number),
         ("a word", not isinstance(present, int | float)),
         (True, isinstance(present, bool)),
     ]
-    return [value for value, fits in kinds if not fits] + NOWHERE
+    return [value for value, fits in kinds if not fits] + NEVER_RIGHT
 
 
 def is_free(path):
-    """Whether the key is one of many of the author's own: in a parameter's schema, or a choice of factors."""
+    """Return whether a key accepts any value: in a parameter's schema, or a choice of factors."""
     return (path[0] == "parameters" and "schema" in path[2:-1]) or "where" in path or "enum" in path
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A project with all of the checkout's workloads, as the working directory."""
+    """Return a project with all workloads, in which the test runs; nothing may be written."""
     monkeypatch.setenv("STRATA_HOME", str(tmp_path / "home"))
     monkeypatch.chdir(projects.make(tmp_path / "p", projects.default()))
     workload.load.cache_clear()
@@ -137,24 +145,25 @@ def folder(tmp_path, monkeypatch):
 
 
 @EVERY_KEY
-def test_mistakes_at_every_key_of_the_page_are_refused(folder, every):
-    page = PAGE | {
+def test_mistakes_at_every_key_of_the_configuration_are_refused(folder, every):
+    data = CONFIG | {
         "image": {
             "distribution": "host",
             "release": "trixie",
             "mirror": "https://example.org/debian",
         }
     }
-    page |= {"partial": False, "archive_image": False, "order": "blocks"}
-    page |= {"quiet": {"action": "flag", "steal": "2%", "busy": "5%", "swap": "1MiB", "load": 4}}
-    page["workloads"] = {"stream": {"elements": 5_000_000}, "linpack": {"sizes": [600, 700]}}
-    cases = [(path, value) for path in paths(page) for value in wrong_values(page, path)]
-    cases += [
-        ((*path, "unexpcted"), 1) for path in [(), *paths(page)] if isinstance(at(page, path), dict)
-    ]
+    data |= {"partial": False, "archive_image": False, "order": "blocks"}
+    data |= {"quiet": {"action": "flag", "steal": "2%", "busy": "5%", "swap": "1MiB", "load": 4}}
+    data["workloads"] = {"stream": {"elements": 5_000_000}, "linpack": {"sizes": [600, 700]}}
+    cases = [(path, value) for path in paths(data) for value in wrong_values(data, path)]
+    mappings = [path for path in [(), *paths(data)] if isinstance(value_at(data, path), dict)]
+    cases += [((*path, "unexpcted"), 1) for path in mappings]
     assert len(cases) > 300
-    faults = [refused(changed(page, path, value), named(path)) for path, value in cases[::every]]
-    assert [found for found in faults if found] == []
+    faults = [
+        try_config(changed(data, path, value), name_of(path)) for path, value in cases[::every]
+    ]
+    assert list(filter(None, faults)) == []
 
 
 REQUIRED = {"run", "checks", "label", "unit", "better", "schema"}
@@ -162,17 +171,20 @@ REQUIRED |= {"about", "timeout", "name", "pattern", "tiny", "standard", "paper",
 
 
 def spoiled(data):
-    """(key, copy of a workload's data that is wrong there): another value, a key that is missing or unknown."""
+    """Yield (path, copy of a declaration with a mistake there).
+
+    A mistake is a wrong value, a missing key or an unknown one.
+    """
     for path in [(), *paths(data)]:
         if path and not is_free(path):
             yield from (
                 (path, changed(data, path, value)) for value in wrong_values(data, path)[:2]
             )
-        if isinstance(at(data, path), dict) and path[-1:] != ("where",):
+        if isinstance(value_at(data, path), dict) and path[-1:] != ("where",):
             yield path, changed(data, (*path, "unexpcted"), 1)
         if path and path[-1] in REQUIRED and not is_free(path):
             less = copy.deepcopy(data)
-            del at(less, path[:-1])[path[-1]]
+            del value_at(less, path[:-1])[path[-1]]
             yield path, less
 
 
@@ -182,8 +194,8 @@ def test_mistakes_at_every_key_of_a_workload_are_refused(project, name, every):
     project(workloads={})
     cases = [*spoiled(WORKLOADS[name])]
     assert len(cases) > 60
-    faults = [workload_refused(name, data, named(path)) for path, data in cases[:: 2 * every]]
-    assert [found for found in faults if found] == []
+    faults = [try_workload(name, data, name_of(path)) for path, data in cases[:: 2 * every]]
+    assert list(filter(None, faults)) == []
 
 
 KINDS = ["missing", "empty file", "binary", "empty folder", "link to nowhere", "link to itself"]
@@ -210,7 +222,7 @@ def test_a_spoiled_workload_is_refused_with_its_file(project, place, kind):
         case "link to nowhere" | "link to itself":
             path.symlink_to("nowhere" if kind == "link to nowhere" else path.name)
     workload.load.cache_clear()
-    status, message = said(made, "plan")
+    status, message = run_strata(made, "plan")
     assert status == 1
     place = place or ("" if kind == "missing" else "/workload.yaml")
     assert f"noop{place}: " in message
@@ -220,8 +232,10 @@ def test_a_spoiled_workload_is_refused_with_its_file(project, place, kind):
 
 # fmt: off
 HOSTILE_NAMES = [
-    "../x", "..", ".", "a/b", "/etc", "a\\b", "x/../../y", "~root", "C:", "", " ", "two words", "a'b", 'a"b', "a\nb",
-    "a\tb", "\x1b[2J", "a\0b", "-x", "--config", "a;b", "$(id)", "`id`", "a|b", "*", "{a}", "%s", "#a", "Größe",
+    "../x", "..", ".", "a/b", "/etc", "a\\b", "x/../../y", "~root", "C:", "", " ", "two words",
+    "a'b", 'a"b', "a\nb",
+    "a\tb", "\x1b[2J", "a\0b", "-x", "--config", "a;b", "$(id)", "`id`", "a|b", "*", "{a}", "%s",
+    "#a", "Größe",
     "native\u200b", "Native", "a.b", "a,b", "a:b", "9a", "a" * 41, "a" * 5000, 5, None, True,
 ]
 # fmt: on
@@ -231,9 +245,9 @@ HOSTILE_NAMES = [
 def test_names_that_could_leave_their_place_are_refused(folder, kind):
     entry = {"layers": ["chroot"]} if kind == "environments" else {}
     faults = [
-        refused(changed(PAGE, (*kind.split("."), name), entry), kind) for name in HOSTILE_NAMES
+        try_config(changed(CONFIG, (*kind.split("."), name), entry), kind) for name in HOSTILE_NAMES
     ]
-    assert [found for found in faults if found] == []
+    assert list(filter(None, faults)) == []
 
 
 @pytest.mark.parametrize("kind", ["parameters", "metrics"])
@@ -247,18 +261,21 @@ def test_hostile_names_in_a_workload_are_refused(project, kind):
         *(["seed", "address", "part"] if kind == "parameters" else []),
     ]:
         data = changed(projects.NOOP, (kind, name), next(iter(projects.NOOP[kind].values())))
-        faults.append(workload_refused("noop", data, kind))
-    assert [found for found in faults if found] == []
+        faults.append(try_workload("noop", data, kind))
+    assert list(filter(None, faults)) == []
 
 
 # fmt: off
 TEXTS = [
-    b"\tscale: tiny\n", b"scale: sm\xff\xfeoke\n", b"\xff\xfes\x00c\x00", b"seed: \x00\n", b"seed: \x1b[31m\n",
+    b"\tscale: tiny\n", b"scale: sm\xff\xfeoke\n", b"\xff\xfes\x00c\x00", b"seed: \x00\n",
+    b"seed: \x1b[31m\n",
     b"scale: tiny\nscale: tiny\n", b"environments:\n  a: {layers: [host]}\n  a: {layers: [host]}\n",
     b"a: &x\n  b: *x\n", b"a: &x [1, [2, *x]]\n",
-    b"a: *no\n", b"{a: " * 300, b"seed: !!python/object/apply:os.system [id]\n", b"seed: !custom 5\n",
+    b"a: *no\n", b"{a: " * 300, b"seed: !!python/object/apply:os.system [id]\n",
+    b"seed: !custom 5\n",
     b"seed: !!int five\n", b"seed: !!bool maybe\n", b"seed: !!int ''\n",
-    b"seed: " + b"9" * 5000, b"5: 5\n", b"no: 5\n", b"~: 5\n", b"[a, b]: 5\n", b"? {a: b}\n: 5\n", b"a: =\n",
+    b"seed: " + b"9" * 5000, b"5: 5\n", b"no: 5\n", b"~: 5\n", b"[a, b]: 5\n",
+    b"? {a: b}\n: 5\n", b"a: =\n",
     b"a: 1\n---\nb: 1\n", b"scale: 'tiny\n", b"scale: tiny: paper\n", b"scale: @tiny\n",
     b"%YAML 3.0\n---\nscale: tiny\n", b"", b"# a comment alone\n", b"just text\n", b"- a\n", b"5\n",
 ]
@@ -266,9 +283,9 @@ TEXTS = [
 
 
 @pytest.mark.parametrize("number", range(len(TEXTS)))
-def test_texts_that_mean_nothing_are_refused_with_their_place(folder, number):
+def test_texts_that_are_no_configuration_are_refused(folder, number):
     (folder / "config.yaml").write_bytes(TEXTS[number])
-    status, message = said(folder, "plan")
+    status, message = run_strata(folder, "plan")
     assert status == 1
     assert message.startswith("strata: config.yaml: ")
     assert 30 < len(message) < 600
@@ -276,33 +293,36 @@ def test_texts_that_mean_nothing_are_refused_with_their_place(folder, number):
 
 def test_the_line_of_a_mistake_is_named():
     for text, line in [("a: 1\nb: 2\na: 3\n", 3), ("a:\n  on: 1\n", 2), ("a: [1\n", 2)]:
-        with pytest.raises(UserError, match=rf"^page: line {line}: "):
-            yaml_files.parse("page", text)
-    assert yaml_files.parse("page", "a: [no, 2014-07-01, 'no']\n") == {
+        with pytest.raises(UserError, match=rf"^file: line {line}: "):
+            yaml_files.parse("file", text)
+    assert yaml_files.parse("file", "a: [no, 2014-07-01, 'no']\n") == {
         "a": [False, "2014-07-01", "no"]
     }
 
 
-def test_a_page_that_is_no_file_is_refused(folder):
+def test_a_configuration_that_is_no_file_is_refused(folder):
     for name, words in [
         ("config.yaml", ["plan"]),
         ("other.yaml", ["plan", "--configfile", "other.yaml"]),
     ]:
         (folder / name).unlink(missing_ok=True)
-        assert said(folder, *words)[1].startswith(f"strata: {name}: ")
+        assert run_strata(folder, *words)[1].startswith(f"strata: {name}: ")
         (folder / name).mkdir()
-        assert said(folder, *words)[1].startswith(f"strata: {name}: ")
+        assert run_strata(folder, *words)[1].startswith(f"strata: {name}: ")
         (folder / name).rmdir()
         (folder / name).write_bytes(TEXT)
 
 
 # fmt: off
 WORDS = [
-    "{", "[1]", "5", "seed", '{"seed": NaN}', '{"seed": 1e999}', '{"seed": ' + "9" * 5000 + "}", "seed=.nan",
+    "{", "[1]", "5", "seed", '{"seed": NaN}', '{"seed": 1e999}', '{"seed": ' + "9" * 5000 + "}",
+    "seed=.nan",
     "seed=5.0", '{"seed": 1, "seed": 2}', '{"a": ' + "[" * 60 + "]" * 60 + "}",
-    '{"workloads": {"../x": {}}}', "seed=", "seed=five", "scale=[tiny", "scale={tiny: {}}", "moon=5", "=5", "5=5",
+    '{"workloads": {"../x": {}}}', "seed=", "seed=five", "scale=[tiny", "scale={tiny: {}}",
+    "moon=5", "=5", "5=5",
     "workloads={stream: {5: 3}}", "vm=&x [*x]", "repetitions={min: 3, max: x, target: 5%}",
-    "workloads={stream: {trials: [1, {a: b}]}}", "workloads.stream.trials=5", "environments={a b: {layers: [host]}}",
+    "workloads={stream: {trials: [1, {a: b}]}}", "workloads.stream.trials=5",
+    "environments={a b: {layers: [host]}}",
     "environments=&x {a: *x}",
 ]
 # fmt: on
@@ -311,13 +331,13 @@ WORDS = [
 @pytest.mark.parametrize("number", range(len(WORDS)))
 def test_words_of_the_command_line_are_refused(folder, number):
     for command in ("check", "plan"):
-        status, message = said(folder, command, "--config", WORDS[number])
+        status, message = run_strata(folder, command, "--config", WORDS[number])
         assert status == 1
         assert message.startswith(("strata: --config", "strata: config.yaml: "))
         assert len(message) < 600
 
 
-def test_a_config_that_snakemake_merged_may_hold_anything(folder):
+def test_any_value_in_a_merged_configuration_is_refused(folder):
     itself = {}
     itself["environments"] = {"a": itself}
     whole = (
@@ -339,7 +359,7 @@ def test_a_config_that_snakemake_merged_may_hold_anything(folder):
 
 @pytest.mark.parametrize("number", ["²", "٣", "9" * 5000, "1e3", "0x1", " 1"])
 def test_a_repetition_that_is_no_number_is_refused(folder, number):
-    assert said(folder, "cell", "native", "stream", number)[0] == 1
+    assert run_strata(folder, "cell", "native", "stream", number)[0] == 1
 
 
 @pytest.mark.parametrize(
@@ -351,7 +371,7 @@ def test_a_repetition_that_is_no_number_is_refused(folder, number):
         ("workloads/kit/logs.py", ["plan"]),
     ],
 )
-def test_a_file_of_the_project_that_is_lost_is_no_package_to_be_installed(tmp_path, lost, words):
+def test_a_missing_file_of_the_project_is_not_reported_as_a_missing_package(tmp_path, lost, words):
     made = projects.make(
         tmp_path / "project", projects.on_host(), {"noop": projects.NOOP}, copy=True
     )

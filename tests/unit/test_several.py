@@ -1,21 +1,17 @@
-"""Several equal systems at the same time, on the host alone: real processes, their outputs, and who fails whom."""
+"""Several equal systems at the same time: real processes on the host, and their failures."""
 
 import json
 import os
 import subprocess
 import time
-import types
 
 import projects
 import pytest
 
-from strata.environments.common import registry
 from strata.experiment import config, plan, workload
 from strata.host import capacity
-from strata.measure import log_sections, steps
-from strata.measure.arguments import Inputs
+from strata.measure import log_sections
 from strata.testbed import journal
-from strata.util import clock
 from strata.util.errors import UserError
 
 NUMBER = {
@@ -27,7 +23,7 @@ PORT = {"about": "x", "schema": {"type": "integer"}, "value": 7000}
 
 
 def several(script="echo 7", systems=2, timeout=20, **changes):
-    """A workload whose command, a script, gets the number of its system."""
+    """Return a workload whose run step is a script with the number of its system as argument."""
     return {
         **projects.NOOP,
         "parameters": {**projects.NOOP["parameters"], "systems": {**NUMBER, "value": systems}},
@@ -39,50 +35,52 @@ def several(script="echo 7", systems=2, timeout=20, **changes):
 
 @pytest.fixture
 def run(project):
-    """Plan a project with one workload and measure its first cell on the host."""
+    """Return the function that measures a workload's first cell in a new project.
 
-    def go(data):
+    It returns the project's folder and the finished process.
+    """
+
+    def measure_first_cell(data):
         folder = project(workloads={"noop": data})
         projects.plan(folder)
         return folder, projects.run(folder, "strata", "cell", "bare", "noop", "1")
 
-    return go
+    return measure_first_cell
 
 
 def read(folder, suffix, kind="raw"):
+    """Return the text of the first cell's log or record."""
     return (folder / f"results/{kind}/bare/noop/1.{suffix}").read_text()
 
 
-def test_systems_run_at_the_same_time_and_their_outputs_stand_apart(run, tmp_path):
-    # Each says that it is there and waits for the other, which one after the other would be in vain.
+def test_systems_run_at_the_same_time_and_their_outputs_are_separate(run, tmp_path):
+    # Each marks that it has begun and waits for the other's mark: one after the other would hang.
     meet = f"touch {tmp_path}/$1; until [ -e {tmp_path}/0 -a -e {tmp_path}/1 ]; do sleep 0.01; done"
     working = several(f"{meet}; echo 7$1; date +%s%N; sleep 0.3; date +%s%N")
     folder, done = run(working | {"run": [{"observe": "cpu"}, *working["run"], {"observe": "cpu"}]})
     assert done.returncode == 0, done.stderr
-    before, *lines, of_none, after = read(folder, "log").splitlines()
-    # What is observed of the host is of no system.
+    before, *lines, no_system, after = read(folder, "log").splitlines()
+    # Observations of the host belong to no system.
     assert {text.partition(":")[0] for text in (before, after)} == {'{"observed"'}
-    assert of_none == '{"system": null}'
+    assert no_system == '{"system": null}'
     assert lines[:2] == ['{"system": 0}', "70"]
     assert lines[4:6] == ['{"system": 1}', "71"]
-    first, second = (tuple(map(int, lines[at : at + 2])) for at in (2, 6))
-    assert max(first[0], second[0]) < min(first[1], second[1])
+    begun, ended = zip(*(map(int, lines[start : start + 2]) for start in (2, 6)), strict=True)
+    assert max(begun) < min(ended)
     record = json.loads(read(folder, "json"))
-    assert [(command["system"], command["exit"]) for command in record["commands"]] == [
-        (0, 0),
-        (1, 0),
+    commands = [
+        (command["system"], command["exit"], command["argv"][-1]) for command in record["commands"]
     ]
-    assert [command["argv"][-1] for command in record["commands"]] == ["0", "1"]
+    assert commands == [(0, 0, "0"), (1, 0, "1")]
     assert record["parameters"] == {"number": 7, "systems": 2}
     assert record["checks"] == [{"name": "printed", "passed": True}]
     assert record["system"]["parts"] == 2
-    assert [one["id"] for one in record["system"]["each"]] == [
-        f"{record['system']['id']}-{part}" for part in (0, 1)
-    ]
+    id = record["system"]["id"]
+    assert [system["id"] for system in record["system"]["each"]] == [f"{id}-0", f"{id}-1"]
     assert journal.all_up() == []
 
 
-def test_a_bad_end_of_one_ends_all_and_says_in_which(run, tmp_path):
+def test_a_failure_in_one_system_ends_all_and_names_the_system(run, tmp_path):
     script = (
         f'echo $1; if [ "$1" = 1 ]; then sleep 0.3; exit 5; fi; echo $$ >{tmp_path}/pid; sleep 4321'
     )
@@ -93,7 +91,7 @@ def test_a_bad_end_of_one_ends_all_and_says_in_which(run, tmp_path):
     assert time.monotonic() - begun < 30
     assert not os.path.exists(f"/proc/{(tmp_path / 'pid').read_text().strip()}")
     assert not (folder / "results/raw").exists()
-    # What both had printed is kept for who looks.
+    # The output of both is kept with the failure.
     assert read(folder, "log", "failed") == '{"system": 0}\n0\n{"system": 1}\n1\n'
     exits = [command["exit"] for command in json.loads(read(folder, "json", "failed"))["commands"]]
     assert exits == [None, 5]
@@ -105,7 +103,7 @@ def test_a_check_must_hold_in_every_system(run):
     assert "its check failed: printed" in done.stderr
 
 
-def test_a_system_that_is_killed_with_its_cell_is_removed_with_the_others(project):
+def test_clean_removes_all_systems_of_a_killed_cell(project):
     folder = project(workloads={"noop": several("echo 7; sleep 4325", systems=3, timeout=60)})
     projects.plan(folder)
     measuring = projects.start(
@@ -125,23 +123,6 @@ def test_a_system_that_is_killed_with_its_cell_is_removed_with_the_others(projec
         os.killpg(int(child), 9)
     projects.good(folder, "strata", "clean")
     assert os.listdir(systems) == []
-
-
-def taken(tmp_path, argv, number):
-    """The log of a command that was run in so many systems on the host."""
-    path = tmp_path / "log"
-    contexts = [
-        registry.Context("x", str(tmp_path), None, part=part, of=number) for part in range(number)
-    ]
-    tops = [registry.build([], context)[-1] for context in contexts]
-    system = types.SimpleNamespace(tops=tops, client=None, shift=0, listen=lambda part: "127.0.0.1")
-    inputs = Inputs(
-        "w", {"steps": [{"step": "run", "timeout": 20, "argv": argv}]}, system, {"seed": 1}
-    )
-    taking = steps.Steps(inputs, log_sections.Log(str(path), number), clock.Watch(), None)
-    taking.run()
-    taking.finish()
-    return path.read_text()
 
 
 def test_a_pattern_that_the_client_prints_counts_for_all():
@@ -168,7 +149,7 @@ def test_a_pattern_that_the_client_prints_counts_for_all():
     assert not log_sections.checks([{"name": "x", "pattern": "system"}], log, 2)[0]["passed"]
 
 
-# The declaration, and what follows from it for a plan.
+# The declaration, and the plan that follows from it.
 
 DECLARED = {**projects.NOOP, "parameters": {"number": NUMBER}, "systems": "number"}
 WAY = {
@@ -197,13 +178,13 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize(("change", "key"), MISTAKES)
-def test_a_wrong_declaration_is_refused_by_its_key(project, change, key):
+def test_a_wrong_declaration_is_refused_with_its_key(project, change, key):
     project(workloads={"noop": {**DECLARED, **change}})
     with pytest.raises(UserError, match=rf"workload\.yaml: {key}[.:]"):
         workload.load("noop")
 
 
-def test_a_plan_with_such_ports_is_refused(project):
+def test_ports_that_two_systems_would_share_are_refused(project):
     parameters = {"systems": {**NUMBER, "value": 3}, "one": PORT, "two": {**PORT, "value": 7002}}
     project(workloads={"noop": several(parameters=parameters, ports=["one", "two"])})
     with pytest.raises(UserError, match=r"config\.yaml: workloads\.noop\.two: "):
@@ -211,31 +192,32 @@ def test_a_plan_with_such_ports_is_refused(project):
 
 
 @pytest.mark.parametrize(
-    ("port", "laps", "systems", "most"),
+    ("port", "laps", "systems", "limit"),
     [
         (65535, 1, 1, None),
         (65343, 8, 1, None),
         (65344, 8, 1, 65343),
         (65534, 1, 3, 65533),
+        (0, 1, 1, 1),
         (65343, 8, 2, 65342),
     ],
 )
-def test_a_port_that_some_system_would_have_above_the_last_is_refused_with_the_largest(
-    port, laps, systems, most
+def test_a_port_outside_the_range_in_some_system_is_refused_with_its_limit(
+    port, laps, systems, limit
 ):
     values = {"port": port, "laps": laps, "systems": systems}
     entry = {
         "parameters": values,
         "cell": {"ports": ["port"], "laps": "laps", "systems": "systems"},
     }
-    found = [
-        (key, int(words.rpartition(" ")[2])) for key, words in plan.wrong_ports({"w": entry}, 4)
-    ]
-    assert found == ([] if most is None else [("workloads.w.port", most)])
+    mistakes = [*plan.wrong_ports({"w": entry}, 4)]
+    limits = [(key, int(sentence.rpartition(" ")[2])) for key, sentence in mistakes]
+    assert limits == ([] if limit is None else [("workloads.w.port", limit)])
 
 
-def fingerprint(number, **cell_of):
-    planned = {"parameters": {"n": number}, "cell": {"steps": [], **cell_of}}
+def fingerprint(number, **keys):
+    """Return the fingerprint of a cell with these keys and the parameter n."""
+    planned = {"parameters": {"n": number}, "cell": {"steps": [], **keys}}
     environments = {"e": {"layers": []}}
     facts = {
         "seed": 1,
@@ -247,7 +229,7 @@ def fingerprint(number, **cell_of):
     return plan.fingerprint({**facts, "workloads": {"w": planned}}, "e", "w")
 
 
-def test_the_number_of_systems_decides_a_result_and_one_is_as_none():
+def test_the_fingerprint_follows_the_number_of_systems():
     assert fingerprint(1, systems="n") == fingerprint(1)
     assert fingerprint(2, systems="n") != fingerprint(2)
     assert fingerprint(2, systems="n") != fingerprint(3, systems="n")

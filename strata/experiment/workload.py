@@ -207,7 +207,8 @@ def resolve(
     by_default = [key for key in values if key not in overrides]
     for key in by_default:
         values[key], note = sizing.resolve(values[key], share)
-        notes += [note] if note else []
+        if note:
+            notes.append(note)
     for key, value in values.items():
         if isinstance(value, dict) and value["rule"] == sizing.SMALLEST:
             least = sizes.smallest(
@@ -217,16 +218,20 @@ def resolve(
             values[key] = [least] if is_list else least
     for key in by_default:
         _check_resolved(name, key, values[key], scale)
-    memory = machine["memory_bytes"]
-    for key, needs in memory_needed(name, values):
-        if needs * systems > MOST_OF_MEMORY * memory:
+    _check_memory(name, values, systems, machine["memory_bytes"])
+    return values, notes
+
+
+def _check_memory(name: str, values: Fields, systems: int, memory: int) -> None:
+    """Raise UserError if a value needs more memory in all systems than the machine has, in bytes."""
+    for key, needed in memory_needed(name, values):
+        if needed * systems > MOST_OF_MEMORY * memory:
             count = f" in {systems} systems" if systems > 1 else ""
             raise UserError(
                 f"config.yaml: workloads.{name}.{key}: {values[key]}{count} needs "
-                f"{needs * systems / 1e9:.1f} GB of memory, of which this machine has "
+                f"{needed * systems / 1e9:.1f} GB of memory, of which this machine has "
                 f"{memory / 1e9:.1f}; choose a smaller value"
             )
-    return values, notes
 
 
 def _check_roles(name: str, declared: Fields, values: Fields) -> None:

@@ -223,7 +223,7 @@ def resolve(
 
 
 def _check_memory(name: str, values: Fields, systems: int, memory: int) -> None:
-    """Raise UserError if a value needs more memory in all systems than the machine has, in bytes."""
+    """Raise UserError if a value needs more than the machine's memory (bytes) in all systems."""
     for key, needed in memory_needed(name, values):
         if needed * systems > MOST_OF_MEMORY * memory:
             count = f" in {systems} systems" if systems > 1 else ""

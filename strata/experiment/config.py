@@ -16,7 +16,7 @@ from strata.util import paths, validation, yaml_files
 from strata.util.data_types import Any, Fields, HostFacts, Plan, Quiet, Stack
 from strata.util.errors import UserError
 from strata.util.units import amount, size
-from strata.util.validation import Finding
+from strata.util.validation import Finding, show_value
 from strata.vm.settings import GIB, MOST_OF_MEMORY
 
 FILE = "config.yaml"
@@ -221,12 +221,12 @@ def _check_paths(data: Fields) -> Iterator[Finding]:
     chosen = data.get("client")
     settings = chosen.get("ssh_config") if isinstance(chosen, dict) else None
     if settings and (os.path.isdir(settings) or not os.access(settings, os.R_OK)):
-        yield "client.ssh_config", f"is {settings!r}; there is no such file to read"
+        yield "client.ssh_config", f"is {show_value(settings)}; there is no such file to read"
     local = re.fullmatch("(?:file|copy):/*(/.*)", data.get("image", {}).get("mirror", ""))
     folders = {"image.mirror": local and local[1], "published_raw": data.get("published_raw")}
     for key, folder in folders.items():
         if folder and not os.path.isdir(folder):
-            yield key, f"is {folder!r}; there is no such folder"
+            yield key, f"is {show_value(folder)}; there is no such folder"
 
 
 def _check_stack(key: str, stack: Stack, data: Fields) -> Iterator[Finding]:

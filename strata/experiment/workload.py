@@ -11,7 +11,7 @@ from strata.util import constants, validation, yaml_files
 from strata.util.data_types import Fields, HostFacts, Step
 from strata.util.errors import UserError
 from strata.util.placeholders import BUILT_IN, placeholder, several
-from strata.util.validation import Finding, unknown
+from strata.util.validation import Finding, show_value, unknown
 
 FOLDER = "workloads"
 SCALES = ("value", "tiny", "standard", "paper")
@@ -139,12 +139,10 @@ def check_overrides(name: str, overrides: Fields) -> Iterator[Finding]:
     for parameter, value in values.items():
         key = f"{key_of_workload}.{parameter}"
         if any(isinstance(item, dict | list) for item in several(value)):
-            yield (
-                key,
-                f"is {value!r}; must be text, a number, true or false, or a list of these",
-            )
+            accepted = "text, a number, true or false, or a list of these"
+            yield key, f"is {show_value(value)}; must be {accepted}"
         elif "file" in parameters[parameter] and value is not None and not os.path.isfile(value):
-            yield key, f"is {value!r}; there is no such file"
+            yield key, f"is {show_value(value)}; there is no such file"
 
 
 def planned(name: str, overrides: Fields, scale: str, machine: HostFacts) -> Fields:
@@ -241,8 +239,9 @@ def _check_roles(name: str, declared: Fields, values: Fields) -> None:
     key, roles = declared["roles"]["parameter"], list(declared["roles"]["ports"])
     named = [role for group in values[key] for role in str(group).split("+")]
     if sorted(named) != sorted(roles):
+        chosen = ", ".join(map(str, values[key]))
         raise UserError(
-            f"config.yaml: workloads.{name}.{key}: is {str(values[key])[:100]}; must name each of "
+            f"config.yaml: workloads.{name}.{key}: is {chosen[:100]!r}; must name each of "
             f"{', '.join(roles)} once, a system in each entry, with + between roles that share one"
         )
 

@@ -209,12 +209,12 @@ def _sentences(error: Any) -> list[Finding]:
             limit = "not be empty"
         description = error.schema.get("description")
         about = f" ({description})" if description else ""
-        return [(key, f"is {_shown(error.instance)}; must {limit}{about}")]
+        return [(key, f"is {show_value(error.instance)}; must {limit}{about}")]
     wanted = _wanted(error.schema) if error.validator in OF_VALUES else ""
-    return [(key, f"is {_shown(error.instance)}{wanted or f'; {error.message[:300]}'}")]
+    return [(key, f"is {show_value(error.instance)}{wanted or f'; {error.message[:300]}'}")]
 
 
-def _shown(value: object) -> str:
+def show_value(value: object) -> str:
     """Return a value as a message shows it: at most 100 characters of a text or number."""
     if isinstance(value, dict | list):
         kind = KINDS["object" if isinstance(value, dict) else "array"]
@@ -270,7 +270,7 @@ def unknown(key: str, name: str, known: Iterable[str], kind: str) -> list[Findin
     return (
         []
         if name in known
-        else [(key, f"{_shown(name)} is not a known {kind}; {nearest(str(name), [*known])}")]
+        else [(key, f"{show_value(name)} is not a known {kind}; {nearest(str(name), [*known])}")]
     )
 
 

@@ -84,7 +84,7 @@ def try_workload(name, data, key):
     return f"{key} was accepted"
 
 
-def paths(data, key=()):
+def list_paths(data, key=()):
     """Yield the path of every key in nested data, as a tuple.
 
     Of a list of plain values only the first two are yielded.
@@ -94,7 +94,7 @@ def paths(data, key=()):
         data = dict(enumerate(data[:2] if scalars else data))
     for name, value in data.items() if isinstance(data, dict) else []:
         yield (*key, name)
-        yield from paths(value, (*key, name))
+        yield from list_paths(value, (*key, name))
 
 
 def value_at(data, path):
@@ -156,8 +156,8 @@ def test_mistakes_at_every_key_of_the_configuration_are_refused(folder, every):
     data |= {"partial": False, "archive_image": False, "order": "blocks"}
     data |= {"quiet": {"action": "flag", "steal": "2%", "busy": "5%", "swap": "1MiB", "load": 4}}
     data["workloads"] = {"stream": {"elements": 5_000_000}, "linpack": {"sizes": [600, 700]}}
-    cases = [(path, value) for path in paths(data) for value in wrong_values(data, path)]
-    mappings = [path for path in [(), *paths(data)] if isinstance(value_at(data, path), dict)]
+    cases = [(path, value) for path in list_paths(data) for value in wrong_values(data, path)]
+    mappings = [path for path in [(), *list_paths(data)] if isinstance(value_at(data, path), dict)]
     cases += [((*path, "unexpcted"), 1) for path in mappings]
     assert len(cases) > 300
     faults = [
@@ -170,12 +170,12 @@ REQUIRED = {"run", "checks", "label", "unit", "better", "schema"}
 REQUIRED |= {"about", "timeout", "name", "pattern", "tiny", "standard", "paper", "value", "rule"}
 
 
-def spoiled(data):
+def spoil_declaration(data):
     """Yield (path, copy of a declaration with a mistake there).
 
     A mistake is a wrong value, a missing key or an unknown one.
     """
-    for path in [(), *paths(data)]:
+    for path in [(), *list_paths(data)]:
         if path and not is_free(path):
             yield from (
                 (path, changed(data, path, value)) for value in wrong_values(data, path)[:2]
@@ -192,10 +192,35 @@ def spoiled(data):
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_mistakes_at_every_key_of_a_workload_are_refused(project, name, every):
     project(workloads={})
-    cases = [*spoiled(WORKLOADS[name])]
+    cases = [*spoil_declaration(WORKLOADS[name])]
     assert len(cases) > 60
     faults = [try_workload(name, data, name_of(path)) for path, data in cases[:: 2 * every]]
     assert list(filter(None, faults)) == []
+
+
+# (a rule for the size of a parameter from 1 to 1000, the key that the message names)
+RULES = [
+    ({"rule": "by-cache", "most": 1.5, "mib": 64}, "parameters.number.value"),
+    ({"rule": "by-cache", "most": 10**15, "mib": 10**15}, "parameters.number.value"),
+    ({"rule": "smallest", "at_least": 10**15, "multiple": 1}, "parameters.number.value"),
+    ({"rule": "smallest", "at_least": 10, "multiple": 1.5}, "parameters.number.value"),
+    ({"rule": "memory-power", "fraction": 0.5, "element_bytes": 1e15}, "parameters.number.value"),
+    ({"rule": "smallest", "at_least": 10}, "parameters.number.value.multiple"),
+    ({"most": 3}, "parameters.number.value.rule"),
+    ({}, "parameters.number.value.rule"),
+]
+
+
+@pytest.mark.parametrize(("rule", "key"), RULES)
+def test_a_rule_that_gives_no_valid_size_is_refused(project, rule, key):
+    schema = {"type": "integer", "minimum": 1, "maximum": 1000}
+    number = {**projects.NOOP["parameters"]["number"], "schema": schema, "value": rule}
+    project(workloads={"noop": {**projects.NOOP, "parameters": {"number": number}}})
+    workload.load.cache_clear()
+    with pytest.raises(UserError) as caught:
+        config.experiment(config.read(), MACHINE)
+    assert find_fault(str(caught.value), "workloads/noop/workload.yaml", key) is None
+    assert len(str(caught.value).splitlines()) == 1
 
 
 KINDS = ["missing", "empty file", "binary", "empty folder", "link to nowhere", "link to itself"]

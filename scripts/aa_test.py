@@ -1,11 +1,12 @@
-"""The A/A test: measure one environment twice under two names, in our order and in the naive one.
+"""Run the A/A test: measure one environment under two names, in blocks and in the naive order.
 
-Makes many small experiments below results/aa, each a project of its own with the real workloads, alternating the two
-orders so that what happens to the machine happens to both, and has R say how often the two names were called
-different.  Beside them a brake takes 2 and 5 % of native's processors: positive controls.  Ours are blocks, as many as
-the rule adds within a budget; the naive order has a fixed number of runs.
+It makes many small experiments below results/aa, each a side project with the real workloads.  The
+two orders alternate, so that changes of the machine affect both.  As positive controls, a brake
+takes 2 and 5 % of native's processors.  In blocks, the rule of the paper adds blocks within a
+budget; the naive order has a fixed number of runs.  studies/aa.R then counts how often the two
+names are called different.
 
-Usage: aa.py [--experiments 6] [--budget 4min] [--repetitions 10] [--orders blocks sequential]
+Usage: aa_test.py [--experiments 6] [--budget 4min] [--repetitions 10] [--orders blocks sequential]
 """
 
 import argparse
@@ -15,7 +16,7 @@ import sys
 
 from side_project import ROOT, measure
 
-# Two laps of each, so that widths decide something within the budget: it is the comparison that is tested.
+# Two laps of each keep blocks short, so that the budget pays for enough of them.
 WORKLOADS = {name: {"laps": 2} for name in ("stream", "randomaccess", "linpack")}
 ENVIRONMENTS = {
     "native": {"label": "Native", "layers": ["chroot"]},
@@ -33,22 +34,23 @@ ORDERS = ["blocks", "sequential"]
 
 
 def main() -> None:
-    """Measure what is missing of all experiments, and compare."""
+    """Measure the missing cells of all experiments, and compare them."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--experiments", type=int, default=6, help="experiments in each order")
     parser.add_argument(
-        "--budget", default="4min", help="time of measurement of an experiment in blocks"
+        "--budget", default="4min", help="time of measurement of each experiment in blocks"
     )
     parser.add_argument(
-        "--repetitions", type=int, default=10, help="runs of each name in the naive order"
+        "--repetitions", type=int, default=10, help="runs of each environment in the naive order"
     )
     parser.add_argument(
-        "--orders", nargs="+", choices=ORDERS, default=ORDERS, help="which of them are measured"
+        "--orders", nargs="+", choices=ORDERS, default=ORDERS, help="the orders to measure"
     )
     options = parser.parse_args()
     base = ROOT / "results/aa"
     rule = {"min": 3, "max": 300, "target": "2%", "budget": options.budget}
-    ways = {
+    # Order → name of its folders, and `repetitions` of its config.yaml.
+    experiments = {
         "blocks": (f"blocks-{options.budget}", rule),
         "sequential": (f"sequential-{options.repetitions}", options.repetitions),
     }
@@ -56,8 +58,10 @@ def main() -> None:
     for number in range(1, options.experiments + 1):
         orders = [*ORDERS]
         random.Random(number).shuffle(orders)
-        for order in [order for order in orders if order in options.orders]:
-            name, repetitions = ways[order]
+        for order in orders:
+            if order not in options.orders:
+                continue
+            name, repetitions = experiments[order]
             config = {
                 "scale": "standard",
                 "repetitions": repetitions,

@@ -11,12 +11,12 @@ for (file in files[!vapply(lints, inherits, logical(1), "lints")]) {
 }
 for (lint in unlist(lints, recursive = FALSE)) print(lint)
 
-# lintr looks at one file at a time, and cannot know the functions of other files.  So its check of
-# what is used is switched off, and codetools checks all files of the analysis together.  It also
-# reports the columns that dplyr and ggplot2 look up in data, and the variables in texts of glue:
-# those are named elsewhere, as an argument, behind a $ or in a text.
+# lintr reads one file at a time and does not know the functions of other files.  So .lintr switches
+# its check of used objects off, and codetools checks all files of the analysis together.  codetools
+# also reports the columns that dplyr and ggplot2 look up in data, and the variables in texts of
+# glue; these are no mistakes if an argument, an element after $ or a text has the same name.
 
-# The names of arguments, of elements behind a $ and within texts of a piece of code.
+# Returns the names in a piece of code: of arguments, of elements after $, and within texts.
 collect_names <- function(code) {
   if (is.character(code)) {
     return(unlist(regmatches(code, gregexpr("[[:alpha:]][[:alnum:]_.]*", code))))
@@ -38,7 +38,7 @@ for (code in unlist(lapply(paths, parse_file))) {
   columns <- c(columns, collect_names(code))
   if (is_call_of(code, "library")) suppressPackageStartupMessages(eval(code))
   if (is_call_of(code, "<-") && is.name(code[[2]])) {
-    # Only functions are evaluated: other values need no more than their names.
+    # Only functions are evaluated; of other values only the name matters.
     value <- code[[3]]
     if (is_call_of(value, "function")) value <- eval(value, analysis)
     assign(as.character(code[[2]]), value, analysis)

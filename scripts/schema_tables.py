@@ -1,6 +1,7 @@
-"""Tables of keys that schemas declare, and those of docs/ that stand between comments.
+"""Write the tables of keys in docs/, between their marks, from the schemas that declare the keys.
 
-Usage: python scripts/schema_tables.py [--check]; with --check nothing is written, and a difference is an error.
+Usage: python scripts/schema_tables.py [--check]
+With --check nothing is written, and a table that differs from its schema is an error.
 """
 
 import json
@@ -12,44 +13,55 @@ ROOT = Path(__file__).resolve().parent.parent
 MARKED = re.compile(r"<!-- keys of (schemas/\w+\.schema\.json) -->\n.*?<!-- end -->", re.DOTALL)
 
 
-def cell(text: str) -> str:
-    """A text as a cell of a table, which a bar outside of code would end."""
+def escape_cell(text: str) -> str:
+    """Return a text as a cell of a Markdown table, with bars outside of code escaped."""
     return re.sub(
         r"(`+).+?\1|\|", lambda match: match[0] if match[1] else "&#124;", text.replace("\n", " ")
     )
 
 
-def code(text: str) -> str:
-    """A text as code, in which backquotes may stand."""
+def format_code(text: str) -> str:
+    """Return a text, which may contain backquotes, as Markdown code."""
     return f"`` {text} ``" if "`" in text else f"`{text}`"
 
 
-def table(heads: list[str], rows: list[list[str]]) -> str:
-    """A table in Markdown."""
+def format_table(heads: list[str], rows: list[list[str]]) -> str:
+    """Return a Markdown table."""
     lines = [heads, ["---"] * len(heads), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def allowed(schema: dict, root: dict) -> str:
-    """What a schema lets through, in words."""
+def describe_values(schema: dict, root: dict) -> str:
+    """Return a phrase for the values that a schema accepts.
+
+    root: the whole schema, whose definitions it may refer to.
+    """
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
-        return allowed(root["$defs"][name], root) if name in root.get("$defs", {}) else "mapping"
+        return (
+            describe_values(root["$defs"][name], root)
+            if name in root.get("$defs", {})
+            else "mapping"
+        )
     if "const" in schema:
-        return code(json.dumps(schema["const"]).strip('"'))
+        return format_code(json.dumps(schema["const"]).strip('"'))
     if "enum" in schema:
-        return ", ".join(code(str(value)) for value in schema["enum"])
+        return ", ".join(format_code(str(value)) for value in schema["enum"])
     if "oneOf" in schema and "type" not in schema:
         return "; or ".join(
-            dict.fromkeys(allowed(one, root) for one in schema["oneOf"] if "required" not in one)
+            dict.fromkeys(
+                describe_values(one, root) for one in schema["oneOf"] if "required" not in one
+            )
         )
     kinds = schema.get("type", "anything")
     return " or ".join(
-        _kind(kind, schema, root) for kind in ([kinds] if isinstance(kinds, str) else kinds)
+        _describe_type(kind, schema, root)
+        for kind in ([kinds] if isinstance(kinds, str) else kinds)
     )
 
 
-def _kind(kind: str, schema: dict, root: dict) -> str:
+def _describe_type(kind: str, schema: dict, root: dict) -> str:
+    """Return a phrase for the values of one type of a schema."""
     if kind in ("integer", "number"):
         low, high = schema.get("minimum"), schema.get("maximum")
         words = "integer" if kind == "integer" else "number"
@@ -60,65 +72,70 @@ def _kind(kind: str, schema: dict, root: dict) -> str:
         return f"{words} ≥ {low}" if low is not None else words
     if kind == "string":
         word = re.fullmatch(r"\^(\w+)\$", schema.get("pattern", ""))
-        return code(word[1]) if word else "text"
+        return format_code(word[1]) if word else "text"
     if kind == "array":
-        return f"list: {allowed(schema['items'], root)}" if "items" in schema else "list"
+        return f"list: {describe_values(schema['items'], root)}" if "items" in schema else "list"
     return {"object": "mapping", "boolean": "`true`, `false`", "null": "empty"}.get(kind, kind)
 
 
-def keys(schema: dict, root: dict, prefix: str = "") -> list[tuple[str, dict, bool]]:
-    """(key, its schema, whether it is required) of a mapping's schema, inner keys after the one that holds them."""
-    found = []
+def list_keys(schema: dict, root: dict, prefix: str = "") -> list[tuple[str, dict, bool]]:
+    """Return (key, schema, required) for each key of a mapping, followed by its inner keys."""
+    rows = []
     entries = [
         (f"{prefix}{name}", inner, name in schema.get("required", []))
         for name, inner in _properties(schema)
     ]
     for name, inner, needed in entries:
-        found.append((name, inner, needed))
-        for one in [inner, *inner.get("oneOf", [])]:
-            if "$ref" in one:
+        rows.append((name, inner, needed))
+        for choice in [inner, *inner.get("oneOf", [])]:
+            if "$ref" in choice:
                 continue
-            found += keys(one, root, f"{name}.")
-            if isinstance(one.get("items"), dict):
-                found += keys(one["items"], root, f"{name}[].")
-    return found
+            rows += list_keys(choice, root, f"{name}.")
+            if isinstance(choice.get("items"), dict):
+                rows += list_keys(choice["items"], root, f"{name}[].")
+    return rows
 
 
 def _properties(schema: dict) -> list[tuple[str, dict]]:
-    """The keys of a mapping; where they are any names, NAME."""
+    """Return (key, schema) for the keys of a mapping; NAME stands for any name."""
     more = schema.get("additionalProperties")
     named = [("NAME", more)] if isinstance(more, dict) else []
     return [*schema.get("properties", {}).items(), *named]
 
 
-def described(schema: dict) -> str:
-    """The table of all keys that a schema describes; neighbours with one description share a row."""
+def format_keys(schema: dict) -> str:
+    """Return the table of a schema's described keys.
+
+    Neighbouring keys with the same description share a row.
+    """
     rows: list[list[str]] = []
-    for key, inner, needed in keys(schema, schema):
+    for key, inner, needed in list_keys(schema, schema):
         if "description" not in inner:
             continue
-        meaning = cell(inner["description"] + (" (**required**)" if needed else ""))
+        meaning = escape_cell(inner["description"] + (" (**required**)" if needed else ""))
         if rows and rows[-1][2] == meaning:
-            rows[-1][0] += f", {code(key)}"
+            rows[-1][0] += f", {format_code(key)}"
         else:
-            rows.append([code(key), cell(allowed(inner, schema)), meaning])
-    return table(["key", "value", "meaning"], rows)
+            rows.append([format_code(key), escape_cell(describe_values(inner, schema)), meaning])
+    return format_table(["key", "value", "meaning"], rows)
 
 
-def page(text: str) -> str:
-    """A page with its tables as the schemas are."""
+def update_tables(text: str) -> str:
+    """Return the text of a document with its tables made again from the schemas."""
 
-    def fresh(match: re.Match) -> str:
-        return f"<!-- keys of {match[1]} -->\n{described(json.loads((ROOT / match[1]).read_text()))}\n<!-- end -->"
+    def make_table(match: re.Match) -> str:
+        keys = format_keys(json.loads((ROOT / match[1]).read_text()))
+        return f"<!-- keys of {match[1]} -->\n{keys}\n<!-- end -->"
 
-    return MARKED.sub(fresh, text)
+    return MARKED.sub(make_table, text)
 
 
 if __name__ == "__main__":
     for path in sorted((ROOT / "docs").glob("*.md")):
-        there = path.read_text()
-        if page(there) == there:
+        text = path.read_text()
+        updated = update_tables(text)
+        if updated == text:
             continue
         if sys.argv[1:] == ["--check"]:
-            sys.exit(f"docs/{path.name} is not as the schemas are: run `make keys`")
-        path.write_text(page(there))
+            sys.exit(f"docs/{path.name} differs from the schemas: run `make keys`")
+        path.write_text(updated)

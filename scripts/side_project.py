@@ -1,4 +1,4 @@
-"""Small experiments of the project's own files, each in a folder with a page of its own."""
+"""Measure small experiments that use the files of this project, each in a folder of its own."""
 
 import os
 import subprocess
@@ -8,20 +8,25 @@ from pathlib import Path
 import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
-# What an experiment has of its own; all else is the project's.
-OWN = {"config.yaml", "results", "paper"}
+# Names that each experiment has for itself; all others are links to the project's files.
+OWN_FILES = {"config.yaml", "results", "paper"}
 
 
 def measure(folder: Path, config: dict, workloads: list[str]) -> None:
-    """Measure what is missing of these workloads with this page, in a project that is made unless it is there."""
+    """Measure the missing cells of some workloads in a side project, and make their tidy tables.
+
+    folder: of the side project, which is made if it is missing.  config: its config.yaml.
+    Raises CalledProcessError if Snakemake fails.
+    """
     if not folder.exists():
         folder.mkdir(parents=True)
         for path in ROOT.iterdir():
-            if path.name not in OWN and not path.name.startswith("."):
+            if path.name not in OWN_FILES and not path.name.startswith("."):
                 (folder / path.name).symlink_to(path)
     (folder / "config.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
     command = [sys.executable, "-m", "snakemake", "--cores", "1", "--directory", str(folder)]
     variables = {**os.environ, "PYTHONPATH": str(ROOT)}
+    # Its systems under test belong to its own run, not to one that called this script.
     variables.pop("STRATA_OWNER", None)
     targets = [f"results/tidy/{name}.csv" for name in workloads]
     subprocess.run([*command, *targets], cwd=folder, env=variables, check=True)

@@ -16,6 +16,7 @@ from strata.experiment import seal as sealing
 from strata.host import capacity
 from strata.image import build
 from strata.measure import parsing
+from strata.reanalysis import source as published
 from strata.results import forecast
 from strata.testbed import lifecycle
 from strata.util import paths, progress, validation
@@ -34,7 +35,12 @@ PROGRAM = "strata" if os.path.basename(sys.argv[0]) == "strata" else NAME
 
 def print_plan(overrides: Fields, show: bool, seal: bool) -> None:
     """Print what is due and how long it takes (`show`: in which order, too); `seal` the plan."""
-    experiment = config.experiment(config.read(overrides), capacity.facts())
+    settings = config.read(overrides)
+    experiment = config.experiment(settings, capacity.facts())
+    checks = [
+        functools.partial(parsing.check_loads, name, os.getcwd()) for name in experiment["workloads"]
+    ]
+    validation.together(*checks, lambda: published.check(settings))
     if seal:
         digest = sealing.seal(experiment, plan.source(os.getcwd()))["sha256"]
         progress.printed(f"sealed: {digest}")
@@ -78,7 +84,9 @@ def check_project(overrides: Fields) -> None:
     """Check config.yaml, all workloads with their parsers, and the published claims."""
 
     def check_config() -> None:
-        config.experiment(config.read(overrides), capacity.facts())
+        settings = config.read(overrides)
+        config.experiment(settings, capacity.facts())
+        published.check(settings)
 
     checks: list[Callable[[], object]] = [check_config]
     for name in workload.known():

@@ -1,6 +1,6 @@
-"""Measure what the machinery costs: ``make bench`` (docs/architecture.md).
+"""Measure the CPU time of the machinery itself: ``make bench`` (docs/architecture.md).
 
-Prints CPU seconds of whole process trees and writes every measured command into a table.
+It prints CPU seconds of whole process trees and writes a table with every measured command.
 """
 
 import argparse
@@ -21,7 +21,7 @@ import projects
 from strata.experiment import plan
 
 SNAKEMAKE = [sys.executable, "-m", "snakemake", "--cores", "1"]
-# What a person who types the command has not set, and what would change what it costs.
+# Beginnings of variables that a person who types the command would not have set.
 NOT_INHERITED = ("MAKE", "MFLAGS", "PYTHON", "SNAKEMAKE_", "STRATA_")
 PLAIN = """\
 rule all:
@@ -37,18 +37,18 @@ Row = tuple[str, str, int, int, float, float]
 
 
 def strata(folder: Path, count: int) -> list[str]:
-    """A project of so many cells that do nothing, on the bare host; the command that measures them."""
-    several = 10 if count % 10 == 0 else 1
-    workloads = {f"noop{number}": projects.NOOP for number in range(several)}
+    """Make a project of `count` cells that do nothing; return the command that measures them."""
+    loads = 10 if count % 10 == 0 else 1
+    workloads = {f"noop{number}": projects.NOOP for number in range(loads)}
     config = projects.on_host(
-        order="blocks", repetitions=count // several, workloads=dict.fromkeys(workloads)
+        order="blocks", repetitions=count // loads, workloads=dict.fromkeys(workloads)
     )
     projects.make(folder, config, workloads)
     return [*SNAKEMAKE, "--", "cells"]
 
 
 def snakemake(folder: Path, count: int) -> list[str]:
-    """A workflow of so many of the barest jobs; the command that runs them."""
+    """Make a workflow of `count` minimal jobs; return the command that runs them."""
     folder.mkdir(parents=True)
     (folder / "Snakefile").write_text(PLAIN.format(count=count))
     return [*SNAKEMAKE, "--scheduler", "greedy", "--quiet"]
@@ -58,7 +58,10 @@ TOOLS: dict[str, Callable[[Path, int], list[str]]] = {"Strata": strata, "Snakema
 
 
 def run(argv: list[str], folder: Path) -> tuple[float, float]:
-    """Run a command to its end: CPU seconds of it and all that it started, MB of the largest.  Raises SystemExit."""
+    """Run a command; return its CPU seconds with those of its children, and the peak memory in MB.
+
+    Raises SystemExit if the command fails.
+    """
     kept = {key: value for key, value in os.environ.items() if not key.startswith(NOT_INHERITED)}
     home = folder.parent / "home"
     variables = {
@@ -81,84 +84,71 @@ def run(argv: list[str], folder: Path) -> tuple[float, float]:
     return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
-def cells(sizes: list[int], rounds: int, room: Path) -> Iterator[Row]:
-    """Every tool at every size once in a round, in a random order; once before them for what is compiled and cached."""
+def cells(sizes: list[int], rounds: int, scratch: Path) -> Iterator[Row]:
+    """Measure every tool at every size once in each round, in random order.
+
+    A first run of each tool fills caches and is not counted.
+    """
     for name, prepare in TOOLS.items():
-        run(prepare(room / f"first-{name}", 1), room / f"first-{name}")
+        run(prepare(scratch / f"first-{name}", 1), scratch / f"first-{name}")
     for number in range(1, rounds + 1):
         for size in sizes:
             for name in random.Random(f"{number}/{size}").sample([*TOOLS], len(TOOLS)):
-                folder = room / f"{name}-{size}-{number}"
+                folder = scratch / f"{name}-{size}-{number}"
                 spent = run(TOOLS[name](folder, size), folder)
-                done = sum(1 for _ in folder.glob("results/raw/*/*/*.log")) + sum(
-                    1 for _ in folder.glob("out/*")
-                )
-                if done != size:
-                    raise SystemExit(f"bench: {name} did {done} of {size} cells")
+                made = [*folder.glob("results/raw/*/*/*.log"), *folder.glob("out/*")]
+                if len(made) != size:
+                    raise SystemExit(f"bench: {name} made {len(made)} of {size} cells")
                 yield "cells", name, size, number, *spent
     log = sorted(folder.parent.glob(f"Strata-{sizes[-1]}-1/results/raw/*/*/*.log"))[-1]
     log.unlink()
-    folder = room / f"Strata-{sizes[-1]}-1"
+    folder = scratch / f"Strata-{sizes[-1]}-1"
     yield "rerun", "Strata", sizes[-1], 1, *run([*SNAKEMAKE, str(log.relative_to(folder))], folder)
 
 
-def dry(sizes: list[int], rounds: int, room: Path) -> Iterator[Row]:
-    """A dry run of this pipeline and one of Snakemake with the barest rule."""
+def dry(sizes: list[int], rounds: int, scratch: Path) -> Iterator[Row]:
+    """Measure dry runs of this pipeline, and of Snakemake with a minimal rule."""
     for size in sizes:
         for name, prepare in TOOLS.items():
-            folder = room / f"dry-{name}-{size}"
+            folder = scratch / f"dry-{name}-{size}"
             prepare(folder, size)
             for number in range(1, rounds + 1):
-                argv = [
-                    *SNAKEMAKE,
-                    "--dry-run",
-                    "--quiet",
-                    "rules",
-                    "--",
-                    "cells" if name == "Strata" else "all",
-                ]
+                target = "cells" if name == "Strata" else "all"
+                argv = [*SNAKEMAKE, "--dry-run", "--quiet", "rules", "--", target]
                 yield "dry run", name, size, number, *run(argv, folder)
 
 
-def logs(sizes: list[int], rounds: int, room: Path) -> Iterator[Row]:
-    """Tidy tables of so many logs of STREAM, and all other tables of these."""
+def logs(sizes: list[int], rounds: int, scratch: Path) -> Iterator[Row]:
+    """Measure the tidy tables of logs of STREAM, and all other tables made of these."""
+    commands = {
+        "tidy": [sys.executable, "-m", "strata", "tidy"],
+        "tables": ["Rscript", "analysis/tables.R", "results"],
+    }
     for size in sizes:
-        folder = room / f"logs-{size}"
-        page = measured.page(
+        folder = scratch / f"logs-{size}"
+        config = measured.page(
             repetitions=size // ENVIRONMENTS,
             environments=projects.default()["environments"],
             workloads={"stream": measured.page()["workloads"]["stream"]},
         )
-        projects.make(folder, page)
+        projects.make(folder, config)
         with contextlib.chdir(folder):
             experiment = measured.planned()
             plan.write({**experiment, "source": {"revision": None, "changed": None}})
             measured.measure(folder, experiment, dict.fromkeys(experiment["environments"], 1.0))
         for number in range(1, rounds + 1):
-            yield (
-                "tidy",
-                "Strata",
-                size,
-                number,
-                *run([sys.executable, "-m", "strata", "tidy"], folder),
-            )
-            yield (
-                "tables",
-                "Strata",
-                size,
-                number,
-                *run(["Rscript", "analysis/tables.R", "results"], folder),
-            )
+            for theme, argv in commands.items():
+                yield theme, "Strata", size, number, *run(argv, folder)
 
 
 def report(rows: Iterable[Row]) -> str:
-    """A table in Markdown: medians over the rounds."""
-    found: dict[tuple[str, str, int], list[Row]] = {}
+    """Return a Markdown table with the medians over the rounds."""
+    rounds: dict[tuple[str, str, int], list[Row]] = {}
     for row in rows:
-        found.setdefault(row[:3], []).append(row)
+        rounds.setdefault(row[:3], []).append(row)
     lines = ["| | | number | CPU s | CPU ms each | MB |", "|---|---|---:|---:|---:|---:|"]
-    for (theme, tool, size), some in found.items():
-        cpu, peak = (statistics.median(row[column] for row in some) for column in (4, 5))
+    for (theme, tool, size), measured_rows in rounds.items():
+        cpu, peak = (statistics.median(row[column] for row in measured_rows) for column in (4, 5))
         lines.append(
             f"| {theme} | {tool} | {size:,} | {cpu:.2f} | {1000 * cpu / size:.1f} | {peak:.0f} |"
         )
@@ -166,7 +156,7 @@ def report(rows: Iterable[Row]) -> str:
 
 
 def main(words: list[str]) -> None:
-    """Measure, print and write."""
+    """Measure what the options choose, print it and write the table."""
     themes = {
         "cells": (cells, "100,1000"),
         "dry": (dry, "1000,10000"),
@@ -179,20 +169,20 @@ def main(words: list[str]) -> None:
         )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument(
-        "--to", type=Path, default=projects.ROOT / "results/bench.csv", help="where to"
+        "--to", type=Path, default=projects.ROOT / "results/bench.csv", help="file of the table"
     )
-    chosen = parser.parse_args(words)
+    options = parser.parse_args(words)
     rows: list[Row] = []
-    with tempfile.TemporaryDirectory(prefix="strata-bench-") as room:
+    with tempfile.TemporaryDirectory(prefix="strata-bench-") as scratch:
         for name, (measure, _) in themes.items():
-            sizes = [int(word) for word in getattr(chosen, name).split(",") if word]
-            for row in measure(sizes, chosen.rounds, Path(room)) if sizes else []:
+            sizes = [int(word) for word in getattr(options, name).split(",") if word]
+            for row in measure(sizes, options.rounds, Path(scratch)) if sizes else []:
                 print(*row, flush=True)
                 rows.append(row)
-    chosen.to.parent.mkdir(parents=True, exist_ok=True)
-    with open(chosen.to, "w", newline="") as file:
+    options.to.parent.mkdir(parents=True, exist_ok=True)
+    with open(options.to, "w", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows([HEADER, *rows])
-    print(f"\n{report(rows)}\n\nbench: {chosen.to}; load average {os.getloadavg()[0]:.1f}")
+    print(f"\n{report(rows)}\n\nbench: {options.to}; load average {os.getloadavg()[0]:.1f}")
 
 
 if __name__ == "__main__":

@@ -1,19 +1,21 @@
-"""Which cells come when: blocks of what is compared, and rounds of blocks.
+"""The order of cells: blocks of compared environments, and rounds of blocks.
 
-A block is one workload once in each environment that is compared, one right after the other in random order: a slow
-drift of the machine falls on all of them, and runs of one block are paired.  Its number is the repetition of its
-cells.  A round holds, in random order, a block of every workload that is still open.  There are first as many rounds
-as everything has blocks; then it is decided (results/decide.py) which workloads get how many further ones, and these
-are spread evenly over as many rounds as they take.  A decision says which environments further blocks hold: what is
-still wide, or what a published claim compares.  A page may leave workloads out of environments.
+A block is one workload, once in each environment that is compared, one right after the other in
+random order: a slow drift of the machine affects all of them, and runs of one block are paired.
+The number of a block is the repetition of its cells.
 
-Emulated machines are compared with nothing that was published: each has all its workloads but those that the page of
-the experiment leaves out there, in random order, in the first round alone, at the smallest scale, and so has native
-beside them.  An environment that was found unable to do a workload is in no blocks of it after those that everything
-has.
+A round holds, in random order, one block of every workload that is still open.  First there are as
+many rounds as every workload has blocks; then a decision (results/decide.py) gives each workload
+its further blocks, spread evenly over as many rounds as the largest number needs.  A decision also
+says which environments further blocks hold: those with wide intervals, or those that a published
+claim compares.  The configuration may leave workloads out of environments.
 
-Every order follows from the seed and the round.  (``order: sequential`` is the naive alternative, for comparison: all
-repetitions of one environment, then of the next.)
+Emulated machines are compared with no published number.  They measure each of their workloads
+once, in the first round, at the smallest scale, and so does native beside them.  An environment
+that cannot run a workload is in no further block of it.
+
+Every order follows from the seed and the round.  ``order: sequential`` is the naive alternative,
+kept for comparison: all repetitions of one environment, then those of the next.
 """
 
 import functools
@@ -26,55 +28,65 @@ from strata.util.data_types import Fields, Plan, PlannedEnvironment
 from strata.util.errors import UserError
 from strata.util.files import read_json
 
+# (environment, workload, repetition)
 Cell = tuple[str, str, int]
-# A workload, and its number.
+# (workload, number)
 Block = tuple[str, int]
 
-# What others are compared with, in every block.
+# The environment with which the others are compared; it is in every block.
 REFERENCE = "native"
-# What emulated machines are compared with: native at their size, which no block holds.
+# Native at the sizes of emulated machines, which are compared with it; it is in no block.
 BESIDE = "native-beside"
 SMALL = "tiny"
-# How often a block is measured again in which something else used the machine.
+# How often a block is measured again if something else used the machine during it.
 RETRIES = 2
 
 
 def available(plan: Plan) -> list[str]:
-    """Names of the environments that can be measured here, in the order of the config."""
+    """Return the environments that can be measured here, in the order of the configuration."""
     return [name for name, entry in plan["environments"].items() if entry["available"]]
 
 
 def is_apart(entry: PlannedEnvironment) -> bool:
-    """Whether an environment of the plan is an emulated machine or native beside such, which no block holds."""
+    """Return whether an environment is in no block: an emulated machine, or native beside one."""
     return bool(entry.get("emulated") or entry.get("beside"))
 
 
 def rests_on(plan: Plan) -> str:
-    """What of a plan decides how many blocks there are, besides logs: a decision stands as long as it is the same."""
-    parts = [plan.get("precision"), sorted(plan["workloads"]), sorted(available(plan))]
-    parts += [plan["leave_out"]] if "leave_out" in plan else []
-    return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+    """Return a hash of all in a plan that decides how many blocks there are.
+
+    A decision on further blocks holds while this stays the same.
+    """
+    basis = [plan.get("precision"), sorted(plan["workloads"]), sorted(available(plan))]
+    if "leave_out" in plan:
+        basis.append(plan["leave_out"])
+    return sha256(json.dumps(basis, sort_keys=True).encode()).hexdigest()[:16]
 
 
 class Order:
     """The order of a plan's cells, as far as it is decided.
 
-    places: position (from 1) and round of every cell, in the planned order.  last: the last round.  asked: the rounds
-    after which it is decided what follows.  decided: whether nothing is open.  blocks: how many there are of each
-    workload.  aside: those that were disturbed and are measured again.  tries: by block that took the place of such a
-    one, how many were measured before it.  paired: the environments of blocks.
+    places: position (from 1) and round of every cell, in the planned order.
+    last: the last round.
+    asked: the rounds after which a decision on further blocks is due.
+    decided: whether no decision is open.
+    blocks: the number of blocks of each workload.
+    aside: the blocks that were disturbed and are measured again.
+    tries: for a block that replaces a disturbed one, how many were measured before it.
+    paired: the environments of blocks.  emulated: those in no block.
+    of_machines: the workloads that emulated machines measure.
     """
 
     def __init__(self, plan: Plan, results: str = "results") -> None:
-        """Read what was decided, and what environments were found unable to do, in the folder of results."""
-        self.plan, self.results = plan, results
+        """Read the decisions, and what environments cannot run, from the folder of results."""
+        self.plan = plan
+        self.results = results
         self.sequential = plan["order"] == "sequential"
-        there = sorted(available(plan))
-        self.emulated = [name for name in there if is_apart(plan["environments"][name])]
-        self.paired = [name for name in there if name not in self.emulated]
-        self.of_machines = [
-            name for name in plan["workloads"] if name not in plan.get("not_emulated", [])
-        ]
+        names = sorted(available(plan))
+        self.emulated = [name for name in names if is_apart(plan["environments"][name])]
+        self.paired = [name for name in names if name not in self.emulated]
+        not_emulated = plan.get("not_emulated", [])
+        self.of_machines = [name for name in plan["workloads"] if name not in not_emulated]
         self._left_out = {
             (name, load) for name, loads in plan.get("leave_out", {}).items() for load in loads
         }
@@ -85,26 +97,30 @@ class Order:
         self.aside: set[Block] = set()
         self.tries: dict[Block, int] = {}
         least = plan["precision"]["min"] if "precision" in plan else plan["repetitions"]
-        self._add({load: [self._holding(load)] * least for load in self.blocks})
+        self._add_blocks({load: [self._first_block(load)] * least for load in self.blocks})
         self.decided = "precision" not in plan
         while not self.decided:
             self.asked.append(self.last)
-            if (decision := self._decision()) is None:
+            if (decision := self._read_decision()) is None:
                 break
-            self._extend(decision["workloads"])
+            self._apply_decision(decision["workloads"])
             self.decided = self.last == self.asked[-1]
         if self.sequential:
-            cells = [
-                (name, load, number)
-                for name in available(plan)
-                for number in range(1, (1 if name in self.emulated else least) + 1)
-                for load in (self.of_machines if name in self.emulated else plan["workloads"])
-                if (name, load) not in self._left_out
-            ]
-            self.places = {cell: (place, cell[2]) for place, cell in enumerate(cells, 1)}
+            self.places = self._sequential_places(least)
 
-    def _decision(self) -> Fields | None:
-        """What was decided after the last round of this experiment; None where it is open."""
+    def _sequential_places(self, repetitions: int) -> dict[Cell, tuple[int, int]]:
+        """Return the places of all cells, environment by environment."""
+        cells: list[Cell] = []
+        for name in available(self.plan):
+            emulated = name in self.emulated
+            loads = self.of_machines if emulated else [*self.plan["workloads"]]
+            for number in range(1, (1 if emulated else repetitions) + 1):
+                kept = [load for load in loads if (name, load) not in self._left_out]
+                cells += [(name, load, number) for load in kept]
+        return {cell: (place, cell[2]) for place, cell in enumerate(cells, 1)}
+
+    def _read_decision(self) -> Fields | None:
+        """Return the decision after the last round; None if this plan has none yet."""
         path = os.path.join(self.results, "precision", f"{self.last}.json")
         if not os.path.exists(path):
             return None
@@ -115,90 +131,115 @@ class Order:
             )
         return decision if decision.get("rests_on") == rests_on(self.plan) else None
 
-    def _extend(self, states: Fields) -> None:
-        """Add what a decision asks for: blocks in the place of those that were disturbed, then more."""
-        new: dict[str, list[list[str]]] = {load: [] for load in self.blocks}
+    def _apply_decision(self, states: Fields) -> None:
+        """Add the blocks that replace disturbed ones, then the further blocks of each workload.
+
+        states: ``{workload: {again, more, environments}}`` of the decision.
+        """
+        added: dict[str, list[list[str]]] = {load: [] for load in self.blocks}
         for load, state in states.items():
             for place, number in enumerate(state["again"], self.blocks[load] + 1):
                 self.aside.add((load, number))
-                # A block may have taken the place of one that had taken another's.
+                # The disturbed block may itself have replaced one.
                 self.tries[load, place] = self.tries.get((load, number), 0) + 1
             whole = self.next_block(load)
-            part = [name for name in whole if name in (state.get("environments") or whole)]
-            again = [
+            chosen = state.get("environments") or whole
+            replacements = [
                 [name for name in whole if (name, load, number) in self.places]
                 for number in state["again"]
             ]
-            new[load] = again + [part] * state["more"]
-        self._add(new)
+            further = [name for name in whole if name in chosen]
+            added[load] = replacements + [further] * state["more"]
+        self._add_blocks(added)
 
-    def _add(self, new: dict[str, list[list[str]]]) -> None:
-        """Add blocks of each workload, given by the environments that each holds, spread evenly over rounds."""
-        length = max(map(len, new.values()))
-        for at in range(1, length + 1):
+    def _add_blocks(self, added: dict[str, list[list[str]]]) -> None:
+        """Append blocks, spread evenly over as many rounds as the largest number needs.
+
+        added: for each workload, the environments of each of its new blocks.
+        """
+        length = max(map(len, added.values()))
+        for position in range(1, length + 1):
             self.last += 1
             units: list[list[Cell]] = []
-            for load, added in new.items():
-                if (number := at * len(added) // length) > (at - 1) * len(added) // length:
+            for load, new_blocks in added.items():
+                number = position * len(new_blocks) // length
+                if number > (position - 1) * len(new_blocks) // length:
                     self.blocks[load] += 1
-                    units.append([(name, load, self.blocks[load]) for name in added[number - 1]])
+                    block = self.blocks[load]
+                    units.append([(name, load, block) for name in new_blocks[number - 1]])
             if self.last == 1:
-                loads = sorted(self.of_machines)
-                units += [
-                    [(name, load, 1) for load in loads if (name, load) not in self._left_out]
-                    for name in self.emulated
-                ]
+                units += self._emulated_units()
             chance = random.Random(f"{self.plan['seed']}/{self.last}")
             chance.shuffle(units)
             for unit in units:
                 chance.shuffle(unit)
-            for cell in (cell for unit in units for cell in unit):
-                self.places[cell] = (len(self.places) + 1, self.last)
+                for cell in unit:
+                    self.places[cell] = (len(self.places) + 1, self.last)
+
+    def _emulated_units(self) -> list[list[Cell]]:
+        """Return all cells of each emulated machine, which are measured one after the other."""
+        units: list[list[Cell]] = []
+        for name in self.emulated:
+            loads = [
+                load for load in sorted(self.of_machines) if (name, load) not in self._left_out
+            ]
+            units.append([(name, load, 1) for load in loads])
+        return units
 
     @functools.cached_property
     def _cannot(self) -> set[tuple[str, str]]:
-        """(environment, workload) of what was found impossible; the first repetition tells."""
+        """The (environment, workload) pairs that proved impossible at their first repetition."""
         doubtful = [name for name in self.paired if self.plan["environments"][name].get("doubtful")]
-        pairs = [(name, load) for name in doubtful for load in self.blocks]
-        paths = {pair: os.path.join(self.results, "raw", *pair, "1.json") for pair in pairs}
-        return {pair for pair, path in paths.items() if "cannot" in (read_json(path) or {})}
+        impossible = set()
+        for pair in [(name, load) for name in doubtful for load in self.blocks]:
+            record = read_json(os.path.join(self.results, "raw", *pair, "1.json"))
+            if "cannot" in (record or {}):
+                impossible.add(pair)
+        return impossible
 
     def next_block(self, workload: str) -> list[str]:
-        """The environments in a further block of a workload."""
-        return [name for name in self._holding(workload) if (name, workload) not in self._cannot]
+        """Return the environments in a further block of a workload."""
+        names = self._first_block(workload)
+        return [name for name in names if (name, workload) not in self._cannot]
 
-    def _holding(self, workload: str) -> list[str]:
-        """The environments in the first blocks of a workload."""
+    def _first_block(self, workload: str) -> list[str]:
+        """Return the environments in the first blocks of a workload."""
         return [name for name in self.paired if (name, workload) not in self._left_out]
 
     def cells(self) -> list[Cell]:
-        """(environment, workload, repetition) of every cell, in the planned order."""
+        """Return (environment, workload, repetition) of every cell, in the planned order."""
         return list(self.places)
 
     def missing(self, environment: str, workload: str, repetition: int) -> str:
-        """Why a cell is none of the plan."""
+        """Return the sentence that says why a cell is not in the plan."""
         environments = self.plan["environments"]
-        for kind, name, there in (
-            ("environment", environment, [*environments]),
-            ("workload", workload, [*self.plan["workloads"]]),
-        ):
-            if name not in there:
-                return f"there is no {kind} '{name}'; there are {', '.join(there)}"
+        planned = {
+            "environment": (environment, [*environments]),
+            "workload": (workload, [*self.plan["workloads"]]),
+        }
+        for kind, (name, names) in planned.items():
+            if name not in names:
+                return f"there is no {kind} '{name}'; there are {', '.join(names)}"
         if reason := environments[environment].get("reason"):
             return f"environment '{environment}' is not available here: {reason}"
-        so_far = sum(cell[:2] == (environment, workload) for cell in self.places)
+        count = sum(cell[:2] == (environment, workload) for cell in self.places)
         later = "" if self.decided else " so far; more are decided once these are measured"
-        return f"there is no repetition {repetition} of {environment} · {workload}: {so_far} are planned{later}"
+        pair = f"{environment} · {workload}"
+        return f"there is no repetition {repetition} of {pair}: {count} are planned{later}"
 
     def block(self, environment: str, workload: str, repetition: int) -> list[Cell]:
-        """The cells of a cell's block in the planned order; what is in no block stands alone."""
-        own = (environment, workload, repetition)
+        """Return the cells of a cell's block in the planned order.
+
+        A cell that is in no block is returned alone.
+        """
+        cell = (environment, workload, repetition)
         if self.sequential or environment in self.emulated:
-            return [own]
-        return [one for one in self.places if one[1:] == own[1:] and one[0] in self.paired]
+            return [cell]
+        mates = [mate for mate in self.places if mate[1:] == cell[1:]]
+        return [mate for mate in mates if mate[0] in self.paired]
 
     def as_csv(self) -> str:
-        """The text of results/plan.csv."""
+        """Return the text of results/plan.csv."""
         lines = ["position,round,environment,workload,repetition"]
         lines += [",".join(map(str, (*place, *cell))) for cell, place in self.places.items()]
         return "\n".join(lines) + "\n"

@@ -1,4 +1,4 @@
-"""The claims of the publications, as they stand in a file that people write: what is wrong with them."""
+"""Check the file of the publications' claims, which people write."""
 
 import json
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ FILE = "published/claims.json"
 
 
 def check(path: str = FILE) -> None:
-    """Raise UserError with all that is wrong in the file of claims."""
+    """Raise UserError with every mistake in the file of claims."""
     try:
         with open(path, encoding="utf-8") as file:
             data = json.load(file)
@@ -22,39 +22,39 @@ def check(path: str = FILE) -> None:
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path}: not valid JSON: {error}") from None
     groups = data.get("workload_groups", {}) if isinstance(data, dict) else {}
-    names = {"folders": workload.known(), "loads": [*workload.known(), *groups]}
-    found = validation.findings(validation.schema("claims"), data, names=names) or [
-        *_cross_check(data)
-    ]
-    validation.complain(path, [(_named(key, data), sentence) for key, sentence in found])
+    known = [*workload.known(), *(groups if isinstance(groups, dict) else {})]
+    names = {"folders": workload.known(), "loads": known}
+    mistakes = validation.findings(validation.schema("claims"), data, names=names)
+    mistakes = mistakes or [*_cross_check(data)]
+    validation.complain(path, [(_add_id(key, data), sentence) for key, sentence in mistakes])
 
 
-def _named(key: str, data: Fields) -> str:
-    """A key with the claim's own name, by which it is found in the file."""
-    parts = key.split(".")
-    claim = data["claims"][int(parts[1])] if parts[0] == "claims" and len(parts) > 1 else None
+def _add_id(key: str, data: Fields) -> str:
+    """Return a key with the id of its claim, by which a reader finds it in the file."""
+    section, *rest = key.split(".")
+    claim = data["claims"][int(rest[0])] if section == "claims" and rest else None
     return f"{key} ({claim['id']})" if isinstance(claim, dict) and "id" in claim else key
 
 
 def _cross_check(data: Fields) -> Iterator[Finding]:
-    """What a schema cannot say.
+    """Yield the mistakes that a schema cannot express.
 
-    One claim has an id, limits are in order, and the workloads of tested claims declare their metrics.
+    An id names one claim, limits are in order, and the workloads of tested claims declare their
+    metrics.
     """
-    first: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     for number, claim in enumerate(data["claims"]):
-        if first.setdefault(claim["id"], number) != number:
-            other = f"claims.{first[claim['id']]}"
-            yield f"claims.{number}.id", f"is the id of {other} too; each claim needs its own"
+        key = f"claims.{number}"
+        first = numbers.setdefault(claim["id"], number)
+        if first != number:
+            yield f"{key}.id", f"is the id of claims.{first} too; each claim needs its own"
         low, high = (claim.get("tolerance", {}).get(limit) for limit in ("low", "high"))
         if low is not None and high is not None and high < low:
-            yield f"claims.{number}.tolerance.high", f"is {high}; must be at least low, {low}"
+            yield f"{key}.tolerance.high", f"is {high}; must be at least low, {low}"
+        if "pairs" not in claim or "metrics" not in claim:
+            continue
         loads = data.get("workload_groups", {}).get(claim["workload"], [claim["workload"]])
-        for place, metric in enumerate(claim.get("metrics", []) if "pairs" in claim else []):
-            declared = {name for load in loads for name in workload.load(load)["metrics"]}
-            yield from unknown(
-                f"claims.{number}.metrics.{place}",
-                metric,
-                declared,
-                f"metric of {claim['workload']}",
-            )
+        declared = {name for load in loads for name in workload.load(load)["metrics"]}
+        for place, metric in enumerate(claim["metrics"]):
+            kind = f"metric of {claim['workload']}"
+            yield from unknown(f"{key}.metrics.{place}", metric, declared, kind)

@@ -1,4 +1,4 @@
-"""The experiment on one page: read config.yaml, check it, and fill in what it leaves open."""
+"""Read config.yaml, check it, and make the plan of the experiment from it."""
 
 import contextlib
 import copy
@@ -16,25 +16,31 @@ from strata.util import paths, validation, yaml_files
 from strata.util.data_types import Any, Fields, HostFacts, Plan, Quiet, Stack
 from strata.util.errors import UserError
 from strata.util.units import amount, size
-from strata.util.validation import Finding
+from strata.util.validation import Finding, show_value
 from strata.vm.settings import GIB, MOST_OF_MEMORY
 
 FILE = "config.yaml"
 
 
 def merge(base: Fields, over: Fields) -> Fields:
-    """`base` with the values of `over` laid over it, mapping by mapping (as Snakemake does with --config)."""
+    """Return `base` with the values of `over` laid over it, mapping by mapping.
+
+    Snakemake merges the values of --config in the same way.
+    """
     merged = copy.copy(base)
     for key, value in over.items():
         inner = merged.get(key)
-        merged[key] = (
-            merge(inner, value) if isinstance(value, dict) and isinstance(inner, dict) else value
-        )
+        if isinstance(value, dict) and isinstance(inner, dict):
+            value = merge(inner, value)
+        merged[key] = value
     return merged
 
 
 class Over(dict[str, Any]):
-    """Values laid over config.yaml: those of the configuration files `names`, and over them those of --config."""
+    """Values that replace those of config.yaml, and the configuration files that they come from.
+
+    names: the paths of these files; values of --config, which win, come from none of them.
+    """
 
     def __init__(self, values: Fields, names: Sequence[str]) -> None:
         super().__init__(values)
@@ -42,65 +48,72 @@ class Over(dict[str, Any]):
 
 
 def laid_over(names: Sequence[str], words: Sequence[str]) -> Over:
-    """Merge configuration files, of which later ones win, and over them words ``KEY=VALUE``.
+    """Merge configuration files, of which later ones win, and the words ``KEY=VALUE`` of --config.
 
-    Raises UserError that names the file and the line, or the word.
+    Raises UserError that names the file and its line, or the word.
     """
-    said = [*map(yaml_files.read, names)]
+    mappings: list[Fields] = [*map(yaml_files.read, names)]
     for word in words:
-        key, given, text = word.partition("=")
-        if not given:
+        key, equals, text = word.partition("=")
+        if not equals:
             raise UserError(
-                f"--config: {word[:60]!r} is not KEY=VALUE; put the whole of KEY=VALUE in quotes if it has spaces"
+                f"--config: {word[:60]!r} is not KEY=VALUE; put the whole of KEY=VALUE in quotes "
+                "if it has spaces"
             )
-        said.append({key: yaml_files.parse(f"--config {key}", text)})
-    return Over(functools.reduce(merge, said, {}), names)
+        mappings.append({key: yaml_files.parse(f"--config {key}", text)})
+    return Over(functools.reduce(merge, mappings, {}), names)
 
 
 def _source(path: str, over: Fields) -> Callable[[str], str]:
-    """Return the function that names the file, or --config, from which the value of a key comes."""
+    """Return the function that maps a key to the file that sets it, or to "--config".
+
+    path: of config.yaml.  over: the values laid over it; a plain mapping names no files.
+    """
     if not isinstance(over, Over):
         return lambda key: path
     names = [path, *over.names]
-    files = [*map(yaml_files.read, names)]
-    merged, whole = functools.reduce(merge, files), merge(files[0], over)
+    mappings = [*map(yaml_files.read, names)]
+    of_files = functools.reduce(merge, mappings)
+    whole = merge(mappings[0], over)
 
     def source(key: str) -> str:
         depth, value = _walk(whole, key.split("."))
-        parts = key.split(".")[:depth]
-        if not parts:
+        steps = key.split(".")[:depth]
+        if not steps:
             return path
-        if _walk(merged, parts) != (depth, value):
+        if _walk(of_files, steps) != (depth, value):
             return "--config"
-        return next(
-            name
-            for name, data in zip(names[::-1], files[::-1], strict=True)
-            if _walk(data, parts)[0] == depth
-        )
+        for name, mapping in zip(names[::-1], mappings[::-1], strict=True):
+            if _walk(mapping, steps)[0] == depth:
+                return name
+        return path
 
     return source
 
 
-def _walk(data: Any, parts: Sequence[str]) -> tuple[int, Any]:
-    """``(depth, value)``: how many parts of a key exist in nested mappings and lists, and the value of the last."""
-    for depth, part in enumerate(parts):
-        if isinstance(data, dict) and part in data:
-            data = data[part]
-        elif isinstance(data, list) and part.isdecimal() and int(part) < len(data):
-            data = data[int(part)]
+def _walk(data: Any, steps: Sequence[str]) -> tuple[int, Any]:
+    """Follow a key through nested mappings and lists.
+
+    Returns ``(depth, value)``: how many of its steps exist, and the value at the last of these.
+    """
+    for depth, step in enumerate(steps):
+        if isinstance(data, dict) and step in data:
+            data = data[step]
+        elif isinstance(data, list) and step.isdecimal() and int(step) < len(data):
+            data = data[int(step)]
         else:
             return depth, data
-    return len(parts), data
+    return len(steps), data
 
 
 def read(over: Fields | None = None, path: str = FILE) -> Fields:
-    """The checked config: the page at `path`, and `over` laid over it.
+    """Read the configuration file at `path`, lay `over` over it, check it and fill in defaults.
 
-    over: values of some keys, or all of the page with such values in it, as Snakemake's ``config`` is.  A number or
-    true may stand in it as text, as words of the command line do.
-    Layers come out as ``[{name: options}, …]``, workloads as ``{name: {parameter: value}}``; ``source`` is the function
-    that names the file of a key.
-    Raises UserError with one line for each mistake: file, key, what is wrong, what would be right.
+    over: values of some keys, or all of the configuration with these values in it, as Snakemake's
+    ``config`` is.  A number or true may be text in it, as on the command line.
+    Returns the keys of config.yaml, with layers as ``[{name: options}, …]``, workloads as
+    ``{name: {parameter: value}}``, and ``source``: the function that maps a key to its file.
+    Raises UserError with one line for each mistake: file, key, what is wrong, what is accepted.
     """
     if not os.path.exists(path):
         remedy = f"go to the folder of a project, such as {paths.PROJECT}"
@@ -108,130 +121,145 @@ def read(over: Fields | None = None, path: str = FILE) -> Fields:
             remedy = f"`git checkout {path}` brings it back"
         raise UserError(f"{path}: missing in {os.getcwd()}: {remedy}")
     schema = validation.schema("config")
-    page, over = yaml_files.read(path), over or {}
+    over = over or {}
+    content = yaml_files.read(path)
     source = _source(path, over)
-    data = validation.converted(schema, merge(page, over))
-    others = {"declared": workload.known(), "kinds": registry.names()}
-    found = validation.findings(schema, data, names=others)
-    if found and validation.findings(schema, data):
-        validation.complain(source, found)
-    stacks = {
-        name: [_normal(layer) for layer in entry["layers"]]
-        for name, entry in data["environments"].items()
-    }
-    data["environments"] = {
-        name: {**entry, "label": entry.get("label", name), "layers": stacks[name]}
-        for name, entry in data["environments"].items()
-    }
-    declared = [
-        functools.partial(workload.load, name)
-        for name in data["workloads"]
-        if name in others["declared"]
-    ]
+    data = validation.converted(schema, merge(content, over))
+    # Of a folder without a declaration, `workload.load` reports the missing file.
+    chosen = data.get("workloads") if isinstance(data.get("workloads"), dict) else {}
+    present = [name for name in chosen if os.path.lexists(f"{workload.FOLDER}/{name}")]
+    names = {"declared": [*workload.known(), *present], "kinds": registry.names()}
+    mistakes = validation.findings(schema, data, names=names)
+    # With wrong types or missing keys, no further check can read the data.
+    if mistakes and validation.findings(schema, data):
+        validation.complain(source, mistakes)
+    for name, entry in data["environments"].items():
+        layers = [_normalize_layer(layer) for layer in entry["layers"]]
+        label = entry.get("label", name)
+        data["environments"][name] = {**entry, "label": label, "layers": layers}
     validation.together(
-        lambda: validation.complain(source, [*found, *_cross_check(data)]), *declared
+        lambda: validation.complain(source, [*mistakes, *_cross_check(data)]),
+        *(functools.partial(workload.load, name) for name in present),
     )
-    # Of the whole page: an experiment that is narrowed down has the same image.
+    # Before `only` is applied: a narrowed experiment has the same image.
     image = {**data.get("image", {}), "workloads": list(data["workloads"])}
     only = data.pop("only", {})
     for section in ("environments", "workloads"):
         wanted = only.get(section, data[section])
         data[section] = {name: entry for name, entry in data[section].items() if name in wanted}
     return {
-        **_completed(schema.schema, data),
+        **_with_defaults(schema.schema, data),
         "source": source,
         "image": image,
-        # Where blocks are added, so are those that are measured again.
+        # Where the number of blocks is open, disturbed blocks are measured again.
         "quiet": quiet(data.get("quiet", {}), again=isinstance(data["repetitions"], dict)),
         "workloads": {
-            name: workload.given(name, chosen or {}) for name, chosen in data["workloads"].items()
+            name: workload.given(name, parameters or {})
+            for name, parameters in data["workloads"].items()
         },
     }
 
 
-def _completed(said: Fields, given: Fields) -> Fields:
-    """A mapping of the page, with what its schema has for keys that are left out."""
-    return {
-        key: entry["default"] for key, entry in said["properties"].items() if "default" in entry
-    } | given
+def _with_defaults(schema: Fields, values: Fields) -> Fields:
+    """Return a mapping with the defaults of its schema for the keys that it leaves out."""
+    properties = schema["properties"].items()
+    return {key: entry["default"] for key, entry in properties if "default" in entry} | values
 
 
 def quiet(given: Fields, again: bool = False) -> Quiet:
-    """``{action, thresholds}`` as the plan holds them; shares and bytes are numbers, None: not judged.
+    """Return ``{action, thresholds}`` of interference, as the plan holds them.
 
-    given: of the page.  again: whether what was disturbed is measured again, where nothing is said of it.
+    given: the key `quiet` of config.yaml.  again: whether disturbed blocks are measured again
+    where the key does not decide it.  Thresholds are shares, bytes, degrees or seconds; None means
+    that a quantity is not judged.
     """
-    said = validation.schema("config").schema["properties"]["quiet"]
-    chosen = _completed(said, ({"action": "retry"} if again else {}) | given)
+    schema = validation.schema("config").schema["properties"]["quiet"]
+    chosen = _with_defaults(schema, ({"action": "retry"} if again else {}) | given)
     return {
         "action": chosen.pop("action"),
         "thresholds": {key: amount(value) for key, value in chosen.items()},
     }
 
 
-def _normal(layer: str | Fields) -> Fields:
-    """A layer as ``{name: options}``."""
+def _normalize_layer(layer: str | Fields) -> Fields:
+    """Return a layer as ``{name: options}``, its options converted to the types of their schema."""
     ((name, options),) = ({layer: {}} if isinstance(layer, str) else layer).items()
     options = {} if options is None else options
     if name not in registry.names():
         return {name: options}
-    return {
-        name: validation.converted(
-            validation.validator(registry.kind(name).options_schema), options
-        )
-    }
+    accepted = validation.validator(registry.kind(name).options_schema)
+    return {name: validation.converted(accepted, options)}
 
 
 def _cross_check(data: Fields) -> Iterator[Finding]:
-    """What a schema cannot say: which layers stand on which, and what goes together."""
-    asked = data["repetitions"]
-    if isinstance(asked, dict) and asked["max"] < asked["min"]:
-        yield "repetitions.max", f"is {asked['max']}; must be at least min, {asked['min']}"
+    """Yield the mistakes that the schema of config.yaml cannot express."""
+    rule = data["repetitions"]
+    if isinstance(rule, dict) and rule["max"] < rule["min"]:
+        yield "repetitions.max", f"is {rule['max']}; must be at least min, {rule['min']}"
     labels: dict[str, str] = {}
     for name, entry in data["environments"].items():
-        where = f"environments.{name}"
-        yield from _check_stack(f"{where}.layers", entry["layers"], data)
-        shown = " ".join(entry["label"].split())
-        if shown in labels:
-            yield f"{where}.label", f"is also that of {labels[shown]}; each needs its own"
-        labels[shown] = name
-        if "{vm}" in shown and not any("vm" in layer for layer in entry["layers"]):
+        key = f"environments.{name}"
+        yield from _check_stack(f"{key}.layers", entry["layers"], data)
+        label = " ".join(entry["label"].split())
+        if label in labels:
+            yield f"{key}.label", f"is the label of {labels[label]} too; write another"
+        labels[label] = name
+        if "{vm}" in label and not any("vm" in layer for layer in entry["layers"]):
             yield (
-                f"{where}.label",
-                f"is '{shown}', and no layer is a virtual machine; must be without {{vm}}",
+                f"{key}.label",
+                f"is '{label}', but no layer is a virtual machine; must not contain {{vm}}",
             )
-    for name, chosen in data["workloads"].items():
-        # Mistakes in the workload's own file are reported of that file.
+    yield from _check_paths(data)
+    for name, parameters in data["workloads"].items():
+        # Mistakes in the workload's own file are reported for that file.
         with contextlib.suppress(UserError):
-            yield from workload.check_overrides(name, chosen or {})
+            yield from workload.check_overrides(name, parameters or {})
+
+
+def _check_paths(data: Fields) -> Iterator[Finding]:
+    """Yield the keys that name a file or a folder of this host which does not exist."""
+    chosen = data.get("client")
+    settings = chosen.get("ssh_config") if isinstance(chosen, dict) else None
+    if settings and (os.path.isdir(settings) or not os.access(settings, os.R_OK)):
+        yield "client.ssh_config", f"is {show_value(settings)}; there is no such file to read"
+    local = re.fullmatch("(?:file|copy):/*(/.*)", data.get("image", {}).get("mirror", ""))
+    folders = {"image.mirror": local and local[1], "published_raw": data.get("published_raw")}
+    for key, folder in folders.items():
+        if folder and not os.path.isdir(folder):
+            yield key, f"is {show_value(folder)}; there is no such folder"
 
 
 def _check_stack(key: str, stack: Stack, data: Fields) -> Iterator[Finding]:
+    """Yield the mistakes in the options and the order of an environment's layers."""
     below = "host"
     for number, layer in enumerate(stack):
         ((name, options),) = layer.items()
         if name not in registry.names():
             continue
-        where, cls = f"{key}.{number}", registry.kind(name)
-        names = data.get("vm", {"profiles": {"default": {}}})
-        wrong = validation.findings(
-            validation.validator(cls.options_schema), options, f"{where}.{name}", names
-        )
-        yield from wrong or [
-            (f"{where}.{name}.{at}", words) for at, words in cls.check(options, below)
-        ]
+        layer_key = f"{key}.{number}"
+        kind = registry.kind(name)
+        profiles = data.get("vm", {"profiles": {"default": {}}})
+        accepted = validation.validator(kind.options_schema)
+        mistakes = validation.findings(accepted, options, f"{layer_key}.{name}", profiles)
+        if not mistakes:
+            mistakes = [
+                (f"{layer_key}.{name}.{option}", sentence)
+                for option, sentence in kind.check(options, below)
+            ]
+        yield from mistakes
         if name == "host" and number > 0:
-            yield where, "'host' is the bottom of a stack; it stands first or is left out"
-        elif name != "host" and below not in cls.stands_on:
+            yield layer_key, "'host' is the bottom of a stack: put it first, or leave it out"
+        elif name != "host" and below not in kind.stands_on:
+            lower = " or ".join(kind.stands_on)
             yield (
-                where,
-                f"'{name}' cannot stand on '{below}'; it stands on {' or '.join(cls.stands_on)}",
+                layer_key,
+                f"'{name}' cannot be on top of '{below}'; the layer below must be {lower}",
             )
         below = name
 
 
 def _check_memory(made: Plan, pairs: list[tuple[str, str]]) -> Iterator[Finding]:
-    """Machines that are measured here, with more memory than the host or less than a load takes.
+    """Yield the profiles of virtual machines whose memory does not fit the host or a workload.
 
     pairs: the environments and workloads that are measured.
     """
@@ -240,29 +268,30 @@ def _check_memory(made: Plan, pairs: list[tuple[str, str]]) -> Iterator[Finding]
         for layer in made["environments"][environment]["layers"]:
             memory = layer.get("vm", {}).get("settings", {}).get("memory", "host")
             if memory != "host":
-                takes = plan.of_environment(made, environment, load).get("memory_bytes", 0)
-                needed.setdefault((layer["vm"]["profile"], memory), []).append((takes, load))
+                taken = plan.of_environment(made, environment, load).get("memory_bytes", 0)
+                needed.setdefault((layer["vm"]["profile"], memory), []).append((taken, load))
+    available = made["machine"]["memory_bytes"]
     for (name, memory), loads in needed.items():
-        there, (takes, load) = made["machine"]["memory_bytes"], max(loads)
-        if size(memory) > there:
-            words = f"is {memory}; this machine has {there / GIB:.1f} GiB: choose less"
-            yield f"vm.profiles.{name}.memory", words
-        elif takes > MOST_OF_MEMORY * size(memory):
-            least = math.ceil(takes / MOST_OF_MEMORY / GIB)
-            words = f"is {memory}; {load} takes {takes / GIB:.1f} GiB of it"
-            yield f"vm.profiles.{name}.memory", f"{words}: choose {least}GiB or more"
+        taken, load = max(loads)
+        key = f"vm.profiles.{name}.memory"
+        if size(memory) > available:
+            yield key, f"is {memory}; this machine has {available / GIB:.1f} GiB: choose less"
+        elif taken > MOST_OF_MEMORY * size(memory):
+            least = math.ceil(taken / MOST_OF_MEMORY / GIB)
+            need = f"{load} takes {taken / GIB:.1f} GiB of it"
+            yield key, f"is {memory}; {need}: choose {least}GiB or more"
 
 
 def experiment(config: Fields, machine: HostFacts) -> Plan:
-    """The object of results/plan.json for a checked config on this machine (docs/files.md).
+    """Make the plan (the object of results/plan.json) of a checked configuration on this machine.
 
-    machine: as of :func:`strata.host.capacity.facts`.
-    Raises UserError where no environment at all can be measured here, or where something does not fit.
+    config: as :func:`read` returns it.  machine: of :func:`strata.host.capacity.facts`.
+    Raises UserError if no environment can be measured here, or if something does not fit.
     """
     try:
-        return _experiment(config, machine)
+        return _make_plan(config, machine)
     except UserError as error:
-        # Rules of workloads, images and hosts know the key, and not the file that has it.
+        # Rules of workloads, images and hosts know the key, but not which file sets it.
         named = re.sub(
             rf"(?m)^{FILE}: ([^ :]+): ",
             lambda key: f"{config['source'](key[1])}: {key[1]}: ",
@@ -271,43 +300,33 @@ def experiment(config: Fields, machine: HostFacts) -> Plan:
         raise type(error)(named) from None
 
 
-def _experiment(config: Fields, machine: HostFacts) -> Plan:
+def _make_plan(config: Fields, machine: HostFacts) -> Plan:
+    """Make the plan; messages name config.yaml whatever file sets the key."""
     workloads: dict[str, Fields] = {}
 
-    def planned(name: str) -> None:
+    def add_workload(name: str) -> None:
         workloads[name] = workload.planned(
             name, config["workloads"][name], config["scale"], machine
         )
 
-    validation.together(*(functools.partial(planned, name) for name in config["workloads"]))
+    validation.together(*(functools.partial(add_workload, name) for name in config["workloads"]))
     config = {**config, "takes": max(entry.get("memory_bytes", 0) for entry in workloads.values())}
     environments = {
-        name: _planned(entry, config, machine) for name, entry in config["environments"].items()
+        name: _plan_environment(entry, config, machine)
+        for name, entry in config["environments"].items()
     }
-    if not any(entry["available"] for entry in environments.values()):
+    available = [name for name, entry in environments.items() if entry["available"]]
+    if not available:
         reasons = "; ".join(f"{name}: {entry['reason']}" for name, entry in environments.items())
         raise UserError(f"{FILE}: environments: none can be measured on this machine ({reasons})")
-    _add_beside(config, machine, environments, workloads)
-    turns = 1 if config["order"] == "sequential" else _turns(environments)
-    validation.complain(FILE, [*plan.wrong_ports(workloads, turns)])
+    _add_small_sizes(config, machine, environments, workloads)
+    together = 1 if config["order"] == "sequential" else _count_interleaved(environments)
+    validation.complain(FILE, [*plan.wrong_ports(workloads, together)])
     described = recipe.describe(config["image"])
-    # What an experiment that is narrowed down does not have is left out by nobody.
-    left_out: Fields = {
-        "not_emulated": [name for name in config.get("not_emulated", []) if name in workloads]
-    }
-    of_each = {
-        name: [load for load in config.get("leave_out", {}).get(name, []) if load in workloads]
-        for name in environments
-    }
-    left_out["leave_out"] = {name: loads for name, loads in of_each.items() if loads}
-    there = [name for name in config["environments"] if environments[name]["available"]]
-    nowhere = [load for load in workloads if all(load in of_each[name] for name in there)]
-    words = "every environment that can be measured here leaves it out: measure it in one, or drop the workload"
-    validation.complain(FILE, [(f"leave_out.{load}", words) for load in nowhere])
     made: Any = {
         "format": plan.FORMAT,
         **{key: config[key] for key in ("scale", "seed", "order", "quiet", "vm")},
-        **_repetitions(config),
+        **_plan_repetitions(config),
         "client": client.settle(config["client"]),
         "image": {
             **{key: value for key, value in described.items() if key != "base"},
@@ -315,7 +334,7 @@ def _experiment(config: Fields, machine: HostFacts) -> Plan:
         },
         "machine": machine,
         "environments": environments,
-        **{key: value for key, value in left_out.items() if value},
+        **_plan_omissions(config, available, workloads),
         **({"spread": True} if config.get("spread") else {}),
         "workloads": workloads,
     }
@@ -325,7 +344,7 @@ def _experiment(config: Fields, machine: HostFacts) -> Plan:
 
 
 def _check_image(made: Plan, pairs: list[tuple[str, str]]) -> Iterator[Finding]:
-    """Yield environments without the image, for workloads whose clients or data sets are made of its files.
+    """Yield environments without the image, for workloads whose client or data set needs it.
 
     pairs: the environments and workloads that are measured.
     """
@@ -336,30 +355,50 @@ def _check_image(made: Plan, pairs: list[tuple[str, str]]) -> Iterator[Finding]:
             continue
         yield (
             f"environments.{environment}.layers",
-            f"is [{', '.join(layers)}], which runs nothing of the image, and {load} needs it for its client or data: "
-            f"add a layer such as chroot, or leave the workload out (leave_out: {{{environment}: [{load}]}})",
+            f"is [{', '.join(layers)}], which runs nothing of the image, and {load} needs it for "
+            "its client or data: add a layer such as chroot, or leave the workload out "
+            f"(leave_out: {{{environment}: [{load}]}})",
         )
 
 
-def _turns(environments: Fields) -> int:
-    """How many environments may be up together, each of which stands idle while another is measured."""
-    able = [
-        entry
-        for entry in environments.values()
-        if entry["available"] and not blocks.is_apart(entry)
-    ]
-    return sum(
-        all(registry.kind(kind).stands_idle for one in entry["layers"] for kind in one)
-        for entry in able
+def _plan_omissions(config: Fields, available: list[str], workloads: Fields) -> Fields:
+    """Return ``not_emulated`` and ``leave_out`` of the plan, without keys that omit nothing.
+
+    Workloads that a narrowed experiment does not measure at all are no omission.
+    Raises UserError if every available environment leaves a workload out.
+    """
+    not_emulated = [name for name in config.get("not_emulated", []) if name in workloads]
+    leave_out = {
+        name: [load for load in config.get("leave_out", {}).get(name, []) if load in workloads]
+        for name in config["environments"]
+    }
+    nowhere = [load for load in workloads if all(load in leave_out[name] for name in available)]
+    sentence = (
+        "every environment that can be measured here leaves it out: measure it in one, "
+        "or drop the workload"
     )
+    validation.complain(FILE, [(f"leave_out.{load}", sentence) for load in nowhere])
+    leave_out = {name: loads for name, loads in leave_out.items() if loads}
+    omissions: Fields = {"not_emulated": not_emulated, "leave_out": leave_out}
+    return {key: value for key, value in omissions.items() if value}
 
 
-def _add_beside(
+def _count_interleaved(environments: Fields) -> int:
+    """Return how many environments may be up together, idle while another one is measured."""
+    count = 0
+    for entry in environments.values():
+        kinds = [registry.kind(name) for layer in entry["layers"] for name in layer]
+        paired = entry["available"] and not blocks.is_apart(entry)
+        count += paired and all(kind.stands_idle for kind in kinds)
+    return count
+
+
+def _add_small_sizes(
     config: Fields, machine: HostFacts, environments: Fields, workloads: Fields
 ) -> None:
-    """Where machines are emulated: the workloads' sizes there, and native at these, which they are compared with."""
+    """Where machines are emulated, add their small sizes, and native at these sizes."""
     reference = environments.get(blocks.REFERENCE)
-    emulated = any(one["emulated"] and one["available"] for one in environments.values())
+    emulated = any(entry["emulated"] and entry["available"] for entry in environments.values())
     if config["scale"] == blocks.SMALL or not emulated:
         return
     for name, entry in workloads.items():
@@ -372,62 +411,57 @@ def _add_beside(
         }
 
 
-def _planned(entry: Fields, config: Fields, machine: HostFacts) -> Fields:
-    """An environment as the plan holds it."""
+def _plan_environment(entry: Fields, config: Fields, machine: HostFacts) -> Fields:
+    """Return an environment as the plan holds it: its layers resolved, and whether it is available.
+
+    entry: of the configuration's `environments`.
+    """
     reason: str | None = None
     stack: Stack = []
-    told: list[Fields] = []
+    labels: list[Fields] = []
     daemons: list[str] = []
     described: Fields = {}
     below = "host"
-    for given in entry["layers"]:
-        ((kind, options),) = given.items()
-        if kind == "host" and len(entry["layers"]) > 1:
+    for layer in entry["layers"]:
+        ((name, options),) = layer.items()
+        if name == "host" and len(entry["layers"]) > 1:
             # It is at the bottom of every stack.
             continue
-        layer = registry.kind(kind)
-        settled = layer.found(layer.settle(options, config), below)
-        reason = reason or layer.unavailable() or layer.refusal(settled, below, machine)
-        machine = layer.grants(settled, machine)
-        below = kind
-        stack.append({kind: settled})
-        described |= layer.describe(settled)
-        told.append({"kind": layer.isolation, "title": layer.title, **layer.labels(settled)})
-        daemons += layer.daemons
+        kind = registry.kind(name)
+        settled = kind.found(kind.settle(options, config), below)
+        reason = reason or kind.unavailable() or kind.refusal(settled, below, machine)
+        machine = kind.grants(settled, machine)
+        below = name
+        stack.append({name: settled})
+        described |= kind.describe(settled)
+        labels.append({"kind": kind.isolation, "title": kind.title, **kind.labels(settled)})
+        daemons += kind.daemons
     emulated = described.get("accelerator") == "tcg"
-    if emulated and not config["emulation"]:
-        reason = (
-            reason or "KVM runs no guest here, and emulation is switched off (emulation: false)"
-        )
+    if emulated and not config["emulation"] and reason is None:
+        reason = "KVM runs no guest here, and emulation is switched off (emulation: false)"
     label = entry["label"].replace("{vm}", described.pop("shown", "VM"))
     return {
         "label": f"{label} ({described['otherwise']})" if "otherwise" in described else label,
         "layers": stack,
         "available": reason is None,
         "reason": reason,
-        "told": told,
+        "told": labels,
         "daemons": daemons,
         **described,
         "emulated": emulated,
     }
 
 
-def _repetitions(config: Fields) -> Fields:
-    """How many blocks there are, and what more of them depends on: ``repetitions`` and ``precision`` of the plan."""
-    asked = config["repetitions"]
-    retries = (
-        blocks.RETRIES
-        if config["quiet"]["action"] == "retry" and config["order"] != "sequential"
-        else 0
-    )
-    if isinstance(asked, dict):
-        precision = {
-            **asked,
-            "target": amount(asked["target"]),
-            "budget": amount(asked.get("budget")),
-        }
+def _plan_repetitions(config: Fields) -> Fields:
+    """Return ``repetitions`` (blocks at most) and, if their number is open, ``precision``."""
+    rule = config["repetitions"]
+    repeats = config["quiet"]["action"] == "retry" and config["order"] != "sequential"
+    retries = blocks.RETRIES if repeats else 0
+    if isinstance(rule, dict):
+        target, budget = amount(rule["target"]), amount(rule.get("budget"))
+        precision = {**rule, "target": target, "budget": budget}
     elif retries:
-        precision = {"min": asked, "max": asked * (1 + retries), "target": None, "budget": None}
+        precision = {"min": rule, "max": rule * (1 + retries), "target": None, "budget": None}
     else:
-        return {"repetitions": asked}
+        return {"repetitions": rule}
     return {"repetitions": precision["max"], "precision": {**precision, "retries": retries}}

@@ -1,9 +1,8 @@
-"""The recipe of the image: all that decides what is in it, and the hash that names it.
+"""The recipe of the image: all that decides its content, and the hash that names it.
 
-Comments do not count, so that editing one neither builds an image nor reruns a cell.
+Comments do not count: editing one neither builds an image nor reruns a cell.
 """
 
-import fnmatch
 import hashlib
 import json
 import os
@@ -11,34 +10,22 @@ import re
 
 from strata.experiment import workload
 from strata.host import distribution
+from strata.util import programs
 from strata.util.data_types import Chosen, Described, Fields
+from strata.util.errors import UserError
 
-# Of a workload's folder these belong to the analysis or the plan, not to the image.
-NOT_IN_IMAGE = {"workload.yaml", "parse.py", "fixtures", "README.md"}
-# Names of notes, and of what editors and Python leave: no program of a workload may read files of these names.
-IDLE = [
-    "*.md",
-    ".*",
-    "*~",
-    "#*#",
-    "*.bak",
-    "*.orig",
-    "*.old",
-    "*.rej",
-    "*.sw[a-p]",
-    "*.tmp",
-    "*.pyc",
-    "__pycache__",
-]
-# What several workloads source or import: a file of it is in the image where a workload's build script names it.
+# These of a workload's folder belong to the analysis or the plan, not to the image.
+NOT_IN_IMAGE = {"workload.yaml", "parse.py", "fixtures", "__pycache__"}
+# Folders of shared files: each file is in the image if the build script of a workload names it.
 SHARED = ("workloads/common/sourced", "workloads/kit/load")
 BASE_PACKAGES = ["bash", "coreutils", "gcc", "gzip", "libc6-dev", "mawk", "procps", "util-linux"]
-# What makes a machine of the same files, and Docker in it; a container has them and starts none.
+# Packages that make a virtual machine of the same files, and Docker in it; containers have them too
+# but start none of their programs.
 MACHINE_PACKAGES = [
     *["dbus", "e2fsprogs", "iproute2", "openssh-server", "systemd-sysv", "udev"],
     *["docker.io", "iptables"],
 ]
-# What a machine boots: with the drivers of what hypervisors offer, or with those of all hardware.
+# Kernel packages of virtual machines: with drivers for hypervisors' devices, or for all hardware.
 KERNELS = {
     "machines": {"debian": "linux-image-cloud-amd64", "ubuntu": "linux-image-virtual"},
     "hardware": {"debian": "linux-image-amd64", "ubuntu": "linux-image-generic"},
@@ -48,7 +35,10 @@ _C_TOKENS = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|//[^\n]*|/\*
 
 
 def significant(name: str, content: bytes) -> bytes:
-    """A file's content without what cannot change the image: comments and blank lines of C, shell, Ruby and HCL."""
+    """Return a file's content without comments and blank lines, which cannot change the image.
+
+    Only files of C, shell, Ruby and HCL are shortened, by the ending of their name.
+    """
     kind = os.path.splitext(name)[1]
     if kind not in (".c", ".h", ".sh", ".hcl", ".rb"):
         return content
@@ -58,43 +48,69 @@ def significant(name: str, content: bytes) -> bytes:
     lines = [line.rstrip() for line in text.splitlines()]
     if kind in (".sh", ".hcl", ".rb"):
         lines = [line for line in lines if not re.match(r"\s*#(?!!)", line)]
-    return "\n".join(line for line in lines if line).encode(errors="surrogateescape")
+    return "\n".join(filter(None, lines)).encode(errors="surrogateescape")
 
 
 def brought(image: Fields) -> list[str]:
-    """Names of the workloads that are in the image: all but those that come with a plan alone, and that it lacks.
+    """Return the names of the workloads that are in the image.
 
-    image: as from :func:`strata.experiment.config.read`, whose `workloads` are those of the plan.
+    These are all but the ones that declare ``image: planned`` and that the plan lacks.
+    image: from :func:`strata.experiment.config.read`; its `workloads` are those of the plan.
     """
+    names = workload.known()
     planned = image.get("workloads", [])
-    return [
-        name
-        for name in workload.known()
-        if name in planned or workload.load(name).get("image") != "planned"
-    ]
+    return [name for name in names if name in planned or not _is_optional(name)]
+
+
+def _is_optional(name: str) -> bool:
+    """Return whether a workload is in the image only if the plan has it."""
+    return bool(workload.load(name).get("image") == "planned")
 
 
 def files(image: Fields) -> list[str]:
-    """Paths, relative to the project, of the files that go into the build."""
-    found = [
-        f"packer/{name}" for name in os.listdir("packer") if name.endswith((".hcl", ".rb", ".sh"))
-    ]
-    for name in ["common", "kit/load", *brought(image)]:
-        for folder, inner, names in os.walk(f"workloads/{name}"):
-            inner[:] = [part for part in inner if part not in NOT_IN_IMAGE]
-            found += [f"{folder}/{part}" for part in names if part not in NOT_IN_IMAGE]
-    found = [
-        path
-        for path in found
-        if not any(fnmatch.fnmatch(part, one) for part in path.split("/") for one in IDLE)
-    ]
-    scripts = b"".join(_content(path) for path in found if path.endswith("/build.sh"))
+    """Return the paths, relative to the project, of the files that go into the build.
+
+    Files that git ignores (.gitignore) are left out; without a repository every file counts.
+    """
+    folders = ["common", "kit/load", *brought(image)]
+    paths = [f"packer/{name}" for name in _listed("packer", ["."]) if _is_of_packer(name)]
+    paths += [f"workloads/{name}" for name in _listed("workloads", folders) if _is_built(name)]
+    scripts = b"".join(_content(path) for path in paths if path.endswith("/build.sh"))
     return sorted(
         path
-        for path in found
+        for path in paths
         if os.path.dirname(path) not in SHARED
         or os.path.relpath(path, "workloads").encode() in scripts
     )
+
+
+def _is_of_packer(name: str) -> bool:
+    return "/" not in name and name.endswith((".hcl", ".rb", ".sh"))
+
+
+def _is_built(path: str) -> bool:
+    """Return whether a file of a workload's folder goes into the image."""
+    return not path.endswith(".md") and NOT_IN_IMAGE.isdisjoint(path.split("/"))
+
+
+def _listed(folder: str, inner: list[str]) -> list[str]:
+    """Return the paths, relative to `folder`, of the files in these folders inside it."""
+    place = os.path.realpath(folder)
+    listing = ["ls-files", "-z", "-t", "--cached", "--others", "--exclude-standard", "--", *inner]
+    try:
+        rows = programs.git(place, *listing).stdout.split("\0")
+    except UserError:
+        rows = []
+    # "H" is a tracked file.  A repository that tracks no file here is not the project's own.
+    if any(row.startswith("H ") for row in rows):
+        paths = {row[2:] for row in rows}
+        return [path for path in paths if os.path.isfile(os.path.join(place, path))]
+    walked = [entry for name in inner for entry in os.walk(os.path.join(place, name))]
+    return [
+        os.path.relpath(os.path.join(where, name), place)
+        for where, _, names in walked
+        for name in names
+    ]
 
 
 def _content(path: str) -> bytes:
@@ -103,30 +119,31 @@ def _content(path: str) -> bytes:
 
 
 def packages(image: Fields) -> list[str]:
-    """Names of the packages that the workloads and the build ask for."""
-    return sorted(
-        {
-            *BASE_PACKAGES,
-            *(package for name in brought(image) for package in workload.load(name)["packages"]),
-        }
-    )
+    """Return the names of the packages that the workloads and the build need."""
+    names = set(BASE_PACKAGES)
+    for name in brought(image):
+        names.update(workload.load(name)["packages"])
+    return sorted(names)
 
 
 def base_packages(image: Fields, chosen: Chosen) -> list[str]:
-    """Names of all packages of the base root filesystem of a distribution and release."""
-    # From Debian 13 on the client of Docker is a package of its own.
-    client = chosen["distribution"] == "debian" and chosen["release"] not in (
-        "bullseye",
-        "bookworm",
-    )
-    kernel = KERNELS[image.get("kernel", "machines")][chosen["distribution"]]
-    return sorted({*packages(image), *MACHINE_PACKAGES, *["docker-cli"] * client, kernel})
+    """Return the names of all packages of the base root filesystem.
+
+    chosen: ``{distribution, release}``.
+    """
+    names = {*packages(image), *MACHINE_PACKAGES}
+    names.add(KERNELS[image.get("kernel", "machines")][chosen["distribution"]])
+    # From Debian 13 on Docker's client is a package of its own.
+    older = chosen["release"] in ("bullseye", "bookworm")
+    if chosen["distribution"] == "debian" and not older:
+        names.add("docker-cli")
+    return sorted(names)
 
 
 def describe(image: Fields) -> Described:
-    """``{recipe, base, distribution, release}``: hashes of the whole recipe and of the base alone.
+    """Return ``{recipe, base, distribution, release}``: hashes of the recipe and of its base.
 
-    And where there are any, `workloads`: those that are in it for the plan alone.
+    With ``workloads``, a list of names, if some are in the image only because the plan has them.
     """
     chosen = distribution.choose(image, distribution.os_release())
     script = significant(BASE_SCRIPT, _content(BASE_SCRIPT)).decode()
@@ -138,14 +155,12 @@ def describe(image: Fields) -> Described:
         content = significant(path, _content(path))
         mode = "x" if os.access(path, os.X_OK) else "-"
         whole.update(f"{path} {mode} {hashlib.sha256(content).hexdigest()}\n".encode())
-    alone = [name for name in brought(image) if workload.load(name).get("image") == "planned"]
-    named, release = chosen["distribution"], chosen["release"]
-    found: Described = {
+    described: Described = {
         "recipe": whole.hexdigest(),
         "base": base_hash,
-        "distribution": named,
-        "release": release,
+        "distribution": chosen["distribution"],
+        "release": chosen["release"],
     }
-    if alone:
-        found["workloads"] = alone
-    return found
+    if optional := [name for name in brought(image) if _is_optional(name)]:
+        described["workloads"] = optional
+    return described

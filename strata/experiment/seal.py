@@ -1,4 +1,4 @@
-"""A sealed plan: its digest, taken before the first cell, so that a paper can say whether it was kept."""
+"""The seal of a plan: its hash before the first run, from which a paper tells if it was kept."""
 
 import glob
 import json
@@ -13,32 +13,35 @@ FILE = "results/sealed.json"
 
 
 def digest(plan: Plan) -> str:
-    """The SHA-256 of what a plan asks for; the source that made it is no part of it."""
-    asked = {key: value for key, value in plan.items() if key not in ("source", "sealed")}
-    return sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+    """Return the SHA-256 of a plan without the keys that say who made and sealed it."""
+    content = {key: value for key, value in plan.items() if key not in ("source", "sealed")}
+    return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def seal(plan: Plan, source: Source) -> Fields:
-    """Write the seal of a plan, ``{sha256, at, revision, changed}``.
+    """Write the seal of a plan and return it: ``{sha256, at, revision, changed}``.
 
-    Raises UserError where one is there, something was measured, or it is not known yet what accelerates machines.
+    source: ``{revision, changed}`` of :func:`strata.experiment.plan.source`.
+    Raises UserError if there is a seal, if something was measured, or if it is not known yet
+    whether KVM runs virtual machines here.
     """
     if read_json(FILE) is not None:
         raise UserError(f"{FILE}: the plan is sealed already; remove it to seal another")
     if glob.glob("results/raw/*/*/*.log"):
         raise UserError(
-            "results/raw: runs are there, and a plan is sealed before the first: measure in a fresh folder"
+            "results/raw: it has logs, and a plan is sealed before the first run: measure in a "
+            "fresh folder"
         )
     if any(entry.get("accelerator", "") is None for entry in plan["environments"].values()):
         raise UserError(
             "it is not known yet whether KVM runs a guest here: run `python3 -m strata image` first"
         )
-    found = {"sha256": digest(plan), "at": Watch().now(), **source}
-    write_json(FILE, found, lasting=True)
-    return found
+    content = {"sha256": digest(plan), "at": Watch().now(), **source}
+    write_json(FILE, content, lasting=True)
+    return content
 
 
 def told(plan: Plan) -> Fields | None:
-    """``{…, kept}`` for results/plan.json, where the plan was sealed: whether this is the plan of then."""
-    found = read_json(FILE)
-    return None if found is None else {**found, "kept": found.get("sha256") == digest(plan)}
+    """Return the seal with ``kept``, whether it is of this plan; None if none was sealed."""
+    content = read_json(FILE)
+    return None if content is None else {**content, "kept": content.get("sha256") == digest(plan)}

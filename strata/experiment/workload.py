@@ -1,4 +1,4 @@
-"""Workloads: what a folder of workloads/ declares, and its parameters for one experiment."""
+"""Workloads: what a folder of workloads/ declares, and its parameters in one experiment."""
 
 import functools
 import os
@@ -11,16 +11,18 @@ from strata.util import constants, validation, yaml_files
 from strata.util.data_types import Fields, HostFacts, Step
 from strata.util.errors import UserError
 from strata.util.placeholders import BUILT_IN, placeholder, several
-from strata.util.validation import Finding, unknown
+from strata.util.validation import Finding, show_value, unknown
 
 FOLDER = "workloads"
 SCALES = ("value", "tiny", "standard", "paper")
-# What a plan's cell has as it is declared, where it is.
+# Keys of a declaration that the plan's `cell` holds unchanged.
 AS_DECLARED = ("systems", "laps", "slice", "log_limit", "ports", "roles", "sizes", "facts")
+# Systems under test that run at the same time need at most this share of a machine's memory.
+MOST_OF_MEMORY = 0.9
 
 
 def known() -> list[str]:
-    """Names of the workloads of this project."""
+    """Return the names of this project's workloads."""
     if not os.path.isdir(FOLDER):
         return []
     return sorted(
@@ -30,54 +32,59 @@ def known() -> list[str]:
 
 @functools.cache
 def load(name: str) -> Fields:
-    """The declaration of a workload, checked.  Raises UserError that names file and key."""
+    """Return the checked declaration of a workload (workload.yaml, docs/workload-reference.md).
+
+    Raises UserError that names file and key of each mistake.
+    """
     path = f"{FOLDER}/{name}/workload.yaml"
+    if not os.path.isfile(path):
+        raise UserError(
+            f"{path}: there is no such file: write one (docs/adding-a-workload.md), or remove "
+            f"{name} from config.yaml"
+        )
     data = yaml_files.read(path)
     roles = data.get("roles")
-    others = {
+    names = {
         "questions": constants.read("questions"),
         "role": roles.get("ports") if isinstance(roles, dict) else {},
+        "facts of the machine": [*sizes.FACTS],
+        "laps": ["laps"],
     }
-    others |= {"facts of the machine": [*sizes.FACTS], "laps": ["laps"]}
-    validation.complain(
-        path, validation.findings(validation.schema("workload"), data, names=others)
-    )
+    mistakes = validation.findings(validation.schema("workload"), data, names=names)
+    validation.complain(path, mistakes)
     validation.complain(path, [*_cross_check(data)])
     return {"packages": [], "parameters": {}, "warmup": {"about": "none"}, **data}
 
 
 def _cross_check(data: Fields) -> Iterator[Finding]:
-    """What the schema cannot say of a declaration that fits it."""
+    """Yield the mistakes of a declaration that its schema cannot express."""
     parameters = data.get("parameters", {})
     for name, parameter in parameters.items():
+        accepted = validation.validator(parameter["schema"])
         for scale in SCALES:
-            if not isinstance(value := parameter.get(scale, {}), dict):
-                own = validation.validator(parameter["schema"])
-                yield from validation.findings(own, value, f"parameters.{name}.{scale}")
+            value = parameter.get(scale, {})
+            if not isinstance(value, dict):
+                yield from validation.findings(accepted, value, f"parameters.{name}.{scale}")
     roles = data.get("roles", {}).get("ports", {})
-    for where, words in _commands(data):
-        # What is made once for all systems is made in none of them.
-        of_cell = (
-            ["seed"]
-            if where == "data.argv"
-            else [*BUILT_IN, *(f"address.{role}" for role in roles)]
-        )
-        for word in words:
+    for key, argv in _commands(data):
+        built_in = [*BUILT_IN, *(f"address.{role}" for role in roles)]
+        if key == "data.argv":
+            # The data set is made once for all systems, in none of them.
+            built_in = ["seed"]
+        for word in argv:
             if name := placeholder(word):
-                yield from unknown(where, name, [*parameters, *of_cell], "parameter")
+                yield from unknown(key, name, [*parameters, *built_in], "parameter")
             elif any(f"{{{name}}}" in word for name in parameters):
-                yield where, f"'{word}' holds a parameter; a parameter stands for a whole word"
-    placed = [port for names in roles.values() for port in names]
+                yield key, f"'{word}' contains a parameter; a parameter must be a whole word"
+    ports_of_roles = [port for ports in roles.values() for port in ports]
     for port in data.get("ports", []) if roles else []:
-        if placed.count(port) != 1:
-            yield (
-                "roles.ports",
-                f"'{port}' is in {placed.count(port)} roles; each port must be in one",
-            )
+        count = ports_of_roles.count(port)
+        if count != 1:
+            yield "roles.ports", f"'{port}' is in {count} roles; each port must be in one"
 
 
 def sections(data: Fields) -> list[tuple[str, list[Any]]]:
-    """The declared steps in the order in which a cell takes them."""
+    """Return (section, steps) of a declaration in the order in which a cell runs them."""
     return [
         ("prepare", data.get("prepare", [])),
         ("warmup", data.get("warmup", {}).get("steps", [])),
@@ -86,26 +93,25 @@ def sections(data: Fields) -> list[tuple[str, list[Any]]]:
 
 
 def _commands(data: Fields) -> Iterator[tuple[str, list[str]]]:
-    """Every declared command with its key."""
+    """Yield (key, argv) of every declared command."""
 
-    def within(where: str, steps: list[Step]) -> Iterator[tuple[str, list[str]]]:
+    def commands_of(key: str, steps: list[Step]) -> Iterator[tuple[str, list[str]]]:
         for number, step in enumerate(steps):
             if "argv" in step:
-                yield f"{where}.{number}.argv", step["argv"]
-            yield from within(f"{where}.{number}.steps", step.get("steps", []))
+                yield f"{key}.{number}.argv", step["argv"]
+            yield from commands_of(f"{key}.{number}.steps", step.get("steps", []))
 
     for section, steps in sections(data):
-        yield from within(f"{section}.steps" if section == "warmup" else section, steps)
+        yield from commands_of(f"{section}.steps" if section == "warmup" else section, steps)
     if "data" in data:
         yield "data.argv", data["data"]["argv"]
     for number, server in enumerate(data.get("servers", [])):
-        for key, part in {"argv": server, "ready.argv": server["ready"]}.items():
-            if "argv" in part:
-                yield f"servers.{number}.{key}", part["argv"]
+        yield f"servers.{number}.argv", server["argv"]
+        yield f"servers.{number}.ready.argv", server["ready"]["argv"]
 
 
-def _of_page(name: str) -> Any:
-    """What the config may set of a workload."""
+def _overrides_validator(name: str) -> Any:
+    """Return the validator of the parameters that the configuration sets for a workload."""
     schemas = {key: entry["schema"] for key, entry in load(name)["parameters"].items()}
     return validation.validator(
         {"type": "object", "properties": schemas, "additionalProperties": False}
@@ -113,156 +119,194 @@ def _of_page(name: str) -> Any:
 
 
 def given(name: str, overrides: Fields) -> Fields:
-    """The parameters that the config sets for a workload, each of the kind that its schema asks for."""
-    found: Fields = validation.converted(
-        _of_page(name), {str(key): value for key, value in overrides.items()}
-    )
-    return found
+    """Return the parameters that the configuration sets, converted to the types of their schemas.
+
+    Words of the command line are texts.
+    """
+    texts = {str(key): value for key, value in overrides.items()}
+    converted: Fields = validation.converted(_overrides_validator(name), texts)
+    return converted
 
 
 def check_overrides(name: str, overrides: Fields) -> Iterator[Finding]:
-    """Findings about the parameters that the config sets for a workload."""
-    values, where = given(name, overrides), f"workloads.{name}"
-    yield from (found := validation.findings(_of_page(name), values, where))
-    for key, value in values.items() if not found else ():
+    """Yield the mistakes in the parameters that the configuration sets for a workload."""
+    values, key_of_workload = given(name, overrides), f"workloads.{name}"
+    mistakes = validation.findings(_overrides_validator(name), values, key_of_workload)
+    yield from mistakes
+    if mistakes:
+        return
+    parameters = load(name)["parameters"]
+    for parameter, value in values.items():
+        key = f"{key_of_workload}.{parameter}"
         if any(isinstance(item, dict | list) for item in several(value)):
-            yield (
-                f"{where}.{key}",
-                f"is {value!r}; must be text, a number, true or false, or a list of these",
-            )
-        elif (
-            "file" in load(name)["parameters"][key]
-            and value is not None
-            and not os.path.isfile(value)
-        ):
-            yield f"{where}.{key}", f"is {value!r}; there is no such file"
+            accepted = "text, a number, true or false, or a list of these"
+            yield key, f"is {show_value(value)}; must be {accepted}"
+        elif "file" in parameters[parameter] and value is not None and not os.path.isfile(value):
+            yield key, f"is {show_value(value)}; there is no such file"
 
 
 def planned(name: str, overrides: Fields, scale: str, machine: HostFacts) -> Fields:
-    """A workload as the plan holds it.
+    """Return a workload as the plan holds it.
 
-    overrides: parameters that the config sets.  machine: as of :func:`strata.host.capacity.facts`.
-    Raises UserError where its parameters do not fit the machine.
+    overrides: parameters that the configuration sets.  machine: of
+    :func:`strata.host.capacity.facts`.
+    Raises UserError if its parameters do not fit the machine.
     """
     declared = load(name)
     parameters, notes = resolve(name, overrides, scale, machine)
+    optional = ("question", "figures", "headline", "storage")
     return {
         **{key: declared[key] for key in ("title", "about", "metrics")},
         "parameters": parameters,
         "notes": notes,
         "warmup": declared["warmup"]["about"],
         "cell": cell(name, scale),
-        **_held(name, parameters),
-        # What a workload does not declare is no key, so that the analysis takes its own choice.
-        **{
-            key: declared[key]
-            for key in ("question", "figures", "headline", "storage")
-            if key in declared
-        },
+        **_memory_entry(name, parameters),
+        # Without a key the analysis makes its own choice.
+        **{key: declared[key] for key in optional if key in declared},
     }
 
 
 def small(name: str, overrides: Fields, machine: HostFacts) -> Fields:
-    """What of a workload in the plan is another in emulated machines: `parameters` and `cell` at the smallest scale.
+    """Return the keys of a planned workload that emulated machines replace, at the tiny scale.
 
-    Parameters that the scale decides are that scale's, whatever the config says.
+    Parameters that depend on the scale have the tiny value, whatever the configuration sets.
     """
     declared = load(name)["parameters"]
     kept = {key: value for key, value in overrides.items() if "value" in declared[key]}
     parameters = resolve(name, kept, blocks.SMALL, machine)[0]
-    return {"parameters": parameters, "cell": cell(name, blocks.SMALL), **_held(name, parameters)}
+    tiny_cell = cell(name, blocks.SMALL)
+    return {"parameters": parameters, "cell": tiny_cell, **_memory_entry(name, parameters)}
 
 
-def _held(name: str, parameters: Fields) -> Fields:
-    """`memory_bytes` of a workload with these parameters, in each of its systems, where it says so."""
+def _memory_entry(name: str, parameters: Fields) -> Fields:
+    """Return ``{memory_bytes}`` that a workload holds in each system; empty if it declares none."""
     needed = memory_needed(name, parameters)
-    return {"memory_bytes": sum(each for _, each in needed)} if needed else {}
+    return {"memory_bytes": sum(size for _, size in needed)} if needed else {}
 
 
 def resolve(
     name: str, overrides: Fields, scale: str, machine: HostFacts
 ) -> tuple[Fields, list[str]]:
-    """Parameters of a workload on this machine and sentences on how they came about.
+    """Return a workload's parameters on this machine, and sentences on how they came about.
 
     Several equal systems share the machine's memory evenly.
-    Raises UserError if a value needs more memory than the machine has.
+    Raises UserError if a value needs more memory than the machine has, or breaks its schema.
     """
-    whole, notes = load(name), []
-    values: dict[str, Any] = {
-        key: overrides.get(key, entry["value"] if "value" in entry else entry[scale])
-        for key, entry in whole["parameters"].items()
-    }
-    if "roles" in whole:
-        key, roles = whole["roles"]["parameter"], list(whole["roles"]["ports"])
-        if sorted(role for group in values[key] for role in str(group).split("+")) != sorted(roles):
-            raise UserError(
-                f"config.yaml: workloads.{name}.{key}: is {', '.join(map(str, values[key]))}; must name each of "
-                f"{', '.join(roles)} once, a system in each entry, roles that share one with + between them"
-            )
-    systems = values[whole["systems"]] if "systems" in whole else 1
-    memory, share = machine["memory_bytes"], sizes.share_of(dict(machine), systems)
-    for key in values:
-        if key not in overrides:
-            values[key], note = sizing.resolve(values[key], share)
-            notes += [note] if note else []
+    declared = load(name)
+    values: dict[str, Any] = {}
+    for key, entry in declared["parameters"].items():
+        default = entry["value"] if "value" in entry else entry[scale]
+        values[key] = overrides.get(key, default)
+    _check_roles(name, declared, values)
+    systems = values[declared["systems"]] if "systems" in declared else 1
+    share = sizes.share_of(dict(machine), systems)
+    notes: list[str] = []
+    by_default = [key for key in values if key not in overrides]
+    for key in by_default:
+        values[key], note = sizing.resolve(values[key], share)
+        if note:
+            notes.append(note)
     for key, value in values.items():
         if isinstance(value, dict) and value["rule"] == sizing.SMALLEST:
-            least = sizes.smallest(whole, key, values, share, value["at_least"], value["multiple"])
-            values[key] = (
-                [least] if whole["parameters"][key]["schema"]["type"] == "array" else least
+            least = sizes.smallest(
+                declared, key, values, share, value["at_least"], value["multiple"]
             )
-    for key, needs in memory_needed(name, values):
-        if needs * systems > 0.9 * memory:
-            where = f" in {systems} systems" if systems > 1 else ""
-            raise UserError(
-                f"config.yaml: workloads.{name}.{key}: {values[key]}{where} needs {needs * systems / 1e9:.1f} GB of "
-                f"memory, of which this machine has {memory / 1e9:.1f}; choose a smaller value"
-            )
+            is_list = declared["parameters"][key]["schema"]["type"] == "array"
+            values[key] = [least] if is_list else least
+    for key in by_default:
+        _check_resolved(name, key, values[key], scale)
+    _check_memory(name, values, systems, machine["memory_bytes"])
     return values, notes
 
 
+def _check_memory(name: str, values: Fields, systems: int, memory: int) -> None:
+    """Raise UserError if a value needs more than the machine's memory (bytes) in all systems."""
+    for key, needed in memory_needed(name, values):
+        if needed * systems > MOST_OF_MEMORY * memory:
+            count = f" in {systems} systems" if systems > 1 else ""
+            raise UserError(
+                f"config.yaml: workloads.{name}.{key}: {values[key]}{count} needs "
+                f"{needed * systems / 1e9:.1f} GB of memory, of which this machine has "
+                f"{memory / 1e9:.1f}; choose a smaller value"
+            )
+
+
+def _check_roles(name: str, declared: Fields, values: Fields) -> None:
+    """Raise UserError unless the parameter of roles names each role once."""
+    if "roles" not in declared:
+        return
+    key, roles = declared["roles"]["parameter"], list(declared["roles"]["ports"])
+    named = [role for group in values[key] for role in str(group).split("+")]
+    if sorted(named) != sorted(roles):
+        chosen = ", ".join(map(str, values[key]))
+        raise UserError(
+            f"config.yaml: workloads.{name}.{key}: is {chosen[:100]!r}; must name each of "
+            f"{', '.join(roles)} once, a system in each entry, with + between roles that share one"
+        )
+
+
+def _check_resolved(name: str, parameter: str, value: Any, scale: str) -> None:
+    """Raise UserError if the value that a rule gave breaks the schema of its parameter.
+
+    A mapping is a rule that only the cell can resolve.
+    """
+    if not isinstance(value, dict):
+        entry = load(name)["parameters"][parameter]
+        key = f"parameters.{parameter}.{'value' if 'value' in entry else scale}"
+        mistakes = validation.findings(validation.validator(entry["schema"]), value, key)
+        validation.complain(f"{FOLDER}/{name}/workload.yaml", mistakes)
+
+
 def memory_needed(name: str, values: Fields) -> list[tuple[str, int]]:
-    """(parameter, bytes) of what a workload with these parameters holds in each system."""
+    """Return (parameter, bytes) that a workload with these parameters holds in each system."""
     declared = load(name)["parameters"]
-    return [
-        (key, int(sizes.in_bytes(declared[key]["memory"], max(several(value), default=0))))
-        for key, value in values.items()
-        if "memory" in declared[key] and isinstance(value, (int, list))
-    ]
+    needed = []
+    for key, value in values.items():
+        if "memory" in declared[key] and isinstance(value, (int, list)):
+            largest = max(several(value), default=0)
+            needed.append((key, int(sizes.in_bytes(declared[key]["memory"], largest))))
+    return needed
 
 
 def cell(name: str, scale: str) -> Fields:
-    """What a cell of the workload does (docs/files.md): its steps, and what only some have.
+    """Return what a cell of the workload does, for the plan's `cell` (docs/files.md).
 
-    `files` names the parameters whose values are files of the host, `ports` those that hold ports, `systems` the
-    one that says in how many equal systems it is done at the same time, `laps` the one that says how many times its run
-    is taken, and `slice` is for how many seconds a run goes on while those beside it are frozen.
+    Always present: ``steps`` and ``files``, the parameters whose values are files of
+    the host.  Present if declared: ``servers``, ``data``, and these names of parameters: ``ports``
+    (which hold ports), ``systems`` (how many equal systems run at once), ``laps`` (how many times
+    the run steps are taken).  ``slice`` is the seconds of a slice.
     """
     declared = load(name)
 
-    def planned(section: str, step: Fields) -> Any:
-        inner = (
-            {"steps": [planned(section, one) for one in step["steps"]]} if "steps" in step else {}
-        )
-        return timed({"step": section, **step, **inner})
+    def plan_step(section: str, step: Fields) -> Any:
+        inner = {}
+        if "steps" in step:
+            inner["steps"] = [plan_step(section, inner_step) for inner_step in step["steps"]]
+        return at_scale({"step": section, **step, **inner})
 
-    def timed(part: Fields) -> Fields:
-        return (
-            {**part, "timeout": sizing.at_scale(part["timeout"], scale)}
-            if "timeout" in part
-            else part
-        )
+    def at_scale(entry: Fields) -> Fields:
+        """Return an entry with the time limit of this scale, if it has one."""
+        if "timeout" not in entry:
+            return entry
+        return {**entry, "timeout": sizing.at_scale(entry["timeout"], scale)}
 
+    steps = []
+    for section, declared_steps in sections(declared):
+        steps += [plan_step(section, step) for step in declared_steps]
     servers = [
-        {"exits": [0], **server, "ready": timed(server["ready"]), "stop": timed(server["stop"])}
+        {
+            "exits": [0],
+            **server,
+            "ready": at_scale(server["ready"]),
+            "stop": at_scale(server["stop"]),
+        }
         for server in declared.get("servers", [])
     ]
     return {
-        "steps": [
-            planned(section, step) for section, steps in sections(declared) for step in steps
-        ],
+        "steps": steps,
         "files": [key for key, parameter in declared["parameters"].items() if "file" in parameter],
         **{key: declared[key] for key in AS_DECLARED if key in declared},
         **({"servers": servers} if servers else {}),
-        **({"data": timed(declared["data"])} if "data" in declared else {}),
+        **({"data": at_scale(declared["data"])} if "data" in declared else {}),
     }

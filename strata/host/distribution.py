@@ -1,5 +1,6 @@
 """The image's distribution, and the package sources of the host from which it is made."""
 
+import csv
 import os
 import re
 
@@ -7,11 +8,15 @@ from strata.host import observe
 from strata.util.data_types import Chosen, Fields
 from strata.util.errors import UserError
 from strata.util.process import capture
+from strata.util.validation import nearest
 
 DEFAULT_RELEASE = {"debian": "trixie", "ubuntu": "noble"}
 COMPONENTS = {"debian": "main", "ubuntu": "main universe"}
 # Packages of an archive with the keys by which apt checks it.
 KEYS = {"debian": "debian-archive-keyring", "ubuntu": "ubuntu-keyring"}
+
+# Tables of releases, one for each distribution (package distro-info-data).
+RELEASES = "/usr/share/distro-info"
 
 
 def os_release() -> dict[str, str]:
@@ -45,7 +50,24 @@ def choose(image: Fields, host: dict[str, str]) -> Chosen:
     usual = DEFAULT_RELEASE[distribution]
     if distribution == host_distribution == "ubuntu":
         usual = host.get("VERSION_CODENAME", usual)
-    return {"distribution": distribution, "release": image.get("release", usual)}
+    release = image.get("release", usual)
+    names = releases(distribution)
+    # Another archive may have releases of its own.
+    if "mirror" not in image and names and release not in [*names, usual]:
+        hint = nearest(release, names[-8:])
+        raise UserError(
+            f"config.yaml: image.release: '{release}' is not a release of {distribution}; {hint}"
+        )
+    return {"distribution": distribution, "release": release}
+
+
+def releases(distribution: str) -> list[str]:
+    """Return the code names of a distribution's releases, the oldest first.
+
+    They are those of the package distro-info-data; the list is empty where it is not installed.
+    """
+    rows = csv.DictReader((observe.read(f"{RELEASES}/{distribution}.csv") or "").splitlines())
+    return [row["series"] for row in rows if row.get("series")]
 
 
 def sources(chosen: Chosen, mirror: str | None, host: dict[str, str]) -> str:

@@ -54,9 +54,15 @@ def named(settings: Fields) -> str:
             "paper/reanalysis.pdf needs the published raw results of the original paper: add"
             " --config published_raw=DIR, a checkout or git directory of them (docs/reanalysis.md)"
         )
-    if reason := explain_refusal(settings["published_raw"]):
-        raise UserError(f"config.yaml: published_raw: {reason}")
+    check(settings)
     return str(settings["published_raw"])
+
+
+def check(settings: Fields) -> None:
+    """Raise UserError if the settings name a folder that does not hold the published results."""
+    path = settings["published_raw"]
+    if path is not None and (wrong := explain_refusal(path)):
+        raise UserError(f"{settings['source']('published_raw')}: published_raw: {wrong}")
 
 
 def read_revision(path: str) -> str:

@@ -5,6 +5,7 @@ import contextvars
 import copy
 import difflib
 import functools
+import ipaddress
 import json
 import math
 import operator
@@ -39,6 +40,23 @@ KINDS = {
     "array": "a list",
     "null": "empty",
 }
+# Keywords of JSON Schema that limit a value, as the end of "must be …".
+LIMITS = {
+    "minimum": "at least {}",
+    "maximum": "at most {}",
+    "exclusiveMinimum": "above {}",
+    "exclusiveMaximum": "below {}",
+    "multipleOf": "a multiple of {}",
+    "minLength": "at least {} characters long",
+    "maxLength": "at most {} characters long",
+    "minItems": "a list of at least {}",
+    "maxItems": "a list of at most {}",
+    "minProperties": "a mapping of at least {}",
+    "maxProperties": "a mapping of at most {}",
+    "uniqueItems": "a list without duplicates",
+}
+# Keywords of JSON Schema that a schema's type and description explain.
+OF_VALUES = ("type", "enum", "const", "pattern", "format", "oneOf", "anyOf", "not")
 # The document that is checked, with the names that it may use of other files, for `known`.
 _document: contextvars.ContextVar[Mapping[str, Any]] = contextvars.ContextVar("document")
 
@@ -122,11 +140,18 @@ _types = jsonschema.Draft4Validator.TYPE_CHECKER.redefine("number", _is_number)
 _Validator = _extend(
     jsonschema.Draft202012Validator, {"known": _known, "pattern": _pattern}, type_checker=_types
 )
+_formats = jsonschema.FormatChecker(("regex",))
+
+
+@_formats.checks("ipv4-interface", ValueError)
+def _is_interface(value: object) -> bool:
+    """Return whether a text is an IPv4 address with the length of its network's prefix."""
+    return isinstance(value, str) and bool(ipaddress.IPv4Interface(value))
 
 
 def validator(schema: Fields, **more: object) -> Any:
     """Return the validator of a schema.  more: arguments for the class of the validator."""
-    return _Validator(schema, format_checker=jsonschema.FormatChecker(("regex",)), **more)
+    return _Validator(schema, format_checker=_formats, **more)
 
 
 @functools.cache
@@ -180,21 +205,26 @@ def _sentences(error: Any) -> list[Finding]:
         return [(f"{key}.{name}", f"missing{_wanted(declared.get(name, {}))}") for name in names]
     if "propertyNames" in error.absolute_schema_path:
         key = f"{key}.{error.instance}"
-    is_plain = not isinstance(error.instance, dict | list)
-    if is_plain and error.validator in ("type", "enum", "const", "pattern", "oneOf"):
-        value = json.dumps(error.instance, ensure_ascii=False, default=repr)
-        return [(key, f"is {_shorten(value, 100)}{_wanted(error.schema)}")]
-    if error.validator == "type":
-        kind = KINDS["object" if isinstance(error.instance, dict) else "array"]
-        return [(key, f"is {kind}{_wanted(error.schema)}")]
-    sentence = _shorten(error.message, 300)
-    if error.validator not in ("known", "time") and "description" in error.schema:
-        sentence += f" ({error.schema['description']})"
-    return [(key, sentence)]
+    if error.validator in ("known", "time"):
+        return [(key, error.message)]
+    if error.validator in LIMITS:
+        limit = "be " + LIMITS[error.validator].format(error.validator_value)
+        if error.validator_value == 1 and error.instance in ("", [], {}):
+            limit = "not be empty"
+        description = error.schema.get("description")
+        about = f" ({description})" if description else ""
+        return [(key, f"is {show_value(error.instance)}; must {limit}{about}")]
+    wanted = _wanted(error.schema) if error.validator in OF_VALUES else ""
+    return [(key, f"is {show_value(error.instance)}{wanted or f'; {error.message[:300]}'}")]
 
 
-def _shorten(text: str, most: int) -> str:
-    return text if len(text) < most else text[:most] + "…"
+def show_value(value: object) -> str:
+    """Return a value as a message shows it: at most 100 characters of a text or number."""
+    if isinstance(value, dict | list):
+        kind = KINDS["object" if isinstance(value, dict) else "array"]
+        return kind if value else f"an empty {kind.split()[-1]}"
+    text = json.dumps(value, ensure_ascii=False, default=repr)
+    return text if len(text) < 100 else text[:100] + "…"
 
 
 def _wanted(schema: Fields) -> str:
@@ -202,6 +232,8 @@ def _wanted(schema: Fields) -> str:
     kinds = schema.get("type", [])
     about = schema.get("description")
     default = schema.get("default")
+    if about and about.startswith("must "):
+        return f"; {about}"
     wanted = [KINDS[kind] for kind in ([kinds] if isinstance(kinds, str) else kinds)]
     values = schema.get("enum", [schema["const"]] if "const" in schema else [])
     if values:
@@ -253,7 +285,7 @@ def unknown(key: str, name: str, known: Iterable[str], kind: str) -> list[Findin
     """
     if name in known:
         return []
-    return [(key, f"'{name}' is not a known {kind}; {nearest(str(name), [*known])}")]
+    return [(key, f"{show_value(name)} is not a known {kind}; {nearest(str(name), [*known])}")]
 
 
 def complain(source: str | Callable[[str], str], found: list[Finding]) -> None:

@@ -1,4 +1,4 @@
-"""The claims of the publications: mistakes in their file are found by key, and by the claim's name."""
+"""The claims of the publications: mistakes in their file are named by key and claim."""
 
 import json
 
@@ -19,6 +19,10 @@ from strata.util.errors import UserError
         (["claims", 0, "workload"], "pxy"),
         (["claims", "tested", "metrics"], ["triads"]),
         (["claims", 1, "id"], 0),
+        *((["workload_groups"], value) for value in (None, 5, "x", ["x"])),
+        (["claims"], None),
+        (["publications"], []),
+        (["environments", "native"], None),
     ],
 )
 def test_mistakes_in_the_claims_are_refused_by_key(checkout, tmp_path, path, value):
@@ -30,18 +34,18 @@ def test_mistakes_in_the_claims_are_refused_by_key(checkout, tmp_path, path, val
         )
         for flag in (False, True)
     )
-    # What is not tested may be of a workload that nobody declares.
+    # A claim that is not tested may be about any workload.
     data["claims"][untested]["workload"] = "moon"
     path = [tested if part == "tested" else part for part in path]
     inner = data
     for part in path[:-1]:
         inner = inner[part]
-    # The id of another claim, by its place.
+    # An id is given as the position of the claim that has it.
     inner[path[-1]] = data["claims"][value]["id"] if path[-1] == "id" else value
     (tmp_path / "claims.json").write_text(json.dumps(data))
     with pytest.raises(UserError, match=rf"claims\.json: {'.'.join(map(str, path))}") as caught:
         claims.check(str(tmp_path / "claims.json"))
-    if len(path) > 2:
+    if len(path) > 2 and path[0] == "claims":
         assert inner["id"] in str(caught.value)
     (tmp_path / "claims.json").write_text("{,")
     with pytest.raises(UserError, match=r"claims\.json: .*line 1"):

@@ -1,4 +1,4 @@
-"""The experiment on one page: what is laid over it, what it comes to on a machine, and what cannot be."""
+"""The configuration: what is laid over it, which plan follows on a machine, and what is refused."""
 
 import subprocess
 import sys
@@ -15,14 +15,16 @@ from strata.util.errors import UserError
 
 MACHINE = {"cpus": 4, "mask": None, "memory_bytes": 16 * 2**30, "cache_bytes": 32 * 2**20}
 DOCKER = {"docker": {"network": "host", "data": "volume"}}
+CARD = {"address": "192.0.2.999/24"}
 
 
 def planned(machine=MACHINE, **over):
+    """Return the plan of config.yaml with these values laid over it."""
     return config.experiment(config.read(over), machine)
 
 
 def refused(over, *keys):
-    """A page with these values is refused, and each of these keys named."""
+    """Require that config.yaml with these values is refused by these keys; return the message."""
     with pytest.raises(UserError) as caught:
         config.experiment(config.read(over), MACHINE)
     for key in keys:
@@ -30,7 +32,7 @@ def refused(over, *keys):
     return str(caught.value)
 
 
-def test_what_reads_the_page_needs_what_snakemake_brings_alone():
+def test_reading_the_configuration_needs_only_packages_of_snakemake():
     code = """import sys
 from strata.experiment import claims, config
 for name, module in sys.modules.items():
@@ -40,21 +42,13 @@ for name, module in sys.modules.items():
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=projects.ROOT, capture_output=True, text=True, check=True
     )
-    there = {
-        "yaml",
-        "attr",
-        "attrs",
-        "jsonschema",
-        "jsonschema_specifications",
-        "referencing",
-        "rpds",
-        "idna",
-    }
-    there.add("typing_extensions")
-    assert {name for name in done.stdout.split() if not name.startswith("_")} - there == set()
+    of_snakemake = {"yaml", "attr", "attrs", "jsonschema", "jsonschema_specifications"}
+    of_snakemake |= {"referencing", "rpds", "idna", "typing_extensions"}
+    imported = {name for name in done.stdout.split() if not name.startswith("_")}
+    assert imported - of_snakemake == set()
 
 
-# (values laid over the page, the key that the message names)
+# (values laid over config.yaml, the key that the message names)
 MISTAKES = [
     ({"repetitions": {"min": 5, "max": 3}}, "repetitions.max"),
     ({"repetitions": {"min": 2}}, "repetitions.min"),
@@ -85,13 +79,25 @@ MISTAKES = [
     ({"leave_out": {"dokcer": ["stream"]}}, "leave_out.dokcer"),
     ({"only": {"workloads": ["strem"]}}, "only.workloads.0"),
     ({"quiet": {"steal": "101%"}}, "quiet.steal"),
+    ({"image": {"mirror": "file:///no/such"}}, "image.mirror"),
+    ({"published_raw": "/no/such"}, "published_raw"),
+    ({"published_raw": "/etc/passwd"}, "published_raw"),
+    ({"client": {"ssh": "x" * 301}}, "client.ssh"),
+    ({"client": {"ssh": "user@-x"}}, "client.ssh"),
+    ({"client": {"ssh": "other", "ssh_config": "/no/such"}}, "client.ssh_config"),
+    ({"client": {"ssh": "other", "ssh_config": "/etc"}}, "client.ssh_config"),
+    ({"client": {"rate": "9999999999gbit"}}, "client.rate"),
+    (
+        {"vm": {"profiles": {"tuned": {"passthrough": ["0000:03:10.0"], "card": CARD}}}},
+        "vm.profiles.tuned.card.address",
+    ),
 ]
 
 
 @pytest.mark.parametrize(
     ("over", "key"), MISTAKES, ids=[f"{key}-{number}" for number, (_, key) in enumerate(MISTAKES)]
 )
-def test_a_mistake_is_refused_by_its_key(checkout, over, key):
+def test_a_mistake_is_refused_with_its_key(checkout, over, key):
     if key.startswith(("repetitions", "order")):
         over = {
             **over,
@@ -100,7 +106,7 @@ def test_a_mistake_is_refused_by_its_key(checkout, over, key):
     refused(over, key)
 
 
-def test_all_that_is_wrong_is_said_at_once_and_what_was_meant(checkout):
+def test_all_mistakes_are_reported_together_with_the_nearest_names(checkout):
     refused(
         {"sede": 1, "scale": "smok", "environments": {"native": {"lable": "x"}}}, "sede", "scale"
     )
@@ -111,11 +117,11 @@ def test_all_that_is_wrong_is_said_at_once_and_what_was_meant(checkout):
         },
         *("workloads.strem", "workloads.stream.elemens", "environments.native.layers.0"),
     )
-    for meant in ("'stream'", "'elements'", "'chroot'"):
-        assert f"did you mean {meant}?" in message
+    for name in ("'stream'", "'elements'", "'chroot'"):
+        assert f"did you mean {name}?" in message
 
 
-def test_check_says_what_is_wrong_in_all_files(project):
+def test_check_reports_the_mistakes_of_all_files(project):
     loads = {"noop": {**projects.NOOP, "titel": "x"}, "other": projects.NOOP, "good": projects.NOOP}
     folder = project(projects.on_host(scale="smok"), workloads=loads)
     for parser in folder.glob("workloads/other/parse.*"):
@@ -132,7 +138,7 @@ def test_check_says_what_is_wrong_in_all_files(project):
     assert "Traceback" not in done.stderr
 
 
-def test_words_and_pages_are_laid_over_the_page(checkout, tmp_path, monkeypatch):
+def test_configuration_files_and_words_are_laid_over_config_yaml(checkout, tmp_path, monkeypatch):
     first = {
         "seed": 1,
         "environments": {
@@ -153,9 +159,9 @@ def test_words_and_pages_are_laid_over_the_page(checkout, tmp_path, monkeypatch)
     assert (settings["seed"], settings["partial"], settings["scale"]) == (7, True, "standard")
     assert settings["workloads"]["stream"] == {"trials": 5}
     assert settings["workloads"]["linpack"] == {"sizes": [600]}
-    # What is in quotes stays text where text is asked for.
+    # A number in quotes stays text where text is expected.
     assert settings["environments"]["docker"]["layers"][0]["docker"]["cpuset-cpus"] == "0"
-    # Snakemake hands over the page and all that lies over it.
+    # Snakemake hands over config.yaml merged with everything that is laid over it.
     whole = config.merge(yaml.safe_load((checkout / "config.yaml").read_text()), over)
     assert config.experiment(config.read(whole), MACHINE) == config.experiment(settings, MACHINE)
     with pytest.raises(UserError, match=r"nowhere\.yaml: "):
@@ -168,10 +174,13 @@ def test_a_mistake_is_named_by_the_file_that_holds_it(checkout, tmp_path):
     names = [str(tmp_path / "a.yaml"), str(tmp_path / "b.yaml")]
     with pytest.raises(UserError) as caught:
         config.read(config.laid_over(names, ["seed=-1", "only={workloads: [strem]}"]))
-    found = {line.split(": ")[1]: line.split(": ")[0] for line in str(caught.value).splitlines()}
-    assert found == {
-        "quiet.steal": names[0], "scael": names[1], "seed": "--config", "only.workloads.0": "--config",
-    }  # fmt: skip
+    lines = [line.split(": ") for line in str(caught.value).splitlines()]
+    assert {line[1]: line[0] for line in lines} == {
+        "quiet.steal": names[0],
+        "scael": names[1],
+        "seed": "--config",
+        "only.workloads.0": "--config",
+    }
 
 
 def test_paper_scale_follows_the_published_rules(checkout):
@@ -186,7 +195,7 @@ def test_paper_scale_follows_the_published_rules(checkout):
         assert bool(workloads["linpack"]["notes"]) is (machine is MACHINE)
 
 
-def test_what_cannot_be_had_keeps_its_place_and_its_reason(checkout, monkeypatch):
+def test_an_environment_that_is_not_available_keeps_its_place_and_its_reason(checkout, monkeypatch):
     monkeypatch.setattr(registry.kind("docker"), "unavailable", lambda: "no Docker")
     monkeypatch.setattr(registry.kind("vm"), "unavailable", lambda: "no QEMU")
     environments = planned()["environments"]
@@ -198,21 +207,16 @@ def test_what_cannot_be_had_keeps_its_place_and_its_reason(checkout, monkeypatch
 
 
 @pytest.mark.parametrize(
-    ("memory", "kvm", "over", "words"),
+    ("memory", "kvm", "over", "message"),
     [
-        # (memory of a host in GiB, whether machines can be measured, values of the page, what is said of it)
+        # (the host's memory in GiB, whether KVM works, values of config.yaml, the message or None)
         (3.8, True, {}, "is 4GiB; this machine has 3.8 GiB: choose less"),
         (3.8, False, {}, None),
         (3.8, True, {"only": {"environments": ["native", "docker"]}}, None),
         (1.9, True, {"only": {"environments": ["native"]}, "scale": "tiny"}, None),
         (1.9, True, {"scale": "tiny"}, "is 2GiB; this machine has 1.9 GiB: choose less"),
         (64, True, {}, None),
-        (
-            64,
-            True,
-            {"workloads": {"stream": {"elements": 2 * 10**8}}},
-            None,
-        ),
+        (64, True, {"workloads": {"stream": {"elements": 2 * 10**8}}}, None),
         (
             64,
             True,
@@ -222,7 +226,7 @@ def test_what_cannot_be_had_keeps_its_place_and_its_reason(checkout, monkeypatch
             },
             "is 4GiB; stream takes 4.5 GiB of it: choose 5GiB",
         ),
-        # More than this machine can give.
+        # The memory that is needed is more than the host has.
         (
             4.5,
             True,
@@ -238,18 +242,18 @@ def test_what_cannot_be_had_keeps_its_place_and_its_reason(checkout, monkeypatch
         (64, True, {"vm": {"profiles": {"unused": {"memory": "99999999GiB"}}}}, None),
     ],
 )
-def test_machines_have_the_memory_that_is_there_and_needed(
-    checkout, monkeypatch, memory, kvm, over, words
+def test_memory_of_virtual_machines_fits_the_host_and_the_workloads(
+    checkout, monkeypatch, memory, kvm, over, message
 ):
     monkeypatch.setattr(registry.kind("vm"), "unavailable", lambda: None if kvm else "no QEMU")
     finding = {"accelerator": "kvm", "accelerator_reason": "tried"}
     monkeypatch.setattr("strata.vm.acceleration.known", lambda: finding)
     over = {"only": {"environments": ["native", "vm"]}, **over}
     machine = {**MACHINE, "memory_bytes": int(memory * 2**30)}
-    if words is None:
+    if message is None:
         assert planned(machine, **over)
     else:
-        with pytest.raises(UserError, match=f"vm.profiles.default.memory: {words}"):
+        with pytest.raises(UserError, match=f"vm.profiles.default.memory: {message}"):
             planned(machine, **over)
 
 
@@ -257,14 +261,8 @@ def test_repetitions_are_a_number_or_follow_a_precision(checkout):
     over = {"min": 3, "max": 7, "target": "2.5%", "budget": "1.5h"}
     plan = planned(repetitions=over)
     assert plan["repetitions"] == 7
-    assert plan["precision"] == {
-        "min": 3,
-        "max": 7,
-        "target": 0.025,
-        "budget": 5400,
-        "claims": True,
-        "retries": 2,
-    }
+    rule = {"min": 3, "max": 7, "target": 0.025, "budget": 5400, "claims": True, "retries": 2}
+    assert plan["precision"] == rule
     assert planned(repetitions={**over, "claims": False})["precision"]["claims"] is False
     assert "precision" not in planned(repetitions=4, quiet={"action": "flag"})
     again = {"min": 4, "max": 12, "target": None, "budget": None, "retries": 2}
@@ -279,14 +277,14 @@ def test_a_workload_that_every_environment_leaves_out_is_refused(checkout):
         planned(only=only, leave_out={"docker": ["stream"], "native": ["stream"]})
 
 
-def test_only_some_environments_and_workloads_can_be_asked_for(checkout):
+def test_only_narrows_an_experiment_to_some_environments_and_workloads(checkout):
     only = {"environments": ["docker", "native"], "workloads": ["stream"]}
     one = planned(only=only, not_emulated=["pxz"], leave_out={"vm": ["stream"], "docker": ["pxz"]})
     whole = planned(not_emulated=["stream"], leave_out={"docker": ["pxz"]})
     assert list(one["environments"]) == ["native", "docker"]
     assert list(one["workloads"]) == ["stream"]
     assert fingerprint(one, "docker", "stream") == fingerprint(whole, "docker", "stream")
-    # What is not measured at all is left out by nobody.
+    # A workload that is not measured at all is no omission.
     assert {"not_emulated", "leave_out"}.isdisjoint(one)
     assert (whole["not_emulated"], whole["leave_out"]) == (["stream"], {"docker": ["pxz"]})
 
@@ -296,14 +294,14 @@ def test_emulated_machines_have_a_size_of_their_own_and_native_beside_them(check
     monkeypatch.setattr(registry.kind("vm"), "refusal", lambda *_: None)
     finding = {"accelerator": "tcg", "accelerator_reason": "tried"}
     monkeypatch.setattr("strata.vm.acceleration.known", lambda: finding)
-    found = planned()
-    stream = found["workloads"]["stream"]
-    beside = found["environments"][blocks.BESIDE]
-    assert beside["layers"] == found["environments"]["native"]["layers"]
+    made = planned()
+    stream = made["workloads"]["stream"]
+    beside = made["environments"][blocks.BESIDE]
+    assert beside["layers"] == made["environments"]["native"]["layers"]
     for name in ("vm", blocks.BESIDE):
-        assert plan.of_environment(found, name, "stream")["parameters"]["elements"] == 5000000
-        assert plan.scale(found, name) == "tiny"
-    assert plan.of_environment(found, "docker", "stream")["parameters"] == stream["parameters"]
+        assert plan.of_environment(made, name, "stream")["parameters"]["elements"] == 5000000
+        assert plan.scale(made, name) == "tiny"
+    assert plan.of_environment(made, "docker", "stream")["parameters"] == stream["parameters"]
     assert blocks.BESIDE not in planned(scale="tiny")["environments"]
     off = planned(emulation=False)["environments"]
     assert blocks.BESIDE not in off

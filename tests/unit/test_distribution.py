@@ -31,16 +31,30 @@ TRIXIE = {"distribution": "debian", "release": "trixie"}
             DEBIAN,
             {"distribution": "ubuntu", "release": "noble"},
         ),
+        (
+            {"release": "trixy", "mirror": "http://m/u"},
+            DEBIAN,
+            {"distribution": "debian", "release": "trixy"},
+        ),
+        ({"release": "trixy"}, DEBIAN, r"image\.release: .* did you mean 'trixie'"),
+        ({"release": "noble"}, DEBIAN, "image.release: 'noble' is not a release of debian"),
         ({}, {"ID": "fedora"}, "image.distribution: is 'host', which is fedora here"),
         ({"distribution": "ubuntu"}, DEBIAN, "image.mirror: missing; this host is debian"),
     ],
 )
-def test_the_host_decides_unless_the_config_does(image, host, chosen):
+def test_the_host_decides_unless_the_config_does(monkeypatch, image, host, chosen):
+    names = "version,codename,series\n1,Trixie,trixie\n2,Sid,sid\n"
+    seen.Host({f"{distribution.RELEASES}/debian.csv": names}).put(monkeypatch.setattr)
     if isinstance(chosen, dict):
         assert distribution.choose(image, host) == chosen
     else:
         with pytest.raises(UserError, match=chosen):
             distribution.choose(image, host)
+
+
+def test_any_release_is_accepted_where_none_is_known(monkeypatch):
+    seen.Host({}).put(monkeypatch.setattr)
+    assert distribution.choose({"release": "trixy"}, DEBIAN)["release"] == "trixy"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What decides a cell's result, and a plan that is sealed before the first run."""
+"""What decides a cell's result, and the seal of a plan before its first run."""
 
 import pytest
 from test_blocks import experiment
@@ -35,34 +35,32 @@ def test_a_seed_is_shared_by_environments_and_differs_between_blocks_and_workloa
         (["workloads", "b", "parameters", "size"], 2, True),
     ],
 )
-def test_a_cell_is_measured_again_just_for_what_decides_its_result(path, value, same):
-    before = experiment()
-    after = experiment()
-    inner = after
-    for part in path[:-1]:
-        inner = inner[part]
+def test_the_fingerprint_follows_what_decides_a_result_and_nothing_else(path, value, same):
+    before = plan.fingerprint(experiment(), "native", "a")
+    changed = experiment()
+    inner = changed
+    for key in path[:-1]:
+        inner = inner[key]
     inner[path[-1]] = value
-    assert (
-        plan.fingerprint(before, "native", "a") == plan.fingerprint(after, "native", "a")
-    ) is same
+    assert (plan.fingerprint(changed, "native", "a") == before) is same
 
 
-def test_a_seal_tells_whether_the_plan_was_kept_whatever_its_source(tmp_path, monkeypatch):
+def test_a_seal_shows_whether_the_plan_was_kept(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     source = {"revision": "a" * 40, "changed": False}
-    sealed = {"seed": 1, "environments": {"native": {}}, "workloads": {"stream": {}}}
+    made = {"seed": 1, "environments": {"native": {}}, "workloads": {"stream": {}}}
     with pytest.raises(UserError, match="KVM"):
-        seal.seal({**sealed, "environments": {"vm": {"accelerator": None}}}, source)
-    assert seal.told(sealed) is None
-    found = seal.seal(sealed, source)
-    assert found["sha256"] == seal.digest({**sealed, "source": source, "sealed": found})
-    assert seal.told(sealed)["kept"] is True
-    assert seal.told({**sealed, "seed": 2})["kept"] is False
+        seal.seal({**made, "environments": {"vm": {"accelerator": None}}}, source)
+    assert seal.told(made) is None
+    content = seal.seal(made, source)
+    assert content["sha256"] == seal.digest({**made, "source": source, "sealed": content})
+    assert seal.told(made)["kept"] is True
+    assert seal.told({**made, "seed": 2})["kept"] is False
     with pytest.raises(UserError, match="sealed already"):
-        seal.seal(sealed, source)
+        seal.seal(made, source)
     (tmp_path / seal.FILE).unlink()
     log = tmp_path / "results/raw/native/stream/1.log"
     log.parent.mkdir(parents=True)
     log.touch()
     with pytest.raises(UserError, match="before the first"):
-        seal.seal(sealed, source)
+        seal.seal(made, source)

@@ -1,3 +1,5 @@
+"""The recipe of the image: which changes of files change it, and which do not."""
+
 import shutil
 import subprocess
 
@@ -10,7 +12,7 @@ from strata.experiment import recipe, workload
 
 @pytest.fixture
 def copy(tmp_path, monkeypatch):
-    """A copy of all that makes the image."""
+    """Return a copy of the files that make the image, in which the test runs."""
     for name in ("packer", "workloads"):
         shutil.copytree(projects.ROOT / name, tmp_path / name)
     monkeypatch.chdir(tmp_path)
@@ -24,6 +26,7 @@ def copy(tmp_path, monkeypatch):
 
 
 def edit(path, old, new):
+    """Replace a text in a file once."""
     text = path.read_text()
     assert old in text
     path.write_text(text.replace(old, new, 1))
@@ -45,7 +48,8 @@ def test_comments_blank_lines_and_the_analysis_do_not_change_the_image(copy):
     assert recipe.describe({}) == before
 
 
-LEFT = [
+# Files that editors, patches and Python leave in a workload's folder.
+LEFTOVERS = [
     "notes.md",
     "build.sh~",
     "#build.sh#",
@@ -55,7 +59,7 @@ LEFT = [
 ]
 
 
-def test_a_clone_has_the_bytes_of_the_commit_whatever_git_is_set_to(tmp_path):
+def test_a_clone_has_the_line_ends_of_the_commit_whatever_the_users_settings(tmp_path):
     attributes = tmp_path / "attributes"
     attributes.write_text("* text=auto eol=crlf\n")
     for number, settings in enumerate(
@@ -66,20 +70,43 @@ def test_a_clone_has_the_bytes_of_the_commit_whatever_git_is_set_to(tmp_path):
         subprocess.run(
             ["git", "clone", "--quiet", "--shared", *words, projects.ROOT, folder], check=True
         )
-        # Of each file the ends of its lines in the commit, and in the folder.
-        found = [
-            line.split()[:2] for line in projects.git(folder, "ls-files", "--eol").splitlines()
-        ]
-        assert len(found) > 100
-        assert [ends for ends in found if ends[0][2:] != ends[1][2:]] == []
+        # Each line begins with i/ENDS of the commit and w/ENDS of the folder.
+        listing = projects.git(folder, "ls-files", "--eol").splitlines()
+        assert len(listing) > 100
+        changed = []
+        for line in listing:
+            committed, checked_out = line.split()[:2]
+            if committed.removeprefix("i/") != checked_out.removeprefix("w/"):
+                changed.append(line)
+        assert changed == []
 
 
-def test_notes_and_what_editors_leave_do_not_change_the_image(copy):
-    before, files = recipe.describe({}), recipe.files({})
-    for path in [copy / "packer/.#base.sh", *(copy / "workloads/stream" / name for name in LEFT)]:
+def test_ignored_files_do_not_change_the_image_and_new_files_do(copy):
+    plain = recipe.describe({}), recipe.files({})
+    shutil.copy(projects.ROOT / ".gitignore", copy)
+    projects.track(copy)
+    assert (recipe.describe({}), recipe.files({})) == plain
+    for path in [
+        copy / "packer/.#base.sh",
+        *(copy / "workloads/stream" / name for name in LEFTOVERS),
+    ]:
         path.parent.mkdir(exist_ok=True)
-        path.write_text("what no program reads\n")
-    assert (recipe.describe({}), recipe.files({})) == (before, files)
+        path.write_text("no program reads this\n")
+    assert (recipe.describe({}), recipe.files({})) == plain
+    (copy / "workloads/stream/extra.sh").write_text("true\n")
+    assert recipe.files({}) == sorted([*plain[1], "workloads/stream/extra.sh"])
+
+
+def test_a_repository_around_the_project_hides_none_of_its_files(copy, monkeypatch):
+    before = recipe.files({})
+    inner = copy / "inner"
+    inner.mkdir()
+    for name in ("packer", "workloads"):
+        (copy / name).rename(inner / name)
+    (copy / ".gitignore").write_text("*\n")
+    projects.git(copy, "init", "--quiet")
+    monkeypatch.chdir(inner)
+    assert recipe.files({}) == before
 
 
 @pytest.mark.parametrize(
@@ -92,7 +119,7 @@ def test_notes_and_what_editors_leave_do_not_change_the_image(copy):
         ("packer/provision.sh", "/data", "/datum"),
     ],
 )
-def test_what_runs_changes_the_image_but_not_its_base(copy, file, old, new):
+def test_a_change_of_a_program_changes_the_image_but_not_its_base(copy, file, old, new):
     before = recipe.describe({})
     edit(copy / file, old, new)
     after = recipe.describe({})
@@ -109,9 +136,7 @@ def test_packages_release_and_a_new_workload_change_the_base(copy):
     assert recipe.describe({})["base"] != before["base"]
 
 
-def test_a_workload_that_comes_with_the_plan_alone_changes_only_the_image_of_a_plan_that_holds_it(
-    copy,
-):
+def test_an_optional_workload_changes_only_the_image_of_a_plan_that_has_it(copy):
     before, files = recipe.describe({}), recipe.files({})
     declared = yaml.safe_load((copy / "workloads/stream/workload.yaml").read_text())
     shutil.copytree(copy / "workloads/stream", copy / "workloads/new")

@@ -1,4 +1,4 @@
-"""Size rules: what is smallest keeps them on any machine, and what is smaller breaks one."""
+"""Size rules: the smallest valid size keeps them on any machine, and a smaller one breaks one."""
 
 import random
 import re
@@ -16,6 +16,7 @@ COMPUTED = ["linpack", "pxz", "randomaccess", "stream"]
 
 
 def machines(number):
+    """Yield random machines with enough memory for every size."""
     chance = random.Random(1)
     for _ in range(number):
         cache = chance.randint(2**18, 2**29)
@@ -28,6 +29,7 @@ def machines(number):
 
 
 def resolved(name, machine, scale="standard", **overrides):
+    """Return a workload's parameters on a machine, and the outcomes of its size rules."""
     values, _ = workload.resolve(name, overrides, scale, machine)
     return values, sizes.outcomes(workload.load(name), values, machine)
 
@@ -35,9 +37,9 @@ def resolved(name, machine, scale="standard", **overrides):
 @pytest.mark.parametrize("name", COMPUTED)
 def test_the_smallest_size_keeps_every_rule_and_less_does_not(name):
     for machine in machines(50):
-        values, found = resolved(name, machine)
-        assert found
-        assert not sizes.broken(found)
+        values, outcomes = resolved(name, machine)
+        assert outcomes
+        assert not sizes.broken(outcomes)
         for key, entry in workload.load(name)["parameters"].items():
             rule = entry.get("standard")
             if isinstance(rule, dict) and rule["rule"] == "smallest":
@@ -49,55 +51,56 @@ def test_the_smallest_size_keeps_every_rule_and_less_does_not(name):
                 ), (machine, key)
 
 
-def test_what_is_not_known_is_not_broken_and_has_its_floor():
+def test_an_unknown_cache_breaks_no_rule_and_leaves_the_least_size():
     machine = {"cpus": 2, "mask": None, "cache_bytes": None, "memory_bytes": 2**36}
-    values, found = resolved("stream", machine, "paper")
+    values, outcomes = resolved("stream", machine, "paper")
     assert values["elements"] == 80000000
-    assert [one["holds"] for one in found] == [None, True, True]
+    assert [outcome["holds"] for outcome in outcomes] == [None, True, True]
 
 
 @pytest.mark.parametrize(
     ("mib", "share"), [(None, 1), (32, 1), (64, 1), (96, 2 / 3), (128, 1 / 2), (480, 2 / 15)]
 )
-def test_a_large_cache_makes_fewer_laps_of_long_runs_and_says_so(mib, share):
+def test_a_large_cache_makes_fewer_laps_and_a_note(mib, share):
     machine = {"cpus": 2, "mask": None, "cache_bytes": mib and mib * 2**20, "memory_bytes": 2**42}
     for name, most in (("stream", 8), ("randomaccess", 3), ("linpack", 2)):
         values, notes = workload.resolve(name, {}, "standard", machine)
-        own = max(int(most * share), 1)
-        assert values["laps"] == own
-        assert [note for note in notes if f"not {most}" in note] == notes[-1:] * (own < most)
+        laps = max(int(most * share), 1)
+        assert values["laps"] == laps
+        assert [note for note in notes if f"not {most}" in note] == notes[-1:] * (laps < most)
 
 
-def test_metrics_of_the_log_decide_a_rule_and_the_smallest_counts():
+def test_a_rule_on_a_metric_counts_the_smallest_value_of_the_log():
     machine = {"cpus": 2, "mask": None, "cache_bytes": 2**25, "memory_bytes": 2**36}
     values, _ = workload.resolve("mysql", {}, "standard", machine)
     seconds = values["seconds"] * values["laps"]
 
-    def last(*rates):
+    def last_rule(*rates):
         metrics = [("throughput", rate) for rate in rates]
         return sizes.outcomes(workload.load("mysql"), values, machine, metrics)[-1]["holds"]
 
-    assert last() is None
-    assert last(500, 200 / seconds) is True
-    assert last(500, 199 / seconds) is False
+    assert last_rule() is None
+    assert last_rule(500, 200 / seconds) is True
+    assert last_rule(500, 199 / seconds) is False
 
 
 def caches(*of, level=3):
-    """The files of caches of a level: (processors, MiB, who shares it; None: the kernel does not say)."""
-    found = {}
+    """Return the kernel's files of caches of a level.
+
+    of: (processors, MiB, list of the processors that share it, or None if there is no such file).
+    """
+    files = {}
     for cpus, mib, sharing in of:
         for cpu in cpus:
             folder = f"{observe.CPU}/cpu{cpu}/cache/index{level}"
-            said = {
-                "level": level,
-                "type": "Unified",
-                "size": f"{mib * 1024}K",
-                "shared_cpu_list": sharing,
+            files |= {
+                f"{folder}/level": str(level),
+                f"{folder}/type": "Unified",
+                f"{folder}/size": f"{mib * 1024}K",
             }
-            found |= {
-                f"{folder}/{key}": str(value) for key, value in said.items() if value is not None
-            }
-    return found
+            if sharing is not None:
+                files[f"{folder}/shared_cpu_list"] = sharing
+    return files
 
 
 EPYC = [(range(8 * die, 8 * die + 8), 32, f"{8 * die}-{8 * die + 7}") for die in range(8)]
@@ -105,14 +108,15 @@ SOCKETS = [
     ([*range(10), *range(20, 30)], 40, "0-9,20-29"),
     ([*range(10, 20), *range(30, 40)], 40, "10-19,30-39"),
 ]
-# (files, processors that measurements may use, MiB of all last-level caches, elements of STREAM's arrays)
+# (files, processors that measurements may use, MiB of their last-level caches, STREAM's elements)
 MACHINES = {
     "a desktop": (caches((range(8), 16, "0-7")), range(8), 16, 8_388_608),
     "two sockets": (caches(*SOCKETS), range(40), 80, 41_943_040),
     "one of two sockets": (caches(*SOCKETS), range(10), 40, 20_971_520),
     "an EPYC of eight dies": (caches(*EPYC), range(64), 256, 134_217_728),
     "a mask that has a processor of two dies": (caches(*EPYC), [3, 40], 64, 33_554_432),
-    # Two large cores, four small ones that share a cache of the second level, and two that have nothing above it.
+    # Two large cores, four small ones that share a cache of the second level, and two without a
+    # third level.
     "a hybrid": (
         caches((range(6), 12, "0-5"))
         | caches((range(2), 2, "0-1"), (range(2, 6), 4, "2-5"), (range(6, 8), 2, "6-7"), level=2),
@@ -126,7 +130,7 @@ MACHINES = {
         4,
         2_097_152,
     ),
-    "a kernel that does not say who shares": (
+    "a kernel without lists of sharing processors": (
         caches((range(8), 16, None)),
         range(8),
         16,
@@ -138,7 +142,7 @@ MACHINES = {
 
 
 @pytest.mark.parametrize("name", MACHINES)
-def test_the_cache_is_the_sum_of_all_that_measurements_use(monkeypatch, name):
+def test_the_cache_is_the_sum_of_the_last_level_caches_that_measurements_use(monkeypatch, name):
     files, cpus, mib, elements = MACHINES[name]
     seen.Host(files).put(monkeypatch.setattr)
     cache = observe.last_level_caches(set(cpus))
@@ -152,27 +156,25 @@ def test_the_cache_is_the_sum_of_all_that_measurements_use(monkeypatch, name):
 @pytest.mark.parametrize(
     ("text", "mib"), [("32M", 32), ("32768K", 32), ("1G", 1024), ("", None), ("many", None)]
 )
-def test_a_size_has_its_unit(monkeypatch, text, mib):
-    there = caches(([0], 1, "0"))
-    seen.Host(there | {f"{observe.CPU}/cpu0/cache/index3/size": text}).put(monkeypatch.setattr)
+def test_a_cache_size_is_read_with_its_unit(monkeypatch, text, mib):
+    files = caches(([0], 1, "0")) | {f"{observe.CPU}/cpu0/cache/index3/size": text}
+    seen.Host(files).put(monkeypatch.setattr)
     assert observe.last_level_caches({0}) == (mib and mib * 2**20)
 
 
 def test_equal_systems_share_processors():
     machine = {"cpus": 8, "mask": None, "cache_bytes": 2**25, "memory_bytes": 2**36}
-    assert (
-        resolved("pxz", machine, systems=4)[0]["bytes"]
-        == resolved("pxz", machine | {"cpus": 2})[0]["bytes"]
-    )
+    quarter, _ = resolved("pxz", machine | {"cpus": 2})
+    assert resolved("pxz", machine, systems=4)[0]["bytes"] == quarter["bytes"]
 
 
-def test_what_the_memory_does_not_hold_is_refused():
+def test_a_size_beyond_the_memory_is_refused():
     with pytest.raises(UserError, match="choose a smaller value"):
         resolved("stream", {"cpus": 2, "mask": None, "cache_bytes": 2**29, "memory_bytes": 2**31})
 
 
 @pytest.mark.parametrize("name", RULED)
-def test_every_rule_has_a_source_that_is_there(name):
+def test_every_rule_names_a_source_that_exists(name):
     keys = re.findall(
         r"^@[a-z]+{([^,]+),", (projects.ROOT / "paper/references.bib").read_text(), re.MULTILINE
     )
@@ -181,7 +183,7 @@ def test_every_rule_has_a_source_that_is_there(name):
 
 
 @pytest.mark.parametrize("name", RULED)
-def test_the_default_breaks_no_rule_and_tests_are_smaller(name):
+def test_the_standard_scale_breaks_no_rule_and_tiny_breaks_one(name):
     machine = {"cpus": 2, "mask": None, "cache_bytes": 2**25, "memory_bytes": 2**34}
     assert not sizes.broken(resolved(name, machine)[1])
     if name in COMPUTED:

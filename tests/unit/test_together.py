@@ -14,7 +14,6 @@ import pytest
 from strata.experiment import workload
 from strata.testbed import journal
 from strata.util import paths, process
-from strata.util.errors import UserError
 
 LAPS = {
     "parameters": {

@@ -77,4 +77,4 @@ def test_without_the_raw_results_the_message_says_how_to_name_them(project):
     assert "--config published_raw=DIR" in done.stdout + done.stderr
     done = snakemake(project, "paper/reanalysis.pdf", "--config", "published_raw=/nowhere")
     assert done.returncode != 0
-    assert "published_raw: /nowhere" in done.stdout + done.stderr
+    assert 'published_raw: is "/nowhere"' in done.stdout + done.stderr

@@ -1,4 +1,4 @@
-// Marks where one is in the navigation, and keeps a form from being sent twice.
+// Marks the current page in the navigation, and keeps a form from being sent twice.
 document.addEventListener("DOMContentLoaded", () => {
   for (const link of document.querySelectorAll("nav a")) {
     if (link.pathname === location.pathname) link.classList.add("here");

@@ -1,6 +1,6 @@
-"""Runs the servers of a web application from its image's files, in mounts and processes that end with the test.
+"""Runs the servers of a web application from its image's files, on this machine's loopback.
 
-The servers listen on this machine's loopback.
+Their mounts and processes end with the test.
 """
 
 import concurrent.futures

@@ -136,7 +136,6 @@ RARE = "the rarer operations"
     [
         ((199, 1), (0, 0), 0, []),
         ((199, 2), (0, 0), 0, ["Login"]),
-        ((1000, 10), (0, 0), 0, []),
         ((1000, 11), (0, 0), 0, ["Login"]),
         # Of few answers none may be late, unless all rare operations together have a hundred.
         ((99, 0), (0, 0), 0, []),
@@ -193,17 +192,6 @@ def test_a_pass_that_is_not_confirmed_is_a_failure(application):
     assert (search.highest_pass, search.lowest_failure) == (250, 300)
 
 
-@of("auction")
-@pytest.mark.parametrize("seed", range(20))
-def test_the_search_ends_where_chance_decides(application, seed):
-    rng = random.Random(seed)
-    _, search = run_search(
-        application, lambda users: rng.random() < 1 / (1 + (users / 500) ** 4), 0.02, 2
-    )
-    assert search.lowest_failure is None or search.highest_pass < search.lowest_failure
-    assert search.highest_pass == 0 or search.passes[search.highest_pass] == 3
-
-
 # Each with a digest of all rows, so that the rows of an image do not change without notice.
 @pytest.mark.parametrize(
     ("application", "make", "digest"),
@@ -238,16 +226,6 @@ def test_the_data_follow_from_size_and_seed_alone(application, monkeypatch, tmp_
 def test_numbers_of_rows_follow_from_the_users(application, users, persons, tags):
     expected = {"persons": persons, "tags": tags, "events": 3 * tags}
     assert application.data_set.count_rows(users) == expected
-
-
-@of("cloudstone")
-def test_rows_name_files_and_persons_that_are_there(application):
-    data_set = application.data_set
-    rows = {name: list(table) for name, table in data_set.EventData(25, 7).tables()}
-    files = {name for name, _ in data_set.make_files(7)}
-    assert {row[10] for row in rows["person"]} | {row[7] for row in rows["socialevent"]} <= files
-    # The database refuses a friend who does not exist, but not a person's friendship with itself.
-    assert all(person != friend for person, friend in rows["person_person"])
 
 
 @of("dvdstore")
@@ -298,8 +276,6 @@ def test_customers_behave_as_those_of_the_original(application):
     assert "".join(rounds) == order
     assert {len(letters) for letters in rounds} == {3, 4, 5, 6, 7}
     assert 0.17 < order.count("n") / 4000 < 0.23
-    names = [fields["username"] for name, fields in pages if name == "new"]
-    assert len(set(names)) == len(names)
     searches = [fields for name, fields in pages if name == "browse"]
     assert {int(fields["limit"]) for fields in searches} == set(range(1, 10))
     kinds = collections.Counter(fields["by"] for fields in searches)

@@ -104,7 +104,8 @@ def read_books(servers, number=0):
     return books
 
 
-def growth(before, after, *keys):
+def count_growth(before, after, *keys):
+    """By how much values of the books have grown."""
     return {key: after[key] - before[key] for key in keys}
 
 
@@ -118,7 +119,7 @@ def test_every_operation_answers_and_no_server_reports_trouble(servers):
         "cloudstone": {"person": 1, "socialevent": 1},
         "dvdstore": {"orders": 2, "customers": 1},
     }[servers.workload]
-    assert growth(before, after, *expected) == expected
+    assert count_growth(before, after, *expected) == expected
 
 
 # The auctions.
@@ -228,7 +229,10 @@ def test_a_bid_is_announced_paid_and_given_back_and_a_sold_item_changes_hands(se
     bought = call(second, "/purchases")[0]
     assert (bought["item"], bought["amount"]) == (item, starting + 7)
     assert call(first, f"/items/{item}")["owner"] == f"user{second.person}"
-    assert growth(before, read_books(servers), "bids", "accepted") == {"bids": 3, "accepted": 2}
+    assert count_growth(before, read_books(servers), "bids", "accepted") == {
+        "bids": 3,
+        "accepted": 2,
+    }
 
 
 @auction
@@ -313,7 +317,7 @@ def test_simultaneous_events_are_all_there_with_their_tags(servers):
         return visitor.fetch_page("POST", "/events", f"<h1>At once {number}</h1>", **form)
 
     run_together(add_event, range(12))
-    grown = growth(before, read_books(servers), "socialevent", "socialeventtag")
+    grown = count_growth(before, read_books(servers), "socialevent", "socialeventtag")
     assert grown == {"socialevent": 12, "socialeventtag": 14}
     servers.make_visitor().fetch_page("GET", "/search?tag=jazz-x", "<p>12 events</p>")
 
@@ -396,7 +400,7 @@ def test_stock_below_three_is_reordered_and_the_books_notice_sabotage(servers):
     scarce = next(number for number in range(1, 10_000) if 3 <= shop.stock(number) < 6)
     for quantity in (shop.stock(scarce) - 2, 3):
         assert customer.buy({scarce: quantity})["order"] != "0"
-    grown = growth(before, read_books(servers, 1), "reorders", "orders")
+    grown = count_growth(before, read_books(servers, 1), "reorders", "orders")
     assert grown == {"reorders": 1, "orders": 2}
     for change in ("stock = stock + 1", "sold = sold + 1, stock = stock - 1"):
         sql = f"UPDATE inventory SET {change} WHERE product = 5"
@@ -423,7 +427,7 @@ def test_nothing_is_lost_where_many_buy_the_same_at_the_same_time(servers):
     totals = [total for buyer in run_together(buy_often, range(1, 9)) for total in buyer]
     after = read_books(servers, 2)
     assert len(totals) == 200
-    grown = growth(before, after, "orders", "new_cents")
+    grown = count_growth(before, after, "orders", "new_cents")
     assert grown == {"orders": 200, "new_cents": sum(totals)}
     assert after["reorders"] > len(scarce)
     assert "deadlock" not in servers.read_output("postgresql")

@@ -96,8 +96,8 @@ application() {
     AUCTION_BROKER="amqp://auction:$(<"$secret")@127.0.0.1:${2%%,*}/?heartbeat=65534"
     export AUCTION_BROKER
     cd "$programs/app"
-    # Connections are kept longer than the web server keeps them: it closes them, and never uses one
-    # that is being closed.
+    # Runs one of the processes, in place of this one.  Usage: serve NUMBER
+    # It keeps connections longer than the web server does, which so never uses a closing one.
     serve() {
         exec "${as_web[@]}" uvicorn --uds "$site/sockets/$1" --backlog 4096 \
             --timeout-keep-alive 300 --lifespan on --log-level warning --no-access-log \
@@ -115,6 +115,7 @@ web() {
         upstreams+="server unix:$site/sockets/$number max_fails=0; "
     done
     raise_file_limit
+    # Runs nginx, in place of the process.
     serve() {
         run_nginx "$site/web" "$processes" "$(ulimit -n)" <<CONF
     keepalive_timeout 300;

@@ -91,6 +91,7 @@ database() {
     IFS=, read -ra ports <<<"$1"
     IFS=, read -ra database_ports <<<"$5"
     ! has_database_system "$roles" || from=%
+    # Runs MariaDB for an instance, in place of the process.  Usage: serve NUMBER
     serve() {
         local folder=$home/$1/mysql
         set_server_options "$folder" "$buffer_bytes" "$log_bytes"
@@ -108,6 +109,7 @@ database() {
 geocoder() {
     address=$1
     IFS=, read -ra ports <<<"$2"
+    # Runs Tomcat for an instance, in place of the process.  Usage: serve NUMBER
     serve() {
         local folder=$home/$1/geocoder jar=/usr/share/tomcat10/bin
         mkdir -p "$folder"/{conf,temp,webapps}
@@ -133,6 +135,7 @@ php() {
     program=$(compgen -G '/usr/sbin/php-fpm[0-9]*')
     export SITE_PROCESSES=$3 DATABASE_USER=$user DATABASE_PASSWORD PHP_INI_SCAN_DIR=''
     DATABASE_PASSWORD=$(<"$secret")
+    # Runs php-fpm for an instance, in place of the process.  Usage: serve NUMBER
     serve() {
         local database=unix_socket=$home/$1/mysql/socket
         if has_database_system "$roles"; then
@@ -152,6 +155,7 @@ web() {
     address=$1 workers=$3
     IFS=, read -ra ports <<<"$2"
     raise_file_limit
+    # Runs nginx for an instance, in place of the process.  Usage: serve NUMBER
     serve() {
         local folder=$home/$1
         run_nginx "$folder/web" "$workers" 4096 <<CONF

@@ -63,7 +63,7 @@ class Visitor(User):
         make_uploads(*EVENT_PICTURE)
 
     def draw_pause(self) -> float:
-        """Draw a cycle: negative-exponential, as published; the rest of a cycle is so, too."""
+        """Draw a cycle, negative-exponential as published, and so also the rest of a cycle."""
         return self.rng.expovariate(1 / self.settings["cycle"])
 
     def do_operation(self, operation: str) -> None:

@@ -43,6 +43,7 @@ web() {
     SHOP_KEY=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
     # Standard output and Apache's log (/dev/stderr) become one file, to which both append.
     exec >>/dev/stderr 2>&1
+    # Runs Apache for a shop, in place of the process.  Usage: serve NUMBER
     serve() {
         export SHOP_FOLDER=$home/$1 SHOP_LISTEN=$address:${ports[$1]}
         # In a session of its own: at its end Apache signals its whole process group.

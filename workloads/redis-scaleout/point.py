@@ -183,7 +183,7 @@ class Load:
     """The load generators of a set-up, with their output in `folder`."""
 
     def __init__(self, argv: list[str], folder: Path) -> None:
-        """argv: the command of redis-benchmark with the options of all its processes."""
+        """Start nothing yet.  argv: redis-benchmark with the options of all its processes."""
         self.argv, self.folder = argv, folder
         self.processes: list[Process] = []
 

@@ -99,6 +99,7 @@ unpack_database() {
 # Runs a server for each site.  Usage: serve_databases COUNT BUFFER_BYTES CONNECTIONS
 serve_databases() {
     buffer_bytes=$2 connections=$3
+    # Runs the server of a site, in place of the process.  Usage: serve NUMBER
     # shellcheck disable=SC2317  # supervise_each calls it
     serve() {
         set_database_options "$home/$1" "$buffer_bytes" "$connections"

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 /* Ends the program: it must not go on as a server that listens everywhere. */
-static void give_up(const char *why)
+static void exit_with_error(const char *why)
 {
 	fprintf(stderr, "Error: listening: %s\n", why);
 	_exit(3);
@@ -25,17 +25,17 @@ static void set_address(struct sockaddr_storage *address)
 {
 	const char *setting = getenv("STRATA_LISTEN");
 	struct in_addr chosen;
-	struct sockaddr_in *four = (struct sockaddr_in *)address;
-	struct sockaddr_in6 *six = (struct sockaddr_in6 *)address;
+	struct sockaddr_in *ipv4 = (struct sockaddr_in *)address;
+	struct sockaddr_in6 *ipv6 = (struct sockaddr_in6 *)address;
 
 	if (setting == NULL || inet_pton(AF_INET, setting, &chosen) != 1)
-		give_up("STRATA_LISTEN should hold an address");
+		exit_with_error("STRATA_LISTEN should hold an address");
 	if (address->ss_family == AF_INET) {
-		four->sin_addr = chosen;
+		ipv4->sin_addr = chosen;
 		return;
 	}
-	six->sin6_addr.s6_addr[10] = six->sin6_addr.s6_addr[11] = 0xff;
-	memcpy(&six->sin6_addr.s6_addr[12], &chosen, sizeof chosen);
+	ipv6->sin6_addr.s6_addr[10] = ipv6->sin6_addr.s6_addr[11] = 0xff;
+	memcpy(&ipv6->sin6_addr.s6_addr[12], &chosen, sizeof chosen);
 }
 
 /* Tells whether an address means all addresses. */
@@ -60,7 +60,7 @@ int bind(int fd, const struct sockaddr *address, socklen_t length)
 	if (real == NULL)
 		*(void **)&real = dlsym(RTLD_NEXT, "bind");
 	if (real == NULL)
-		give_up("the C library has no bind");
+		exit_with_error("the C library has no bind");
 	if (length > sizeof changed)
 		return real(fd, address, length);
 	memcpy(&changed, address, length);

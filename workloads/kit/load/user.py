@@ -20,15 +20,14 @@ class Chain:
     """
 
     def __init__(self, flows: dict[str, dict[str, float]], rng: random.Random) -> None:
-        self.shares = {
-            operation: {then: weight / sum(row.values()) for then, weight in row.items() if weight}
-            for operation, row in flows.items()
-        }
-        # How often each successor should still be drawn; the largest number comes next.
-        self.due = {
-            operation: {then: rng.random() for then in row}
-            for operation, row in self.shares.items()
-        }
+        self.shares: dict[str, dict[str, float]] = {}
+        # How often each successor should still be drawn; that with the largest number comes next.
+        self.due: dict[str, dict[str, float]] = {}
+        for operation, weights in flows.items():
+            total = sum(weights.values())
+            shares = {then: weight / total for then, weight in weights.items() if weight}
+            self.shares[operation] = shares
+            self.due[operation] = {then: rng.random() for then in shares}
 
     def next_operation(self, operation: str) -> str:
         """Draw the operation that follows `operation`."""

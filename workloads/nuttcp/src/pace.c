@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 /* Ends the program: it must not go on with a connection that is not paced. */
-static void give_up(const char *why)
+static void exit_with_error(const char *why)
 {
 	fprintf(stderr, "Error: pacing: %s\n", why);
 	_exit(3);
@@ -45,11 +45,11 @@ static void pace_connection(int fd, int port)
 	uint64_t rate;
 
 	if (setting == NULL || sscanf(setting, "%d %d %" SCNu64, &first, &last, &rate) != 3)
-		give_up("STRATA_PACE should hold two ports and a rate");
+		exit_with_error("STRATA_PACE should hold two ports and a rate");
 	if (port < first || port > last)
 		return;
 	if (setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof rate) != 0)
-		give_up("the kernel does not take SO_MAX_PACING_RATE");
+		exit_with_error("the kernel does not take SO_MAX_PACING_RATE");
 }
 
 /* Returns the C library's function of a name, whose place one of this library takes. */
@@ -58,7 +58,7 @@ static void *library_function(const char *name)
 	void *function = dlsym(RTLD_NEXT, name);
 
 	if (function == NULL)
-		give_up(name);
+		exit_with_error(name);
 	return function;
 }
 

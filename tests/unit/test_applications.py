@@ -6,6 +6,7 @@ import importlib
 import itertools
 import random
 import re
+import subprocess
 import types
 import urllib.parse
 
@@ -216,6 +217,36 @@ def test_the_data_follow_from_size_and_seed_alone(application, monkeypatch, tmp_
     equal = {name for name in first if first[name] == second[name]}
     assert equal <= {"categories", "images", "id_gen", "socialeventtag"}
     assert hashlib.sha256("".join(first.values()).encode()).hexdigest()[:16] == digest
+
+
+# Stands for a database: the table `loaded` is a file.
+FILLING = """#!/bin/bash
+set -euo pipefail
+source {sourced}/data.sh
+load_table() {{ {load} "$2" >"{folder}/loaded"; }}
+dump_table() {{ cat "{folder}/loaded"; }}
+fill_tables "{folder}"
+"""
+
+
+@pytest.mark.parametrize(
+    ("load", "ending", "is_filled"),
+    [("cat", "", True), ("head -n 1", "", False), ("cat", "raise SystemExit(3)", False)],
+    ids=["whole", "a row is not loaded", "the rows are not all made"],
+)
+def test_tables_are_filled_with_all_rows_or_not_at_all(tmp_path, load, ending, is_filled):
+    program = f"""
+import sys
+open(sys.argv[1] + "/people", "w").write("1\\n2\\n")
+print("people")
+{ending}
+"""
+    (tmp_path / "data_set.py").write_text(program)
+    sourced = projects.ROOT / "workloads/common/sourced"
+    script = tmp_path / "fill.sh"
+    script.write_text(FILLING.format(sourced=sourced, folder=tmp_path, load=load))
+    result = subprocess.run(["bash", script], capture_output=True, text=True, check=False)
+    assert (result.returncode == 0) == is_filled, result.stderr
 
 
 @of("cloudstone")

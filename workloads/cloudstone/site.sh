@@ -44,21 +44,14 @@ set_server_options() {
 # Makes the database and the files that every instance starts with.
 # Usage: data USERS BUFFER_BYTES LOG_BYTES SEED
 data() {
-    local rows=$home/rows table tables
+    local rows=$home/rows
     set_server_options "$home/mysql" "$2" "$3"
     rm -rf -- "$home" /data/prepared
     mkdir -p "$rows"
-    tables=$(python3 -B "$programs/data_set.py" "$rows" "$1" "$4")
     start_new_database "$home/mysql"
     query_new --execute="CREATE DATABASE $schema"
     query_new "$schema" <"$programs/schema.sql"
-    for table in $tables; do
-        query_new --local-infile "$schema" \
-            --execute="LOAD DATA LOCAL INFILE '$rows/$table' INTO TABLE $table"
-        # The table must hold exactly the rows of the file.
-        query_new "$schema" --execute="SELECT * FROM $table" | sort | cmp - <(sort "$rows/$table")
-        query_new "$schema" --execute="ANALYZE TABLE $table"
-    done
+    fill_tables "$rows" "$1" "$4"
     mv -- "$rows/files" "$home/files"
     chown -R www-data: "$home/files"
     rm -rf -- "$rows"

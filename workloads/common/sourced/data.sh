@@ -10,6 +10,19 @@ wait_for_server() {
     done
 }
 
+# Fills the tables of a new database with the rows that data_set.py writes into FOLDER.  Uses
+# `load_table TABLE FILE` and `dump_table TABLE` of mariadb.sh or postgresql.sh.
+# Usage: fill_tables FOLDER WORD…      (further arguments of data_set.py)
+fill_tables() {
+    local tables table
+    tables=$(/usr/bin/python3 -B "${0%/*}/data_set.py" "$@")
+    for table in $tables; do
+        load_table "$table" "$1/$table"
+        # The table must hold exactly the rows of the file.
+        dump_table "$table" | sort | cmp - <(sort "$1/$table")
+    done
+}
+
 # Packs a folder into /data/prepared, and removes it.  Usage: pack_data FOLDER
 pack_data() {
     # Fast rather than small.  ibtmp1 holds MariaDB's temporary tables, which its start makes anew.

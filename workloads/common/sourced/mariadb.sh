@@ -54,6 +54,19 @@ query_new() {
     mariadb "${at_socket[@]}" --batch --skip-column-names "$@"
 }
 
+# Loads the rows of a file into a table of the new database, in $schema.
+# Usage: load_table TABLE FILE
+load_table() {
+    # shellcheck disable=SC2154  # the sourcing script sets `schema`
+    query_new --local-infile "$schema" --execute="LOAD DATA LOCAL INFILE '$2' INTO TABLE $1"
+    query_new "$schema" --execute="ANALYZE TABLE $1"
+}
+
+# Prints the rows of a table of the new database, as in a file of rows.  Usage: dump_table TABLE
+dump_table() {
+    query_new "$schema" --execute="SELECT * FROM $1"
+}
+
 # Ends the server of the new database, once all is on the disk.
 stop_new_database() {
     mariadb-admin "${at_socket[@]}" shutdown

@@ -42,13 +42,23 @@ query_new() {
         --no-align --tuples-only --dbname="$database" "$@"
 }
 
+# Loads the rows of a file into a table of the new database.  Usage: load_table TABLE FILE
+load_table() {
+    query_new --command="\\copy $1 from stdin" <"$2"
+}
+
+# Prints the rows of a table of the new database, as in a file of rows.  Usage: dump_table TABLE
+dump_table() {
+    query_new --command="\\copy $1 to stdout"
+}
+
 # Makes the database that every cell starts with, and packs it into /data/prepared.  The folder of
 # the calling script has schema.sql, data_set.py, which writes the rows, indexes.sql and
 # procedures.sql.  In a cell the account of the database's name needs no password at the socket,
 # since a sandbox may hide which user connects.
 # Usage: make_database DATABASE BUFFER_BYTES WORD…    (arguments of data_set.py, after the folder)
 make_database() {
-    local sources=${0%/*} buffer_bytes=$2 bin table
+    local sources=${0%/*} buffer_bytes=$2 bin
     # shellcheck disable=SC2154  # site.sh sets `home`
     folder=$home/new database=$1
     shift 2
@@ -71,11 +81,7 @@ make_database() {
     wait_for_server "$server" "${as_postgres[@]}" pg_isready --quiet --host="$folder"
     "${as_postgres[@]}" "$bin/createdb" --host="$folder" "$database"
     query_new --file=- <"$sources/schema.sql"
-    for table in $(/usr/bin/python3 -B "$sources/data_set.py" "$folder/rows" "$@"); do
-        query_new --command="\\copy $table from stdin" <"$folder/rows/$table"
-        # The table must hold exactly the rows of the file.
-        query_new --command="\\copy $table to stdout" | sort | cmp - <(sort "$folder/rows/$table")
-    done
+    fill_tables "$folder/rows" "$@"
     query_new --file=- <"$sources/indexes.sql" >/dev/null
     query_new --file=- <"$sources/procedures.sql"
     query_new --command='VACUUM (ANALYZE, FREEZE)'

@@ -93,8 +93,8 @@ def measure(image, tmp_path, machine_stays):
 
 @pytest.mark.parametrize("environment", ["native", "docker", "docker-hostnet", "docker-layered"])
 def test_the_client_reaches_a_server_from_outside(measure, environment):
-    folder, done = measure(make_workload(), environment)
-    assert done.returncode == 0, done.stderr
+    folder, result = measure(make_workload(), environment)
+    assert result.returncode == 0, result.stderr
     raw = folder / "results/raw" / environment / "asking"
     lines = (raw / "1.log").read_text().splitlines()
     observed = [json.loads(line) for line in lines if line.startswith('{"observed"')]
@@ -160,10 +160,10 @@ TROUBLE = {
 @pytest.mark.parametrize("name", list(TROUBLE))
 def test_a_server_in_trouble_fails_its_cell_alone(measure, name):
     server, reason = TROUBLE[name]
-    folder, done = measure(make_workload(server))
-    assert done.returncode == 1
-    assert reason in done.stderr
-    assert "Traceback" not in done.stderr
+    folder, result = measure(make_workload(server))
+    assert result.returncode == 1
+    assert reason in result.stderr
+    assert "Traceback" not in result.stderr
     assert not (folder / "results/raw/native").exists()
     failure = json.loads((folder / "results/failed/native/asking/1.json").read_text())
     assert reason in failure["error"]
@@ -178,9 +178,9 @@ def test_a_taken_port_is_named(measure, environment):
         workload = make_workload()
         # The other socket answers nobody, and the client waits for it.
         workload["run"][0]["steps"][1]["timeout"] = 3
-        _, done = measure(workload, environment)
-    assert done.returncode == 1
-    assert ("in use" if environment == "native" else str(PORT)) in done.stderr
+        _, result = measure(workload, environment)
+    assert result.returncode == 1
+    assert ("in use" if environment == "native" else str(PORT)) in result.stderr
     # Once the port is free the same cell is measured.
     _, again = measure(make_workload(), environment)
     assert again.returncode == 0, again.stderr
@@ -191,10 +191,10 @@ def test_a_rate_holds_on_both_ends_of_the_link(measure):
     workload = make_workload(
         run=[{"argv": ["/bin/sh", "-c", script], "at": "client", "timeout": 20}]
     )
-    folder, done = measure(workload, client={"rate": "100mbit"})
-    if "qdisc kind is unknown" in done.stderr:
+    folder, result = measure(workload, client={"rate": "100mbit"})
+    if "qdisc kind is unknown" in result.stderr:
         pytest.skip("this kernel has no token bucket")
-    assert done.returncode == 0, done.stderr
+    assert result.returncode == 0, result.stderr
     raw = folder / "results/raw/native/asking"
     assert "qdisc tbf 5742: root" in (raw / "1.log").read_text()
     client = json.loads((raw / "1.json").read_text())["observed"]["client"]

@@ -1,4 +1,4 @@
-"""Reads, while cells run, which sockets wait for somebody: on the host and in containers."""
+"""Watches, while cells run, on the host and in containers, which sockets wait for clients."""
 
 import contextlib
 import glob
@@ -11,29 +11,36 @@ from strata.client import namespace
 from strata.testbed import journal, lifecycle
 from strata.util import paths
 
-TABLES = ("tcp", "tcp6", "udp", "udp6")
+TCP, UDP = ("tcp", "tcp6"), ("udp", "udp6")
+# The address and port of a socket.
+Socket = tuple[str, int]
 
 
-def address_of(word: str) -> str:
-    """An address as the kernel's tables write it: IPv4 as such, also where it is mapped into IPv6."""
-    octets = [str(int(word[-8:][at : at + 2], 16)) for at in (6, 4, 2, 0)]
-    whole = len(word) > 8 and not word.startswith("0000000000000000FFFF0000")
-    return "::" if word == "0" * 32 else word if whole else ".".join(octets)
+def decode_address(word: str) -> str:
+    """Return an address of the kernel's tables; one of IPv4 as such, even if mapped into IPv6."""
+    if word == "0" * 32:
+        return "::"
+    if len(word) > 8 and not word.startswith("0000000000000000FFFF0000"):
+        return word
+    return ".".join(str(int(word[-8:][at : at + 2], 16)) for at in (6, 4, 2, 0))
 
 
-def waiting(text: str, table: str) -> set[tuple[str, int]]:
-    """(address, port) of sockets that listen, or take datagrams of anybody."""
-    found = set()
-    for line in text.splitlines():
-        words = line.split()
-        # Of TCP those that listen (0A), of UDP those that are bound and not connected (07).
-        if len(words) > 9 and words[3] == ("0A" if table.startswith("tcp") else "07"):
-            address, _, port = words[1].partition(":")
-            found.add((address_of(address), int(port, 16)))
-    return found
+def read_sockets(process: str, tables: Sequence[str] = TCP + UDP) -> set[Socket]:
+    """Return the sockets that listen, or take datagrams of anybody, where a process sees them."""
+    sockets = set()
+    for table in tables:
+        # TCP: listening (0A); UDP: bound and not connected (07).
+        state = "0A" if table in TCP else "07"
+        for line in read_file(f"{process}/net/{table}").splitlines():
+            words = line.split()
+            if len(words) > 9 and words[3] == state:
+                address, _, port = words[1].partition(":")
+                sockets.add((decode_address(address), int(port, 16)))
+    return sockets
 
 
-def read(path: str) -> str:
+def read_file(path: str) -> str:
+    """Return the content of a file; "" if it is gone."""
     try:
         with open(path) as file:
             return file.read()
@@ -41,24 +48,25 @@ def read(path: str) -> str:
         return ""
 
 
-def addresses(before: Sequence[str] = (), *more: str) -> set[str]:
-    """Addresses of this machine, or where a command stands before that which shows them, without the loopback's."""
-    argv = [*before, "ip", "-o", "-4", "address", *more]
-    shown = subprocess.run(argv, capture_output=True, text=True, check=False).stdout
-    lines = [line.split() for line in shown.splitlines() if " inet " in line]
+def list_addresses(enter: Sequence[str] = (), *options: str) -> set[str]:
+    """Return the IPv4 addresses of the host, or where `enter` leads, without the loopback's."""
+    argv = [*enter, "ip", "-o", "-4", "address", *options]
+    output = subprocess.run(argv, capture_output=True, text=True, check=False).stdout
+    lines = [line.split() for line in output.splitlines() if " inet " in line]
     return {words[3].partition("/")[0] for words in lines if words[1] != "lo"}
 
 
-def of_link() -> set[str]:
-    """The host's end of the client's link, where that is up."""
-    return addresses((), "show", "dev", namespace.device())
+def link_addresses() -> set[str]:
+    """Return the address of the host's end of the client's link, if that is up."""
+    return list_addresses((), "show", "dev", namespace.device())
 
 
 class Watcher(threading.Thread):
-    """Begins with `with`, ends with it.
+    """A context that watches sockets at `ports` and at the client's link.
 
-    seen: {environment: {(place, address, port)}}, the place being host, client or inside (a container).
-    allowed: {(environment, place): addresses} at which somebody may wait there.  passwords: all that lay about.
+    seen: {environment: {(place, address, port)}}, with the place host, client, or inside (a
+    container).  allowed: {(environment, place): addresses at which sockets may wait}.
+    passwords: of all cells.
     """
 
     def __init__(self, ports: set[int]) -> None:
@@ -67,8 +75,8 @@ class Watcher(threading.Thread):
         self.seen: dict[str, set] = {}
         self.allowed: dict[tuple[str, str], set[str]] = {}
         self.passwords: set[str] = set()
-        self.trouble: list[BaseException] = []
-        self.before = self._places("/proc/self")
+        self.errors: list[BaseException] = []
+        self.before = read_sockets("/proc/self")
 
     def __enter__(self) -> "Watcher":
         self.start()
@@ -77,70 +85,60 @@ class Watcher(threading.Thread):
     def __exit__(self, *_: object) -> None:
         self.over.set()
         self.join()
-        if self.trouble:
-            raise self.trouble[0]
+        if self.errors:
+            raise self.errors[0]
 
-    def misplaced(self, environment: str) -> list[tuple[str, str, int]]:
-        """Whoever waited in an environment at an address through which no client comes."""
+    def find_misplaced(self, environment: str) -> list[tuple[str, str, int]]:
+        """Return the sockets that waited at an address through which no client comes."""
         return sorted(
-            one for one in self.seen[environment] if one[1] not in self.allowed[environment, one[0]]
+            (place, address, port)
+            for place, address, port in self.seen[environment]
+            if address not in self.allowed[environment, place]
         )
 
     def run(self) -> None:
+        """Observe all systems until the context ends."""
         while not self.over.wait(0.05):
             try:
                 for system in journal.all_up():
                     if system["environment"] != lifecycle.CLIENT:
-                        self.look(system)
+                        self._observe(system["environment"])
             except (OSError, KeyError, ValueError):
                 continue
             except BaseException as error:
-                self.trouble.append(error)
+                self.errors.append(error)
                 return
 
-    def _places(self, process: str, tables: tuple[str, ...] = TABLES) -> set[tuple[str, int]]:
-        return set().union(*(waiting(read(f"{process}/net/{table}"), table) for table in tables))
-
-    def note(
-        self, system: dict, place: str, found: set[tuple[str, int]], addresses: set[str]
-    ) -> None:
-        name = system["environment"]
-        self.seen.setdefault(name, set()).update((place, *one) for one in found)
+    def _add(self, name: str, place: str, sockets: set[Socket], addresses: set[str]) -> None:
+        self.seen.setdefault(name, set()).update((place, *socket) for socket in sockets)
         self.allowed.setdefault((name, place), set()).update(addresses)
 
-    def look(self, system: dict) -> None:
-        host = {
-            one for one in self._places("/proc/self") if one[1] in self.ports or self._is_ours(one)
-        }
-        self.note(system, "host", host, of_link())
+    def _observe(self, name: str) -> None:
+        """Note the sockets of all network namespaces of a system, and its password."""
+        link = link_addresses()
+        on_host = set()
+        for address, port in read_sockets("/proc/self"):
+            is_new = (address, port) not in self.before
+            if port in self.ports or (is_new and address in link):
+                on_host.add((address, port))
+        self._add(name, "host", on_host, link)
         for path in glob.glob(f"{paths.systems()}/*/data/password"):
-            self.passwords.add(read(path).strip())
-        outside = os.stat("/proc/self/ns/net").st_ino
-        with contextlib.suppress(OSError):
-            client = os.stat(f"/run/netns/{paths.prefix()}").st_ino
-            known = {outside: "host"}
-            for entry in os.listdir("/proc"):
-                if not entry.isdecimal():
-                    continue
-                with contextlib.suppress(OSError):
-                    inode = os.stat(f"/proc/{entry}/ns/net").st_ino
-                    groups = read(f"/proc/{entry}/cgroup")
-                    if inode in known or ("docker" not in groups and "strata" not in groups):
-                        continue
-                    known[inode] = "client" if inode == client else "inside"
-                    if inode == client:
-                        # It serves nobody; the socket from which it sends datagrams is bound as the kernel likes.
-                        self.note(
-                            system, "client", self._places(f"/proc/{entry}", TABLES[:2]), set()
-                        )
-                    else:
-                        self.note(
-                            system,
-                            "inside",
-                            self._places(f"/proc/{entry}"),
-                            addresses(["nsenter", "-t", entry, "-n"]),
-                        )
+            self.passwords.add(read_file(path).strip())
+        known = {os.stat("/proc/self/ns/net").st_ino}
+        client = os.stat(f"/run/netns/{paths.prefix()}").st_ino
+        for process in filter(str.isdecimal, os.listdir("/proc")):
+            with contextlib.suppress(OSError):
+                self._observe_namespace(name, process, known, client)
 
-    def _is_ours(self, one: tuple[str, int]) -> bool:
-        """Whether a socket that was not there before waits at the client's link."""
-        return one not in self.before and one[0] in of_link()
+    def _observe_namespace(self, name: str, process: str, known: set[int], client: int) -> None:
+        namespace = os.stat(f"/proc/{process}/ns/net").st_ino
+        groups = read_file(f"/proc/{process}/cgroup")
+        if namespace in known or ("docker" not in groups and "strata" not in groups):
+            return
+        known.add(namespace)
+        if namespace == client:
+            # The client serves nobody; the kernel binds the sockets from which it sends datagrams.
+            self._add(name, "client", read_sockets(f"/proc/{process}", TCP), set())
+        else:
+            addresses = list_addresses(["nsenter", "-t", process, "-n"])
+            self._add(name, "inside", read_sockets(f"/proc/{process}"), addresses)

@@ -10,7 +10,7 @@ import threading
 
 import projects
 import pytest
-from listening import of_link
+from listening import link_addresses
 
 from strata.host import cgroups
 from strata.testbed import journal
@@ -97,7 +97,7 @@ class Watcher(threading.Thread):
         with contextlib.suppress(OSError):
             if port not in self.open:
                 self.open[port] = socket.create_connection(
-                    (min(of_link(), default="127.0.0.1"), port), timeout=0.2
+                    (min(link_addresses(), default="127.0.0.1"), port), timeout=0.2
                 )
                 self.open[port].settimeout(0.01)
                 self.open[port].sendall(b"PING\r\n")

@@ -1,4 +1,4 @@
-"""Redis at scale with real servers: on the host, in a container, and spread over systems."""
+"""Redis at scale on real servers: on the host, in a container, and spread over systems."""
 
 import json
 import subprocess
@@ -24,7 +24,9 @@ def running():
 @pytest.fixture
 def project(tmp_path, machine_stays):
     """A project that measures it with some parameters."""
-    return lambda **parameters: serving.built(tmp_path / "p", {"redis-scaleout": parameters})
+    return lambda **parameters: serving.build_project(
+        tmp_path / "p", {"redis-scaleout": parameters}
+    )
 
 
 def rows(folder, environment):
@@ -33,7 +35,7 @@ def rows(folder, environment):
 
 
 def measure(folder, *environments):
-    records = serving.measure(folder, "redis-scaleout", *environments)
+    records = serving.measure_cells(folder, "redis-scaleout", *environments)
     assert running() == []
     return records
 

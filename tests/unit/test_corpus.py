@@ -1,4 +1,4 @@
-"""The text that pxz compresses: cut or repeated to its size, and never less of it without a word."""
+"""The text that pxz compresses: cut or repeated to its size, or refused."""
 
 import gzip
 import subprocess
@@ -10,8 +10,8 @@ TEXT = b"some words of prose\n" * 5000
 
 
 @pytest.fixture
-def lay_out(tmp_path):
-    """Run the workload's program with a dictionary of these bytes, asked for so many; how it ended, and its output."""
+def prepare_text(tmp_path):
+    """Runs prepare.sh with a dictionary for a size in bytes: its result and the text's path."""
 
     def run(dictionary, size, output="corpus"):
         packed, program = tmp_path / "gcide.dict.dz", tmp_path / "prepare.sh"
@@ -26,19 +26,19 @@ def lay_out(tmp_path):
 
 
 @pytest.mark.parametrize("size", [1, 5000, len(TEXT), len(TEXT) + 1, 3 * len(TEXT) + 7])
-def test_the_text_is_cut_or_repeated_to_its_size(lay_out, size):
-    done, output = lay_out(gzip.compress(TEXT), size)
-    assert done.returncode == 0, done.stderr
+def test_the_text_is_cut_or_repeated_to_its_size(prepare_text, size):
+    result, output = prepare_text(gzip.compress(TEXT), size)
+    assert result.returncode == 0, result.stderr
     assert output.read_bytes() == (TEXT * 4)[:size]
 
 
 @pytest.mark.parametrize(
     "damaged",
     [gzip.compress(TEXT)[:-30], b"", b"no archive", gzip.compress(b"")],
-    ids=["cut short", "empty", "no archive", "of nothing"],
+    ids=["cut short", "empty", "no archive", "of no text"],
 )
-def test_a_damaged_text_is_told_and_not_repeated(lay_out, damaged):
-    done, _ = lay_out(damaged, 3 * len(TEXT))
-    assert done.returncode == 1
-    assert "the corpus could not be read" in done.stderr or "holds no text" in done.stderr
-    assert not done.stdout
+def test_a_damaged_dictionary_is_refused(prepare_text, damaged):
+    result, _ = prepare_text(damaged, 3 * len(TEXT))
+    assert result.returncode == 1
+    assert "the corpus could not be read" in result.stderr or "holds no text" in result.stderr
+    assert not result.stdout

@@ -22,11 +22,11 @@ MIX = {
     "AddImageForItem": 0.22,
     "Logout": 0.93,
 }
-# As published, at a cycle of 5 seconds: the seconds within which 99 of 100 answers come.
+# As published, at a mean cycle of 5 seconds: the seconds within which 99 of 100 answers come.
 # GetNextBid waits for other users' bids, and has no limit.
 CYCLE = 5.0
 LIMITS = {
-    **{name: 2.0 for name in MIX if name != "GetNextBid"},
+    **{operation: 2.0 for operation in MIX if operation != "GetNextBid"},
     **dict.fromkeys(["Login", "JoinAuction", "GetCurrentItem", "Logout"], 3.0),
     **dict.fromkeys(["GetImageForItem", "AddImageForItem"], 5.0),
 }
@@ -62,6 +62,9 @@ FLOWS = {
 }
 
 
-def limit(operation: str, mean: float) -> float | None:
-    """Seconds within which an answer is in time, at a mean cycle in seconds; None if not timed."""
-    return LIMITS[operation] * mean / CYCLE if operation in LIMITS else None
+def limit(operation: str, cycle: float) -> float | None:
+    """Return the seconds within which an answer is in time; None for an operation without limit.
+
+    cycle: the mean time between the beginnings of a user's operations, in seconds.
+    """
+    return LIMITS[operation] * cycle / CYCLE if operation in LIMITS else None

@@ -1,9 +1,10 @@
--- All changes of auctions, each in one transaction.  Locks are taken in one order everywhere: the
--- auction, then people by their numbers.
+-- All changes of auctions, each in one transaction.  Every transaction takes its locks in the same
+-- order: the auction, then people by their numbers.
 
--- Decides a bid.  Returns the state of the auction if the bid was accepted; no row if it was not,
--- or if it was decided before: a message may come twice.
--- A bid is paid for at once; an outbid person gets the money back.
+-- Decides a bid of `offered` cents.  Returns the state of the auction if the bid was accepted; no
+-- row if it was refused, or if it was decided before: the broker may deliver a message twice.
+-- A bid is paid for at once; the person who is outbid gets the money back.
+-- seconds: after which the item is sold, unless somebody bids more.
 CREATE FUNCTION decide(
     given_id uuid, given_auction integer, given_item integer,
     bidder integer, offered bigint, seconds double precision
@@ -46,9 +47,9 @@ BEGIN
 END
 $$;
 
--- Sells one item whose time is over to the highest bidder, and offers the next one; returns the
--- state of that auction, no row if none is due.  The item comes last in the auction's turns, and is
--- then offered by its new owner.
+-- Sells one item whose time is over to the highest bidder, and offers the auction's next item.
+-- Returns the state of that auction; no row if no item's time is over.  The sold item goes to the
+-- end of the auction's items; its new owner will offer it there.
 CREATE FUNCTION sell() RETURNS SETOF state LANGUAGE plpgsql AS $$
 DECLARE
     a auctions;
@@ -74,11 +75,11 @@ BEGIN
 END
 $$;
 
--- What was loaded.
+-- The money of all people at the start of a cell.
 CREATE TABLE data_set AS SELECT sum(balance) AS money FROM people;
 
--- The books: how much there is, and what breaks a rule.  adrift: cents that came or went.
--- wrong: sales that were not to the highest bid, for its amount.
+-- The books: numbers of rows, faults (0 in a correct database), and the server's settings.
+-- adrift: cents that were created or lost.  wrong: sales to another bid than the highest one.
 CREATE FUNCTION books() RETURNS json LANGUAGE sql STABLE AS $$
     SELECT json_build_object(
         'bids', (SELECT count(*) FROM bids),
@@ -100,7 +101,7 @@ CREATE FUNCTION books() RETURNS json LANGUAGE sql STABLE AS $$
     )
 $$;
 
--- The application's account: it can neither forget a bid nor change the tables.
+-- The application's account, which may neither delete a bid nor change the tables.
 CREATE ROLE auction LOGIN;
 GRANT SELECT ON ALL TABLES IN SCHEMA public TO auction;
 GRANT INSERT ON sessions, items, bids, purchases, attendances, pictures, images TO auction;

@@ -1,12 +1,14 @@
 #!/bin/bash
-# The auctions' data, and their servers in the foreground.
+# Makes the auctions' data, and runs their servers in the foreground.
 # Usage: site.sh data USERS SEED BUFFER_BYTES       makes the database that every cell starts with
 #        site.sh prepare START_USERS MOST_USERS     unpacks it
-#        site.sh database BUFFER_BYTES PROCESSES
+#        site.sh database BUFFER_BYTES PROCESSES    runs PostgreSQL
 #        site.sh broker PORT,DISTRIBUTION_PORT,NAMES_PORT
 #        site.sh application PROCESSES BROKER_PORTS POLL_SECONDS ITEM_SECONDS
 #        site.sh web ADDRESS PORT PROCESSES
-#        site.sh ready database | application PROCESSES     succeeds once it answers
+#        site.sh ready database                     succeeds once the database answers
+#        site.sh ready application PROCESSES        succeeds once all its processes listen
+# PROCESSES: of the application.  BROKER_PORTS: the argument of `broker`.
 set -euo pipefail
 
 # shellcheck source=workloads/common/sourced/site.sh
@@ -16,26 +18,30 @@ source "${0%/*}/../common/sourced/postgresql.sh"
 # shellcheck source=workloads/common/sourced/nginx.sh
 source "${0%/*}/../common/sourced/nginx.sh"
 
-# The only site, and the broker's password, which is made for every cell.
+# The folder of the only site, and the file with the cell's password, which is the broker's, too.
 site=$home/0 secret=/data/password
 
+# Makes the database that every cell starts with.  Usage: data USERS SEED BUFFER_BYTES
 data() {
     make_database auction "$3" "$1" "$2"
 }
 
+# Unpacks the database, and makes the servers' folders.  Usage: prepare START_USERS MOST_USERS
 prepare() {
     require_data "$1" "$2"
     prepare_sites 1 web sockets
-    # Out of the site's folder, into which only the web server's group may go.
+    # Not in the site's folder, which only the web server's group may enter.
     install -d -o rabbitmq -g rabbitmq "$home/broker"
 }
 
+# Runs PostgreSQL.  Usage: database BUFFER_BYTES PROCESSES
 database() {
-    # Each process of the application keeps eight connections.
+    # Each process of the application keeps up to eight connections.
     serve_databases 1 "$1" "$((8 * $2 + 20))"
 }
 
-# RabbitMQ and epmd, by which Erlang finds its nodes; both listen on the loopback alone.
+# Runs RabbitMQ, and epmd, the name server of Erlang's nodes; both listen on the loopback only.
+# Usage: broker PORT,DISTRIBUTION_PORT,NAMES_PORT
 broker() {
     local folder=$home/broker
     local port distribution names
@@ -43,7 +49,7 @@ broker() {
     IFS=, read -r port distribution names <<<"$1"
     mkdir -p "$folder"/{mnesia,log,none}
     echo '[].' >"$folder/enabled"
-    # Not every root has /etc/hosts.
+    # The root filesystem may lack /etc/hosts.
     echo '{host, {127,0,0,1}, ["localhost"]}. {lookup, [file, native]}.' >"$folder/names"
     (
         umask 077
@@ -58,7 +64,7 @@ disk_free_limit.absolute = 64MB
 END
     )
     chown -R rabbitmq: "$folder"
-    # The distribution's configuration does not count.
+    # Every path is set here, so that RabbitMQ reads none of the distribution's configuration.
     export HOME=$folder LANG=C.UTF-8 ERL_INETRC=$folder/names
     export ERL_EPMD_ADDRESS=127.0.0.1 ERL_EPMD_PORT=$names
     export RABBITMQ_NODENAME=auction@localhost RABBITMQ_DIST_PORT=$distribution
@@ -70,45 +76,46 @@ END
     local loopback="-kernel inet_dist_use_interface {127,0,0,1}"
     export RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=$loopback
     cd "$folder"
-    # Before the broker, which would otherwise start one that outlives it.
+    # Started before the broker, which would otherwise start an epmd that outlives it.
     "${as_broker[@]}" epmd -port "$names" -address 127.0.0.1 &
     epmd=$!
-    until /opt/strata/bin/reach 127.0.0.1 "$names"; do
-        kill -0 "$epmd"
-        sleep 0.05
-    done
+    wait_for_server "$epmd" /opt/strata/bin/reach 127.0.0.1 "$names"
     "${as_broker[@]}" /usr/lib/rabbitmq/bin/rabbitmq-server &
-    standing=($!)
+    servers=($!)
     trap 'kill "$epmd"' EXIT
-    stand TERM
+    supervise TERM
 }
 
-# The application's processes, each of which listens on a socket of its own.
+# Runs the application's processes; each one listens on a socket of its own.
+# Usage: application PROCESSES BROKER_PORTS POLL_SECONDS ITEM_SECONDS
 application() {
-    allow_files
+    raise_file_limit
     export AUCTION_DATABASE="postgresql://auction@/auction?host=$site"
     export AUCTION_POLL_SECONDS=$3 AUCTION_ITEM_SECONDS=$4 PYTHONDONTWRITEBYTECODE=1
-    # The heartbeat is long: while other environments measure, the whole system is frozen.
+    # A long heartbeat: the whole system is frozen while other environments measure.
     AUCTION_BROKER="amqp://auction:$(<"$secret")@127.0.0.1:${2%%,*}/?heartbeat=65534"
     export AUCTION_BROKER
     cd "$programs/app"
-    # The web server closes a connection first, so that none closes while it is used again.
+    # Runs one of the processes, in place of this one.  Usage: serve NUMBER
+    # It keeps connections longer than the web server does, which so never uses a closing one.
     serve() {
         exec "${as_web[@]}" uvicorn --uds "$site/sockets/$1" --backlog 4096 \
             --timeout-keep-alive 300 --lifespan on --log-level warning --no-access-log \
             auctions:application
     }
-    stand_each "$1" TERM
+    supervise_each "$1" TERM
 }
 
-# nginx serves the site's own files, and passes requests to the application's processes.
+# Runs nginx, which serves the site's own files, and passes requests to the application.
+# Usage: web ADDRESS PORT PROCESSES
 web() {
     local number
-    address=$1 port=$2 processes=$3 servers=''
+    address=$1 port=$2 processes=$3 upstreams=''
     for ((number = 0; number < processes; number++)); do
-        servers+="server unix:$site/sockets/$number max_fails=0; "
+        upstreams+="server unix:$site/sockets/$number max_fails=0; "
     done
-    allow_files
+    raise_file_limit
+    # Runs nginx, in place of the process.
     serve() {
         run_nginx "$site/web" "$processes" "$(ulimit -n)" <<CONF
     keepalive_timeout 300;
@@ -117,7 +124,7 @@ web() {
     upstream site {
         zone site 256k;
         least_conn;
-        $servers
+        $upstreams
         keepalive 256;
     }
     server {
@@ -134,7 +141,7 @@ web() {
             proxy_set_header Connection "";
             proxy_set_header Host \$http_host;
             proxy_buffers 8 32k;
-            # Nothing is sent twice.
+            # No request is sent to a second process.
             proxy_next_upstream off;
             proxy_connect_timeout 60;
             proxy_read_timeout 300;
@@ -142,13 +149,14 @@ web() {
     }
 CONF
     }
-    stand_each 1 TERM
+    supervise_each 1 TERM
 }
 
+# Succeeds once a server answers.  Usage: ready database | ready application PROCESSES
 ready() {
     case $1 in
     database) databases_ready 1 ;;
-    # A process makes its socket once it has reached database and broker.
+    # A process creates its socket once it is connected to database and broker.
     application) [ "$(find "$site/sockets" -type s | wc -l)" = "$2" ] ;;
     esac
 }

@@ -5,16 +5,16 @@ import time
 from typing import Any
 
 import chain
-from data_set import PERSONS_OF_A_USER, PICTURE, name, open_auctions, password
+import data_set
 from report import WrongAnswerError
-from rows import picture, text
+from rows import draw_picture, draw_text
 from user import User
 
-# A bid is higher than the one before by at most so many cents.
-MOST_MORE = 500
-# A page of auctions or of a history, as the site gives them.
-ON_A_PAGE = 10
-# The site's own files, and a part of each.
+# A bid exceeds the highest one by at most so many cents.
+LARGEST_RAISE = 500
+# Rows of a page of auctions or of a history, as the site gives them.
+ROWS_OF_A_PAGE = 10
+# The site's own files, each with a part of its content.
 FILES = {
     "/": b"<title>Auctions</title>",
     "/style.css": b"body",
@@ -24,162 +24,180 @@ FILES = {
 
 
 class Visitor(User):
-    """A user, with the state of the browser."""
+    """A user of the auctions, with the state of the browser."""
 
-    books = "/api/books"
-    operations = tried = tuple(chain.MIX)
+    books_path = "/api/books"
+    operations = checked_operations = tuple(chain.MIX)
     percentile = 99
     flows, mix = chain.FLOWS, chain.MIX
-    idle = frozenset({"GetNextBid"})
-    coming = 0.75
+    waiting_operations = frozenset({"GetNextBid"})
+    arrival_share = 0.75
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        first = PERSONS_OF_A_USER * self.place + 1
-        # The persons as whom the user logs in, in turn.
-        self.persons = list(range(first, first + PERSONS_OF_A_USER))
-        self.attended = open_auctions(self.settings["users"])
-        self.picture = picture(random.Random(first), *PICTURE)
+        first = data_set.PERSONS_OF_A_USER * self.number_at_site + 1
+        # The persons as whom the user logs in, one after the other.
+        self.persons = list(range(first, first + data_set.PERSONS_OF_A_USER))
+        self.attended_auctions = data_set.count_auctions(self.settings["users"])
+        self.picture = draw_picture(random.Random(first), *data_set.PICTURE_SIZE)
+        # Numbers: the person who is logged in, the auction that the person attends, the item that
+        # is shown, the item that was added last, and the auctions and items of the pages shown.
         self.person = 0
-        self.auction = self.item = self.added = 1
+        self.auction = self.item = self.added_item = 1
         self.auctions: list[int] = []
         self.items: list[int] = []
+        # The last known state of the attended auction, and the last bid.
         self.state: dict = {}
         self.bid = ""
 
     @classmethod
-    def limit(cls, operation: str, settings: dict[str, Any]) -> float | None:
-        """The published limits, shorter with a shorter cycle."""
+    def latency_limit(cls, operation: str, settings: dict[str, Any]) -> float | None:
+        """Return the published limit, which shortens with the cycle."""
         return chain.limit(operation, settings["cycle"])
 
-    def come(self) -> None:
-        """Begin within a session, if the operation before was in one."""
-        super().come()
-        if self.last not in ("HomePage", "Logout"):
-            self.do("Login")
-        if self.last in ("JoinAuction", "GetCurrentItem", "GetNextBid", "PlaceBid"):
-            self.do("JoinAuction")
-            self.do("GetCurrentItem")
-        elif self.last == "AddItem":
-            self.do("AddItem")
+    def arrive(self) -> None:
+        """Start within a session, if the operation before was in one."""
+        super().arrive()
+        if self.last_operation not in ("HomePage", "Logout"):
+            self.do_operation("Login")
+        if self.last_operation in ("JoinAuction", "GetCurrentItem", "GetNextBid", "PlaceBid"):
+            self.do_operation("JoinAuction")
+            self.do_operation("GetCurrentItem")
+        elif self.last_operation == "AddItem":
+            self.do_operation("AddItem")
 
-    def check(self) -> None:
+    def check_operations(self) -> None:
         """Do every operation, and wait until the bid is decided."""
-        super().check()
+        super().check_operations()
         self.log_in(self.persons[0])
-        while self.bid not in self._list("/bids", "bid"):
+        while self.bid not in self._fetch_page("/bids", "bid"):
             time.sleep(0.1)
 
-    def pause(self) -> float:
-        """A cycle: normal, between none and twice the mean."""
+    def draw_pause(self) -> float:
+        """Draw a cycle: normal, between none and twice the mean."""
         mean = self.settings["cycle"]
-        while not 0 <= (drawn := self.chance.gauss(mean, mean / 4)) <= 2 * mean:
+        while not 0 <= (cycle := self.rng.gauss(mean, mean / 4)) <= 2 * mean:
             pass
-        return drawn
+        return cycle
 
-    def first_pause(self) -> float:
-        """A part of a cycle."""
-        return self.chance.random() * self.settings["cycle"]
+    def draw_first_pause(self) -> float:
+        """Draw a part of a cycle."""
+        return self.rng.random() * self.settings["cycle"]
 
-    def do(self, operation: str) -> None:
-        """Do an operation."""
-        auction = f"/auctions/{self.auction}"
+    def do_operation(self, operation: str) -> None:
+        """Do an operation.  Raises WrongAnswerError for a wrong answer."""
         match operation:
             case "HomePage":
-                for path, part in FILES.items():
-                    if part not in self.request("GET", path)[1]:
-                        raise WrongAnswerError(f"GET {path}: the file lacks {part!r}")
+                self.fetch_files()
             case "Login":
                 self.persons.append(self.persons.pop(0))
                 self.log_in(self.persons[0])
+            case "Logout":
+                self._call("POST", "/logout", person=self.person)
             case "GetActiveAuctions":
-                page = self.chance.randrange(-(-self.attended // ON_A_PAGE))
-                self.auctions = self._list(f"/auctions?page={page}", "auction")
+                page = self.rng.randrange(-(-self.attended_auctions // ROWS_OF_A_PAGE))
+                self.auctions = self._fetch_page(f"/auctions?page={page}", "auction")
                 if not self.auctions:
                     raise WrongAnswerError(f"page {page} of the auctions is empty")
             case "GetAuctionDetail":
-                shown = self.chance.choice(self.auctions or [1])
-                found = self._api("GET", f"/auctions/{shown}", auction=shown)
-                self.items = [item["item"] for item in found["items"]]
+                auction = self.rng.choice(self.auctions or [1])
+                answer = self._call("GET", f"/auctions/{auction}", auction=auction)
+                self.items = [item["item"] for item in answer["items"]]
             case "GetItemDetail":
-                self.item = self.chance.choice(self.items or [1])
-                self._api("GET", f"/items/{self.item}", item=self.item)
+                self.item = self.rng.choice(self.items or [1])
+                self._call("GET", f"/items/{self.item}", item=self.item)
             case "GetImageForItem":
-                if self._api("GET", f"/items/{self.item}/image")[:4] != b"\x89PNG":
+                if self._call("GET", f"/items/{self.item}/image")[:4] != b"\x89PNG":
                     raise WrongAnswerError(f"the image of item {self.item} is no PNG")
-            case "JoinAuction":
-                self.auction = self.chance.randint(1, self.attended)
-                path = f"/auctions/{self.auction}/attendance"
-                self._api("POST", path, status=201, auction=self.auction)
-            case "GetCurrentItem":
-                self.state = self._api("GET", f"{auction}/item", auction=self.auction)
-            case "GetNextBid":
-                # None may come for a while.
-                after = self.state["seq"]
-                path = f"/api{auction}/next?after={after}"
-                status, found = self.request("GET", path, 200, 204)
-                if status == 200:
-                    if found["auction"] != self.auction or found["seq"] <= after:
-                        raise WrongAnswerError(f"GET {path}: {found!r} is nothing new")
-                    self.state = found
-            case "PlaceBid":
-                # More than the highest bid, as far as is known.
-                least = max(self.state["starting"], self.state["price"] + 1)
-                self.place_bid(self.state["item"], least + self.chance.randrange(MOST_MORE))
-                self.count(bids=1)
-            case "LeaveAuction":
-                self._api("DELETE", f"{auction}/attendance", auction=self.auction)
             case "GetUserProfile":
-                self._api("GET", "/profile", name=name(self.person))
+                self._call("GET", "/profile", name=data_set.person_name(self.person))
             case "UpdateUserProfile":
-                email = f"{name(self.person)}@example.com"
-                fields = {"email": email, "address": text(self.chance, 3)}
-                self._api("PUT", "/profile", fields, **fields)
+                email = f"{data_set.person_name(self.person)}@example.com"
+                fields = {"email": email, "address": draw_text(self.rng, 3)}
+                self._call("PUT", "/profile", fields, **fields)
             case "GetBidHistory":
-                self._list("/bids", "bid")
+                self._fetch_page("/bids", "bid")
             case "GetAttendanceHistory":
-                self._list("/attendances", "auction")
+                self._fetch_page("/attendances", "auction")
             case "GetPurchaseHistory":
-                self._list("/purchases", "item")
+                self._fetch_page("/purchases", "item")
             case "AddItem":
-                texts = {"title": text(self.chance, 3), "description": text(self.chance, 40)}
-                fields = {**texts, "starting": self.chance.randint(100, 5000)}
-                self.added = self._api("POST", "/items", fields, 201)["item"]
+                title, description = draw_text(self.rng, 3), draw_text(self.rng, 40)
+                fields = {"title": title, "description": description}
+                fields |= {"starting": self.rng.randint(100, 5000)}
+                self.added_item = self._call("POST", "/items", fields, 201)["item"]
             case "AddImageForItem":
-                path = f"/items/{self.added}/image"
-                self._api("PUT", path, self.picture, 201, item=self.added)
-            case "Logout":
-                self._api("POST", "/logout", person=self.person)
+                path = f"/items/{self.added_item}/image"
+                self._call("PUT", path, self.picture, 201, item=self.added_item)
+            case _:
+                self.take_part(operation)
+
+    def take_part(self, operation: str) -> None:
+        """Do an operation in an auction: join it, watch it, bid in it, or leave it."""
+        auction = f"/auctions/{self.auction}"
+        match operation:
+            case "JoinAuction":
+                self.auction = self.rng.randint(1, self.attended_auctions)
+                path = f"/auctions/{self.auction}/attendance"
+                self._call("POST", path, status=201, auction=self.auction)
+            case "GetCurrentItem":
+                self.state = self._call("GET", f"{auction}/item", auction=self.auction)
+            case "GetNextBid":
+                self.wait_for_bid()
+            case "PlaceBid":
+                # More than the highest bid, as far as the user knows.
+                least = max(self.state["starting"], self.state["price"] + 1)
+                self.place_bid(self.state["item"], least + self.rng.randrange(LARGEST_RAISE))
+                self.count_events(bids=1)
+            case "LeaveAuction":
+                self._call("DELETE", f"{auction}/attendance", auction=self.auction)
+
+    def fetch_files(self) -> None:
+        """Fetch the site's own files."""
+        for path, part in FILES.items():
+            if part not in self.request("GET", path)[1]:
+                raise WrongAnswerError(f"GET {path}: the file lacks {part!r}")
 
     def log_in(self, person: int) -> None:
         """Log in as a person."""
         self.person = person
-        fields = {"name": name(person), "password": password(person)}
-        self._api("POST", "/login", fields, person=person)
+        name, password = data_set.person_name(person), data_set.person_password(person)
+        self._call("POST", "/login", {"name": name, "password": password}, person=person)
+
+    def wait_for_bid(self) -> None:
+        """Wait until the attended auction changes, or until the site answers that it did not."""
+        known = self.state["seq"]
+        path = f"/api/auctions/{self.auction}/next?after={known}"
+        status, state = self.request("GET", path, 200, 204)
+        if status == 200:
+            if state["auction"] != self.auction or state["seq"] <= known:
+                raise WrongAnswerError(f"GET {path}: {state!r} is not newer than {known}")
+            self.state = state
 
     def place_bid(self, item: int, amount: int) -> None:
-        """Bid for an item in the auction that the user attends."""
+        """Bid an amount, in cents, for an item in the attended auction."""
         fields = {"item": item, "amount": amount}
-        self.bid = self._api("POST", f"/auctions/{self.auction}/bids", fields, 202)["bid"]
+        self.bid = self._call("POST", f"/auctions/{self.auction}/bids", fields, 202)["bid"]
 
-    def _api(
-        self,
-        method: str,
-        path: str,
-        body: Any = None,
-        status: int = 200,
-        **holds: object,
+    def _call(
+        self, method: str, path: str, body: Any = None, status: int = 200, **expected: object
     ) -> Any:
-        """The content of an answer, which must have a status and hold these values."""
-        more = {} if body is None else {"data" if isinstance(body, bytes) else "json": body}
-        _, found = self.request(method, f"/api{path}", status, **more)
-        for key, value in holds.items():
-            if not isinstance(found, dict) or found.get(key) != value:
-                raise WrongAnswerError(f"{method} {path}: {key} should be {value!r} in {found!r}")
-        return found
+        """Return the content of an answer, which must have a status and hold the expected fields.
 
-    def _list(self, path: str, key: str) -> list:
-        found = self._api("GET", path)
-        if not isinstance(found, list) or len(found) > ON_A_PAGE:
-            raise WrongAnswerError(f"GET {path}: {found!r} is no list of at most {ON_A_PAGE}")
-        return [row[key] for row in found]
+        body: bytes, or an object that is sent as JSON.
+        """
+        options = {} if body is None else {"data" if isinstance(body, bytes) else "json": body}
+        _, answer = self.request(method, f"/api{path}", status, **options)
+        for key, value in expected.items():
+            if not isinstance(answer, dict) or answer.get(key) != value:
+                raise WrongAnswerError(f"{method} {path}: {key} should be {value!r} in {answer!r}")
+        return answer
+
+    def _fetch_page(self, path: str, key: str) -> list:
+        """Return the value of a key in every row of a page."""
+        rows = self._call("GET", path)
+        if not isinstance(rows, list) or len(rows) > ROWS_OF_A_PAGE:
+            raise WrongAnswerError(
+                f"GET {path}: {rows!r} is not a list of at most {ROWS_OF_A_PAGE} rows"
+            )
+        return [row[key] for row in rows]

@@ -1,10 +1,11 @@
 #!/bin/bash
-# Compiles the geocoder and installs programs and application.
+# Compiles the geocoder, and installs scripts and application.
 # Run in the image, in this folder, with the target folder as argument.
 set -euo pipefail
 
 install -D -m 644 -t "$1/../common/sourced" ../common/sourced/site.sh \
-    ../common/sourced/mariadb.sh ../common/sourced/nginx.sh ../common/sourced/stand.sh
+    ../common/sourced/data.sh ../common/sourced/mariadb.sh ../common/sourced/nginx.sh \
+    ../common/sourced/supervise.sh
 install -m 644 ../kit/load/generator.py ../kit/load/report.py \
     ../kit/load/rows.py ../kit/load/user.py ../kit/load/words.json "$1"
 install -m 644 schema.sql ./*.py "$1"

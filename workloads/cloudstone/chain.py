@@ -1,11 +1,12 @@
-"""The published matrix of operations, their mix and their thresholds."""
+"""The operations of the social-events site: the published matrix, mix and thresholds."""
 
 OPERATIONS = [
     *["HomePage", "Login", "TagSearch", "EventDetail"],
     *["PersonDetail", "AddPerson", "AddEvent"],
 ]
-# As published: the next operation, in per cent and in the order of OPERATIONS, after that of a row.
-FOLLOWS = {
+# As published: after the operation of a row, the share of each next one, in per cent and in the
+# order of OPERATIONS.
+MATRIX = {
     "HomePage": [0, 11, 52, 36, 0, 1, 0],
     "Login": [0, 0, 60, 20, 0, 0, 20],
     "TagSearch": [21, 6, 41, 31, 0, 1, 0],
@@ -14,10 +15,10 @@ FOLLOWS = {
     "AddPerson": [0, 0, 0, 0, 100, 0, 0],
     "AddEvent": [0, 0, 0, 100, 0, 0, 0],
 }
-FLOWS = {name: dict(zip(OPERATIONS, row, strict=True)) for name, row in FOLLOWS.items()}
-# As published (1,500 users): the share of each operation in per cent, and the threshold of its
+FLOWS = {operation: dict(zip(OPERATIONS, row, strict=True)) for operation, row in MATRIX.items()}
+# As published, for 1,500 users: the share of each operation in per cent, and the threshold of its
 # mean latency in ms.
 MIX = dict(zip(OPERATIONS, [26.14, 10.22, 33.37, 24.71, 2.65, 0.86, 2.04], strict=True))
 THRESHOLDS = dict(zip(OPERATIONS, [250, 250, 250, 250, 500, 500, 500], strict=True))
-# As published: the share of sessions whose browser has nothing yet.
+# As published: the share of sessions whose browser has none of the site's own files.
 EMPTY_CACHES = 0.4

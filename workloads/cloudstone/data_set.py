@@ -1,8 +1,8 @@
-"""The rows and files that every cell begins with; all follow from users and seed.
+"""Makes the rows and files with which every cell begins; all follow from users and seed.
 
-Usage: data_set.py FOLDER USERS SEED
+Usage: data_set.py FOLDER USERS SEED      (writes a file for each table: rows.write_tables)
 
-As rows.write_tables; FOLDER/files gets the files that rows name.
+FOLDER/files gets the pictures and texts that rows name.
 """
 
 import collections
@@ -16,134 +16,168 @@ import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from rows import WORDS, picture, text, write_tables
+from rows import WORDS, draw_picture, draw_text, write_tables
 
-# As published: persons by users, of whom there are at least so many; tags and events follow.
+# As published: persons for each user, and the least number of users for whom data are made.
 PERSONS_OF_A_USER = 100
 LEAST_USERS = 25
-# Persons and events share so many pictures of each kind: more would only fill the disk.
+# All persons share so many pictures, as do all events: more would only fill the disk.
 PICTURES = 20
 # The events were posted in this year, and take place in the next.
 YEAR = datetime.datetime(2025, 1, 1)
-MINUTES = 365 * 24 * 60
+MINUTES_OF_A_YEAR = 365 * 24 * 60
 
 
-def sizes(users: int) -> dict[str, int]:
-    """How many persons, tags and events are loaded for a number of users."""
+def count_rows(users: int) -> dict[str, int]:
+    """Return the numbers of persons, tags and events that are made for so many users."""
     users = max(users, LEAST_USERS)
     tags = round(5000 * math.tanh(users / 20000))
     return {"persons": PERSONS_OF_A_USER * users, "tags": tags, "events": 3 * tags}
 
 
-def username(number: int) -> str:
-    """The name of a person that was loaded, from 1."""
-    return f"person{number}"
+def person_name(person: int) -> str:
+    """Return the name of a person of the data set; persons are numbered from 1."""
+    return f"person{person}"
 
 
-def password(number: int) -> str:
-    """What that person logs in with."""
-    return f"open-{number}-sesame"
+def person_password(person: int) -> str:
+    """Return the password of a person of the data set."""
+    return f"open-{person}-sesame"
 
 
-def tag(number: int) -> str:
-    """A tag that was loaded, from 1."""
-    return f"{WORDS[number % len(WORDS)]}-{number}"
+def tag_name(tag: int) -> str:
+    """Return the text of a tag of the data set; tags are numbered from 1."""
+    return f"{WORDS[tag % len(WORDS)]}-{tag}"
 
 
-def address(chance: random.Random) -> list[str]:
-    """Street, second line (mostly empty), city, state, ZIP code and country."""
-    street, city = chance.choice(WORDS).capitalize(), chance.choice(WORDS).capitalize()
-    second = f"Flat {chance.randint(1, 99)}" if chance.random() < 0.2 else ""
-    first, code = f"{chance.randint(1, 999)} {street} Street", f"{chance.randint(10000, 99999)}"
+def draw_address(rng: random.Random) -> list[str]:
+    """Draw an address: street, second line (mostly empty), city, state, ZIP code and country."""
+    street, city = rng.choice(WORDS).capitalize(), rng.choice(WORDS).capitalize()
+    second = f"Flat {rng.randint(1, 99)}" if rng.random() < 0.2 else ""
+    first, code = f"{rng.randint(1, 999)} {street} Street", f"{rng.randint(10000, 99999)}"
     return [first, second, f"{city}ton", "CA", code, "USA"]
 
 
-def place(parts: list[str]) -> tuple[str, str]:
-    """Latitude and longitude of an address, as the geocoder gives them."""
-    checksum = zlib.crc32(", ".join(part for part in parts if part).encode())
+def locate_address(address: list[str]) -> tuple[str, str]:
+    """Return latitude and longitude of an address, in degrees, as the geocoder gives them."""
+    checksum = zlib.crc32(", ".join(filter(None, address)).encode())
     latitude, longitude = checksum % 120_000_001 / 1e6 - 60, checksum // 7 % 360_000_001 / 1e6 - 180
     return f"{latitude:.6f}", f"{longitude:.6f}"
 
 
-def _telephone(chance: random.Random) -> str:
-    return f"555-{chance.randint(1000000, 9999999)}"
+def _draw_telephone(rng: random.Random) -> str:
+    return f"555-{rng.randint(1000000, 9999999)}"
 
 
-def _people(chance: random.Random, persons: range) -> Iterator[tuple]:
-    for number in persons:
-        salt, shown = f"{chance.getrandbits(64):016x}", f"person-{number % PICTURES}"
-        secret = hashlib.sha256((salt + password(number)).encode()).hexdigest()
-        names = text(chance, 2).title().split()
-        contact = f"{username(number)}@example.org", _telephone(chance)
-        rest = text(chance, 40), "UTC", f"{shown}.png", f"{shown}-small.png", number
-        yield (number, username(number), salt, secret, *names, *contact, *rest)
+class EventData:
+    """A data set, whose rows share one sequence of random numbers.
+
+    users: for whom the data are made.  The tables of `tables` must be consumed in their order.
+    """
+
+    def __init__(self, users: int, seed: int) -> None:
+        self.rng = random.Random(seed)
+        counts = count_rows(users)
+        self.persons = range(1, counts["persons"] + 1)
+        self.events = range(1, counts["events"] + 1)
+        self.tags = range(1, counts["tags"] + 1)
+
+    def tables(self) -> Iterator[tuple[str, Iterable[tuple]]]:
+        """Yield every table with its rows, in the order in which the tables are filled."""
+        pairs = self.draw_tags()
+        events_of_tag = collections.Counter(tag for tag, _ in pairs)
+        addresses = len(self.persons) + len(self.events)
+        yield "address", self.make_addresses(addresses)
+        yield "person", map(self.make_person, self.persons)
+        yield "person_person", itertools.chain.from_iterable(map(self.draw_friends, self.persons))
+        yield "socialevent", map(self.make_event, self.events)
+        yield "socialeventtag", ((tag, tag_name(tag), events_of_tag[tag]) for tag in self.tags)
+        yield "socialeventtag_socialevent", pairs
+        attendees = map(self.draw_attendees, self.events)
+        yield "person_socialevent", itertools.chain.from_iterable(attendees)
+        yield "comments_rating", self.make_comments()
+        last = {"person": len(self.persons), "socialevent": len(self.events)}
+        last |= {"socialeventtag": len(self.tags), "address": addresses}
+        yield "id_gen", sorted(last.items())
+
+    def draw_tags(self) -> list[tuple[int, int]]:
+        """Draw the tags of all events, as sorted pairs of tag and event.
+
+        Every tag is on at least the three events of its number.
+        """
+        pairs = []
+        for event in self.events:
+            tags = {(event - 1) % len(self.tags) + 1}
+            more = min(self.rng.randint(0, 6), len(self.tags))
+            tags.update(self.rng.sample(self.tags, more))
+            pairs += [(tag, event) for tag in tags]
+        return sorted(pairs)
+
+    def make_addresses(self, count: int) -> Iterator[tuple]:
+        """Yield rows of addresses: those of all persons, and then those of all events."""
+        for number in range(1, count + 1):
+            address = draw_address(self.rng)
+            yield number, *address, *locate_address(address)
+
+    def make_person(self, number: int) -> tuple:
+        """Return the row of a person."""
+        rng, name, picture = self.rng, person_name(number), f"person-{number % PICTURES}"
+        salt = f"{rng.getrandbits(64):016x}"
+        secret = hashlib.sha256((salt + person_password(number)).encode()).hexdigest()
+        names = draw_text(rng, 2).title().split()
+        contact = f"{name}@example.org", _draw_telephone(rng)
+        about = draw_text(rng, 40), "UTC"
+        pictures = f"{picture}.png", f"{picture}-small.png"
+        return number, name, salt, secret, *names, *contact, *about, *pictures, number
+
+    def make_event(self, number: int) -> tuple:
+        """Return the row of an event."""
+        rng, name = self.rng, f"event-{number % PICTURES}"
+        created = YEAR + datetime.timedelta(minutes=rng.randrange(MINUTES_OF_A_YEAR))
+        minutes = MINUTES_OF_A_YEAR + rng.randrange(MINUTES_OF_A_YEAR)
+        takes_place = YEAR + datetime.timedelta(minutes=minutes)
+        telephone = _draw_telephone(rng)
+        texts = draw_text(rng, 4).capitalize(), draw_text(rng, 12), draw_text(rng, 120)
+        files = f"{name}.png", f"{name}-small.png", f"{name}.txt"
+        submitter, address = rng.choice(self.persons), len(self.persons) + number
+        return number, *texts, telephone, takes_place, created, *files, submitter, address
+
+    def draw_friends(self, person: int) -> list[tuple[int, int]]:
+        """Draw the friends of a person, as sorted pairs of person and friend."""
+        count = min(self.rng.randint(2, 28), len(self.persons) - 1)
+        friends = sorted(self.rng.sample(self.persons, count))
+        return [(person, friend) for friend in friends if friend != person]
+
+    def draw_attendees(self, event: int) -> list[tuple[int, int]]:
+        """Draw the attendees of an event, as sorted pairs of person and event."""
+        attendees = self.rng.sample(self.persons, self.rng.randint(10, 100))
+        return [(person, event) for person in sorted(attendees)]
+
+    def make_comments(self) -> Iterator[tuple]:
+        """Yield the rows of the comments on all events."""
+        numbers = itertools.count(1)
+        for event in self.events:
+            for _ in range(self.rng.randint(0, 20)):
+                minutes = self.rng.randrange(MINUTES_OF_A_YEAR)
+                person, rating = self.rng.choice(self.persons), self.rng.randint(1, 5)
+                created = YEAR + datetime.timedelta(minutes=minutes)
+                yield next(numbers), event, person, rating, draw_text(self.rng, 20), created
 
 
-def _posted(chance: random.Random, events: range, persons: range) -> Iterator[tuple]:
-    for number in events:
-        created = YEAR + datetime.timedelta(minutes=chance.randrange(MINUTES))
-        when = YEAR + datetime.timedelta(minutes=MINUTES + chance.randrange(MINUTES))
-        telephone, shown = _telephone(chance), f"event-{number % PICTURES}"
-        files = f"{shown}.png", f"{shown}-small.png", f"{shown}.txt"
-        texts = text(chance, 4).capitalize(), text(chance, 12), text(chance, 120)
-        of = chance.choice(persons), len(persons) + number
-        yield (number, *texts, telephone, when, created, *files, *of)
-
-
-def _comments(chance: random.Random, events: range, persons: range) -> Iterator[tuple]:
-    for number in events:
-        for _ in range(chance.randint(0, 20)):
-            when = YEAR + datetime.timedelta(minutes=chance.randrange(MINUTES))
-            yield number, chance.choice(persons), chance.randint(1, 5), text(chance, 20), when
-
-
-def tables(users: int, seed: int) -> Iterator[tuple[str, Iterable[tuple]]]:
-    """Every table with its rows, in order; all rows of one are to be taken before the next."""
-    chance, counts = random.Random(seed), sizes(users)
-    persons, events, tags = (range(1, counts[of] + 1) for of in ("persons", "events", "tags"))
-    # Every tag is on an event at least: the first three events of its number.
-    tagged = {event: {(event - 1) % len(tags) + 1} for event in events}
-    for more in tagged.values():
-        more.update(chance.sample(tags, min(chance.randint(0, 6), len(tags))))
-    had = sorted((number, event) for event, numbers in tagged.items() for number in numbers)
-    count = collections.Counter(number for number, _ in had)
-    addresses = (address(chance) for _ in range(len(persons) + len(events)))
-    yield "address", ((number, *parts, *place(parts)) for number, parts in enumerate(addresses, 1))
-    yield "person", _people(chance, persons)
-
-    def friends(person: int) -> Iterator[tuple]:
-        drawn = chance.sample(persons, min(chance.randint(2, 28), len(persons) - 1))
-        return ((person, friend) for friend in sorted(drawn) if friend != person)
-
-    def attendees(event: int) -> Iterator[tuple]:
-        drawn = chance.sample(persons, chance.randint(10, 100))
-        return ((person, event) for person in sorted(drawn))
-
-    yield "person_person", itertools.chain.from_iterable(map(friends, persons))
-    yield "socialevent", _posted(chance, events, persons)
-    yield "socialeventtag", ((number, tag(number), count[number]) for number in tags)
-    yield "socialeventtag_socialevent", had
-    yield "person_socialevent", itertools.chain.from_iterable(map(attendees, events))
-    comments = enumerate(_comments(chance, events, persons), 1)
-    yield "comments_rating", ((number, *comment) for number, comment in comments)
-    last = {"person": len(persons), "socialevent": len(events), "socialeventtag": len(tags)}
-    yield "id_gen", sorted({**last, "address": len(persons) + len(events)}.items())
-
-
-def files(seed: int) -> Iterator[tuple[str, bytes]]:
-    """Every file that rows name."""
-    chance = random.Random(-seed - 1)
+def make_files(seed: int) -> Iterator[tuple[str, bytes]]:
+    """Yield name and content of every file that rows name."""
+    rng = random.Random(-seed - 1)
     for number in range(PICTURES):
-        yield f"person-{number}.png", picture(chance, 100, 100, 3)
-        yield f"person-{number}-small.png", picture(chance, 60, 60, 3)
-        yield f"event-{number}.png", picture(chance, 160, 120, 3)
-        yield f"event-{number}-small.png", picture(chance, 60, 60, 3)
-        yield f"event-{number}.txt", text(chance, 1500).encode()
+        yield f"person-{number}.png", draw_picture(rng, 100, 100, 3)
+        yield f"person-{number}-small.png", draw_picture(rng, 60, 60, 3)
+        yield f"event-{number}.png", draw_picture(rng, 160, 120, 3)
+        yield f"event-{number}-small.png", draw_picture(rng, 60, 60, 3)
+        yield f"event-{number}.txt", draw_text(rng, 1500).encode()
 
 
 if __name__ == "__main__":
     folder, seed = sys.argv[1], int(sys.argv[3])
-    write_tables(folder, tables(int(sys.argv[2]), seed))
+    write_tables(folder, EventData(int(sys.argv[2]), seed).tables())
     Path(folder, "files").mkdir()
-    for name, content in files(seed):
+    for name, content in make_files(seed):
         Path(folder, "files", name).write_bytes(content)

@@ -1,5 +1,5 @@
--- The tables of the social-events application.  Numbers of new rows come from id_gen, inside the transaction that
--- uses them, so that a transaction that fails leaves no gap.
+-- The tables of the social-events site.  Ids of new rows come from id_gen, inside the transaction
+-- that uses them, so that a transaction that fails leaves no gap.
 
 CREATE TABLE id_gen (
     gen_key VARCHAR(20) NOT NULL PRIMARY KEY,
@@ -21,7 +21,8 @@ CREATE TABLE address (
 CREATE TABLE person (
     personid INT NOT NULL PRIMARY KEY,
     username VARCHAR(30) NOT NULL UNIQUE,
-    -- SHA-256 of salt and password: a slow hash, right for real accounts, would be most of what is measured.
+    -- SHA-256 of salt and password.  A slow hash, right for real accounts, would be most of what
+    -- is measured.
     salt CHAR(16) NOT NULL,
     password_hash CHAR(64) NOT NULL,
     firstname VARCHAR(30) NOT NULL,
@@ -63,7 +64,7 @@ CREATE TABLE socialevent (
     FOREIGN KEY (addressid) REFERENCES address (addressid)
 );
 
--- refcount is the number of events that have the tag.
+-- refcount: the number of events that have the tag.
 CREATE TABLE socialeventtag (
     socialeventtagid INT NOT NULL PRIMARY KEY,
     tag VARCHAR(30) NOT NULL UNIQUE,

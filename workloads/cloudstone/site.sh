@@ -1,5 +1,5 @@
 #!/bin/bash
-# The application's data, and its servers in the foreground, one for each instance.
+# Makes the application's data, and runs its servers in the foreground, one for each instance.
 # Usage: site.sh data USERS BUFFER_BYTES LOG_BYTES SEED
 #                     makes the database and the files that every instance starts with
 #        site.sh prepare WEB_PORTS GEOCODER_PORTS USERS LOADED_USERS DATABASE_PORTS ROLES
@@ -9,6 +9,7 @@
 #        site.sh php ADDRESS GEOCODER_PORTS CHILDREN DATABASE_ADDRESS DATABASE_PORTS ROLES
 #        site.sh web ADDRESS PORTS WORKERS
 #        site.sh ready database|php PORTS      succeeds once every instance answers
+# PORTS and USERS are lists with commas; an instance has one port of each list.
 set -euo pipefail
 
 # shellcheck source=workloads/common/sourced/site.sh
@@ -18,58 +19,56 @@ source "${0%/*}/../common/sourced/mariadb.sh"
 # shellcheck source=workloads/common/sourced/nginx.sh
 source "${0%/*}/../common/sourced/nginx.sh"
 
-# The application's account, which may use only its schema; every cell makes its password.
+# The application's account, which may use only its schema, and the file with the cell's password.
 user=events schema=events secret=/data/password
 
-# Whether web servers and databases are in systems of their own.  Usage: is_apart ROLES
-is_apart() {
+# Succeeds if the databases have a system of their own.  Usage: has_database_system ROLES
+has_database_system() {
     [[ $1 == *,* ]]
 }
 
-# The options of the database server with the data.
-# Usage: cell_options FOLDER BUFFER_BYTES LOG_BYTES; sets the array `options`
-cell_options() {
-    database_options "$@"
+# Sets the array `options` to those of an instance's database server.
+# Usage: set_server_options FOLDER BUFFER_BYTES LOG_BYTES
+set_server_options() {
+    set_database_options "$@"
     options+=(
-        # The application is on the same system, without the network.
+        # The application is on the same system, and uses a socket.
         --skip-networking
-        # Every commit is on the disk before it is answered, in every environment.
+        # Every commit is on the disk before it is answered.
         --innodb-flush-log-at-trx-commit=1
         --character-set-server=utf8mb4
         --collation-server=utf8mb4_general_ci
     )
 }
 
+# Makes the database and the files that every instance starts with.
+# Usage: data USERS BUFFER_BYTES LOG_BYTES SEED
 data() {
-    local made=$home/made table tables
-    cell_options "$home/mysql" "$2" "$3"
+    local rows=$home/rows
+    set_server_options "$home/mysql" "$2" "$3"
     rm -rf -- "$home" /data/prepared
-    mkdir -p "$made"
-    tables=$(python3 -B "$programs/data_set.py" "$made" "$1" "$4")
-    begin_database "$home/mysql"
-    ask_new --execute="CREATE DATABASE $schema"
-    ask_new "$schema" <"$programs/schema.sql"
-    for table in $tables; do
-        ask_new --local-infile "$schema" \
-            --execute="LOAD DATA LOCAL INFILE '$made/$table' INTO TABLE $table"
-        # The table holds the rows that were made.
-        ask_new "$schema" --execute="SELECT * FROM $table" | sort | cmp - <(sort "$made/$table")
-        ask_new "$schema" --execute="ANALYZE TABLE $table"
-    done
-    mv -- "$made/files" "$home/files"
+    mkdir -p "$rows"
+    start_new_database "$home/mysql"
+    query_new --execute="CREATE DATABASE $schema"
+    query_new "$schema" <"$programs/schema.sql"
+    fill_tables "$rows" "$1" "$4"
+    mv -- "$rows/files" "$home/files"
     chown -R www-data: "$home/files"
-    rm -rf -- "$made"
-    pack_database "$home"
+    rm -rf -- "$rows"
+    stop_new_database
+    pack_data "$home"
 }
 
+# Unpacks the data for each instance.
+# Usage: prepare WEB_PORTS GEOCODER_PORTS USERS LOADED_USERS DATABASE_PORTS ROLES
 prepare() {
     local geocoders databases number
     IFS=, read -ra ports <<<"$1"
     IFS=, read -ra geocoders <<<"$2"
     IFS=, read -ra databases <<<"$5"
-    is_apart "$6" || databases=("${ports[@]}")
+    has_database_system "$6" || databases=("${ports[@]}")
     if [ "${#geocoders[@]} ${#databases[@]}" != "${#ports[@]} ${#ports[@]}" ]; then
-        echo "web_ports ($1), geocoder_ports ($2) and database_ports ($5) differ in number" >&2
+        echo "web_ports ($1), geocoder_ports ($2) and database_ports ($5) must be equally many" >&2
         exit 1
     fi
     for number in ${3//,/ }; do
@@ -78,35 +77,38 @@ prepare() {
     prepare_sites "${#ports[@]}" sessions geocoder web
 }
 
-# MariaDB, which in a system of its own listens at the address and the ports, else at sockets alone.
+# Runs MariaDB: in a system of its own at ADDRESS and DATABASE_PORTS, otherwise at sockets only.
+# Usage: database WEB_PORTS BUFFER_BYTES LOG_BYTES ADDRESS DATABASE_PORTS ROLES
 database() {
     buffer_bytes=$2 log_bytes=$3 address=$4 roles=$6 from=localhost
     IFS=, read -ra ports <<<"$1"
     IFS=, read -ra database_ports <<<"$5"
-    ! is_apart "$roles" || from=%
+    ! has_database_system "$roles" || from=%
+    # Runs MariaDB for an instance, in place of the process.  Usage: serve NUMBER
     serve() {
         local folder=$home/$1/mysql
-        cell_options "$folder" "$buffer_bytes" "$log_bytes"
+        set_server_options "$folder" "$buffer_bytes" "$log_bytes"
         options+=(--max-connections=256 --table-open-cache=400)
-        if is_apart "$roles"; then
+        if has_database_system "$roles"; then
             options+=(--skip-networking=OFF --skip-name-resolve --bind-address="$address")
             options+=(--port="${database_ports[$1]}")
         fi
         run_database "$folder" "$user" "$from" "$schema" "SELECT, INSERT, UPDATE, DELETE"
     }
-    stand_each "${#ports[@]}" TERM
+    supervise_each "${#ports[@]}" TERM
 }
 
-# Tomcat.
+# Runs Tomcat with the geocoder.  Usage: geocoder ADDRESS PORTS
 geocoder() {
     address=$1
     IFS=, read -ra ports <<<"$2"
+    # Runs Tomcat for an instance, in place of the process.  Usage: serve NUMBER
     serve() {
         local folder=$home/$1/geocoder jar=/usr/share/tomcat10/bin
         mkdir -p "$folder"/{conf,temp,webapps}
         chown www-data: "$folder/temp"
         cp "$programs/geocoder/server.xml" "$folder/conf"
-        # It has little to do: a small heap, and a compiler that is quick rather than thorough.
+        # The geocoder has little to do: a small heap, and only the quick one of two compilers.
         exec "${as_web[@]}" java -Xms64m -Xmx64m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 \
             -Djava.io.tmpdir="$folder/temp" \
             -Dgeocoder.address="$address" -Dgeocoder.port="${ports[$1]}" \
@@ -114,10 +116,11 @@ geocoder() {
             -cp "$jar/bootstrap.jar:$jar/tomcat-juli.jar" \
             org.apache.catalina.startup.Bootstrap start
     }
-    stand_each "${#ports[@]}" TERM
+    supervise_each "${#ports[@]}" TERM
 }
 
-# php-fpm, a pool for each instance.
+# Runs php-fpm, with a pool of CHILDREN processes for each instance.
+# Usage: php ADDRESS GEOCODER_PORTS CHILDREN DATABASE_ADDRESS DATABASE_PORTS ROLES
 php() {
     address=$1 database_address=$4 roles=$6
     IFS=, read -ra ports <<<"$2"
@@ -125,23 +128,27 @@ php() {
     program=$(compgen -G '/usr/sbin/php-fpm[0-9]*')
     export SITE_PROCESSES=$3 DATABASE_USER=$user DATABASE_PASSWORD PHP_INI_SCAN_DIR=''
     DATABASE_PASSWORD=$(<"$secret")
+    # Runs php-fpm for an instance, in place of the process.  Usage: serve NUMBER
     serve() {
         local database=unix_socket=$home/$1/mysql/socket
-        ! is_apart "$roles" || database="host=$database_address;port=${database_ports[$1]}"
+        if has_database_system "$roles"; then
+            database="host=$database_address;port=${database_ports[$1]}"
+        fi
         export DATABASE="mysql:$database;dbname=$schema;charset=utf8mb4"
         export GEOCODER=http://$address:${ports[$1]}/geocode
         export SITE_FOLDER=$home/$1 FILES=$home/$1/files
         exec "$program" --nodaemonize --php-ini "$programs/app/php.ini" \
             --fpm-config "$programs/app/fpm.conf"
     }
-    stand_each "${#ports[@]}" TERM
+    supervise_each "${#ports[@]}" TERM
 }
 
-# nginx.
+# Runs nginx.  Usage: web ADDRESS PORTS WORKERS
 web() {
     address=$1 workers=$3
     IFS=, read -ra ports <<<"$2"
-    allow_files
+    raise_file_limit
+    # Runs nginx for an instance, in place of the process.  Usage: serve NUMBER
     serve() {
         local folder=$home/$1
         run_nginx "$folder/web" "$workers" 4096 <<CONF
@@ -163,9 +170,10 @@ web() {
     }
 CONF
     }
-    stand_each "${#ports[@]}" TERM
+    supervise_each "${#ports[@]}" TERM
 }
 
+# Succeeds once a server of every instance answers.  Usage: ready database|php PORTS
 ready() {
     local number
     IFS=, read -ra ports <<<"$2"

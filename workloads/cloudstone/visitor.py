@@ -1,4 +1,4 @@
-"""A user of the application: walks the published matrix with a browser that keeps files."""
+"""A user of the social-events site, with a browser that keeps files."""
 
 import functools
 import random
@@ -9,143 +9,160 @@ from typing import Any
 import chain
 import data_set
 from report import WrongAnswerError
-from rows import picture, text
+from rows import draw_picture, draw_text
 from user import User
 
-PAGE_FILE = re.compile(r'(?:src|href)="(/(?:static|files)/[^"]+\.(?:css|js|svg|png))"')
+FILE_OF_PAGE = re.compile(r'(?:src|href)="(/(?:static|files)/[^"]+\.(?:css|js|svg|png))"')
 EVENT = re.compile(r'href="/events/(\d+)"')
 PERSON = re.compile(r'href="/people/(\d+)"')
 TAG = re.compile(r'href="/search\?tag=([^"&]+)"')
-# So many different pictures of each size are sent.
+# The number of different pictures that users upload.
 UPLOADS = 8
-# The share of users who attend an event at which they look.
-ATTENDS = 0.1
+# Sizes of the pictures that users upload, in pixels.
+PERSON_PICTURE, EVENT_PICTURE = (100, 100), (160, 120)
+# The share of users who attend the event that they look at.
+ATTENDING = 0.1
 
 
 @functools.cache
-def uploads(width: int, height: int) -> list[bytes]:
-    """Pictures for the forms."""
-    return [picture(random.Random(number), width, height, 3) for number in range(UPLOADS)]
+def make_uploads(width: int, height: int) -> list[bytes]:
+    """Make the pictures of one size that users upload."""
+    return [draw_picture(random.Random(number), width, height, 3) for number in range(UPLOADS)]
 
 
 class Visitor(User):
-    """A user, who begins somewhere in a visit."""
+    """A user of the social-events site, who begins somewhere in a session."""
 
-    books = "/status"
-    operations = tried = tuple(chain.MIX)
+    books_path = "/status"
+    operations = checked_operations = tuple(chain.MIX)
     percentile = 90
     flows, mix = chain.FLOWS, chain.MIX
-    coming = 0.5
+    arrival_share = 0.5
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self.loaded = data_set.sizes(self.settings["loaded_users"])
+        # The numbers of persons, tags and events in the data set.
+        self.rows = data_set.count_rows(self.settings["loaded_users"])
+        # Part of all names that this user gives.
         self.name = f"u{self.settings['seed']}-{self.number}"
         self.person: int | None = None
-        # The page that is shown.
-        self.text = ""
+        # The content of the page that is shown, and how many rows the user has added.
+        self.content = ""
         self.added = 0
         self.open_browser()
 
     def open_browser(self) -> None:
-        """Begin with a browser that has the site's own files, or nothing."""
-        self.files_kept = self.chance.random() >= chain.EMPTY_CACHES
-        self.fetched: set[str] = set()
+        """Start a browser that has all of the site's own files, or nothing."""
+        self.keeps_static_files = self.rng.random() >= chain.EMPTY_CACHES
+        self.fetched_files: set[str] = set()
 
-    def come(self) -> None:
-        """Make the pictures while nothing is measured."""
-        super().come()
-        uploads(100, 100)
-        uploads(160, 120)
+    def arrive(self) -> None:
+        """Start as every user does, and make the pictures before anything is measured."""
+        super().arrive()
+        make_uploads(*PERSON_PICTURE)
+        make_uploads(*EVENT_PICTURE)
 
-    def pause(self) -> float:
-        """A negative-exponential cycle, as published; so is the rest of a cycle."""
-        return self.chance.expovariate(1 / self.settings["cycle"])
+    def draw_pause(self) -> float:
+        """Draw a cycle, negative-exponential as published, and so also the rest of a cycle."""
+        return self.rng.expovariate(1 / self.settings["cycle"])
 
-    def do(self, operation: str) -> None:
-        """Do an operation by its published name, on what the page before shows or was loaded."""
+    def do_operation(self, operation: str) -> None:
+        """Do an operation on a link of the page that is shown, or else on a drawn row."""
         match operation:
             case "HomePage":
-                self.page("GET", "/", "<h1>Events</h1>")
+                self.fetch_page("GET", "/", "<h1>Events</h1>")
             case "Login":
-                # Another session, of a person who was loaded.
-                if self.person is not None:
-                    self.request("POST", "/logout", 303, allow_redirects=False)
-                self.open_browser()
-                self.person = self.chance.randint(1, self.loaded["persons"])
-                name, password = data_set.username(self.person), data_set.password(self.person)
-                self.page("GET", "/login", "<h1>Log in</h1>")
-                fields = {"username": name, "password": password}
-                self.page("POST", "/login", f">{name}</a>", data=fields)
+                self.log_in()
             case "TagSearch":
-                tag = self._shown(TAG, "tags", data_set.tag)
-                self.page("GET", f"/search?tag={tag}", f"<h1>Events with the tag {tag}</h1>")
+                tag = self._choose(TAG, "tags", data_set.tag_name)
+                self.fetch_page("GET", f"/search?tag={tag}", f"<h1>Events with the tag {tag}</h1>")
             case "EventDetail":
-                event = self._shown(EVENT, "events")
-                self.page("GET", f"/events/{event}", " attend</h2>")
-                attend = f"/events/{event}/attend"
-                if f'action="{attend}"' in self.text and self.chance.random() < ATTENDS:
-                    self.page("POST", attend, "You attend")
+                event = self._choose(EVENT, "events")
+                self.fetch_page("GET", f"/events/{event}", " attend</h2>")
+                form = f"/events/{event}/attend"
+                if f'action="{form}"' in self.content and self.rng.random() < ATTENDING:
+                    self.fetch_page("POST", form, "You attend")
             case "PersonDetail":
-                self.page("GET", f"/people/{self._shown(PERSON, 'persons')}", "<h2>Friends</h2>")
+                person = self._choose(PERSON, "persons")
+                self.fetch_page("GET", f"/people/{person}", "<h2>Friends</h2>")
             case "AddPerson":
                 self.added += 1
                 name = f"{self.name}-{self.added}"
-                self.page("GET", "/people/new", "<h1>Join</h1>")
+                self.fetch_page("GET", "/people/new", "<h1>Join</h1>")
                 if self.request("GET", f"/people/taken?username={name}")[1] != b"free\n":
                     raise WrongAnswerError(f"the name {name} should be free")
-                self.page("POST", "/people", f"<h1>{name}</h1>", **self.person_form(name))
+                form = self.fill_person_form(name)
+                self.fetch_page("POST", "/people", f"<h1>{name}</h1>", **form)
             case "AddEvent":
                 if self.person is None:
-                    self.do("Login")
+                    self.do_operation("Login")
                 self.added += 1
                 title = f"Event {self.name} {self.added}"
-                self.page("GET", "/events/new", "<h1>Add an event</h1>")
-                self.page("POST", "/events", f"<h1>{title}</h1>", **self.event_form(title))
-        self.count(**{operation: 1})
+                self.fetch_page("GET", "/events/new", "<h1>Add an event</h1>")
+                form = self.fill_event_form(title)
+                self.fetch_page("POST", "/events", f"<h1>{title}</h1>", **form)
+        self.count_events(**{operation: 1})
 
-    def _shown(self, pattern: re.Pattern, kind: str, named: Callable[[int], str] = str) -> str:
-        if shown := pattern.findall(self.text):
-            return str(self.chance.choice(shown))
-        return named(self.chance.randint(1, self.loaded[kind]))
+    def log_in(self) -> None:
+        """Begin another session, of a drawn person, in a new browser."""
+        if self.person is not None:
+            self.request("POST", "/logout", 303, allow_redirects=False)
+        self.open_browser()
+        self.person = self.rng.randint(1, self.rows["persons"])
+        name = data_set.person_name(self.person)
+        self.fetch_page("GET", "/login", "<h1>Log in</h1>")
+        fields = {"username": name, "password": data_set.person_password(self.person)}
+        self.fetch_page("POST", "/login", f">{name}</a>", data=fields)
 
-    def page(self, method: str, path: str, holds: str, **more: Any) -> str:
-        """Fetch a page with its files; it must hold a text."""
-        self.text = self.request(method, path, **more)[1].decode()
-        if holds not in self.text or "</html>" not in self.text:
-            raise WrongAnswerError(f"{method} {path}: the page lacks '{holds}'")
-        for file in dict.fromkeys(PAGE_FILE.findall(self.text)):
-            if file in self.fetched or (self.files_kept and file.startswith("/static/")):
+    def _choose(self, link: re.Pattern, kind: str, name: Callable[[int], str] = str) -> str:
+        """Choose a link of the page that is shown, or a row of the data set if there is none."""
+        if shown := link.findall(self.content):
+            return str(self.rng.choice(shown))
+        return name(self.rng.randint(1, self.rows[kind]))
+
+    def fetch_page(self, method: str, path: str, expected: str, **options: Any) -> str:
+        """Fetch a page with the files that the browser lacks; the page must hold a text."""
+        self.content = self.request(method, path, **options)[1].decode()
+        if expected not in self.content or "</html>" not in self.content:
+            raise WrongAnswerError(f"{method} {path}: the page lacks '{expected}'")
+        for file in dict.fromkeys(FILE_OF_PAGE.findall(self.content)):
+            is_kept = self.keeps_static_files and file.startswith("/static/")
+            if is_kept or file in self.fetched_files:
                 continue
-            self.fetched.add(file)
+            self.fetched_files.add(file)
             if not self.request("GET", file)[1]:
                 raise WrongAnswerError(f"{file} is empty")
-        return self.text
+        return self.content
 
-    def person_form(self, name: str) -> dict[str, Any]:
-        """The form for joining."""
+    def fill_person_form(self, name: str) -> dict[str, Any]:
+        """Return the options of a request that adds a person."""
         fields = {"username": name, "password": "open sesame"}
         fields |= {"firstname": "New", "lastname": "Person", "email": f"{name}@example.org"}
-        fields |= {"telephone": "555-1234567", "timezone": "UTC", "summary": text(self.chance, 40)}
-        return self._form(fields, {"picture": ("me.png", (100, 100))})
+        fields |= {"telephone": "555-1234567", "timezone": "UTC"}
+        fields |= {"summary": draw_text(self.rng, 40)}
+        return self._encode_form(fields, "me.png", PERSON_PICTURE)
 
-    def event_form(self, title: str) -> dict[str, Any]:
-        """The form for an event."""
-        tags = {data_set.tag(self.chance.randint(1, self.loaded["tags"])) for _ in range(3)}
-        tags.add(f"new-{self.chance.randint(1, 100)}")
-        fields = {"title": title, "summary": text(self.chance, 12), "tags": " ".join(sorted(tags))}
-        fields |= {"description": text(self.chance, 120), "telephone": "555-1234567"}
-        fields |= {"takes_place": "2030-12-24T18:00"}
-        literature = ("read.txt", text(self.chance, 1500).encode(), "text/plain")
-        return self._form(fields, {"picture": ("event.png", (160, 120))}, literature=literature)
+    def fill_event_form(self, title: str) -> dict[str, Any]:
+        """Return the options of a request that adds an event."""
+        tags = {data_set.tag_name(self.rng.randint(1, self.rows["tags"])) for _ in range(3)}
+        tags.add(f"new-{self.rng.randint(1, 100)}")
+        fields = {"title": title, "summary": draw_text(self.rng, 12)}
+        fields |= {"tags": " ".join(sorted(tags)), "description": draw_text(self.rng, 120)}
+        fields |= {"telephone": "555-1234567", "takes_place": "2030-12-24T18:00"}
+        literature = ("read.txt", draw_text(self.rng, 1500).encode(), "text/plain")
+        return self._encode_form(fields, "event.png", EVENT_PICTURE, literature=literature)
 
-    def _form(self, fields: dict, pictures: dict, **files: tuple) -> dict[str, Any]:
-        """Fields, an address and files as a browser sends them together."""
+    def _encode_form(
+        self, fields: dict, file_name: str, size: tuple[int, int], **files: tuple
+    ) -> dict[str, Any]:
+        """Encode fields, an address, a picture and more files as a browser sends a form.
+
+        files: (file name, content, type) of each.
+        """
         from urllib3 import encode_multipart_formdata
 
         names = ["street1", "street2", "city", "state", "zip", "country"]
-        fields |= dict(zip(names, data_set.address(self.chance), strict=True))
-        for name, (file, size) in pictures.items():
-            files[name] = (file, self.chance.choice(uploads(*size)), "image/png")
+        fields |= dict(zip(names, data_set.draw_address(self.rng), strict=True))
+        files["picture"] = (file_name, self.rng.choice(make_uploads(*size)), "image/png")
         data, kind = encode_multipart_formdata(fields | files)
         return {"data": data, "headers": {"Content-Type": kind}}

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Runs a server, in the foreground, that listens at one address where it would at all.
+# Runs a server in the foreground, and makes it listen at one address instead of at all.
 # Usage: listen ADDRESS PROGRAM...
 set -euo pipefail
 

@@ -1,27 +1,30 @@
 #!/bin/bash
-# A server that outlives the command that starts it.  The machinery asks:
-#   serve start NAME PROGRAM...   start it, its output kept apart
-#   serve state NAME              running, its exit code, or that it printed too much
-#   serve end NAME SECONDS        ask it to end (SIGTERM); its exit code then, or "killed" where it had to be
-#   serve output NAME             what it printed
+# Controls a server that outlives the command that starts it.
+#   serve start NAME PROGRAM...   starts it, and keeps its output in a file
+#   serve state NAME              prints "running", its exit code, or that it printed too much
+#   serve end NAME SECONDS        sends SIGTERM; prints its exit code, or "killed" after the time
+#   serve output NAME             prints its output
 set -euo pipefail
 
 folder=/tmp/strata-servers
-# How much of its output is kept.  What it prints then goes nowhere, and most servers end by that.
+# MiB of output that are kept.  A server that prints more gets a broken pipe; most end by it.
 most=16
-form=$1 name=$2
+action=$1 name=$2
 shift 2
 base=$folder/$name
 
-case $form in
+case $action in
 start)
     mkdir -p "$folder"
     rm -f -- "$base".*
-    # shellcheck disable=SC2016  # the inner shell's own variables
+    # shellcheck disable=SC2016  # the inner shell expands its own variables
     setsid bash -c '
         base=$1 most=$2
         shift 2
-        exec 3> >(ulimit -f "$((most * 1024))"; cat >"$base.output" 2>/dev/null || touch "$base.long")
+        exec 3> >(
+            ulimit -f "$((most * 1024))"
+            cat >"$base.output" 2>/dev/null || touch "$base.long"
+        )
         reader=$!
         "$@" </dev/null >&3 2>&1 3>&- &
         exec 3>&-
@@ -29,7 +32,7 @@ start)
         echo $! >"$base.process"
         code=0
         wait $! || code=$?
-        # A child that it left behind may print on.
+        # Children of the server may still print.
         for _ in $(seq 20); do
             kill -0 "$reader" 2>/dev/null || break
             sleep 0.05
@@ -56,17 +59,17 @@ end)
         [ ! -s "$base.exit" ] || break
         sleep 0.05
     done
-    word=killed
-    [ ! -s "$base.exit" ] || word=$(cat "$base.exit")
-    # Its session is ended as a whole: children that it left behind go with it.
+    outcome=killed
+    [ ! -s "$base.exit" ] || outcome=$(cat "$base.exit")
+    # The whole session ends, with children that the server left behind.
     kill -KILL -- "-$(cat "$base.session")" 2>/dev/null || true
-    echo "$word"
+    echo "$outcome"
     ;;
 output)
     cat "$base.output"
     ;;
 *)
-    echo "serve: unknown form $form" >&2
+    echo "serve: unknown action '$action'; use start, state, end or output" >&2
     exit 2
     ;;
 esac

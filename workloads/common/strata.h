@@ -1,4 +1,4 @@
-/* What the measuring programs of the workloads share: options, a clock, memory on huge pages. */
+/* Shared by the workloads' measuring programs: options, clocks, and memory on huge pages. */
 #ifndef STRATA_H
 #define STRATA_H
 
@@ -12,39 +12,42 @@
 
 #define HUGE_PAGE_BYTES ((size_t)2 << 20)
 
-/* Seconds of the monotonic clock. */
-static inline double now(void)
+/* Returns the seconds of the monotonic clock. */
+static inline double monotonic_seconds(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Seconds since the epoch, by the clock that all systems of a host share. */
-static inline double moment(void)
+/* Returns the seconds since the epoch, by the clock that all systems of a host share. */
+static inline double epoch_seconds(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static inline long long microseconds(double moment)
+/* Returns seconds as whole microseconds. */
+static inline long long to_microseconds(double seconds)
 {
-    return (long long)(moment * 1e6 + 0.5);
+    return (long long)(seconds * 1e6 + 0.5);
 }
 
+/* Returns a truth value as JSON writes it. */
 static inline const char *json_bool(int value)
 {
     return value ? "true" : "false";
 }
 
+/* Ends the program with a message about an option. */
 static inline void usage_error(const char *name, const char *reason)
 {
     fprintf(stderr, "%s: %s\n", name, reason);
     exit(2);
 }
 
-/* The text that follows option NAME; ends the program where it is missing. */
+/* Returns the text that follows option NAME; ends the program if the option is missing. */
 static inline const char *option_text(int argc, char **argv, const char *name)
 {
     for (int i = 1; i + 1 < argc; i += 2)
@@ -54,7 +57,7 @@ static inline const char *option_text(int argc, char **argv, const char *name)
     return NULL;
 }
 
-/* A number within [low, high]; ends the program where it is none. */
+/* Returns a text as a number within [low, high]; ends the program if it is none. */
 static inline double parse_number(const char *name, const char *text, double low, double high)
 {
     char *end;
@@ -65,18 +68,20 @@ static inline double parse_number(const char *name, const char *text, double low
     return value;
 }
 
+/* Returns the whole number that follows option NAME; ends the program unless it is in the range. */
 static inline long option_long(int argc, char **argv, const char *name, long low, long high)
 {
     return (long)parse_number(name, option_text(argc, argv, name), (double)low, (double)high);
 }
 
+/* Returns the number that follows option NAME; ends the program unless it is in the range. */
 static inline double option_double(int argc, char **argv, const char *name, double low, double high)
 {
     return parse_number(name, option_text(argc, argv, name), low, high);
 }
 
-/* BYTES of memory aligned to, and where the kernel allows it backed by, huge pages. */
-static inline void *huge_alloc(size_t bytes)
+/* Returns BYTES of memory, aligned to huge pages, and on them if the kernel allows it. */
+static inline void *allocate_huge(size_t bytes)
 {
     void *memory = NULL;
     size_t rounded = (bytes + HUGE_PAGE_BYTES - 1) / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES;
@@ -84,12 +89,12 @@ static inline void *huge_alloc(size_t bytes)
         fprintf(stderr, "no memory for %zu bytes\n", rounded);
         exit(1);
     }
-    /* A refusal is not an error: what was obtained is read back by huge_page_bytes(). */
+    /* A refusal is no error: huge_page_bytes() tells how much memory lies on huge pages. */
     (void)madvise(memory, rounded, MADV_HUGEPAGE);
     return memory;
 }
 
-/* Bytes of this process that lie on transparent huge pages, or -1 where the kernel does not say. */
+/* Returns this process's bytes on transparent huge pages, or -1 if the kernel does not tell. */
 static inline long long huge_page_bytes(void)
 {
     char line[256];

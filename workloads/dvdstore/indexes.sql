@@ -1,4 +1,4 @@
--- After the rows.  Searches must name the configuration of the full-text indexes: 'simple'.
+-- Created after the rows.  Searches must name the full-text indexes' configuration, 'simple'.
 
 CREATE UNIQUE INDEX customers_username ON customers (username);
 CREATE INDEX customers_login ON customers (username, password);

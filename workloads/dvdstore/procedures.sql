@@ -1,7 +1,7 @@
 -- The transactions of the pages.
 
--- A customer with the last purchases, at most ten, newest first.  No row: no customer has that name
--- and password.  A customer without purchases has one row without a product.
+-- Returns a customer with the last purchases, at most ten, newest first; no row if no customer has
+-- that name and password.  A customer without purchases has one row without a product.
 CREATE FUNCTION login(given_name text, given_password text)
 RETURNS TABLE (
     customer integer, first_name text, last_name text,
@@ -20,7 +20,7 @@ LANGUAGE sql STABLE AS $$
     ORDER BY bought.order_id DESC, bought.line
 $$;
 
--- The number of a new customer; null if another one has that name.
+-- Adds a customer, and returns its number; null if another customer has that name.
 CREATE FUNCTION new_customer(
     first_name text, last_name text, street text, city text, country text, email text, phone text,
     card text, username text, password text, age integer, income integer, gender text
@@ -34,24 +34,28 @@ CREATE FUNCTION new_customer(
     RETURNING id
 $$;
 
+-- Returns the first `most` special products of a category.
 CREATE FUNCTION browse_by_category(wanted integer, most integer)
 RETURNS SETOF products LANGUAGE sql STABLE AS $$
     SELECT * FROM products WHERE category = wanted AND special ORDER BY id LIMIT most
 $$;
 
+-- Returns the first `most` products whose titles hold all words.
 CREATE FUNCTION browse_by_title(words text, most integer)
 RETURNS SETOF products LANGUAGE sql STABLE AS $$
     SELECT * FROM products
     WHERE to_tsvector('simple', title) @@ plainto_tsquery('simple', words) ORDER BY id LIMIT most
 $$;
 
+-- Returns the first `most` products whose actors have all of these names.
 CREATE FUNCTION browse_by_actor(words text, most integer)
 RETURNS SETOF products LANGUAGE sql STABLE AS $$
     SELECT * FROM products
     WHERE to_tsvector('simple', actor) @@ plainto_tsquery('simple', words) ORDER BY id LIMIT most
 $$;
 
--- Buys products, or none of them if one has too little stock: all is rolled back, without a row.
+-- Buys products, and returns the lines of the order.  If one product has too little stock, all is
+-- rolled back, and there is no row.  wanted, quantities: product and number of pieces of each line.
 -- Stock is taken in the order of the products, so that no two purchases wait for each other.
 CREATE FUNCTION purchase(buyer integer, wanted integer[], quantities integer[])
 RETURNS TABLE (
@@ -103,7 +107,7 @@ EXCEPTION
 END
 $$;
 
--- Stock that falls below 3 is ordered anew, up to 250.
+-- Reorders a product whose stock falls below 3, up to 250 pieces.
 CREATE FUNCTION restock() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO reorder (product, placed, left_over, quantity)
@@ -116,12 +120,13 @@ $$;
 CREATE TRIGGER restock BEFORE UPDATE OF stock ON inventory
 FOR EACH ROW WHEN (NEW.stock < 3) EXECUTE FUNCTION restock();
 
--- What was loaded.
+-- The numbers at the start of a cell.
 CREATE TABLE data_set AS
 SELECT (SELECT count(*) FROM orders) AS orders, sum(stock) AS stock FROM inventory;
 
--- The books: how much there is, and what breaks a rule.  lost: products that were not sold as often
--- as new orders say.  adrift: pieces of stock that came or went otherwise.
+-- The books: numbers of rows, faults (0 in a correct database), and the server's settings.  lost:
+-- products that were sold in another number than the new orders say.  adrift: pieces of stock that
+-- were neither sold nor reordered.
 CREATE FUNCTION account() RETURNS json LANGUAGE sql STABLE AS $$
     WITH fresh AS (
         SELECT orders.* FROM orders, data_set WHERE id > data_set.orders
@@ -145,7 +150,7 @@ CREATE FUNCTION account() RETURNS json LANGUAGE sql STABLE AS $$
     FROM data_set AS d
 $$;
 
--- The pages' account: it can change neither prices nor the tables.
+-- The pages' account, which may change neither prices nor the tables.
 CREATE ROLE shop LOGIN;
 GRANT SELECT ON ALL TABLES IN SCHEMA public TO shop;
 GRANT INSERT ON customers, orders, orderlines, cust_hist, reorder TO shop;

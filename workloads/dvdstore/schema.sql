@@ -56,7 +56,7 @@ CREATE TABLE orderlines (
     PRIMARY KEY (order_id, line)
 );
 
--- What each customer bought, a row for each line of an order.
+-- The products that each customer bought, with a row for each line of an order.
 CREATE TABLE cust_hist (
     customer integer NOT NULL,
     order_id integer NOT NULL,

@@ -1,133 +1,152 @@
-"""A customer of the shop, who goes through the order loop again and again."""
+"""A customer of the shop, who repeats the same round: log in, search, buy, think."""
 
 import re
 import urllib.parse
 from typing import Any
 
-from data_set import CATEGORIES, FIRST, LAST, MOST_LINES, PASSWORD, WORDS, Shop
+import data_set
 from report import WrongAnswerError
 from user import User
 
-RETURNING = 0.8
+# The share of rounds of a known customer; a new customer does the others.
+KNOWN_SHARE = 0.8
 MOST_SEARCHES = 5
+# The most products that a search may find, and the most pieces of a product that are bought.
 MOST_FOUND = 9
 MOST_PIECES = 3
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
-# What a page tells programs about itself.
+# The attributes in which a page tells programs its name and its results.
 _MAIN = re.compile(rb"<main((?: data-[a-z]+=\"[^\"]*\")+)>")
-_MARK = re.compile(r' data-([a-z]+)="([^"]*)"')
-# A new customer, but for the name.
-STRANGER = dict(
-    [("first_name", "Nora"), ("last_name", "Newman"), ("street", "1 Willow Street")]
-    + [("city", "Wonderville"), ("country", "Norway"), ("email", "nora@example.org")]
-    + [("phone", "5550000000"), ("card", "4000000000000000"), ("password", PASSWORD)]
-    + [("age", "30"), ("income", "20000"), ("gender", "F")]
-)
+_ATTRIBUTE = re.compile(r' data-([a-z]+)="([^"]*)"')
+# The fields of a new customer, without the name.
+NEW_CUSTOMER = {
+    "first_name": "Nora",
+    "last_name": "Newman",
+    "street": "1 Willow Street",
+    "city": "Wonderville",
+    "country": "Norway",
+    "email": "nora@example.org",
+    "phone": "5550000000",
+    "card": "4000000000000000",
+    "password": data_set.PASSWORD,
+    "age": "30",
+    "income": "20000",
+    "gender": "F",
+}
 
 
 class Visitor(User):
-    """A customer, who thinks after each order, and whose pages are timed one by one."""
+    """A customer, who pauses after each order, and whose pages are timed one by one."""
 
-    books = "/account.php"
-    # An order is all of its pages together.
+    books_path = "/account.php"
+    # `order` is all pages of a round together.
     operations = ("order", "login", "new", "browse", "purchase")
-    tried = ("login", "new")
+    checked_operations = ("login", "new")
     percentile = 95
     paced = False
-    content = b""
-    spent = thinking = 0.0
-    orders = 0
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self.shop = Shop(self.settings["size"], self.settings["data_seed"])
+        self.shop = data_set.ShopData(self.settings["size"], self.settings["data_seed"])
+        # The content of the last page, the rounds until now, the seconds that the pages of this
+        # round took, and the drawn part of twice the think time.
+        self.content = b""
+        self.rounds = 0
+        self.seconds = self.pause_share = 0.0
 
-    def come(self) -> None:
-        """Customers begin with an order at once."""
+    def arrive(self) -> None:
+        """Do nothing: a customer begins with a round at once."""
 
-    def next(self) -> str:
-        """Always an order."""
+    def next_operation(self) -> str:
+        """Return "order": every operation is a round."""
         return "order"
 
-    def do(self, operation: str) -> None:
-        """One round: log in or become a customer, search, buy and think.
+    def do_operation(self, operation: str) -> None:
+        """Do one round.
 
-        `login` and `new` are rounds that begin so.
+        operation: "login" or "new" for a round of a known or a new customer, otherwise "order".
         """
-        self.orders += 1
-        self.spent = 0.0
-        entrance = "login" if self.chance.random() < RETURNING else "new"
+        self.rounds += 1
+        self.seconds = 0.0
+        entrance = "login" if self.rng.random() < KNOWN_SHARE else "new"
         if operation != "order":
             entrance = operation
         if entrance == "login":
-            name = f"user{self.chance.randint(1, self.shop.customers)}"
-            fields = {"username": name, "password": PASSWORD}
+            name = f"user{self.rng.randint(1, self.shop.customers)}"
+            fields = {"username": name, "password": data_set.PASSWORD}
         else:
-            name = f"s{self.settings['seed']}x{self.number}x{self.orders}"
-            fields = STRANGER | {"username": name}
-        self.page(entrance, fields)
-        self.count(customers=int(entrance == "new"))
-        for _ in range(self.chance.randint(1, MOST_SEARCHES)):
-            found = self.search(**self.draw_search())["found"]
-            self.count(searches=1, found=int(found != "0"))
+            name = f"s{self.settings['seed']}x{self.number}x{self.rounds}"
+            fields = NEW_CUSTOMER | {"username": name}
+        self.fetch_page(entrance, fields)
+        self.count_events(customers=int(entrance == "new"))
+        for _ in range(self.rng.randint(1, MOST_SEARCHES)):
+            self.search(**self.draw_search())
+            self.count_events(searches=1)
         products = range(1, self.shop.products + 1)
-        chosen = self.chance.sample(products, self.chance.randint(1, MOST_LINES))
-        marks = self.buy({product: self.chance.randint(1, MOST_PIECES) for product in chosen})
-        self.time("order", self.spent)
-        bought, cents = marks["order"] != "0", int(marks.get("total", "0.00").replace(".", ""))
-        self.count(rounds=1, orders=int(bought), rolled_back=int(not bought), cents=cents)
-        self.thinking = self.chance.random()
+        chosen = self.rng.sample(products, self.rng.randint(1, data_set.MOST_LINES))
+        results = self.buy({product: self.rng.randint(1, MOST_PIECES) for product in chosen})
+        self.record_latency("order", self.seconds)
+        is_ordered = results["order"] != "0"
+        cents = int(results.get("total", "0.00").replace(".", ""))
+        self.count_events(orders=int(is_ordered), rolled_back=int(not is_ordered), cents=cents)
+        self.pause_share = self.rng.random()
 
     def draw_search(self) -> dict[str, str]:
-        """The fields of a search."""
-        by = self.chance.choice(["category", "actor", "title"])
+        """Draw the fields of a search."""
+        by = self.rng.choice(["category", "actor", "title"])
         if by == "category":
-            words = str(self.chance.randint(1, len(CATEGORIES)))
+            words = str(self.rng.randint(1, len(data_set.CATEGORIES)))
         elif by == "actor":
-            words = f"{self.chance.choice(FIRST)} {self.chance.choice(LAST)}"
+            first = self.rng.choice(data_set.FIRST_NAMES)
+            words = f"{first} {self.rng.choice(data_set.LAST_NAMES)}"
         else:
-            words = self.chance.choice(WORDS)
-        return {"by": by, "words": words, "limit": str(self.chance.randint(1, MOST_FOUND))}
+            words = self.rng.choice(data_set.TITLE_WORDS)
+        return {"by": by, "words": words, "limit": str(self.rng.randint(1, MOST_FOUND))}
 
     def search(self, **fields: str) -> dict[str, str]:
-        """Search for products."""
-        return self.page("browse", None, f"?{urllib.parse.urlencode(fields)}")
+        """Search for products; return the attributes of the page."""
+        return self.fetch_page("browse", None, f"?{urllib.parse.urlencode(fields)}")
 
-    def buy(self, basket: dict[Any, int], **page: Any) -> dict[str, str]:
-        """Buy products: number → quantity."""
-        fields = {f"quantity[{product}]": count for product, count in basket.items()}
-        return self.page("purchase", fields, **page)
+    def buy(self, basket: dict[Any, int], **options: Any) -> dict[str, str]:
+        """Buy a basket, product → quantity; return the attributes of the page.
 
-    def page(
+        options: of fetch_page.
+        """
+        fields = {f"quantity[{product}]": quantity for product, quantity in basket.items()}
+        return self.fetch_page("purchase", fields, **options)
+
+    def fetch_page(
         self,
         name: str,
         fields: dict | None,
         query: str = "",
         status: int = 200,
-        shown: str | None = None,
+        expected: str | None = None,
     ) -> dict[str, str]:
-        """The marks of a page, which must be whole; all of it is in `content` then.
+        """Fetch a page into `content`, and return the attributes of its element `main`.
 
-        fields: of a form that is sent.  shown: the page that answers, if it is another one.
+        fields: those of a form that is sent; None for a GET.  expected: the name of the page that
+        answers, if it differs from `name`.
         """
-        more: dict[str, Any] = {}
-        if fields is not None:
-            more = {"data": urllib.parse.urlencode(fields), "headers": FORM}
         method = "GET" if fields is None else "POST"
-        _, self.content = self.request(method, f"/{name}.php{query}", status, **more)
-        found = _MAIN.search(self.content)
-        marks = dict(_MARK.findall(found[1].decode())) if found else {}
-        if marks.get("page") != (shown or name) or not self.content.endswith(b"</html>\n"):
+        options: dict[str, Any] = {}
+        if fields is not None:
+            options = {"data": urllib.parse.urlencode(fields), "headers": FORM}
+        _, self.content = self.request(method, f"/{name}.php{query}", status, **options)
+        main = _MAIN.search(self.content)
+        attributes = dict(_ATTRIBUTE.findall(main[1].decode())) if main else {}
+        is_expected = attributes.get("page") == (expected or name)
+        if not is_expected or not self.content.endswith(b"</html>\n"):
             end = self.content[-200:]
-            raise WrongAnswerError(f"{name}.php is not the page '{shown or name}': {end!r}")
-        self.spent += self.latency
-        self.time(name, self.latency)
-        return marks
+            raise WrongAnswerError(f"{name}.php is not the page '{expected or name}': {end!r}")
+        self.seconds += self.latency
+        self.record_latency(name, self.latency)
+        return attributes
 
-    def pause(self) -> float:
-        """Between none and twice the think time."""
-        return 2 * self.settings["think"] * self.thinking
+    def draw_pause(self) -> float:
+        """Return a pause between none and twice the think time, in seconds."""
+        return 2 * self.settings["think"] * self.pause_share
 
-    def first_pause(self) -> float:
-        """None: customers arrive one after another."""
+    def draw_first_pause(self) -> float:
+        """Return 0: the ramp alone spreads the customers."""
         return 0.0

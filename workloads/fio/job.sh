@@ -1,5 +1,6 @@
 #!/bin/bash
-# Runs one job on the file that layout.sh wrote: a ramp, which fio does not count, and then the time that counts.
+# Runs one job on the file that layout.sh wrote: a ramp, which fio does not count, and then the time
+# that counts.
 # Usage: job.sh JOB FILE BYTES SECONDS RAMP_SECONDS SEED
 set -euo pipefail
 
@@ -15,23 +16,26 @@ random-read-16) rw=randread block=4096 depth=16 threads=1 ;;
 random-read-16x8) rw=randread block=4096 depth=16 threads=8 ;;
 mixed-random-rw-32x8) rw=randrw block=4096 depth=32 threads=8 ;;
 *)
-    echo "fio: there is no job '$job'" >&2
+    echo "fio: there is no job '$job'; the jobs are listed in workloads/fio/job.sh" >&2
     exit 1
     ;;
 esac
-options=(--filename="$file" --size="$bytes" --rw="$rw" --bs="$block" --iodepth="$depth" --numjobs="$threads"
-    --ioengine=libaio --direct=1 --thread=1 --group_reporting=1 --time_based=1 --randseed="$seed")
+options=(--filename="$file" --size="$bytes" --rw="$rw" --bs="$block" --iodepth="$depth"
+    --numjobs="$threads" --ioengine=libaio --direct=1 --thread=1 --group_reporting=1 --time_based=1
+    --randseed="$seed")
 if [ "$rw" = randrw ]; then
     options+=(--rwmixread=70)
 fi
-# fio takes whole numbers of a unit.
+
+# Prints seconds in whole milliseconds: fio takes whole numbers of a unit.  Usage: in_ms SECONDS
 in_ms() { awk -v s="$1" 'BEGIN {printf "%.0fms", 1000 * s}'; }
+
 options+=(--runtime="$(in_ms "$seconds")" --ramp_time="$(in_ms "$ramp")")
-# The same clock everywhere (fio would choose by the processor), no file but the one that is there, and no counters
-# of the disk, which a container or a chroot may not show.
+# The same clock everywhere (fio would choose it by the processor), no new file, and no counters of
+# the disk, which a container or a chroot may hide.
 options+=(--clocksource=clock_gettime --allow_file_create=0 --disk_util=0)
 
-printf '{"point": "%s", "tool": "%s", "bytes": %d, "seconds": %s, "ramp_seconds": %s, "seed": %d}\n' \
-    "$job" "$(fio --version)" "$bytes" "$seconds" "$ramp" "$seed"
+printf '{"point": "%s", "tool": "%s", "bytes": %d, ' "$job" "$(fio --version)" "$bytes"
+printf '"seconds": %s, "ramp_seconds": %s, "seed": %d}\n' "$seconds" "$ramp" "$seed"
 fio --name="$job" "${options[@]}" --output-format=json+ --eta=never
 printf '{"end": "%s"}\n' "$job"

@@ -1,77 +1,84 @@
 #!/bin/bash
-# The database, its server in the foreground, and sysbench's load.
-# Usage: database.sh data ROWS BUFFER_BYTES LOG_BYTES     makes the database that every cell starts with
-#        database.sh prepare                 unpacks it, in place of what an earlier cell may have left
+# Makes the database, runs its server in the foreground, and loads it by sysbench.
+# Usage: database.sh data ROWS BUFFER_BYTES LOG_BYTES     makes the database of every cell's start
+#        database.sh prepare                 unpacks it
 #        database.sh serve ADDRESS PORT BUFFER_BYTES LOG_BYTES
-#        database.sh ready ADDRESS PORT      ends with 0 once the load's account can log in
-#        database.sh fill ADDRESS PORT       reads the table and its index once, and says what the server is
+#        database.sh ready ADDRESS PORT      succeeds once the load's account can log in
+#        database.sh fill ADDRESS PORT       reads table and index once; prints facts of the server
 #        database.sh warmup|measure ADDRESS PORT TEST THREADS ROWS SECONDS SEED LAP
 #        database.sh account ADDRESS PORT TEST THREADS
-#        database.sh finish ADDRESS PORT     says whether the table still has its rows
-# A point of the sweep is a TEST, read-only or read-write, with a number of threads, each with a connection.  Its warm-up
-# runs without a report, and tells what the server has counted so far; so does `account`, after it was measured: what
-# lies between is the server's own account of the point.
+#        database.sh finish ADDRESS PORT     prints the number of the table's rows
+# A point of the sweep is a TEST, read-only or read-write, with a number of THREADS, each with a
+# connection.  `warmup`, which prints no report, and `account`, after the measurement, print the
+# server's counters: their difference is the server's own account of the point.
 set -euo pipefail
 
 # shellcheck source=workloads/common/sourced/mariadb.sh
 source "${0%/*}/../common/sourced/mariadb.sh"
 
 home=/data/mysql
-# The account of the load, which may use nothing but its one schema; its password is made for every cell.
+# The account of the load, which may use only its schema, and the file with the cell's password.
 user=sbtest schema=sbtest secret=/data/password
 
-# The options that the server has when the data are made and when they are used.
-# Usage: server_options BUFFER_BYTES LOG_BYTES; sets the array `options`.
-server_options() {
-    database_options "$home" "$1" "$2"
-    # As in the original's my.cnf.  What is gone since: several pool instances and support_xa.
+# Sets the array `options` to those with which the data are made and used.
+# Usage: set_server_options BUFFER_BYTES LOG_BYTES
+set_server_options() {
+    set_database_options "$home" "$1" "$2"
+    # As in the original's my.cnf, without options that MariaDB has dropped: several instances of
+    # the buffer pool, and support_xa.
     options+=(
         --innodb-flush-log-at-trx-commit=0
         --loose-innodb-flush-method=O_DIRECT
         --loose-innodb-file-per-table=ON
-        # The default character set of its MySQL 5.5: sorting, which two of the queries do, costs more in others.
+        # The default character set of the original's MySQL 5.5.  Two of the queries sort, which
+        # costs more in other character sets.
         --character-set-server=latin1
         --collation-server=latin1_swedish_ci
         --skip-character-set-client-handshake
-        # The original did not encrypt; some versions would by default.
+        # The original did not encrypt, which is the default of some versions.
         --skip-ssl
     )
 }
 
-# Asks the server over TCP.  Usage: ask ADDRESS PORT SQL
-# Without encryption, which the server refuses: the client of some distributions would insist on it.
-ask() {
-    MYSQL_PWD=$(<"$secret") mariadb --no-defaults --protocol=tcp --skip-ssl --connect-timeout=5 --host="$1" --port="$2" \
-        --user="$user" --batch --raw --skip-column-names "$schema" --execute="$3"
+# Sends SQL to the server over TCP, and prints the rows.  Usage: query ADDRESS PORT SQL
+# --skip-ssl: the client of some distributions insists on encryption, which the server refuses.
+query() {
+    MYSQL_PWD=$(<"$secret") mariadb --no-defaults --protocol=tcp --skip-ssl --connect-timeout=5 \
+        --host="$1" --port="$2" --user="$user" \
+        --batch --raw --skip-column-names "$schema" --execute="$3"
 }
 
+# Makes the database that every cell starts with.  Usage: data ROWS BUFFER_BYTES LOG_BYTES
 data() {
-    local found
-    server_options "$2" "$3"
+    local rows
+    set_server_options "$2" "$3"
     rm -rf -- "$home" /data/prepared
-    begin_database "$home"
-    ask_new --execute="CREATE DATABASE $schema"
-    # One seed for all: the same rows in every image.
+    start_new_database "$home"
+    query_new --execute="CREATE DATABASE $schema"
+    # The same seed, and so the same rows, in every image.
     sysbench oltp_read_write --db-driver=mysql --mysql-socket="$home/socket" --mysql-user=root \
         --mysql-db="$schema" --tables=1 --table-size="$1" \
         --rand-type=special --rand-seed=1 prepare
-    ask_new --execute="ANALYZE TABLE $schema.sbtest1"
-    found=$(ask_new --execute="SELECT COUNT(*) FROM $schema.sbtest1")
-    if [ "$found" != "$1" ]; then
-        echo "the table has $found rows, not $1" >&2
+    query_new --execute="ANALYZE TABLE $schema.sbtest1"
+    rows=$(query_new --execute="SELECT COUNT(*) FROM $schema.sbtest1")
+    if [ "$rows" != "$1" ]; then
+        echo "the table has $rows rows, not $1" >&2
         exit 1
     fi
-    pack_database "$home"
+    stop_new_database
+    pack_data "$home"
 }
 
+# Unpacks the database.
 prepare() {
     unpack_database "$home"
-    # So that nothing of it is still to be written while something is measured.
+    # Nothing is left to be written while a cell measures.
     sync -f "$home"
 }
 
+# Runs the server, in place of the script.  Usage: serve ADDRESS PORT BUFFER_BYTES LOG_BYTES
 serve() {
-    server_options "$3" "$4"
+    set_server_options "$3" "$4"
     options+=(
         --port="$2"
         --bind-address="$1"
@@ -79,79 +86,94 @@ serve() {
         --query-cache-type=0
         --query-cache-size=0
         --thread-cache-size=256
-        # The original allowed 20,020 connections.  Where fewer files may be open than that takes, the server quietly
-        # lowers this and the tables that it holds open; these it keeps even where 1024 files may be open.
+        # The original allowed 20,020 connections.  If the limit of open files is too low for that,
+        # the server lowers both numbers without a word; these hold even with 1024 open files.
         --max-connections=1024
         --table-open-cache=1024
-        # Names of clients are not looked up: what a resolver answers, and when, differs from system to system.
+        # The server does not ask a resolver for clients' names: resolvers differ between systems.
         --skip-name-resolve
-        # As MySQL does: an update of a row that changed since the transaction's first read is no error.
-        # Versions that do not know this behave so anyway.
+        # As in MySQL, the update of a row that changed since the transaction's first read is no
+        # error.  Versions without this option behave so, too.
         --loose-innodb-snapshot-isolation=OFF
     )
     run_database "$home" "$user" % "$schema" ALL
 }
 
+# Succeeds once the load's account can log in.  Usage: ready ADDRESS PORT
 ready() {
-    ask "$1" "$2" 'SELECT 1' >/dev/null
+    query "$1" "$2" 'SELECT 1' >/dev/null
 }
 
-# What is read is in the buffer pool from then on.
+# Reads the table and its index once, which fills the buffer pool, and prints facts of the server.
+# Usage: fill ADDRESS PORT
 fill() {
-    ask "$1" "$2" "
+    query "$1" "$2" "
         SELECT SUM(CRC32(CONCAT(c, pad))) FROM sbtest1 FORCE INDEX (PRIMARY) INTO @content;
         SELECT SUM(k) FROM sbtest1 FORCE INDEX (k_1) INTO @index;
-        SELECT JSON_OBJECT('server', VERSION(), 'rows', (SELECT COUNT(*) FROM sbtest1 FORCE INDEX (PRIMARY)),
+        SELECT JSON_OBJECT('server', VERSION(),
+            'rows', (SELECT COUNT(*) FROM sbtest1 FORCE INDEX (PRIMARY)),
             'rows_of_index', (SELECT COUNT(*) FROM sbtest1 FORCE INDEX (k_1)),
             'content', @content, 'sum_of_index', @index,
             'table_bytes', (SELECT data_length + index_length FROM information_schema.tables
                             WHERE table_schema = DATABASE() AND table_name = 'sbtest1'),
             'buffer_bytes', @@innodb_buffer_pool_size, 'log_bytes', @@innodb_log_file_size,
-            'flush_method', @@innodb_flush_method, 'flush_log', @@innodb_flush_log_at_trx_commit,
-            'encryption', @@have_ssl, 'max_connections', @@max_connections, 'table_open_cache', @@table_open_cache)"
+            'flush_method', @@innodb_flush_method,
+            'flush_log', @@innodb_flush_log_at_trx_commit, 'encryption', @@have_ssl,
+            'max_connections', @@max_connections, 'table_open_cache', @@table_open_cache)"
 }
 
-# A transaction that deletes a row puts it back.
+# Prints the numbers of rows in table and index: every transaction that deletes a row puts it back.
+# Usage: finish ADDRESS PORT
 finish() {
-    ask "$1" "$2" "SELECT JSON_OBJECT('rows_left', (SELECT COUNT(*) FROM sbtest1 FORCE INDEX (PRIMARY)),
+    query "$1" "$2" "SELECT JSON_OBJECT(
+        'rows_left', (SELECT COUNT(*) FROM sbtest1 FORCE INDEX (PRIMARY)),
         'rows_left_of_index', (SELECT COUNT(*) FROM sbtest1 FORCE INDEX (k_1)))"
     echo '{"done": true}'
 }
 
+# Runs sysbench, which prints its report as report.lua writes it.
 # Usage: load ADDRESS PORT TEST THREADS ROWS SECONDS SEED
 load() {
     TRANSACTIONS=${3/-/_} sysbench --config-file=<(printf 'mysql-password=%s\n' "$(<"$secret")") \
-        "${0%/*}/report.lua" --db-driver=mysql --mysql-host="$1" --mysql-port="$2" --mysql-user="$user" \
-        --mysql-db="$schema" --mysql-ssl=off --tables=1 --table-size="$5" --threads="$4" \
-        --time="$6" --events=0 --report-interval=0 --percentile=95 \
-        --rand-type=special --rand-spec-iter=12 --rand-spec-pct=1 --rand-spec-res=75 --rand-seed="$7" run
+        "${0%/*}/report.lua" --db-driver=mysql --mysql-host="$1" --mysql-port="$2" \
+        --mysql-user="$user" --mysql-db="$schema" --mysql-ssl=off --tables=1 --table-size="$5" \
+        --threads="$4" --time="$6" --events=0 --report-interval=0 --percentile=95 \
+        --rand-type=special --rand-spec-iter=12 --rand-spec-pct=1 --rand-spec-res=75 \
+        --rand-seed="$7" run
 }
 
-# A seed for each run of a cell and lap, from 1: with 0 sysbench would take the time, and a lap that repeats another's
-# updates would change nothing.  Usage: seed_for SEED LAP NUMBER
+# Prints a seed of its own for each run in a cell: a lap that repeated another's updates would
+# change nothing.  Seeds begin at 1: sysbench replaces 0 by the time.  Usage: seed_for SEED LAP RUN
 seed_for() {
     echo $((($1 + 4096 * $2 + $3) % 2147483646 + 1))
 }
 
+# Loads the server for some time that does not count, and prints its counters.
+# Usage: warmup ADDRESS PORT TEST THREADS ROWS SECONDS SEED LAP
 warmup() {
     load "${@:1:6}" "$(seed_for "$7" "$8" $((2 * $4)))" >/dev/null
     account "$1" "$2" "$3" "$4" warmed
 }
 
+# Loads the server and prints sysbench's report, as a point of the log.
+# Usage: measure ADDRESS PORT TEST THREADS ROWS SECONDS SEED LAP
 measure() {
     local seed name=$3-$4
     seed=$(seed_for "$7" "$8" $((2 * $4 + 1)))
-    printf '{"point": "%s", "test": "%s", "threads": %d, "rows": %d, "seconds": %d, "seed": %d}\n' \
-        "$name" "$3" "$4" "$5" "$6" "$seed"
+    printf '{"point": "%s", "test": "%s", "threads": %d, ' "$name" "$3" "$4"
+    printf '"rows": %d, "seconds": %d, "seed": %d}\n' "$5" "$6" "$seed"
     load "${@:1:6}" "$seed"
     printf '{"end": "%s"}\n' "$name"
 }
 
+# Prints the server's counters, under KEY (`accounted` unless given) with the name of the point.
+# Usage: account ADDRESS PORT TEST THREADS [KEY]
 account() {
-    ask "$1" "$2" "
+    query "$1" "$2" "
         SELECT JSON_OBJECT('${5:-accounted}', '$3-$4',
             'commits', CAST(SUM(IF(variable_name = 'COM_COMMIT', variable_value, 0)) AS INTEGER),
-            'pages_from_disk', CAST(SUM(IF(variable_name = 'INNODB_BUFFER_POOL_READS', variable_value, 0)) AS INTEGER))
+            'pages_from_disk', CAST(SUM(
+                IF(variable_name = 'INNODB_BUFFER_POOL_READS', variable_value, 0)) AS INTEGER))
         FROM information_schema.global_status"
 }
 

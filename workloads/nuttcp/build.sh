@@ -1,5 +1,5 @@
 #!/bin/bash
-# Installs the scripts and compiles what paces nuttcp's connections.
+# Installs the scripts, and compiles the library that paces nuttcp's connections.
 # Run in the image, in this folder, with the target folder as argument.
 set -euo pipefail
 

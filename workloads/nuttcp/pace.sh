@@ -1,9 +1,10 @@
 # shellcheck shell=bash
-# Read by the others: settings with which nuttcp's connections to certain ports are paced.
+# Sourced by nuttcp's scripts: makes the kernel pace the connections of certain ports.
 
-# Prints the environment as words for env(1).
-# Usage: pace PORTS MBIT_PER_SECOND     (PORTS: numbers that follow one another, separated by commas)
-pace() {
+# Prints environment variables, one a line, that load pace.so (src/pace.c) into a program.
+# Usage: pacing_variables PORTS MBIT_PER_SECOND
+# PORTS: a list with commas, of consecutive ports.  MBIT_PER_SECOND: of all connections together.
+pacing_variables() {
     local -a ports
     IFS=, read -ra ports <<<"$1"
     printf '%s\n' "LD_PRELOAD=$(dirname "${BASH_SOURCE[0]}")/pace.so" \

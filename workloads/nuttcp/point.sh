@@ -1,9 +1,11 @@
 #!/bin/bash
-# Bulk transfer in one direction: to the system under test (receive) or from it (transmit), as fast as it goes
-# or paced.  In both directions the client opens the data connections, so that published ports are enough.
-# Usage: point.sh warmup|throughput|cost ADDRESS PORT DATA_PORTS STREAMS DIRECTION SECONDS MBIT_PER_SECOND CPU
-# DATA_PORTS follow one another and are separated by commas, one for each stream.
-# An empty MBIT_PER_SECOND: not paced; an empty CPU: not pinned.
+# Transfers bulk data in one direction, to the system under test (receive) or from it (transmit), at
+# full speed or paced.  In both directions the client opens the data connections, so that published
+# ports are enough.
+# Usage: point.sh warmup|throughput|cost ADDRESS PORT DATA_PORTS STREAMS DIRECTION SECONDS \
+#                 MBIT_PER_SECOND CPU
+# DATA_PORTS: a list with commas, of consecutive ports, one for each stream.  An empty
+# MBIT_PER_SECOND: not paced; an empty CPU: not pinned.
 set -euo pipefail
 
 # shellcheck source=workloads/nuttcp/pace.sh
@@ -12,13 +14,13 @@ set -euo pipefail
 mode=$1 address=$2 port=$3 data_ports=$4 streams=$5 direction=$6 seconds=$7 rate=$8 cpu=$9
 IFS=, read -ra ports <<<"$data_ports"
 if [ "${#ports[@]}" -ne "$streams" ] || [ "${ports[-1]}" -ne $((ports[0] + streams - 1)) ]; then
-    echo "$streams streams need as many ports that follow one another, not $data_ports" >&2
+    echo "$streams streams need $streams consecutive ports, not $data_ports" >&2
     exit 1
 fi
 command=()
 [ -z "$cpu" ] || command+=(taskset -c "$cpu")
 if [ -n "$rate" ]; then
-    settings=$(pace "$data_ports" "$rate")
+    settings=$(pacing_variables "$data_ports" "$rate")
     mapfile -t paced <<<"$settings"
     command+=(env "${paced[@]}")
 fi
@@ -32,7 +34,8 @@ esac
 open=point close=end
 [ "$mode" != warmup ] || open=warmup close=warmed
 
-printf '{"%s": "%s", "direction": "%s", "streams": %d, "seconds": %s, "rate_mbit": %s, "cpu": %s, "tool": "%s"}\n' \
-    "$open" "$mode" "$direction" "$streams" "$seconds" "${rate:-null}" "${cpu:-null}" "$(nuttcp -V)"
+printf '{"%s": "%s", "direction": "%s", "streams": %d, ' "$open" "$mode" "$direction" "$streams"
+printf '"seconds": %s, "rate_mbit": %s, "cpu": %s, "tool": "%s"}\n' \
+    "$seconds" "${rate:-null}" "${cpu:-null}" "$(nuttcp -V)"
 "${command[@]}" -P"$port" -p"${ports[0]}" -T"$seconds" -fparse "$address"
 printf '{"%s": "%s"}\n' "$close" "$mode"

@@ -1,13 +1,13 @@
 #!/bin/bash
-# Compresses FILE with parallel xz, its text in the page cache and its output thrown away.
+# Compresses FILE by parallel xz, with the text in the page cache, and discards the result.
 # Usage: measure.sh warmup|run FILE THREADS LEVEL MIN_SECONDS [BLOCK_BYTES]
-# A warm-up reads the file into the cache and proves that what is compressed comes back;
-# a run repeats the compression for at least MIN_SECONDS.  One JSON object a line.
+# The warm-up reads the file into the cache, and proves that decompression restores it.  A run
+# repeats the compression for at least MIN_SECONDS.  Prints one JSON object a line.
 set -euo pipefail
 
 mode=$1 file=$2 threads=$3 level=$4 min_seconds=$5 block_bytes=${6:-}
 compress=(xz "-$level" "-T$threads" ${block_bytes:+"--block-size=$block_bytes"} -kc -- "$file")
-# Not by stat, which asks for the size in a way that not every sandbox knows.
+# Not by stat, whose system call some sandboxes lack.
 bytes=$(wc -c <"$file")
 
 if [ "$mode" = warmup ]; then

@@ -1,12 +1,17 @@
 #!/usr/bin/python3 -B
-"""One set-up under load, at the client: looks whether every request is answered rightly, fills the servers, which hold
-nothing, lets the load settle, asks the servers before and after some seconds what they have answered, and empties them.
+"""Measures one set-up of Redis servers under load, at the client.
 
-Usage: point.py SETUP ADDRESSES PORTS PINNED_PORTS CONNECTIONS BASELINE_CONNECTIONS PIPELINE BYTES KEYS SETTLE SECONDS
-       SEED STATS_PORT     (KEYS for each server, SETTLE and SECONDS in seconds)
-SETUP: baseline (one server, one load generator, nothing between), scale-out (all servers behind twemproxy and HAProxy,
-a load generator for each), half (the same with half of the connections) or pinned (to the pinned servers).
-ADDRESSES and both PORTS are separated by commas, the ports of the first system first.
+Checks that every request is answered correctly, fills the empty servers, starts the load, lets it
+settle, reads the servers' counters before and after some seconds, and empties the servers.
+
+Usage: point.py SETUP ADDRESSES PORTS PINNED_PORTS CONNECTIONS BASELINE_CONNECTIONS PIPELINE BYTES
+                KEYS SETTLE SECONDS SEED STATS_PORT
+
+SETUP: baseline (one server and one load generator, without proxies), scale-out (all servers behind
+twemproxy and HAProxy, with a load generator for each), half (scale-out with half of the
+connections), or pinned (scale-out with the pinned servers).  ADDRESSES and both PORTS are lists
+with commas, the ports of the first system first.  KEYS: for each server.  SETTLE and SECONDS are
+in seconds.  STATS_PORT: of the first twemproxy's statistics; each further one has the next port.
 """
 
 import contextlib
@@ -18,143 +23,142 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from report import WrongAnswerError, digits, report, require
+from report import WrongAnswerError, print_object, require_equal, round_digits
 
-# A load generator is four processes that share its connections, three of which send GET and one SET: as each has as
-# much to do as the others, a processor that is scarce does not shift the mix.
-PROCESSES = ("get", "get", "get", "set")
-CHECKED = range(1, 65)
-# What a twemproxy counts as errors: connections that were lost or refused, and requests that were not answered.
-ERRORS = re.compile(
+# A load generator is four processes that share its connections; three send GET, one sends SET.
+# All have the same amount of work, so that a scarce processor does not shift the mix.
+TESTS_OF_GENERATOR = ("get", "get", "get", "set")
+CHECKED_KEYS = range(1, 65)
+# twemproxy's counters of lost or refused connections, and of requests without an answer.
+ERROR_COUNTERS = re.compile(
     '"(?:client_err|server_ejects|forward_error|server_err|server_timedout|server_eof)": *([0-9]+)'
 )
-# What twemproxy and HAProxy log at a start and an end, and what tells of trouble.
-ANYWAY = re.compile("nutcracker-[0-9.]+ (built|started)|run, rabbit|dig that hole|New worker")
+# Lines of trouble in the proxies' logs, and lines of a regular start or end.
 TROUBLE = re.compile(
     "error|fail|alert|warn|refused|reset|too many|closed|timed ?out|no server", re.IGNORECASE
 )
+REGULAR = re.compile("nutcracker-[0-9.]+ (built|started)|run, rabbit|dig that hole|New worker")
 Process = subprocess.Popen[bytes]
-Place = tuple[str, ...]
+# The options by which redis-cli and redis-benchmark reach a server or proxy.
+Target = tuple[str, ...]
 
 
-def ask(at: Place, *words: str, text: str | None = None) -> str:
-    """What the server at a place (options of redis-cli) answers."""
-    done = subprocess.run(
-        ["redis-cli", *at, *words], input=text, capture_output=True, text=True, check=False
-    )
-    if done.returncode or done.stderr:
-        raise WrongAnswerError(
-            f"redis-cli {' '.join([*at, *words])}: {(done.stderr or done.stdout).strip()}"
-        )
-    return done.stdout.replace("\r", "")
+def query(target: Target, *words: str, text: str | None = None) -> str:
+    """Return the answer to one command, or to the commands in `text`.  Raises WrongAnswerError."""
+    argv = ["redis-cli", *target, *words]
+    result = subprocess.run(argv, input=text, capture_output=True, text=True, check=False)
+    if result.returncode or result.stderr:
+        reason = (result.stderr or result.stdout).strip()
+        raise WrongAnswerError(f"{' '.join(argv)}: {reason}")
+    return result.stdout.replace("\r", "")
 
 
 class Proxies:
     """One twemproxy for each server, all of which know all servers, and HAProxy before them.
 
-    They and the load generators are on one machine, and talk through sockets of its own.  A server's name, and not its
-    address, says which keys are its own: they are the same in every environment.
+    They run on the load generators' machine, and talk with them through sockets of that machine.
+    The keys of a server follow from its name, not its address: they are the same everywhere.
+
+    folder: an empty one, for sockets, configurations and logs.
     """
 
-    def __init__(self, work: Path, stats_port: int) -> None:
-        self.work, self.stats_port = work, stats_port
-        self.running: list[Process] = []
+    def __init__(self, folder: Path, stats_port: int) -> None:
+        self.folder, self.stats_port = folder, stats_port
+        self.processes: list[Process] = []
+        self.target: Target = ("-s", f"{folder}/front")
 
     def start(self, servers: Sequence[tuple[str, str]], connections: int, password: str) -> None:
-        """Start them, and wait until they answer."""
+        """Start the proxies, and wait until they answer.
+
+        servers: address and port of each.  connections: of a load generator.
+        """
         pool = f"  redis: true\n  redis_auth: {password}\n  hash: fnv1a_64\n"
-        pool += "  distribution: ketama\n  preconnect: true\n"
-        pool += "  servers:\n" + "".join(
-            f"   - {at}:{port}:1 server{i}\n" for i, (at, port) in enumerate(servers)
-        )
-        front = f"global\n  maxconn {len(servers) * connections + 100}\n  log stdout format raw local0 warning\n"
-        front += "defaults\n  mode tcp\n  timeout connect 10s\n  timeout client 1h\n  timeout server 1h\n"
-        front += (
-            f"listen redis\n  log global\n  bind unix@{self.work}/front\n  balance roundrobin\n"
-        )
-        for i in range(len(servers)):
-            base = f"{self.work}/twemproxy{i}"
+        pool += "  distribution: ketama\n  preconnect: true\n  servers:\n"
+        for number, (address, port) in enumerate(servers):
+            pool += f"   - {address}:{port}:1 server{number}\n"
+        front = f"global\n  maxconn {len(servers) * connections + 100}\n"
+        front += "  log stdout format raw local0 warning\ndefaults\n  mode tcp\n"
+        front += "  timeout connect 10s\n  timeout client 1h\n  timeout server 1h\n"
+        front += f"listen redis\n  log global\n  bind unix@{self.folder}/front\n"
+        front += "  balance roundrobin\n"
+        for number in range(len(servers)):
+            base = f"{self.folder}/twemproxy{number}"
             Path(f"{base}.yml").write_text(f"pool:\n  listen: {base}\n{pool}")
-            told = ["-o", f"{base}.log", "-v", "4", "-p", f"{base}.pid"]
-            stats = ["-a", "127.0.0.1", "-s", str(self.stats_port + i), "-i", "100"]
-            self.running.append(
-                subprocess.Popen(["nutcracker", "-c", f"{base}.yml", *told, *stats])
-            )
-            front += f"  server twemproxy{i} unix@{base}\n"
-        (self.work / "haproxy.cfg").write_text(front)
-        with (self.work / "haproxy.log").open("wb") as log:
-            command = ["haproxy", "-db", "-f", str(self.work / "haproxy.cfg")]
-            self.running.append(subprocess.Popen(command, stdout=log, stderr=log))
-        end = time.monotonic() + 60
-        while not self.answer():
-            if time.monotonic() > end:
-                raise WrongAnswerError(f"twemproxy and HAProxy do not answer: {self.words()}")
+            argv = ["nutcracker", "-c", f"{base}.yml", "-o", f"{base}.log", "-v", "4"]
+            argv += ["-p", f"{base}.pid", "-a", "127.0.0.1", "-s", str(self.stats_port + number)]
+            self.processes.append(subprocess.Popen([*argv, "-i", "100"]))
+            front += f"  server twemproxy{number} unix@{base}\n"
+        (self.folder / "haproxy.cfg").write_text(front)
+        with (self.folder / "haproxy.log").open("wb") as log:
+            argv = ["haproxy", "-db", "-f", str(self.folder / "haproxy.cfg")]
+            self.processes.append(subprocess.Popen(argv, stdout=log, stderr=log))
+        deadline = time.monotonic() + 60
+        while not self._answers():
+            if time.monotonic() > deadline:
+                trouble = self.read_trouble()
+                raise WrongAnswerError(f"twemproxy and HAProxy do not answer: {trouble}")
             time.sleep(0.1)
 
-    def end(self) -> None:
-        """End them."""
-        for process in self.running:
-            end(process, signal.SIGTERM)
+    def stop(self) -> None:
+        """End the proxies."""
+        for process in self.processes:
+            end_process(process, signal.SIGTERM)
 
-    def answer(self) -> bool:
-        """Whether a request comes through."""
+    def _answers(self) -> bool:
         with contextlib.suppress(WrongAnswerError):
-            return ask(("-s", f"{self.work}/front"), "get", "probe") == "\n"
+            return query(self.target, "get", "probe") == "\n"
         return False
 
-    def errors(self) -> int:
-        """What the twemproxies have counted as errors until now.
+    def count_errors(self) -> int:
+        """Return the number of errors that the twemproxies have counted until now.
 
-        A load generator's first connection is one: it asks for a server's configuration, which none may.
+        The first connection of every load generator is among them: it asks for the server's
+        configuration, which twemproxy refuses.
         """
         total = 0
-        for number in range(len(self.running) - 1):
-            with (
-                socket.create_connection(("127.0.0.1", self.stats_port + number)) as one,
-                one.makefile() as told,
-            ):
-                total += sum(map(int, ERRORS.findall(told.read())))
+        for number in range(len(self.processes) - 1):
+            address = ("127.0.0.1", self.stats_port + number)
+            with socket.create_connection(address) as connection, connection.makefile() as file:
+                total += sum(map(int, ERROR_COUNTERS.findall(file.read())))
         return total
 
-    def words(self) -> str:
-        """What they logged that is no start and no end."""
-        lines = [
-            line
-            for log in self.work.glob("*.log")
-            for line in log.read_text(errors="replace").splitlines()
-        ]
-        return " ".join(
-            [line for line in lines if TROUBLE.search(line) and not ANYWAY.search(line)][:3]
-        )
+    def read_trouble(self) -> str:
+        """Return the first lines of trouble in the proxies' logs; "" if there are none."""
+        lines = []
+        for log in self.folder.glob("*.log"):
+            for line in log.read_text(errors="replace").splitlines():
+                if TROUBLE.search(line) and not REGULAR.search(line):
+                    lines.append(line)
+        return " ".join(lines[:3])
 
 
-def state(at: Place) -> dict[str, float]:
-    """What the server at a place has done until now."""
-    told = dict(line.split(":", 1) for line in ask(at, "info", "all").splitlines() if ":" in line)
-    counts = {
-        name: dict(part.split("=") for part in told.get(f"cmdstat_{name}", "calls=0").split(","))
-        for name in ("get", "set")
-    }
-    failed = sum(
-        int(one.get(key, 0))
-        for one in counts.values()
-        for key in ("rejected_calls", "failed_calls")
-    )
+def read_counters(target: Target) -> dict[str, float]:
+    """Return a server's counters until now, and its clock as `seconds`."""
+    lines = query(target, "info", "all").splitlines()
+    fields = dict(line.split(":", 1) for line in lines if ":" in line)
+    counts = {}
+    for command in ("get", "set"):
+        pairs = fields.get(f"cmdstat_{command}", "calls=0").split(",")
+        counts[command] = dict(pair.split("=") for pair in pairs)
+    failed = 0
+    for command_counts in counts.values():
+        failed += int(command_counts.get("rejected_calls", 0))
+        failed += int(command_counts.get("failed_calls", 0))
     return {
-        "seconds": int(told["server_time_usec"]) / 1e6,
+        "seconds": int(fields["server_time_usec"]) / 1e6,
         "gets": int(counts["get"]["calls"]),
         "sets": int(counts["set"]["calls"]),
-        "hits": int(told["keyspace_hits"]),
-        "misses": int(told["keyspace_misses"]),
+        "hits": int(fields["keyspace_hits"]),
+        "misses": int(fields["keyspace_misses"]),
         "failed": failed,
     }
 
 
-def spent(processes: Sequence[Process]) -> float:
-    """Processor time of processes until now, in seconds."""
+def read_cpu_seconds(processes: Sequence[Process]) -> float:
+    """Return the processor time of processes until now."""
     ticks = 0
     for process in processes:
         fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
@@ -162,166 +166,165 @@ def spent(processes: Sequence[Process]) -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
-def check(front: Place) -> None:
-    """See that every request is answered rightly before any is counted: what was written is read."""
-    # Keys that differ in their first bytes: by the last alone the twemproxies' hash puts all on one or two servers.
-    asked = [f"set {number}:check {number * 7919}\n" for number in CHECKED]
-    asked += [f"get {number}:check\n" for number in [*CHECKED, "none"]]
-    wanted = "OK\n" * len(CHECKED) + "".join(f"{number * 7919}\n" for number in CHECKED) + "\n"
-    answered = ask(front, text="".join(asked))
-    if answered != wanted:
-        raise WrongAnswerError(
-            f"requests were answered wrongly: {' '.join(answered.split())[:300]}"
-        )
+def check_answers(target: Target) -> None:
+    """Write and read some keys.  Raises WrongAnswerError unless every answer is correct."""
+    # Keys differ in their first bytes: twemproxy's hash would put keys that differ only in the last
+    # byte on one or two servers.
+    commands = [f"set {number}:check {number * 7919}\n" for number in CHECKED_KEYS]
+    commands += [f"get {number}:check\n" for number in [*CHECKED_KEYS, "none"]]
+    expected = "OK\n" * len(CHECKED_KEYS)
+    expected += "".join(f"{number * 7919}\n" for number in CHECKED_KEYS) + "\n"
+    answers = query(target, text="".join(commands))
+    if answers != expected:
+        raise WrongAnswerError(f"wrong answers to requests: {' '.join(answers.split())[:300]}")
 
 
-def watch(
-    places: Sequence[Place],
-    generators: Sequence[Process],
-    proxies: Proxies,
-    work: Path,
-    seconds: float,
-) -> None:
-    """Say what the servers answered within some seconds, and who took the processors' time for it."""
+class Load:
+    """The load generators of a set-up, with their output in `folder`."""
 
-    def see_running() -> None:
-        if any(process.poll() is not None for process in [*generators, *proxies.running]):
-            texts = [file.read_text(errors="replace") for file in work.glob("generator*")]
-            lines = [
-                line
-                for text in texts
-                for line in text.replace("\r", "\n").splitlines()
-                if line[:1] != '"'
-            ]
-            raise WrongAnswerError(
-                f"a load generator or proxy ended: {' '.join(lines[-3:])} {proxies.words()}"
-            )
+    def __init__(self, argv: list[str], folder: Path) -> None:
+        """Start nothing yet.  argv: redis-benchmark with the options of all its processes."""
+        self.argv, self.folder = argv, folder
+        self.processes: list[Process] = []
 
-    see_running()
-    errors, begun = proxies.errors(), time.monotonic()
-    driver, proxy = spent(generators), spent(proxies.running)
-    before = [state(at) for at in places]
-    time.sleep(seconds)
-    after = [state(at) for at in places]
-    driver, proxy = spent(generators) - driver, spent(proxies.running) - proxy
-    took = time.monotonic() - begun
-    see_running()
-    require("the number of errors that the twemproxies counted", proxies.errors() - errors, 0)
-    require("what twemproxy and HAProxy report", proxies.words(), "")
-    rates, gets, sets = 0.0, 0.0, 0.0
-    for number, (first, last) in enumerate(zip(before, after, strict=True)):
-        done = {key: round(last[key] - first[key], 6) for key in first} | {"failed": last["failed"]}
-        rate = (done["gets"] + done["sets"]) / done["seconds"]
-        report(server=number, **done, rate=digits(rate))
-        rates, gets, sets = rates + rate, gets + done["gets"], sets + done["sets"]
-    report(total=digits(rates), get_share=digits(100 * gets / (gets + sets)))
-    cpus = len(os.sched_getaffinity(0))
-    shares = {
-        name: digits(100 * of / took / cpus)
-        for name, of in (("driver_share", driver), ("proxy_share", proxy))
-    }
-    report(client=round(took, 6), cpus=cpus, processes=len(generators), **shares)
+    def start(self, connections: int, servers: int, seed: int) -> None:
+        """Start a load generator, which shares `connections`, for each server."""
+        for number, test in enumerate(TESTS_OF_GENERATOR * servers, 1):
+            argv = [*self.argv, "-t", test, "-c", str(connections // len(TESTS_OF_GENERATOR))]
+            argv += ["--seed", str((seed + number) % 2147483647), "-n", "2000000000", "--csv"]
+            with (self.folder / f"generator{number}").open("wb") as output:
+                self.processes.append(subprocess.Popen(argv, stdout=output, stderr=output))
+
+    def stop(self) -> None:
+        """Kill the load generators."""
+        for process in self.processes:
+            end_process(process, signal.SIGKILL)
+
+    def read_last_lines(self) -> str:
+        """Return the last lines that are no result."""
+        texts = [file.read_text(errors="replace") for file in self.folder.glob("generator*")]
+        lines = "\n".join(texts).replace("\r", "\n").splitlines()
+        return " ".join([line for line in lines if line[:1] != '"'][-3:])
 
 
-def end(process: Process, by: int) -> None:
-    """End a process of ours by a signal."""
-    process.send_signal(by)
+def end_process(process: Process, number: int) -> None:
+    """Send a signal to a process, and wait for its end."""
+    process.send_signal(number)
     process.wait()
 
 
-def measure(setup: str, places: Sequence[list[str]], words: Sequence[str]) -> None:
-    """Measure one set-up, and say what came out."""
-    addresses, free, pinned = places
+def watch(targets: Sequence[Target], load: Load, proxies: Proxies, seconds: float) -> None:
+    """Print the servers' counts of some seconds, and the processor time of load and proxies.
+
+    Raises WrongAnswerError if a load generator or proxy ended, or a proxy reports an error.
+    """
+
+    def require_running() -> None:
+        processes = [*load.processes, *proxies.processes]
+        if any(process.poll() is not None for process in processes):
+            lines = f"{load.read_last_lines()} {proxies.read_trouble()}"
+            raise WrongAnswerError(f"a load generator or proxy ended: {lines}")
+
+    require_running()
+    errors, begun = proxies.count_errors(), time.monotonic()
+    load_before = read_cpu_seconds(load.processes)
+    proxies_before = read_cpu_seconds(proxies.processes)
+    before = [read_counters(target) for target in targets]
+    time.sleep(seconds)
+    after = [read_counters(target) for target in targets]
+    load_seconds = read_cpu_seconds(load.processes) - load_before
+    proxy_seconds = read_cpu_seconds(proxies.processes) - proxies_before
+    elapsed = time.monotonic() - begun
+    require_running()
+    require_equal("the number of twemproxy's errors", proxies.count_errors() - errors, 0)
+    require_equal("trouble in the logs of twemproxy and HAProxy", proxies.read_trouble(), "")
+    rate_of_all = gets = sets = 0.0
+    for number, (first, last) in enumerate(zip(before, after, strict=True)):
+        counts = {key: round(last[key] - first[key], 6) for key in first}
+        counts["failed"] = last["failed"]
+        rate = (counts["gets"] + counts["sets"]) / counts["seconds"]
+        print_object(server=number, **counts, rate=round_digits(rate))
+        rate_of_all, gets, sets = rate_of_all + rate, gets + counts["gets"], sets + counts["sets"]
+    get_share = round_digits(100 * gets / (gets + sets))
+    print_object(total=round_digits(rate_of_all), get_share=get_share)
+    cpus = len(os.sched_getaffinity(0))
+    shares = {
+        "driver_share": round_digits(100 * load_seconds / elapsed / cpus),
+        "proxy_share": round_digits(100 * proxy_seconds / elapsed / cpus),
+    }
+    processes = len(load.processes)
+    print_object(client=round(elapsed, 6), cpus=cpus, processes=processes, **shares)
+
+
+def measure(setup: str, lists: Sequence[list[str]], words: Sequence[str]) -> None:
+    """Measure one set-up, and print the results.
+
+    lists, words: the three lists and the numbers of the command line.
+    """
+    addresses, free_ports, pinned_ports = lists
     connections, baseline, pipeline, size, keys, settle, seconds, seed, stats_port = map(int, words)
-    if len(free) != len(pinned) or len(free) % len(addresses):
+    if len(free_ports) != len(pinned_ports) or len(free_ports) % len(addresses):
         raise WrongAnswerError(
-            f"there are {len(free)} ports and {len(pinned)} pinned_ports; there must be as many of both"
+            f"`ports` has {len(free_ports)} ports, and `pinned_ports` has {len(pinned_ports)}: "
+            "give both the same number, and every system the same number of them"
         )
-    each = len(free) // len(addresses)
+    ports_of_system = len(free_ports) // len(addresses)
     if setup in ("baseline", "half"):
         connections = baseline if setup == "baseline" else connections // 2
-    used = {"baseline": free[:1], "pinned": pinned}.get(setup, free)
-    servers = [(addresses[number // each], port) for number, port in enumerate(used)]
-    ways: list[Place] = [("-h", address, "-p", port) for address, port in servers]
+    ports = {"baseline": free_ports[:1], "pinned": pinned_ports}.get(setup, free_ports)
+    servers = [(addresses[at // ports_of_system], port) for at, port in enumerate(ports)]
+    targets: list[Target] = [("-h", address, "-p", port) for address, port in servers]
     password, keyspace = Path("/data/password").read_text().strip(), keys * len(servers)
     os.environ["REDISCLI_AUTH"] = password
-    with contextlib.ExitStack() as at_the_end:
-        work = Path(at_the_end.enter_context(tempfile.TemporaryDirectory()))
-        proxies, front = Proxies(work, stats_port), ways[0]
+    with contextlib.ExitStack() as cleanup:
+        folder = Path(cleanup.enter_context(tempfile.TemporaryDirectory()))
+        proxies, front = Proxies(folder, stats_port), targets[0]
         if setup != "baseline":
-            at_the_end.callback(proxies.end)
+            cleanup.callback(proxies.stop)
             proxies.start(servers, connections, password)
-            front = ("-s", f"{work}/front")
-        check(front)
-        kept = [int(ask(at, "dbsize")) for at in ways]
-        asked = {
-            "connections": connections,
-            "pipeline": pipeline,
-            "data_bytes": size,
-            "keys": keys,
-            "seed": seed,
-        }
-        client = subprocess.run(
-            ["redis-benchmark", "--version"], capture_output=True, text=True, check=True
-        ).stdout
-        version = re.search("redis_version:(.*)", ask(ways[0], "info", "server"))
-        told = {"client": client.splitlines()[0], "server": version and version[1]}
-        report(point=setup, servers=len(servers), **asked, **told)
-        report(checked=len(CHECKED), kept=kept)
-        load = [
-            "redis-benchmark",
-            *front,
-            "-a",
-            password,
-            "-P",
-            str(pipeline),
-            "-d",
-            str(size),
-            "-r",
-            str(keyspace),
-        ]
-        fill = [*load, "-t", "set", "-c", "50", "-n", str(3 * keyspace), "--seed", str(seed), "-q"]
-        done = subprocess.run(
-            fill, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
-        )
-        if done.returncode:
-            raise WrongAnswerError(
-                f"the servers cannot be filled: {done.stdout.split(chr(10))[-1]}"
-            )
-        generators = list(generate(load, connections, len(servers), seed, work, at_the_end))
+            front = proxies.target
+        check_answers(front)
+        kept = [int(query(target, "dbsize")) for target in targets]
+        options = {"connections": connections, "pipeline": pipeline, "data_bytes": size}
+        options |= {"keys": keys, "seed": seed}
+        versions = read_versions(targets[0])
+        print_object(point=setup, servers=len(servers), **options, **versions)
+        print_object(checked=len(CHECKED_KEYS), kept=kept)
+        argv = ["redis-benchmark", *front, "-a", password, "-P", str(pipeline)]
+        argv += ["-d", str(size), "-r", str(keyspace)]
+        fill_servers(argv, 3 * keyspace, seed)
+        load = Load(argv, folder)
+        cleanup.callback(load.stop)
+        load.start(connections, len(servers), seed)
         time.sleep(settle)
-        watch(ways, generators, proxies, work, seconds)
-    # No more than the keys of one set-up are held, and none while other environments have their turn.
-    for at in ways:
-        require(f"the answer to flushall of {' '.join(at)}", ask(at, "flushall", "sync"), "OK\n")
-    report(end=setup)
+        watch(targets, load, proxies, seconds)
+    # The servers hold the keys of one set-up at most, and none while other environments run.
+    for target in targets:
+        name = f"the answer to flushall of {' '.join(target)}"
+        require_equal(name, query(target, "flushall", "sync"), "OK\n")
+    print_object(end=setup)
 
 
-def generate(
-    load: list[str],
-    connections: int,
-    servers: int,
-    seed: int,
-    work: Path,
-    at_the_end: contextlib.ExitStack,
-) -> Iterator[Process]:
-    """Start a load generator for each server; all are killed in the end."""
-    for number, test in enumerate(PROCESSES * servers, 1):
-        own = [
-            "-c",
-            str(connections // len(PROCESSES)),
-            "--seed",
-            str((seed + number) % 2147483647),
-        ]
-        with (work / f"generator{number}").open("wb") as told:
-            command = [*load, "-t", test, *own, "-n", "2000000000", "--csv"]
-            process = subprocess.Popen(command, stdout=told, stderr=told)
-        at_the_end.callback(end, process, signal.SIGKILL)
-        yield process
+def read_versions(target: Target) -> dict[str, str | None]:
+    """Return the versions of redis-benchmark and of a server."""
+    argv = ["redis-benchmark", "--version"]
+    client = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+    version = re.search("redis_version:(.*)", query(target, "info", "server"))
+    return {"client": client.splitlines()[0], "server": version and version[1]}
+
+
+def fill_servers(argv: list[str], requests: int, seed: int) -> None:
+    """Send so many SET requests.  Raises WrongAnswerError if redis-benchmark fails."""
+    argv = [*argv, "-t", "set", "-c", "50", "-n", str(requests), "--seed", str(seed), "-q"]
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    result = subprocess.run(argv, check=False, **options)
+    if result.returncode:
+        last_line = result.stdout.split("\n")[-1]
+        raise WrongAnswerError(f"redis-benchmark cannot fill the servers: {last_line}")
 
 
 def main(setup: str, *words: str) -> int:
-    """Do what is asked; what is wrong ends it with its words and 1."""
+    """Run the command line; return the exit code, 1 after a wrong answer."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     os.umask(0o077)
     try:

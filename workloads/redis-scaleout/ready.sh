@@ -1,5 +1,6 @@
 #!/bin/bash
-# Ends with 0 once all servers of a system answer to the cell's password.  Usage: ready.sh ADDRESS PORTS
+# Succeeds once all servers of a system answer to the cell's password.
+# Usage: ready.sh ADDRESS PORTS      (PORTS: a list with commas)
 set -euo pipefail
 
 REDISCLI_AUTH=$(</data/password)

@@ -1,27 +1,31 @@
 #!/bin/bash
-# Redis servers with an append-only file that is written out every second, one at each port, in the foreground.
-# They end together.
-# Pinned, the first of system 0 is on the first processor and in the memory at that, and each further one on the next.
-# Usage: servers.sh free|pinned ADDRESS PORTS PART     (PORTS separated by commas; PART: the system's number, from 0)
+# Runs Redis servers in the foreground, one at each port, each with an append-only file that is
+# written to the disk every second.  They end together.
+# Usage: servers.sh free|pinned ADDRESS PORTS PART
+# PORTS: a list with commas.  PART: the system's number, from 0.  With `pinned` each server has a
+# processor and the memory next to it: the first server of system 0 the first processor, and so on.
 set -euo pipefail
 
-# shellcheck source=workloads/common/sourced/stand.sh
-source "${0%/*}/../common/sourced/stand.sh"
+# shellcheck source=workloads/common/sourced/supervise.sh
+source "${0%/*}/../common/sourced/supervise.sh"
 
 kind=$1 address=$2 part=$4
 IFS=, read -ra ports <<<"$3"
 
-# The command that binds what follows it to the processor and the memory of a server with a number; says how.
-bound() {
-    local cpus cpu node=0 path
-    mapfile -t cpus < <(taskset -cp $BASHPID | sed 's/.*: //' | tr , '\n' | awk -F- '{for (i = $1; i <= $NF; i++) print i}')
+# Sets the array `pin`, which stands before a server's command, to the options that bind it to a
+# processor and its memory; prints them as JSON.
+# Usage: pin_server NUMBER PORT      (NUMBER: of the server in all systems, from 0)
+pin_server() {
+    local cpus cpu node=0 path memory=bound
+    mapfile -t cpus < <(taskset -cp $BASHPID | sed 's/.*: //' | tr , '\n' |
+        awk -F- '{for (i = $1; i <= $NF; i++) print i}')
     cpu=${cpus[$1 % ${#cpus[@]}]}
     for path in "/sys/devices/system/cpu/cpu$cpu/node"*; do
         [ ! -e "$path" ] || node=${path##*node}
     done
     pin=(numactl "--physcpubind=$cpu" "--membind=$node")
-    local memory=bound
-    # A container may not bind memory; its pages are then where they are first touched, at the same processor.
+    # A container may not bind memory: its pages then lie where the same processor first touches
+    # them.
     if ! "${pin[@]}" true 2>/dev/null; then
         pin=(taskset -c "$cpu")
         memory="first touched"
@@ -29,13 +33,14 @@ bound() {
     printf '{"pinned": %d, "cpu": %d, "node": %d, "memory": "%s"}\n' "$2" "$cpu" "$node" "$memory"
 }
 
+# Runs the server with a number in this system, in place of the process.  Usage: serve NUMBER
 serve() {
     local port=${ports[$1]} pin=()
     local folder=/data/redis-$port
     mkdir -p "$folder"
-    [ "$kind" = free ] || bound $((part * ${#ports[@]} + $1)) "$port"
-    exec "${pin[@]}" redis-server --port "$port" --bind "$address" --save '' --appendonly yes --appendfsync everysec \
-        --daemonize no --dir "$folder" - <<<"requirepass $(</data/password)"
+    [ "$kind" = free ] || pin_server $((part * ${#ports[@]} + $1)) "$port"
+    exec "${pin[@]}" redis-server --port "$port" --bind "$address" --save '' --appendonly yes \
+        --appendfsync everysec --daemonize no --dir "$folder" - <<<"requirepass $(</data/password)"
 }
 
-stand_each "${#ports[@]}" TERM
+supervise_each "${#ports[@]}" TERM

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Ends with 0 once the server answers to the cell's password.  Usage: ready.sh ADDRESS PORT
+# Succeeds once the server answers to the cell's password.  Usage: ready.sh ADDRESS PORT
 set -euo pipefail
 
 REDISCLI_AUTH=$(</data/password)

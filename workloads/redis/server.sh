@@ -1,6 +1,6 @@
 #!/bin/bash
-# A Redis server without persistence, in the foreground.  It reads the cell's password, which no list of processes
-# then shows, and has no configuration else but these options.
+# Runs a Redis server without persistence, in the foreground.  It reads the cell's password from the
+# standard input, so that no list of processes shows it, and no other configuration.
 # Usage: server.sh ADDRESS PORT CPU     (an empty CPU: not pinned)
 set -euo pipefail
 
@@ -8,4 +8,5 @@ address=$1 port=$2 cpu=$3
 pin=()
 [ -z "$cpu" ] || pin=(taskset -c "$cpu")
 exec "${pin[@]}" redis-server --port "$port" --bind "$address" \
-    --save '' --appendonly no --daemonize no --dir /data - < <(printf 'requirepass %s\n' "$(</data/password)")
+    --save '' --appendonly no --daemonize no --dir /data - \
+    < <(printf 'requirepass %s\n' "$(</data/password)")

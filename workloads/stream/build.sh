@@ -1,5 +1,5 @@
 #!/bin/bash
-# Compiles the program for the architecture's baseline, so that one file runs on the host and in any guest.
+# Compiles the program for the architecture's baseline: one file runs on the host and in guests.
 # Run in the image, in this folder, with the target folder as argument.
 set -euo pipefail
 

@@ -1,4 +1,8 @@
-"""The auction site: what browsers ask of it, as JSON; one of several equal processes, run by uvicorn behind nginx."""
+"""The auction site: answers browsers in JSON.
+
+One of several equal processes, run by uvicorn behind nginx.  The environment gives
+AUCTION_DATABASE and AUCTION_BROKER (URLs), AUCTION_POLL_SECONDS and AUCTION_ITEM_SECONDS.
+"""
 
 import asyncio
 import contextlib
@@ -16,97 +20,102 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-PAGE = 10
+ROWS_OF_A_PAGE = 10
+# The most connections that a process keeps to the database.
 CONNECTIONS = 8
-# Seconds for which the database's connections are waited for at the end.
-PATIENCE = 10
+# Seconds within which the database's connections must close at the end.
+CLOSING_SECONDS = 10
 PNG = b"\x89PNG\r\n\x1a\n"
+# Answers a request of the person with this number.
+Handler = Callable[[Request, int], Awaitable[Response]]
 
 
 @contextlib.asynccontextmanager
-async def lifespan(site: Starlette) -> AsyncIterator[None]:
-    """Database and broker, for as long as the process serves."""
+async def open_site(site: Starlette) -> AsyncIterator[None]:
+    """Keep database and market open while the process serves."""
     seconds = [float(os.environ[f"AUCTION_{name}_SECONDS"]) for name in ("POLL", "ITEM")]
-    database = await asyncpg.create_pool(
-        os.environ["AUCTION_DATABASE"], min_size=2, max_size=CONNECTIONS
-    )
+    url = os.environ["AUCTION_DATABASE"]
+    database = await asyncpg.create_pool(url, min_size=2, max_size=CONNECTIONS)
     site.state.database, site.state.market = database, Market(database, *seconds)
     try:
         async with site.state.market.open(os.environ["AUCTION_BROKER"]):
             yield
     finally:
-        # Where something keeps a connection they end all the same.
+        # A connection that is still in use is cut.
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(CLOSING_SECONDS):
                 await database.close()
 
 
-Work = Callable[[Request, int], Awaitable[Response]]
-
-
-def route(method: str, path: str, work: Work) -> Route:
-    """An operation for those who are logged in, which gets the person's number."""
+def make_route(method: str, path: str, handle: Handler) -> Route:
+    """Make a route for persons who are logged in; others get the status 401."""
 
     async def answer(request: Request) -> Response:
-        found = "SELECT person FROM sessions WHERE token = $1"
         person = await request.app.state.database.fetchval(
-            found, request.cookies.get("session", "")
+            "SELECT person FROM sessions WHERE token = $1", request.cookies.get("session", "")
         )
         if person is None:
             raise HTTPException(401, "log in first")
-        return await work(request, person)
+        return await handle(request, person)
 
     return Route(f"/api{path}", answer, methods=[method])
 
 
-async def sent(request: Request, **kinds: type) -> list:
-    """The fields of the object that was sent, in this order."""
+async def read_fields(request: Request, **types: type) -> list:
+    """Return the values of fields in the object that was sent, in the order of `types`.
+
+    Raises HTTPException (422) unless each field is there and has its type.
+    """
     try:
-        found = await request.json()
-        values = [found[name] for name in kinds]
+        body = await request.json()
+        values = [body[name] for name in types]
     except (ValueError, LookupError, TypeError):
         values = []
-    if [type(value) for value in values] != [*kinds.values()]:
-        raise HTTPException(422, f"an object with {', '.join(kinds)} should be sent")
+    if [type(value) for value in values] != [*types.values()]:
+        raise HTTPException(422, f"an object with {', '.join(types)} should be sent")
     return values
 
 
-def statement(sql: str, *names: str, rows: bool = False, status: int = 200, **kinds: type) -> Work:
-    """An operation that is one statement, answered with its row, which there must be, or all its rows.
+def run_statement(
+    sql: str, *names: str, rows: bool = False, status: int = 200, **types: type
+) -> Handler:
+    """Make a handler that runs one statement, and answers with its first row or all its rows.
 
-    names: of its first values, among `person`, numbers of the path, and `skip`; fields that are sent (kinds) follow.
+    names: the statement's first values: `person`, names in the path, or `skip` (the rows before the
+    requested page).  types: fields of the request (see read_fields), which are the values after
+    those.  The handler answers 404 if it should give one row and there is none.
     """
 
     async def answer(request: Request, person: int) -> Response:
-        given = {
-            "person": person,
-            **request.path_params,
-            "skip": PAGE * int(request.query_params.get("page", "0")),
-        }
-        values = [given[name] for name in names] + (await sent(request, **kinds) if kinds else [])
-        found = await request.app.state.database.fetch(sql, *values)
+        skip = ROWS_OF_A_PAGE * int(request.query_params.get("page", "0"))
+        known = {"person": person, **request.path_params, "skip": skip}
+        values = [known[name] for name in names]
+        if types:
+            values += await read_fields(request, **types)
+        records = await request.app.state.database.fetch(sql, *values)
         if rows:
-            return JSONResponse([dict(row) for row in found])
-        if not found:
-            raise HTTPException(404, "there is no such thing")
-        return JSONResponse(dict(found[0]), status)
+            return JSONResponse([dict(record) for record in records])
+        if not records:
+            raise HTTPException(404, "the database has no such row")
+        return JSONResponse(dict(records[0]), status)
 
     return answer
 
 
-# People.
+# Persons.
 
 
-async def login(request: Request) -> Response:
-    """Login."""
-    name, password = await sent(request, name=str, password=str)
+async def log_in(request: Request) -> Response:
+    """Answer Login: begin a session, whose token the browser keeps."""
+    name, password = await read_fields(request, name=str, password=str)
     database = request.app.state.database
     person = await database.fetchrow(
         "SELECT id, name, salt, secret FROM people WHERE name = $1", name
     )
-    # Quick: a hash that is slow by intention would be most of what is measured.
-    given = hashlib.sha256(((person["salt"] if person else "") + password).encode()).hexdigest()
-    if person is None or not hmac.compare_digest(given, person["secret"]):
+    # A fast hash: a slow one, right for real accounts, would be most of what is measured.
+    salt = person["salt"] if person else ""
+    digest = hashlib.sha256((salt + password).encode()).hexdigest()
+    if person is None or not hmac.compare_digest(digest, person["secret"]):
         raise HTTPException(403, "name and password do not go together")
     token = secrets.token_hex(16)
     await database.execute(
@@ -117,12 +126,11 @@ async def login(request: Request) -> Response:
     return answer
 
 
-async def logout(request: Request, person: int) -> Response:
-    """Logout: the session ends, and whoever is in an auction leaves it."""
+async def log_out(request: Request, person: int) -> Response:
+    """Answer Logout: end the session, and the person's attendance of auctions."""
+    token = request.cookies["session"]
     async with request.app.state.database.acquire() as connection, connection.transaction():
-        await connection.execute(
-            "DELETE FROM sessions WHERE token = $1", request.cookies["session"]
-        )
+        await connection.execute("DELETE FROM sessions WHERE token = $1", token)
         await connection.execute(
             "UPDATE attendances SET went = now() WHERE person = $1 AND went IS NULL", person
         )
@@ -134,149 +142,146 @@ async def logout(request: Request, person: int) -> Response:
 # Auctions.
 
 
-async def auction(request: Request, _: int) -> Response:
-    """GetAuctionDetail: an auction with its items, in the order in which they are offered."""
-    database, wanted = request.app.state.database, request.path_params["auction"]
-    found = await database.fetchrow(
-        "SELECT id AS auction, name, category FROM auctions WHERE id = $1", wanted
+async def show_auction(request: Request, _: int) -> Response:
+    """Answer GetAuctionDetail: an auction with its items in the order of their offers."""
+    database, number = request.app.state.database, request.path_params["auction"]
+    auction = await database.fetchrow(
+        "SELECT id AS auction, name, category FROM auctions WHERE id = $1", number
     )
-    if found is None:
-        raise HTTPException(404, "there is no such auction")
+    if auction is None:
+        raise HTTPException(404, f"there is no auction {number}")
     items = await database.fetch(
-        "SELECT id AS item, title, starting FROM items WHERE auction = $1 ORDER BY turn, id", wanted
+        "SELECT id AS item, title, starting FROM items WHERE auction = $1 ORDER BY turn, id", number
     )
-    return JSONResponse({**found, "items": [dict(item) for item in items]})
+    return JSONResponse({**auction, "items": [dict(item) for item in items]})
 
 
-async def join(request: Request, person: int) -> Response:
-    """JoinAuction; who is there already stays."""
-    state = await current(request)
+async def join_auction(request: Request, person: int) -> Response:
+    """Answer JoinAuction; a person who attends the auction already goes on attending it."""
+    state = await require_open_auction(request)
     sql = """INSERT INTO attendances (auction, person, came) VALUES ($1, $2, now())
              ON CONFLICT (auction, person) WHERE went IS NULL DO NOTHING"""
     await request.app.state.database.execute(sql, state["auction"], person)
     return JSONResponse({"auction": state["auction"]}, 201)
 
 
-async def current(request: Request) -> dict:
-    """How the auction of the path stands, which must be open."""
-    state = await request.app.state.market.state(request.path_params["auction"])
+async def require_open_auction(request: Request) -> dict:
+    """Return the state of the path's auction.  Raises HTTPException (404) unless it is open."""
+    state = await request.app.state.market.fetch_state(request.path_params["auction"])
     if state is None:
         raise HTTPException(404, "there is no such auction, or it is over")
     return state
 
 
-async def next_bid(request: Request, _: int) -> Response:
-    """GetNextBid: how the auction stands once something has happened after what the browser knows of.
+async def wait_for_bid(request: Request, _: int) -> Response:
+    """Answer GetNextBid: the auction's state once it is newer than the browser's.
 
-    It waits for that; where nothing happens the answer is empty.
+    The answer is empty (204) if nothing happens for AUCTION_POLL_SECONDS.
     """
-    after = int(request.query_params["after"])
-    state = await request.app.state.market.next(request.path_params["auction"], after)
+    known = int(request.query_params["after"])
+    state = await request.app.state.market.wait_for_state(request.path_params["auction"], known)
     return Response(status_code=204) if state is None else JSONResponse(state)
 
 
 async def place_bid(request: Request, person: int) -> Response:
-    """PlaceBid: the bid is taken; what is decided about it is told as news."""
-    item, amount = await sent(request, item=int, amount=int)
-    state = await current(request)
-    known = await request.app.state.database.fetchval(
+    """Answer PlaceBid: accept the bid for decision; the verdict comes as news of the auction."""
+    item, amount = await read_fields(request, item=int, amount=int)
+    state = await require_open_auction(request)
+    items = await request.app.state.database.fetchval(
         "SELECT count(*) FROM items WHERE id = $1", item
     )
-    if not known or amount <= 0:
-        raise HTTPException(422, "there is no such item, or no such amount")
-    bid = await request.app.state.market.place(state["auction"], item, person, amount)
+    if not items or amount <= 0:
+        raise HTTPException(422, "there is no such item, or the amount is not positive")
+    bid = await request.app.state.market.queue_bid(state["auction"], item, person, amount)
     return JSONResponse({"bid": bid}, 202)
 
 
 # Items.
 
 
-async def image(request: Request, _: int) -> Response:
-    """GetImageForItem."""
-    sql = (
-        "SELECT p.content FROM images AS g JOIN pictures AS p ON p.id = g.picture WHERE g.item = $1"
-    )
+async def show_image(request: Request, _: int) -> Response:
+    """Answer GetImageForItem."""
+    sql = """SELECT p.content FROM images AS g JOIN pictures AS p ON p.id = g.picture
+             WHERE g.item = $1"""
     content = await request.app.state.database.fetchval(sql, request.path_params["item"])
     if content is None:
-        raise HTTPException(404, "there is no such image")
+        raise HTTPException(404, "the item has no image")
     return Response(content, media_type="image/png")
 
 
 async def add_image(request: Request, person: int) -> Response:
-    """AddImageForItem, of one's own; it takes the place of another."""
-    wanted, content = request.path_params["item"], await request.body()
+    """Answer AddImageForItem: give an item of the person's own an image, in place of another."""
+    item, content = request.path_params["item"], await request.body()
     if not content.startswith(PNG):
         raise HTTPException(422, "a PNG should be sent")
     async with request.app.state.database.acquire() as connection, connection.transaction():
-        if await connection.fetchval("SELECT owner FROM items WHERE id = $1", wanted) != person:
-            raise HTTPException(403, "that item is not yours")
+        if await connection.fetchval("SELECT owner FROM items WHERE id = $1", item) != person:
+            raise HTTPException(403, "the item belongs to another person")
         picture = await connection.fetchval(
             "INSERT INTO pictures (content) VALUES ($1) RETURNING id", content
         )
         upsert = """INSERT INTO images (item, picture) VALUES ($1, $2)
                     ON CONFLICT (item) DO UPDATE SET picture = excluded.picture"""
-        await connection.execute(upsert, wanted, picture)
-    return JSONResponse({"item": wanted}, 201)
+        await connection.execute(upsert, item, picture)
+    return JSONResponse({"item": item}, 201)
 
 
-async def books(request: Request) -> Response:
-    """What there is of everything, and how much of it breaks what must hold."""
-    found = await request.app.state.database.fetchval("SELECT books()::text")
-    return Response(found, media_type="application/json")
+async def show_books(request: Request) -> Response:
+    """Answer with the books of the database (procedures.sql): counts and faults."""
+    books = await request.app.state.database.fetchval("SELECT books()::text")
+    return Response(books, media_type="application/json")
 
 
-# The operations that are one statement; of histories the last ones come first.
+# The operations that are one statement; histories begin with the newest row.
 
 PROFILE = "name, email, address, balance"
+GET_PROFILE = f"SELECT {PROFILE} FROM people WHERE id = $1"
+SET_PROFILE = f"UPDATE people SET email = $2, address = $3 WHERE id = $1 RETURNING {PROFILE}"
 PURCHASES = """SELECT p.auction, p.item, i.title, p.amount, p.made::text
-    FROM purchases AS p JOIN items AS i ON i.id = p.item WHERE p.buyer = $1 ORDER BY p.id DESC LIMIT 10"""
+    FROM purchases AS p JOIN items AS i ON i.id = p.item
+    WHERE p.buyer = $1 ORDER BY p.id DESC LIMIT 10"""
 BIDS = """SELECT b.id::text AS bid, b.auction, b.item, i.title, b.amount, b.verdict, b.placed::text
-    FROM bids AS b JOIN items AS i ON i.id = b.item WHERE b.person = $1 ORDER BY b.number DESC LIMIT 10"""
+    FROM bids AS b JOIN items AS i ON i.id = b.item
+    WHERE b.person = $1 ORDER BY b.number DESC LIMIT 10"""
 ATTENDANCES = """SELECT t.auction, a.name, t.came::text, t.went::text
-    FROM attendances AS t JOIN auctions AS a ON a.id = t.auction WHERE t.person = $1 ORDER BY t.id DESC LIMIT 10"""
-ACTIVE = """SELECT a.id AS auction, a.name, a.category, s.title, s.price, s.bids FROM auctions AS a
-    JOIN state AS s ON s.auction = a.id ORDER BY a.id LIMIT 10 OFFSET $1"""
+    FROM attendances AS t JOIN auctions AS a ON a.id = t.auction
+    WHERE t.person = $1 ORDER BY t.id DESC LIMIT 10"""
+OPEN_AUCTIONS = """SELECT a.id AS auction, a.name, a.category, s.title, s.price, s.bids
+    FROM auctions AS a JOIN state AS s ON s.auction = a.id ORDER BY a.id LIMIT 10 OFFSET $1"""
+STATE = "SELECT * FROM state WHERE auction = $1"
+LEAVE = """UPDATE attendances SET went = now()
+    WHERE auction = $1 AND person = $2 AND went IS NULL RETURNING auction"""
 ITEM = """SELECT i.id AS item, i.title, i.description, i.starting, p.name AS owner, i.auction,
         EXISTS (SELECT FROM images AS g WHERE g.item = i.id) AS image
     FROM items AS i JOIN people AS p ON p.id = i.owner WHERE i.id = $1"""
-NEW_ITEM = "INSERT INTO items (owner, title, description, starting) VALUES ($1, $2, $3, $4) RETURNING id AS item"
-LEAVE = "UPDATE attendances SET went = now() WHERE auction = $1 AND person = $2 AND went IS NULL RETURNING auction"
+NEW_ITEM = """INSERT INTO items (owner, title, description, starting) VALUES ($1, $2, $3, $4)
+    RETURNING id AS item"""
 
-profile = statement(f"SELECT {PROFILE} FROM people WHERE id = $1", "person")
-new_profile = statement(
-    f"UPDATE people SET email = $2, address = $3 WHERE id = $1 RETURNING {PROFILE}",
-    "person",
-    email=str,
-    address=str,
-)
-new_item = statement(NEW_ITEM, "person", status=201, title=str, description=str, starting=int)
-AN_AUCTION, AN_ITEM = "/auctions/{auction:int}", "/items/{item:int}"
+set_profile = run_statement(SET_PROFILE, "person", email=str, address=str)
+add_item = run_statement(NEW_ITEM, "person", status=201, title=str, description=str, starting=int)
+AUCTION, ITEM_PATH = "/auctions/{auction:int}", "/items/{item:int}"
 
 application = Starlette(
-    lifespan=lifespan,
+    lifespan=open_site,
     routes=[
-        Route("/api/books", books),
-        Route("/api/login", login, methods=["POST"]),
-        route("POST", "/logout", logout),
-        route("GET", "/profile", profile),
-        route("PUT", "/profile", new_profile),
-        route("GET", "/purchases", statement(PURCHASES, "person", rows=True)),
-        route("GET", "/bids", statement(BIDS, "person", rows=True)),
-        route("GET", "/attendances", statement(ATTENDANCES, "person", rows=True)),
-        route("GET", "/auctions", statement(ACTIVE, "skip", rows=True)),
-        route("GET", AN_AUCTION, auction),
-        route("POST", f"{AN_AUCTION}/attendance", join),
-        route("DELETE", f"{AN_AUCTION}/attendance", statement(LEAVE, "auction", "person")),
-        route(
-            "GET",
-            f"{AN_AUCTION}/item",
-            statement("SELECT * FROM state WHERE auction = $1", "auction"),
-        ),
-        route("GET", f"{AN_AUCTION}/next", next_bid),
-        route("POST", f"{AN_AUCTION}/bids", place_bid),
-        route("POST", "/items", new_item),
-        route("GET", AN_ITEM, statement(ITEM, "item")),
-        route("GET", f"{AN_ITEM}/image", image),
-        route("PUT", f"{AN_ITEM}/image", add_image),
+        Route("/api/books", show_books),
+        Route("/api/login", log_in, methods=["POST"]),
+        make_route("POST", "/logout", log_out),
+        make_route("GET", "/profile", run_statement(GET_PROFILE, "person")),
+        make_route("PUT", "/profile", set_profile),
+        make_route("GET", "/purchases", run_statement(PURCHASES, "person", rows=True)),
+        make_route("GET", "/bids", run_statement(BIDS, "person", rows=True)),
+        make_route("GET", "/attendances", run_statement(ATTENDANCES, "person", rows=True)),
+        make_route("GET", "/auctions", run_statement(OPEN_AUCTIONS, "skip", rows=True)),
+        make_route("GET", AUCTION, show_auction),
+        make_route("POST", f"{AUCTION}/attendance", join_auction),
+        make_route("DELETE", f"{AUCTION}/attendance", run_statement(LEAVE, "auction", "person")),
+        make_route("GET", f"{AUCTION}/item", run_statement(STATE, "auction")),
+        make_route("GET", f"{AUCTION}/next", wait_for_bid),
+        make_route("POST", f"{AUCTION}/bids", place_bid),
+        make_route("POST", "/items", add_item),
+        make_route("GET", ITEM_PATH, run_statement(ITEM, "item")),
+        make_route("GET", f"{ITEM_PATH}/image", show_image),
+        make_route("PUT", f"{ITEM_PATH}/image", add_image),
     ],
 )

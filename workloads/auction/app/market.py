@@ -1,8 +1,8 @@
-"""Bids on their way: queued at the broker, decided in the database, and told to everybody who waits.
+"""Takes bids through a queue to their decision in the database, and tells all waiting users.
 
-A bid that was taken is in a queue that outlives the broker before its bidder hears of it.  Any process of the
-application decides about it, in one transaction, and takes it from the queue only then.  What comes of it goes to
-all processes, of which each knows who waits at it.
+A bidder gets an answer once the bid is in a queue that survives the broker.  Any process of the
+application decides the bid, in one transaction, and removes it from the queue only afterwards.  The
+new state of the auction goes to all processes; each of them wakes the users who wait there.
 """
 
 import asyncio
@@ -14,113 +14,110 @@ from collections.abc import AsyncIterator
 import aio_pika
 import asyncpg
 
-# Bids that a process decides about at the same time.
-AT_ONCE = 4
-# Seconds between two looks for items whose time is over.
-LOOK = 0.2
+# The most bids that a process decides at the same time.
+BIDS_AT_ONCE = 4
+# Seconds between two searches for items whose time is over.
+SALE_SECONDS = 0.2
 
 
 class Market:
-    """One process's part in all auctions."""
+    """One process's share of all auctions.
+
+    poll_seconds: how long a user waits for news.  item_seconds: how long after a bid the item is
+    sold.  The state of an auction is a row of the view `state`.
+    """
 
     def __init__(self, database: asyncpg.Pool, poll_seconds: float, item_seconds: float) -> None:
         self.database, self.poll_seconds, self.item_seconds = database, poll_seconds, item_seconds
-        # By auction: the last that was heard of it, and who waits for more.
-        self.heard: dict[int, dict] = {}
+        # By auction: the newest state that this process heard of, and the event of the next one.
+        self.states: dict[int, dict] = {}
         self.news: dict[int, asyncio.Event] = {}
 
     @contextlib.asynccontextmanager
     async def open(self, broker: str) -> AsyncIterator[None]:
-        """Take part for as long as the context lasts."""
+        """Decide bids and sell items while the context lasts.  broker: its URL."""
         async with await aio_pika.connect(broker) as connection:
             # Publishing waits until the broker has confirmed.
             self.channel = await connection.channel()
-            self.told = await self.channel.declare_exchange("news", aio_pika.ExchangeType.FANOUT)
-            ears = await self.channel.declare_queue(exclusive=True)
-            await ears.bind(self.told)
-            await ears.consume(self._hear, no_ack=True)
-            work = await connection.channel()
-            await work.set_qos(prefetch_count=AT_ONCE)
-            bids = await work.declare_queue("bids", durable=True)
-            await bids.consume(self._decide)
+            self.exchange = await self.channel.declare_exchange(
+                "news", aio_pika.ExchangeType.FANOUT
+            )
+            subscription = await self.channel.declare_queue(exclusive=True)
+            await subscription.bind(self.exchange)
+            await subscription.consume(self._receive_news, no_ack=True)
+            decisions = await connection.channel()
+            await decisions.set_qos(prefetch_count=BIDS_AT_ONCE)
+            bids = await decisions.declare_queue("bids", durable=True)
+            await bids.consume(self._decide_bid)
             closing = asyncio.Event()
-            selling = asyncio.create_task(self._sell(closing))
+            sales = asyncio.create_task(self._sell_items(closing))
             try:
                 yield
             finally:
-                # A sale that is under way is made: the database would call it an error that it was not.
+                # A sale under way is completed: the database would log a cancelled one as an error.
                 closing.set()
-                await selling
+                await sales
 
-    async def place(self, auction: int, item: int, person: int, amount: int) -> str:
-        """Take a bid; it is kept when this returns, and decided soon.  Returns its name."""
+    async def queue_bid(self, auction: int, item: int, person: int, amount: int) -> str:
+        """Put a bid of `amount` cents into the durable queue, and return its id."""
         bid = str(uuid.uuid4())
-        body = json.dumps(
-            {"id": bid, "auction": auction, "item": item, "person": person, "amount": amount}
+        fields = {"id": bid, "auction": auction, "item": item, "person": person, "amount": amount}
+        message = aio_pika.Message(
+            json.dumps(fields).encode(), delivery_mode=aio_pika.DeliveryMode.PERSISTENT
         )
-        message = aio_pika.Message(body.encode(), delivery_mode=aio_pika.DeliveryMode.PERSISTENT)
         await self.channel.default_exchange.publish(message, routing_key="bids")
         return bid
 
-    async def state(self, auction: int) -> dict | None:
-        """How an auction stands; None where there is none, or where it is over."""
-        found = await self.database.fetchrow("SELECT * FROM state WHERE auction = $1", auction)
-        return None if found is None else dict(found)
+    async def fetch_state(self, auction: int) -> dict | None:
+        """Return the state of an auction; None if there is no such auction, or if it is over."""
+        record = await self.database.fetchrow("SELECT * FROM state WHERE auction = $1", auction)
+        return None if record is None else dict(record)
 
-    async def next(self, auction: int, after: int) -> dict | None:
-        """How an auction stands once its number is beyond `after`; None where nothing happens for too long."""
-        # Listens before it looks, so that nothing can happen in between.
-        news = self._news(auction)
-        state = await self.state(auction)
+    async def wait_for_state(self, auction: int, known: int) -> dict | None:
+        """Return an auction's state once its `seq` exceeds `known`; None after poll_seconds."""
+        # Subscribed before the state is read, so that no news in between is missed.
+        news = self._next_news(auction)
+        state = await self.fetch_state(auction)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self.poll_seconds):
-                while state["seq"] <= after:
+                while state["seq"] <= known:
                     await news.wait()
-                    news, state = self._news(auction), self.heard[auction]
+                    news, state = self._next_news(auction), self.states[auction]
                 return state
         return None
 
-    def _news(self, auction: int) -> asyncio.Event:
+    def _next_news(self, auction: int) -> asyncio.Event:
         return self.news.setdefault(auction, asyncio.Event())
 
-    async def _hear(self, message: aio_pika.abc.AbstractIncomingMessage) -> None:
+    async def _receive_news(self, message: aio_pika.abc.AbstractIncomingMessage) -> None:
+        """Keep the state of an auction, and wake the users who wait for it."""
         state = json.loads(message.body)
         auction = state["auction"]
-        # Of two that were told at the same time the older one may come last.
-        if state["seq"] > self.heard.get(auction, {"seq": -1})["seq"]:
-            self.heard[auction] = state
+        # States of different processes may come in another order than they were made.
+        if state["seq"] > self.states.get(auction, {"seq": -1})["seq"]:
+            self.states[auction] = state
             self.news.pop(auction, asyncio.Event()).set()
 
-    async def _tell(self, state: asyncpg.Record | None) -> None:
+    async def _publish_state(self, state: asyncpg.Record | None) -> None:
         if state is not None:
-            await self.told.publish(
-                aio_pika.Message(json.dumps(dict(state)).encode()), routing_key=""
-            )
+            message = aio_pika.Message(json.dumps(dict(state)).encode())
+            await self.exchange.publish(message, routing_key="")
 
-    async def _decide(self, message: aio_pika.abc.AbstractIncomingMessage) -> None:
-        """Decide about a bid; where that fails it stays in the queue."""
+    async def _decide_bid(self, message: aio_pika.abc.AbstractIncomingMessage) -> None:
+        """Decide a bid; after an error it stays in the queue."""
         async with message.process(requeue=True):
             bid = json.loads(message.body)
-            values = (
-                bid["id"],
-                bid["auction"],
-                bid["item"],
-                bid["person"],
-                bid["amount"],
-                self.item_seconds,
-            )
-            await self._tell(
-                await self.database.fetchrow(
-                    "SELECT * FROM decide($1, $2, $3, $4, $5, $6)", *values
-                )
-            )
+            keys = ("id", "auction", "item", "person", "amount")
+            sql = "SELECT * FROM decide($1, $2, $3, $4, $5, $6)"
+            values = [*(bid[key] for key in keys), self.item_seconds]
+            await self._publish_state(await self.database.fetchrow(sql, *values))
 
-    async def _sell(self, closing: asyncio.Event) -> None:
-        """Sell what is due, one item after another, until the market closes."""
+    async def _sell_items(self, closing: asyncio.Event) -> None:
+        """Sell the items whose time is over, one after another, until the market closes."""
         while not closing.is_set():
-            sold = await self.database.fetchrow("SELECT * FROM sell()")
-            await self._tell(sold)
-            if sold is None:
+            state = await self.database.fetchrow("SELECT * FROM sell()")
+            await self._publish_state(state)
+            if state is None:
                 with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(LOOK):
+                    async with asyncio.timeout(SALE_SECONDS):
                         await closing.wait()

@@ -1,45 +1,54 @@
 <?php
-// What every page stands on: the database, who is logged in, and the frame around a page.
+// The foundation of every page: the database, the session, uploaded files, and the frame of a page.
 declare(strict_types=1);
 
-// Shown to the person who asked, with its code as status; everything else that goes wrong is an error of the server's.
+/**
+ * A request that the site refuses: the user sees the message, with the code as status (400 if 0).
+ * Any other exception is an error of the server, with the status 500.
+ */
 class Refused extends Exception
 {
 }
 
+/** Return the process's connection to the database of this instance. */
 function database(): PDO
 {
     static $connection = null;
-    $connection ??= new PDO(getenv('DATABASE'), getenv('DATABASE_USER'), getenv('DATABASE_PASSWORD'), [
+    $options = [
         PDO::ATTR_ERRMODE => PDO::ERRMODE_EXCEPTION,
         PDO::ATTR_DEFAULT_FETCH_MODE => PDO::FETCH_ASSOC,
         PDO::ATTR_EMULATE_PREPARES => false,
-    ]);
+    ];
+    $account = [getenv('DATABASE_USER'), getenv('DATABASE_PASSWORD')];
+    $connection ??= new PDO(getenv('DATABASE'), ...$account, options: $options);
     return $connection;
 }
 
-/** All rows that a query gives. */
-function rows(string $sql, mixed ...$values): array
+/** Return all rows of a query, each as an array of column name to value. */
+function fetch_rows(string $sql, mixed ...$values): array
 {
     $query = database()->prepare($sql);
     $query->execute($values);
     return $query->fetchAll();
 }
 
-/** The first row, or null. */
-function row(string $sql, mixed ...$values): ?array
+/** Return the first row of a query, or null. */
+function fetch_row(string $sql, mixed ...$values): ?array
 {
-    return rows($sql, ...$values)[0] ?? null;
+    return fetch_rows($sql, ...$values)[0] ?? null;
 }
 
-/** Do something to the tables. */
-function change(string $sql, mixed ...$values): void
+/** Run a statement that changes tables. */
+function execute(string $sql, mixed ...$values): void
 {
     database()->prepare($sql)->execute($values);
 }
 
-/** Do all of it or nothing; where two transactions locked each other out, it is begun again. */
-function transaction(callable $work): mixed
+/**
+ * Do all of the work or nothing, and return its result.
+ * After a conflict with another transaction the work is done again, up to ten times in all.
+ */
+function in_transaction(callable $work): mixed
 {
     for ($attempt = 1;; $attempt++) {
         database()->beginTransaction();
@@ -52,105 +61,116 @@ function transaction(callable $work): mixed
                 database()->rollBack();
             }
             // 1213: deadlock; 1020: the row changed since the transaction's first read.
-            $again = $error instanceof PDOException && in_array($error->errorInfo[1] ?? 0, [1213, 1020], true);
-            if (!$again || $attempt === 10) {
+            $is_conflict = $error instanceof PDOException
+                && in_array($error->errorInfo[1] ?? 0, [1213, 1020], true);
+            if (!$is_conflict || $attempt === 10) {
                 throw $error;
             }
         }
     }
 }
 
-/** A new number; the transaction that asks keeps others from asking until it ends. */
-function next_id(string $of): int
+/** Return a new id of a table; until the transaction ends, other transactions wait for theirs. */
+function next_id(string $table): int
 {
-    change('UPDATE id_gen SET gen_value = LAST_INSERT_ID(gen_value + 1) WHERE gen_key = ?', $of);
+    $sql = 'UPDATE id_gen SET gen_value = LAST_INSERT_ID(gen_value + 1) WHERE gen_key = ?';
+    execute($sql, $table);
     return (int)database()->lastInsertId();
 }
 
-/** The number of the person who is logged in, or null. */
-function me(): ?int
+/** Return the id of the person who is logged in, or null. */
+function current_person(): ?int
 {
     return $_SESSION['person'] ?? null;
 }
 
-/** Begin the session only for those who have one or get one: most visitors need none. */
+/** Begin the session of a browser that has one, or a new one: most visitors need none. */
 function begin_session(bool $new = false): void
 {
-    if (($new || isset($_COOKIE[session_name()])) && session_status() !== PHP_SESSION_ACTIVE) {
-        session_start(['use_strict_mode' => true, 'cookie_httponly' => true, 'cookie_samesite' => 'Lax']);
+    $is_wanted = $new || isset($_COOKIE[session_name()]);
+    if ($is_wanted && session_status() !== PHP_SESSION_ACTIVE) {
+        session_start([
+            'use_strict_mode' => true,
+            'cookie_httponly' => true,
+            'cookie_samesite' => 'Lax',
+        ]);
     }
 }
 
-/** Text as it stands in HTML. */
-function h(string|int|float $text): string
+/** Return a text as it is written in HTML. */
+function html(string|int|float $text): string
 {
     return htmlspecialchars((string)$text, ENT_QUOTES | ENT_SUBSTITUTE | ENT_HTML5);
 }
 
-/** Where an uploaded file is kept, by a name of ours. */
-function kept(string $name): string
+/** Return the path of a stored file; names of stored files are made by the site. */
+function file_path(string $name): string
 {
     return getenv('FILES') . "/$name";
 }
 
-/** Where PHP put a file that a form sent. */
-function uploaded(string $name): string
+/** Return the path at which PHP keeps the file of a form's field. */
+function uploaded_path(string $field): string
 {
-    $file = $_FILES[$name] ?? null;
+    $file = $_FILES[$field] ?? null;
     if ($file === null || $file['error'] !== UPLOAD_ERR_OK) {
-        throw new Refused("$name: is missing, or too large");
+        throw new Refused("$field: is missing, or too large");
     }
     return $file['tmp_name'];
 }
 
-/** Keep an uploaded picture as it is, and a small one of it. */
-function keep_picture(string $field, string $name): array
+/** Store an uploaded picture and a small version of it; return the names of both files. */
+function store_picture(string $field, string $name): array
 {
-    $path = uploaded($field);
+    $path = uploaded_path($field);
     $picture = @imagecreatefrompng($path) ?: throw new Refused("$field: is no PNG picture");
     $small = imagescale($picture, 60, 60);
-    if (!move_uploaded_file($path, kept("$name.png")) || !imagepng($small, kept("$name-small.png"))) {
+    $is_stored = move_uploaded_file($path, file_path("$name.png"))
+        && imagepng($small, file_path("$name-small.png"));
+    if (!$is_stored) {
         throw new RuntimeException("$name cannot be written");
     }
     return ["$name.png", "$name-small.png"];
 }
 
-/** Where an address lies, by the geocoder. */
-function located(array $address): array
+/** Return latitude and longitude of an address, as the geocoder gives them. */
+function locate(array $address): array
 {
     $text = implode(', ', array_filter($address, fn ($part) => $part !== ''));
-    $asked = getenv('GEOCODER') . '?' . http_build_query(['address' => $text]);
-    $answer = file_get_contents($asked, false, stream_context_create(['http' => ['timeout' => 30]]));
-    if ($answer === false || !preg_match('/^(-?\d+\.\d{6}) (-?\d+\.\d{6})\s*$/', $answer, $found)) {
+    $url = getenv('GEOCODER') . '?' . http_build_query(['address' => $text]);
+    $answer = file_get_contents($url, false, stream_context_create(['http' => ['timeout' => 30]]));
+    if ($answer === false || !preg_match('/^(-?\d+\.\d{6}) (-?\d+\.\d{6})\s*$/', $answer, $match)) {
         throw new RuntimeException('the geocoder answers: ' . var_export($answer, true));
     }
-    return [$found[1], $found[2]];
+    return [$match[1], $match[2]];
 }
 
-/** Keep the address that a form sent, with where it lies; its number.  Part of a transaction. */
-function keep_address(array $address, array $place): int
+/** Add an address with its coordinates, inside a transaction; return its id. */
+function add_address(array $address, array $coordinates): int
 {
     $id = next_id('address');
-    change('INSERT INTO address VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)', $id, ...$address, ...$place);
+    $values = [$id, ...$address, ...$coordinates];
+    execute('INSERT INTO address VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)', ...$values);
     return $id;
 }
 
-/** Send the browser elsewhere after something was changed. */
-function go(string $path): never
+/** Send the browser to another page, as after every change. */
+function redirect(string $path): never
 {
     header("Location: $path", true, 303);
     exit;
 }
 
-/** Print a page. */
-function page(string $title, string $body, int $status = 200): void
+/** Print a page.  $body is HTML, $title plain text. */
+function print_page(string $title, string $body, int $status = 200): void
 {
     http_response_code($status);
-    $who = me() === null
+    $navigation = current_person() === null
         ? '<a href="/login">Log in</a> <a href="/people/new">Join</a>'
-        : '<a href="/people/' . me() . '">' . h($_SESSION['username']) . '</a> <a href="/events/new">Add an event</a> '
+        : '<a href="/people/' . current_person() . '">' . html($_SESSION['username']) . '</a> '
+            . '<a href="/events/new">Add an event</a> '
             . '<form method="post" action="/logout"><button>Log out</button></form>';
-    $title = h($title);
+    $title = html($title);
     echo <<<END
         <!DOCTYPE html>
         <html lang="en">
@@ -163,7 +183,8 @@ function page(string $title, string $body, int $status = 200): void
         <script src="/static/site.js" defer></script>
         </head>
         <body>
-        <header><a href="/"><img src="/static/logo.svg" alt="Social events"></a><nav><a href="/">Events</a> $who</nav></header>
+        <header><a href="/"><img src="/static/logo.svg" alt="Social events"></a>
+        <nav><a href="/">Events</a> $navigation</nav></header>
         <img class="banner" src="/static/banner.svg" alt="">
         <main>
         <h1>$title</h1>

@@ -1,38 +1,41 @@
 <?php
-// The one program that the web server calls: finds what is asked for, and says what went wrong.
+// The one program that the web server calls: finds the function that answers a request.
 declare(strict_types=1);
 
 require __DIR__ . '/base.php';
 require __DIR__ . '/pages.php';
 require __DIR__ . '/forms.php';
 
+// Method and path, with N for a number, which the function gets.
 const ROUTES = [
-    'GET /' => 'home_page',
-    'GET /search' => 'search_page',
-    'GET /login' => 'login_page',
-    'POST /login' => 'login',
-    'POST /logout' => 'logout',
-    'GET /events/new' => 'new_event_page',
+    'GET /' => 'show_home',
+    'GET /search' => 'show_search',
+    'GET /login' => 'show_login',
+    'POST /login' => 'log_in',
+    'POST /logout' => 'log_out',
+    'GET /events/new' => 'show_event_form',
     'POST /events' => 'add_event',
-    'GET /events/N' => 'event_page',
-    'POST /events/N/attend' => 'attend',
-    'GET /people/new' => 'new_person_page',
-    'GET /people/taken' => 'taken_answer',
+    'GET /events/N' => 'show_event',
+    'POST /events/N/attend' => 'attend_event',
+    'GET /people/new' => 'show_person_form',
+    'GET /people/taken' => 'show_name_taken',
     'POST /people' => 'add_person',
-    'GET /people/N' => 'person_page',
-    'GET /status' => 'status_answer',
+    'GET /people/N' => 'show_person',
+    'GET /status' => 'show_books',
 ];
 
 try {
     $path = parse_url($_SERVER['REQUEST_URI'], PHP_URL_PATH);
-    $route = $_SERVER['REQUEST_METHOD'] . ' ' . preg_replace('#/\d{1,9}(?=/|$)#', '/N', (string)$path);
+    $pattern = preg_replace('#/\d{1,9}(?=/|$)#', '/N', (string)$path);
+    $route = "$_SERVER[REQUEST_METHOD] $pattern";
     $answer = ROUTES[$route] ?? throw new Refused('there is no such page', 404);
     preg_match('#/(\d{1,9})(?=/|$)#', $path, $number);
     begin_session();
     $answer(...array_map('intval', array_slice($number, 1)));
 } catch (Refused $refused) {
-    page('That did not work', '<p class="wrong">' . h($refused->getMessage()) . '</p>', $refused->getCode() ?: 400);
+    $message = '<p class="wrong">' . html($refused->getMessage()) . '</p>';
+    print_page('That did not work', $message, $refused->getCode() ?: 400);
 } catch (Throwable $error) {
     error_log('ERROR: ' . $error);
-    page('Something went wrong', '<p class="wrong">The server has noted what.</p>', 500);
+    print_page('Something went wrong', '<p class="wrong">The server has noted what.</p>', 500);
 }

@@ -1,12 +1,15 @@
 # shellcheck shell=bash
 # Sourced by workloads with databases in MariaDB: a server's options, its account for the load, and
-# how the data of an image are made and packed.  A database has a folder, with `data`, `tmp` and
-# `socket` in it.  The distribution's configuration does not count (--no-defaults).
+# the making of the data.  A database is a folder with `data`, `tmp` and `socket` in it.  No server
+# or client reads the distribution's configuration (--no-defaults).
 
-# The options of a server, to which a workload adds its own.
-# Usage: database_options FOLDER BUFFER_BYTES LOG_BYTES; sets the array `options`
-database_options() {
-    # shellcheck disable=SC2034  # the scripts that source this use it, too
+# shellcheck source=workloads/common/sourced/data.sh
+source "${BASH_SOURCE[0]%/*}/data.sh"
+
+# Sets the array `options` to those of a server; a workload adds its own.
+# Usage: set_database_options FOLDER BUFFER_BYTES LOG_BYTES
+set_database_options() {
+    # shellcheck disable=SC2034  # the scripts that source this file use it, too
     options=(
         --user=mysql
         --datadir="$1/data"
@@ -17,66 +20,68 @@ database_options() {
         --innodb-log-file-size="$3"
         # Undo logs are in the system tablespace, as in the originals.
         --innodb-undo-tablespaces=0
-        # The buffer pool is filled by the warm-up alone, not by a thread in the background as well.
+        # Only the warm-up fills the buffer pool, and no thread in the background.
         --innodb-buffer-pool-dump-at-shutdown=OFF
         --innodb-buffer-pool-load-at-startup=OFF
-        # Containers forbid the kernel's asynchronous I/O (io_uring), and the server would silently
-        # fall back to threads: it uses them everywhere.
+        # Containers forbid the kernel's asynchronous I/O (io_uring), where the server falls back to
+        # threads without a word; it uses threads in every environment.
         --innodb-use-native-aio=OFF
     )
 }
 
-# Starts the server of a new database with the options.  It listens on a socket only, which lets
-# root in without a password.  It will end slowly, with all purged and written, so that the copies
-# of its files start alike.
-# Usage: begin_database FOLDER; sets `folder`, `server` and, the words of a client, `at_socket`
-begin_database() {
-    folder=$1
-    at_socket=(--no-defaults --socket="$folder/socket" --skip-ssl)
-    mkdir -p "$folder/data" "$folder/tmp"
+# Makes a new database, and starts its server with the array `options`.  The server listens at the
+# socket only, and lets root in without a password.  Sets `server`, and the array `at_socket`: a
+# client's options for this server.
+# Usage: start_new_database FOLDER
+start_new_database() {
+    at_socket=(--no-defaults --socket="$1/socket" --skip-ssl)
+    mkdir -p "$1/data" "$1/tmp"
     # The server is not root.
-    chmod a+x /data "${folder%/*}"
-    chown -R mysql: "$folder"
-    # --cross-bootstrap: the tables do not name the machine that they were made on.
+    chmod a+x /data "${1%/*}"
+    chown -R mysql: "$1"
+    # --cross-bootstrap: the tables do not name the machine that made them.
     mariadb-install-db --no-defaults --cross-bootstrap --skip-test-db "${options[@]}"
+    # --innodb-fast-shutdown=0: all is purged and written at the end, so that every copy of the
+    # files starts alike.
     mariadbd --no-defaults "${options[@]}" --skip-networking --innodb-fast-shutdown=0 &
     server=$!
     trap 'kill "$server"' EXIT
-    until mariadb-admin "${at_socket[@]}" ping >/dev/null 2>&1; do
-        kill -0 "$server"
-        sleep 0.1
-    done
+    wait_for_server "$server" mariadb-admin "${at_socket[@]}" ping
 }
 
-# Sends SQL to the new database, as root.  Usage: ask_new OPTION… of mariadb
-ask_new() {
+# Sends SQL to the new database, as root.  Usage: query_new OPTION… (of the client mariadb)
+query_new() {
     mariadb "${at_socket[@]}" --batch --skip-column-names "$@"
 }
 
-# Ends the server, and packs a folder, with the database and all else that a cell starts with, into
-# /data/prepared.  Usage: pack_database FOLDER
-pack_database() {
+# Loads the rows of a file into a table of the new database, in $schema.
+# Usage: load_table TABLE FILE
+load_table() {
+    # shellcheck disable=SC2154  # the sourcing script sets `schema`
+    query_new --local-infile "$schema" --execute="LOAD DATA LOCAL INFILE '$2' INTO TABLE $1"
+    query_new "$schema" --execute="ANALYZE TABLE $1"
+}
+
+# Prints the rows of a table of the new database, as in a file of rows.  Usage: dump_table TABLE
+dump_table() {
+    query_new "$schema" --execute="SELECT * FROM $1"
+}
+
+# Ends the server of the new database, once all is on the disk.
+stop_new_database() {
     mariadb-admin "${at_socket[@]}" shutdown
     trap - EXIT
     wait "$server"
-    # Fast rather than small.
-    tar -C "$1" --create --sparse --numeric-owner --exclude=ibtmp1 . | gzip -1 >/data/prepared.part
-    mv -- /data/prepared.part /data/prepared
-    rm -rf -- "$1"
 }
 
-# Unpacks it, in place of what an earlier cell may have left.  Usage: unpack_database FOLDER
+# Unpacks a folder with the files of a database.  Usage: unpack_database FOLDER
 unpack_database() {
-    rm -rf -- "$1"
-    mkdir -p "$1"
-    tar -C "$1" --extract --gzip --preserve-permissions --numeric-owner --file=/data/prepared
-    # The server is not root.
-    chmod a+x /data "${1%/*}" "$1"
+    unpack_data "$1"
 }
 
-# Runs the server of a database with the options, in place of the script.  First it gives the load
-# an account with the cell's password, which may use one schema.
-# Usage: run_database FOLDER USER FROM SCHEMA RIGHTS
+# Runs the server of a database with the array `options`, in place of the script.  First it gives
+# the load an account with the cell's password and with rights in one schema.
+# Usage: run_database FOLDER USER HOST SCHEMA RIGHTS      (HOST: from which the account logs in)
 run_database() {
     (
         umask 077

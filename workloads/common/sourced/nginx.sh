@@ -1,9 +1,9 @@
 # shellcheck shell=bash
 # Sourced by applications behind nginx.
 
-# Runs nginx, in place of the script, without the distribution's configuration.  The standard input
-# configures its servers; its own files are in the folder.
-# Usage: run_nginx FOLDER PROCESSES CONNECTIONS      (connections of each process, all open files)
+# Runs nginx, in place of the script, without the distribution's configuration.  Reads the
+# configuration of the servers from the standard input; keeps its own files in FOLDER.
+# Usage: run_nginx FOLDER PROCESSES CONNECTIONS      (CONNECTIONS: of each process, with open files)
 run_nginx() {
     cat >"$1/web.conf" <<CONF
 daemon off;

@@ -1,19 +1,20 @@
 # shellcheck shell=bash
-# Sourced by the scripts of web applications: sites with a folder each, by number, in $home.  Lists,
-# such as one of ports for each site, have commas between them.
+# Sourced by the scripts of web applications.  Each site has a folder in $home, named by the site's
+# number from 0.  Lists, for example of a port for each site, have commas between their values.
 
-# shellcheck source=workloads/common/sourced/stand.sh
-source "${BASH_SOURCE[0]%/*}/stand.sh"
+# shellcheck source=workloads/common/sourced/supervise.sh
+source "${BASH_SOURCE[0]%/*}/supervise.sh"
 
-# shellcheck disable=SC2034  # of the sourcing scripts
+# The folder of the application's scripts, and that of its data.
+# shellcheck disable=SC2034  # the sourcing scripts use it
 programs=$(cd "${0%/*}" && pwd)
 home=/data/${programs##*/}
-# The command that runs another one as the web server's user.
-# shellcheck disable=SC2034  # of the sourcing scripts
+# Stands before a command that runs as the web server's user.
+# shellcheck disable=SC2034  # the sourcing scripts use it
 as_web=(setpriv --reuid=www-data --regid=www-data --clear-groups --)
 
-# Unpacks the database of each site, in place of what an earlier cell may have left, and makes
-# folders for the web server's user.  Usage: prepare_sites COUNT FOLDER…
+# Unpacks the data of each site, in place of an earlier cell's, and makes folders that the web
+# server's user may write to.  Usage: prepare_sites COUNT FOLDER…
 prepare_sites() {
     local number folder
     rm -rf -- "$home"
@@ -28,10 +29,10 @@ prepare_sites() {
     sync -f "$home"
 }
 
-# Refuses a number that is larger than one for which data are made.  Usage: require_data USERS MOST
+# Fails if there are more users than the data are made for.  Usage: require_data USERS MOST
 require_data() {
     if (($1 > $2)); then
-        echo "$1 users are more than the $2 for whom data are made" >&2
+        echo "$1 users are more than the $2 users for whom data are made" >&2
         exit 1
     fi
 }

@@ -1,6 +1,7 @@
-/* Preloaded into servers that offer no option for it: where one would listen at all addresses, it listens at one.
+/* Preloaded into servers that lack an option for their address: makes them listen at one address
+ * instead of at all.
  *
- * STRATA_LISTEN is that address (IPv4).  An address that the program itself chooses stays as it is.
+ * STRATA_LISTEN is that address (IPv4).  A single address that the program chooses is not changed.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -12,32 +13,32 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Ends the program: a server that listens everywhere must not pass for one that does not. */
-static void give_up(const char *why)
+/* Ends the program: it must not go on as a server that listens everywhere. */
+static void exit_with_error(const char *why)
 {
 	fprintf(stderr, "Error: listening: %s\n", why);
 	_exit(3);
 }
 
-/* The one address, mapped into IPv6 where the socket is of that family. */
-static void at_one(struct sockaddr_storage *address)
+/* Replaces ADDRESS by that of STRATA_LISTEN, which is mapped into IPv6 for a socket of IPv6. */
+static void set_address(struct sockaddr_storage *address)
 {
 	const char *setting = getenv("STRATA_LISTEN");
-	struct in_addr one;
-	struct sockaddr_in *four = (struct sockaddr_in *)address;
-	struct sockaddr_in6 *six = (struct sockaddr_in6 *)address;
+	struct in_addr chosen;
+	struct sockaddr_in *ipv4 = (struct sockaddr_in *)address;
+	struct sockaddr_in6 *ipv6 = (struct sockaddr_in6 *)address;
 
-	if (setting == NULL || inet_pton(AF_INET, setting, &one) != 1)
-		give_up("STRATA_LISTEN should hold an address");
+	if (setting == NULL || inet_pton(AF_INET, setting, &chosen) != 1)
+		exit_with_error("STRATA_LISTEN should hold an address");
 	if (address->ss_family == AF_INET) {
-		four->sin_addr = one;
+		ipv4->sin_addr = chosen;
 		return;
 	}
-	six->sin6_addr.s6_addr[10] = six->sin6_addr.s6_addr[11] = 0xff;
-	memcpy(&six->sin6_addr.s6_addr[12], &one, sizeof one);
+	ipv6->sin6_addr.s6_addr[10] = ipv6->sin6_addr.s6_addr[11] = 0xff;
+	memcpy(&ipv6->sin6_addr.s6_addr[12], &chosen, sizeof chosen);
 }
 
-/* Whether an address stands for all. */
+/* Tells whether an address means all addresses. */
 static int is_any(const struct sockaddr_storage *address)
 {
 	switch (address->ss_family) {
@@ -50,19 +51,20 @@ static int is_any(const struct sockaddr_storage *address)
 	}
 }
 
+/* Takes the place of the C library's bind. */
 int bind(int fd, const struct sockaddr *address, socklen_t length)
 {
 	static int (*real)(int, const struct sockaddr *, socklen_t);
-	struct sockaddr_storage chosen = {0};
+	struct sockaddr_storage changed = {0};
 
 	if (real == NULL)
 		*(void **)&real = dlsym(RTLD_NEXT, "bind");
 	if (real == NULL)
-		give_up("the C library has no bind");
-	if (length > sizeof chosen)
+		exit_with_error("the C library has no bind");
+	if (length > sizeof changed)
 		return real(fd, address, length);
-	memcpy(&chosen, address, length);
-	if (is_any(&chosen))
-		at_one(&chosen);
-	return real(fd, (const struct sockaddr *)&chosen, length);
+	memcpy(&changed, address, length);
+	if (is_any(&changed))
+		set_address(&changed);
+	return real(fd, (const struct sockaddr *)&changed, length);
 }

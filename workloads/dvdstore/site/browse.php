@@ -1,5 +1,5 @@
 <?php
-// Shows products: the specials of a category, or what full-text search finds.  From here they are bought.
+// Shows products to buy: the specials of a category, or the results of a full-text search.
 declare(strict_types=1);
 require __DIR__ . '/shop.php';
 
@@ -7,30 +7,29 @@ const MOST = 9;
 
 $by = field('by');
 $words = field('words');
-$limit = field('limit');
-$most = preg_match('/^[1-9]$/D', $limit) ? (int) $limit : MOST;
-if (!in_array($by, ['category', 'title', 'actor'], true) || $by === 'category' && !preg_match('/^[0-9]{1,4}$/D', $words)) {
-    page('refused', 'What are you looking for?', search_form(), [], 422);
-    exit;
+$limit = preg_match('/^[1-9]$/D', field('limit')) ? (int) field('limit') : MOST;
+$is_known = in_array($by, ['category', 'title', 'actor'], true);
+if (!$is_known || $by === 'category' && !preg_match('/^[0-9]{1,4}$/D', $words)) {
+    refuse('What are you looking for?', 422, search_form());
 }
-$rows = ask("SELECT * FROM browse_by_$by(\$1, \$2)", [$words, $most]);
-$found = '';
-foreach ($rows as $row) {
-    $id = text($row['id']);
-    $title = text($row['title']);
-    $found .= "<tr data-product=\"$id\"><td>$title</td><td>" . text($row['actor']) . '</td><td class="money">'
-        . text($row['price']) . "</td><td><input name=\"quantity[$id]\" type=\"number\" min=\"0\" max=\"3\" placeholder=\"0\""
-        . " aria-label=\"How many of $title\"></td></tr>";
+$rows = query("SELECT * FROM browse_by_$by(\$1, \$2)", [$words, $limit]);
+$lines = '';
+foreach (array_map(escape_row(...), $rows) as $product) {
+    $lines .= "<tr data-product=\"$product[id]\"><td>$product[title]</td><td>$product[actor]</td>"
+        . "<td class=\"money\">$product[price]</td>"
+        . "<td><input name=\"quantity[$product[id]]\" type=\"number\" min=\"0\" max=\"3\""
+        . " placeholder=\"0\" aria-label=\"How many of $product[title]\"></td></tr>";
 }
-$list = $found === '' ? '<p>Nothing was found.</p>' : <<<HTML
+$list = $lines === '' ? '<p>Nothing was found.</p>' : <<<HTML
     <form action="purchase.php" method="post">
     <table>
     <caption>What was found</caption>
-    <thead><tr><th scope="col">Title</th><th scope="col">Actor</th><th scope="col">Price</th><th scope="col">Quantity</th></tr></thead>
-    <tbody>$found</tbody>
+    <thead><tr><th scope="col">Title</th><th scope="col">Actor</th><th scope="col">Price</th>
+    <th scope="col">Quantity</th></tr></thead>
+    <tbody>$lines</tbody>
     </table>
     <button>Buy</button>
     </form>
     HTML;
-$what = $by === 'category' ? 'Specials' : "Found by $by: $words";
-page('browse', $what, search_form() . $list, ['found' => count($rows)]);
+$title = $by === 'category' ? 'Specials' : "Found by $by: $words";
+print_page('browse', $title, search_form() . $list, ['found' => count($rows)]);

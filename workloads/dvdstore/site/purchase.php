@@ -1,34 +1,39 @@
 <?php
-// Buys what was chosen, in one transaction: all of it, or nothing where there is too little stock.
+// Buys products in one transaction: all of them, or nothing if one has too little stock.
 declare(strict_types=1);
 require __DIR__ . '/shop.php';
 
-$buyer = customer();
+$buyer = current_customer();
 if ($buyer === 0 || $_SERVER['REQUEST_METHOD'] !== 'POST') {
-    page('refused', 'Please log in', '', [], 403);
-    exit;
+    refuse('Please log in', 403);
 }
-$wanted = array_filter(array_map('intval', is_array($_POST['quantity'] ?? null) ? $_POST['quantity'] : []));
-if (!$wanted || min($wanted) < 0 || max($wanted) > 3 || array_filter(array_keys($wanted), is_string(...))) {
-    page('refused', 'That cannot be ordered', search_form(), [], 422);
-    exit;
+// The quantities of the form, by product.
+$basket = $_POST['quantity'] ?? null;
+$basket = array_filter(array_map('intval', is_array($basket) ? $basket : []));
+$has_names = array_filter(array_keys($basket), is_string(...));
+if (!$basket || $has_names || min($basket) < 0 || max($basket) > 3) {
+    refuse('That cannot be ordered', 422, search_form());
 }
-$rows = ask('SELECT * FROM purchase($1, $2, $3)', [$buyer, numbers(array_keys($wanted)), numbers($wanted)]);
+$products = format_array(array_keys($basket));
+$rows = query('SELECT * FROM purchase($1, $2, $3)', [$buyer, $products, format_array($basket)]);
 if (!$rows) {
-    page('purchase', 'Not enough in stock', '<p>Nothing was bought: of one title there is too little left.</p>' . search_form(), ['order' => 0]);
+    $reason = '<p>Nothing was bought: of one title there is too little left.</p>';
+    print_page('purchase', 'Not enough in stock', $reason . search_form(), ['order' => 0]);
     exit;
 }
 $lines = '';
-foreach ($rows as $row) {
-    $lines .= '<tr><td>' . text($row['title']) . '</td><td class="money">' . text($row['quantity']) . '</td><td class="money">'
-        . text($row['price']) . '</td></tr>';
+foreach (array_map(escape_row(...), $rows) as $row) {
+    $lines .= "<tr><td>$row[title]</td><td class=\"money\">$row[quantity]</td>"
+        . "<td class=\"money\">$row[price]</td></tr>";
 }
-['order_id' => $order, 'net' => $net, 'tax' => $tax, 'total' => $total] = array_map(text(...), $rows[0]);
-page('purchase', 'Thank you', <<<HTML
+['order_id' => $order, 'net' => $net, 'tax' => $tax, 'total' => $total] = escape_row($rows[0]);
+$results = ['order' => $order, 'net' => $net, 'tax' => $tax, 'total' => $total];
+print_page('purchase', 'Thank you', <<<HTML
     <p>Your order has the number $order.</p>
     <table>
     <caption>What you bought</caption>
-    <thead><tr><th scope="col">Title</th><th scope="col">Quantity</th><th scope="col">Price</th></tr></thead>
+    <thead><tr><th scope="col">Title</th><th scope="col">Quantity</th>
+    <th scope="col">Price</th></tr></thead>
     <tbody>$lines</tbody>
     <tfoot>
     <tr><th scope="row" colspan="2">Net</th><td class="money">$net</td></tr>
@@ -36,4 +41,4 @@ page('purchase', 'Thank you', <<<HTML
     <tr><th scope="row" colspan="2">Total</th><td class="money">$total</td></tr>
     </tfoot>
     </table>
-    HTML . search_form(), ['order' => $order, 'net' => $net, 'tax' => $tax, 'total' => $total]);
+    HTML . search_form(), $results);

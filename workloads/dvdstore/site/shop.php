@@ -1,60 +1,73 @@
 <?php
-// What the pages share: the database, who is logged in, and the frame of a page.
+// Shared by all pages: the database, the customer who is logged in, and the frame of a page.
 declare(strict_types=1);
 
-/** The rows of a statement.  An error ends the page with 500, and stands in the server's log. */
-function ask(string $sql, array $values = []): array
+/** Return the rows of a statement.  An error ends the page with the status 500. */
+function query(string $sql, array $values = []): array
 {
     // A process of the web server keeps its connection from page to page.
     $database = pg_pconnect($_SERVER['SHOP_DATABASE']) ?: throw new RuntimeException('no database');
-    $found = pg_query_params($database, $sql, $values) ?: throw new RuntimeException(pg_last_error($database));
-    return pg_fetch_all($found);
+    $result = pg_query_params($database, $sql, $values)
+        ?: throw new RuntimeException(pg_last_error($database));
+    return pg_fetch_all($result);
 }
 
-/** A list of whole numbers as PostgreSQL reads an array. */
-function numbers(array $values): string
+/** Return whole numbers as PostgreSQL reads an array. */
+function format_array(array $numbers): string
 {
-    return '{' . implode(',', $values) . '}';
+    return '{' . implode(',', $numbers) . '}';
 }
 
-/** Text as it may stand in HTML. */
-function text(mixed $value): string
+/** Return a text as it is written in HTML. */
+function html(mixed $value): string
 {
     return htmlspecialchars((string) $value, ENT_QUOTES | ENT_SUBSTITUTE, 'UTF-8');
 }
 
-/** A field of a form; the empty text where it was not sent. */
+/** Return a row whose values are written in HTML. */
+function escape_row(array $row): array
+{
+    return array_map(html(...), $row);
+}
+
+/** Return a field of the request; the empty text if it was not sent, or is not UTF-8. */
 function field(string $name): string
 {
     $value = $_POST[$name] ?? $_GET[$name] ?? '';
-    return is_string($value) && preg_match('//u', $value) ? trim(str_replace("\0", '', $value)) : '';
+    $is_text = is_string($value) && preg_match('//u', $value);
+    return $is_text ? trim(str_replace("\0", '', $value)) : '';
 }
 
-function seal(int $customer): string
+/** Return the signature of a customer's number, which only the shop can make. */
+function sign(int $customer): string
 {
     return hash_hmac('sha256', (string) $customer, $_SERVER['SHOP_KEY']);
 }
 
-/** Lets the browser remember who logged in; nobody can make such a mark but the shop. */
-function remember(int $customer): void
+/** Set the cookie that names the customer who is logged in. */
+function remember_customer(int $customer): void
 {
-    setcookie('customer', $customer . '.' . seal($customer), ['path' => '/', 'httponly' => true, 'samesite' => 'Lax']);
+    $options = ['path' => '/', 'httponly' => true, 'samesite' => 'Lax'];
+    setcookie('customer', $customer . '.' . sign($customer), $options);
 }
 
-/** The customer who is logged in; 0 for none. */
-function customer(): int
+/** Return the number of the customer who is logged in; 0 for none. */
+function current_customer(): int
 {
-    $mark = $_COOKIE['customer'] ?? '';
-    [$number, $seal] = array_pad(explode('.', is_string($mark) ? $mark : '', 2), 2, '');
-    return ctype_digit($number) && hash_equals(seal((int) $number), $seal) ? (int) $number : 0;
+    $cookie = $_COOKIE['customer'] ?? '';
+    $parts = explode('.', is_string($cookie) ? $cookie : '', 2);
+    [$number, $signature] = array_pad($parts, 2, '');
+    $is_signed = ctype_digit($number) && hash_equals(sign((int) $number), $signature);
+    return $is_signed ? (int) $number : 0;
 }
 
-/** The search form of every page for customers. */
+/** Return the HTML of the search forms, which are on every page for customers. */
 function search_form(): string
 {
     $options = '';
-    foreach (ask('SELECT id, name FROM categories ORDER BY id') as $one) {
-        $options .= '<option value="' . text($one['id']) . '">' . text($one['name']) . '</option>';
+    foreach (query('SELECT id, name FROM categories ORDER BY id') as $row) {
+        $category = escape_row($row);
+        $options .= "<option value=\"$category[id]\">$category[name]</option>";
     }
     return <<<HTML
     <form class="search" action="browse.php">
@@ -63,27 +76,34 @@ function search_form(): string
     </form>
     <form class="search" action="browse.php">
     <label>Find <input name="words" required maxlength="100"></label>
-    <label>in <select name="by"><option value="title">titles</option><option value="actor">actors</option></select></label>
+    <label>in <select name="by"><option value="title">titles</option>
+    <option value="actor">actors</option></select></label>
     <button>Find</button>
     </form>
     HTML;
 }
 
 /**
- * Sends a page.
+ * Print a page.
  *
- * $name: what it is, for programs that read it.  $told: more for them, name to value.
+ * $name: the page's name for programs.  $title: plain text.  $body: HTML.
+ * $results: more values for programs, by names of small letters; they become attributes of `main`.
  */
-function page(string $name, string $title, string $body, array $told = [], int $status = 200): void
-{
+function print_page(
+    string $name,
+    string $title,
+    string $body,
+    array $results = [],
+    int $status = 200
+): void {
     http_response_code($status);
     header('Content-Type: text/html; charset=utf-8');
     header('Cache-Control: no-store');
-    $marks = '';
-    foreach (['page' => $name, ...$told] as $key => $value) {
-        $marks .= " data-$key=\"" . text($value) . '"';
+    $attributes = '';
+    foreach (['page' => $name, ...$results] as $key => $value) {
+        $attributes .= " data-$key=\"" . html($value) . '"';
     }
-    $title = text($title);
+    $title = html($title);
     echo <<<HTML
     <!DOCTYPE html>
     <html lang="en">
@@ -94,7 +114,7 @@ function page(string $name, string $title, string $body, array $told = [], int $
     </head>
     <body>
     <header>DVD shop</header>
-    <main$marks>
+    <main$attributes>
     <h1>$title</h1>
     $body
     </main>
@@ -102,4 +122,11 @@ function page(string $name, string $title, string $body, array $told = [], int $
     </html>
 
     HTML;
+}
+
+/** Print a page that refuses the request, and end. */
+function refuse(string $title, int $status, string $body = ''): never
+{
+    print_page('refused', $title, $body, [], $status);
+    exit;
 }

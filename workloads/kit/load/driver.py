@@ -1,14 +1,15 @@
 #!/usr/bin/python3 -B
-"""The client of a web application: tries its operations, loads it, and prints what it stores.
+"""The client of a web application: tries its operations, loads it, and prints its books.
 
-Usage: driver.py check ADDRESSES PORTS KEY VALUE...   does every operation at every site
-       driver.py books KIND ADDRESSES PORTS           prints what the databases hold
-       driver.py load ADDRESSES PORTS KEY VALUE...    loads all sites with `users` each
-       driver.py generate                             is a load generator
+Usage: driver.py check ADDRESSES PORTS KEY VALUE...   does every operation once at every site
+       driver.py books KIND ADDRESSES PORTS           prints the books of every site
+       driver.py load ADDRESSES PORTS KEY VALUE...    loads every site with `users` users
+       driver.py generate                             runs as a load generator of `load`
 
-A site is an address with a port, of which each address has as many; both have commas between them.
-The application's users are `Visitor` in visitor.py.  KEY VALUE: settings of user.Point, with those
-of the application; `seed` and `lap` decide all draws.  A wrong answer ends the program.
+ADDRESSES and PORTS are lists with commas.  A site is an address with a port; every address has the
+same number of ports.  The users are of the application's class `Visitor` in visitor.py.  KEY VALUE
+are settings of user.Point, with those of the application; all draws follow from `seed` and `lap`.
+The program ends at the first wrong answer.
 """
 
 import atexit
@@ -23,34 +24,34 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from report import WrongAnswerError, digits, report
+from report import WrongAnswerError, print_object, round_digits
 from visitor import Visitor
 
-# All generators begin at the same moment, so many seconds after they have got the point.
-BEGIN = 0.5
+# Seconds from the start of a point until all load generators begin, at the same moment.
+BEGIN_AFTER = 0.5
 Generator = subprocess.Popen[str]
 Settings = dict[str, Any]
 
 
-def run(*forms: Callable[..., None]) -> None:
-    """Call the function that the first argument names, with the other arguments."""
+def run_command(*commands: Callable[..., None]) -> None:
+    """Call the one of the functions that the first argument names, with the other arguments."""
     name, *arguments = sys.argv[1:]
     try:
-        {form.__name__: form for form in forms}[name](*arguments)
+        {command.__name__: command for command in commands}[name](*arguments)
     except (WrongAnswerError, OSError) as error:
         sys.exit(f"{name}: {error}")
 
 
 def read_sites(addresses: str, ports: str) -> list[str]:
-    """The address of every site."""
+    """Return the URL of every site."""
     hosts, numbers = addresses.split(","), ports.split(",")
-    sites = enumerate(numbers)
-    return [f"http://{hosts[at * len(hosts) // len(numbers)]}:{port}" for at, port in sites]
+    host_of_port = [hosts[at * len(hosts) // len(numbers)] for at in range(len(numbers))]
+    return [f"http://{host}:{port}" for host, port in zip(host_of_port, numbers, strict=True)]
 
 
 def read_settings(addresses: str, ports: str, *pairs: str) -> Settings:
-    """The settings of a point, as the command line has them."""
-    settings: Settings = {"sites": read_sites(addresses, ports), "coming": Visitor.coming}
+    """Return the settings of a point from the command line; values are JSON, or texts."""
+    settings: Settings = {"sites": read_sites(addresses, ports), "coming": Visitor.arrival_share}
     for key, text in zip(pairs[::2], pairs[1::2], strict=True):
         try:
             settings[key] = json.loads(text)
@@ -61,138 +62,153 @@ def read_settings(addresses: str, ports: str, *pairs: str) -> Settings:
 
 def check(*arguments: str) -> None:
     """Do every operation once at each site, without load."""
-    from generator import users
+    from generator import make_users
 
     settings = read_settings(*arguments)
-    count = len(settings["sites"])
-    settings |= {"begin": 0, "ramp": 0, "seconds": 0, "mine": list(range(count))}
+    sites = len(settings["sites"])
+    settings |= {"begin": 0, "ramp": 0, "seconds": 0, "user_numbers": list(range(sites))}
     settings["seed"] = f"check-{settings['seed']:x}"
-    for number, user in enumerate(users(Visitor, settings, count)):
-        user.check()
-        report(checked=number, operations=list(Visitor.tried))
+    for number, user in enumerate(make_users(Visitor, settings, sites)):
+        user.check_operations()
+        print_object(checked=number, operations=list(Visitor.checked_operations))
 
 
-def read_books(site: str) -> dict[str, Any]:
-    """What the databases of a site hold."""
-    # Not above: in a load generator gevent comes before whatever imports ssl.
+def fetch_books(site: str) -> dict[str, Any]:
+    """Return the books of a site: counts and faults of its databases."""
+    # Imported late: in a load generator gevent must come before all that imports ssl.
     import urllib.request
 
     without_proxy = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with without_proxy.open(site + Visitor.books, timeout=120) as answer:
-        books: dict[str, Any] = json.load(answer)
-    return books
+    with without_proxy.open(site + Visitor.books_path, timeout=120) as answer:
+        fields: dict[str, Any] = json.load(answer)
+    return fields
 
 
 def books(kind: str, addresses: str, ports: str) -> None:
-    """Print what the databases of every site hold, under a key with the site's number."""
+    """Print the books of every site, after the site's number, whose key is `kind`."""
     for number, site in enumerate(read_sites(addresses, ports)):
-        report(**{kind: number}, **read_books(site))
+        print_object(**{kind: number}, **fetch_books(site))
 
 
 def load(*arguments: str) -> None:
     """Load all sites at the same time, and print the results."""
     settings = read_settings(*arguments)
     settings["seed"] = f"{settings['seed'] + settings['lap']:x}-{settings['users']}"
-    measure(start_generators(), f"users-{settings['users']}", settings)
-
-
-def start_generators() -> list[Generator]:
-    """A load generator for each of the client's processors, all of them ready."""
-    command = [sys.executable, "-B", os.path.abspath(__file__), "generate"]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    running = [subprocess.Popen(command, **pipes) for _ in os.sched_getaffinity(0)]
-    for process in running:
-        atexit.register(process.kill)
-        _answer(process)
-    return running
-
-
-def _answer(process: Generator) -> str:
-    assert process.stdout
-    line = process.stdout.readline()
-    if not line:
-        raise WrongAnswerError(f"a load generator ended with exit code {process.wait()}")
-    return line
+    measure_point(start_generators(), f"users-{settings['users']}", settings)
 
 
 def generate() -> None:
-    """Be a load generator."""
-    from generator import serve
+    """Run as a load generator."""
+    from generator import serve_points
 
-    serve(Visitor)
+    serve_points(Visitor)
 
 
-def measure(
-    running: list[Generator],
+def start_generators() -> list[Generator]:
+    """Start a load generator for each of the client's processors, and wait until all are ready."""
+    command = [sys.executable, "-B", os.path.abspath(__file__), "generate"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    generators = [subprocess.Popen(command, **pipes) for _ in os.sched_getaffinity(0)]
+    for generator in generators:
+        atexit.register(generator.kill)
+        _read_line(generator)
+    return generators
+
+
+def _read_line(generator: Generator) -> str:
+    assert generator.stdout
+    line = generator.stdout.readline()
+    if not line:
+        raise WrongAnswerError(f"a load generator ended with exit code {generator.wait()}")
+    return line
+
+
+def measure_point(
+    generators: list[Generator],
     name: str,
     settings: Settings,
     judge: Callable[[dict[str, int], dict[str, int], float], dict[str, Any]] = lambda *_: {},
 ) -> dict[str, Any]:
-    """Run a point, print and return its results.
+    """Run a point; print its results, and return the line of totals.
 
-    judge: from the counts of operations, those that were late, and the mean delay in seconds, more
-    fields of the line of totals.  Raises WrongAnswerError if anything was wrong.
+    judge: returns more fields for the totals, from the counts of operations, the numbers of late
+    ones, and the mean delay in seconds.  Raises WrongAnswerError if any answer was wrong.
     """
-    sites = settings["sites"]
-    report(point=name, **{**settings, "sites": len(sites)})
-    everybody = range(settings["users"] * len(sites))
-    used = running[: len(everybody)]
-    begin = time.time() + BEGIN
-    for at, process in enumerate(used):
-        assert process.stdin
-        mine = list(everybody[at :: len(used)])
-        process.stdin.write(json.dumps({**settings, "begin": begin, "mine": mine}) + "\n")
-        process.stdin.flush()
-    results = [json.loads(_answer(process)) for process in used]
-    for each in results:
-        for error in each["wrong"]:
+    print_object(point=name, **{**settings, "sites": len(settings["sites"])})
+    results = _run_generators(generators, settings)
+    for result in results:
+        for error in result["errors"]:
             raise WrongAnswerError(f"{name}: {error}")
-    sums: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
-    for each in results:
-        for key in ("began", "counted", "in_all"):
-            sums[key].update(each[key])
-    counts, late = {}, {}
+    counts: dict[str, int] = {}
+    late: dict[str, int] = {}
+    began = _sum_counters(results, "began")
     for operation in Visitor.operations:
-        samples = sorted(itertools.chain(*(each["samples"].get(operation, []) for each in results)))
-        counts[operation] = sums["began"][operation] if Visitor.paced else len(samples)
-        limits = {}
-        if limit := Visitor.limit(operation, settings):
+        samples = sorted(
+            itertools.chain(*(result["samples"].get(operation, []) for result in results))
+        )
+        counts[operation] = began[operation] if Visitor.paced else len(samples)
+        limit_fields = {}
+        if limit := Visitor.latency_limit(operation, settings):
             late[operation] = sum(sample > limit for sample in samples)
-            limits = {"within_seconds": digits(limit, 9), "late": late[operation]}
-        report(operation=operation, of=name, count=counts[operation], **limits, **summary(samples))
+            limit_fields = {"within_seconds": round_digits(limit, 9), "late": late[operation]}
+        fields = {"of": name, "count": counts[operation], **limit_fields, **_summarize(samples)}
+        print_object(operation=operation, **fields)
     total = sum(counts.values()) if Visitor.paced else next(iter(counts.values()))
-    lags = [lag for each in results for lag in each["lags"]]
-    spent = [each["cpu_seconds"] for each in results]
+    delays = [delay for result in results for delay in result["delays"]]
+    cpu_seconds = [result["cpu_seconds"] for result in results]
     cpus, seconds = len(os.sched_getaffinity(0)), settings["seconds"]
     totals = {
         "total": total,
-        "rate": digits(total / seconds),
-        "counted": sums["counted"],
-        "in_all": sums["in_all"],
+        "rate": round_digits(total / seconds),
+        "counted": _sum_counters(results, "counted"),
+        "in_all": _sum_counters(results, "in_all"),
         "seconds": seconds,
-        "came": sum(each["came"] for each in results),
-        "share": digits(sum(spent) / (seconds * cpus)),
-        "busiest_share": digits(max(spent) / seconds),
-        "late_seconds": digits(sum(lags) / len(lags), 9) if lags else 0.0,
+        "came": sum(result["arrived"] for result in results),
+        "share": round_digits(sum(cpu_seconds) / (seconds * cpus)),
+        "busiest_share": round_digits(max(cpu_seconds) / seconds),
+        "late_seconds": round_digits(sum(delays) / len(delays), 9) if delays else 0.0,
     }
     totals |= judge(counts, late, totals["late_seconds"])
-    report(drove=name, **totals)
-    report(end=name)
+    print_object(drove=name, **totals)
+    print_object(end=name)
     return totals
 
 
-def summary(samples: list[float]) -> dict[str, float]:
-    """Sum, mean, a percentile (the nearest rank) and maximum of sorted latencies in seconds."""
+def _run_generators(generators: list[Generator], settings: Settings) -> list[dict[str, Any]]:
+    """Share the users among the load generators; return the results of those that have any."""
+    numbers = range(settings["users"] * len(settings["sites"]))
+    used = generators[: len(numbers)]
+    begin = time.time() + BEGIN_AFTER
+    for at, generator in enumerate(used):
+        assert generator.stdin
+        point = {**settings, "begin": begin, "user_numbers": list(numbers[at :: len(used)])}
+        generator.stdin.write(json.dumps(point) + "\n")
+        generator.stdin.flush()
+    return [json.loads(_read_line(generator)) for generator in used]
+
+
+def _sum_counters(results: list[dict[str, Any]], key: str) -> collections.Counter[str]:
+    total: collections.Counter[str] = collections.Counter()
+    for result in results:
+        total.update(result[key])
+    return total
+
+
+def _summarize(samples: list[float]) -> dict[str, float]:
+    """Return sum, mean, a percentile (the nearest rank) and maximum of sorted latencies in seconds.
+
+    Returns no fields for no samples.
+    """
     if not samples:
         return {}
     rank = max(0, math.ceil(Visitor.percentile / 100 * len(samples)) - 1)
     return {
-        "sum_seconds": digits(sum(samples), 9),
-        "mean_ms": digits(1e3 * sum(samples) / len(samples)),
-        f"p{Visitor.percentile}_ms": digits(1e3 * samples[rank]),
-        "max_ms": digits(1e3 * samples[-1]),
+        "sum_seconds": round_digits(sum(samples), 9),
+        "mean_ms": round_digits(1e3 * sum(samples) / len(samples)),
+        f"p{Visitor.percentile}_ms": round_digits(1e3 * samples[rank]),
+        "max_ms": round_digits(1e3 * samples[-1]),
     }
 
 
 if __name__ == "__main__":
-    run(check, books, load, generate)
+    run_command(check, books, load, generate)

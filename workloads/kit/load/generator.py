@@ -1,4 +1,4 @@
-"""A load generator for web applications: some of a point's users, on Locust."""
+"""A load generator for web applications: runs some of a point's users on Locust."""
 
 import gc
 import json
@@ -7,9 +7,10 @@ import random
 import resource
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
-# First of all: it makes the modules that follow cooperative.
+# Imported first: gevent makes the modules that follow cooperative.
 import gevent
 from locust import FastHttpUser, task
 from locust.env import Environment
@@ -18,38 +19,39 @@ from locust.env import Environment
 from user import Point, User
 
 # Seconds after the end of a point within which its last operations must complete.
-PATIENCE = 120
+COMPLETION_SECONDS = 120
+# Seconds for which a user who has nothing more to do sleeps: until the point is over.
 FOREVER = 3600
 
 
 class Browser(FastHttpUser):
-    """Sends the requests of one user, and starts its operations."""
+    """Locust's side of one user: sends the requests, and starts the operations on time."""
 
-    # Requests name their whole address.
+    # Locust demands a host; requests name their whole address.
     host = "http://localhost"
     network_timeout = connection_timeout = 300.0
     point: Point
-    kind: type[User]
+    user_class: type[User]
 
     def __init__(self, environment: Environment) -> None:
         super().__init__(environment)
         point, settings = self.point, self.point.settings
-        self.place, self.coming = point.came, False
-        point.came += 1
-        number = settings["mine"][self.place]
+        self.arrival_number, self.arriving = point.arrived, False
+        point.arrived += 1
+        number = settings["user_numbers"][self.arrival_number]
         self.site = settings["sites"][number % len(settings["sites"])]
-        chance = random.Random(f"{settings['seed']} {number}")
-        self.user = self.kind(self.send, number, chance, point)
+        rng = random.Random(f"{settings['seed']} {number}")
+        self.user = self.user_class(self.send, number, rng, point)
 
-    def send(self, method: str, path: str, **more: Any) -> tuple[int, bytes, str | None]:
-        """Status, content and type of an answer."""
-        if self.coming and time.time() >= self.point.ends:
-            # The point has ended before this user has arrived.
+    def send(self, method: str, path: str, **options: Any) -> tuple[int, bytes, str | None]:
+        """Send a request; return status, content and type of the answer."""
+        if self.arriving and time.time() >= self.point.counts_until:
+            # The point is over before this user has arrived.
             self.point.busy.discard(self.user.number)
             gevent.sleep(FOREVER)
-        more |= {"name": "any", "catch_response": True}
-        with self.client.request(method, self.site + path, **more) as answer:
-            # Locust's own count of failures is not used: every failure ends the point.
+        options |= {"name": "any", "catch_response": True}
+        with self.client.request(method, self.site + path, **options) as answer:
+            # Locust counts no failure: every wrong answer ends the point.
             answer.success()
             content = answer.content or str(getattr(answer, "error", None) or "").encode()
             kind = answer.headers.get("content-type") if answer.headers else None
@@ -58,75 +60,91 @@ class Browser(FastHttpUser):
     def on_start(self) -> None:
         """Arrive at the user's own moment of the ramp, and draw the time of the first operation."""
         settings = self.point.settings
-        arrives = settings["coming"] * settings["ramp"] * self.place / len(settings["mine"])
-        gevent.sleep(max(0, settings["begin"] + arrives - time.time()))
-        self.coming = True
-        self._complete("coming", self.user.come)
-        self.coming = False
-        self.due, self.waited = time.time() + self.user.first_pause(), True
+        share_of_users = self.arrival_number / len(settings["user_numbers"])
+        delay = settings["coming"] * settings["ramp"] * share_of_users
+        gevent.sleep(max(0, settings["begin"] + delay - time.time()))
+        self.arriving = True
+        self._complete("arrival", self.user.arrive)
+        self.arriving = False
+        self.due, self.waited = time.time() + self.user.draw_first_pause(), True
         gevent.sleep(self.wait_time())
 
     def wait_time(self) -> float:
-        """Seconds until the next operation."""
+        """Return the seconds until the next operation; Locust calls this."""
         return max(0.0, self.due - time.time())
 
-    def _complete(self, name: str, work: Any, *arguments: str, awaited: bool = True) -> None:
+    def _complete(
+        self, name: str, work: Callable[..., None], *arguments: str, awaited: bool = True
+    ) -> None:
+        """Do `work`; note a failure, which ends the point.
+
+        awaited: the point does not end before the work is complete.
+        """
         if awaited:
             self.point.busy.add(self.user.number)
         try:
             work(*arguments)
         except Exception as error:
-            self.point.wrong.append(f"{name}: {error!r}")
+            self.point.errors.append(f"{name}: {error!r}")
             gevent.sleep(FOREVER)
         self.point.busy.discard(self.user.number)
 
     @task
-    def operation(self) -> None:
-        """Do the next operation and note how long it took."""
+    def do_next_operation(self) -> None:
+        """Do the user's next operation, and keep its latency."""
         point, user, begun = self.point, self.user, time.time()
-        if begun >= point.ends:
+        if begun >= point.counts_until:
             gevent.sleep(FOREVER)
-        name, counts, watch = user.next(), begun >= point.steady, time.perf_counter()
+        name = user.next_operation()
+        counts, awaited = begun >= point.counts_from, name not in user.waiting_operations
+        started = time.perf_counter()
         point.began[name] += counts
+        # The delay says nothing of the load generator where the operation before lasted too long.
         if counts and self.waited and user.paced:
-            point.lags.append(max(0.0, begun - self.due))
-        self._complete(name, user.do, name, awaited=name not in user.idle)
-        if counts and user.paced and name not in user.idle:
-            point.samples[name].append(time.perf_counter() - watch)
-        self.due = (begun if user.paced else time.time()) + user.pause()
+            point.delays.append(max(0.0, begun - self.due))
+        self._complete(name, user.do_operation, name, awaited=awaited)
+        if counts and user.paced and awaited:
+            point.samples[name].append(time.perf_counter() - started)
+        self.due = (begun if user.paced else time.time()) + user.draw_pause()
         self.waited = self.due > time.time()
 
 
-def users(kind: type[User], settings: dict[str, Any], count: int) -> list[User]:
-    """Users that are not started: they do what a caller lets them do."""
-    Browser.point, Browser.kind = Point(settings), kind
+def make_users(user_class: type[User], settings: dict[str, Any], count: int) -> list[User]:
+    """Make users who do only what the caller has them do, one after the other.
+
+    settings: as of a Point.
+    """
+    Browser.point, Browser.user_class = Point(settings), user_class
     return [Browser(Environment()).user for _ in range(count)]
 
 
-def run(kind: type[User], settings: dict[str, Any]) -> dict[str, Any]:
-    """The results of one point."""
-    Browser.point, Browser.kind = point, _ = Point(settings), kind
+def run_point(user_class: type[User], settings: dict[str, Any]) -> dict[str, Any]:
+    """Run one point and return its results: public names of Point, and `cpu_seconds`."""
+    point = Point(settings)
+    Browser.point, Browser.user_class = point, user_class
     runner = Environment(user_classes=[Browser]).create_local_runner()
 
-    def until(moment: float) -> float:
-        """Wait, unless something is wrong; returns the processor time so far."""
-        while time.time() < moment and not point.wrong:
+    def wait_until(moment: float) -> float:
+        """Wait, at most until an error; return the processor time of this process until then."""
+        while time.time() < moment and not point.errors:
             gevent.sleep(min(0.1, max(0, moment - time.time())))
         return time.process_time()
 
-    until(settings["begin"])
-    runner.start(len(settings["mine"]), spawn_rate=len(settings["mine"]))
-    before, after = until(point.steady), until(point.ends)
-    # Operations that have begun complete and count: otherwise the slowest would be missing.
-    patience = time.time() + PATIENCE
-    while point.busy and not point.wrong and time.time() < patience:
+    wait_until(settings["begin"])
+    runner.start(len(settings["user_numbers"]), spawn_rate=len(settings["user_numbers"]))
+    cpu_before, cpu_after = wait_until(point.counts_from), wait_until(point.counts_until)
+    # Operations that have begun are completed and count: otherwise the slowest would be missing.
+    deadline = time.time() + COMPLETION_SECONDS
+    while point.busy and not point.errors and time.time() < deadline:
         gevent.sleep(0.02)
-    if point.busy and not point.wrong:
-        point.wrong.append(f"{len(point.busy)} operations had no answer {PATIENCE} s after the end")
-    keys = ("came", "began", "counted", "in_all", "samples", "lags")
+    if point.busy and not point.errors:
+        point.errors.append(
+            f"{len(point.busy)} operations had no answer {COMPLETION_SECONDS} s after the end"
+        )
+    keys = ("arrived", "began", "counted", "in_all", "samples", "delays")
     results = {key: getattr(point, key) for key in keys}
-    results |= {"wrong": point.wrong[:1], "cpu_seconds": after - before}
-    # Copied, before the users go.
+    results |= {"errors": point.errors[:1], "cpu_seconds": cpu_after - cpu_before}
+    # A deep copy: the users that still run change the point.
     results = json.loads(json.dumps(results))
     runner.quit()
     # Connections end with the objects that hold them.
@@ -134,12 +152,12 @@ def run(kind: type[User], settings: dict[str, Any]) -> dict[str, Any]:
     return results
 
 
-def serve(kind: type[User]) -> None:
-    """Read points as lines of JSON and print the results of each, until the input ends."""
+def serve_points(user_class: type[User]) -> None:
+    """Read settings of points as lines of JSON, and print each point's results as a line."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 65536)), hard))
-    # Locust warns about many users that come at once.
+    # Locust warns about many users who start at once.
     logging.disable(logging.WARNING)
     print("ready", flush=True)
     for line in sys.stdin:
-        print(json.dumps(run(kind, json.loads(line))), flush=True)
+        print(json.dumps(run_point(user_class, json.loads(line))), flush=True)

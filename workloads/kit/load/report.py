@@ -1,23 +1,23 @@
-"""What the clients of workloads print, and how they refuse a wrong answer."""
+"""Prints the lines of a client's log, and refuses wrong answers."""
 
 import json
 
 
 class WrongAnswerError(Exception):
-    """An answer is not what it should be."""
+    """A server's answer differs from the expected one; the text says how."""
 
 
-def report(**fields: object) -> None:
-    """Print an object as a line of JSON, at once."""
+def print_object(**fields: object) -> None:
+    """Print an object as one line of JSON, and flush the output."""
     print(json.dumps(fields), flush=True)
 
 
-def digits(value: float, count: int = 6) -> float:
-    """A value, rounded to some significant digits."""
-    return float(f"{value:.{count}g}")
+def round_digits(value: float, digits: int = 6) -> float:
+    """Round a value to a number of significant digits."""
+    return float(f"{value:.{digits}g}")
 
 
-def require(name: str, value: object, expected: object) -> None:
-    """Raise WrongAnswerError unless a value is the expected one."""
+def require_equal(name: str, value: object, expected: object) -> None:
+    """Raise WrongAnswerError unless a value equals the expected one."""
     if value != expected:
-        raise WrongAnswerError(f"{name} should be {expected!r}, and is {value!r}")
+        raise WrongAnswerError(f"{name} should be {expected!r}, but is {value!r}")

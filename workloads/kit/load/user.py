@@ -1,4 +1,4 @@
-"""The users of a web application: what one user does, and what the users of a point share."""
+"""Models a user of a web application, and the state that all users of a point share."""
 
 import collections
 import json
@@ -11,22 +11,26 @@ from report import WrongAnswerError
 
 
 class Chain:
-    """Draws the next operation for all users of a load generator: a Markov chain with exact rows.
+    """A Markov chain that draws the next operation for all users of a load generator.
 
-    flows: operation → next operation → weight.  After each operation every next one has been drawn
-    as often as its share, within one, so that a short run has the published mix as well.
+    After each operation every successor has been drawn as often as its share, within one, so that
+    even a short run has the published mix.
+
+    flows: operation → next operation → weight.
     """
 
-    def __init__(self, flows: dict[str, dict[str, float]], chance: random.Random) -> None:
-        self.shares = {
-            name: {then: weight / sum(row.values()) for then, weight in row.items() if weight}
-            for name, row in flows.items()
-        }
-        rows = self.shares.items()
-        self.due = {name: {then: chance.random() for then in row} for name, row in rows}
+    def __init__(self, flows: dict[str, dict[str, float]], rng: random.Random) -> None:
+        self.shares: dict[str, dict[str, float]] = {}
+        # How often each successor should still be drawn; that with the largest number comes next.
+        self.due: dict[str, dict[str, float]] = {}
+        for operation, weights in flows.items():
+            total = sum(weights.values())
+            shares = {then: weight / total for then, weight in weights.items() if weight}
+            self.shares[operation] = shares
+            self.due[operation] = {then: rng.random() for then in shares}
 
-    def after(self, operation: str) -> str:
-        """The operation that follows another one."""
+    def next_operation(self, operation: str) -> str:
+        """Draw the operation that follows `operation`."""
         due = self.due[operation]
         for then, share in self.shares[operation].items():
             due[then] += share
@@ -36,128 +40,137 @@ class Chain:
 
 
 class Point:
-    """What the users of one point of a load generator share: its settings and its results.
+    """A point of the sweep in one load generator: its settings and its results so far.
 
-    settings: `sites`, `mine` (the numbers of this generator's users, over all sites), `begin` (of
-    the clock time.time), `ramp` and `warmup` (seconds that do not count), `coming` (the share of
-    the ramp in which users arrive), `seconds`, `seed`, and those of the application.
+    settings: `sites` (addresses), `user_numbers` (of this generator's users, over all sites),
+    `begin` (a moment of time.time), `ramp` and `warmup` (seconds that do not count), `coming` (the
+    share of the ramp in which users arrive), `seconds`, `seed`, and those of the application.
     """
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self.settings = settings
-        self.steady = settings["begin"] + settings["ramp"] + settings.get("warmup", 0)
-        self.ends = self.steady + settings["seconds"]
+        # The time that counts, by the clock time.time.
+        self.counts_from = settings["begin"] + settings["ramp"] + settings.get("warmup", 0)
+        self.counts_until = self.counts_from + settings["seconds"]
         self.chain: Chain | None = None
+        # Numbers of the users whose operation is under way.
         self.busy: set[int] = set()
-        self.came = 0
-        self.wrong: list[str] = []
-        self.lags: list[float] = []
-        # Operations that began while the point counts; events while it counts, and all events.
+        self.arrived = 0
+        self.errors: list[str] = []
+        # Seconds by which operations began after the time drawn for them.
+        self.delays: list[float] = []
+        # Operations that began in the time that counts, events in that time, and all events.
         self.began: collections.Counter[str] = collections.Counter()
         self.counted: collections.Counter[str] = collections.Counter()
         self.in_all: collections.Counter[str] = collections.Counter()
+        # Latencies in seconds, by operation.
         self.samples: collections.defaultdict[str, list[float]] = collections.defaultdict(list)
 
 
 class User:
     """A user of a web application; each application has a subclass, `Visitor` in visitor.py.
 
-    request: sends METHOD PATH *STATUSES **MORE to the user's site and returns status and content.
-    number: the user's among those of all sites.
+    send: sends METHOD PATH **OPTIONS to the user's site; returns (status, content, type).
+    number: the user's number among those of all sites, from 0.
     """
 
-    # The path at which a site shows what its databases hold.
-    books: str
-    # All operations, in the order of the log, and those that are tried before the load.
+    # The path at which a site shows its books: counts and faults of its databases.
+    books_path: str
+    # All operations, in the order of the log, and those that are done once before the load.
     operations: Iterable[str]
-    tried: Iterable[str]
-    # The percentile of latency that is printed.
+    checked_operations: Iterable[str]
+    # The percentile of the latency that is printed.
     percentile: int
-    # The published chain and the share of each operation.
+    # The published chain (see Chain), and the share of each operation in per cent.
     flows: dict[str, dict[str, float]]
     mix: dict[str, float]
-    # Operations that wait for others: they are counted, and neither timed nor completed.
-    idle: frozenset[str] = frozenset()
-    # Whether operations begin at drawn times and are timed as a whole.  Otherwise a pause follows
-    # each, and the user times its parts.
+    # Operations that wait for other users: they are counted, but neither timed nor completed.
+    waiting_operations: frozenset[str] = frozenset()
+    # True: operations begin at drawn times, and are timed as a whole.  False: a pause follows each
+    # operation, and the user records the latency of its requests.
     paced = True
     # The share of the ramp in which users arrive.
-    coming = 1.0
+    arrival_share = 1.0
 
     def __init__(
         self,
-        request: Callable[..., tuple[int, Any]],
+        send: Callable[..., tuple[int, bytes, str | None]],
         number: int,
-        chance: random.Random,
+        rng: random.Random,
         point: Point,
     ) -> None:
-        self.send, self.number, self.chance, self.point = request, number, chance, point
+        self.send, self.number, self.rng, self.point = send, number, rng, point
         self.settings = point.settings
-        # The number of this user at its site.
-        self.place = number // len(self.settings["sites"])
-        # The moment of the last answer and its latency in seconds.
+        self.number_at_site = number // len(self.settings["sites"])
+        # The moment of the last answer, by the clock time.time, and its latency in seconds.
         self.answered = self.latency = 0.0
 
-    def request(self, method: str, path: str, *statuses: int, **more: Any) -> tuple[int, Any]:
-        """Status and content of an answer, decoded where it is JSON.
+    def request(self, method: str, path: str, *statuses: int, **options: Any) -> tuple[int, Any]:
+        """Send a request; return the answer's status, and its content, decoded if it is JSON.
 
-        statuses: those that are right, 200 unless given.  Raises WrongAnswerError for others.
+        statuses: the expected ones, 200 unless given.  Raises WrongAnswerError for another one.
         """
+        expected = statuses or (200,)
         begun = time.perf_counter()
-        status, content, kind = self.send(method, path, **more)
+        status, content, kind = self.send(method, path, **options)
         self.latency, self.answered = time.perf_counter() - begun, time.time()
-        if status not in (statuses or (200,)):
+        if status not in expected:
             end = content.decode(errors="replace")[-200:]
-            right = " or ".join(map(str, statuses or (200,)))
-            raise WrongAnswerError(f"{method} {path}: the status is {status}, not {right}: {end}")
+            alternatives = " or ".join(map(str, expected))
+            raise WrongAnswerError(
+                f"{method} {path}: the status is {status}, not {alternatives}: {end}"
+            )
         return status, json.loads(content) if "json" in (kind or "") else content
 
     @classmethod
-    def limit(cls, operation: str, settings: dict[str, Any]) -> float | None:
-        """Seconds after which an answer is late, if the application has such a limit."""
+    def latency_limit(cls, operation: str, settings: dict[str, Any]) -> float | None:
+        """Return the seconds after which an answer is late; None if there is no limit."""
         return None
 
-    def come(self) -> None:
-        """Begin after an operation of the mix, so that the start of the load does not show."""
+    def arrive(self) -> None:
+        """Start as if an operation, drawn from the mix, had just been done.
+
+        So the users begin in all states of the chain, and the start of the load does not show.
+        """
         if self.point.chain is None:
-            chance = random.Random(f"walk {self.settings['seed']} {self.number}")
-            self.point.chain = Chain({**self.flows, "coming": self.mix}, chance)
-        self.last = self.point.chain.after("coming")
+            rng = random.Random(f"walk {self.settings['seed']} {self.number}")
+            self.point.chain = Chain({**self.flows, "arrival": self.mix}, rng)
+        self.last_operation = self.point.chain.next_operation("arrival")
 
-    def next(self) -> str:
-        """The operation that follows."""
+    def next_operation(self) -> str:
+        """Draw the user's next operation."""
         assert self.point.chain
-        self.last = self.point.chain.after(self.last)
-        return self.last
+        self.last_operation = self.point.chain.next_operation(self.last_operation)
+        return self.last_operation
 
-    def do(self, operation: str) -> None:
+    def do_operation(self, operation: str) -> None:
         """Do an operation.  Raises WrongAnswerError for a wrong answer."""
         raise NotImplementedError
 
-    def check(self) -> None:
-        """Do every operation that is tried before the load."""
-        for operation in self.tried:
-            self.do(operation)
+    def check_operations(self) -> None:
+        """Do every operation that is done once before the load."""
+        for operation in self.checked_operations:
+            self.do_operation(operation)
 
-    def pause(self) -> float:
-        """Seconds until the next operation."""
+    def draw_pause(self) -> float:
+        """Draw the seconds until the next operation."""
         raise NotImplementedError
 
-    def first_pause(self) -> float:
-        """Seconds until the first operation."""
-        return self.pause()
+    def draw_first_pause(self) -> float:
+        """Draw the seconds from the arrival to the first operation."""
+        return self.draw_pause()
 
-    def counts(self) -> bool:
-        """Whether the last answer came while the point counts."""
-        return self.point.steady <= self.answered < self.point.ends
+    def is_counted(self) -> bool:
+        """Tell whether the last answer came in the time that counts."""
+        return self.point.counts_from <= self.answered < self.point.counts_until
 
-    def count(self, **events: int) -> None:
-        """Count events of the last answer."""
+    def count_events(self, **events: int) -> None:
+        """Add events of the last answer to the point's counters."""
         self.point.in_all.update(events)
-        if self.counts():
+        if self.is_counted():
             self.point.counted.update(events)
 
-    def time(self, operation: str, seconds: float) -> None:
-        """Note how long an operation took that ended with the last answer."""
-        if self.counts():
+    def record_latency(self, operation: str, seconds: float) -> None:
+        """Keep the latency of an operation that ended with the last answer."""
+        if self.is_counted():
             self.point.samples[operation].append(seconds)

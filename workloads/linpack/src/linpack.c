@@ -1,14 +1,14 @@
 /*
- * Solution of a dense system of linear equations by LU factorisation with
- * partial pivoting (LAPACK dgesv, here OpenBLAS), in GFLOPS.
+ * Solves dense systems of linear equations by LU factorisation with partial
+ * pivoting (LAPACK dgesv, here OpenBLAS), and prints the rate in GFLOPS.
  *
  * Operations are counted as 2/3 n^3 + 2 n^2 (Dongarra, Luszczek, Petitet: The
  * LINPACK benchmark: past, present and future, 2003); a solution counts when its
  * scaled residual  ||Ax - b|| / (eps (||A|| ||x|| + ||b||) n)  in the infinity
  * norm is below 16, HPL's threshold.  Every size is solved at least MIN-TRIALS
  * times and for at least MIN-SECONDS.  Before that the whole matrix is written
- * once, which touches all memory for the first time and is printed apart, and a
- * part of it is solved, which starts the library's threads.
+ * once, which touches all memory for the first time and has a rate of its own,
+ * and a part of it is solved, which starts the library's threads.
  *
  * Usage:  linpack --threads N --sizes N[,N...] --min-trials N --min-seconds S --seed N
  * Output: one JSON object a line; the last one is {"done": true}.
@@ -24,14 +24,14 @@
 #include "strata.h"
 
 #define RESIDUAL_LIMIT 16.0
-/* At most, of the part that is solved first: a tenth of a second at 50 GFLOPS. */
+/* The largest order of the part that is solved first: a tenth of a second at 50 GFLOPS. */
 #define WARMUP_ORDER 2048
 
 /* LAPACK's driver, as Fortran compilers name it. */
 extern void dgesv_(const int *n, const int *columns_of_b, double *a, const int *lda, int *pivot,
                    double *b, const int *ldb, int *info);
 
-/* A number in [-0.5, 0.5) for each index: a counter through SplitMix64's mixing (Steele et al., 2014). */
+/* Returns a number in [-0.5, 0.5) for an index, by SplitMix64's mixing (Steele et al., 2014). */
 static double random_at(uint64_t seed, uint64_t index)
 {
     uint64_t z = seed + (index + 1) * UINT64_C(0x9e3779b97f4a7c15);
@@ -41,6 +41,7 @@ static double random_at(uint64_t seed, uint64_t index)
     return (double)(z >> 11) * 0x1p-53 - 0.5;
 }
 
+/* Writes the random matrix and right-hand side of a seed. */
 static void fill(double *a, double *b, long n, uint64_t seed)
 {
 #pragma omp parallel for schedule(static)
@@ -51,7 +52,7 @@ static void fill(double *a, double *b, long n, uint64_t seed)
         b[row] = random_at(seed, (uint64_t)(n * n + row));
 }
 
-/* The scaled residual of x.  The matrix is made again from its seed, so that only one copy is ever held. */
+/* Returns the scaled residual of x.  The matrix is drawn again, since dgesv overwrote it. */
 static double residual(const double *x, long n, uint64_t seed)
 {
     double norm_a = 0, norm_x = 0, norm_b = 0, norm_r = 0;
@@ -72,6 +73,7 @@ static double residual(const double *x, long n, uint64_t seed)
     return norm_r / (DBL_EPSILON * (norm_a * norm_x + norm_b) * (double)n);
 }
 
+/* Solves the system in place: B becomes the solution; ends the program if there is none. */
 static void solve(double *a, double *b, int *pivot, long n)
 {
     int order = (int)n, one = 1, info = 0;
@@ -82,39 +84,40 @@ static void solve(double *a, double *b, int *pivot, long n)
     }
 }
 
-/* Measures one size; returns whether every residual passed. */
+/* Measures one size, prints the results, and tells whether every residual passed. */
 static int measure(long n, long min_trials, double min_seconds, uint64_t seed)
 {
     double operations = 2.0 / 3.0 * (double)n * (double)n * (double)n + 2.0 * (double)n * (double)n;
-    double *a = huge_alloc((size_t)n * (size_t)n * sizeof *a);
-    double *b = huge_alloc((size_t)n * sizeof *b);
-    int *pivot = huge_alloc((size_t)n * sizeof *pivot);
+    double *a = allocate_huge((size_t)n * (size_t)n * sizeof *a);
+    double *b = allocate_huge((size_t)n * sizeof *b);
+    int *pivot = allocate_huge((size_t)n * sizeof *pivot);
     double total = 0, worst = 0;
     long trial = 0;
 
-    double begun = moment();
+    double begun = epoch_seconds();
     fill(a, b, n, seed);
-    double ended = moment(), first = ended - begun;
+    double ended = epoch_seconds(), first = ended - begun;
     printf("{\"first\": %ld, \"gb_per_second\": %.6g, \"seconds\": %.9g, \"ended\": %lld}\n", n,
-           1e-9 * (double)n * (double)n * sizeof *a / first, first, microseconds(ended));
+           1e-9 * (double)n * (double)n * sizeof *a / first, first, to_microseconds(ended));
     solve(a, b, pivot, n < WARMUP_ORDER ? n : WARMUP_ORDER);
     while (trial < min_trials || total < min_seconds) {
         uint64_t trial_seed = seed + (uint64_t)++trial;
         fill(a, b, n, trial_seed);
-        begun = moment();
+        begun = epoch_seconds();
         solve(a, b, pivot, n);
-        ended = moment();
+        ended = epoch_seconds();
         double seconds = ended - begun;
         double scaled = residual(b, n, trial_seed);
         total += seconds;
         worst = fmax(worst, scaled);
         printf("{\"n\": %ld, \"trial\": %ld, \"gflops\": %.6g, \"seconds\": %.9g, \"ended\": %lld, "
                "\"residual\": %.4g}\n",
-               n, trial, 1e-9 * operations / seconds, seconds, microseconds(ended), scaled);
+               n, trial, 1e-9 * operations / seconds, seconds, to_microseconds(ended), scaled);
     }
     int passed = worst < RESIDUAL_LIMIT;
     printf("{\"n\": %ld, \"trials\": %ld, \"gflops_of_all\": %.6g, \"seconds\": %.9g, "
-           "\"verified\": %s, \"worst_residual\": %.4g, \"limit\": %g, \"huge_page_bytes\": %lld}\n",
+           "\"verified\": %s, \"worst_residual\": %.4g, \"limit\": %g, "
+           "\"huge_page_bytes\": %lld}\n",
            n, trial, 1e-9 * operations * (double)trial / total, total, json_bool(passed), worst,
            RESIDUAL_LIMIT, huge_page_bytes());
     fflush(stdout);

@@ -1,8 +1,9 @@
-/* Preloaded into nuttcp, so that the kernel paces the connections of certain ports to a rate.
+/* Preloaded into nuttcp: makes the kernel pace the connections of certain ports to a rate.
  *
- * nuttcp's own limit (-R) waits in a busy loop: it takes all of a processor, whatever the rate, and what a byte
- * costs could not be seen.  The kernel's pacing (SO_MAX_PACING_RATE) lets the sender sleep.  Both ends preload it,
- * and the one that sends is paced: the client that connects to such a port, or the server that accepts there.
+ * nuttcp's own limit (-R) waits in a busy loop, which takes all of a processor at any rate, and
+ * would hide the cost of a byte.  The kernel's pacing (SO_MAX_PACING_RATE) lets the sender sleep.
+ * Both ends preload this library, and the kernel paces the sender: the client that connects to a
+ * paced port, or the server that accepts there.
  *
  * STRATA_PACE is "FIRST LAST RATE": the range of ports, and bytes per second for each connection.
  */
@@ -16,14 +17,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Ends the program: a connection that is not paced must not pass for one that is. */
-static void give_up(const char *why)
+/* Ends the program: it must not go on with a connection that is not paced. */
+static void exit_with_error(const char *why)
 {
 	fprintf(stderr, "Error: pacing: %s\n", why);
 	_exit(3);
 }
 
-/* The port of an address; 0 where it has none. */
+/* Returns the port of an address; 0 if it has none. */
 static int port_of(const struct sockaddr *address)
 {
 	switch (address->sa_family) {
@@ -36,52 +37,54 @@ static int port_of(const struct sockaddr *address)
 	}
 }
 
-/* Paces a connection if it is one of the server's ports. */
-static void pace(int fd, int port)
+/* Makes the kernel pace a connection if PORT, of the server's end, is in the range. */
+static void pace_connection(int fd, int port)
 {
 	const char *setting = getenv("STRATA_PACE");
 	int first, last;
 	uint64_t rate;
 
 	if (setting == NULL || sscanf(setting, "%d %d %" SCNu64, &first, &last, &rate) != 3)
-		give_up("STRATA_PACE should hold two ports and a rate");
+		exit_with_error("STRATA_PACE should hold two ports and a rate");
 	if (port < first || port > last)
 		return;
 	if (setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof rate) != 0)
-		give_up("the kernel does not take SO_MAX_PACING_RATE");
+		exit_with_error("the kernel does not take SO_MAX_PACING_RATE");
 }
 
-/* The function of the C library that one of ours stands before. */
-static void *next(const char *name)
+/* Returns the C library's function of a name, whose place one of this library takes. */
+static void *library_function(const char *name)
 {
-	void *found = dlsym(RTLD_NEXT, name);
+	void *function = dlsym(RTLD_NEXT, name);
 
-	if (found == NULL)
-		give_up(name);
-	return found;
+	if (function == NULL)
+		exit_with_error(name);
+	return function;
 }
 
+/* Takes the place of the C library's connect. */
 int connect(int fd, const struct sockaddr *address, socklen_t length)
 {
 	static int (*real)(int, const struct sockaddr *, socklen_t);
 
 	if (real == NULL)
-		*(void **)&real = next("connect");
-	pace(fd, port_of(address));
+		*(void **)&real = library_function("connect");
+	pace_connection(fd, port_of(address));
 	return real(fd, address, length);
 }
 
+/* Takes the place of the C library's accept. */
 int accept(int fd, struct sockaddr *restrict address, socklen_t *restrict length)
 {
 	static int (*real)(int, struct sockaddr *, socklen_t *);
-	struct sockaddr_storage own = {0};
-	socklen_t own_length = sizeof own;
+	struct sockaddr_storage local = {0};
+	socklen_t local_length = sizeof local;
 	int connection;
 
 	if (real == NULL)
-		*(void **)&real = next("accept");
+		*(void **)&real = library_function("accept");
 	connection = real(fd, address, length);
-	if (connection >= 0 && getsockname(connection, (struct sockaddr *)&own, &own_length) == 0)
-		pace(connection, port_of((struct sockaddr *)&own));
+	if (connection >= 0 && getsockname(connection, (struct sockaddr *)&local, &local_length) == 0)
+		pace_connection(connection, port_of((struct sockaddr *)&local));
 	return connection;
 }

@@ -1,5 +1,5 @@
 /*
- * Random updates of a table in memory, in giga-updates per second (GUPS).
+ * Updates a table in memory at random, and prints giga-updates per second (GUPS).
  *
  * The rules are those of the HPC Challenge RandomAccess benchmark
  * (Luszczek et al., 2005): a table of 2^k 64-bit words, table[i] = i at first;
@@ -7,10 +7,10 @@
  * polynomial x^64 + x^2 + x + 1; at most 1 % of the words may be wrong in the
  * end, since threads may race for a word.  The code is written anew.
  *
- * A first pass over the table, which was written before, is printed apart; PASSES more
- * make the rate.  Each makes the same updates, and two of them undo each other: so
- * they are verified in groups of an odd number of passes, at most nine, by one more
- * without races, and the share of wrong words is that of the worst group.
+ * The first pass over the written table has a rate of its own; PASSES more make the rate.
+ * All passes make the same updates, so that two passes undo each other.  Therefore passes
+ * are verified in groups of an odd number, at most nine, by one more pass without races;
+ * the worst group has the printed share of wrong words.
  *
  * Usage:  randomaccess --threads N --log2 K --updates-per-word M --passes P
  * Output: one JSON object a line; the last one is {"done": true}.
@@ -27,15 +27,15 @@
 #define POLYNOMIAL 7u
 #define PERIOD INT64_C(1317624576693539401)
 
-/* The state after one step of the sequence. */
+/* Returns the state after one step of the sequence. */
 static inline uint64_t next(uint64_t r)
 {
     return (r << 1) ^ ((int64_t)r < 0 ? POLYNOMIAL : 0u);
 }
 
 /*
- * The state after STEPS steps from 1: square-and-multiply with the step's
- * matrix over GF(2), whose columns are kept as 64-bit words.
+ * Returns the state after STEPS steps from 1, by square-and-multiply with the
+ * step's matrix over GF(2), whose columns are 64-bit words.
  */
 static uint64_t state_after(int64_t steps)
 {
@@ -63,13 +63,13 @@ static uint64_t state_after(int64_t steps)
     return state;
 }
 
-/* First update of share THREAD of THREADS. */
+/* Returns the first update of the share of THREAD, of THREADS. */
 static int64_t share_start(int64_t updates, int thread, int threads)
 {
     return updates / threads * thread + (updates % threads) * thread / threads;
 }
 
-/* Applies the updates of this thread's share; with ATOMIC no thread can undo another's. */
+/* Applies the updates of this thread's share; with ATOMIC no update of another thread is lost. */
 static void apply_share(uint64_t *table, uint64_t mask, int64_t updates, int atomic)
 {
     int me = omp_get_thread_num(), all = omp_get_num_threads();
@@ -96,6 +96,7 @@ static void reset(uint64_t *table, int64_t words)
         table[i] = (uint64_t)i;
 }
 
+/* Applies all updates once; threads may race for a word. */
 static void run_pass(uint64_t *table, int64_t words, int64_t updates)
 {
 #pragma omp parallel
@@ -103,10 +104,10 @@ static void run_pass(uint64_t *table, int64_t words, int64_t updates)
 }
 
 /*
- * Words that an odd number of passes left wrong: one more, now without races, must
- * restore table[i] = i.  They are mended.
+ * Returns the number of words that an odd number of passes left wrong, and corrects
+ * them: one more pass, without races, must restore table[i] = i.
  */
-static int64_t wrong_words(uint64_t *table, int64_t words, int64_t updates)
+static int64_t restore_words(uint64_t *table, int64_t words, int64_t updates)
 {
     int64_t bad = 0;
 #pragma omp parallel
@@ -127,7 +128,7 @@ int main(int argc, char **argv)
     double per_word = option_double(argc, argv, "--updates-per-word", 1e-3, 64);
     long passes = option_long(argc, argv, "--passes", 1, 1000000);
     int64_t words = INT64_C(1) << log2, updates = (int64_t)((double)words * per_word);
-    uint64_t *table = huge_alloc((size_t)words * sizeof *table);
+    uint64_t *table = allocate_huge((size_t)words * sizeof *table);
     int team = 0;
 
     omp_set_dynamic(0);
@@ -145,20 +146,21 @@ int main(int argc, char **argv)
     long since = 0;
     int64_t wrong = 0, worst = 0;
     for (long pass = 0; pass <= passes; pass++) {
-        double begun = moment();
+        double begun = epoch_seconds();
         run_pass(table, words, updates);
-        double ended = moment(), seconds = ended - begun, gups = 1e-9 * (double)updates / seconds;
+        double ended = epoch_seconds(), seconds = ended - begun;
+        double gups = 1e-9 * (double)updates / seconds;
         if (pass == 0)
             printf("{\"first\": %.6g, \"seconds\": %.9g, \"ended\": %lld}\n", gups, seconds,
-                   microseconds(ended));
+                   to_microseconds(ended));
         else
-            printf("{\"pass\": %ld, \"gups\": %.6g, \"seconds\": %.9g, \"ended\": %lld}\n", pass, gups, seconds,
-                   microseconds(ended));
+            printf("{\"pass\": %ld, \"gups\": %.6g, \"seconds\": %.9g, \"ended\": %lld}\n", pass,
+                   gups, seconds, to_microseconds(ended));
         total += pass ? seconds : 0;
         since++;
-        /* Towards the end, groups as large as leave no even number of passes. */
+        /* The last groups are smaller, so that none has an even number of passes. */
         if (since == GROUP || (since % 2 == 1 && passes - pass <= 1)) {
-            int64_t bad = wrong_words(table, words, updates);
+            int64_t bad = restore_words(table, words, updates);
             wrong += bad;
             worst = bad > worst ? bad : worst;
             since = 0;

@@ -1,5 +1,5 @@
 /*
- * Sustainable memory bandwidth of four vector kernels.
+ * Measures the sustainable memory bandwidth of four vector kernels.
  *
  * The kernels, the byte counts per iteration (16, 16, 24, 24) and the rule
  * "best of the trials after the first" are those that J. D. McCalpin published
@@ -20,8 +20,8 @@
 
 #include "strata.h"
 
-/* The square root of 2, less 1: with it a trial's last kernel restores the first array, so that no number of
- * trials leaves the range of numbers. */
+/* The square root of 2, less 1: with it each trial restores the first array, so that no number of
+ * trials overflows. */
 static const double SCALAR = 0.41421356237309503;
 static const double FIRST[3] = {1.0, 2.0, 0.0};
 
@@ -29,6 +29,7 @@ enum kernel { COPY, SCALE, ADD, TRIAD, KERNELS };
 static const char *const NAME[KERNELS] = {"copy", "scale", "add", "triad"};
 static const int BYTES[KERNELS] = {16, 16, 24, 24};
 
+/* Runs one kernel over arrays of N elements. */
 static void run_kernel(enum kernel which, size_t n, double *restrict a,
                        double *restrict b, double *restrict c)
 {
@@ -58,7 +59,7 @@ static void run_kernel(enum kernel which, size_t n, double *restrict a,
     }
 }
 
-/* Largest relative difference of an array to the value all of it must have. */
+/* Returns the largest relative difference between an array and its expected value. */
 static double worst_error(const double *x, size_t n, double expected)
 {
     double worst = 0.0;
@@ -83,7 +84,7 @@ int main(int argc, char **argv)
     omp_set_dynamic(0);
     omp_set_num_threads((int)threads);
     for (int k = 0; k < 3; k++)
-        array[k] = huge_alloc(n * sizeof(double));
+        array[k] = allocate_huge(n * sizeof(double));
 
     int team = 0;
 #pragma omp parallel
@@ -108,10 +109,10 @@ int main(int argc, char **argv)
     }
     for (long trial = 0; trial < trials; trial++)
         for (int k = 0; k < KERNELS; k++) {
-            double start = now();
+            double start = monotonic_seconds();
             run_kernel((enum kernel)k, n, array[0], array[1], array[2]);
-            double seconds = now() - start;
-            if (trial == 0) { /* the first trial is printed apart */
+            double seconds = monotonic_seconds() - start;
+            if (trial == 0) { /* the first trial has a rate of its own */
                 first += seconds;
                 bytes += BYTES[k] * (double)n;
                 continue;
@@ -140,7 +141,8 @@ int main(int argc, char **argv)
     /* Each trial may round differently where multiplication and addition are one instruction. */
     double limit = 1e-15 * (double)(trials + 100);
     int passed = error <= limit;
-    printf("{\"verified\": %s, \"error\": %.3g, \"limit\": %.3g}\n", json_bool(passed), error, limit);
+    printf("{\"verified\": %s, \"error\": %.3g, \"limit\": %.3g}\n", json_bool(passed), error,
+           limit);
     if (passed)
         puts("{\"done\": true}");
     return passed ? 0 : 1;

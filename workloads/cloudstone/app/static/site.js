@@ -1,11 +1,6 @@
-// Marks where one is in the navigation, and keeps a form from being sent twice.
-document.addEventListener("DOMContentLoaded", () => {
-  for (const link of document.querySelectorAll("nav a")) {
-    if (link.pathname === location.pathname) link.classList.add("here");
-  }
-  for (const form of document.querySelectorAll("form")) {
-    form.addEventListener("submit", () => {
-      for (const button of form.querySelectorAll("button")) button.disabled = true;
-    });
-  }
-});
+// Keeps a form from being sent twice.
+for (const form of document.querySelectorAll("form")) {
+  form.addEventListener("submit", () => {
+    for (const button of form.querySelectorAll("button")) button.disabled = true;
+  });
+}

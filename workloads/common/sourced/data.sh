@@ -1,0 +1,41 @@
+# shellcheck shell=bash
+# Sourced by scripts whose data are made once for an image, and unpacked in every cell.
+
+# Waits until a command succeeds; fails if the server's process ends before.
+# Usage: wait_for_server PROCESS COMMAND…
+wait_for_server() {
+    until "${@:2}" >/dev/null 2>&1; do
+        kill -0 "$1"
+        sleep 0.1
+    done
+}
+
+# Fills the tables of a new database with the rows that data_set.py writes into FOLDER.  Uses
+# `load_table TABLE FILE` and `dump_table TABLE` of mariadb.sh or postgresql.sh.
+# Usage: fill_tables FOLDER WORD…      (further arguments of data_set.py)
+fill_tables() {
+    local tables table
+    tables=$(/usr/bin/python3 -B "${0%/*}/data_set.py" "$@")
+    for table in $tables; do
+        load_table "$table" "$1/$table"
+        # The table must hold exactly the rows of the file.
+        dump_table "$table" | sort | cmp - <(sort "$1/$table")
+    done
+}
+
+# Packs a folder into /data/prepared, and removes it.  Usage: pack_data FOLDER
+pack_data() {
+    # Fast rather than small.  ibtmp1 holds MariaDB's temporary tables, which its start makes anew.
+    tar -C "$1" --create --sparse --numeric-owner --exclude=ibtmp1 . | gzip -1 >/data/prepared.part
+    mv -- /data/prepared.part /data/prepared
+    rm -rf -- "$1"
+}
+
+# Unpacks /data/prepared into a folder, in place of an earlier cell's.  Usage: unpack_data FOLDER
+unpack_data() {
+    rm -rf -- "$1"
+    mkdir -p "$1"
+    tar -C "$1" --extract --gzip --preserve-permissions --numeric-owner --file=/data/prepared
+    # The servers are not root.
+    chmod a+x /data "${1%/*}" "$1"
+}

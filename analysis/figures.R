@@ -100,18 +100,19 @@ select_forest_rows <- function(comparisons, most = 24) {
 #'
 #' @param comparisons rows of select_forest_rows
 #' @param published data frame of published ratios, drawn as diamonds: workload, series, label, then
+#' @param margin the largest difference that counts as none, as a share
 #' @return ggplot
-draw_forest <- function(comparisons, published = tibble()) {
+draw_forest <- function(comparisons, published = tibble(), margin = MARGIN) {
   rows <- mutate(comparisons, series = factor(series, unique(series)),
                  label = factor(label, unique(label)),
                  workload = factor(workload, unique(workload)))
   # The axis ends at twice the spread of the ratios, where wider intervals are cut.
   spread <- max(abs(log(rows$ratio)), 0.05)
   shown <- pmin(pmax(log(c(rows$low, rows$high, rows$ratio)), -2 * spread), 2 * spread)
-  limits <- exp(range(shown, log(c(1 - MARGIN, 1 + MARGIN)), na.rm = TRUE))
+  limits <- exp(range(shown, c(-1, 1) * log(1 - margin), na.rm = TRUE))
   columns <- nlevels(rows$label)
   plot <- ggplot(rows, aes(ratio, series, colour = outcome, shape = outcome, fill = outcome)) +
-    draw_margin() +
+    draw_margin(margin) +
     geom_linerange(aes(xmin = pmax(low, limits[1] / 2), xmax = pmin(high, limits[2] * 2)),
                    filter(rows, !is.na(low)), linewidth = 0.6, show.legend = FALSE) +
     geom_point(size = 1.7) +
@@ -139,8 +140,8 @@ draw_forest <- function(comparisons, published = tibble()) {
 }
 
 # A grey band of the ratios that count as equal, with a line at 1.
-draw_margin <- function() {
-  list(annotate("rect", xmin = 1 - MARGIN, xmax = 1 / (1 - MARGIN), ymin = -Inf, ymax = Inf,
+draw_margin <- function(margin = MARGIN) {
+  list(annotate("rect", xmin = 1 - margin, xmax = 1 / (1 - margin), ymin = -Inf, ymax = Inf,
                 fill = "grey85"),
        geom_vline(xintercept = 1, linewidth = 0.3, colour = "grey40"))
 }
@@ -344,8 +345,8 @@ write_caption <- function(paper, name, figure) {
   switch(
     figure$kind,
     runs = glue("{title}{of_metric}. Points: the ratio of every block; diamonds below them: their ",
-                "mean with its 95 % interval (n = {n}; cut at the figure's edge). ",
-                "Grey: within \u00b1 2 %."),
+                "mean with its 95 % interval (n = {n}; cut at the figure\u2019s edge). ",
+                "Grey: within \u00b1 {margin_of(MARGIN)}."),
     cdf = glue("{title}: distribution, the level at each percentile (n = {n})."),
     glue("{title}: {metric}, {rows$better[1]} is better, ",
          "levels with 95 % intervals along {gsub('_', ' ', figure$along)} (n = {n}).")

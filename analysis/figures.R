@@ -173,13 +173,9 @@ compute_forest_height <- function(comparisons) {
 # Names of panels: the metric if the figure has several, and the factors that its series do not
 # share.  `along` is the factor on the axis.
 name_panels <- function(rows, along = NULL) {
-  is_along <- function(factors) startsWith(factors, paste0(along %or% " ", "="))
-  factors <- strsplit(rows$factors, ";", fixed = TRUE)
-  factors <- lapply(factors, function(series) series[!is_along(series)])
-  shared <- Reduce(intersect, factors)
-  distinctive <- vapply(factors, function(series) {
-    describe_factors(paste(setdiff(series, shared), collapse = ";"))
-  }, "")
+  columns <- setdiff(list_factor_columns(rows), paste0(FACTOR, along))
+  differs <- vapply(columns, function(column) n_distinct(rows[[column]]) > 1, NA)
+  distinctive <- describe_factors(rows, columns[differs])
   several_metrics <- n_distinct(rows$metric_label, rows$unit) > 1
   metric <- if (several_metrics) paste0(rows$metric_label, " (", rows$unit, ")") else ""
   separator <- ifelse(metric == "" | distinctive == "", "", ", ")
@@ -252,8 +248,8 @@ choose_columns <- function(panels) {
 #' @inheritParams draw_runs
 #' @return ggplot
 draw_curves <- function(paper, name, figure) {
-  rows <- rows_of(paper$summary, name, figure) |>
-    mutate(along = as.numeric(extract_factor(factors, figure$along)))
+  rows <- rows_of(paper$summary, name, figure)
+  rows$along <- as.numeric(get_factor(rows, figure$along))
   rows$panel <- name_panels(rows, figure$along)
   rows <- mutate(rows, x = along) |>
     filter(!is.na(along)) |>
@@ -262,8 +258,10 @@ draw_curves <- function(paper, name, figure) {
   y_title <- sub(", (higher|lower) is better", "", make_axis_title(rows) %or% NA)
   if (figure$kind == "against") {
     against <- filter(paper$summary, workload == name, metric == figure$against) |>
-      select(environment, factors, x_level = level, x_label = metric_label, x_unit = unit)
-    rows <- inner_join(rows, against, by = c("environment", "factors")) |> mutate(x = x_level)
+      select(environment, starts_with(FACTOR), x_level = level, x_label = metric_label,
+             x_unit = unit)
+    rows <- inner_join(rows, against, by = c("environment", list_factor_columns(rows))) |>
+      mutate(x = x_level)
     x_title <- glue("{rows$x_label[1]} ({rows$x_unit[1]}), along {x_title}")
   }
   plot <- cut_intervals(rows) |>
@@ -290,8 +288,8 @@ draw_curves <- function(paper, name, figure) {
 #' @inheritParams draw_runs
 #' @return ggplot
 draw_cdf <- function(paper, name, figure) {
-  rows <- rows_of(paper$summary, name, figure) |>
-    mutate(share = as.numeric(extract_factor(factors, figure$along)) / 100)
+  rows <- rows_of(paper$summary, name, figure)
+  rows$share <- as.numeric(get_factor(rows, figure$along)) / 100
   rows$panel <- name_panels(rows, figure$along)
   mutate(rows, environment = factor(environment, paper$measured$environment)) |>
     arrange(environment, panel, share) |>
@@ -324,7 +322,7 @@ draw_workload <- function(paper, name, figure) {
 compute_figure_height <- function(paper, name, figure) {
   shown <- if (figure$kind == "runs") paper$comparisons else paper$summary
   rows <- rows_of(shown, name, figure)
-  series <- distinct(rows, metric, factors, .keep_all = TRUE)
+  series <- rows[!duplicated(make_keys(rows)), ]
   panels <- name_panels(series, figure$along)
   lines <- ceiling(nlevels(panels) / choose_columns(panels))
   if (figure$kind != "runs") return(0.6 + 1.55 * lines + compute_legend_height(paper))

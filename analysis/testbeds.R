@@ -26,10 +26,10 @@ read_side <- function(entry) {
 #'
 #' @param sides list of read_side
 #' @param effect the smallest difference that matters, as a share
-#' @return data frame: from, to, emulated, environment, workload, metric, unit, better, the columns
-#'   of factors, series, label, question, headline, n_from, mean_from, n_to, mean_to, ratio (of performance),
-#'   low, high, p, p_equivalent, why, differs (parameters and layers that are not the same),
-#'   p_adjusted, outcome
+#' @return data frame: from, to, emulated, environment, workload, metric, unit, better, columns of
+#'   factors, series, label, question, headline, n_from, mean_from, n_to, mean_to,
+#'   ratio (of performance), low, high, p, p_equivalent, why, differs (parameters and layers that
+#'   are not the same), p_adjusted, outcome
 #' @section Errors: the sides have different scales
 compare_sides <- function(sides, effect = MARGIN) {
   scales <- vapply(sides, function(side) side$plan$scale, "")

@@ -48,8 +48,8 @@ def make(partial: bool = False, to: str = "results") -> None:
     """
     found = values(partial)
     write_values(found, to)
-    write_csv(_path(to, result("left_out")), ("log", "reason"), found.left_out)
-    _note_unplanned(found.cells)
+    write_csv(_locate(to, result("left_out")), ("log", "reason"), found.left_out)
+    _print_unplanned(found.cells)
 
 
 def write_values(found: Values, folder: str) -> None:
@@ -63,10 +63,10 @@ def write_values(found: Values, folder: str) -> None:
             ("laps", of_lap, found.laps[workload]),
         ):
             lines = [[row.get(column, "") for column in columns] for row in rows_of_table]
-            write_csv(_path(folder, result(name, workload=workload)), columns, lines)
+            write_csv(_locate(folder, result(name, workload=workload)), columns, lines)
 
 
-def _path(folder: str, name: str) -> str:
+def _locate(folder: str, name: str) -> str:
     """The path of a file of results/ in another folder."""
     return os.path.join(folder, os.path.relpath(name, "results"))
 
@@ -94,16 +94,20 @@ def values(partial: bool = False) -> Values:
     plan.write_cells(experiment)
     cells = order.cells()
     measured = validate.measured(cells)
-    missing = [paths.cell_path("raw", *cell, "log") for cell in sorted(set(cells) - set(measured))]
+    missing = [
+        paths.cell_path("raw", *cell, "log") for cell in sorted(set(cells) - set(measured))
+    ]
     if missing and not partial:
         raise UserError(
             f"{len(missing)} of {len(cells)} cells are not measured: {validate.shortened(missing)}"
         )
     if wrong := validate.faults(experiment, measured):
         raise UserError(*validate.complaint(wrong))
-    records = {cell: validate.load(".", paths.cell_path("raw", *cell, "json")) for cell in measured}
+    records = {
+        cell: validate.load(".", paths.cell_path("raw", *cell, "json")) for cell in measured
+    }
     paired = {cell: record for cell, record in records.items() if cell[0] in order.paired}
-    aside = order.aside.union(_torn(paired))
+    aside = order.aside.union(_list_torn_blocks(paired))
     # Cells of a block begin at about the same moment.
     by_start = sorted(records, key=lambda cell: records[cell]["started"])
     place = {cell: number for number, cell in enumerate(by_start, 1)}
@@ -155,7 +159,7 @@ def _add_rows(
         ]
 
 
-def _torn(records: dict[blocks.Cell, Fields]) -> list[tuple[str, int]]:
+def _list_torn_blocks(records: dict[blocks.Cell, Fields]) -> list[tuple[str, int]]:
     """List the blocks (workload, repetition) that were not measured on one node.
 
     Their runs are not compared.
@@ -166,7 +170,7 @@ def _torn(records: dict[blocks.Cell, Fields]) -> list[tuple[str, int]]:
     return [key for key, names in nodes.items() if len(names) > 1]
 
 
-def _note_unplanned(cells: Iterable[blocks.Cell]) -> None:
+def _print_unplanned(cells: Iterable[blocks.Cell]) -> None:
     """Print which logs are left out because the plan does not hold their cells."""
     planned = {paths.cell_path("raw", *cell, "log") for cell in cells}
     if unplanned := sorted(set(glob.glob("results/raw/**/*.log", recursive=True)) - planned):

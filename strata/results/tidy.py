@@ -94,18 +94,14 @@ def values(partial: bool = False) -> Values:
     plan.write_cells(experiment)
     cells = order.cells()
     measured = validate.measured(cells)
-    missing = [
-        paths.cell_path("raw", *cell, "log") for cell in sorted(set(cells) - set(measured))
-    ]
+    missing = [paths.cell_path("raw", *cell, "log") for cell in sorted(set(cells) - set(measured))]
     if missing and not partial:
         raise UserError(
             f"{len(missing)} of {len(cells)} cells are not measured: {validate.shortened(missing)}"
         )
     if wrong := validate.faults(experiment, measured):
         raise UserError(*validate.complaint(wrong))
-    records = {
-        cell: validate.load(".", paths.cell_path("raw", *cell, "json")) for cell in measured
-    }
+    records = {cell: validate.load(".", paths.cell_path("raw", *cell, "json")) for cell in measured}
     paired = {cell: record for cell, record in records.items() if cell[0] in order.paired}
     aside = order.aside.union(_list_torn_blocks(paired))
     # Cells of a block begin at about the same moment.

@@ -100,18 +100,19 @@ select_forest_rows <- function(comparisons, most = 24) {
 #'
 #' @param comparisons rows of select_forest_rows
 #' @param published data frame of published ratios, drawn as diamonds: workload, series, label, then
+#' @param margin the largest difference that counts as none, as a share
 #' @return ggplot
-draw_forest <- function(comparisons, published = tibble()) {
+draw_forest <- function(comparisons, published = tibble(), margin = MARGIN) {
   rows <- mutate(comparisons, series = factor(series, unique(series)),
                  label = factor(label, unique(label)),
                  workload = factor(workload, unique(workload)))
   # The axis ends at twice the spread of the ratios, where wider intervals are cut.
   spread <- max(abs(log(rows$ratio)), 0.05)
   shown <- pmin(pmax(log(c(rows$low, rows$high, rows$ratio)), -2 * spread), 2 * spread)
-  limits <- exp(range(shown, log(c(1 - MARGIN, 1 + MARGIN)), na.rm = TRUE))
+  limits <- exp(range(shown, c(-1, 1) * log(1 - margin), na.rm = TRUE))
   columns <- nlevels(rows$label)
   plot <- ggplot(rows, aes(ratio, series, colour = outcome, shape = outcome, fill = outcome)) +
-    draw_margin() +
+    draw_margin(margin) +
     geom_linerange(aes(xmin = pmax(low, limits[1] / 2), xmax = pmin(high, limits[2] * 2)),
                    filter(rows, !is.na(low)), linewidth = 0.6, show.legend = FALSE) +
     geom_point(size = 1.7) +
@@ -138,9 +139,23 @@ draw_forest <- function(comparisons, published = tibble()) {
                inherit.aes = FALSE, position = position_nudge(y = -0.28))
 }
 
+#' Write the caption of the figure on page 1
+#'
+#' @param paper list of read_paper
+#' @return text
+write_forest_caption <- function(paper) {
+  rows <- paper$headlines
+  intervals <- if (any(!is.na(rows$low))) ", with 95\u00a0% intervals"
+  paste0("Performance as a share of native\u2019s", intervals, "; left of the line is worse. ",
+         "Grey: within \u00b1\u00a0", format_margin(MARGIN), ".",
+         if (nrow(paper$published) > 0) " Diamonds: Table I of the original, on other hardware.",
+         if (nrow(select_forest_rows(rows)) < nrow(rows)) " The appendix has all series.",
+         if (any(is.na(rows$low))) " Crosses have no interval.")
+}
+
 # A grey band of the ratios that count as equal, with a line at 1.
-draw_margin <- function() {
-  list(annotate("rect", xmin = 1 - MARGIN, xmax = 1 / (1 - MARGIN), ymin = -Inf, ymax = Inf,
+draw_margin <- function(margin = MARGIN) {
+  list(annotate("rect", xmin = 1 - margin, xmax = 1 / (1 - margin), ymin = -Inf, ymax = Inf,
                 fill = "grey85"),
        geom_vline(xintercept = 1, linewidth = 0.3, colour = "grey40"))
 }
@@ -172,13 +187,9 @@ compute_forest_height <- function(comparisons) {
 # Names of panels: the metric if the figure has several, and the factors that its series do not
 # share.  `along` is the factor on the axis.
 name_panels <- function(rows, along = NULL) {
-  is_along <- function(factors) startsWith(factors, paste0(along %or% " ", "="))
-  factors <- strsplit(rows$factors, ";", fixed = TRUE)
-  factors <- lapply(factors, function(series) series[!is_along(series)])
-  shared <- Reduce(intersect, factors)
-  distinctive <- vapply(factors, function(series) {
-    describe_factors(paste(setdiff(series, shared), collapse = ";"))
-  }, "")
+  columns <- setdiff(list_factor_columns(rows), paste0(FACTOR, along))
+  differs <- vapply(columns, function(column) n_distinct(rows[[column]]) > 1, NA)
+  distinctive <- describe_factors(rows, columns[differs])
   several_metrics <- n_distinct(rows$metric_label, rows$unit) > 1
   metric <- if (several_metrics) paste0(rows$metric_label, " (", rows$unit, ")") else ""
   separator <- ifelse(metric == "" | distinctive == "", "", ", ")
@@ -212,7 +223,7 @@ make_axis_title <- function(rows) {
 #' @param figure entry of the workload's figures
 #' @return ggplot
 draw_runs <- function(paper, name, figure) {
-  rows <- rows_of(paper$comparisons, name, figure)
+  rows <- select_figure_rows(paper$comparisons, name, figure)
   rows$panel <- name_panels(rows)
   rows$environment <- factor(rows$environment, rev(paper$measured$environment))
   blocks <- select(rows, panel, series, environment) |>
@@ -251,8 +262,8 @@ choose_columns <- function(panels) {
 #' @inheritParams draw_runs
 #' @return ggplot
 draw_curves <- function(paper, name, figure) {
-  rows <- rows_of(paper$summary, name, figure) |>
-    mutate(along = as.numeric(extract_factor(factors, figure$along)))
+  rows <- select_figure_rows(paper$summary, name, figure)
+  rows$along <- as.numeric(get_factor(rows, figure$along))
   rows$panel <- name_panels(rows, figure$along)
   rows <- mutate(rows, x = along) |>
     filter(!is.na(along)) |>
@@ -261,8 +272,10 @@ draw_curves <- function(paper, name, figure) {
   y_title <- sub(", (higher|lower) is better", "", make_axis_title(rows) %or% NA)
   if (figure$kind == "against") {
     against <- filter(paper$summary, workload == name, metric == figure$against) |>
-      select(environment, factors, x_level = level, x_label = metric_label, x_unit = unit)
-    rows <- inner_join(rows, against, by = c("environment", "factors")) |> mutate(x = x_level)
+      select(environment, starts_with(FACTOR), x_level = level, x_label = metric_label,
+             x_unit = unit)
+    rows <- inner_join(rows, against, by = c("environment", list_factor_columns(rows))) |>
+      mutate(x = x_level)
     x_title <- glue("{rows$x_label[1]} ({rows$x_unit[1]}), along {x_title}")
   }
   plot <- cut_intervals(rows) |>
@@ -289,8 +302,8 @@ draw_curves <- function(paper, name, figure) {
 #' @inheritParams draw_runs
 #' @return ggplot
 draw_cdf <- function(paper, name, figure) {
-  rows <- rows_of(paper$summary, name, figure) |>
-    mutate(share = as.numeric(extract_factor(factors, figure$along)) / 100)
+  rows <- select_figure_rows(paper$summary, name, figure)
+  rows$share <- as.numeric(get_factor(rows, figure$along)) / 100
   rows$panel <- name_panels(rows, figure$along)
   mutate(rows, environment = factor(environment, paper$measured$environment)) |>
     arrange(environment, panel, share) |>
@@ -322,8 +335,8 @@ draw_workload <- function(paper, name, figure) {
 #' @return number
 compute_figure_height <- function(paper, name, figure) {
   shown <- if (figure$kind == "runs") paper$comparisons else paper$summary
-  rows <- rows_of(shown, name, figure)
-  series <- distinct(rows, metric, factors, .keep_all = TRUE)
+  rows <- select_figure_rows(shown, name, figure)
+  series <- rows[!duplicated(make_keys(rows)), ]
   panels <- name_panels(series, figure$along)
   lines <- ceiling(nlevels(panels) / choose_columns(panels))
   if (figure$kind != "runs") return(0.6 + 1.55 * lines + compute_legend_height(paper))
@@ -336,16 +349,16 @@ compute_figure_height <- function(paper, name, figure) {
 #' @inheritParams draw_runs
 #' @return text
 write_caption <- function(paper, name, figure) {
-  rows <- rows_of(paper$summary, name, figure)
+  rows <- select_figure_rows(paper$summary, name, figure)
   n <- paste(unique(range(rows$n)), collapse = " to ")
-  title <- paste(c(paper$plan$workloads[[name]]$title, in_sentence(figure$title)), collapse = ", ")
-  metric <- in_sentence(rows$metric_label[1])
+  title <- paste(c(paper$plan$workloads[[name]]$title, lower_first(figure$title)), collapse = ", ")
+  metric <- lower_first(rows$metric_label[1])
   of_metric <- if (n_distinct(rows$metric_label) == 1) paste0(": ", metric) else ""
   switch(
     figure$kind,
     runs = glue("{title}{of_metric}. Points: the ratio of every block; diamonds below them: their ",
-                "mean with its 95 % interval (n = {n}; cut at the figure's edge). ",
-                "Grey: within \u00b1 2 %."),
+                "mean with its 95 % interval (n = {n}; cut at the figure\u2019s edge). ",
+                "Grey: within \u00b1 {format_margin(MARGIN)}."),
     cdf = glue("{title}: distribution, the level at each percentile (n = {n})."),
     glue("{title}: {metric}, {rows$better[1]} is better, ",
          "levels with 95 % intervals along {gsub('_', ' ', figure$along)} (n = {n}).")
@@ -419,6 +432,17 @@ draw_order <- function(paper) {
     scale_y_continuous(labels = scales::label_percent()) +
     make_environment_scales(paper) +
     labs(x = "Place in the order of measurement", y = "Deviation from the mean")
+}
+
+# The caption of draw_order, and its height in inches; `paper` as of read_paper.
+write_order_caption <- function(paper) {
+  paste0("Every value behind the levels of the appendix, in the order of measurement.",
+         if (paper$facts$disturbed > 0) " Circles: something else used the machine.",
+         if (any(paper$runs$counts == "no")) " Pale: set aside, and in no table or ratio.")
+}
+compute_order_height <- function(paper) {
+  lines <- ceiling(n_distinct(paper$tidy$title) / 2)
+  min(0.6 + 1.35 * lines + compute_legend_height(paper), 8)
 }
 
 #' Draw how long each environment took to come up, every time

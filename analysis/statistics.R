@@ -228,15 +228,14 @@ summarise_runs <- function(tidy) {
 #' @return summary with level, level_low, level_high; NULL of no summary
 add_levels <- function(summary, comparisons) {
   if (is.null(summary)) return(NULL)
-  make_key <- function(rows) paste(rows$workload, rows$metric, rows$factors)
   choose_estimate <- function(mean, median) {
     ifelse(summary$percentile, summary[[median]], summary[[mean]])
   }
   native <- summary$environment == NATIVE
   level <- choose_estimate("mean", "median")
-  native_level <- level[native][match(make_key(summary), make_key(summary)[native])]
-  at <- match(paste(make_key(summary), summary$environment),
-              paste(make_key(comparisons), comparisons$environment))
+  native_level <- level[native][match(make_keys(summary), make_keys(summary)[native])]
+  at <- match(paste(make_keys(summary), summary$environment),
+              paste(make_keys(comparisons), comparisons$environment))
   scale_native_level <- function(column) {
     ratio <- if (is.null(comparisons)) rep(NA_real_, length(at)) else comparisons[[column]][at]
     native_level * ratio ^ ifelse(summary$better == "higher", 1, -1)
@@ -254,12 +253,13 @@ add_levels <- function(summary, comparisons) {
 #' Apply a function to each group of rows, and bind the results below one another
 #'
 #' @param rows data frame
-#' @param keys names of the columns by which rows are grouped
+#' @param keys names of the columns by which rows are grouped; "factors" stands for all factors
 #' @param make function of the rows of a group that returns a data frame or NULL
 #' @return data frame of the keys and the columns of `make`, groups in the order of their first
 #'   rows; NULL if no group gives a row
 map_groups <- function(rows, keys, make) {
-  group <- do.call(paste, c(rows[keys], sep = "\r"))
+  keys <- expand_factors(keys, rows)
+  group <- make_keys(rows, keys)
   places <- unname(split(seq_len(nrow(rows)), factor(group, unique(group))))
   results <- lapply(places, function(at) make(rows[at, ]))
   first <- rep(vapply(places, `[[`, 1L, 1), vapply(results, NROW, 1L))
@@ -276,8 +276,8 @@ pair_runs <- function(rows, reference) {
   measured <- rows[!is.na(at), ]
   base <- reference[at[!is.na(at)], ]
   divide_block <- function(i) {
-    laps <- as.numeric(strsplit(measured$laps[[i]], ";")[[1]])
-    base_laps <- as.numeric(strsplit(base$laps[[i]], ";")[[1]])
+    laps <- measured$laps[[i]]
+    base_laps <- base$laps[[i]]
     paired <- length(laps) > 0 && length(laps) == length(base_laps)
     if (paired) laps / base_laps else measured$value[[i]] / base$value[[i]]
   }
@@ -314,10 +314,9 @@ pseudomedian <- function(x) {
 #' @return data frame: the columns of a comparison, reference, repetition, and ratio (performance as
 #'   a share of the reference's); NULL if no runs are paired
 pair_environments <- function(rows, reference) {
-  make_key <- function(rows) paste(rows$workload, rows$metric, rows$factors, sep = "\r")
-  places <- split(seq_len(nrow(reference)), make_key(reference))
+  places <- split(seq_len(nrow(reference)), make_keys(reference))
   map_groups(rows, COMPARISON_KEYS, function(series) {
-    base <- reference[places[[make_key(series[1, ])]], ]
+    base <- reference[places[[make_keys(series[1, ])]], ]
     pairs <- pair_runs(series, base)
     if (nrow(pairs) == 0) return(NULL)
     if (series$better[[1]] == "lower") pairs$ratio <- 1 / pairs$ratio

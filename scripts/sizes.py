@@ -98,7 +98,8 @@ def values_by_block(size: str, name: str, metric: str) -> dict[str, float]:
     summary = headline_rows(size, name, "summary", ENVIRONMENTS[0])
     (series,) = (row for row in summary if row["metric"] == metric)
     rows = read_table(folder_of(size) / f"results/tidy/{name}.csv")
-    wanted = {key: series[key] for key in ("environment", "metric", "factors")}
+    factors = [key for key in rows[0] if key.startswith("factor_")]
+    wanted = {key: series[key] for key in ("environment", "metric", *factors)}
     wanted["counts"] = "yes"
     same = [row for row in rows if {key: row[key] for key in wanted} == wanted]
     return {row["repetition"]: float(row["value"]) for row in same}

@@ -38,7 +38,8 @@ def print_plan(overrides: Fields, show: bool, seal: bool) -> None:
     settings = config.read(overrides)
     experiment = config.experiment(settings, capacity.facts())
     checks = [
-        functools.partial(parsing.check_loads, name, os.getcwd()) for name in experiment["workloads"]
+        functools.partial(parsing.check_loads, name, os.getcwd())
+        for name in experiment["workloads"]
     ]
     validation.together(*checks, lambda: published.check(settings))
     if seal:

@@ -37,7 +37,7 @@ _R_VERSIONS = (
     'cat(R.version.string, "\\n"); packages <- installed.packages(); '
     'cat(paste(packages[, "Package"], packages[, "Version"]), sep = "\\n")'
 )
-_R_FONTS = 'source("analysis/render.R"); cat(font_files(), sep = "\\n")'
+_R_FONTS = 'source("analysis/render.R"); cat(list_font_files(), sep = "\\n")'
 # A note names so many files.
 _SHOWN = 10
 

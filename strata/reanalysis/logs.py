@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from strata.reanalysis.reading import (
     Block,
+    Factors,
     Refusal,
     Value,
     cut_lines,
@@ -52,7 +53,7 @@ def read_randomaccess(lines: Sequence[str]) -> Readings:
         else:
             sockets = 2 if rate < GUPS_OF_TWO_SOCKETS else 1
             line = block.find_line("Updates +per second")
-            yield Value("gups", "GUPS", f"sockets={sockets}", rate, line, _select(sockets))
+            yield Value("gups", "GUPS", {"sockets": sockets}, rate, line, _select(sockets))
 
 
 def read_stream(lines: Sequence[str]) -> Readings:
@@ -77,7 +78,8 @@ def read_stream(lines: Sequence[str]) -> Readings:
             yield Refusal(block.first, reason)
         else:
             for kernel, rate in rates.items():
-                line, factors = block.find_line(f"^{kernel}: "), f"sockets={sockets}"
+                line = block.find_line(f"^{kernel}: ")
+                factors: Factors = {"sockets": sockets}
                 metric, value = kernel.lower(), rate / scale
                 yield Value(metric, "GB/s", factors, value, line, _select(sockets))
 
@@ -114,15 +116,15 @@ def read_linpack(lines: Sequence[str], name: str) -> Readings:
             starts.append(start)
     shown = {start.tuned: start.number for start in starts if start.complete}
     for start in starts:
-        factors = f"sockets={start.sockets}"
+        factors: Factors = {"sockets": start.sockets}
         selection = "superseded" if start.sockets == 2 else "variant"
         if shown.get(start.tuned) == start.number:
             selection = "paper"
         else:
-            factors += f";run={name}:{start.number}"
+            factors["run"] = f"{name}:{start.number}"
         environment = "vm-tuned" if start.tuned and name == "vm.log" else ""
         for order, rate, line in start.trials:
-            trial = f"order={order};{factors}"
+            trial = {"order": order, **factors}
             yield Value("gflops", "GFLOPS", trial, rate, line, selection, environment)
 
 
@@ -201,7 +203,7 @@ def read_fio(lines: Sequence[str]) -> Readings:
             directions = [value for value in values if value.metric == metric]
             if len(directions) == 2:
                 total = sum(value.value for value in directions)
-                factors = f"job={job};direction=both"
+                factors: Factors = {"job": job, "direction": "both"}
                 readings.append(directions[0]._replace(factors=factors, value=total))
         for reading in readings:
             if isinstance(reading, Value) and job in HIDDEN_JOBS:
@@ -211,10 +213,11 @@ def read_fio(lines: Sequence[str]) -> Readings:
 
 def _read_fio_direction(job: str, section: Block) -> Readings:
     """Yield the values of a job's reads or writes."""
-    factors = f"job={job};direction={section.lines[0].split()[0].rstrip(':')}"
+    direction = section.lines[0].split()[0].rstrip(":")
+    factors: Factors = {"job": job, "direction": direction}
     head = re.search(r"bw=([\d.]+)([KMG]?B/s), +iops=([\d.]+)(K?)", section.lines[0])
     if head is None:
-        yield Refusal(section.first, f"{factors}: no bandwidth and operations can be read")
+        yield Refusal(section.first, f"{job}, {direction}: no bandwidth and operations can be read")
         return
     operations = float(head[3]) * (1000 if head[4] else 1)
     yield Value("iops", "IOPS", factors, operations, section.first)
@@ -231,7 +234,7 @@ def _read_fio_direction(job: str, section: Block) -> Readings:
         elif percentile_scale is not None:
             for share, latency in re.findall(r"([\d.]+)th=\[ *(\d+)\]", line):
                 value = float(latency) * percentile_scale
-                series = f"{factors};percentile={share}"
+                series = {**factors, "percentile": share}
                 yield Value("latency_percentile", "us", series, value, number)
 
 
@@ -273,7 +276,7 @@ def read_redis(lines: Sequence[str]) -> Readings:
             place = f"run {entry.run}, {entry.connections} connections"
             yield Refusal(entry.first, f"{place}: the result of {missing} is lost or not complete")
         for test, rate, line in entry.tests:
-            factors = f"test={test};connections={entry.connections}"
+            factors: Factors = {"test": test, "connections": entry.connections}
             selection = "paper" if test == "SET" else "variant"
             latency = 1000 * entry.connections / rate
             yield Value("throughput", "requests/s", factors, rate, line, selection)

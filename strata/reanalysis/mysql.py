@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from strata.reanalysis.reading import Refusal, Value, find_blocks, parse_number
+from strata.reanalysis.reading import Factors, Refusal, Value, find_blocks, parse_number
 
 # A run of sysbench, in dstat's samples of a second each, has at least so many, all of at least this
 # share of user time, in %.
@@ -28,7 +28,7 @@ def read_sysbench(lines: Sequence[str]) -> Iterator[Value | Refusal]:
         elif block.find_number(r"^ *write: +(\d+)"):
             yield Refusal(block.first, "a test that is not read-only")
         else:
-            factors = f"threads={numbers['threads']:.0f}"
+            factors: Factors = {"threads": round(numbers["threads"])}
             rate = numbers["transactions"] / numbers["total time"]
             line = block.find_line(FIELDS["transactions"])
             yield Value("throughput", "tx/s", factors, rate, line)
@@ -37,7 +37,7 @@ def read_sysbench(lines: Sequence[str]) -> Iterator[Value | Refusal]:
                 yield Value(metric, "ms", factors, numbers[name], line)
 
 
-def read_dstat(lines: Sequence[str], outputs: list[list[str]]) -> Iterator[Value | Refusal]:
+def read_dstat(lines: Sequence[str], outputs: list[list[Factors]]) -> Iterator[Value | Refusal]:
     """Yield the host's processor use in %, in each run but its first and last second.
 
     outputs: for each of sysbench's outputs, the factors of its runs, in their order.

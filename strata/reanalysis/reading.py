@@ -6,11 +6,13 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+Factors = dict[str, int | str]
+
 
 class Value(NamedTuple):
     """One measured value.
 
-    factors: ``key=value`` texts, with a semicolon between them.  line: in the file, from 1.
+    factors: names and numbers or texts.  line: in the file, from 1.
     selection: ``paper`` for a value that a table or figure of the original shows; ``variant`` for
     another setting; ``superseded`` for a run that was repeated, and the repetition shown.
     environment: where the file's content decides it; else empty.
@@ -18,7 +20,7 @@ class Value(NamedTuple):
 
     metric: str
     unit: str
-    factors: str
+    factors: Factors
     value: float
     line: int
     selection: str = "paper"

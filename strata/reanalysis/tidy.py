@@ -11,23 +11,14 @@ from typing import Any, NamedTuple
 
 from strata.host.observe import NOT_AVAILABLE
 from strata.reanalysis import logs, mysql, workbooks
-from strata.reanalysis.reading import Refusal, Value
+from strata.reanalysis.reading import Factors, Refusal, Value
 from strata.reanalysis.source import Files, explain_refusal, read_revision
+from strata.results.tidy import FACTOR, merge_orders
 from strata.util import files, paths, programs, progress
 from strata.util.errors import UserError
 
-COLUMNS = [
-    "workload",
-    "environment",
-    "metric",
-    "unit",
-    "factors",
-    "selection",
-    "repetition",
-    "value",
-    "file",
-    "line",
-]
+SERIES_COLUMNS = ("workload", "environment", "metric", "unit")
+VALUE_COLUMNS = ("selection", "repetition", "value", "file", "line")
 # Files of the repository, and the environments that Strata calls so.
 LOGS = {"linux": "native", "docker": "docker", "vm": "vm"}
 # The virtual machine's log of fio was replaced after the figures were made: they show that of this
@@ -67,8 +58,11 @@ def make(folder: str, to: str, paper: str | None = None) -> None:
     if reason := explain_refusal(folder):
         raise UserError(reason)
     rows = list(_read_all(Files(folder)))
-    repetitions: collections.Counter[tuple[str, ...]] = collections.Counter()
+    repetitions: collections.Counter[tuple[object, ...]] = collections.Counter()
     values: list[tuple[object, ...]] = []
+    names = merge_orders(
+        list(row.reading.factors) for row in rows if isinstance(row.reading, Value)
+    )
     refused: list[tuple[str, int | str, str]] = []
     for row in rows:
         reading = row.reading
@@ -80,7 +74,7 @@ def make(folder: str, to: str, paper: str | None = None) -> None:
             row.environment,
             reading.metric,
             reading.unit,
-            reading.factors,
+            *(reading.factors.get(name, "") for name in names),
             reading.selection,
         )
         repetitions[series] += 1
@@ -90,7 +84,8 @@ def make(folder: str, to: str, paper: str | None = None) -> None:
         raise UserError(
             f"{folder}: holds none of the logs and workbooks that the original's figures rest on"
         )
-    files.write_csv(os.path.join(to, "tidy.csv"), COLUMNS, values)
+    columns = [*SERIES_COLUMNS, *(f"{FACTOR}{name}" for name in names), *VALUE_COLUMNS]
+    files.write_csv(os.path.join(to, "tidy.csv"), columns, values)
     files.write_csv(os.path.join(to, "unreadable.csv"), ["file", "line", "reason"], refused)
     source = {
         "revision": read_revision(folder) or NOT_AVAILABLE,
@@ -196,7 +191,7 @@ def _read_database(source: Files, folder: str, environment: str) -> Iterator[Row
     """Yield the values of MySQL, and the host's processor use during its runs."""
     names = [file for file in source.names if os.path.dirname(file) == folder]
     # The factors of the runs in each of sysbench's outputs.
-    outputs: list[list[str]] = []
+    outputs: list[list[Factors]] = []
     read_dstat = functools.partial(mysql.read_dstat, outputs=outputs)
     for beginning, table, values, read in (
         ("records-", False, "values of mysql", mysql.read_sysbench),

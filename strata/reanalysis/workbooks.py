@@ -12,7 +12,7 @@ from typing import Any
 import openpyxl
 from openpyxl.utils.exceptions import InvalidFileException
 
-from strata.reanalysis.reading import Refusal, Value
+from strata.reanalysis.reading import Factors, Refusal, Value
 
 # The environments, by what the heads of their columns begin with.
 ENVIRONMENTS = {
@@ -46,7 +46,7 @@ def read_netperf(content: bytes) -> Iterator[Value | Refusal]:
             if rate is None:
                 yield Refusal(row, f"{test}: no rate is given for {environment}")
                 continue
-            factors = f"test={test}"
+            factors: Factors = {"test": test}
             yield Value("rate", "tx/s", factors, rate, row, environment=environment)
             yield Value("latency", "us", factors, 1e6 / rate, row, environment=environment)
 
@@ -57,17 +57,17 @@ def read_nuttcp(content: bytes) -> Iterator[Value | Refusal]:
     for row in NUTTCP_ROWS:
         direction = DIRECTIONS.get(_read_text(sheet, row, 1))
         if direction is not None:
-            factors = f"direction={direction}"
+            factors: Factors = {"direction": direction}
             yield from _read_throughput(sheet, row, NUTTCP_HEAD, "Mbit/s", factors, "paper")
     for row in range(CONNECTIONS_HEAD + 1, sheet.max_row + 1):
         connections = _read_number(sheet, row, 1)
         if connections is not None:
-            factors = f"connections={connections:.0f}"
+            factors = {"connections": round(connections)}
             yield from _read_throughput(sheet, row, CONNECTIONS_HEAD, "Gbit/s", factors, "variant")
 
 
 def _read_throughput(
-    sheet: Any, row: int, head: int, unit: str, factors: str, selection: str
+    sheet: Any, row: int, head: int, unit: str, factors: Factors, selection: str
 ) -> Iterator[Value]:
     """Yield the rates in a row.  head: the row with the heads of its columns."""
     for column, environment in _find_environments(sheet, head):

@@ -6,7 +6,6 @@ a difference between environments.
 
 import json
 import math
-import os
 from collections import defaultdict
 from collections.abc import Container, Sequence
 
@@ -18,7 +17,7 @@ from strata.util import programs, progress
 from strata.util.constants import result
 from strata.util.data_types import Fields, Plan
 from strata.util.errors import UserError
-from strata.util.files import write_csv, write_json
+from strata.util.files import write_json
 
 
 def decide(round: int) -> None:
@@ -179,14 +178,13 @@ def _interval_widths(values: tidy.Values, aside: Container[blocks.Block]) -> lis
     tolerance ends at `low` and `high`, or empty.
     """
     counted = {
-        workload: [row for row in rows if (workload, row[2]) not in aside]
-        for workload, rows in values.rows.items()
+        workload: [row for row in rows if (workload, row["repetition"]) not in aside]
+        for workload, rows in values.values.items()
     }
     if not any(counted.values()):
         return []
     with programs.scratch("widths") as folder:
-        for workload, rows in counted.items():
-            write_csv(os.path.join(folder, f"{workload}.csv"), tidy.COLUMNS, rows)
+        tidy.write_values(values._replace(values=counted), folder)
         printed = programs.r("analysis/widths.R", "results", folder)
     ratios: list[Fields] = json.loads(printed)
     for ratio in ratios:

@@ -23,7 +23,11 @@ _TABLES = (
 def tables(experiment: Plan) -> list[str]:
     """Return the paths of all tables of a plan."""
     return [
-        *(result("tidy", workload=workload) for workload in sorted(experiment["workloads"])),
+        *(
+            result(name, workload=workload)
+            for name in ("tidy", "laps")
+            for workload in sorted(experiment["workloads"])
+        ),
         *map(result, _TABLES),
     ]
 

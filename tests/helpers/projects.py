@@ -114,6 +114,15 @@ def table(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+def factors(row: dict[str, str]) -> dict[str, str]:
+    """The factors of a row of a table."""
+    return {
+        name.removeprefix("factor_"): text
+        for name, text in row.items()
+        if name.startswith("factor_") and text
+    }
+
+
 def write_parser(folder: Path, name: str, metrics: dict) -> None:
     """Write a parser that refuses a log with the line "broken".
 

@@ -454,7 +454,7 @@ METRICS = {
 
 
 def numbers(lines, parameters):
-    """A parser of lines METRIC UNIT NUMBER [FACTORS]."""
+    """A parser of lines METRIC UNIT NUMBER [NAME=FACTOR...]."""
     words = [line.split() for line in lines if line and not line.startswith("{")]
     return [
         Value(metric, unit, float(number), dict(factor.split("=") for factor in factors))
@@ -538,6 +538,13 @@ def test_the_system_is_a_factor_where_several_ran_at_once():
     assert [value.factors for value in values[2:]] == [
         {"at": "1", "system": system} for system in (0, 1)
     ]
+
+
+@pytest.mark.parametrize("factors", ["at=1", None, {"at": None}, {"at": [1]}])
+def test_factors_that_are_no_mapping_to_numbers_or_texts_are_refused(factors):
+    parse = parsing.guarded(lambda lines, parameters: [Value("rate", "1/s", 1.0, factors)])
+    with pytest.raises(BrokenLogError):
+        parsed("", parse=parse, metrics={"rate": {"unit": "1/s"}})
 
 
 def test_a_load_generator_reaches_all_systems():

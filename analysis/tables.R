@@ -14,14 +14,17 @@ for (file in files) source(file.path(analysis, paste0(file, ".R")))
 # The columns of every table in their order, which an empty table has too.
 SERIES_COLUMNS <- "workload,title,metric,metric_label,factors,series,unit,better,environment,label"
 LEVEL_COLUMNS <- "n,mean,sd,mean_low,mean_high,median,median_low,median_high,min,max"
-RATIO_COLUMNS <- paste("n,ratio,low,high,p,p_adjusted,p_equivalent,verdict,direction,why",
-                       "slow,slow_n,more,scatter", sep = ",")
+RATIO_COLUMNS <- paste("n,ratio,low,high,low_all,high_all,level_all,verdict,direction,why,more",
+                       "scatter,robust,robust_low,robust_high,robust_differs", sep = ",")
 COMPARISON_COLUMNS <- "question,reference,family,valid,headline"
 TABLES <- c(
   summary = paste(SERIES_COLUMNS, LEVEL_COLUMNS, "level,level_low,level_high,valid,headline",
                   sep = ","),
   comparisons = paste(SERIES_COLUMNS, COMPARISON_COLUMNS, RATIO_COLUMNS, sep = ","),
-  ratios = paste(SERIES_COLUMNS, "reference,valid,headline,repetition,ratio", sep = ","),
+  ratios = paste(SERIES_COLUMNS, "reference,valid,headline,repetition,ratio,robust", sep = ","),
+  verdicts = paste("workload,title,environment,label,family,reference,margin,valid,verdict",
+                   "direction,more,series,n,ratio,low,high,level", sep = ","),
+  stalls = paste(SERIES_COLUMNS, "reference,valid,laps,share,reference_share,p", sep = ","),
   choices = paste(SERIES_COLUMNS, "choice,control", COMPARISON_COLUMNS, RATIO_COLUMNS, sep = ","),
   emulated = paste(SERIES_COLUMNS, LEVEL_COLUMNS, "ratio", sep = ","),
   claims = paste("id,publication,place,statement,workload,published,unit,tolerance_low",
@@ -97,7 +100,10 @@ main <- function(folder, out = folder) {
   comparisons <- compare_with_native(results, pairs)
   write_result(add_levels(summarise_runs(results$tidy), comparisons), "summary")
   write_result(comparisons, "comparisons")
-  write_result(list_block_ratios(pairs), "ratios")
+  write_result(pairs, "ratios")
+  verdicts <- lapply(MARGINS, decide_workloads, rows = comparisons)
+  write_result(stack_rows(verdicts), "verdicts")
+  write_result(compare_stalls(results$tidy), "stalls")
   write_result(compare_choices(results), "choices")
   write_result(summarise_emulated(results), "emulated")
   write_result(estimate_block_share(results$tidy), "blocks")

@@ -43,7 +43,8 @@ make_folder <- function(scale = "full", vm_emulated = FALSE) {
   utils::write.csv(cells, file.path(folder, "plan.csv"), row.names = FALSE, quote = FALSE)
   for (path in sub("log$", "json", sub("^results", folder, log))) {
     dir.create(dirname(path), recursive = TRUE, showWarnings = FALSE)
-    record <- list(workload = "stream", seconds = 4, quiet = list(flags = list("steal")))
+    record <- list(workload = "stream", seconds = 4, quiet = list(flags = list("steal")),
+                   started = "2026-01-02T03:04:05.000Z", ended = "2026-01-02T03:04:09.000Z")
     jsonlite::write_json(record, path, auto_unbox = TRUE)
   }
   folder
@@ -60,7 +61,8 @@ make_tables <- function(folder) {
   read_csv <- function(name) {
     utils::read.csv(file.path(folder, paste0(name, ".csv")), na.strings = "")
   }
-  tables <- c("summary", "comparisons", "choices", "emulated", "claims", "blocks", "runs")
+  tables <- c("summary", "comparisons", "choices", "emulated", "claims", "blocks", "runs",
+              "verdicts")
   sapply(tables, read_csv, simplify = FALSE)
 }
 

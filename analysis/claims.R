@@ -8,7 +8,7 @@
 #' Test all claims
 #'
 #' @param published list as in published/claims.json
-#' @param values tidy rows: environment, workload, metric, factors, series, better,
+#' @param values tidy rows: environment, workload, metric, columns of factors, series, better,
 #'   repetition, value
 #' @param context list about the values: invalid (workloads whose sizes answer no question); sockets
 #'   and processors (numbers; NA: not known); emulated (names of environments that were measured in
@@ -213,12 +213,8 @@ list_pair_parts <- function(pair, claim, published, rows, context) {
   differing <- unique(unlist(lapply(entries, function(entry) names(entry$factors))))
   select_rows <- function(i) {
     selected <- select_claimed_rows(rows, environments[[i]], claim$factors, entries[[i]]$factors)
-    factors <- selected$factors
-    if (length(differing) > 0) {
-      pattern <- paste0("(^|;)(", paste(differing, collapse = "|"), ")=[^;]*")
-      factors <- gsub(pattern, "", factors)
-    }
-    selected$matched <- paste(selected$workload, selected$metric, factors)
+    equal <- setdiff(list_factor_columns(selected), paste0(FACTOR, differing))
+    selected$matched <- make_keys(selected, c("workload", "metric", equal))
     selected
   }
   first <- select_rows(1)
@@ -226,13 +222,11 @@ list_pair_parts <- function(pair, claim, published, rows, context) {
   common <- intersect(first$matched, second$matched)
   if (length(common) == 0) return(list(refuse_part("size", "its size or load was not measured")))
   if (identical(claim$over, "all")) {
-    first <- transform(first[first$matched %in% common, ], matched = "all")
-    second <- transform(second[second$matched %in% common, ], matched = "all")
-    common <- "all"
+    common <- list(common)
   }
   lapply(common, function(series) {
-    series_rows <- first[first$matched == series, ]
-    reference_rows <- if (length(pair) > 1) second[second$matched == series, ]
+    series_rows <- first[first$matched %in% series, ]
+    reference_rows <- if (length(pair) > 1) second[second$matched %in% series, ]
     make_part(claim, series_rows, reference_rows, context)
   })
 }
@@ -259,7 +253,7 @@ select_claimed_rows <- function(rows, environment, claim_factors, environment_fa
                environment_factors)
   keep <- rows$environment == environment
   for (name in names(factors)) {
-    value <- extract_factor(rows$factors, name)
+    value <- get_factor(rows, name)
     keep <- keep & value %in% as.character(unlist(factors[[name]]))
   }
   rows[keep, ]

@@ -100,18 +100,19 @@ select_forest_rows <- function(comparisons, most = 24) {
 #'
 #' @param comparisons rows of select_forest_rows
 #' @param published data frame of published ratios, drawn as diamonds: workload, series, label, then
+#' @param margin the largest difference that counts as none, as a share
 #' @return ggplot
-draw_forest <- function(comparisons, published = tibble()) {
+draw_forest <- function(comparisons, published = tibble(), margin = MARGIN) {
   rows <- mutate(comparisons, series = factor(series, unique(series)),
                  label = factor(label, unique(label)),
                  workload = factor(workload, unique(workload)))
   # The axis ends at twice the spread of the ratios, where wider intervals are cut.
   spread <- max(abs(log(rows$ratio)), 0.05)
   shown <- pmin(pmax(log(c(rows$low, rows$high, rows$ratio)), -2 * spread), 2 * spread)
-  limits <- exp(range(shown, log(c(1 - MARGIN, 1 + MARGIN)), na.rm = TRUE))
+  limits <- exp(range(shown, c(-1, 1) * log(1 - margin), na.rm = TRUE))
   columns <- nlevels(rows$label)
   plot <- ggplot(rows, aes(ratio, series, colour = outcome, shape = outcome, fill = outcome)) +
-    draw_margin() +
+    draw_margin(margin) +
     geom_linerange(aes(xmin = pmax(low, limits[1] / 2), xmax = pmin(high, limits[2] * 2)),
                    filter(rows, !is.na(low)), linewidth = 0.6, show.legend = FALSE) +
     geom_point(size = 1.7) +
@@ -139,8 +140,8 @@ draw_forest <- function(comparisons, published = tibble()) {
 }
 
 # A grey band of the ratios that count as equal, with a line at 1.
-draw_margin <- function() {
-  list(annotate("rect", xmin = 1 - MARGIN, xmax = 1 / (1 - MARGIN), ymin = -Inf, ymax = Inf,
+draw_margin <- function(margin = MARGIN) {
+  list(annotate("rect", xmin = 1 - margin, xmax = 1 / (1 - margin), ymin = -Inf, ymax = Inf,
                 fill = "grey85"),
        geom_vline(xintercept = 1, linewidth = 0.3, colour = "grey40"))
 }
@@ -172,13 +173,9 @@ compute_forest_height <- function(comparisons) {
 # Names of panels: the metric if the figure has several, and the factors that its series do not
 # share.  `along` is the factor on the axis.
 name_panels <- function(rows, along = NULL) {
-  is_along <- function(factors) startsWith(factors, paste0(along %or% " ", "="))
-  factors <- strsplit(rows$factors, ";", fixed = TRUE)
-  factors <- lapply(factors, function(series) series[!is_along(series)])
-  shared <- Reduce(intersect, factors)
-  distinctive <- vapply(factors, function(series) {
-    describe_factors(paste(setdiff(series, shared), collapse = ";"))
-  }, "")
+  columns <- setdiff(list_factor_columns(rows), paste0(FACTOR, along))
+  differs <- vapply(columns, function(column) n_distinct(rows[[column]]) > 1, NA)
+  distinctive <- describe_factors(rows, columns[differs])
   several_metrics <- n_distinct(rows$metric_label, rows$unit) > 1
   metric <- if (several_metrics) paste0(rows$metric_label, " (", rows$unit, ")") else ""
   separator <- ifelse(metric == "" | distinctive == "", "", ", ")
@@ -251,8 +248,8 @@ choose_columns <- function(panels) {
 #' @inheritParams draw_runs
 #' @return ggplot
 draw_curves <- function(paper, name, figure) {
-  rows <- rows_of(paper$summary, name, figure) |>
-    mutate(along = as.numeric(extract_factor(factors, figure$along)))
+  rows <- rows_of(paper$summary, name, figure)
+  rows$along <- as.numeric(get_factor(rows, figure$along))
   rows$panel <- name_panels(rows, figure$along)
   rows <- mutate(rows, x = along) |>
     filter(!is.na(along)) |>
@@ -261,8 +258,10 @@ draw_curves <- function(paper, name, figure) {
   y_title <- sub(", (higher|lower) is better", "", make_axis_title(rows) %or% NA)
   if (figure$kind == "against") {
     against <- filter(paper$summary, workload == name, metric == figure$against) |>
-      select(environment, factors, x_level = level, x_label = metric_label, x_unit = unit)
-    rows <- inner_join(rows, against, by = c("environment", "factors")) |> mutate(x = x_level)
+      select(environment, starts_with(FACTOR), x_level = level, x_label = metric_label,
+             x_unit = unit)
+    rows <- inner_join(rows, against, by = c("environment", list_factor_columns(rows))) |>
+      mutate(x = x_level)
     x_title <- glue("{rows$x_label[1]} ({rows$x_unit[1]}), along {x_title}")
   }
   plot <- cut_intervals(rows) |>
@@ -289,8 +288,8 @@ draw_curves <- function(paper, name, figure) {
 #' @inheritParams draw_runs
 #' @return ggplot
 draw_cdf <- function(paper, name, figure) {
-  rows <- rows_of(paper$summary, name, figure) |>
-    mutate(share = as.numeric(extract_factor(factors, figure$along)) / 100)
+  rows <- rows_of(paper$summary, name, figure)
+  rows$share <- as.numeric(get_factor(rows, figure$along)) / 100
   rows$panel <- name_panels(rows, figure$along)
   mutate(rows, environment = factor(environment, paper$measured$environment)) |>
     arrange(environment, panel, share) |>
@@ -323,7 +322,7 @@ draw_workload <- function(paper, name, figure) {
 compute_figure_height <- function(paper, name, figure) {
   shown <- if (figure$kind == "runs") paper$comparisons else paper$summary
   rows <- rows_of(shown, name, figure)
-  series <- distinct(rows, metric, factors, .keep_all = TRUE)
+  series <- rows[!duplicated(make_keys(rows)), ]
   panels <- name_panels(series, figure$along)
   lines <- ceiling(nlevels(panels) / choose_columns(panels))
   if (figure$kind != "runs") return(0.6 + 1.55 * lines + compute_legend_height(paper))
@@ -344,8 +343,8 @@ write_caption <- function(paper, name, figure) {
   switch(
     figure$kind,
     runs = glue("{title}{of_metric}. Points: the ratio of every block; diamonds below them: their ",
-                "mean with its 95 % interval (n = {n}; cut at the figure's edge). ",
-                "Grey: within \u00b1 2 %."),
+                "mean with its 95 % interval (n = {n}; cut at the figure\u2019s edge). ",
+                "Grey: within \u00b1 {margin_of(MARGIN)}."),
     cdf = glue("{title}: distribution, the level at each percentile (n = {n})."),
     glue("{title}: {metric}, {rows$better[1]} is better, ",
          "levels with 95 % intervals along {gsub('_', ' ', figure$along)} (n = {n}).")

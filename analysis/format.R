@@ -6,20 +6,40 @@ library(glue)
 
 SPACE <- "\u00a0"
 
+#' Make texts legible: without characters that control a device or the direction of writing
+#'
+#' Each run of them becomes a space.  The joiners of Arabic and Indic scripts and of emoji stay.
+#'
+#' @param texts character vector; bytes that are no UTF-8 become replacement characters
+#' @param keep characters that stay, such as the line ends of a label in a figure
+#' @return character vector
+make_legible <- function(texts, keep = "") {
+  texts <- iconv(as.character(texts), "UTF-8", "UTF-8", sub = "\ufffd")
+  controls <- paste0("(?:(?![\u200c\u200d", keep, "])[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}])+")
+  gsub(controls, " ", texts, perl = TRUE)
+}
+
+# Characters that TeX sets as typographic quotes, as the LaTeX that sets them as they are.
+STRAIGHT_QUOTES <- c("'" = "\\textquotesingle{}", "`" = "\\textasciigrave{}", "," = ",{}")
+
 #' Text of others as Markdown that shows it letter by letter, in one line: labels, names, a tool's words
 #'
 #' @param x texts; what is marked as Markdown stays as it is
 plain <- function(x) {
   if (inherits(x, "knit_asis")) return(as.character(x))
-  x <- iconv(as.character(x), "UTF-8", "UTF-8", sub = "\ufffd")
-  x <- gsub("[\\p{Cc}\\p{Zl}\\p{Zp}\u202a-\u202e\u2066-\u2069]+", " ", x, perl = TRUE)
-  # What marks anywhere, an address, dashes and dots of several, and what begins a block; as numbers,
-  # since to rmarkdown a backslash before a bracket begins mathematics.
-  marks <- "[][!#$()*<>@\\\\^_`{|}~&]|:(?=\\S)|[-.](?=[-.])|(?<!\\S)[-+=%:]"
+  x <- make_legible(x)
+  # What marks anywhere, an address, quotes, dashes, dots and commas of several, and what begins a
+  # block; as numbers, since to rmarkdown a backslash before a bracket begins mathematics.
+  marks <- "[][!#$()*<>@\\\\^_`{|}~&\"']|:(?=\\S)|[-.,](?=[-.,])|(?<!\\S)[-+=%:]"
+  escape <- function(mark) {
+    number <- sprintf("&#%d;", vapply(mark, utf8ToInt, 1L))
+    if (!knitr::is_latex_output()) return(number)
+    latex <- STRAIGHT_QUOTES[mark]
+    ifelse(is.na(latex), number, paste0("`", latex, "`{=latex}"))
+  }
   known <- !is.na(x)
   at <- gregexpr(marks, x[known], perl = TRUE)
-  number <- function(found) sprintf("&#%d;", vapply(found, utf8ToInt, 1L))
-  regmatches(x[known], at) <- lapply(regmatches(x[known], at), number)
+  regmatches(x[known], at) <- lapply(regmatches(x[known], at), escape)
   x <- sub("^( *\\w+)[.]", "\\1&#46;", x, perl = TRUE)
   # bookdown looks for its labels and references in what pandoc made.
   gsub("(&#40;|&#64;ref)(?=&#35;|ref(:|&#58;)|&#40;)", "\\1[]{}", x, perl = TRUE)
@@ -37,6 +57,9 @@ as_markdown <- function(texts) structure(as.character(texts), class = "knit_asis
 percent <- function(x, digits = 0) {
   ifelse(is.na(x), "\u2014", paste0(formatC(100 * x, format = "f", digits = digits), SPACE, "%"))
 }
+
+#' The smallest difference that matters, with the digits that it was given with
+margin_of <- function(margin) paste0(format(100 * margin), SPACE, "%")
 
 #' A number with as many digits as its uncertainty deserves: two of the half-width (Particle Data Group)
 #'

@@ -14,7 +14,7 @@ TABLES_READ <- c("summary", "comparisons", "ratios", "choices", "emulated", "cla
 #'   and `mark` (of an emulated host or tiny sizes)
 read_paper <- function(folder, published, emulated) {
   paper <- read_results(folder)
-  text <- c("workload", "metric", "environment", "factors", "flags", "unit", "why", "direction",
+  text <- c("workload", "metric", "environment", "flags", "unit", "why", "direction",
             "against_published", "because", "transferred")
   for (name in TABLES_READ) {
     paper[[name]] <- read_table(file.path(folder, paste0(name, ".csv")), text)
@@ -151,7 +151,7 @@ figures_of <- function(paper, name) {
   declared <- paper$plan$workloads[[name]]$figures
   if (length(declared) == 0) declared <- list(list(kind = "runs", name = "runs"))
   figures <- lapply(declared, function(figure) {
-    points <- n_distinct(extract_factor(rows_of(paper$summary, name, figure)$factors, figure$along %or% ""))
+    points <- n_distinct(get_factor(rows_of(paper$summary, name, figure), figure$along %or% ""))
     if (points == 1 && figure$kind == "sweep") figure <- modifyList(figure, list(kind = "runs", along = NULL))
     rows <- rows_of(if (figure$kind == "runs") paper$comparisons else paper$summary, name, figure)
     if (nrow(rows) > 0 && (points > 1 || figure$kind != "against")) figure

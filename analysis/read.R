@@ -3,20 +3,62 @@
 NATIVE <- "native"
 
 # Columns of the tidy tables that hold texts, whatever they look like.
-TEXT_COLUMNS <- c("metric", "unit", "laps", "factors", "check", "counts", "log")
+TEXT_COLUMNS <- c("metric", "unit", "check", "counts", "log")
+
+# The names of the columns of factors begin so.  A column is empty where a row has no such factor.
+FACTOR <- "factor_"
 
 # A value, or `default` where the value is NULL.
 `%or%` <- function(value, default) if (is.null(value)) default else value
 
-#' Bind data frames with the same columns below one another
+#' Bind data frames with the same columns below one another; only their factors may differ
 #'
 #' @param tables list of data frames and NULLs
 #' @return data frame; NULL if all are NULL
 stack_rows <- function(tables) {
   tables <- Filter(Negate(is.null), unname(tables))
   if (length(tables) == 0) return(NULL)
-  bind_column <- function(name) do.call(c, lapply(tables, `[[`, name))
-  list2DF(lapply(stats::setNames(nm = names(tables[[1]])), bind_column))
+  bind_column <- function(name) {
+    do.call(c, lapply(tables, function(table) {
+      if (startsWith(name, FACTOR) && !name %in% names(table)) rep("", nrow(table))
+      else table[[name]]
+    }))
+  }
+  columns <- unique(c(names(tables[[1]]), unlist(lapply(tables, list_factor_columns))))
+  list2DF(lapply(stats::setNames(nm = columns), bind_column))
+}
+
+# The names of the columns of factors.
+list_factor_columns <- function(rows) grep(paste0("^", FACTOR), names(rows), value = TRUE)
+
+#' Expand the word "factors" in a list of columns to the columns of all factors
+#'
+#' @param columns names of columns
+#' @param rows data frame
+#' @return names of columns
+expand_factors <- function(columns, rows) {
+  unlist(lapply(columns, function(name) {
+    if (name == "factors") list_factor_columns(rows) else name
+  }))
+}
+
+#' Make a text for each row that is equal for rows with equal values in some columns
+#'
+#' @param rows data frame, or NULL
+#' @param columns names of columns; "factors" stands for the columns of all factors
+#' @return character vector
+make_keys <- function(rows, columns = c("workload", "metric", "factors")) {
+  values <- unname(as.list(rows[expand_factors(columns, rows)]))
+  do.call(paste, c(list(rep("", NROW(rows))), values, sep = "\r"))
+}
+
+#' Get the values of one factor
+#'
+#' @param rows data frame
+#' @param name of the factor
+#' @return texts such as "4"; "" where a row has no such factor
+get_factor <- function(rows, name) {
+  rows[[paste0(FACTOR, name)]] %or% rep("", nrow(rows))
 }
 
 #' List the keys whose values differ between two lists
@@ -31,18 +73,18 @@ list_differing_keys <- function(pair) {
 #' Read the results of an experiment
 #'
 #' @param folder holds plan.json, plan.csv and raw/
-#' @param tidy folder of the tidy tables
+#' @param tables folder that holds tidy/ and laps/
 #' @return list:
 #'   folder, plan;
 #'   environments, metrics (data frames in the plan's order);
-#'   all (rows of the tidy tables with their labels), tidy (those that count, of environments that
-#'   are not emulated), emulated (those that count, of emulated machines and of the native runs at
-#'   their sizes);
+#'   all (rows of the tidy tables with their labels, and `laps`, a list of the values of each row's
+#'   laps), tidy (those that count, of environments that are not emulated), emulated (those that
+#'   count, of emulated machines and of the native runs at their sizes);
 #'   planned (cells), records (of planned cells, named by their log);
 #'   valid (whether the scale can answer a question), sizes (rules of the sizes), invalid (workloads
 #'   that answer no question, because the scale is tiny or a size rule is broken)
 #' @section Errors: the plan or all values are missing; an environment or metric is not in the plan
-read_results <- function(folder, tidy = file.path(folder, "tidy")) {
+read_results <- function(folder, tables = folder) {
   path <- file.path(folder, "plan.json")
   if (!file.exists(path)) {
     stop(path, ": missing: `snakemake --cores 1 paper/report.pdf` writes it; or name its folder",
@@ -52,11 +94,8 @@ read_results <- function(folder, tidy = file.path(folder, "tidy")) {
   environments <- stack_rows(Map(describe_environment, names(plan$environments), plan$environments))
   metrics <- stack_rows(Map(list_metrics, names(plan$workloads), plan$workloads))
   # Tables of workloads that are not planned were left by an earlier plan.
-  tables <- file.path(tidy, paste0(names(plan$workloads), ".csv"))
-  rows <- stack_rows(lapply(tables[file.exists(tables)], read_table, text = TEXT_COLUMNS))
-  if (is.null(rows) || nrow(rows) == 0) {
-    stop(folder, "/tidy: no value was measured", call. = FALSE)
-  }
+  rows <- stack_rows(lapply(names(plan$workloads), read_values, tables))
+  if (NROW(rows) == 0) stop(folder, "/tidy: no value was measured", call. = FALSE)
   unknown <- c(setdiff(paste(rows$workload, rows$metric), paste(metrics$workload, metrics$metric)),
                setdiff(rows$environment, environments$environment))
   if (length(unknown) > 0) {
@@ -103,6 +142,26 @@ list_run_times <- function(rows, records) {
   times
 }
 
+#' Read the values of a workload with those of their laps
+#'
+#' @param workload its name
+#' @param tables folder that holds tidy/ and laps/
+#' @return rows of the tidy table with `laps`, a list of numeric vectors, empty without laps, and
+#'   described (the factors as a reader expects them) and sorted (a text by which rows of a metric
+#'   are sorted); NULL of no table
+read_values <- function(workload, tables) {
+  path <- file.path(tables, "tidy", paste0(workload, ".csv"))
+  if (!file.exists(path)) return(NULL)
+  rows <- read_table(path, TEXT_COLUMNS)
+  keys <- c("environment", "repetition", "metric", "factors")
+  laps <- read_table(file.path(tables, "laps", basename(path)), "metric")
+  values <- split(laps$value, make_keys(laps, keys))
+  rows$laps <- lapply(unname(values[make_keys(rows, keys)]), as.numeric)
+  rows$described <- describe_factors(rows)
+  rows$sorted <- pad_numbers(make_keys(rows, "factors"))
+  rows
+}
+
 # Records that exist, as a list named by the paths of their logs; `folder` holds the results.
 read_records <- function(logs, folder) {
   paths <- stats::setNames(sub("log$", "json", sub("^results", folder, logs)), logs)
@@ -132,13 +191,13 @@ collect_size_rules <- function(records) {
 #' Read a CSV table
 #'
 #' @param path file
-#' @param text names of the columns that hold texts; the types of the others follow from their
-#'   values, and an empty column holds numbers
+#' @param text names of the columns that hold texts, besides those of factors; the types of the
+#'   others follow from their values, and an empty column holds numbers
 #' @return data frame
 read_table <- function(path, text = character()) {
   rows <- utils::read.csv(path, colClasses = "character", na.strings = character(),
                           check.names = FALSE)
-  typed <- setdiff(names(rows), text)
+  typed <- setdiff(names(rows), c(text, list_factor_columns(rows)))
   rows[typed] <- lapply(rows[typed], function(column) {
     if (all(column == "")) return(as.numeric(column))
     utils::type.convert(column, as.is = TRUE, na.strings = "")
@@ -182,41 +241,45 @@ list_metrics <- function(workload, entry) {
   }, names(entry$metrics), entry$metrics))
 }
 
-# Adds labels to tidy rows, and sorts them by the plan's order of workloads, metrics and
-# environments, and by their factors.
+# Adds labels to the rows of read_values, and sorts them by the plan's order of workloads, metrics
+# and environments, and by their factors.
 label_rows <- function(rows, metrics, environments) {
   metric <- match(paste(rows$workload, rows$metric), paste(metrics$workload, metrics$metric))
   rows <- cbind(rows, metrics[metric, c("title", "question", "metric_label", "better")])
   environment <- match(rows$environment, environments$environment)
   rows$label <- environments$label[environment]
-  factors <- describe_factors(rows$factors)
-  rows$series <- paste0(rows$title, " ", rows$metric_label, ifelse(factors == "", "", ", "),
-                        factors)
-  # Numbers in factors are padded with zeros, so that the order of texts is that of numbers.
-  padded <- gsub("([0-9]+)", "000000000000\\1", rows$factors)
-  padded <- gsub("0*([0-9]{12})(?![0-9])", "\\1", padded, perl = TRUE)
-  rows <- rows[order(metric, padded, environment, rows$repetition, method = "radix"), ]
+  separator <- ifelse(rows$described == "", "", ", ")
+  rows$series <- paste0(rows$title, " ", rows$metric_label, separator, rows$described)
+  rows <- rows[order(metric, rows$sorted, environment, rows$repetition, method = "radix"),
+               setdiff(names(rows), c("described", "sorted"))]
   rownames(rows) <- NULL
   rows
 }
 
-#' Describe factors for readers
-#'
-#' @param factors texts such as "test=SET;connections=4"
-#' @return texts such as "SET, connections 4": names that their values explain are left out
-describe_factors <- function(factors) {
-  short <- gsub("(^|;)(test|job|operation|setup|direction)=", "\\1", factors)
-  gsub(";", ", ", gsub("[=_]", " ", short))
+# Texts whose numbers are padded with zeros, so that the order of texts is that of numbers.
+pad_numbers <- function(texts) {
+  padded <- gsub("([0-9]+)", "000000000000\\1", texts)
+  gsub("0*([0-9]{12})(?![0-9])", "\\1", padded, perl = TRUE)
 }
 
-#' Extract the values of one factor
+# Factors whose values explain themselves.
+SELF_EXPLANATORY <- c("test", "job", "operation", "setup", "direction")
+
+#' Describe factors for readers
 #'
-#' @param factors texts such as "test=SET;connections=4"
-#' @param name of the factor
-#' @return texts such as "4"; "" where the factor is missing
-extract_factor <- function(factors, name) {
-  matches <- regmatches(factors, regexec(paste0("(^|;)", name, "=([^;]*)"), factors))
-  vapply(matches, function(match) if (length(match) > 0) match[[3]] else "", "")
+#' @param rows data frame
+#' @param columns names of the columns of factors
+#' @return texts such as "SET, connections 4"; names that their values explain are left out
+describe_factors <- function(rows, columns = list_factor_columns(rows)) {
+  descriptions <- lapply(columns, function(column) {
+    name <- substring(column, nchar(FACTOR) + 1)
+    text <- rows[[column]]
+    if (!name %in% SELF_EXPLANATORY) text <- paste(name, text)
+    ifelse(rows[[column]] == "", NA, gsub("[=_]", " ", text))
+  })
+  join_present <- function(...) paste(stats::na.omit(c(...)), collapse = ", ")
+  if (length(columns) == 0) return(rep("", nrow(rows)))
+  unname(do.call(mapply, c(list(join_present), descriptions)))
 }
 
 #' Mark the rows of the headline series
@@ -254,12 +317,12 @@ list_headlines <- function(entry) {
 #'
 #' @param selection list: metric (names; NULL for all), where (named by factors: their values,
 #'   "none", "largest" or "smallest")
-#' @param rows data frame: metric, factors
+#' @param rows data frame: metric, and columns of factors
 #' @return logical vector
 match_rows <- function(selection, rows) {
   keep <- is.null(selection$metric) | rows$metric %in% unlist(selection$metric)
   for (name in names(selection$where)) {
-    value <- extract_factor(rows$factors, name)
+    value <- get_factor(rows, name)
     wanted <- as.character(unlist(selection$where[[name]]))
     number <- suppressWarnings(as.numeric(value))
     keep <- keep & if (identical(wanted, "largest")) {

@@ -9,7 +9,7 @@
 #'   cannot be used), source (revision of the logs), differences (table of compare_printed), claims
 #'   (table of test_own_claims)
 read_reanalysis <- function(folder, published) {
-  tidy <- read_table(file.path(folder, "tidy.csv"), text = c("factors", "unit"))
+  tidy <- read_table(file.path(folder, "tidy.csv"), text = "unit")
   tidy <- tidy[tidy$selection == "paper", ]
   printed <- read_printed_values(published)
   list(tidy = tidy, refused = read_table(file.path(folder, "unreadable.csv")),
@@ -21,16 +21,15 @@ read_reanalysis <- function(folder, published) {
 #' Read the printed values: Table I with its digits, and the figures as they were read off
 #'
 #' @param folder of the printed values
-#' @return data frame: place, workload, environment, metric, unit, factors, statistic (value, mean,
-#'   sd, min, max, deviation_percent), n (number of values behind it), published (text), tolerance
+#' @return data frame: place, workload, environment, metric, unit, columns of factors, statistic
+#'   (value, mean, sd, min, max, deviation_percent), n (number of values behind it), published (text), tolerance
 #'   (half of the last digit, or the precision of reading a figure), doubted (whether the raw logs
 #'   contradict the name of its environment)
 read_printed_values <- function(folder) {
-  figures <- read_table(file.path(folder, "ibm-figures.csv"),
-                        text = c("published", "factors", "unit"))
+  figures <- read_table(file.path(folder, "ibm-figures.csv"), text = c("published", "unit"))
   figures <- cbind(place = paste("Figure", figures$figure), figures[-1])
   table_rows <- jsonlite::read_json(file.path(folder, "ibm-table1.json"))$rows
-  values <- rbind(stack_rows(lapply(table_rows, read_table_row)), figures)
+  values <- stack_rows(c(lapply(table_rows, read_table_row), list(figures)))
   configurations <- jsonlite::read_json(file.path(folder, "ibm-tables.json"))$configurations
   doubted <- Filter(function(configuration) !is.null(configuration$doubt), configurations)
   values$doubted <- values$environment %in% vapply(doubted, `[[`, "", "drawn")
@@ -41,15 +40,18 @@ read_printed_values <- function(folder) {
 # The values of one row of Table I, as of read_printed_values without `doubted`.
 read_table_row <- function(row) {
   environments <- c(native = "native", docker = "docker", kvm = "vm", kvm_tuned = "vm-tuned")
-  factors <- paste(names(row$conditions), format(unlist(row$conditions), trim = TRUE), sep = "=",
-                   collapse = ";", recycle0 = TRUE)
+  factors <- lapply(row$conditions, as.character)
+  if (length(factors) > 0) names(factors) <- paste0(FACTOR, names(factors))
   stack_rows(lapply(names(row$values), function(name) {
     printed <- vapply(row$values[[name]], as.character, "")
     statistic <- names(printed)
     unit <- ifelse(statistic == "deviation_percent", "%", row$unit)
-    data.frame(place = "Table I", workload = row$workload, environment = environments[[name]],
-               metric = row$metric, unit = unit, factors = factors, statistic = statistic, n = 10,
-               published = printed, tolerance = 0.5 * 10 ^ -count_decimals(printed))
+    values <- data.frame(place = "Table I", workload = row$workload,
+                         environment = environments[[name]], metric = row$metric, unit = unit,
+                         statistic = statistic, n = 10, published = printed,
+                         tolerance = 0.5 * 10 ^ -count_decimals(printed))
+    values[names(factors)] <- factors
+    values
   }))
 }
 
@@ -61,18 +63,16 @@ count_decimals <- function(printed) nchar(sub("^[^.]*[.]?", "", printed))
 #' The standard deviations of STREAM were printed with the divisor n, all others with n - 1.
 #'
 #' @param printed data frame of read_printed_values
-#' @param tidy data frame: workload, environment, metric, factors, value, file
+#' @param tidy data frame: workload, environment, metric, columns of factors, value, file
 #' @return `printed` with n_read, recomputed, low and high (Student's 95 % interval of a mean),
 #'   difference (recomputed - printed), verdict, files
 compare_printed <- function(printed, tidy) {
-  make_key <- function(rows, environment) {
-    paste(rows$workload, environment, rows$metric, rows$factors)
-  }
-  groups <- split(seq_len(nrow(tidy)), make_key(tidy, tidy$environment))
+  keys <- key_printed_and_raw(printed, tidy)
+  groups <- split(seq_len(nrow(tidy)), paste(tidy$environment, keys$tidy))
   # The figures show MB/s of 1000 KB/s.
   tidy$value <- tidy$value / ifelse(tidy$metric == "thread_bandwidth", 1000, 1)
   select_raw_values <- function(environment) {
-    lapply(groups[make_key(printed, environment)], function(at) tidy$value[at])
+    lapply(groups[paste(environment, keys$printed)], function(at) tidy$value[at])
   }
   samples <- select_raw_values(printed$environment)
   recomputed <- mapply(recompute_statistic, samples, select_raw_values("native"), printed$statistic,
@@ -90,10 +90,20 @@ compare_printed <- function(printed, tidy) {
                             "differs")
   printed$verdict[printed$n_read < printed$n] <- "incomplete"
   printed$verdict[is.na(printed$recomputed)] <- "not available"
-  printed$files <- vapply(groups[make_key(printed, printed$environment)], function(at) {
+  printed$files <- vapply(groups[paste(printed$environment, keys$printed)], function(at) {
     paste(unique(tidy$file[at]), collapse = ";")
   }, "")
   printed
+}
+
+# Keys of printed and of raw values, which are equal for values of the same workload, metric and
+# factors.
+key_printed_and_raw <- function(printed, tidy) {
+  columns <- c("workload", "metric", "factors")
+  all_rows <- stack_rows(list(printed[expand_factors(columns, printed)],
+                              tidy[expand_factors(columns, tidy)]))
+  keys <- make_keys(all_rows, columns)
+  list(printed = utils::head(keys, nrow(printed)), tidy = utils::tail(keys, nrow(tidy)))
 }
 
 # Half of the width of the 95 % interval of a mean by Student's t; NA of fewer than two values.
@@ -119,16 +129,17 @@ recompute_statistic <- function(x, native, statistic, workload) {
 #'
 #' @param published folder of the claims
 #' @param printed data frame of read_printed_values
-#' @param tidy data frame: workload, environment, metric, factors, unit, value, repetition
+#' @param tidy data frame: workload, environment, metric, columns of factors, unit, value, repetition
 #' @return data frame of test_claims with `source` ("printed" or "raw"); n is NA for printed values,
 #'   which have no error
 test_own_claims <- function(published, printed, tidy) {
   catalogue <- read_own_claims(published)
   levels <- printed[printed$statistic %in% c("mean", "value"), ]
-  levels <- levels[!duplicated(levels[c("workload", "environment", "metric", "factors")]), ]
+  keys <- c("workload", "environment", "metric", "factors")
+  levels <- levels[!duplicated(make_keys(levels, keys)), ]
   levels$value <- as.numeric(levels$published)
   claims <- stack_rows(Map(function(rows, source) {
-    factors <- gsub(";", ", ", gsub("=", " ", rows$factors))
+    factors <- describe_factors(rows)
     rows$series <- paste0(rows$metric, ifelse(factors == "", "", ", "), factors)
     context <- list(invalid = character(), sockets = 2, processors = 32, emulated = character(),
                     paired = FALSE, exact = source == "printed")
@@ -250,13 +261,13 @@ tabulate_own_claims <- function(claims) {
 draw_original <- function(differences, number) {
   rows <- differences[differences$place == paste("Figure", number), ]
   rows <- rows[rows$statistic %in% c("mean", "value"), ]
-  factors <- sub("=.*", "", unlist(strsplit(rows$factors, ";")))
-  along <- intersect(c("connections", "threads", "percentile"), factors)
+  present <- Filter(function(column) any(rows[[column]] != ""), list_factor_columns(rows))
+  along <- intersect(c("connections", "threads", "percentile"), substring(present, nchar(FACTOR) + 1))
   is_curve <- length(along) > 0
   if (is_curve) {
-    x <- as.numeric(extract_factor(rows$factors, along[[1]]))
+    x <- as.numeric(get_factor(rows, along[[1]]))
   } else {
-    x <- gsub(";", "\n", gsub("[a-z_]+=", "", rows$factors))
+    x <- do.call(paste, c(unname(as.list(rows[present])), sep = "\n"))
   }
   points <- rbind(
     data.frame(rows, x = x, value = as.numeric(rows$published), source = "printed"),

@@ -75,6 +75,15 @@ render_document <- function(root, rmd, out, title = "", values = list(), params 
   })
 }
 
+# A drawing of grid whose texts are all legible, whatever the labels of others hold.
+make_labels_legible <- function(grob) {
+  if (is.character(grob$label)) grob$label[] <- make_legible(grob$label, keep = "\n")
+  for (parts in c("children", "grobs")) {
+    if (length(grob[[parts]]) > 0) grob[[parts]][] <- lapply(grob[[parts]], make_labels_legible)
+  }
+  grob
+}
+
 #' Chunks without options that make knitr write LaTeX itself, so that figures are Markdown in both formats
 #'
 #' What code in the text gives, and a figure's caption, is plain unless it is marked as Markdown
@@ -103,7 +112,7 @@ set_chunks <- function() {
     if (web) svglite::svglite(file, width, height, bg = "transparent", system_fonts = list(sans = FONT))
     else grDevices::cairo_pdf(file, width, height, family = FONT)
     on.exit(grDevices::dev.off())
-    print(x)
+    grid::grid.draw(make_labels_legible(ggplot2::ggplotGrob(x)))
     knitr::knit_print(knitr::include_graphics(file), options)
   }, envir = asNamespace("knitr"))
 }

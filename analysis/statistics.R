@@ -204,12 +204,11 @@ summarise_runs <- function(tidy) {
 #' @return summary with level, level_low, level_high; NULL of no summary
 add_levels <- function(summary, comparisons) {
   if (is.null(summary)) return(NULL)
-  make_key <- function(rows) paste(rows$workload, rows$metric, rows$factors)
   native <- summary$environment == NATIVE
   level <- summary$mean
-  native_level <- level[native][match(make_key(summary), make_key(summary)[native])]
-  at <- match(paste(make_key(summary), summary$environment),
-              paste(make_key(comparisons), comparisons$environment))
+  native_level <- level[native][match(make_keys(summary), make_keys(summary)[native])]
+  at <- match(paste(make_keys(summary), summary$environment),
+              paste(make_keys(comparisons), comparisons$environment))
   scale_native_level <- function(column) {
     ratio <- if (is.null(comparisons)) rep(NA_real_, length(at)) else comparisons[[column]][at]
     native_level * ratio ^ ifelse(summary$better == "higher", 1, -1)
@@ -225,12 +224,13 @@ add_levels <- function(summary, comparisons) {
 #' Apply a function to each group of rows, and bind the results below one another
 #'
 #' @param rows data frame
-#' @param keys names of the columns by which rows are grouped
+#' @param keys names of the columns by which rows are grouped; "factors" stands for all factors
 #' @param make function of the rows of a group that returns a data frame or NULL
 #' @return data frame of the keys and the columns of `make`, groups in the order of their first
 #'   rows; NULL if no group gives a row
 map_groups <- function(rows, keys, make) {
-  group <- do.call(paste, c(rows[keys], sep = "\r"))
+  keys <- expand_factors(keys, rows)
+  group <- make_keys(rows, keys)
   places <- unname(split(seq_len(nrow(rows)), factor(group, unique(group))))
   results <- lapply(places, function(at) make(rows[at, ]))
   first <- rep(vapply(places, `[[`, 1L, 1), vapply(results, NROW, 1L))
@@ -255,7 +255,7 @@ pair_runs <- function(rows, reference) {
   robust <- mapply(function(laps, base_laps, ratio) {
     paired <- length(laps) > 1 && length(laps) == length(base_laps)
     if (paired) pseudomedian(laps / base_laps) else ratio
-  }, split_laps(measured), split_laps(base), ratio)
+  }, measured$laps, base$laps, ratio)
   data.frame(repetition = measured$repetition, ratio = ratio, robust = as.numeric(robust))
 }
 
@@ -265,9 +265,6 @@ are_paired <- function(rows, reference) {
   in_turns <- rows$together != "" & reference$together != ""
   ifelse(in_turns, rows$together == reference$together, gap <= rows$block_seconds) %in% TRUE
 }
-
-# The laps of each row, as a list of numeric vectors.
-split_laps <- function(rows) lapply(strsplit(rows$laps, ";"), as.numeric)
 
 #' The pseudomedian of positive values (Hodges and Lehmann 1963)
 #'
@@ -288,10 +285,9 @@ pseudomedian <- function(x) {
 #' @return data frame: the columns of a comparison, reference, repetition, ratio and robust
 #'   (performance as a share of the reference's); NULL if no runs are paired
 pair_environments <- function(rows, reference) {
-  make_key <- function(rows) paste(rows$workload, rows$metric, rows$factors, sep = "\r")
-  places <- split(seq_len(nrow(reference)), make_key(reference))
+  places <- split(seq_len(nrow(reference)), make_keys(reference))
   map_groups(rows, COMPARISON_KEYS, function(series) {
-    base <- reference[places[[make_key(series[1, ])]], ]
+    base <- reference[places[[make_keys(series[1, ])]], ]
     pairs <- pair_runs(series, base)
     if (nrow(pairs) == 0) return(NULL)
     if (series$better[[1]] == "lower") pairs[c("ratio", "robust")] <- 1 / pairs[c("ratio", "robust")]
@@ -429,14 +425,11 @@ compare_stalls <- function(tidy) {
     times <- if (better == "higher") 1 / laps else laps
     sum(times > STALL * stats::median(times))
   }
-  laps <- split_laps(rows)
-  rows$lap_count <- lengths(laps)
-  rows$stalled <- mapply(count_stalls, laps, rows$better)
+  rows$lap_count <- lengths(rows$laps)
+  rows$stalled <- mapply(count_stalls, rows$laps, rows$better)
   rows <- rows[rows$lap_count > 1, ]
   reference <- rows[rows$environment == NATIVE, ]
-  make_key <- function(rows) {
-    paste(rows$workload, rows$metric, rows$factors, rows$repetition, sep = "\r")
-  }
+  make_key <- function(rows) paste(make_keys(rows), rows$repetition)
   at <- match(make_key(rows), make_key(reference))
   at[!are_paired(rows, reference[at, ])] <- NA
   rows$base_stalled <- reference$stalled[at]

@@ -11,7 +11,8 @@ analysis <- dirname(gsub("~+~", " ", script, fixed = TRUE))
 files <- c("read", "statistics", "claims", "choices", "render")
 for (file in files) source(file.path(analysis, paste0(file, ".R")))
 
-# The columns of every table in their order, which an empty table has too.
+# The columns of every table in their order, which an empty table has too; "factors" stands for the
+# columns of all factors.
 SERIES_COLUMNS <- "workload,title,metric,metric_label,factors,series,unit,better,environment,label"
 LEVEL_COLUMNS <- "n,mean,sd,mean_low,mean_high,median,median_low,median_high,min,max"
 RATIO_COLUMNS <- paste("n,ratio,low,high,low_all,high_all,level_all,verdict,direction,why,more",
@@ -35,9 +36,10 @@ TABLES <- c(
                "seconds,log,record", sep = ",")
 )
 
-# Writes the CSV table `name` of TABLES into a folder; NULL is an empty table.
-write_table <- function(rows, name, folder) {
-  columns <- strsplit(TABLES[[name]], ",")[[1]]
+# Writes the CSV table `name` of TABLES into a folder; NULL is an empty table, with the columns of
+# factors of the `tidy` rows.
+write_table <- function(rows, name, folder, tidy) {
+  columns <- expand_factors(strsplit(TABLES[[name]], ",")[[1]], tidy)
   if (is.null(rows)) rows <- as.data.frame(sapply(columns, function(column) character()))
   rows <- rows[columns]
   rows[] <- lapply(rows, function(column) {
@@ -91,10 +93,10 @@ classify_runs <- function(rows, results) {
 }
 
 main <- function(folder, out = folder) {
-  results <- read_results(folder, file.path(out, "tidy"))
+  results <- read_results(folder, out)
   write_result <- function(rows, name) {
     if (!is.null(rows)) rows$valid <- !rows$workload %in% results$invalid
-    write_table(rows, name, out)
+    write_table(rows, name, out, results$all)
   }
   pairs <- pair_with_native(results$tidy)
   comparisons <- compare_with_native(results, pairs)

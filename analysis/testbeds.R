@@ -15,7 +15,7 @@ read_side <- function(entry) {
   packages <- read_image_file("image-manifest.json")$packages
   side$image <- c(read_image_file("image.json"), packages = list(packages))
   path <- file.path(entry$results, "comparisons.csv")
-  if (file.exists(path)) side$ratios <- read_table(path, text = c("factors", "direction", "why"))
+  if (file.exists(path)) side$ratios <- read_table(path, text = c("direction", "why"))
   c(side, entry)
 }
 
@@ -26,8 +26,8 @@ read_side <- function(entry) {
 #'
 #' @param sides list of read_side
 #' @param effect the smallest difference that matters, as a share
-#' @return data frame: from, to, emulated, environment, workload, metric, unit, better, factors,
-#'   series, label, question, headline, n_from, mean_from, n_to, mean_to, ratio (of performance),
+#' @return data frame: from, to, emulated, environment, workload, metric, unit, better, the
+#'   columns of factors, series, label, question, headline, n_from, mean_from, n_to, mean_to, ratio (of performance),
 #'   low, high, low_all, high_all (the interval for all rows), why, differs (parameters and layers
 #'   that are not the same), outcome
 #' @section Errors: the sides have different scales
@@ -51,15 +51,15 @@ compare_sides <- function(sides, effect = MARGIN) {
   rows[setdiff(names(rows), c("se", "df", "n", "level_all", "verdict", "direction", "more"))]
 }
 
-# The columns by which the series of two sides are matched.
+# The columns by which the series of two sides are matched; "factors" stands for those of factors.
 SIDE_KEYS <- c("emulated", "environment", "workload", "metric", "unit", "better", "factors")
 
 # The rows of compare_sides for two sides before their verdicts, with n, se and df.
 compare_two_sides <- function(first, second) {
   tables <- lapply(list(first, second), list_side_values)
-  series_keys <- lapply(tables, function(rows) do.call(paste, c(rows[SIDE_KEYS], sep = "\r")))
-  all_rows <- rbind(tables[[1]], tables[[2]])
-  all_keys <- unlist(series_keys)
+  all_rows <- stack_rows(tables)
+  all_keys <- make_keys(all_rows, SIDE_KEYS)
+  series_keys <- split(all_keys, factor(rep(1:2, vapply(tables, nrow, 1L)), 1:2))
   at <- which(!duplicated(all_keys))
   find_differences <- make_difference_finder(first, second)
   average <- function(values) if (length(values) > 0) mean(values) else NA_real_
@@ -76,7 +76,7 @@ compare_two_sides <- function(first, second) {
                         df = NA_real_, why = paste("measured on", only, "alone"))
     }
     cbind(data.frame(from = first$name, to = second$name),
-          series[c(SIDE_KEYS, "series", "label", "question", "headline")],
+          series[c(expand_factors(SIDE_KEYS, series), "series", "label", "question", "headline")],
           n_from = length(values[[1]]), mean_from = average(values[[1]]),
           n_to = length(values[[2]]), mean_to = average(values[[2]]),
           row[c("n", "ratio", "low", "high", "se", "df", "why")],
@@ -105,7 +105,7 @@ make_difference_finder <- function(first, second) {
     parameters <- lapply(cells, `[[`, "parameters")
     keys <- sort(as.character(list_differing_keys(parameters)), method = "radix")
     same_layers <- identical(cells[[1]]$system$layers, cells[[2]]$system$layers)
-    paste(c(keys, if (!same_layers) "layers"), collapse = ";")
+    paste(c(keys, if (!same_layers) "layers"), collapse = ", ")
   }
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env Rscript
-# Usage: widths.R RESULTS TIDY
-# Prints the relative half-widths of intervals as JSON.  strata/results/decide.py decides by them
-# which blocks follow; it does not see how large a ratio is.
+# Usage: widths.R RESULTS TABLES
+# TABLES holds tidy/ and laps/.  Prints the relative half-widths of intervals as JSON.
+# strata/results/decide.py decides by them which blocks follow; it does not see how large a ratio is.
 
 # Each function runs too seldom to be worth compiling.
 invisible(compiler::enableJIT(0))
@@ -48,8 +48,8 @@ list_claim_widths <- function(claim, published, results) {
   }))
 }
 
-main <- function(folder, tidy) {
-  results <- read_results(folder, tidy)
+main <- function(folder, tables) {
+  results <- read_results(folder, tables)
   published <- jsonlite::read_json(file.path(dirname(analysis), "published", "claims.json"))
   headlines <- results$tidy[results$tidy$headline, ]
   widths <- stack_rows(c(list(list_headline_widths(headlines)),
@@ -58,5 +58,5 @@ main <- function(folder, tidy) {
 }
 
 arguments <- commandArgs(TRUE)
-if (length(arguments) != 2) stop("usage: widths.R RESULTS TIDY", call. = FALSE)
+if (length(arguments) != 2) stop("usage: widths.R RESULTS TABLES", call. = FALSE)
 do.call(main, as.list(arguments))

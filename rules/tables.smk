@@ -63,4 +63,4 @@ rule tables:
         partial=experiment.partial,
     # As other names of the same files, which are on the disk by then.
     shell:
-        "(cp --recursive --link {input.draft}/* results && sync results results/tidy) 2>{log}"
+        "(cp --recursive --link {input.draft}/* results && sync results results/tidy results/laps) 2>{log}"

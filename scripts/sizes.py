@@ -95,7 +95,8 @@ def by_block(size: str, name: str, metric: str) -> dict[str, float]:
         row for row in told(size, name, "summary", ENVIRONMENTS[0]) if row["metric"] == metric
     )
     rows = read(folder_of(size) / f"results/tidy/{name}.csv")
-    same = {key: series[key] for key in ("environment", "metric", "factors")} | {"counts": "yes"}
+    keys = ["environment", "metric", *(name for name in rows[0] if name.startswith("factor_"))]
+    same = {key: series[key] for key in keys} | {"counts": "yes"}
     return {
         row["repetition"]: float(row["value"])
         for row in rows

@@ -131,7 +131,7 @@ def paper(out: str) -> None:
             tables(True, folder)
             for name in [*_tables(), f"results/{checksums.NAME}"]:
                 os.replace(os.path.join(folder, os.path.relpath(name, "results")), name)
-        for name in ("results", "results/tidy"):
+        for name in sorted({os.path.dirname(name) for name in _tables()}):
             sync(name)
     programs.r("analysis/report.R", out)
 

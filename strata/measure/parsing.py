@@ -19,10 +19,10 @@ from strata.util.errors import UserError
 
 # What the parsers share.
 sys.path.insert(0, os.path.join(paths.PROJECT, "workloads"))
-from kit.checks import BrokenLogError, require
+from kit.checks import BrokenLogError, plain, require
 from kit.logs import Parser, Value, guarded
 
-__all__ = ["BrokenLogError", "Parser", "Value", "load_parser", "of_laps"]
+__all__ = ["BrokenLogError", "Parser", "Value", "load_parser", "of_laps", "plain"]
 # The log's path, the record, and the workload as planned for its environment.
 Given = tuple[str, Record, PlannedWorkload]
 
@@ -165,10 +165,7 @@ def _of_systems(lines: list[str], record: Record, parse: Parser) -> list[Value]:
             found = parse(log_sections.of_system(parts, system), parameters)
         except BrokenLogError as error:
             raise BrokenLogError(f"system {system}: {error}") from error
-        values += [
-            one._replace(factors=";".join(filter(None, [one.factors, f"system={system}"])))
-            for one in found
-        ]
+        values += [one._replace(factors={**one.factors, "system": system}) for one in found]
     return values
 
 
@@ -177,11 +174,12 @@ def _condensed(laps: list[list[Value]], metrics: Fields) -> list[tuple[Value, li
 
     A percentile that some lap has too few samples for is left out.
     """
-    held = [{one._replace(value=0): one.value for one in lap} for lap in laps]
+    held = [{one.key: one for one in lap} for lap in laps]
     values = []
-    for one in dict.fromkeys(one for lap in held for one in lap):
+    for key in dict.fromkeys(key for lap in held for key in lap):
+        one = next(lap[key] for lap in held if key in lap)
         statistic = metrics[one.metric].get("statistic")
-        measured = [lap[one] for lap in held if one in lap]
+        measured = [lap[key].value for lap in held if key in lap]
         if len(measured) < len(laps):
             require(statistic == "percentile", f"not every lap has the same values of {one.metric}")
             continue
@@ -221,6 +219,6 @@ def _check(values: list[Value], metrics: Fields) -> None:
     ]
     require(not missing, f"no value of {', '.join(missing)}")
     require(
-        len({(one.metric, one.factors) for one in values}) == len(values),
+        len({one.key for one in values}) == len(values),
         "the parser returns a value twice",
     )

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from strata.reanalysis.reading import Block, Refusal, Value, as_number, blocks, cut
+from strata.reanalysis.reading import Block, Factors, Refusal, Value, as_number, blocks, cut
 
 Found = Iterator[Value | Refusal]
 
@@ -42,7 +42,7 @@ def randomaccess(lines: Sequence[str]) -> Found:
             yield Value(
                 "gups",
                 "GUPS",
-                f"sockets={sockets}",
+                {"sockets": sockets},
                 rate,
                 line,
                 "paper" if sockets == 2 else "variant",
@@ -78,7 +78,7 @@ def stream(lines: Sequence[str]) -> Found:
                 yield Value(
                     kernel.lower(),
                     "GB/s",
-                    f"sockets={sockets}",
+                    {"sockets": sockets},
                     (rate or 0) / scale,
                     line,
                     selection,
@@ -136,7 +136,9 @@ def linpack(lines: Sequence[str], name: str) -> Found:
         last = shown.get(tuned) == number
         selection = "paper" if last else "superseded" if sockets == 2 else "variant"
         for order, rate, at in passed:
-            factors = f"order={order};sockets={sockets}" + ("" if last else f";run={name}:{number}")
+            factors: Factors = {"order": order, "sockets": sockets}
+            if not last:
+                factors["run"] = f"{name}:{number}"
             kind = "vm-tuned" if tuned and name == "vm.log" else ""
             yield Value("gflops", "GFLOPS", factors, rate, at, selection, kind)
 
@@ -167,7 +169,8 @@ def fio(lines: Sequence[str]) -> Found:
             each = [one for one in told if isinstance(one, Value) and one.metric == metric]
             if len(each) == 2:
                 sums = sum(one.value for one in each)
-                told.append(each[0]._replace(factors=f"job={job};direction=both", value=sums))
+                both: Factors = {"job": job, "direction": "both"}
+                told.append(each[0]._replace(factors=both, value=sums))
         selection = "variant" if job in HIDDEN_JOBS else "paper"
         yield from (
             one._replace(selection=selection) if isinstance(one, Value) else one for one in told
@@ -175,10 +178,11 @@ def fio(lines: Sequence[str]) -> Found:
 
 
 def _direction(job: str, part: Block) -> Found:
-    factors = f"job={job};direction={part.lines[0].split()[0].rstrip(':')}"
+    direction = part.lines[0].split()[0].rstrip(":")
+    factors: Factors = {"job": job, "direction": direction}
     head = re.search(r"bw=([\d.]+)([KMG]?B/s), +iops=([\d.]+)(K?)", part.lines[0])
     if head is None:
-        yield Refusal(part.first, f"{factors}: no bandwidth and operations can be read")
+        yield Refusal(part.first, f"{job}, {direction}: no bandwidth and operations can be read")
         return
     yield Value("iops", "IOPS", factors, float(head[3]) * (1000 if head[4] else 1), part.first)
     yield Value("bandwidth", "KB/s", factors, float(head[1]) * SCALES[head[2]], part.first)
@@ -192,7 +196,7 @@ def _direction(job: str, part: Block) -> Found:
             scale = SCALES.get(found[1])
         elif scale is not None:
             for share, number in re.findall(r"([\d.]+)th=\[ *(\d+)\]", line):
-                more = f"{factors};percentile={share}"
+                more = {**factors, "percentile": share}
                 yield Value("latency_percentile", "us", more, float(number) * scale, at)
 
 
@@ -224,10 +228,8 @@ def redis(lines: Sequence[str]) -> Found:
             where = f"run {run}, {connections} connections"
             yield Refusal(block.first, f"{where}: the result of {lost} is lost or not complete")
         for test, rate, line in tests:
-            factors, selection = (
-                f"test={test};connections={connections}",
-                "paper" if test == "SET" else "variant",
-            )
+            factors: Factors = {"test": test, "connections": connections}
+            selection = "paper" if test == "SET" else "variant"
             yield Value("throughput", "requests/s", factors, rate, line, selection)
             yield Value("latency", "ms", factors, 1000 * connections / rate, line, selection)
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from strata.reanalysis.reading import Refusal, Value, as_number, blocks
+from strata.reanalysis.reading import Factors, Refusal, Value, as_number, blocks
 
 # A run of sysbench in dstat's seconds: so many or more of them, each with at least this user share in %.
 LEAST_SECONDS, BUSY_USER = 20, 2
@@ -27,17 +27,17 @@ def sysbench(lines: Sequence[str]) -> Iterator[Value | Refusal]:
             yield Refusal(block.first, "a test that is not read-only")
         else:
             known = {name: number or 0 for name, number in found.items()}
-            factors = f"threads={known['threads']:.0f}"
+            factors: Factors = {"threads": int(known["threads"])}
             rate = known["transactions"] / known["total time"]
             yield Value("throughput", "tx/s", factors, rate, block.place(FIELDS["transactions"]))
             for metric, name in (("latency", "mean latency"), ("latency_p95", "95th percentile")):
                 yield Value(metric, "ms", factors, known[name], block.place(FIELDS[name]))
 
 
-def dstat(lines: Sequence[str], outputs: list[list[str]]) -> Iterator[Value | Refusal]:
+def dstat(lines: Sequence[str], outputs: list[list[Factors]]) -> Iterator[Value | Refusal]:
     """The host's processor use in each run, in %, less its first and last second.
 
-    outputs: the threads of each of sysbench's outputs beside it, as factors; the runs are theirs, in this order.
+    outputs: the factors of the values in each of sysbench's outputs beside it, in the order of the runs.
     """
     if not any(line.replace('"', "").startswith("usr,sys,idl") for line in lines):
         yield Refusal(1, "no header of dstat with usr, sys and idl in this file")

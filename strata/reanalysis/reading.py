@@ -6,9 +6,12 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+# Of what a value is: names and numbers or texts.
+Factors = dict[str, int | str]
+
 
 class Value(NamedTuple):
-    """One value, and the line that it stands in.
+    """One value, and the line that holds it.
 
     selection: ``paper`` where a table or figure of the original shows it; ``variant`` for another setting;
     ``superseded`` for a run that gave way to one that is shown.  environment: where the file's content tells it.
@@ -16,7 +19,7 @@ class Value(NamedTuple):
 
     metric: str
     unit: str
-    factors: str
+    factors: Factors
     value: float
     line: int
     selection: str = "paper"

@@ -11,23 +11,14 @@ from typing import Any, NamedTuple
 
 from strata.host.observe import NOT_AVAILABLE
 from strata.reanalysis import logs, mysql, workbooks
-from strata.reanalysis.reading import Refusal, Value
+from strata.reanalysis.reading import Factors, Refusal, Value
 from strata.reanalysis.source import Files, complaint, revision
+from strata.results.tidy import FACTOR, merge_orders
 from strata.util import files, paths, programs, progress
 from strata.util.errors import UserError
 
-COLUMNS = [
-    "workload",
-    "environment",
-    "metric",
-    "unit",
-    "factors",
-    "selection",
-    "repetition",
-    "value",
-    "file",
-    "line",
-]
+SERIES_COLUMNS = ("workload", "environment", "metric", "unit")
+VALUE_COLUMNS = ("selection", "repetition", "value", "file", "line")
 LOGS = {"linux": "native", "docker": "docker", "vm": "vm"}
 # The virtual machine's log of fio was replaced after the figures were made.
 REPLACED, REVISION = "fio/results/vm.log", "b72ae3e"
@@ -66,25 +57,22 @@ def make(folder: str, to: str, paper: str | None = None) -> None:
         raise UserError(
             f"{folder}: holds none of the logs and workbooks that the original's figures rest on"
         )
-    count: collections.Counter[tuple[str, ...]] = collections.Counter()
-    told = []
+    count: collections.Counter[tuple[Any, ...]] = collections.Counter()
+    names = merge_orders(list(value.factors) for _, value in values)
+    lines = []
     for row, value in values:
-        series = (
-            row.workload,
-            row.environment,
-            value.metric,
-            value.unit,
-            value.factors,
-            value.selection,
-        )
+        factors = [value.factors.get(name, "") for name in names]
+        head = (row.workload, row.environment, value.metric, value.unit)
+        series = (*head, *factors, value.selection)
         count[series] += 1
-        told.append((*series, count[series], f"{value.value:.15g}", row.file, value.line))
+        lines.append((*series, count[series], f"{value.value:.15g}", row.file, value.line))
+    columns = [*SERIES_COLUMNS, *(f"{FACTOR}{name}" for name in names), *VALUE_COLUMNS]
     refused = [
         (row.file, row.found.line or "", row.found.reason)
         for row in rows
         if isinstance(row.found, Refusal)
     ]
-    files.write_csv(os.path.join(to, "tidy.csv"), COLUMNS, told)
+    files.write_csv(os.path.join(to, "tidy.csv"), columns, lines)
     files.write_csv(os.path.join(to, "unreadable.csv"), ["file", "line", "reason"], refused)
     source = {
         "revision": revision(folder) or NOT_AVAILABLE,
@@ -94,7 +82,7 @@ def make(folder: str, to: str, paper: str | None = None) -> None:
     for file, line, reason in refused:
         progress.shown(f"{file}{f':{line}' if line else ''}: {reason}")
     unused = f"{len(refused)} places that cannot be used"
-    progress.printed(f"reanalysis: {len(told)} values in {len(count)} series; {unused}")
+    progress.printed(f"reanalysis: {len(lines)} values in {len(count)} series; {unused}")
     if paper is not None:
         programs.r(os.path.join(paths.PROJECT, "analysis/reanalyse.R"), to, paper)
 
@@ -199,7 +187,7 @@ def _as(rows: Iterator[Row], selection: str) -> Iterator[Row]:
 
 def _database(source: Files, folder: str, environment: str) -> Iterator[Row]:
     names = [file for file in source.names if os.path.dirname(file) == folder]
-    outputs: list[list[str]] = []
+    outputs: list[list[Factors]] = []
     for kind, first in (("records-", False), ("dstat", True)):
         found = [
             file

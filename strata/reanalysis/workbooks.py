@@ -12,7 +12,7 @@ from typing import Any
 import openpyxl
 from openpyxl.utils.exceptions import InvalidFileException
 
-from strata.reanalysis.reading import Refusal, Value
+from strata.reanalysis.reading import Factors, Refusal, Value
 
 # What the heads of columns begin with; the longer ones first.
 ENVIRONMENTS = {
@@ -41,8 +41,9 @@ def netperf(content: bytes) -> Found:
         test = _text(sheet, row, 1)
         for column, name in heads.items():
             if test and (rate := _number(sheet, row, column)):
-                yield Value("rate", "tx/s", f"test={test}", rate, row, environment=name)
-                yield Value("latency", "us", f"test={test}", 1e6 / rate, row, environment=name)
+                factors: Factors = {"test": test}
+                yield Value("rate", "tx/s", factors, rate, row, environment=name)
+                yield Value("latency", "us", factors, 1e6 / rate, row, environment=name)
             elif test:
                 yield Refusal(row, f"{test}: no rate is given for {name}")
 
@@ -56,7 +57,7 @@ def nuttcp(content: bytes) -> Found:
             rate = _number(sheet, row, column)
             if direction and rate:
                 yield Value(
-                    "throughput", "Mbit/s", f"direction={direction}", rate, row, environment=name
+                    "throughput", "Mbit/s", {"direction": direction}, rate, row, environment=name
                 )
     for row in range(CONNECTIONS_HEAD + 1, sheet.max_row + 1):
         connections = _number(sheet, row, 1)
@@ -66,7 +67,7 @@ def nuttcp(content: bytes) -> Found:
                 yield Value(
                     "throughput",
                     "Gbit/s",
-                    f"connections={connections:.0f}",
+                    {"connections": round(connections)},
                     rate,
                     row,
                     "variant",

@@ -6,7 +6,6 @@ between environments.
 
 import json
 import math
-import os
 from collections import defaultdict
 from collections.abc import Container, Sequence
 
@@ -18,7 +17,7 @@ from strata.util import programs, progress
 from strata.util.constants import result
 from strata.util.data_types import Fields, Plan
 from strata.util.errors import UserError
-from strata.util.files import write_csv, write_json
+from strata.util.files import write_json
 
 
 def decide(round: int) -> None:
@@ -139,15 +138,14 @@ def _widths(found: tidy.Values, aside: Container[blocks.Block]) -> list[Fields]:
 
     aside: blocks that do not count.  id: of the claim that it is part of, with the limits of its tolerance; or empty.
     """
-    left = {
-        load: [row for row in rows if (load, row[2]) not in aside]
-        for load, rows in found.rows.items()
+    counting = {
+        load: [row for row in rows if (load, row["repetition"]) not in aside]
+        for load, rows in found.values.items()
     }
-    if not any(left.values()):
+    if not any(counting.values()):
         return []
     with programs.scratch("widths") as folder:
-        for load, rows in left.items():
-            write_csv(os.path.join(folder, f"{load}.csv"), tidy.COLUMNS, rows)
+        tidy.write_values(found._replace(values=counting), folder)
         told = programs.r("analysis/widths.R", "results", folder)
     ratios: list[Fields] = json.loads(told)
     return [

@@ -23,7 +23,11 @@ _OF_ALL = (
 def tables(experiment: Plan) -> list[str]:
     """All tables of a plan."""
     return [
-        *(result("tidy", workload=load) for load in sorted(experiment["workloads"])),
+        *(
+            result(name, workload=load)
+            for name in ("tidy", "laps")
+            for load in sorted(experiment["workloads"])
+        ),
         *map(result, _OF_ALL),
     ]
 

@@ -1,18 +1,19 @@
-"""The tidy tables: every measured value, parsed from the raw logs, one row each; results/tidy/{workload}.csv.
+"""Writes all measured values into tables, from which the analysis in R starts.
 
-The column `laps` holds the values that a value is the mean of, in their order, with a semicolon between them; it is
-empty where the cell had one lap.
-What a parser or a check refuses is left out and named in results/left_out.csv.
+results/tidy/{workload}.csv has a row for each value of each cell, with a column for each factor.
+results/laps/{workload}.csv has a row for each value of each lap, of cells that took laps.
+results/left_out.csv names the logs that a check or a parser refuses.
 """
 
 import glob
 import os
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from strata.experiment import blocks, plan
 from strata.host import node
 from strata.measure import parsed, parsing
+from strata.measure.parsing import plain
 from strata.results import validate
 from strata.util import paths, progress
 from strata.util.constants import result
@@ -20,43 +21,73 @@ from strata.util.data_types import Fields
 from strata.util.errors import UserError
 from strata.util.files import write_csv
 
-COLUMNS = (
-    "environment", "workload", "repetition", "round", "order", "metric", "unit", "value", "laps",
-    "factors", "check", "counts", "log",
-)  # fmt: skip
+CELL_COLUMNS = ("environment", "workload", "repetition")
+VALUE_COLUMNS = ("metric", "unit", "value")
+# Before the name of a factor in the name of its column, so that no factor takes another's column.
+FACTOR = "factor_"
 
 
 class Values(NamedTuple):
-    """Parsed logs: the cells of the plan, rows of the tables by workload, records, and (log, reason) of what is left
-    out."""
+    """The parsed logs of a plan's cells.
+
+    cells: all that are planned.  values, laps: rows of the tables of each workload.
+    records: of the measured cells.  left_out: (log, reason) of the refused logs.
+    """
 
     cells: list[blocks.Cell]
-    rows: dict[str, list[Sequence[object]]]
+    values: dict[str, list[Fields]]
+    laps: dict[str, list[Fields]]
     records: dict[blocks.Cell, Fields]
     left_out: list[Sequence[object]]
 
 
 def make(partial: bool = False, to: str = "results") -> None:
-    """Write the tidy tables of all cells into a folder.
+    """Write the tables of all values into a folder.
 
     partial: whether cells may be missing.  Raises UserError as `values` does.
     """
     found = values(partial)
-
-    def write(name: str, columns: Sequence[str], rows: list[Sequence[object]]) -> None:
-        write_csv(os.path.join(to, os.path.relpath(name, "results")), columns, rows)
-
-    for load, rows in found.rows.items():
-        write(result("tidy", workload=load), COLUMNS, rows)
-    write(result("left_out"), ("log", "reason"), found.left_out)
+    write_values(found, to)
+    write_csv(_path(to, result("left_out")), ("log", "reason"), found.left_out)
     _note_unplanned(found.cells)
 
 
-def values(partial: bool = False) -> Values:
-    """The values of all cells.
+def write_values(found: Values, folder: str) -> None:
+    """Write the tables of values and of laps of each workload into a folder."""
+    for workload, rows in found.values.items():
+        factors = merge_orders([name for name in row if name.startswith(FACTOR)] for row in rows)
+        of_value = (*CELL_COLUMNS, "round", "order", *VALUE_COLUMNS, *factors)
+        of_lap = (*CELL_COLUMNS, "metric", *factors, "lap", "value")
+        for name, columns, rows_of_table in (
+            ("tidy", (*of_value, "check", "counts", "log"), rows),
+            ("laps", of_lap, found.laps[workload]),
+        ):
+            lines = [[row.get(column, "") for column in columns] for row in rows_of_table]
+            write_csv(_path(folder, result(name, workload=workload)), columns, lines)
 
-    Raises UserError where a cell is missing and may not, and where a record or a log is not what was measured:
-    sentences that name the file and what would mend it.
+
+def _path(folder: str, name: str) -> str:
+    """The path of a file of results/ in another folder."""
+    return os.path.join(folder, os.path.relpath(name, "results"))
+
+
+def merge_orders(orders: Iterable[Sequence[str]]) -> list[str]:
+    """Merge lists of names into one list that keeps the order of each, if any can."""
+    merged: list[str] = []
+    for names in dict.fromkeys(map(tuple, orders)):
+        place = 0
+        for name in names:
+            if name not in merged:
+                merged.insert(place, name)
+            place = merged.index(name) + 1
+    return merged
+
+
+def values(partial: bool = False) -> Values:
+    """Parse the logs of all cells.
+
+    Raises UserError where a cell is missing and may not, and where a record or a log is not what
+    was measured: sentences that name the file and the remedy.
     """
     experiment = plan.read_checked()
     order = blocks.Order(experiment)
@@ -73,15 +104,18 @@ def values(partial: bool = False) -> Values:
     records = {cell: validate.load(".", paths.cell_path("raw", *cell, "json")) for cell in measured}
     paired = {cell: record for cell, record in records.items() if cell[0] in order.paired}
     aside = order.aside.union(_torn(paired))
-    # Those of a block begin at about the same moment.
-    order_of = {
-        cell: at
-        for at, cell in enumerate(sorted(records, key=lambda one: records[one]["started"]), 1)
-    }
-    rows: dict[str, list[Sequence[object]]] = {load: [] for load in experiment["workloads"]}
-    left_out: list[Sequence[object]] = []
+    # Cells of a block begin at about the same moment.
+    by_start = sorted(records, key=lambda cell: records[cell]["started"])
+    place = {cell: number for number, cell in enumerate(by_start, 1)}
+    found = Values(
+        cells,
+        {name: [] for name in experiment["workloads"]},
+        {name: [] for name in experiment["workloads"]},
+        records,
+        [],
+    )
     able = [cell for cell in measured if "cannot" not in records[cell]]
-    given: list[parsing.Given] = [
+    logs: list[parsing.Given] = [
         (
             paths.cell_path("raw", *cell, "log"),
             records[cell],
@@ -89,28 +123,43 @@ def values(partial: bool = False) -> Values:
         )
         for cell in able
     ]
-    for cell, (path, record, _), found in zip(able, given, parsed.read(able, given), strict=True):
-        if "broken" in found:
-            left_out.append((path, found["broken"]))
-            again = "remove it, and it is measured again"
-            progress.shown(f"tidy: left out: {path}: {found['broken']}; {again}")
+    outcomes = parsed.read(able, logs)
+    for cell, (path, record, _), outcome in zip(able, logs, outcomes, strict=True):
+        if "broken" in outcome:
+            found.left_out.append((path, outcome["broken"]))
+            remedy = "remove it, and it is measured again"
+            progress.shown(f"tidy: left out: {path}: {outcome['broken']}; {remedy}")
             continue
-        counts = "no" if cell in paired and cell[1:] in aside else "yes"
-        at = (*cell, record["round"], order_of[cell])
-        rows[cell[1]] += [
-            (*at, metric, unit, _number(value), laps, factors, "passed", counts, path)
-            for (metric, unit, value, factors), each in found["values"]
-            for laps in [";".join(map(_number, each))]
+        run = {
+            **dict(zip(CELL_COLUMNS, cell, strict=True)),
+            "round": record["round"],
+            "order": place[cell],
+            "check": "passed",
+            "counts": "no" if cell in paired and cell[1:] in aside else "yes",
+            "log": path,
+        }
+        _add_rows(found, cell[1], run, outcome["values"])
+    return found
+
+
+def _add_rows(
+    found: Values, workload: str, run: Fields, outcome: Sequence[tuple[Sequence[Any], list[float]]]
+) -> None:
+    """Add the rows of a cell; `run` holds the columns that all of them share."""
+    for (metric, unit, number, factors), laps in outcome:
+        columns = {f"{FACTOR}{name}": plain(factor) for name, factor in factors.items()}
+        row = {**run, **columns, "metric": metric}
+        found.values[workload].append({**row, "unit": unit, "value": plain(number)})
+        found.laps[workload] += [
+            {**row, "lap": lap, "value": plain(value)} for lap, value in enumerate(laps, 1)
         ]
-    return Values(cells, rows, records, left_out)
-
-
-def _number(value: float) -> str:
-    return f"{value:.15g}"
 
 
 def _torn(records: dict[blocks.Cell, Fields]) -> list[tuple[str, int]]:
-    """The blocks (workload, repetition) that were not measured on one node: their runs are not compared."""
+    """List the blocks (workload, repetition) that were not measured on one node.
+
+    Their runs are not compared.
+    """
     nodes: dict[tuple[str, int], set[str | None]] = {}
     for cell, record in records.items():
         nodes.setdefault(cell[1:], set()).add(node.of_record(record))
@@ -118,9 +167,9 @@ def _torn(records: dict[blocks.Cell, Fields]) -> list[tuple[str, int]]:
 
 
 def _note_unplanned(cells: Iterable[blocks.Cell]) -> None:
-    """Say which logs are left out because the plan does not hold their cells."""
+    """Print which logs are left out because the plan does not hold their cells."""
     planned = {paths.cell_path("raw", *cell, "log") for cell in cells}
-    if others := sorted(set(glob.glob("results/raw/**/*.log", recursive=True)) - planned):
+    if unplanned := sorted(set(glob.glob("results/raw/**/*.log", recursive=True)) - planned):
         progress.shown(
-            f"tidy: left out, since they are not in the plan: {validate.shortened(others)}"
+            f"tidy: left out, since they are not in the plan: {validate.shortened(unplanned)}"
         )

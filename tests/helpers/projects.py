@@ -115,6 +115,15 @@ def table(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+def factors(row: dict[str, str]) -> dict[str, str]:
+    """The factors of a row of a table."""
+    return {
+        name.removeprefix("factor_"): text
+        for name, text in row.items()
+        if name.startswith("factor_") and text
+    }
+
+
 def write_parser(folder: Path, name: str, metrics: dict) -> None:
     """A parser that takes every log: the first line that is a number is the value of each metric, else 1."""
     text = f"""from kit.logs import value

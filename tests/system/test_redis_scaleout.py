@@ -42,12 +42,13 @@ def test_many_servers_and_one_answer_natively_and_in_a_container(project):
     folder = project()
     records = measure(folder, "native", "docker")
     series = {
-        name: [(row["metric"], row["factors"]) for row in rows(folder, name)]
+        name: [(row["metric"], projects.factors(row)) for row in rows(folder, name)]
         for name in ("native", "docker")
     }
     assert series["native"] == series["docker"]
     for setup, servers in (("baseline", 1), ("half", 2), ("scale-out", 2), ("pinned", 2)):
-        assert ("throughput", f"setup={setup};servers={servers}") in series["native"]
+        factors = {"setup": setup, "servers": str(servers)}
+        assert ("throughput", factors) in series["native"]
     for record in records:
         assert [server["exit"] for server in record["servers"]] == [0, 0]
         pinned = [
@@ -65,8 +66,8 @@ def test_servers_are_spread_over_systems(project):
         systems=2, ports=[17000], pinned_ports=[17512], setups=["baseline", "scale-out"]
     )
     measure(folder, "docker")
-    assert ("speedup", "setup=scale-out;servers=2") in [
-        (row["metric"], row["factors"]) for row in rows(folder, "docker")
+    assert ("speedup", {"setup": "scale-out", "servers": "2"}) in [
+        (row["metric"], projects.factors(row)) for row in rows(folder, "docker")
     ]
     log = (folder / "results/raw/docker/redis-scaleout/1.log").read_text()
     kept = [json.loads(line)["kept"] for line in log.splitlines() if line.startswith('{"checked"')]

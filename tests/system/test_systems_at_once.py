@@ -53,8 +53,8 @@ def test_two_systems_run_stream_at_the_same_time(
     # Both see all processors, and use their part of them.
     assert record["parameters"]["threads"] == system["cpus"] == max(1, inside["cpus"] // 2)
     rows = projects.table(folder / "results/tidy/stream.csv")
-    assert sorted((row["metric"], row["factors"]) for row in rows) == sorted(
-        (metric, f"system={part}")
+    assert sorted((row["metric"], row["factor_system"]) for row in rows) == sorted(
+        (metric, str(part))
         for metric in ("copy", "scale", "add", "triad", "first")
         for part in (0, 1)
     )

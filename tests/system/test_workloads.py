@@ -37,7 +37,7 @@ SHORTER = {
 }
 
 # What a busy machine adds to the factors of a cost: it has not reached the rate that was asked for.
-NOT_REACHED = ";rate=not-reached"
+NOT_REACHED = ("rate", "not-reached")
 # What an environment may lack: percentiles need samples, cycles need a host's counters.
 UNCERTAIN = ("latency_percentile", "memory", "cycles_per_byte")
 
@@ -102,7 +102,7 @@ def series(folder, workload, cells):
     """By environment, what it gives of a workload, but for what one of them may lack."""
     return {
         name: [
-            (row["metric"], row["factors"].removesuffix(NOT_REACHED))
+            (row["metric"], projects.factors(row).items() - {NOT_REACHED})
             for row in rows(folder, workload, environment=name)
             if row["metric"] not in UNCERTAIN
         ]

@@ -48,7 +48,7 @@ def test_the_values_are_those_of_the_declared_metrics(log):
     found = [
         one for one, _ in values.of_laps("\n".join(log.lines).encode(), record, metrics, parse)
     ]
-    assert sorted(found) == sorted(log.parse())
+    assert sorted(found, key=lambda one: one.key) == sorted(log.parse(), key=lambda one: one.key)
     order = [list(metrics).index(one.metric) for one in found]
     assert order == sorted(order)
 
@@ -460,10 +460,11 @@ METRICS = {
 
 
 def numbers(lines, parameters):
-    """A parser of lines METRIC UNIT NUMBER [FACTORS]."""
+    """A parser of lines METRIC UNIT NUMBER [NAME=FACTOR...]."""
     words = [line.split() for line in lines if line and not line.startswith("{")]
     return [
-        Value(metric, unit, float(number), *factors) for metric, unit, number, *factors in words
+        Value(metric, unit, float(number), dict(factor.split("=") for factor in factors))
+        for metric, unit, number, *factors in words
     ]
 
 
@@ -479,8 +480,8 @@ def test_values_are_in_the_order_of_the_metrics_and_each_in_that_of_the_log():
     found = of("time s 2 at=2\ntime s 1 at=1\nrate 1/s 3\n")
     assert found == [
         Value("rate", "1/s", 3),
-        Value("time", "s", 2, "at=2"),
-        Value("time", "s", 1, "at=1"),
+        Value("time", "s", 2, {"at": "2"}),
+        Value("time", "s", 1, {"at": "1"}),
     ]
 
 
@@ -539,8 +540,19 @@ def outputs(*systems):
 def test_the_system_is_a_factor_where_several_ran_at_once():
     commands = [{"step": "run", "system": 0}, {"step": "run", "system": 1}]
     found = of(outputs(0, 1), commands, parts=2)
-    assert found[:2] == [Value("rate", "1/s", 1, "system=0"), Value("rate", "1/s", 2, "system=1")]
-    assert [one.factors for one in found[2:]] == ["at=1;system=0", "at=1;system=1"]
+    assert [(one.metric, one.value, one.factors) for one in found] == [
+        ("rate", 1, {"system": 0}),
+        ("rate", 2, {"system": 1}),
+        ("time", 1, {"at": "1", "system": 0}),
+        ("time", 1, {"at": "1", "system": 1}),
+    ]
+
+
+@pytest.mark.parametrize("factors", ["at=1", None, {"at": None}, {"at": [1]}])
+def test_factors_that_are_no_mapping_to_numbers_or_texts_are_refused(factors):
+    parse = values.guarded(lambda lines, parameters: [Value("rate", "1/s", 1.0, factors)])
+    with pytest.raises(BrokenLogError):
+        of("", parse=parse, metrics={"rate": {"unit": "1/s"}})
 
 
 def test_a_load_generator_reaches_all_systems():

@@ -65,7 +65,7 @@ def test_the_paper_of_the_reanalysis_from_the_samples(project, samples):
     assert {row["workload"] for row in rows} == {"linpack", "randomaccess", "stream", "fio"}
     for row in rows:
         line = (samples / row["file"]).read_text().split("\n")[int(row["line"]) - 1]
-        assert f"{float(row['value']):.10g}" in line or row["factors"].endswith("direction=both")
+        assert f"{float(row['value']):.10g}" in line or row["factor_direction"] == "both"
 
     again = snakemake(project, "paper/reanalysis.pdf", "--config", f"published_raw={samples}")
     assert "Nothing to be done" in again.stdout + again.stderr

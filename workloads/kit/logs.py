@@ -32,10 +32,18 @@ from kit.checks import (
 from kit.checks import Object as Object
 
 
-class Value(namedtuple("Value", ["metric", "unit", "value", "factors"], defaults=[""])):
-    """A measured value (a number).  Its factors are written as ``name=value;...``, or "" if there are none."""
+class Value(namedtuple("Value", ["metric", "unit", "value", "factors"], defaults=[{}])):
+    """A measured value: a number.
+
+    factors: of what it is the value, a mapping of names to numbers or texts.
+    """
 
     __slots__ = ()
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The metric and the factors, as texts: no two values of a log have the same."""
+        return (self.metric, *sorted(f"{name}={plain(x)}" for name, x in self.factors.items()))
 
 
 Parser = Callable[[list[str], Object], list[Value]]
@@ -59,7 +67,11 @@ def guarded(parse: Parser) -> Parser:
     @functools.wraps(parse)
     def parsed(lines: list[str], parameters: Object) -> list[Value]:
         try:
-            return parse(lines, parameters)
+            values = parse(lines, parameters)
+            for one in values:
+                good = all(isinstance(factor, str | int | float) for factor in one.factors.values())
+                require(good, f"a factor of {one.metric} is neither a number nor a text")
+            return values
         except (
             ArithmeticError,
             AttributeError,
@@ -77,8 +89,8 @@ def guarded(parse: Parser) -> Parser:
 
 def value(metric: str, unit: str, number: float, **factors: object) -> Value:
     """A value with its factors; those that are None are left out."""
-    named = [f"{name}={plain(of)}" for name, of in factors.items() if of is not None]
-    return Value(metric, unit, float(number), ";".join(named))
+    present = {name: factor for name, factor in factors.items() if factor is not None}
+    return Value(metric, unit, float(number), present)
 
 
 def decoded(text: str, what: str) -> Object:

@@ -29,11 +29,13 @@ SEEN <- withr::with_envvar(c(PYTHONPATH = root), jsonlite::fromJSON(simplifyVect
 
 metric_of <- function(label, unit, better = "higher") list(label = label, unit = unit, better = better)
 WORKLOADS <- list(
-  stream = list(title = "STREAM", about = "Memory bandwidth.", question = "memory", factors = "",
+  stream = list(title = "STREAM", about = "Memory bandwidth.", question = "memory",
+                factors = data.frame(row.names = 1),
                 figures = list(),
                 metrics = list(copy = metric_of("Copy", "GB/s"), triad = metric_of("Triad", "GB/s"))),
   redis = list(title = "Redis", about = "Requests to a server.", question = "databases",
-               factors = paste0("test=", rep(c("GET", "SET"), each = 3), ";connections=", c(1, 4, 100)),
+               factors = data.frame(factor_test = rep(c("GET", "SET"), each = 3),
+                                    factor_connections = c(1, 4, 100)),
                figures = list(list(name = "throughput", kind = "sweep", metric = "throughput",
                                    along = "connections", scale = "log"),
                               list(name = "tradeoff", kind = "against", metric = "latency",
@@ -41,13 +43,13 @@ WORKLOADS <- list(
                metrics = list(throughput = metric_of("Throughput", "requests/s"),
                               latency = metric_of("Mean latency", "ms", "lower"))),
   fio = list(title = "Block I/O", about = "Reads and writes of a file.", question = "storage",
-             factors = paste0("job=read_16;percentile=", c(1, 50, 90, 99, 99.9)),
+             factors = data.frame(factor_job = "read_16", factor_percentile = c(1, 50, 90, 99, 99.9)),
              figures = list(list(name = "distribution", kind = "cdf", metric = "latency_percentile",
                                  along = "percentile")),
              metrics = list(latency_percentile = c(metric_of("Completion latency", "us", "lower"),
                statistic = "percentile"))),
   startup = list(title = "Start-up", about = "Time to the first command.", question = "start-up",
-                 factors = "", figures = list(),
+                 factors = data.frame(row.names = 1), figures = list(),
                  metrics = list(first_command = metric_of("Until the first command's end", "s", "lower")))
 )
 
@@ -69,7 +71,7 @@ made_experiment <- function(environments, workloads, blocks = 6, change = identi
                             kind = "bare", host = list(), sizes = c(), engine = function(i) NULL) {
   set.seed(1)
   folder <- file.path(tempfile("made"), "results")
-  dir.create(file.path(folder, "tidy"), recursive = TRUE)
+  for (name in c("tidy", "laps")) dir.create(file.path(folder, name), recursive = TRUE)
   declared <- lapply(WORKLOADS[workloads], function(one) {
     c(one[names(one) != "factors"], list(parameters = list(threads = 2),
                                          cell = list(steps = list(list(step = "run")))))
@@ -111,19 +113,23 @@ made_experiment <- function(environments, workloads, blocks = 6, change = identi
     file.create(file.path(dirname(folder), cells$log[i]))
   }
   for (name in intersect(workloads, cells$workload)) {
-    series <- expand.grid(metric = names(WORKLOADS[[name]]$metrics), factors = WORKLOADS[[name]]$factors,
-                          stringsAsFactors = FALSE)
+    factors <- WORKLOADS[[name]]$factors
+    series <- merge(data.frame(metric = names(WORKLOADS[[name]]$metrics)),
+                    cbind(level = 10 * seq_len(nrow(factors)), factors))
     rows <- merge(cells[cells$workload == name, ], series)
     cost <- vapply(WORKLOADS[[name]]$metrics[rows$metric], `[[`, "", "better") == "lower"
     share <- TRUTH[rows$environment] * exp(stats::rnorm(nrow(rows), 0, 0.003)) * (1 + rows$repetition / 50)
-    value <- 10 * match(rows$factors, series$factors) * ifelse(cost, 1 / share, share)
+    value <- rows$level * ifelse(cost, 1 / share, share)
     write_table(data.frame(rows[c("environment", "workload", "repetition")], round = rows$repetition,
                            order = rows$position, metric = rows$metric,
                            unit = vapply(WORKLOADS[[name]]$metrics[rows$metric], `[[`, "", "unit"),
-                           value = value, laps = "", factors = rows$factors,
+                           value = value, rows[names(factors)],
                            check = "passed", counts = ifelse(rows$repetition %in% aside, "no", "yes"),
                            log = rows$log),
                            file.path("tidy", paste0(name, ".csv")))
+    write_table(data.frame(rows[c("environment", "workload", "repetition", "metric", names(factors))],
+                           lap = 1, value = value)[0, ],
+                file.path("laps", paste0(name, ".csv")))
   }
   run_script("tables.R", folder)
   folder

@@ -174,7 +174,8 @@ MARKUP <- c(
   "[@felter2014] @w16",
   "\\input{FILE} w17", "<http://w18.example> https://w19.example", "(\\#tab:w20) (#fig:w20)",
   "@ref(tab:levels) \\@ref(tab:levels) w21", "(ref:w22) x", "w\n\nw23: \"!r stop()\"\n---\n# w24",
-  "\u001b[31mw25\u202e", "`w26`{=html}", "w27 -- ...", "&lt;w28&gt;", "<!-- w29", "{{w30}} %w31", "w32\\"
+  "\u001b[31mw25\u202e", "`w26`{=html}", "w27 -- ...", "&lt;w28&gt;", "<!-- w29", "{{w30}} %w31", "w32\\",
+  "\"w33\" it's 'w34' ``w35'' --- w36,, \u2066w37\ufeff\u061c w38"
 )
 
 test_that("texts of others are shown letter by letter in both papers, and read no file", {
@@ -198,6 +199,21 @@ test_that("texts of others are shown letter by letter in both papers, and read n
   expect_gt(sum(grepl(wanted, shown(xml2::xml_text(page)), fixed = TRUE)), 20)
   for (text in c(papers$text, papers$html)) expect_says(text, "What the file holds", not = TRUE)
   expect_says(shown(papers$text), "w31 w32")
+  # Straight quotes and dashes stay so, and nothing turns the direction of writing, in figures neither.
+  figures <- unique(grep("^data:image/svg", xml2::xml_attr(xml2::xml_find_all(papers$page, "//img"), "src"),
+                         value = TRUE))
+  drawn <- vapply(figures, function(one) {
+    rawToChar(jsonlite::base64_dec(sub("^[^,]*,", "", one)))
+  }, "")
+  Encoding(drawn) <- "UTF-8"
+  expect_gt(sum(grepl("w37", drawn)), 2)
+  for (made in c(papers$text, squish(xml2::xml_text(papers$page)))) {
+    expect_says(made, "w27 -- [.]{3};")
+    expect_says(made, "\"w33\" it's 'w34' ``w35'' --- w36,,")
+  }
+  for (made in c(papers$text, xml2::xml_text(papers$page), drawn)) {
+    expect_says(made, "[\u202a-\u202e\u2060-\u2069\ufeff\u061c]", not = TRUE)
+  }
   sources <- xml2::xml_attr(xml2::xml_find_all(papers$page, "//*[@src]"), "src")
   expect_true(all(startsWith(sources, "data:image/svg")))
   expect_length(xml2::xml_find_all(papers$page, "//script"), 1)
@@ -206,5 +222,20 @@ test_that("texts of others are shown letter by letter in both papers, and read n
   for (kind in c("strong", "em", "del", "sup", "math", "h2")) {
     marked <- xml2::xml_text(xml2::xml_find_all(papers$page, paste0("//main//", kind)))
     expect_false(any(grepl("^w[0-3][0-9]", marked)), info = kind)
+  }
+})
+
+test_that("the band of a figure of ratios is the margin that was given, and is always in sight", {
+  for (file in c("read", "statistics", "format", "figures")) {
+    suppressMessages(source(file.path(root, "analysis", paste0(file, ".R")), local = TRUE))
+  }
+  rows <- data.frame(workload = "stream", series = "Triad", label = "Docker", ratio = 1.01, low = 1,
+                     high = 1.02, outcome = "equivalent")
+  for (margin in c(0.005, 0.02, 0.25)) {
+    figure <- draw_forest(rows, margin = margin)
+    band <- 10 ^ unlist(ggplot2::layer_data(figure, 1)[c("xmin", "xmax")])
+    expect_equal(unname(band), c(1 - margin, 1 / (1 - margin)))
+    expect_lte(figure$coordinates$limits$x[1], 1 - margin)
+    expect_gte(figure$coordinates$limits$x[2], 1 / (1 - margin))
   }
 })

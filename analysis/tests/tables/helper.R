@@ -18,14 +18,16 @@ make_values <- function(..., n = 8, noise = 0.002, seed = 1, better = "higher",
   set.seed(seed)
   levels <- c(...)
   block <- exp(stats::rnorm(n, 0, 0.05))
-  do.call(rbind, lapply(names(levels), function(name) {
+  rows <- do.call(rbind, lapply(names(levels), function(name) {
     data.frame(workload = workload, title = "STREAM", question = "memory", metric = metric,
-               metric_label = "Triad", factors = "", series = "STREAM Triad", unit = "GB/s",
+               metric_label = "Triad", series = "STREAM Triad", unit = "GB/s",
                better = better, environment = name, label = name,
-               headline = TRUE, laps = "", repetition = seq_len(n), together = "", started = 0,
+               headline = TRUE, repetition = seq_len(n), together = "", started = 0,
                ended = 0, block_seconds = 0,
                value = levels[[name]] * block * exp(stats::rnorm(n, 0, noise)))
   }))
+  rows$laps <- rep(list(numeric()), nrow(rows))
+  rows
 }
 
 # Results as of read_results, with what comparisons need.

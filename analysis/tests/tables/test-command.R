@@ -34,9 +34,12 @@ make_folder <- function(scale = "full", vm_emulated = FALSE) {
   log <- paste0("results/raw/", values$environment, "/stream/", values$repetition, ".log")
   tidy <- data.frame(values[c("environment", "workload", "repetition")],
                      round = values$repetition, order = 1,
-                     values[c("metric", "unit", "value", "laps", "factors")], check = "passed",
+                     values[c("metric", "unit", "value")], check = "passed",
                      counts = ifelse(values$repetition == 3, "no", "yes"), log = log)
   utils::write.csv(tidy, file.path(folder, "tidy", "stream.csv"), row.names = FALSE)
+  dir.create(file.path(folder, "laps"))
+  writeLines("environment,workload,repetition,metric,lap,value",
+             file.path(folder, "laps", "stream.csv"))
   # A table of an earlier plan.
   writeLines("x", file.path(folder, "tidy", "other.csv"))
   cells <- unique(values[c("environment", "workload", "repetition")])
@@ -116,6 +119,32 @@ test_that("a run has the way it was measured, and whether native's was measured 
     plan
   })
   expect_equal(read_how(), sub("laps", "slices", how))
+})
+
+test_that("factors are columns in the order of their numbers, and laps belong to their values", {
+  folder <- make_folder()
+  path <- file.path(folder, "tidy", "stream.csv")
+  rows <- utils::read.csv(path)
+  rows <- do.call(rbind, lapply(c(100, 4, 20), function(number) {
+    transform(rows, factor_connections = number, factor_mode = ifelse(number == 4, "a=b;c", ""))
+  }))
+  utils::write.csv(rows, path, row.names = FALSE)
+  laps <- data.frame(environment = "docker", workload = "stream", repetition = 2,
+                     metric = "triad", factor_connections = 20, factor_mode = "", lap = 1:3,
+                     value = c(5, 7, 6))
+  utils::write.csv(laps, file.path(folder, "laps", "stream.csv"), row.names = FALSE)
+  tables <- make_tables(folder)
+  expect_equal(unique(tables$summary$factor_connections), c(4, 20, 100))
+  expect_equal(unique(tables$comparisons$series),
+               paste0("STREAM Triad, connections ", c("4, mode a b;c", "20", "100")))
+  expect_equal(nrow(tables$comparisons), 3 * 4)
+  read <- read_results(folder)$all
+  with_laps <- read[lengths(read$laps) > 0, ]
+  expect_equal(with_laps$laps, list(c(5, 7, 6)))
+  expect_equal(paste(with_laps$environment, with_laps$repetition, with_laps$factor_connections),
+               "docker 2 20")
+  expect_equal(sum(match_rows(list(where = list(connections = c(4, 20), mode = "none")), read)),
+               nrow(read) / 3)
 })
 
 test_that("claims about machines are tested where these were accelerated", {

@@ -5,15 +5,15 @@ published_folder <- file.path(root, "published")
 printed <- read_printed_values(published_folder)
 
 make_raw <- function(x, workload = "stream", environment = "native", metric = "copy",
-                     factors = "sockets=2") {
+                     order = "") {
   data.frame(workload = workload, environment = environment, metric = metric, unit = "GB/s",
-             factors = factors, selection = "paper", repetition = seq_along(x), value = x,
+             factor_order = order, factor_sockets = "2", selection = "paper", repetition = seq_along(x), value = x,
              file = "a.log", line = seq_along(x))
 }
 make_printed <- function(statistic, published, tolerance, n = 3, workload = "stream",
                          environment = "native") {
   data.frame(place = "Table I", workload = workload, environment = environment, metric = "copy",
-             unit = "GB/s", factors = "sockets=2", statistic = statistic, n = n,
+             unit = "GB/s", factor_sockets = "2", statistic = statistic, n = n,
              published = published, tolerance = tolerance,
              doubted = environment == "docker-hostnet-layered")
 }
@@ -55,7 +55,7 @@ test_that("raw logs contradict or reproduce a claim, and a single run decides no
     set.seed(1)
     make_rows <- function(mean, environment) {
       values <- mean * exp(stats::rnorm(n, 0, 0.001))
-      make_raw(values, "linpack", environment, "gflops", "order=45000;sockets=2")
+      make_raw(values, "linpack", environment, "gflops", order = "45000")
     }
     raw <- rbind(make_rows(290, "native"), make_rows(level, "vm"))
     claims <- test_own_claims(published_folder, printed, raw)
@@ -78,7 +78,7 @@ test_that("the statements of the document follow from the printed numbers", {
   levels <- printed[printed$statistic %in% c("mean", "value"), ]
   level <- function(place, environment) {
     rows <- levels[levels$place == place & levels$environment == environment, ]
-    rows$value[order(rows$workload, rows$metric, rows$factors)]
+    rows$value[order(make_keys(rows))]
   }
   few <- find_claim("ibm-redis-nat-4conn")
   expect_equal(few$verdict, "contradicted")

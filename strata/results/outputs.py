@@ -12,6 +12,8 @@ _OF_ALL = (
     "summary",
     "comparisons",
     "ratios",
+    "verdicts",
+    "stalls",
     "choices",
     "emulated",
     "claims",

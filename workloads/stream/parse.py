@@ -1,4 +1,4 @@
-"""STREAM: the best rate of each of the four kernels."""
+"""STREAM: the rate of each of the four kernels, over all trials and in the best one."""
 
 from kit.checks import number, require, require_asked, require_close, require_equal
 from kit.logs import Object, Value, read, value
@@ -17,8 +17,15 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     require_equal("the kernels", [each["kernel"] for each in kernels], list(BYTES))
     good = check["verified"] is True and number(check, "error", zero=True) <= number(check, "limit")
     require(good, "the result was not verified")
+    rates, best_rates = [], []
     for each in kernels:
         gigabytes = 1e-9 * BYTES[each["kernel"]] * header["elements"]
-        require_close("rate × time", number(each, "gbps") * number(each, "best_seconds"), gigabytes)
+        seconds, best_seconds = number(each, "seconds"), number(each, "best_seconds")
+        require_close("rate × time", number(each, "gbps") * seconds, gigabytes)
+        require_close("best rate × time", number(each, "best_gbps") * best_seconds, gigabytes)
+        ordered = best_seconds <= seconds <= number(each, "worst_seconds")
+        require(ordered, "the mean of the trials is not between the best and the worst one")
+        rates.append(value(each["kernel"], "GB/s", each["gbps"]))
+        best_rates.append(value("best", "GB/s", each["best_gbps"], kernel=each["kernel"]))
     first = value("first", "GB/s", number(log.objects["first"][0], "first"))
-    return [*(value(each["kernel"], "GB/s", each["gbps"]) for each in kernels), first]
+    return [*rates, *best_rates, first]

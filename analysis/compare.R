@@ -17,7 +17,7 @@ main <- function(listing, out, effect = MARGIN) {
   origins <- compare_origins(sides)
   outcome <- summarise_outcome(rows, sides, effect)
   dir.create(out, recursive = TRUE, showWarnings = FALSE)
-  write_file <- function(name, write) put_file(file.path(out, name), write)
+  write_file <- function(name, write) replace_file(file.path(out, name), write)
   write_file("comparison.csv", function(part) {
     utils::write.csv(rows, part, row.names = FALSE, na = "")
   })

@@ -139,6 +139,20 @@ draw_forest <- function(comparisons, published = tibble(), margin = MARGIN) {
                inherit.aes = FALSE, position = position_nudge(y = -0.28))
 }
 
+#' Write the caption of the figure on page 1
+#'
+#' @param paper list of read_paper
+#' @return text
+write_forest_caption <- function(paper) {
+  rows <- paper$headlines
+  intervals <- if (any(!is.na(rows$low))) ", with 95\u00a0% intervals"
+  paste0("Performance as a share of native\u2019s", intervals, "; left of the line is worse. ",
+         "Grey: within \u00b1\u00a0", format_margin(MARGIN), ".",
+         if (nrow(paper$published) > 0) " Diamonds: Table I of the original, on other hardware.",
+         if (nrow(select_forest_rows(rows)) < nrow(rows)) " The appendix has all series.",
+         if (any(is.na(rows$low))) " Crosses have no interval.")
+}
+
 # A grey band of the ratios that count as equal, with a line at 1.
 draw_margin <- function(margin = MARGIN) {
   list(annotate("rect", xmin = 1 - margin, xmax = 1 / (1 - margin), ymin = -Inf, ymax = Inf,
@@ -209,7 +223,7 @@ make_axis_title <- function(rows) {
 #' @param figure entry of the workload's figures
 #' @return ggplot
 draw_runs <- function(paper, name, figure) {
-  rows <- rows_of(paper$comparisons, name, figure)
+  rows <- select_figure_rows(paper$comparisons, name, figure)
   rows$panel <- name_panels(rows)
   rows$environment <- factor(rows$environment, rev(paper$measured$environment))
   blocks <- select(rows, panel, series, environment) |>
@@ -248,7 +262,7 @@ choose_columns <- function(panels) {
 #' @inheritParams draw_runs
 #' @return ggplot
 draw_curves <- function(paper, name, figure) {
-  rows <- rows_of(paper$summary, name, figure)
+  rows <- select_figure_rows(paper$summary, name, figure)
   rows$along <- as.numeric(get_factor(rows, figure$along))
   rows$panel <- name_panels(rows, figure$along)
   rows <- mutate(rows, x = along) |>
@@ -288,7 +302,7 @@ draw_curves <- function(paper, name, figure) {
 #' @inheritParams draw_runs
 #' @return ggplot
 draw_cdf <- function(paper, name, figure) {
-  rows <- rows_of(paper$summary, name, figure)
+  rows <- select_figure_rows(paper$summary, name, figure)
   rows$share <- as.numeric(get_factor(rows, figure$along)) / 100
   rows$panel <- name_panels(rows, figure$along)
   mutate(rows, environment = factor(environment, paper$measured$environment)) |>
@@ -321,7 +335,7 @@ draw_workload <- function(paper, name, figure) {
 #' @return number
 compute_figure_height <- function(paper, name, figure) {
   shown <- if (figure$kind == "runs") paper$comparisons else paper$summary
-  rows <- rows_of(shown, name, figure)
+  rows <- select_figure_rows(shown, name, figure)
   series <- rows[!duplicated(make_keys(rows)), ]
   panels <- name_panels(series, figure$along)
   lines <- ceiling(nlevels(panels) / choose_columns(panels))
@@ -335,16 +349,16 @@ compute_figure_height <- function(paper, name, figure) {
 #' @inheritParams draw_runs
 #' @return text
 write_caption <- function(paper, name, figure) {
-  rows <- rows_of(paper$summary, name, figure)
+  rows <- select_figure_rows(paper$summary, name, figure)
   n <- paste(unique(range(rows$n)), collapse = " to ")
-  title <- paste(c(paper$plan$workloads[[name]]$title, in_sentence(figure$title)), collapse = ", ")
-  metric <- in_sentence(rows$metric_label[1])
+  title <- paste(c(paper$plan$workloads[[name]]$title, lower_first(figure$title)), collapse = ", ")
+  metric <- lower_first(rows$metric_label[1])
   of_metric <- if (n_distinct(rows$metric_label) == 1) paste0(": ", metric) else ""
   switch(
     figure$kind,
     runs = glue("{title}{of_metric}. Points: the ratio of every block; diamonds below them: their ",
                 "mean with its 95 % interval (n = {n}; cut at the figure\u2019s edge). ",
-                "Grey: within \u00b1 {margin_of(MARGIN)}."),
+                "Grey: within \u00b1 {format_margin(MARGIN)}."),
     cdf = glue("{title}: distribution, the level at each percentile (n = {n})."),
     glue("{title}: {metric}, {rows$better[1]} is better, ",
          "levels with 95 % intervals along {gsub('_', ' ', figure$along)} (n = {n}).")
@@ -418,6 +432,17 @@ draw_order <- function(paper) {
     scale_y_continuous(labels = scales::label_percent()) +
     make_environment_scales(paper) +
     labs(x = "Place in the order of measurement", y = "Deviation from the mean")
+}
+
+# The caption of draw_order, and its height in inches; `paper` as of read_paper.
+write_order_caption <- function(paper) {
+  paste0("Every value behind the levels of the appendix, in the order of measurement.",
+         if (paper$facts$disturbed > 0) " Circles: something else used the machine.",
+         if (any(paper$runs$counts == "no")) " Pale: set aside, and in no table or ratio.")
+}
+compute_order_height <- function(paper) {
+  lines <- ceiling(n_distinct(paper$tidy$title) / 2)
+  min(0.6 + 1.35 * lines + compute_legend_height(paper), 8)
 }
 
 #' Draw how long each environment took to come up, every time

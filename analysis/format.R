@@ -1,10 +1,11 @@
-# Numbers as a reader expects them, and the few sentences that are made of them.  All
-# other text stands in the folder paper.
+# Texts, numbers and short sentences as a reader expects them.  All other prose is in the folder
+# paper.
 
 library(dplyr)
 library(glue)
 
 SPACE <- "\u00a0"
+NO_VALUE <- "\u2014"
 
 #' Make texts legible: without characters that control a device or the direction of writing
 #'
@@ -22,150 +23,255 @@ make_legible <- function(texts, keep = "") {
 # Characters that TeX sets as typographic quotes, as the LaTeX that sets them as they are.
 STRAIGHT_QUOTES <- c("'" = "\\textquotesingle{}", "`" = "\\textasciigrave{}", "," = ",{}")
 
-#' Text of others as Markdown that shows it letter by letter, in one line: labels, names, a tool's words
+#' Escape texts of others (labels, names, a tool's output) for Markdown
 #'
-#' @param x texts; what is marked as Markdown stays as it is
-plain <- function(x) {
-  if (inherits(x, "knit_asis")) return(as.character(x))
-  x <- make_legible(x)
-  # What marks anywhere, an address, quotes, dashes, dots and commas of several, and what begins a
-  # block; as numbers, since to rmarkdown a backslash before a bracket begins mathematics.
+#' The paper shows them letter by letter, in one line.
+#'
+#' @param texts vector; what mark_as_markdown has marked stays as it is
+#' @return character vector of Markdown
+escape_text <- function(texts) {
+  if (inherits(texts, "knit_asis")) return(as.character(texts))
+  texts <- make_legible(texts)
+  # These mark anywhere: brackets and the like, the colon of an address, quotes, dots, commas and
+  # dashes of several, and what begins a block.  They become numbers, since to rmarkdown a
+  # backslash before a bracket begins mathematics.
   marks <- "[][!#$()*<>@\\\\^_`{|}~&\"']|:(?=\\S)|[-.,](?=[-.,])|(?<!\\S)[-+=%:]"
-  escape <- function(mark) {
+  escape_mark <- function(mark) {
     number <- sprintf("&#%d;", vapply(mark, utf8ToInt, 1L))
     if (!knitr::is_latex_output()) return(number)
     latex <- STRAIGHT_QUOTES[mark]
     ifelse(is.na(latex), number, paste0("`", latex, "`{=latex}"))
   }
-  known <- !is.na(x)
-  at <- gregexpr(marks, x[known], perl = TRUE)
-  regmatches(x[known], at) <- lapply(regmatches(x[known], at), escape)
-  x <- sub("^( *\\w+)[.]", "\\1&#46;", x, perl = TRUE)
-  # bookdown looks for its labels and references in what pandoc made.
-  gsub("(&#40;|&#64;ref)(?=&#35;|ref(:|&#58;)|&#40;)", "\\1[]{}", x, perl = TRUE)
+  known <- !is.na(texts)
+  at <- gregexpr(marks, texts[known], perl = TRUE)
+  regmatches(texts[known], at) <- lapply(regmatches(texts[known], at), escape_mark)
+  texts <- sub("^( *\\w+)[.]", "\\1&#46;", texts, perl = TRUE)
+  # bookdown looks for its labels and references in the output of pandoc.
+  gsub("(&#40;|&#64;ref)(?=&#35;|ref(:|&#58;)|&#40;)", "\\1[]{}", texts, perl = TRUE)
 }
 
-#' Markdown of ours: a template of glue, in which every value is plain unless it is marked itself
-markdown <- function(template, .envir = parent.frame()) {
-  shown <- function(code, envir) plain(eval(parse(text = code, keep.source = FALSE), envir))
-  as_markdown(glue(template, .envir = .envir, .transformer = shown))
-}
-
-# Marks texts as Markdown.
-as_markdown <- function(texts) structure(as.character(texts), class = "knit_asis")
-
-percent <- function(x, digits = 0) {
-  ifelse(is.na(x), "\u2014", paste0(formatC(100 * x, format = "f", digits = digits), SPACE, "%"))
-}
-
-#' The smallest difference that matters, with the digits that it was given with
-margin_of <- function(margin) paste0(format(100 * margin), SPACE, "%")
-
-#' A number with as many digits as its uncertainty deserves: two of the half-width (Particle Data Group)
+#' Fill a Markdown template of glue with values, which are escaped unless they are marked
 #'
-#' @param x numbers
-#' @param half half-widths in the same unit; NA gives three digits
-number <- function(x, half = NA) {
-  size <- ifelse(is.na(half) | half < abs(x) / 1e5, abs(x) / 10, half)
-  places <- pmin(pmax(0, 1 - floor(log10(size))), 6)
-  places[!is.finite(places)] <- 0
-  ifelse(is.na(x), "\u2014", mapply(formatC, x, digits = places,
-                                    MoreArgs = list(format = "f", big.mark = ",")))
-}
-
-#' "95 % [93, 97]", with a decimal where the interval is narrow
-share_interval <- function(ratio, low, high) {
-  digits <- ifelse(coalesce(high - low, 1) < 0.03, 1, 0)
-  share <- function(x) mapply(formatC, 100 * x, digits = digits, MoreArgs = list(format = "f"))
-  interval <- ifelse(is.na(low), "", paste0(" [", share(low), ", ", share(high), "]"))
-  ifelse(is.na(ratio), "\u2014", paste0(share(ratio), SPACE, "%", interval))
-}
-
-listed <- function(x) paste(knitr::combine_words(unique(x), oxford_comma = FALSE))
-
-count_of <- function(n, what, many = paste0(what, "s")) {
-  paste0(format(n, big.mark = ","), SPACE, if (n == 1) what else many)
-}
-
-in_sentence <- function(x) paste0(tolower(substr(x, 1, 1)), substr(x, 2, nchar(x)))
-
-#' Which workloads took their laps alone, though they would take turns, as a sentence
-alone_sentence <- function(paper) {
-  of <- unlist(lapply(paper$records, function(one) if (!is.null(one$alone)) one$workload))
-  titles <- vapply(unique(of), function(name) paper$plan$workloads[[name]]$title, "")
-  if (length(titles) > 0) {
-    glue("The memory did not hold all systems of {listed(titles)}: these took their laps one",
-         " environment after the other.")
+#' @param template text with {expressions}
+#' @param .envir environment of the expressions
+#' @return marked Markdown
+write_markdown <- function(template, .envir = parent.frame()) {
+  escape_value <- function(code, envir) {
+    escape_text(eval(parse(text = code, keep.source = FALSE), envir))
   }
+  mark_as_markdown(glue(template, .envir = .envir, .transformer = escape_value))
 }
 
-#' What became of the runs during or before which something else used the machine, as a part of a sentence
+# Marks texts as Markdown, which escape_text leaves as it is.
+mark_as_markdown <- function(texts) structure(as.character(texts), class = "knit_asis")
+
+# Shares as texts in per cent, such as "12 %".
+format_share <- function(shares, digits = 0) {
+  texts <- paste0(formatC(100 * shares, format = "f", digits = digits), SPACE, "%")
+  ifelse(is.na(shares), NO_VALUE, texts)
+}
+
+# The smallest difference that matters, a share, with the digits that it was given with.
+format_margin <- function(margin) paste0(format(100 * margin), SPACE, "%")
+
+#' Format numbers with two digits of their uncertainty (Particle Data Group)
+#'
+#' @param numbers numeric vector
+#' @param half_width half-widths of their intervals in the same unit; NA gives three digits
+#' @return character vector
+format_number <- function(numbers, half_width = NA) {
+  unknown <- is.na(half_width) | half_width < abs(numbers) / 1e5
+  size <- ifelse(unknown, abs(numbers) / 10, half_width)
+  digits <- pmin(pmax(0, 1 - floor(log10(size))), 6)
+  digits[!is.finite(digits)] <- 0
+  texts <- mapply(formatC, numbers, digits = digits,
+                  MoreArgs = list(format = "f", big.mark = ","))
+  ifelse(is.na(numbers), NO_VALUE, texts)
+}
+
+#' Format ratios with their intervals, such as "95 % [93, 97]"
+#'
+#' @param ratio,low,high numeric vectors; narrow intervals get a decimal
+#' @return character vector
+format_share_interval <- function(ratio, low, high) {
+  digits <- ifelse(coalesce(high - low, 1) < 0.03, 1, 0)
+  format_percent <- function(x) {
+    mapply(formatC, 100 * x, digits = digits, MoreArgs = list(format = "f"))
+  }
+  interval <- paste0(" [", format_percent(low), ", ", format_percent(high), "]")
+  interval[is.na(low)] <- ""
+  ifelse(is.na(ratio), NO_VALUE, paste0(format_percent(ratio), SPACE, "%", interval))
+}
+
+# Distinct words as an enumeration: "a, b and c".
+join_words <- function(words) paste(knitr::combine_words(unique(words), oxford_comma = FALSE))
+
+#' Join sentences that a paper may have
+#'
+#' @param ... texts, of which NULL and "" are left out; each is escaped unless it is marked
+#' @return marked Markdown
+join_sentences <- function(...) {
+  sentences <- vapply(Filter(Negate(is.null), list(...)), escape_text, "")
+  mark_as_markdown(paste(sentences[sentences != ""], collapse = " "))
+}
+
+# A number with its noun: "1 run", "2 runs".
+format_count <- function(count, noun, plural = paste0(noun, "s")) {
+  paste0(format(count, big.mark = ","), SPACE, if (count == 1) noun else plural)
+}
+
+# A text with a small first letter, for the middle of a sentence.
+lower_first <- function(text) paste0(tolower(substr(text, 1, 1)), substr(text, 2, nchar(text)))
+
+#' Name the workloads whose laps did not alternate because memory was short
+#'
+#' @param paper list of read_paper
+#' @return sentence; NULL of none
+describe_unshared_laps <- function(paper) {
+  is_alone <- function(record) !is.null(record$alone)
+  workloads <- vapply(Filter(is_alone, paper$records), `[[`, "", "workload")
+  titles <- vapply(unique(workloads), function(name) paper$plan$workloads[[name]]$title, "")
+  if (length(titles) == 0) return(NULL)
+  glue("The memory did not hold all systems of {join_words(titles)}: here one environment took ",
+       "all its laps after the other.")
+}
+
+#' Name the workloads of a paper, or their number if there are many
+#'
+#' @param paper list of read_paper
+#' @return text
+name_workloads <- function(paper) {
+  titles <- unique(paper$runs$title)
+  if (length(titles) < 6) join_words(titles) else format_count(length(titles), "workload")
+}
+
+#' Say how many published claims were reproduced, contradicted and left undecided
+#'
+#' @param paper list of read_paper
+#' @return sentence
+describe_tested_claims <- function(paper) {
+  if (!paper$valid) return("No published claim is tested at these sizes.")
+  count_verdicts <- function(...) sum(paper$claims$verdict %in% c(...))
+  open <- count_verdicts("undecided", "tested in part")
+  glue("Of {nrow(paper$claims)} published claims, {count_verdicts('reproduced')} could be ",
+       "reproduced, {count_verdicts('contradicted')} contradicted and {open} not decided; ",
+       "the others are about what was not measured here.")
+}
+
+#' Name the workloads that broke a rule of their size
+#'
+#' @param paper list of read_paper
+#' @return sentence, marked
+describe_broken_sizes <- function(paper) {
+  if (!paper$valid) {
+    return(write_markdown(paste(
+      "The workloads ran at the scale *tiny*, which is made for tests. These sizes fit caches and",
+      "end quickly: the runs validate the pipeline and are no performance results."
+    )))
+  }
+  titles <- vapply(paper$plan$workloads[paper$invalid], `[[`, "", "title")
+  write_markdown(paste("{join_words(titles)} broke a rule of its size (\u2020, Table",
+                       "\\@ref(tab:sizes)): its results answer no question and test no claim."))
+}
+
+#' Count the kinds of disturbances, such as "busy during a run (3 times)"
+#'
+#' @param flags list of records' flags: what, when
+#' @return enumeration
+describe_flags <- function(flags) {
+  kinds <- table(vapply(flags, function(flag) paste(flag$what, flag$when), ""))
+  join_words(glue("{names(kinds)} a run ({kinds} times)"))
+}
+
+#' Say how many disturbed runs were measured again, and how many were kept
 #'
 #' @param runs rows of runs.csv, at least one of which was disturbed
-fate_of_disturbed <- function(runs) {
-  counts <- runs$counts[runs$flags != ""] == "yes"
+#' @return clause
+describe_disturbed_runs <- function(runs) {
+  kept <- runs$counts[runs$flags != ""] == "yes"
   fates <- c("set aside, each with its whole block, and measured again", "kept and marked")
-  many <- c(sum(!counts), sum(counts))
-  subjects <- if (all(many > 0)) paste(many, ifelse(many == 1, "was", "were")) else "all were"
-  paste(paste(subjects, fates)[many > 0], collapse = ", ")
+  counts <- c(sum(!kept), sum(kept))
+  subjects <- if (all(counts > 0)) paste(counts, ifelse(counts == 1, "was", "were")) else "all were"
+  paste(paste(subjects, fates)[counts > 0], collapse = ", ")
 }
 
-#' The outcome of a comparison in one word; what has no interval has none
-outcome_of <- function(rows) {
-  ifelse(is.na(rows$low), "no interval", ifelse(rows$verdict == "different", rows$direction, rows$verdict)) |>
-    factor(OUTCOMES)
-}
 OUTCOMES <- c("slower", "faster", "equivalent", "undecided", "no interval")
+
+#' Classify comparisons by one word of OUTCOMES each
+#'
+#' @param rows data frame: low, verdict, direction
+#' @return factor
+classify_outcomes <- function(rows) {
+  outcomes <- ifelse(rows$verdict == "different", rows$direction, rows$verdict)
+  outcomes[is.na(rows$low)] <- "no interval"
+  factor(outcomes, OUTCOMES)
+}
 
 VERDICTS <- c("contradicted", "reproduced", "undecided", "tested in part")
 
-FAMILIES <- c(containers = "Containers", sandboxes = "Sandboxed containers", machines = "Virtual machines")
+FAMILIES <- c(containers = "Containers", sandboxes = "Sandboxed containers",
+              machines = "Virtual machines")
 
-#' What was found in a family of environments, as one sentence
-family_finding <- function(rows) {
+#' Describe the outcomes of one family of environments
+#'
+#' @param rows headline comparisons of the family
+#' @return sentence
+describe_family <- function(rows) {
   counts <- table(rows$outcome)
-  said <- c(
-    if (counts[["slower"]] > 0) {
-      glue("{counts[['slower']]} slower (at worst {percent(min(rows$ratio[rows$outcome == 'slower']))} of ",
-           "native\u2019s performance)")
-    },
-    if (counts[["faster"]] > 0) {
-      glue("{counts[['faster']]} faster (at best {percent(max(rows$ratio[rows$outcome == 'faster']))})")
-    },
-    if (counts[["equivalent"]] > 0) glue("{counts[['equivalent']]} equivalent"),
-    if (counts[["undecided"]] > 0) glue("{counts[['undecided']]} undecided"),
-    if (counts[["no interval"]] > 0) glue("{counts[['no interval']]} without an interval")
+  worst <- format_share(suppressWarnings(min(rows$ratio[rows$outcome == "slower"])))
+  best <- format_share(suppressWarnings(max(rows$ratio[rows$outcome == "faster"])))
+  clauses <- c(
+    slower = glue("{counts[['slower']]} slower (at worst {worst} of native\u2019s performance)"),
+    faster = glue("{counts[['faster']]} faster (at best {best})"),
+    equivalent = glue("{counts[['equivalent']]} equivalent"),
+    undecided = glue("{counts[['undecided']]} undecided"),
+    "no interval" = glue("{counts[['no interval']]} without an interval")
   )
+  outcomes <- join_words(clauses[counts[names(clauses)] > 0])
   limit <- suppressWarnings(min(rows$low, na.rm = TRUE))
-  bounded <- counts[["slower"]] == 0 && is.finite(limit) && limit < 1
-  bound <- if (bounded) glue("; no interval allows a loss above {percent(1 - limit, 1)}") else ""
-  compared <- count_of(nrow(rows), "comparison")
+  bound <- ""
+  if (counts[["slower"]] == 0 && is.finite(limit) && limit < 1) {
+    bound <- glue("; no interval allows a loss above {format_share(1 - limit, 1)}")
+  }
+  compared <- format_count(nrow(rows), "comparison")
   family <- FAMILIES[[rows$family[[1]]]]
-  alone <- if (n_distinct(rows$label) == 1 && rows$label[[1]] != family) glue(" ({rows$label[[1]]})") else ""
-  glue("{family}{alone}: of {compared} with native, {listed(said)}{bound}.")
+  label <- ""
+  if (n_distinct(rows$label) == 1 && rows$label[[1]] != family) {
+    label <- glue(" ({rows$label[[1]]})")
+  }
+  glue("{family}{label}: of {compared} with native, {outcomes}{bound}.")
 }
 
-#' How the environments fare in one workload: "Slower than native: KVM (80 %, 2 of 4 series)."
-workload_sentences <- function(rows) {
+#' Describe the outcomes of one workload, such as "Slower than native: KVM (80 %, 2 of 4)."
+#'
+#' @param rows headline comparisons of the workload
+#' @return marked Markdown; NULL of no rows
+describe_workload_outcomes <- function(rows) {
+  if (nrow(rows) == 0) return(NULL)
   heads <- c(slower = "Slower than native", faster = "Faster than native",
              equivalent = "Equivalent to native", undecided = "Undecided",
              "no interval" = "Without an interval")
   series <- n_distinct(rows$series)
-  rows |>
+  sentences <- rows |>
     group_by(outcome, label = factor(label, unique(label))) |>
-    summarise(range = paste(unique(percent(range(ratio))), collapse = " to "), n = n(), .groups = "drop") |>
-    mutate(text = glue("{label} ({range}{if (series > 1) glue(', {n} of {series}') else ''})",
-                       .envir = environment()) |> unlist()) |>
+    summarise(range = paste(unique(format_share(range(ratio))), collapse = " to "), n = n(),
+              .groups = "drop") |>
+    mutate(share = if (series > 1) paste0(", ", n, " of ", series) else "",
+           text = paste0(label, " (", range, share, ")")) |>
     group_by(outcome) |>
-    summarise(text = markdown("**{heads[as.character(outcome[1])]}:** {listed(text)}."), .groups = "drop") |>
-    pull(text) |>
-    paste(collapse = " ") |>
-    as_markdown()
+    summarise(text = write_markdown("**{heads[as.character(outcome[1])]}:** {join_words(text)}."),
+              .groups = "drop")
+  mark_as_markdown(paste(sentences$text, collapse = " "))
 }
 
-#' Which environments the page of the experiment leaves a workload out of, as a sentence; nothing where none
-left_out <- function(paper, workload) {
-  of <- Filter(function(loads) workload %in% unlist(loads), paper$plan$leave_out)
-  labels <- paper$environments$label[paper$environments$environment %in% names(of)]
-  if (length(labels) > 0) glue("The experiment leaves it out in {listed(labels)}.") else ""
+#' Name the environments in which the configuration leaves a workload out
+#'
+#' @param paper list of read_paper
+#' @param workload its name
+#' @return sentence; "" of none
+describe_left_out <- function(paper, workload) {
+  without <- Filter(function(workloads) workload %in% unlist(workloads), paper$plan$leave_out)
+  labels <- paper$environments$label[paper$environments$environment %in% names(without)]
+  if (length(labels) == 0) return("")
+  glue("The experiment leaves it out in {join_words(labels)}.")
 }

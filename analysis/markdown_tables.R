@@ -1,147 +1,214 @@
-# Tables: a data frame for each, and one function that sets it.  pandoc makes LaTeX and HTML of the same
-# Markdown.  Texts in them are plain (format.R) unless they are marked as Markdown.
+# Tables of a paper: a data frame for each, and one function that sets it.  pandoc makes LaTeX and
+# HTML of the same Markdown.  Texts in tables are escaped unless they are marked (format.R).
 
-#' Set a table with its caption
+#' Set a table with its caption, in a chunk with a label
 #'
-#' @param data data frame of texts and numbers, as they are to be read
+#' @param data data frame of texts and numbers as they are to be read
 #' @param caption Markdown
-#' @param runs whether the page's table of runs stands behind it
-#' @return Markdown, for a chunk with a label
-as_table <- function(data, caption, runs = FALSE) {
-  numeric <- vapply(data, function(x) all(grepl("^[-\u2212]?[0-9.,]*(\u00a0%.*)?$", x)), NA)
-  if (runs && knitr::is_html_output()) caption <- paste(caption, "Logs and records: [Runs](#runs).")
-  # Where lines are longer than a page's, pandoc makes columns as wide as these dashes say.
-  longest <- column_widths(data)
-  dashes <- ifelse(numeric, paste0(strrep("-", longest - 1L), ":"), paste0(":", strrep("-", longest - 1L)))
-  cells <- Map(function(x, name, wide) formatC(c(plain(name), plain(x)), width = -wide), data, names(data),
-               longest)
-  lines <- do.call(paste, c(unname(cells), sep = "|"))
-  table <- paste0("|", c(lines[1], paste(dashes, collapse = "|"), lines[-1]), "|")
-  caption <- paste0("Table: (\\#tab:", knitr::opts_current$get("label"), ")", caption)
-  as_markdown(paste(c("", "::: {.table}", "", caption, "", table, "", ":::", ""), collapse = "\n"))
-}
-
-# Letters that columns get, with the gap beside them: what is in them, and where that is more than a line
-# holds, less of those for which this makes the fewest lines, as far as their longest word allows.
-column_widths <- function(data, line = 116L) {
-  data <- lapply(data, as.character)
-  letters <- lapply(data, function(x) pmax(nchar(x, "width"), 1L))
-  least <- mapply(function(x, name) max(nchar(unlist(strsplit(c(x, name), " ")), "width")), data, names(data))
-  wide <- pmax(vapply(letters, max, 1L, 1L), least)
-  lines <- Map(`/`, letters, wide) |> lapply(ceiling)
-  while (sum(wide + 2L) > line && any(wide > least)) {
-    at <- which(wide > least)
-    cost <- vapply(at, function(i) {
-      sum(do.call(pmax, c(lines[-i], list(ceiling(letters[[i]] / (wide[i] - 1L))))))
-    }, 0)
-    best <- at[order(cost, -wide[at])[1]]
-    wide[best] <- wide[best] - 1L
-    lines[[best]] <- ceiling(letters[[best]] / wide[best])
+#' @param runs whether the caption links to the page's table of runs
+#' @return marked Markdown
+set_table <- function(data, caption, runs = FALSE) {
+  is_numeric <- vapply(data, function(column) {
+    all(grepl("^[-\u2212]?[0-9.,]*(\u00a0%.*)?$", column))
+  }, NA)
+  if (runs && knitr::is_html_output()) {
+    caption <- paste(caption, "Logs and records: [Runs](#runs).")
   }
-  wide + 2L
+  # If lines are longer than a page's, pandoc makes columns as wide as these dashes say.
+  widths <- choose_column_widths(data)
+  dashes <- strrep("-", widths - 1L)
+  dashes <- ifelse(is_numeric, paste0(dashes, ":"), paste0(":", dashes))
+  columns <- Map(function(column, name, width) {
+    formatC(c(escape_text(name), escape_text(column)), width = -width)
+  }, data, names(data), widths)
+  lines <- do.call(paste, c(unname(columns), sep = "|"))
+  lines <- paste0("|", c(lines[1], paste(dashes, collapse = "|"), lines[-1]), "|")
+  caption <- paste0("Table: (\\#tab:", knitr::opts_current$get("label"), ")", caption)
+  block <- c("", "::: {.table}", "", caption, "", lines, "", ":::", "")
+  mark_as_markdown(paste(block, collapse = "\n"))
 }
 
-environments_table <- function(paper) {
+# The letters of a line of a table on paper.
+LINE_LETTERS <- 116L
+
+#' Choose the widths of a table's columns in letters, with the gaps between columns
+#'
+#' Each column is as wide as its longest text.  If a line does not hold them all, letters are taken
+#' one by one from the column whose narrowing adds the fewest lines to the table.  No column gets
+#' narrower than its longest word.
+#'
+#' @param data data frame
+#' @return integer vector
+choose_column_widths <- function(data) {
+  data <- lapply(data, as.character)
+  letters <- lapply(data, function(column) pmax(nchar(column, "width"), 1L))
+  least <- mapply(function(column, name) {
+    max(nchar(unlist(strsplit(c(column, name), " ")), "width"))
+  }, data, names(data))
+  widths <- pmax(vapply(letters, max, 1L, 1L), least)
+  count_lines <- function(letters, width) ceiling(letters / width)
+  lines <- Map(count_lines, letters, widths)
+  while (sum(widths + 2L) > LINE_LETTERS && any(widths > least)) {
+    candidates <- which(widths > least)
+    table_lines <- vapply(candidates, function(i) {
+      narrowed <- c(lines[-i], list(count_lines(letters[[i]], widths[i] - 1L)))
+      sum(do.call(pmax, narrowed))
+    }, 0)
+    best <- candidates[order(table_lines, -widths[candidates])[1]]
+    widths[best] <- widths[best] - 1L
+    lines[[best]] <- count_lines(letters[[best]], widths[best])
+  }
+  widths + 2L
+}
+
+# Drops columns whose values are all empty.
+drop_empty_columns <- function(data) {
+  select(data, where(function(column) !all(is.na(column) | column == "")))
+}
+
+#' List the environments with their layers and numbers of runs
+#'
+#' @param paper list of read_paper
+#' @return data frame for set_table, as of all functions below
+tabulate_environments <- function(paper) {
+  get_texts <- function(layers, key) vapply(layers, function(layer) layer[[key]] %or% "", "")
+  get_innermost <- function(layers, key) utils::tail(c("", get_texts(layers, key)), 1)
+  layers <- lapply(paper$plan$environments, `[[`, "told")
+  described <- tibble(
+    environment = names(layers),
+    isolated = vapply(layers, function(stack) {
+      paste(get_texts(stack, "title"), collapse = ", in it a ")
+    }, ""),
+    network = vapply(layers, get_innermost, "", "network"),
+    data = vapply(layers, get_innermost, "", "data")
+  )
   runs <- group_by(paper$runs, environment) |>
-    summarise(counting = sum(counts == "yes"), Runs = n(), .groups = "drop")
-  what <- function(entry, key) vapply(entry, function(one) one[[key]] %or% "", "")
-  entries <- lapply(paper$plan$environments, `[[`, "told")
-  tibble(environment = names(entries), isolated = vapply(entries,
-    function(e) paste(what(e, "title"), collapse = ", in it a "), ""),
-         network = vapply(entries, function(e) tail(c("", what(e, "network")), 1), ""),
-         data = vapply(entries, function(e) tail(c("", what(e, "data")), 1), "")) |>
+    summarise(counting = sum(counts == "yes"), all = n(), .groups = "drop")
+  described |>
     left_join(paper$environments, by = "environment") |>
     left_join(runs, by = "environment") |>
-    transmute(Environment = label, "Isolated by" = isolated, Network = coalesce(network, ""), Data = data,
-              Runs = if_else(available,
-                             paste0(if_else(counting < Runs, paste0(counting, " of "), "", ""),
-                                    coalesce(Runs, 0L), if_else(counting < Runs, " count", "", ""),
-                                    if_else(emulated & !beside, " (emulated)", "")),
-                             paste("not available:", reason)))
+    mutate(all = coalesce(all, 0L), counting = coalesce(counting, 0L),
+           shown = if_else(counting < all, paste(counting, "of", all, "count"), paste(all)),
+           shown = paste0(shown, if_else(emulated & !beside, " (emulated)", ""))) |>
+    transmute(Environment = label, "Isolated by" = isolated, Network = network, Data = data,
+              Runs = if_else(available, shown, paste("not available:", reason)))
 }
 
-workloads_table <- function(paper) {
-  words <- function(x) {
-    if (is.null(x)) return("none")
-    if (!is.null(names(x))) return("all")
-    if (length(x) > 3) return(as.character(length(x)))
-    if (is.numeric(x) && length(x) == 1) return(format(x, big.mark = ",", scientific = FALSE))
-    paste(unlist(x), collapse = "/")
+# Parameters that every paper would show alike, or that concern the harness alone.
+HIDDEN_PARAMETERS <- c("corpus", "corpus_sha1", "laps", "systems")
+HIDDEN_PARAMETER_NAMES <- "port|sha1|timeout|warm"
+
+#' List the measured workloads with their main parameters
+#'
+#' @param paper list of read_paper
+tabulate_workloads <- function(paper) {
+  format_parameter <- function(value) {
+    if (is.null(value)) return("none")
+    if (!is.null(names(value))) return("all")
+    if (length(value) > 3) return(as.character(length(value)))
+    if (is.numeric(value) && length(value) == 1) {
+      return(format(value, big.mark = ",", scientific = FALSE))
+    }
+    paste(unlist(value), collapse = "/")
   }
-  rows <- lapply(paper$plan$workloads[unique(paper$runs$workload)], function(one) {
-    shown <- Filter(function(x) !identical(x, 1L),
-                    one$parameters[setdiff(names(one$parameters),
-                                           c("corpus", "corpus_sha1", "laps", "systems"))])
-    # Ports, sums and times of waiting are for the record.
-    shown <- shown[!grepl("port|sha1|timeout|warm", names(shown))]
-    tibble(Workload = one$title, Measures = one$about,
-           Parameters = paste(gsub("_", " ", names(shown)), vapply(shown, words, ""), collapse = ", "))
+  rows <- lapply(paper$plan$workloads[unique(paper$runs$workload)], function(workload) {
+    shown <- workload$parameters[setdiff(names(workload$parameters), HIDDEN_PARAMETERS)]
+    shown <- Filter(function(value) !identical(value, 1L), shown)
+    shown <- shown[!grepl(HIDDEN_PARAMETER_NAMES, names(shown))]
+    values <- vapply(shown, format_parameter, "")
+    tibble(Workload = workload$title, Measures = workload$about,
+           Parameters = paste(gsub("_", " ", names(shown)), values, collapse = ", "))
   })
   bind_rows(rows)
 }
 
-#' The size rules of the workloads, what they ask for, what it was here, and whether they hold
-sizes_table <- function(paper) {
-  quantity <- function(x) if_else(is.na(x), "\u2014", formatC(x, format = "fg", digits = 4, big.mark = ","))
+#' List the size rules of the workloads and whether they held
+#'
+#' @param paper list of read_paper
+tabulate_sizes <- function(paper) {
+  format_quantity <- function(values) {
+    if_else(is.na(values), NO_VALUE, formatC(values, format = "fg", digits = 4, big.mark = ","))
+  }
   source <- paper$sizes$source
-  cited <- as_markdown(if_else(grepl("^[a-z0-9]+$", source), paste0("[@", source, "]"), plain(source)))
-  titles <- vapply(paper$plan$workloads, function(one) one$title, "")
-  mutate(paper$sizes, title = unname(titles[workload]),
-         unchecked = if_else(told == "", " ", paste0(" (not checked here: ", told, ") "))) |>
+  cited <- if_else(grepl("^[a-z0-9]+$", source), paste0("[@", source, "]"), escape_text(source))
+  cited <- mark_as_markdown(cited)
+  titles <- vapply(paper$plan$workloads, `[[`, "", "title")
+  paper$sizes |>
+    mutate(title = unname(titles[workload]),
+           unchecked = if_else(told == "", " ", paste0(" (not checked here: ", told, ") "))) |>
     transmute(Workload = if_else(duplicated(title), "", title),
-              Rule = markdown("{rule}{unchecked}{cited}"),
-              "At least" = quantity(least), Here = quantity(value),
-              Holds = case_when(told != "" ~ "\u2014", is.na(holds) ~ "not known", holds ~ "yes",
+              Rule = write_markdown("{rule}{unchecked}{cited}"),
+              "At least" = format_quantity(least), Here = format_quantity(value),
+              Holds = case_when(told != "" ~ NO_VALUE, is.na(holds) ~ "not known", holds ~ "yes",
                                 TRUE ~ "no\u2020"))
 }
 
-#' Levels by environment: of native mean and standard deviation, as Table I of the original has them; of the
-#' others native's level times the ratio, and what stands behind it
-levels_table <- function(paper) {
+#' List the levels of the headline series by environment
+#'
+#' Native has its mean with the standard deviation, as in Table I of the original.  Another
+#' environment has native's level times its ratio, with as many digits as its interval deserves.
+#'
+#' @param paper list of read_paper
+tabulate_levels <- function(paper) {
   filter(paper$summary, headline == "yes") |>
-    mutate(series = paste0(series, ", ", unit), half = coalesce((level_high - level_low) / 2, sd),
-           cell = if_else(environment == NATIVE & !is.na(sd),
-                          paste0(number(mean, sd), SPACE, "(", number(sd, sd), ")"), number(level, half))) |>
-    tidyr::pivot_wider(id_cols = series, names_from = label, values_from = cell, values_fill = "\u2014") |>
-    rename(Series = series)
+    mutate(Series = paste0(series, ", ", unit),
+           half_width = coalesce((level_high - level_low) / 2, sd),
+           native = paste0(format_number(mean, sd), SPACE, "(", format_number(sd, sd), ")"),
+           cell = if_else(environment == NATIVE & !is.na(sd), native,
+                          format_number(level, half_width))) |>
+    tidyr::pivot_wider(id_cols = Series, names_from = label, values_from = cell,
+                       values_fill = NO_VALUE)
 }
 
-comparisons_table <- function(rows) {
-  transmute(rows, Series = if_else(duplicated(series), "", series), Environment = label, Blocks = n,
-            "Of native [95\u00a0%]" = share_interval(ratio, low, high),
-            p = if_else(is.na(p_adjusted), "", format.pval(p_adjusted, digits = 2, eps = 0.001)),
-            Outcome = as.character(outcome),
+# p values with two digits; "" if unknown.
+format_p <- function(p) {
+  if_else(is.na(p), "", format.pval(p, digits = 2, eps = 0.001))
+}
+
+#' List comparisons with native
+#'
+#' @param rows of comparisons with their outcome
+tabulate_comparisons <- function(rows) {
+  transmute(rows, Series = if_else(duplicated(series), "", series), Environment = label,
+            Blocks = n, "Of native [95\u00a0%]" = format_share_interval(ratio, low, high),
+            p = format_p(p_adjusted), Outcome = as.character(outcome),
             "More blocks" = if_else(is.na(more), "", format(more, big.mark = ",", trim = TRUE)),
-            "Slowest tenth" = if_else(is.na(slow), "", percent(slow))) |>
-    select(where(function(x) !all(x == "")))
+            "Slowest tenth" = if_else(is.na(slow), "", format_share(slow))) |>
+    drop_empty_columns()
 }
 
-#' How many comparisons came out how, by family and part of the machine, beside what is expected
-expected_table <- function(told) {
-  told |>
+#' Count outcomes by family and part of the machine, with the expected one
+#'
+#' @param headlines headline comparisons
+tabulate_expected <- function(headlines) {
+  headlines |>
     mutate(Environments = FAMILIES[family],
-           Part = if_else(question %in% c("processor", "memory"), "processor, memory", "devices and servers"),
-           Expected = case_when(family == "containers" & Part == "processor, memory" ~ "equivalent",
-                                family == "machines" &
-                                  Part == "processor, memory" ~ "slower at random access",
+           computes = question %in% c("processor", "memory"),
+           Part = if_else(computes, "processor, memory", "devices and servers"),
+           Expected = case_when(family == "containers" & computes ~ "equivalent",
+                                family == "machines" & computes ~ "slower at random access",
                                 TRUE ~ "slower")) |>
     count(Environments, Part, Expected, outcome) |>
-    tidyr::pivot_wider(names_from = outcome, values_from = n, values_fill = 0L, names_sort = TRUE)
+    tidyr::pivot_wider(names_from = outcome, values_from = n, values_fill = 0L,
+                       names_sort = TRUE)
 }
 
-claims_table <- function(claims) {
+#' List the published claims that were tested
+#'
+#' @param claims table of claims
+tabulate_claims <- function(claims) {
   filter(claims, verdict != "not tested") |>
     arrange(match(verdict, VERDICTS)) |>
+    mutate(has_limit = !is.na(tolerance_high) & is.finite(tolerance_high),
+           limit = if_else(has_limit, format_share(tolerance_high), "any")) |>
     transmute(Claim = statement, Source = paste0(publication, ", ", place),
-              Published = if_else(unit == "ratio", percent(published), "\u2014"),
-              Tolerated = paste0(percent(tolerance_low), " to ",
-                                 if_else(is.na(tolerance_high) | is.infinite(tolerance_high), "any",
-                                         percent(tolerance_high))),
-              "Here [interval]" = share_interval(ratio, low, high), n,
+              Published = if_else(unit == "ratio", format_share(published), NO_VALUE),
+              Tolerated = paste0(format_share(tolerance_low), " to ", limit),
+              "Here [interval]" = format_share_interval(ratio, low, high), n,
               "Within the tolerance" = paste0(verdict, if_else(because == "", "",
-                paste0(" (", because, ")"))),
-              "Against the value" = against_published, "Stands in" = transferred)|>
-    select(where(function(x) !all(is.na(x) | x == "")))
+                                                               paste0(" (", because, ")"))),
+              "Against the value" = against_published, "Stands in" = transferred) |>
+    drop_empty_columns()
 }
 
 # Why claims were not tested, by the codes of claims.csv.
@@ -154,7 +221,10 @@ REASONS <- c(statement = "It is no statement about a measured difference between
              hardware = "It takes other hardware.",
              "other-product" = "It is about a product that cannot be had here.")
 
-untested_table <- function(claims) {
+#' Count the claims that were not tested by reason and publication
+#'
+#' @param claims table of claims
+tabulate_untested <- function(claims) {
   filter(claims, verdict == "not tested") |>
     count(Publication = publication, reason) |>
     tidyr::pivot_wider(names_from = Publication, values_from = n, values_fill = 0L) |>
@@ -162,143 +232,192 @@ untested_table <- function(claims) {
     rename(Reason = reason)
 }
 
-#' Emulated machines and what stands beside them: levels (± standard deviation) and their shares of native's
-emulated_table_shown <- function(paper) {
+#' List the levels of emulated machines, with their shares of native's
+#'
+#' @param paper list of read_paper
+tabulate_emulated <- function(paper) {
   mutate(paper$emulated, Series = paste0(series, ", ", unit),
-         spread = if_else(is.na(sd), "", paste0(SPACE, "\u00b1", SPACE, number(sd, sd))),
-         cell = paste0(number(mean, sd), spread,
-                       if_else(is.na(ratio) | ratio == 1, "", paste0(SPACE, "(", percent(ratio, 1), ")")))) |>
-    tidyr::pivot_wider(id_cols = Series, names_from = label, values_from = cell, values_fill = "\u2014")
+         spread = if_else(is.na(sd), "", paste0(SPACE, "\u00b1", SPACE, format_number(sd, sd))),
+         share = if_else(is.na(ratio) | ratio == 1, "",
+                         paste0(SPACE, "(", format_share(ratio, 1), ")")),
+         cell = paste0(format_number(mean, sd), spread, share)) |>
+    tidyr::pivot_wider(id_cols = Series, names_from = label, values_from = cell,
+                       values_fill = NO_VALUE)
 }
 
-missing_table <- function(paper) {
-  transmute(paper$missing, Workload = vapply(workload, function(w) paper$plan$workloads[[w]]$title, ""),
-            Environment = label, Missing = n, Why = why)
+#' List planned runs that are missing
+#'
+#' @param paper list of read_paper
+tabulate_missing <- function(paper) {
+  titles <- vapply(paper$plan$workloads, `[[`, "", "title")
+  transmute(paper$missing, Workload = unname(titles[workload]), Environment = label, Missing = n,
+            Why = why)
 }
 
-#' Choices that the workload may notice, and controls that were called different
-choices_table <- function(paper) {
-  shown_choices(paper) |>
-    transmute(Choice = if_else(duplicated(choice), "", choice), Series = series,
-              "Of its counterpart [95\u00a0%]" = share_interval(ratio, low, high), Blocks = n,
-              Outcome = as.character(outcome), Control = if_else(control == "yes", "control", "")) |>
-    select(where(function(x) !all(x == "")))
-}
-
-shown_choices <- function(paper) {
+# Headline comparisons of single choices: those that a workload may notice, and controls that were
+# called different.
+select_shown_choices <- function(paper) {
   filter(paper$choices, headline == "yes", control != "yes" | verdict == "different")
 }
 
-#' What records saw of the host and from inside the environments; several values where runs differ
-testbed_table <- function(records) {
-  facts <- c(os = "Operating system", kernel = "Kernel", cpu_model = "Processor", cpus = "Processors",
-             memory_bytes = "Memory",
-             cache_bytes = "Last-level caches together", huge_pages = "Transparent huge pages",
-             clocksource = "Clock source",
-             virtualization = "Virtualisation", governor = "Frequency governor", turbo = "Turbo",
-             microcode = "Microcode")
-  seen <- function(key, of) {
-    values <- unlist(lapply(records, function(one) {
-      x <- of(one$observed)[[key]] %or% "not available"
-      if (endsWith(key, "_bytes") && is.numeric(x)) paste0(round(x / 2^20), SPACE, "MiB") else as.character(x)
+#' List the comparisons of environments that differ in one choice
+#'
+#' @param paper list of read_paper
+tabulate_choices <- function(paper) {
+  select_shown_choices(paper) |>
+    transmute(Choice = if_else(duplicated(choice), "", choice), Series = series,
+              "Of its counterpart [95\u00a0%]" = format_share_interval(ratio, low, high),
+              Blocks = n, Outcome = as.character(outcome),
+              Control = if_else(control == "yes", "control", "")) |>
+    drop_empty_columns()
+}
+
+# Facts of a testbed: their keys in records, and their names.
+TESTBED_FACTS <- c(os = "Operating system", kernel = "Kernel", cpu_model = "Processor",
+                   cpus = "Processors", memory_bytes = "Memory",
+                   cache_bytes = "Last-level caches together",
+                   huge_pages = "Transparent huge pages", clocksource = "Clock source",
+                   virtualization = "Virtualisation", governor = "Frequency governor",
+                   turbo = "Turbo", microcode = "Microcode")
+# Those that are observed on the host alone.
+HOST_FACTS <- c("cache_bytes", "governor", "turbo")
+
+#' List what records observed on the host and inside the environments
+#'
+#' @param records list of records; values that differ between them are all listed
+tabulate_testbed <- function(records) {
+  list_values <- function(key, get_side) {
+    values <- unlist(lapply(records, function(record) {
+      value <- get_side(record$observed)[[key]] %or% "not available"
+      if (!endsWith(key, "_bytes") || !is.numeric(value)) return(as.character(value))
+      paste0(round(value / 2^20), SPACE, "MiB")
     }))
     paste(unique(values), collapse = "; ")
   }
-  # Inside nobody looks for these.
-  inside <- setdiff(names(facts), c("cache_bytes", "governor", "turbo"))
-  bind_rows(
-    tibble(Observed = unname(facts),
-           "On the host" = vapply(names(facts), seen, "", of = function(x) x$host$static),
-           "Inside the environments" = if_else(names(facts) %in% inside,
-             vapply(names(facts), seen, "", of = function(x) x$inside), "")),
-    engines_table(lapply(records, function(one) one$system)))
+  keys <- names(TESTBED_FACTS)
+  inside <- vapply(keys, list_values, "", function(observed) observed$inside)
+  inside[HOST_FACTS] <- ""
+  facts <- tibble(
+    Observed = unname(TESTBED_FACTS),
+    "On the host" = vapply(keys, list_values, "", function(observed) observed$host$static),
+    "Inside the environments" = inside
+  )
+  bind_rows(facts, tabulate_engines(lapply(records, `[[`, "system")))
 }
 
-#' What makes containers, keeps their files and leads to their ports, on the host and in machines
-engines_table <- function(systems) {
-  in_machine <- !vapply(systems, function(one) is.null(one$vm), NA)
-  engines <- lapply(systems, function(one) one$docker %or% one$container)
-  words <- function(...) {
-    parts <- unlist(list(...))
-    paste(parts[parts != "not available"], collapse = ", ")
-  }
-  # By its whole name: Podman has a network_backend too.
-  of_network <- function(make) function(x) if (!is.null(x[["network"]])) make(x[["network"]])
-  docker <- function(x) is.null(x$program)
-  rows <- list(
-    Docker = function(x) if (docker(x)) x$engine,
-    gVisor = function(x) {
-      words(x$sandbox$version, if (!is.null(x$sandbox)) paste("platform", x$sandbox$platform))
-    },
-    "Other containers" = function(x) if (!docker(x)) paste(c(x$program, x$version), collapse = SPACE),
-    "Container programs" = function(x) {
-      if (docker(x)) words(paste("containerd", x$containerd), paste("runc", x$runc))
-      else words(x$runtime, x$conmon, x$network_backend)
-    },
-    "Container storage" = function(x) words(x$storage_driver, x$backing_filesystem),
-    "Container logs" = function(x) x$log_driver,
-    "Container control groups" = function(x) {
-      words(x$cgroup_driver, if (!is.null(x$cgroup_version)) paste("version", x$cgroup_version))
-    },
-    "Users in containers" = function(x) x$users,
-    "Confined by" = function(x) x$security,
-    "Published ports" = of_network(function(x) {
-      beside <- x$docker_proxy == "runs" && x$ports != "docker-proxy alone"
-      words(x$ports, if (beside) "docker-proxy beside it", if (!is.null(x$mtu)) paste("MTU", x$mtu))
-    }),
-    Firewall = of_network(function(x) words(x$firewall, x$firewall_version)),
-    "Firewall rules" = of_network(function(x) x$rules),
-    "IP forwarding" = of_network(function(x) x$ip_forwarding),
-    "Bridges pass the firewall" = of_network(function(x) x$bridge_nf))
-  column <- function(own) {
-    vapply(rows, function(row) {
-      found <- unique(unlist(lapply(Filter(Negate(is.null), engines[own]), row)))
-      # Each port adds some.
-      if (is.numeric(found)) found <- paste(unique(range(found)), collapse = "\u2013")
-      paste(found[found != ""], collapse = "; ")
+# Texts that are known, joined by commas.
+join_known <- function(...) {
+  texts <- unlist(list(...))
+  paste(texts[texts != "not available"], collapse = ", ")
+}
+
+# Rows of tabulate_engines about the engine of one system: functions of the record of Docker or of
+# another engine; NULL or "" of nothing.  `network` is read by its whole name, since Podman has a
+# network_backend too.
+ENGINE_ROWS <- list(
+  Docker = function(engine) if (is.null(engine$program)) engine$engine,
+  gVisor = function(engine) {
+    sandbox <- engine$sandbox
+    join_known(sandbox$version, if (!is.null(sandbox)) paste("platform", sandbox$platform))
+  },
+  "Other containers" = function(engine) {
+    if (!is.null(engine$program)) paste(c(engine$program, engine$version), collapse = SPACE)
+  },
+  "Container programs" = function(engine) {
+    if (!is.null(engine$program)) {
+      return(join_known(engine$runtime, engine$conmon, engine$network_backend))
+    }
+    join_known(paste("containerd", engine$containerd), paste("runc", engine$runc))
+  },
+  "Container storage" = function(engine) {
+    join_known(engine$storage_driver, engine$backing_filesystem)
+  },
+  "Container logs" = function(engine) engine$log_driver,
+  "Container control groups" = function(engine) {
+    version <- engine$cgroup_version
+    join_known(engine$cgroup_driver, if (!is.null(version)) paste("version", version))
+  },
+  "Users in containers" = function(engine) engine$users,
+  "Confined by" = function(engine) engine$security,
+  "Published ports" = function(engine) {
+    network <- engine[["network"]]
+    if (is.null(network)) return(NULL)
+    has_proxy <- network$docker_proxy == "runs" && network$ports != "docker-proxy alone"
+    join_known(network$ports, if (has_proxy) "docker-proxy beside it",
+               if (!is.null(network$mtu)) paste("MTU", network$mtu))
+  },
+  Firewall = function(engine) {
+    network <- engine[["network"]]
+    if (!is.null(network)) join_known(network$firewall, network$firewall_version)
+  },
+  "Firewall rules" = function(engine) engine[["network"]]$rules,
+  "IP forwarding" = function(engine) engine[["network"]]$ip_forwarding,
+  "Bridges pass the firewall" = function(engine) engine[["network"]]$bridge_nf
+)
+
+#' List the engines of containers, their storage and their network
+#'
+#' @param systems list of records' `system`, of engines on the host and in machines
+tabulate_engines <- function(systems) {
+  in_machine <- !vapply(systems, function(system) is.null(system$vm), NA)
+  engines <- lapply(systems, function(system) system$docker %or% system$container)
+  describe_engines <- function(engines) {
+    engines <- Filter(Negate(is.null), engines)
+    vapply(ENGINE_ROWS, function(describe) {
+      values <- unique(unlist(lapply(engines, describe)))
+      # The number of firewall rules grows with each port.
+      if (is.numeric(values)) values <- paste(unique(range(values)), collapse = "\u2013")
+      paste(values[values != ""], collapse = "; ")
     }, "")
   }
-  tibble(Observed = names(rows), "On the host" = unname(column(!in_machine)),
-         "Inside the environments" = unname(column(in_machine))) |>
+  tibble(Observed = names(ENGINE_ROWS), "On the host" = describe_engines(engines[!in_machine]),
+         "Inside the environments" = describe_engines(engines[in_machine])) |>
     filter(.data[["On the host"]] != "" | .data[["Inside the environments"]] != "")
 }
 
-# "slices", or "slices (9); alone (1)" where they are not all alike.
-counted <- function(texts) {
+# "slices", or "slices (9); alone (1)" if not all texts are equal.
+count_texts <- function(texts) {
   counts <- table(factor(texts, unique(texts)))
-  if (length(counts) == 1) names(counts) else paste0(names(counts), " (", counts, ")", collapse = "; ")
+  if (length(counts) == 1) return(names(counts))
+  paste0(names(counts), " (", counts, ")", collapse = "; ")
 }
 
-#' A row for each workload and environment, with links to the raw logs and records of its runs
-runs_table <- function(paper) {
-  link <- function(n, path, flags) {
-    paste(markdown("[{n}{if_else(flags == '', '', '*')}](../{path})"), collapse = " ")
-  }
-  paper$runs |>
-    arrange(match(workload, names(paper$plan$workloads)), match(environment, paper$environments$environment),
-            repetition) |>
-    group_by(Workload = factor(title, unique(title)), Environment = factor(label,
-      paper$environments$label)) |>
-    summarise(Runs = n(), Disturbed = sum(flags != ""), Taken = counted(how),
-              "Raw logs" = link(repetition, log, gsub(".+", "*", flags)),
-              Records = link(repetition, record, ""), .groups = "drop") |>
-    mutate(across(c("Raw logs", "Records"), as_markdown))
-}
-
-#' In what the state of programs that start in an environment differs from native's, and what declares it
+#' List the runs of each workload and environment with links to their raw logs and records
 #'
-#' Environments with the same differences share rows.  NULL where no record holds any.
-states_table <- function(paper) {
-  rows <- bind_rows(lapply(unname(paper$records), function(one) {
-    bind_rows(lapply(one$starting_state$differences, as_tibble)) |> mutate(environment = one$environment)
+#' @param paper list of read_paper
+tabulate_runs <- function(paper) {
+  link_runs <- function(number, path, mark) {
+    paste(write_markdown("[{number}{mark}](../{path})"), collapse = " ")
+  }
+  labels <- paper$environments$label
+  paper$runs |>
+    arrange(match(workload, names(paper$plan$workloads)),
+            match(environment, paper$environments$environment), repetition) |>
+    group_by(Workload = factor(title, unique(title)), Environment = factor(label, labels)) |>
+    summarise(Runs = n(), Disturbed = sum(flags != ""), Taken = count_texts(how),
+              "Raw logs" = link_runs(repetition, log, if_else(flags == "", "", "*")),
+              Records = link_runs(repetition, record, ""), .groups = "drop") |>
+    mutate(across(c("Raw logs", "Records"), mark_as_markdown))
+}
+
+#' List in which states programs start that differ from native's, and what declares the difference
+#'
+#' @param paper list of read_paper
+#' @return data frame, in which environments with the same differences share rows; NULL if no record
+#'   holds any
+tabulate_states <- function(paper) {
+  rows <- bind_rows(lapply(unname(paper$records), function(record) {
+    bind_rows(lapply(record$starting_state$differences, as_tibble)) |>
+      mutate(environment = record$environment)
   }))
   if (nrow(rows) == 0) return(NULL)
+  labels <- paper$environments$label
   rows |>
     distinct() |>
     left_join(select(paper$environments, environment, label), by = "environment") |>
     group_by(name, native, here, by) |>
-    summarise(label = listed(paper$environments$label[paper$environments$label %in% label]),
-              .groups = "drop") |>
+    summarise(label = join_words(labels[labels %in% label]), .groups = "drop") |>
     arrange(by, name) |>
-    transmute(State = name, Native = native, Environments = label, "In them" = here, "Declared by" = by)
+    transmute(State = name, Native = native, Environments = label, "In them" = here,
+              "Declared by" = by)
 }

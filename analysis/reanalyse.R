@@ -6,7 +6,8 @@
 script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
 # R writes a space in the path of a script as "~+~".
 root <- normalizePath(file.path(dirname(gsub("~+~", " ", script, fixed = TRUE)), ".."))
-files <- c("read", "statistics", "claims", "reanalysis", "format", "markdown_tables", "figures", "render")
+files <- c("read", "statistics", "claims", "reanalysis", "format", "markdown_tables", "figures",
+           "render")
 for (file in files) source(file.path(root, "analysis", paste0(file, ".R")))
 
 arguments <- commandArgs(TRUE)
@@ -14,7 +15,7 @@ if (length(arguments) != 2) stop("usage: reanalyse.R FOLDER OUT.pdf", call. = FA
 folder <- arguments[[1]]
 results <- read_reanalysis(folder, file.path(root, "published"))
 for (name in c("differences", "claims")) {
-  put_file(file.path(folder, paste0(name, ".csv")), function(part) {
+  replace_file(file.path(folder, paste0(name, ".csv")), function(part) {
     utils::write.csv(results[[name]], part, row.names = FALSE, na = "")
   })
 }

@@ -22,9 +22,9 @@ read_reanalysis <- function(folder, published) {
 #'
 #' @param folder of the printed values
 #' @return data frame: place, workload, environment, metric, unit, columns of factors, statistic
-#'   (value, mean, sd, min, max, deviation_percent), n (number of values behind it), published (text), tolerance
-#'   (half of the last digit, or the precision of reading a figure), doubted (whether the raw logs
-#'   contradict the name of its environment)
+#'   (value, mean, sd, min, max, deviation_percent), n (number of values behind it), published
+#'   (text), tolerance (half of the last digit, or the precision of reading a figure), doubted
+#'   (whether the raw logs contradict the name of its environment)
 read_printed_values <- function(folder) {
   figures <- read_table(file.path(folder, "ibm-figures.csv"), text = c("published", "unit"))
   figures <- cbind(place = paste("Figure", figures$figure), figures[-1])
@@ -129,7 +129,8 @@ recompute_statistic <- function(x, native, statistic, workload) {
 #'
 #' @param published folder of the claims
 #' @param printed data frame of read_printed_values
-#' @param tidy data frame: workload, environment, metric, columns of factors, unit, value, repetition
+#' @param tidy data frame: workload, environment, metric, columns of factors, unit, value,
+#'   repetition
 #' @return data frame of test_claims with `source` ("printed" or "raw"); n is NA for printed values,
 #'   which have no error
 test_own_claims <- function(published, printed, tidy) {
@@ -220,12 +221,12 @@ tabulate_table_one <- function(differences) {
 tabulate_contradictions <- function(differences) {
   rows <- differences[differences$verdict == "differs", ]
   width <- rows$high - rows$low
-  interval <- ifelse(is.na(rows$low), "", paste0(" [", number(rows$low, width), ", ",
-                                                 number(rows$high, width), "]"))
+  interval <- ifelse(is.na(rows$low), "", paste0(" [", format_number(rows$low, width), ", ",
+                                                 format_number(rows$high, width), "]"))
   data.frame(Place = rows$place, Workload = rows$workload,
              Environment = ORIGINAL_LABELS[rows$environment],
              Quantity = gsub("_", " ", rows$statistic), Unit = rows$unit, Printed = rows$published,
-             "Recomputed [95\u00a0%]" = paste0(number(rows$recomputed), interval),
+             "Recomputed [95\u00a0%]" = paste0(format_number(rows$recomputed), interval),
              n = rows$n_read, Logs = rows$files, check.names = FALSE, row.names = NULL)
 }
 
@@ -236,9 +237,9 @@ tabulate_contradictions <- function(differences) {
 tabulate_own_claims <- function(claims) {
   describe_verdict <- function(rows) {
     half_width <- (rows$high - rows$low) / 2
-    value <- number(rows$ratio, ifelse(half_width %in% 0, NA, half_width))
-    low <- number(rows$low, half_width)
-    high <- number(rows$high, half_width)
+    value <- format_number(rows$ratio, ifelse(half_width %in% 0, NA, half_width))
+    low <- format_number(rows$low, half_width)
+    high <- format_number(rows$high, half_width)
     interval <- ifelse(is.na(rows$n) | is.na(rows$low), "", paste0(" [", low, ", ", high, "]"))
     n <- ifelse(is.na(rows$n), "", paste0(", n = ", rows$n))
     ifelse(rows$verdict == "not tested", "\u2014",
@@ -262,7 +263,8 @@ draw_original <- function(differences, number) {
   rows <- differences[differences$place == paste("Figure", number), ]
   rows <- rows[rows$statistic %in% c("mean", "value"), ]
   present <- Filter(function(column) any(rows[[column]] != ""), list_factor_columns(rows))
-  along <- intersect(c("connections", "threads", "percentile"), substring(present, nchar(FACTOR) + 1))
+  present_names <- substring(present, nchar(FACTOR) + 1)
+  along <- intersect(c("connections", "threads", "percentile"), present_names)
   is_curve <- length(along) > 0
   if (is_curve) {
     x <- as.numeric(get_factor(rows, along[[1]]))

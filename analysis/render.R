@@ -1,8 +1,14 @@
-# The font of all figures, whatever a system calls its plain one (scripts/packages.txt).
+# Makes documents of paper/.  Each is knitted in a copy of the folder, so that two can be made at
+# once, and is written completely or not at all.  Its bytes follow from the results.
+
+# The font of all figures (scripts/packages.txt), so that a system's default font does not matter.
 FONT <- "DejaVu Sans"
 
-# The value of code; an error where the disk was full for a file, of which R only warns as it closes it.
-whole <- function(code) {
+#' Evaluate code, and turn R's warning of a full disk at the close of a file into an error
+#'
+#' @param code expression
+#' @return value of the code
+fail_on_full_disk <- function(code) {
   withCallingHandlers(code, warning = function(w) {
     if (identical(as.list(conditionCall(w))[1], list(quote(close.connection)))) {
       stop(conditionMessage(w), call. = FALSE)
@@ -10,13 +16,14 @@ whole <- function(code) {
   })
 }
 
-#' Write a file, whole or not at all, so that it lasts
+#' Replace a file by a new one that is complete and on the disk
 #'
-#' @param write writes it under another name
-put_file <- function(path, write) {
+#' @param path of the file
+#' @param write function that writes the new content to the path that it is given
+replace_file <- function(path, write) {
   part <- paste0(path, ".part")
-  whole(write(part))
-  # Where sync is missing, nothing but a power cut is the worse for it.
+  fail_on_full_disk(write(part))
+  # A system without the program sync risks the file at a power cut, and nothing else.
   sync <- function(name) {
     suppressWarnings(system2("sync", c("--", shQuote(name)), stdout = FALSE, stderr = FALSE))
   }
@@ -25,54 +32,93 @@ put_file <- function(path, write) {
   invisible(sync(dirname(path)))
 }
 
-#' The files that figures take their letters from, a line each: the family, its file, its SHA-256
-font_files <- function() {
+#' List the font files of figures
+#'
+#' @return a text for each face: family, file name, SHA-256; with a note if another family replaces
+#'   FONT
+list_font_files <- function() {
   faces <- lapply(c(FALSE, TRUE), function(bold) systemfonts::font_info(FONT, bold = bold))
-  digest <- function(path) sub(" .*", "", system2("sha256sum", shQuote(path), stdout = TRUE))
+  compute_digest <- function(path) {
+    sub(" .*", "", system2("sha256sum", shQuote(path), stdout = TRUE))
+  }
   vapply(faces, function(face) {
-    instead <- if (face$family != FONT) paste0(FONT, " is missing, and stands for it: ")
-    paste0(instead, paste(face$family, basename(face$path), digest(face$path)))
+    note <- if (face$family != FONT) paste0(FONT, " is missing, and stands for it: ")
+    paste0(note, paste(face$family, basename(face$path), compute_digest(face$path)))
   }, "")
 }
 
-# The documents of paper/: made in a copy, so that nothing half-made stands there and two can be made at once,
-# and whole or not written at all.  Their bytes follow from the results.
-
+#' Render a document of paper/ as PDF or HTML
+#'
+#' @param root folder of the project
 #' @param rmd name of the document in paper/
-#' @param out path of the PDF or page
-#' @param title for the PDF's metadata, where the document does not write it itself
-#' @param values what the document knows beside its own
-#' @param params of the document
+#' @param out path of the result; its ending says the format
+#' @param title for the PDF's metadata, unless the document writes it itself
+#' @param values named list of variables for the document
+#' @param params parameters of the document
 render_document <- function(root, rmd, out, title = "", values = list(), params = NULL) {
-  ending <- sub(".*[.]", "", out)
-  missing <- Filter(\(name) Sys.which(name) == "", c("pandoc", if (ending == "pdf") "pdflatex"))
+  format <- sub(".*[.]", "", out)
+  programs <- c("pandoc", if (format == "pdf") "pdflatex")
+  missing <- programs[Sys.which(programs) == ""]
   if (length(missing) > 0) {
-    stop(paste(missing, collapse = " and "), " is not installed: run `make setup-paper`", call. = FALSE)
+    stop(paste(missing, collapse = " and "), " is not installed: run `make setup-paper`",
+         call. = FALSE)
   }
   Sys.setenv(SOURCE_DATE_EPOCH = "0", TZ = "UTC", LC_ALL = "C.UTF-8")
   invisible(Sys.setlocale("LC_ALL", "C.UTF-8"))
   work <- tempfile("document-")
   dir.create(work)
   on.exit(unlink(work, recursive = TRUE))
-  texts <- list.files(file.path(root, "paper"), full.names = TRUE, pattern = "[^f]$")
-  file.copy(texts, work, recursive = TRUE)
-  heads <- paste0("\\newcommand\\", c("papertitle", "papermark"), "{", c(title, ""), "}")
-  writeLines(heads, file.path(work, "title.tex"))
-  made <- whole(rmarkdown::render(file.path(work, rmd), paste0("bookdown::", ending, "_document2"),
-                                  output_file = paste0("made.", ending), params = params, quiet = TRUE,
-                                  envir = list2env(values, parent = globalenv())))
-  if (ending == "html") {
-    # The title is the page's only first heading.
-    page <- paste(readLines(made, encoding = "UTF-8"), collapse = "\n")
-    for (level in 5:0) {
-      page <- gsub(paste0("<(/?)h", level, "([ >])"), paste0("<\\1h", level + 1, "\\2"), page)
-    }
-    whole(writeLines(page, made, useBytes = TRUE))
-  }
+  # Everything but PDFs, of papers that are there already.
+  sources <- list.files(file.path(root, "paper"), full.names = TRUE, pattern = "[^f]$")
+  file.copy(sources, work, recursive = TRUE)
+  write_title(title, folder = work)
+  made <- fail_on_full_disk(rmarkdown::render(
+    file.path(work, rmd), paste0("bookdown::", format, "_document2"),
+    output_file = paste0("made.", format), params = params, quiet = TRUE,
+    envir = list2env(values, parent = globalenv())
+  ))
+  if (format == "html") lower_headings(made)
   dir.create(dirname(out), recursive = TRUE, showWarnings = FALSE)
-  put_file(out, function(part) {
+  replace_file(out, function(part) {
     if (!file.copy(made, part, overwrite = TRUE)) stop(out, ": cannot be written", call. = FALSE)
   })
+}
+
+#' Write title.tex: the title in the PDF's metadata, and a mark for the top of every page
+#'
+#' @param title,mark texts
+#' @param folder in which the document is knitted
+write_title <- function(title, mark = "", folder = ".") {
+  heads <- paste0("\\newcommand\\", c("papertitle", "papermark"), "{", c(title, mark), "}")
+  writeLines(heads, file.path(folder, "title.tex"))
+}
+
+# Lowers all headings of an HTML file by a level, so that its title is the only one of the first.
+lower_headings <- function(path) {
+  page <- paste(readLines(path, encoding = "UTF-8"), collapse = "\n")
+  for (level in 5:0) {
+    page <- gsub(paste0("<(/?)h", level, "([ >])"), paste0("<\\1h", level + 1, "\\2"), page)
+  }
+  fail_on_full_disk(writeLines(page, path, useBytes = TRUE))
+}
+
+#' Write a YAML block of metadata, for a chunk with results = "asis"
+#'
+#' @param ... Markdown texts, named by their keys; texts that are not marked are escaped
+write_metadata <- function(...) {
+  fields <- vapply(list(...), escape_text, "")
+  blocks <- paste0(names(fields), ": |-\n  ", gsub("\n", "\n  ", trimws(fields), fixed = TRUE))
+  cat("\n\n---\n", paste0(blocks, "\n"), "---\n\n", sep = "")
+}
+
+#' Knit a section of paper/sections/
+#'
+#' @param name of the section
+#' @param ... values for the {{names}} in it
+#' @return marked Markdown
+knit_section <- function(name, ...) {
+  path <- file.path("sections", paste0(name, ".Rmd"))
+  mark_as_markdown(knitr::knit_child(text = knitr::knit_expand(path, ...), quiet = TRUE))
 }
 
 # A drawing of grid whose texts are all legible, whatever the labels of others hold.
@@ -84,35 +130,45 @@ make_labels_legible <- function(grob) {
   grob
 }
 
-#' Chunks without options that make knitr write LaTeX itself, so that figures are Markdown in both formats
+#' Set the options and hooks of knitr that all documents share
 #'
-#' What code in the text gives, and a figure's caption, is plain unless it is marked as Markdown
-#' (format.R).
-#' Each figure is drawn once, on the device that it is for: letters of another one are of other widths.
-set_chunks <- function() {
-  web <- knitr::is_html_output()
-  knitr::opts_chunk$set(echo = FALSE, message = FALSE, warning = FALSE, fig.width = if (web) 5 else 6.5)
+#' Values of code in the text and captions of figures are escaped unless they are marked
+#' (format.R).  No option makes knitr write LaTeX itself, so that figures are Markdown in both
+#' formats.  Each figure is drawn once on the device of its format, since the widths of letters
+#' differ between devices.
+set_chunk_options <- function() {
+  is_web <- knitr::is_html_output()
+  knitr::opts_chunk$set(echo = FALSE, message = FALSE, warning = FALSE,
+                        fig.width = if (is_web) 5 else 6.5)
   evaluate <- knitr::knit_hooks$get("evaluate.inline")
-  knitr::knit_hooks$set(evaluate.inline = function(code, envir) {
-    found <- evaluate(code, envir)
-    if (is.numeric(found) || is.null(found)) found else as_markdown(plain(found))
-  })
   plot <- knitr::knit_hooks$get("plot")
-  knitr::knit_hooks$set(plot = function(x, options) {
-    # knitr escapes what it puts in an attribute, and bookdown looks for references there too.
-    if (web) options$fig.alt <- gsub("[@#\\\\[:cntrl:]]+", " ", options$fig.cap)
-    options$fig.cap <- plain(options$fig.cap)
-    plot(x, options)
-  })
-  registerS3method("knit_print", "ggplot", function(x, options, ...) {
-    file <- knitr::fig_path(if (web) "svg" else "pdf", options)
-    dir.create(dirname(file), recursive = TRUE, showWarnings = FALSE)
-    width <- options$fig.width
-    height <- options$fig.height
-    if (web) svglite::svglite(file, width, height, bg = "transparent", system_fonts = list(sans = FONT))
-    else grDevices::cairo_pdf(file, width, height, family = FONT)
-    on.exit(grDevices::dev.off())
-    grid::grid.draw(make_labels_legible(ggplot2::ggplotGrob(x)))
-    knitr::knit_print(knitr::include_graphics(file), options)
-  }, envir = asNamespace("knitr"))
+  knitr::knit_hooks$set(
+    evaluate.inline = function(code, envir) {
+      value <- evaluate(code, envir)
+      if (is.numeric(value) || is.null(value)) value else mark_as_markdown(escape_text(value))
+    },
+    plot = function(x, options) {
+      # knitr escapes the text of an attribute itself, and bookdown looks for references there too.
+      if (is_web) options$fig.alt <- gsub("[@#\\\\[:cntrl:]]+", " ", options$fig.cap)
+      options$fig.cap <- escape_text(options$fig.cap)
+      plot(x, options)
+    }
+  )
+  registerS3method("knit_print", "ggplot", print_figure, envir = asNamespace("knitr"))
+}
+
+# The method of knit_print for figures of ggplot: draws one as SVG for the web and as PDF else.
+print_figure <- function(x, options, ...) {
+  is_web <- knitr::is_html_output()
+  file <- knitr::fig_path(if (is_web) "svg" else "pdf", options)
+  dir.create(dirname(file), recursive = TRUE, showWarnings = FALSE)
+  if (is_web) {
+    svglite::svglite(file, options$fig.width, options$fig.height, bg = "transparent",
+                     system_fonts = list(sans = FONT))
+  } else {
+    grDevices::cairo_pdf(file, options$fig.width, options$fig.height, family = FONT)
+  }
+  on.exit(grDevices::dev.off())
+  grid::grid.draw(make_labels_legible(ggplot2::ggplotGrob(x)))
+  knitr::knit_print(knitr::include_graphics(file), options)
 }

@@ -52,7 +52,7 @@ write_table <- function(rows, name, folder, tidy) {
     }
   })
   text <- which(!vapply(rows, is.numeric, NA))
-  put_file(file.path(folder, paste0(name, ".csv")), function(part) {
+  replace_file(file.path(folder, paste0(name, ".csv")), function(part) {
     utils::write.csv(rows, part, row.names = FALSE, na = "", quote = text)
   })
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env Rscript
 # Usage: widths.R RESULTS TABLES
 # TABLES holds tidy/ and laps/.  Prints the relative half-widths of intervals as JSON.
-# strata/results/decide.py decides by them which blocks follow; it does not see how large a ratio is.
+# strata/results/decide.py decides by them which blocks follow, and does not see the ratios.
 
 # Each function runs too seldom to be worth compiling.
 invisible(compiler::enableJIT(0))

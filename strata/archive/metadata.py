@@ -33,7 +33,7 @@ _TOOLS = (
     "git",
 )
 _R = 'cat(R.version.string, "\\n"); p <- installed.packages(); cat(paste(p[, "Package"], p[, "Version"]), sep = "\\n")'
-_FONTS = 'source("analysis/render.R"); cat(font_files(), sep = "\\n")'
+_FONTS = 'source("analysis/render.R"); cat(list_font_files(), sep = "\\n")'
 # A note names so many files.
 _SHOWN = 10
 

@@ -1,38 +1,49 @@
-# Whole experiments with a known truth: plan, tidy tables and records in the shape that the harness gives
-# them.
+# Whole experiments with a known truth: plan, tables of values and records as Python writes them.
+
 root <- normalizePath(file.path(testthat::test_path(), "..", "..", ".."))
 
-environment_of <- function(label, layers, kinds, emulated = FALSE, available = TRUE, reason = NULL) {
-  told <- lapply(kinds, function(kind) list(kind = kind, title = kind, network = "bridge", data = "volume"))
+make_environment <- function(label, layers, kinds, emulated = FALSE, available = TRUE,
+                             reason = NULL) {
+  told <- lapply(kinds, function(kind) {
+    list(kind = kind, title = kind, network = "bridge", data = "volume")
+  })
   list(label = label, available = available, reason = reason, layers = layers, told = told,
        emulated = emulated)
 }
-machine <- function(label) environment_of(label, list(list(vm = list(profile = "default"))), "machine")
+make_docker <- function(...) list(list(docker = list(...)))
+make_machine <- function(label) {
+  make_environment(label, list(list(vm = list(profile = "default"))), "machine")
+}
 ENVIRONMENTS <- list(
-  native = environment_of("Native", list(list(chroot = list())), "bare"),
-  docker = environment_of("Docker", list(list(docker = list(network = "bridge", data = "volume"))),
-                          "container"),
-  "docker-hostnet" = environment_of("Docker (host network)",
-                                    list(list(docker = list(network = "host", data = "volume"))),
-                                    "container"),
-  "docker-gvisor" = environment_of("Docker with gVisor",
-                                   list(list(docker = list(network = "bridge", runtime = "runsc",
-                                     sandbox = list(stack = "own")))), "sandbox"),
-  vm = machine("KVM"), "vm-tuned" = machine("KVM, tuned")
+  native = make_environment("Native", list(list(chroot = list())), "bare"),
+  docker = make_environment("Docker", make_docker(network = "bridge", data = "volume"),
+                            "container"),
+  "docker-hostnet" = make_environment("Docker (host network)",
+                                      make_docker(network = "host", data = "volume"),
+                                      "container"),
+  "docker-gvisor" = make_environment("Docker with gVisor",
+                                     make_docker(network = "bridge", runtime = "runsc",
+                                                 sandbox = list(stack = "own")), "sandbox"),
+  vm = make_machine("KVM"), "vm-tuned" = make_machine("KVM, tuned")
 )
-# How much of native's performance each has.
-TRUTH <- c(native = 1, docker = 1, "docker-hostnet" = 1, "docker-gvisor" = 0.7, vm = 0.9, "vm-tuned" = 0.97)
+# The performance of each environment as a share of native's.
+TRUTH <- c(native = 1, docker = 1, "docker-hostnet" = 1, "docker-gvisor" = 0.7, vm = 0.9,
+           "vm-tuned" = 0.97)
 
-# What Python's observers make of a captured host, bare and as a guest.
-SEEN <- withr::with_envvar(c(PYTHONPATH = root), jsonlite::fromJSON(simplifyVector = FALSE,
-  system2("python3", file.path(root, "tests/helpers/seen.py"), stdout = TRUE)))
+# What Python's observers record of a captured host, bare and as a guest.
+OBSERVED <- withr::with_envvar(c(PYTHONPATH = root), {
+  script <- file.path(root, "tests/helpers/seen.py")
+  jsonlite::fromJSON(system2("python3", script, stdout = TRUE), simplifyVector = FALSE)
+})
 
-metric_of <- function(label, unit, better = "higher") list(label = label, unit = unit, better = better)
+make_metric <- function(label, unit, better = "higher") {
+  list(label = label, unit = unit, better = better)
+}
 WORKLOADS <- list(
   stream = list(title = "STREAM", about = "Memory bandwidth.", question = "memory",
-                factors = data.frame(row.names = 1),
-                figures = list(),
-                metrics = list(copy = metric_of("Copy", "GB/s"), triad = metric_of("Triad", "GB/s"))),
+                factors = data.frame(row.names = 1), figures = list(),
+                metrics = list(copy = make_metric("Copy", "GB/s"),
+                               triad = make_metric("Triad", "GB/s"))),
   redis = list(title = "Redis", about = "Requests to a server.", question = "databases",
                factors = data.frame(factor_test = rep(c("GET", "SET"), each = 3),
                                     factor_connections = c(1, 4, 100)),
@@ -40,159 +51,194 @@ WORKLOADS <- list(
                                    along = "connections", scale = "log"),
                               list(name = "tradeoff", kind = "against", metric = "latency",
                                    against = "throughput", along = "connections")),
-               metrics = list(throughput = metric_of("Throughput", "requests/s"),
-                              latency = metric_of("Mean latency", "ms", "lower"))),
+               metrics = list(throughput = make_metric("Throughput", "requests/s"),
+                              latency = make_metric("Mean latency", "ms", "lower"))),
   fio = list(title = "Block I/O", about = "Reads and writes of a file.", question = "storage",
-             factors = data.frame(factor_job = "read_16", factor_percentile = c(1, 50, 90, 99, 99.9)),
-             figures = list(list(name = "distribution", kind = "cdf", metric = "latency_percentile",
-                                 along = "percentile")),
-             metrics = list(latency_percentile = c(metric_of("Completion latency", "us", "lower"),
-               statistic = "percentile"))),
+             factors = data.frame(factor_job = "read_16",
+                                  factor_percentile = c(1, 50, 90, 99, 99.9)),
+             figures = list(list(name = "distribution", kind = "cdf",
+                                 metric = "latency_percentile", along = "percentile")),
+             metrics = list(latency_percentile = c(make_metric("Completion latency", "us", "lower"),
+                                                   statistic = "percentile"))),
   startup = list(title = "Start-up", about = "Time to the first command.", question = "start-up",
                  factors = data.frame(row.names = 1), figures = list(),
-                 metrics = list(first_command = metric_of("Until the first command's end", "s", "lower")))
+                 metrics = list(first_command = make_metric("Until the first command's end", "s",
+                                                            "lower")))
 )
 
-#' A folder of results with all its tables
+#' Make a folder of results with all its tables
 #'
-#' @param environments,workloads names of the above
-#' @param blocks how many
-#' @param change a function of the plan, for what is not as usual
+#' @param environments,workloads names of ENVIRONMENTS and WORKLOADS
+#' @param blocks number of blocks
+#' @param change function of the plan that returns another one
 #' @param lost logs that are missing, such as "docker/stream/2"
-#' @param flags of the quiet record, of every other run of the blocks `disturbed`
-#' @param aside blocks that were set aside
-#' @param kind of host: bare or guest
-#' @param host what records saw of it otherwise
-#' @param engine a function of a cell's number: what its record says of Docker
-#' @param sizes whether a workload kept the rule of its size, by its name
-#' @return path
-made_experiment <- function(environments, workloads, blocks = 6, change = identity, lost = character(),
-                            flags = list(), disturbed = seq_len(blocks), aside = integer(),
-                            kind = "bare", host = list(), sizes = c(), engine = function(i) NULL) {
+#' @param flags list of flags in the record of every other run of the blocks `disturbed`
+#' @param disturbed,aside numbers of blocks that were disturbed, and that were set aside
+#' @param kind of host in OBSERVED: "bare" or "guest"
+#' @param host list of observations of the host that replace those of OBSERVED
+#' @param engine function of a cell's number that returns the record's entry about Docker
+#' @param sizes named by workloads: whether each kept the rule of its size
+#' @return path of the folder
+make_experiment <- function(environments, workloads, blocks = 6, change = identity,
+                            lost = character(), flags = list(), disturbed = seq_len(blocks),
+                            aside = integer(), kind = "bare", host = list(), sizes = c(),
+                            engine = function(i) NULL) {
   set.seed(1)
   folder <- file.path(tempfile("made"), "results")
   for (name in c("tidy", "laps")) dir.create(file.path(folder, name), recursive = TRUE)
-  declared <- lapply(WORKLOADS[workloads], function(one) {
-    c(one[names(one) != "factors"], list(parameters = list(threads = 2),
-                                         cell = list(steps = list(list(step = "run")))))
-  })
-  plan <- change(list(scale = "paper", seed = 2014, image = list(recipe = strrep("a", 64)),
-                      source = list(revision = strrep("b", 40), changed = FALSE),
-                      machine = list(cpus = 8, memory_bytes = 2^34),
-                      environments = ENVIRONMENTS[environments], workloads = declared))
-  writeLines(jsonlite::toJSON(plan, auto_unbox = TRUE, null = "null"), file.path(folder, "plan.json"))
-  cells <- expand.grid(environment = environments, workload = workloads, repetition = seq_len(blocks),
-                       stringsAsFactors = FALSE)
+  plan <- change(make_plan(environments, workloads))
+  writeLines(jsonlite::toJSON(plan, auto_unbox = TRUE, null = "null"),
+             file.path(folder, "plan.json"))
+  cells <- expand.grid(environment = environments, workload = workloads,
+                       repetition = seq_len(blocks), stringsAsFactors = FALSE)
   cells <- cells[vapply(plan$environments[cells$environment], `[[`, NA, "available"), ]
   cells$position <- seq_len(nrow(cells))
-  write_table <- function(rows, name) {
-    utils::write.csv(rows, file.path(folder, name), row.names = FALSE, na = "", quote = FALSE)
-  }
-  write_table(data.frame(position = cells$position, round = cells$repetition,
-                         cells[c("environment", "workload", "repetition")]), "plan.csv")
-  write_table(data.frame(log = character(), reason = character()), "left_out.csv")
-  cells <- cells[!paste(cells$environment, cells$workload, cells$repetition, sep = "/") %in% lost, ]
-  cells$log <- paste0("results/raw/", cells$environment, "/", cells$workload, "/", cells$repetition, ".log")
-  seen <- SEEN[[kind]]
-  seen$host$static <- utils::modifyList(seen$host$static, host)
+  planned <- data.frame(position = cells$position, round = cells$repetition,
+                        cells[c("environment", "workload", "repetition")])
+  write_rows(planned, folder, "plan.csv")
+  write_rows(data.frame(log = character(), reason = character()), folder, "left_out.csv")
+  name <- paste(cells$environment, cells$workload, cells$repetition, sep = "/")
+  cells$log <- paste0("results/raw/", name, ".log")
+  cells <- cells[!name %in% lost, ]
+  observed <- OBSERVED[[kind]]
+  observed$host$static <- utils::modifyList(observed$host$static, host)
   for (i in seq_len(nrow(cells))) {
-    path <- file.path(dirname(folder), sub("log$", "json", cells$log[i]))
-    dir.create(dirname(path), recursive = TRUE, showWarnings = FALSE)
-    record <- list(environment = cells$environment[i], workload = cells$workload[i],
+    cell <- cells[i, ]
+    is_flagged <- i %% 2 == 0 && cell$repetition %in% disturbed
+    record <- list(environment = cell$environment, workload = cell$workload,
                    started = "2026-01-02T03:04:05Z", seconds = 2,
-                   system = c(list(up_seconds = i / 10),
-                              if (cells$environment[i] == "docker") list(docker = engine(i))),
-                   quiet = list(flags = if (i %% 2 == 0 && cells$repetition[i] %in% disturbed) flags
-                                else list()),
-                   observed = seen)
-    if (cells$workload[i] %in% names(sizes)) {
-      record$sizes <- list(list(rule = "It is large enough", source = "mccalpin1995", value = 5, least = 4,
-                                holds = sizes[[cells$workload[i]]]))
+                   system = list(up_seconds = i / 10),
+                   quiet = list(flags = if (is_flagged) flags else list()), observed = observed)
+    if (cell$environment == "docker") record$system$docker <- engine(i)
+    if (cell$workload %in% names(sizes)) {
+      record$sizes <- list(list(rule = "It is large enough", source = "mccalpin1995", value = 5,
+                                least = 4, holds = sizes[[cell$workload]]))
     }
-    writeLines(jsonlite::toJSON(record, auto_unbox = TRUE), path)
-    file.create(file.path(dirname(folder), cells$log[i]))
+    log <- file.path(dirname(folder), cell$log)
+    dir.create(dirname(log), recursive = TRUE, showWarnings = FALSE)
+    writeLines(jsonlite::toJSON(record, auto_unbox = TRUE), sub("log$", "json", log))
+    file.create(log)
   }
   for (name in intersect(workloads, cells$workload)) {
-    factors <- WORKLOADS[[name]]$factors
-    series <- merge(data.frame(metric = names(WORKLOADS[[name]]$metrics)),
-                    cbind(level = 10 * seq_len(nrow(factors)), factors))
-    rows <- merge(cells[cells$workload == name, ], series)
-    cost <- vapply(WORKLOADS[[name]]$metrics[rows$metric], `[[`, "", "better") == "lower"
-    share <- TRUTH[rows$environment] * exp(stats::rnorm(nrow(rows), 0, 0.003)) * (1 + rows$repetition / 50)
-    value <- rows$level * ifelse(cost, 1 / share, share)
-    write_table(data.frame(rows[c("environment", "workload", "repetition")], round = rows$repetition,
-                           order = rows$position, metric = rows$metric,
-                           unit = vapply(WORKLOADS[[name]]$metrics[rows$metric], `[[`, "", "unit"),
-                           value = value, rows[names(factors)],
-                           check = "passed", counts = ifelse(rows$repetition %in% aside, "no", "yes"),
-                           log = rows$log),
-                           file.path("tidy", paste0(name, ".csv")))
-    write_table(data.frame(rows[c("environment", "workload", "repetition", "metric", names(factors))],
-                           lap = 1, value = value)[0, ],
-                file.path("laps", paste0(name, ".csv")))
+    write_values(cells[cells$workload == name, ], WORKLOADS[[name]], aside, folder)
   }
   run_script("tables.R", folder)
   folder
 }
 
-run_script <- function(name, ...) {
-  done <- suppressWarnings(system2("Rscript", c(file.path(root, "analysis", name), ...), stdout = TRUE,
-                                   stderr = TRUE))
-  if (!is.null(attr(done, "status"))) stop(name, ": ", paste(done, collapse = "\n"))
+make_plan <- function(environments, workloads) {
+  declared <- lapply(WORKLOADS[workloads], function(workload) {
+    c(workload[names(workload) != "factors"],
+      list(parameters = list(threads = 2), cell = list(steps = list(list(step = "run")))))
+  })
+  list(scale = "paper", seed = 2014, image = list(recipe = strrep("a", 64)),
+       source = list(revision = strrep("b", 40), changed = FALSE),
+       machine = list(cpus = 8, memory_bytes = 2^34),
+       environments = ENVIRONMENTS[environments], workloads = declared)
 }
 
-table_of <- function(folder, name) utils::read.csv(file.path(folder, paste0(name, ".csv")), na.strings = "")
+# Writes the tables of values of a workload: each cell's performance is its environment's TRUTH with
+# noise, and grows from block to block.
+write_values <- function(cells, workload, aside, folder) {
+  factors <- workload$factors
+  series <- merge(data.frame(metric = names(workload$metrics)),
+                  cbind(level = 10 * seq_len(nrow(factors)), factors))
+  rows <- merge(cells, series)
+  metrics <- workload$metrics[rows$metric]
+  is_cost <- vapply(metrics, `[[`, "", "better") == "lower"
+  noise <- exp(stats::rnorm(nrow(rows), 0, 0.003))
+  share <- TRUTH[rows$environment] * noise * (1 + rows$repetition / 50)
+  value <- rows$level * ifelse(is_cost, 1 / share, share)
+  name <- paste0(rows$workload[[1]], ".csv")
+  values <- data.frame(rows[c("environment", "workload", "repetition")], round = rows$repetition,
+                       order = rows$position, metric = rows$metric,
+                       unit = vapply(metrics, `[[`, "", "unit"), value = value,
+                       rows[names(factors)], check = "passed",
+                       counts = ifelse(rows$repetition %in% aside, "no", "yes"), log = rows$log)
+  write_rows(values, folder, file.path("tidy", name))
+  keys <- c("environment", "workload", "repetition", "metric", names(factors))
+  write_rows(data.frame(rows[keys], lap = 1, value = value)[0, ], folder, file.path("laps", name))
+}
 
-#' Both papers of an experiment
+write_rows <- function(rows, folder, name) {
+  utils::write.csv(rows, file.path(folder, name), row.names = FALSE, na = "", quote = FALSE)
+}
+
+run_script <- function(name, ...) {
+  output <- suppressWarnings(system2("Rscript", c(file.path(root, "analysis", name), ...),
+                                     stdout = TRUE, stderr = TRUE))
+  if (!is.null(attr(output, "status"))) stop(name, ": ", paste(output, collapse = "\n"))
+}
+
+read_csv <- function(folder, name) {
+  utils::read.csv(file.path(folder, paste0(name, ".csv")), na.strings = "")
+}
+
+#' Make both papers of an experiment
 #'
-#' @return list: files; text (of the PDF), page (parsed HTML), html (its source), first (the PDF's first
-#'   page), pages (how many)
-papers_of <- function(folder) {
-  out <- file.path(dirname(folder), paste0("report.", c("pdf", "html")))
-  done <- parallel::mclapply(out, function(one) run_script("report.R", one, folder), mc.cores = 2)
-  for (one in done) if (inherits(one, "try-error")) stop(one)
-  text <- function(...) {
-    squish(paste(system2("pdftotext", c("-layout", ..., out[1], "-"), stdout = TRUE), collapse = " "))
+#' @param folder of results
+#' @return list: files; text (of the PDF), page (parsed HTML), html (its source), first (text of the
+#'   PDF's first page), pages (number)
+make_papers <- function(folder) {
+  files <- file.path(dirname(folder), paste0("report.", c("pdf", "html")))
+  outcomes <- parallel::mclapply(files, function(file) run_script("report.R", file, folder),
+                                 mc.cores = 2)
+  for (outcome in outcomes) if (inherits(outcome, "try-error")) stop(outcome)
+  read_pdf <- function(...) {
+    lines <- system2("pdftotext", c("-layout", ..., files[1], "-"), stdout = TRUE)
+    squish(paste(lines, collapse = " "))
   }
-  info <- system2("pdfinfo", out[1], stdout = TRUE)
-  list(files = out, text = text(), first = text("-l", "1"),
+  info <- system2("pdfinfo", files[1], stdout = TRUE)
+  list(files = files, text = read_pdf(), first = read_pdf("-l", "1"),
        pages = as.integer(sub("Pages: *", "", grep("^Pages:", info, value = TRUE))),
-       html = paste(readLines(out[2]), collapse = "\n"), page = xml2::read_html(out[2]))
+       html = paste(readLines(files[2]), collapse = "\n"), page = xml2::read_html(files[2]))
 }
 
 squish <- function(text) gsub("\\s+", " ", text)
 
-# Whether a text holds words, without printing the text where it does not.
-expect_says <- function(text, words, not = FALSE) {
-  found <- grepl(words, text, perl = TRUE)
-  around <- if (found && not) paste(":", regmatches(text,
-    regexpr(paste0(".{0,60}(", words, ").{0,60}"), text, perl = TRUE)))
-  testthat::expect(found != not, paste0(if (not) "says \"" else "does not say \"", words, "\"", around))
+# Expects that a text matches a pattern, or does not; a failure does not print the whole text.
+expect_says <- function(text, pattern, not = FALSE) {
+  matches <- grepl(pattern, text, perl = TRUE)
+  around <- ""
+  if (matches && not) {
+    place <- regexpr(paste0(".{0,60}(", pattern, ").{0,60}"), text, perl = TRUE)
+    around <- paste(":", regmatches(text, place))
+  }
+  testthat::expect(matches != not, paste0(if (not) "says \"" else "does not say \"", pattern, "\"",
+                                          around))
 }
 
-# Nothing of what a chunk or a reference that failed leaves behind; the same figures and tables in both
-# formats.
+# Expects nothing that a failed chunk or reference leaves behind, and the same figures and tables in
+# both formats.
 expect_whole <- function(papers) {
   page <- squish(xml2::xml_text(xml2::xml_find_all(papers$page, "//main")))
   for (text in c(papers$text, page)) {
-    for (wrong in c("\\?\\?", "character\\(0\\)", "\\bNaN\\b", "\\bInf\\b", "\\bNULL\\b", "\\bNA\\b", "@ref",
-                    "\\\\begin", "Error in")) {
+    for (wrong in c("\\?\\?", "character\\(0\\)", "\\bNaN\\b", "\\bInf\\b", "\\bNULL\\b",
+                    "\\bNA\\b", "@ref", "\\\\begin", "Error in")) {
       expect_says(text, wrong, not = TRUE)
     }
   }
-  titles <- function(text) unique(unlist(regmatches(text, gregexpr("(Figure|Table)\\s[0-9]+:", text))))
-  testthat::expect_setequal(titles(papers$text), setdiff(titles(page), runs_title(papers)))
+  list_titles <- function(text) {
+    unique(unlist(regmatches(text, gregexpr("(Figure|Table)\\s[0-9]+:", text))))
+  }
+  testthat::expect_setequal(list_titles(papers$text),
+                            setdiff(list_titles(page), get_runs_title(papers)))
   testthat::expect_length(xml2::xml_find_all(papers$page, "//h1"), 1)
 }
 
-# The page alone has the table of runs, which is its last.
-runs_title <- function(papers) {
+# The title of the table of runs, which the page alone has, as its last.
+get_runs_title <- function(papers) {
   captions <- xml2::xml_text(xml2::xml_find_all(papers$page, "//caption"))
-  sub("(Table\\s[0-9]+:).*", "\\1", squish(trimws(tail(captions, 1))))
+  sub("(Table\\s[0-9]+:).*", "\\1", squish(trimws(utils::tail(captions, 1))))
 }
 
-cells_of <- function(papers, caption) {
+# The cells of the page's table with a caption: a character vector for each row.
+read_cells <- function(papers, caption) {
   table <- xml2::xml_find_first(papers$page, sprintf("//table[contains(caption, '%s')]", caption))
-  lapply(xml2::xml_find_all(table, ".//tbody/tr"),
-         function(row) trimws(xml2::xml_text(xml2::xml_find_all(row, "td"))))
+  lapply(xml2::xml_find_all(table, ".//tbody/tr"), function(row) {
+    trimws(xml2::xml_text(xml2::xml_find_all(row, "td")))
+  })
 }
+
+# The i-th cells of such rows.
+get_column <- function(rows, i) vapply(rows, `[[`, "", i)

@@ -32,8 +32,8 @@ TABLES <- c(
                  "tolerance_high,environment,reference,series,n,ratio,low,high,level,parts,verdict",
                  "against_published,reason,because,note,transferred", sep = ","),
   blocks = "workload,title,series,blocks,share,p",
-  runs = paste("environment,label,workload,title,repetition,round,order,counts,how,flags,emulated",
-               "seconds,log,record", sep = ",")
+  runs = paste("environment,label,workload,title,repetition,round,order,counts,how,paired,flags",
+               "emulated,seconds,log,record", sep = ",")
 )
 
 # Writes the CSV table `name` of TABLES into a folder; NULL is an empty table, with the columns of
@@ -70,12 +70,17 @@ list_runs <- function(results) {
   rows$emulated <- environments$emulated[match(rows$environment, environments$environment)]
   rows$record <- sub("log$", "json", rows$log)
   rows$how <- classify_runs(rows, results)
+  native <- match(paste(NATIVE, rows$workload, rows$repetition),
+                  paste(rows$environment, rows$workload, rows$repetition))
+  rows$paired <- are_paired(rows, rows[native, ])
+  # Native itself, emulated machines and runs that do not count form no pairs.
+  rows$paired[rows$environment == NATIVE | rows$emulated | rows$counts != "yes"] <- NA
   rows
 }
 
 # How each run was measured: "alone" to its end, in "laps" that alternate with those of the block's
 # other cells, or in laps whose runs go on in "slices".  ", unlike native" follows where native's
-# run of the block was measured in another way or at another time.
+# run of the block was measured in another way.
 classify_runs <- function(rows, results) {
   records <- results$records[rows$log]
   has_slices <- vapply(results$plan$workloads, function(workload) !is.null(workload$cell$turn), NA)
@@ -84,11 +89,9 @@ classify_runs <- function(rows, results) {
     one_system <- (record$system$parts %or% 1) == 1
     if (has_slices[[record$workload]] && one_system) "slices" else "laps"
   }, "")
-  # Cells that were measured together have the same entry.
-  together <- vapply(records, function(record) paste(unlist(record$together), collapse = " "), "")
   native <- match(paste(NATIVE, rows$workload, rows$repetition),
                   paste(rows$environment, rows$workload, rows$repetition))
-  alike <- how == how[native] & together == together[native]
+  alike <- how == how[native]
   paste0(how, ifelse(alike %in% FALSE & !rows$emulated, ", unlike native", ""))
 }
 

@@ -105,5 +105,10 @@ compare_choices <- function(results) {
     cbind(compared, choice = pairs$choice[[i]], control = ifelse(noticed, "no", "yes"),
           family = ifelse(noticed, "choices", "controls"))
   }))
-  if (is.null(rows)) NULL else add_verdicts(rows)
+  if (is.null(rows)) return(NULL)
+  # Choices and controls are two sets of verdicts.
+  stack_rows(lapply(split(rows, rows$family), function(family) {
+    keys <- paste(family$choice, family$reference, family$environment, family$workload)
+    add_verdicts(family, match(keys, unique(keys)))
+  }))
 }

@@ -1,6 +1,7 @@
 # Tests published claims against values, whoever measured them.  A claim is reproduced if the 90 %
 # interval of every part lies within the tolerance, and contradicted if the 95 % interval of a part
-# (Bonferroni over the parts) lies outside.  Values of one machine are compared in their blocks.
+# (Bonferroni over the parts) lies outside.  A published value that the interval of its part
+# contradicts makes the verdict "same direction" or "other size" instead of "reproduced".  Values of one machine are compared in their blocks.
 # Values of other machines, whose runs are not paired, are compared as two samples, and printed
 # values are taken without an error.
 
@@ -69,23 +70,26 @@ test_claim <- function(claim, published, values, context) {
   high <- vapply(tested, function(part) part$bounds[[2]], 0)
   low <- ifelse(is.na(low), 0, low)
   high <- ifelse(is.na(high), Inf, high)
-  within <- (inner$low >= low & inner$high <= high) %in% TRUE
-  outside <- (outer$high < low | outer$low > high) %in% TRUE
-  row$verdict <- if (all(within)) "reproduced" else "undecided"
+  n <- if (isTRUE(context$exact)) Inf else inner$n
+  judged <- judge_parts(inner, outer, n, low, high)
+  row$verdict <- if (all(judged$within)) "reproduced" else "undecided"
   if (length(untested) > 0) row$verdict <- "tested in part"
-  if (any(outside)) row$verdict <- "contradicted"
-  # The row shows the part that decides: one outside of the tolerance, else the one that is farthest
-  # from lying within.
-  at <- order(!outside, within, -pmax(low - inner$low, inner$high - high))[[1]]
+  if (any(judged$outside)) row$verdict <- "contradicted"
+  # The row shows the part that decides.
+  at <- judged$at
   part <- tested[[at]]
-  shown <- (if (within[[at]]) inner else outer)[at, ]
+  shown <- (if (judged$within[[at]]) inner else outer)[at, ]
   row[c("tolerance_low", "tolerance_high")] <- as.list(part$bounds)
   row[c("environment", "reference", "series")] <- part[c("environment", "reference", "series")]
   row[c("n", "ratio", "low", "high")] <- shown[c("n", "ratio", "low", "high")]
-  row$level <- if (within[[at]]) 1 - 2 * ALPHA else outer_level
+  row$level <- if (judged$within[[at]]) 1 - 2 * ALPHA else outer_level
   row$parts <- length(tested)
   if (row$unit == "ratio" && !is.na(row$published)) {
     row$against_published <- compare_with_published(part, row$published)
+    if (row$verdict == "reproduced" && row$against_published == "different") {
+      same_side <- log(row$ratio) * log(row$published) > 0
+      row$verdict <- if (same_side) "same direction" else "other size"
+    }
   }
   row
 }
@@ -119,8 +123,10 @@ read_tolerance <- function(claim) {
 
 # The second verdict: whether a part is "equal" to the published value, "different" or "undecided".
 compare_with_published <- function(part, value) {
-  row <- compare_part(part, 1 - ALPHA, value)
-  sub("equivalent", "equal", choose_verdict(row$p, row$p_equivalent))
+  row <- compare_part(part, 1 - 2 * ALPHA, value)
+  n <- if (isTRUE(part$exact)) Inf else row$n
+  judged <- judge_parts(row, row, n, 1 - MARGIN, 1 / (1 - MARGIN))
+  if (judged$within) "equal" else if (judged$outside) "different" else "undecided"
 }
 
 #' Compare a part of a claim with a value
@@ -130,12 +136,10 @@ compare_with_published <- function(part, value) {
 #' @param value number by which the part's ratio is divided
 #' @return row of compare_values
 compare_part <- function(part, level, value = 1) {
-  if (!is.null(part$ratio)) return(compare_pairs(part$ratio / value, part$percentile, level))
-  row <- compare_samples(part$x / value, part$y, part$how, part$percentile, level)
+  if (!is.null(part$ratio)) return(compare_pairs(part$ratio / value, level))
+  row <- compare_samples(part$x / value, part$y, part$how, level)
   if (!part$exact) return(row)
-  differs <- abs(log(row$ratio)) > EDGE
   row[c("low", "high")] <- row$ratio
-  row[c("p", "p_equivalent")] <- c(!differs, differs)
   row$why <- ""
   row
 }
@@ -144,7 +148,7 @@ compare_part <- function(part, level, value = 1) {
 #'
 #' @inheritParams test_claims
 #' @param claim an entry of published/claims.json
-#' @return list of lists: environment, reference, series, percentile and bounds, with workload and
+#' @return list of lists: environment, reference, series and bounds, with workload and
 #'   ratio (of each block) or with x, y and how (as of compare_samples) and exact (no errors); for a
 #'   part that cannot be tested, reason (a code) and because (a sentence)
 list_claim_parts <- function(claim, published, values, context) {
@@ -259,7 +263,7 @@ select_claimed_rows <- function(rows, environment, claim_factors, environment_fa
 make_part <- function(claim, rows, reference_rows, context) {
   part <- list(environment = rows$environment[[1]],
                reference = reference_rows$environment[[1]] %or% "",
-               series = rows$series[[1]], percentile = rows$percentile[[1]])
+               series = rows$series[[1]])
   if (isFALSE(context$paired)) {
     return(c(part, list(x = rows$value, y = reference_rows$value, how = claim$how %or% "ratio",
                         exact = isTRUE(context$exact))))
@@ -267,5 +271,5 @@ make_part <- function(claim, rows, reference_rows, context) {
   pairs <- pair_runs(rows, reference_rows)
   lower_is_better <- rows$better[[1]] == "lower"
   if (isTRUE(claim$performance) && lower_is_better) pairs$ratio <- 1 / pairs$ratio
-  c(part, list(workload = rows$workload[[1]], ratio = summarise_blocks(pairs)$ratio))
+  c(part, list(workload = rows$workload[[1]], ratio = pairs$ratio))
 }

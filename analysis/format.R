@@ -89,6 +89,9 @@ format_number <- function(numbers, half_width = NA) {
   ifelse(is.na(numbers), NO_VALUE, texts)
 }
 
+# The ends of intervals of ratios, such as "[93, 97]".
+format_ends <- function(low, high) sub("^[^[]*", "", format_share_interval(low, low, high))
+
 #' Format ratios with their intervals, such as "95 % [93, 97]"
 #'
 #' @param ratio,low,high numeric vectors; narrow intervals get a decimal
@@ -207,14 +210,15 @@ classify_outcomes <- function(rows) {
   factor(outcomes, OUTCOMES)
 }
 
-VERDICTS <- c("contradicted", "reproduced", "undecided", "tested in part")
+VERDICTS <- c("contradicted", "other size", "same direction", "reproduced", "undecided",
+              "tested in part")
 
 FAMILIES <- c(containers = "Containers", sandboxes = "Sandboxed containers",
               machines = "Virtual machines")
 
-#' Describe the outcomes of one family of environments
+#' Describe the verdicts of one family of environments
 #'
-#' @param rows headline comparisons of the family
+#' @param rows verdicts of the family, one for each workload and environment
 #' @return sentence
 describe_family <- function(rows) {
   counts <- table(rows$outcome)
@@ -228,18 +232,45 @@ describe_family <- function(rows) {
     "no interval" = glue("{counts[['no interval']]} without an interval")
   )
   outcomes <- join_words(clauses[counts[names(clauses)] > 0])
+  # The intervals hold for all verdicts together.
   limit <- suppressWarnings(min(rows$low, na.rm = TRUE))
   bound <- ""
   if (counts[["slower"]] == 0 && is.finite(limit) && limit < 1) {
-    bound <- glue("; no interval allows a loss above {format_share(1 - limit, 1)}")
+    bound <- glue("; a loss above {format_share(1 - limit, 1)} is excluded in all")
   }
-  compared <- format_count(nrow(rows), "comparison")
+  compared <- format_count(nrow(rows), "workload and environment", "workloads and environments")
   family <- FAMILIES[[rows$family[[1]]]]
   label <- ""
   if (n_distinct(rows$label) == 1 && rows$label[[1]] != family) {
     label <- glue(" ({rows$label[[1]]})")
   }
-  glue("{family}{label}: of {compared} with native, {outcomes}{bound}.")
+  glue("{family}{label}: of {compared}, {outcomes}{bound}.")
+}
+
+#' Say how many runs form no ratio, since they were measured apart from native's
+#'
+#' @param paper list of read_paper
+#' @return sentence; "" of none
+describe_lost_pairs <- function(paper) {
+  lost <- sum(paper$runs$paired %in% "no")
+  if (lost == 0) return("")
+  glue("That concerns {format_count(lost, 'run')} here.")
+}
+
+#' Say whether robust estimates differ from those of all work over all time
+#'
+#' @param paper list of read_paper
+#' @return sentence, marked as Markdown; "" without laps
+describe_robust <- function(paper) {
+  with_laps <- sum(lengths(paper$tidy$laps) > 1)
+  if (with_laps == 0 || nrow(paper$headlines) == 0) return("")
+  differing <- sum(paper$headlines$robust_differs == "yes")
+  if (differing == 0) {
+    return("No ratio differs from its robust estimate, the pseudomedian of the ratios of laps.")
+  }
+  write_markdown(paste("{differing} of {format_count(nrow(paper$headlines), 'ratio')}",
+                       "differ from their robust estimate (Table \\@ref(tab:robust)): rare slow",
+                       "laps move them."))
 }
 
 #' Describe the outcomes of one workload, such as "Slower than native: KVM (80 %, 2 of 4)."

@@ -160,20 +160,61 @@ tabulate_levels <- function(paper) {
                        values_fill = NO_VALUE)
 }
 
-# p values with two digits; "" if unknown.
-format_p <- function(p) {
-  if_else(is.na(p), "", format.pval(p, digits = 2, eps = 0.001))
-}
-
 #' List comparisons with native
 #'
 #' @param rows of comparisons with their outcome
 tabulate_comparisons <- function(rows) {
   transmute(rows, Series = if_else(duplicated(series), "", series), Environment = label,
             Blocks = n, "Of native [95\u00a0%]" = format_share_interval(ratio, low, high),
-            p = format_p(p_adjusted), Outcome = as.character(outcome),
-            "More blocks" = if_else(is.na(more), "", format(more, big.mark = ",", trim = TRUE)),
-            "Slowest tenth" = if_else(is.na(slow), "", format_share(slow))) |>
+            "For all verdicts" = if_else(is.na(low_all), "", format_ends(low_all, high_all)),
+            Outcome = as.character(outcome),
+            "More blocks" = if_else(is.na(more), "", format(more, big.mark = ",", trim = TRUE))) |>
+    drop_empty_columns()
+}
+
+#' List the verdicts on each workload in each environment at several margins
+#'
+#' @param paper list of read_paper
+tabulate_verdicts <- function(paper) {
+  shown <- filter(paper$decisions, !workload %in% paper$invalid)
+  format_minutes <- function(minutes) {
+    text <- format(signif(minutes, 2), big.mark = ",", scientific = FALSE, trim = TRUE)
+    if_else(is.finite(minutes), text, "")
+  }
+  outcomes <- paper$verdicts |>
+    mutate(margin = paste0("\u00b1", SPACE, format_margin_column(margin)),
+           outcome = as.character(outcome)) |>
+    tidyr::pivot_wider(id_cols = c(workload, environment), names_from = margin,
+                       values_from = outcome)
+  left_join(shown, outcomes, by = c("workload", "environment")) |>
+    transmute(Workload = if_else(duplicated(title), "", title), Environment = label,
+              Blocks = n, "Decided by" = series,
+              "Interval" = format_share_interval(ratio, low, high),
+              across(starts_with("\u00b1")), Minutes = format_minutes(minutes)) |>
+    drop_empty_columns()
+}
+
+# Margins as texts, one by one.
+format_margin_column <- function(margins) vapply(margins, format_margin, "")
+
+#' List the ratios whose robust estimate differs from that of all work over all time
+#'
+#' @param paper list of read_paper
+tabulate_robust <- function(paper) {
+  filter(paper$headlines, robust_differs == "yes") |>
+    transmute(Series = if_else(duplicated(series), "", series), Environment = label,
+              "Work over time" = format_share_interval(ratio, low, high),
+              "Without stalls" = format_share_interval(robust, robust_low, robust_high))
+}
+
+#' List how often laps stalled, where they stalled at all
+#'
+#' @param paper list of read_paper
+tabulate_stalls <- function(paper) {
+  filter(paper$stalls, share > 0 | reference_share > 0) |>
+    transmute(Series = if_else(duplicated(series), "", series), Environment = label, Laps = laps,
+              Stalled = format_share(share, 1), Natively = format_share(reference_share, 1),
+              "More often" = if_else(p < ALPHA, "yes", ""), p = signif(p, 2)) |>
     drop_empty_columns()
 }
 

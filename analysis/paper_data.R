@@ -1,11 +1,11 @@
 # Gathers the data of a paper: the tables of results, and facts about the run for its text.
 
 # The tables of results of which a paper is made.
-PAPER_TABLES <- c("summary", "comparisons", "ratios", "choices", "emulated", "claims", "blocks",
-                  "runs", "left_out")
+PAPER_TABLES <- c("summary", "comparisons", "ratios", "verdicts", "stalls", "choices", "emulated",
+                  "claims", "blocks", "runs", "left_out")
 
 # Columns of these tables that hold texts, whatever they look like.
-PAPER_TEXT_COLUMNS <- c("workload", "metric", "environment", "flags", "unit", "why", "direction",
+PAPER_TEXT_COLUMNS <- c("workload", "metric", "environment", "series", "label", "title", "flags", "unit", "why", "direction",
                         "against_published", "because", "transferred")
 
 #' Read the data of a paper
@@ -14,7 +14,8 @@ PAPER_TEXT_COLUMNS <- c("workload", "metric", "environment", "flags", "unit", "w
 #' @param published folder with claims.json and ibm-table1.json
 #' @param emulated path of the file that names emulated hosts and their mark
 #' @return list of read_results with
-#'   the tables of PAPER_TABLES (comparisons and choices with their `outcome`);
+#'   the tables of PAPER_TABLES (comparisons, verdicts and choices with their `outcome`);
+#'   decisions (the verdicts at MARGIN, with `minutes`: how long the blocks take that would decide);
 #'   headlines (the headline comparisons);
 #'   measured (environments whose values count and are not emulated);
 #'   missing (runs that were planned and gave no values, counted by workload, label and why);
@@ -27,6 +28,8 @@ read_paper <- function(folder, published, emulated) {
   }
   paper$comparisons$outcome <- classify_outcomes(paper$comparisons)
   paper$choices$outcome <- classify_outcomes(paper$choices)
+  paper$verdicts$outcome <- classify_outcomes(paper$verdicts)
+  paper$decisions <- filter(paper$verdicts, margin == MARGIN) |> add_minutes(paper)
   paper$headlines <- filter(paper$comparisons, headline == "yes")
   paper$measured <- filter(paper$environments, environment %in% paper$tidy$environment)
   paper$missing <- count_missing_runs(paper)
@@ -40,6 +43,17 @@ read_paper <- function(folder, published, emulated) {
   tiny <- "Tiny sizes: a test of the pipeline, which answers no question"
   paper$mark <- paste(c(if (is_emulated) hosts$mark, if (!paper$valid) tiny), collapse = ". ")
   paper
+}
+
+# Adds to undecided verdicts the minutes that the blocks which would decide them take: those of the
+# environment's cells and of native's.
+add_minutes <- function(decisions, paper) {
+  seconds <- tapply(paper$runs$seconds, paste(paper$runs$environment, paper$runs$workload), mean)
+  get_seconds <- function(environment) {
+    as.numeric(seconds[paste(environment, decisions$workload)])
+  }
+  pair_seconds <- get_seconds(decisions$environment) + get_seconds(decisions$reference)
+  mutate(decisions, minutes = more * pair_seconds / 60)
 }
 
 # Counts planned runs without values by workload, label and `why`; `paper` as in read_paper.
@@ -145,7 +159,7 @@ make_title <- function(paper) {
 #' @param paper list of read_paper
 #' @return sentences
 describe_finding <- function(paper) {
-  valid <- filter(paper$headlines, !workload %in% paper$invalid)
+  valid <- filter(paper$decisions, !workload %in% paper$invalid)
   if (nrow(paper$headlines) == 0) {
     return("Nothing was measured beside native, so this paper reports levels and compares nothing.")
   }
@@ -159,17 +173,19 @@ describe_finding <- function(paper) {
 #' @param paper list of read_paper
 #' @return sentence, marked if it is Markdown
 suggest_next_step <- function(paper) {
-  undecided <- filter(paper$headlines, outcome == "undecided", !is.na(more))
+  undecided <- filter(paper$decisions, outcome == "undecided", is.finite(more))
   if (!paper$valid) {
     write_markdown("They check the pipeline; measure at the scale `standard` next.")
   } else if (nrow(paper$headlines) == 0) {
     write_markdown("Add an environment to `config.yaml` next.")
   } else if (any(paper$headlines$outcome == "no interval")) {
-    "Measure more blocks next: an interval takes at least three, of percentiles six."
+    glue("Measure more blocks next: an interval takes at least {INTERVAL_BLOCKS}, and a verdict ",
+         "{VERDICT_BLOCKS}.")
   } else if (nrow(undecided) > 0) {
     blocks <- format(ceiling(median(undecided$more)), big.mark = ",")
-    glue("About {blocks} more blocks (a run in every environment, side by side) would decide half ",
-         "of the undecided comparisons.")
+    minutes <- format(signif(median(undecided$minutes), 2), big.mark = ",", scientific = FALSE)
+    glue("About {blocks} more blocks would decide half of what is undecided, in some {minutes} ",
+         "minutes each.")
   } else {
     "Nothing remains undecided; repeat the run on another machine next."
   }

@@ -107,6 +107,7 @@ read_results <- function(folder, tables = folder) {
   planned$log <- do.call(sprintf, c("results/raw/%s/%s/%s.log",
                                     planned[c("environment", "workload", "repetition")]))
   records <- read_records(planned$log, folder)
+  rows <- cbind(rows, list_run_times(rows, records))
   emulated_names <- environments$environment[environments$emulated]
   emulated <- rows$environment %in% emulated_names
   counts <- rows$counts == "yes"
@@ -118,6 +119,27 @@ read_results <- function(folder, tables = folder) {
        planned = planned, tidy = rows[!emulated & counts, ], emulated = rows[emulated & counts, ],
        records = records, valid = valid, sizes = sizes,
        invalid = if (valid) broken else names(plan$workloads))
+}
+
+# When each tidy row was measured, from the records: together (the same text for runs that took
+# their laps in turns; "" for others), started and ended (seconds), block_seconds (the time of all
+# cells of the row's block).
+list_run_times <- function(rows, records) {
+  records <- records[unique(rows$log)]
+  read_moment <- function(key) {
+    texts <- vapply(records, function(record) record[[key]] %or% NA_character_, "")
+    as.numeric(as.POSIXct(texts, format = "%Y-%m-%dT%H:%M:%OS", tz = "UTC"))
+  }
+  together <- vapply(records, function(record) paste(unlist(record$together), collapse = " "), "")
+  seconds <- vapply(records, function(record) as.numeric(record$seconds %or% NA), 0)
+  cells <- rows[match(names(records), rows$log), ]
+  block <- paste(cells$workload, cells$repetition)
+  runs <- data.frame(together = together, started = read_moment("started"),
+                     ended = read_moment("ended"),
+                     block_seconds = stats::ave(seconds, block, FUN = sum))
+  times <- runs[match(rows$log, names(records)), ]
+  rownames(times) <- NULL
+  times
 }
 
 #' Read the values of a workload with those of their laps
@@ -211,12 +233,11 @@ describe_environment <- function(name, entry) {
 #' @param workload its name
 #' @param entry in the plan's `workloads`
 #' @return data frame, one row for each metric: workload, title, question, metric, metric_label,
-#'   better, percentile (whether its values are percentiles)
+#'   better
 list_metrics <- function(workload, entry) {
   stack_rows(Map(function(name, metric) {
     data.frame(workload = workload, title = entry$title, question = entry$question %or% workload,
-               metric = name, metric_label = metric$label, better = metric$better,
-               percentile = identical(metric$statistic, "percentile"))
+               metric = name, metric_label = metric$label, better = metric$better)
   }, names(entry$metrics), entry$metrics))
 }
 
@@ -224,8 +245,7 @@ list_metrics <- function(workload, entry) {
 # and environments, and by their factors.
 label_rows <- function(rows, metrics, environments) {
   metric <- match(paste(rows$workload, rows$metric), paste(metrics$workload, metrics$metric))
-  rows <- cbind(rows, metrics[metric, c("title", "question", "metric_label", "better",
-                                        "percentile")])
+  rows <- cbind(rows, metrics[metric, c("title", "question", "metric_label", "better")])
   environment <- match(rows$environment, environments$environment)
   rows$label <- environments$label[environment]
   separator <- ifelse(rows$described == "", "", ", ")

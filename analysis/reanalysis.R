@@ -142,7 +142,6 @@ test_own_claims <- function(published, printed, tidy) {
   claims <- stack_rows(Map(function(rows, source) {
     factors <- describe_factors(rows)
     rows$series <- paste0(rows$metric, ifelse(factors == "", "", ", "), factors)
-    rows$percentile <- rep(FALSE, nrow(rows))
     context <- list(invalid = character(), sockets = 2, processors = 32, emulated = character(),
                     paired = FALSE, exact = source == "printed")
     tested <- test_claims(catalogue, rows, context)

@@ -1,34 +1,30 @@
 # Means, ratios and verdicts.  A block is one workload, once in each environment, side by side in
-# random order.  The runs of a block are paired, and all tests are of logarithms of their ratios.
+# random order.  The runs of a block are paired, and all intervals are of logarithms of their ratios.
 # Sources of the methods: docs/statistics.md.
 
-# The smallest difference that matters, set before measuring.
+# The smallest difference that matters, set before measuring, and others for the appendix.
 MARGIN <- 0.02
-# The same as a distance of logarithms.
-EDGE <- -log(1 - MARGIN)
-# The error rate of tests and intervals.
+MARGINS <- c(0.01, 0.02, 0.05)
+# The error rate of intervals, and of all verdicts of a table together.
 ALPHA <- 0.05
-# With fewer pairs Wilcoxon's test has no interval at 95 %.
-PERCENTILE_PAIRS <- 6
+# An interval takes so many blocks, and a verdict so many.
+INTERVAL_BLOCKS <- 3
+VERDICT_BLOCKS <- 5
 # Limits of the estimated correlation of neighbouring blocks.
 LEAST_CORRELATION <- 0.15
 MOST_CORRELATION <- 0.8
+# A lap stalled if it took so many times the median of its cell's laps.
+STALL <- 1.2
 
-#' Test the ratios of blocks against the smallest difference that matters
+#' Estimate the mean ratio of blocks, with its interval
 #'
 #' @param ratios numbers above 0, in the order of measurement
-#' @param percentile whether the ratios are of percentiles, which are compared by ranks
 #' @param level confidence level of the interval
-#' @return the row of compare_values, with scatter (standard deviation of the logarithms) and se
-#'   (standard error of their mean)
-compare_pairs <- function(ratios, percentile = FALSE, level = 1 - ALPHA) {
+#' @return the row of compare_values, with scatter (standard deviation of the logarithms)
+compare_pairs <- function(ratios, level = 1 - ALPHA) {
   logs <- suppressWarnings(log(ratios))
-  row <- compare_values(list(logs), percentile, level, items = "blocks", quantity = "ratio")
+  row <- compare_values(list(logs), level, items = "blocks", quantity = "ratio")
   row$scatter <- if (length(logs) > 1 && all(is.finite(logs))) stats::sd(logs) else NA_real_
-  row$se <- NA_real_
-  if (row$why == "") {
-    row$se <- if (percentile) row$scatter / sqrt(row$n) else estimate_standard_error(logs)$se
-  }
   row
 }
 
@@ -37,88 +33,74 @@ compare_pairs <- function(ratios, percentile = FALSE, level = 1 - ALPHA) {
 #' Samples share no blocks if they are of two experiments, or of logs whose runs are not paired.
 #'
 #' @param x,y values in the order of measurement; y is NULL for x alone
-#' @param how "ratio" (x / y), "difference" (x - y) or "level" (x); only the p values of a ratio
-#'   have a meaning
-#' @param percentile,level as in compare_pairs
-#' @param edge logarithm of the smallest ratio that matters
+#' @param how "ratio" (x / y), "difference" (x - y) or "level" (x)
+#' @param level as in compare_pairs
 #' @return the row of compare_values; `ratio` is the ratio, difference or level
-compare_samples <- function(x, y = NULL, how = "ratio", percentile = FALSE, level = 1 - ALPHA,
-                            edge = EDGE) {
+compare_samples <- function(x, y = NULL, how = "ratio", level = 1 - ALPHA) {
   samples <- Filter(Negate(is.null), list(x, y))
   if (how == "ratio") {
     logs <- lapply(samples, function(values) suppressWarnings(log(values)))
-    return(compare_values(logs, percentile, level, edge))
+    return(compare_values(logs, level))
   }
   # Values are divided by the largest, so that no square overflows or vanishes.
   largest <- max(abs(unlist(samples)), 0)
   if (!is.finite(largest) || largest == 0) largest <- 1
-  compare_values(lapply(samples, `/`, largest), percentile, level, edge,
-                 function(value) value * largest)
+  compare_values(lapply(samples, `/`, largest), level, function(value) value * largest)
 }
 
-#' Test the location of one sample, or the distance between two samples, against the margin
+#' Estimate the mean of one sample, or the distance between the means of two, with its interval
 #'
-#' Different: a test of the null hypothesis that the distance lies within the margin (McCarthy and
-#' Smyth 2009).  Equivalent: two one-sided tests (Schuirmann 1987).  Means are compared by Student's
-#' test and for two samples by Welch's (1947); percentiles by the test of Wilcoxon and for two
-#' samples by the test of Wilcoxon, Mann and Whitney.
+#' The interval is Student's, for two samples Welch's (1947).
 #'
 #' @param samples list of one or two numeric vectors
-#' @param percentile,level,edge as in compare_samples
+#' @param level as in compare_samples
 #' @param transform_back function from the scale of the samples to the scale of the result
 #' @param items,quantity nouns for `why`, such as "blocks" and "ratio"
-#' @return data frame of one row: n (of the smaller sample), ratio, low, high, p, p_equivalent, why
-#'   (the reason if there is no interval); unknown values are NA, and none is NaN
-compare_values <- function(samples, percentile, level, edge = EDGE, transform_back = exp,
-                           items = "runs", quantity = "value") {
+#' @return data frame of one row: n (of the smaller sample), ratio, low, high; se and df (standard
+#'   error and degrees of freedom on the scale of the samples); why (the reason if there is no
+#'   interval); unknown values are NA, and none is NaN
+compare_values <- function(samples, level, transform_back = exp, items = "runs",
+                           quantity = "value") {
   n <- min(lengths(samples))
-  distance <- Reduce(`-`, lapply(samples, if (percentile) stats::median else mean))
+  distance <- Reduce(`-`, lapply(samples, mean))
   finite <- all(is.finite(unlist(samples)))
   row <- list2DF(list(
     n = n, ratio = if (n > 0 && finite) transform_back(distance) else NA_real_,
-    low = NA_real_, high = NA_real_, p = NA_real_, p_equivalent = NA_real_,
-    why = explain_missing_interval(samples, percentile, items, quantity)
+    low = NA_real_, high = NA_real_, se = NA_real_, df = NA_real_,
+    why = explain_missing_interval(samples, items, quantity)
   ))
   if (row$why != "") return(row)
-  result <- if (percentile) test_ranks(samples, level, edge) else test_means(samples, level, edge)
-  if (anyNA(result)) {
-    row$why <- paste("too many", items, "give the same", quantity)
-    return(row)
-  }
-  ends <- c("ratio", "low", "high")
-  result[ends] <- lapply(result[ends], transform_back)
-  row[names(result)] <- result
+  errors <- lapply(samples, estimate_standard_error)
+  variances <- vapply(errors, function(error) error$se ^ 2, 0)
+  row$se <- sqrt(sum(variances))
+  # Satterthwaite's degrees of freedom.
+  row$df <- sum(variances) ^ 2 / sum(variances ^ 2 / vapply(errors, `[[`, 0, "df"))
+  half_width <- stats::qt((1 + level) / 2, row$df) * row$se
+  row$low <- transform_back(distance - half_width)
+  row$high <- transform_back(distance + half_width)
   row
 }
 
+#' Compute the intervals of ratios at another level
+#'
+#' @param rows data frame: ratio, se, df, as of compare_pairs
+#' @param level confidence level
+#' @return data frame: low, high; NA without an interval
+compute_intervals <- function(rows, level) {
+  half_width <- suppressWarnings(stats::qt((1 + level) / 2, rows$df)) * rows$se
+  data.frame(low = rows$ratio * exp(-half_width), high = rows$ratio * exp(half_width))
+}
+
 # Why samples cannot have an interval; "" if they can.
-explain_missing_interval <- function(samples, percentile, items, quantity) {
-  least <- if (percentile) PERCENTILE_PAIRS else 3
-  if (min(lengths(samples)) < least) return(paste("fewer than", least, items))
+explain_missing_interval <- function(samples, items, quantity) {
+  if (min(lengths(samples)) < INTERVAL_BLOCKS) {
+    return(paste("fewer than", INTERVAL_BLOCKS, items))
+  }
   # The logarithm of a value that is not above 0 is not finite.
   if (!all(is.finite(unlist(samples)))) return(paste("not all", items, "give a", quantity))
   if (any(vapply(samples, stats::sd, 0) >= 1e-12)) return("")
   side <- if (length(samples) > 1) " of a side" else ""
   paste0("all ", items, side, " give the same ", quantity)
-}
-
-#' Test means by Student's test, or by Welch's for two samples
-#'
-#' @param samples,level,edge as in compare_values
-#' @return list: ratio, low, high (on the samples' scale), p, p_equivalent
-test_means <- function(samples, level, edge) {
-  errors <- lapply(samples, estimate_standard_error)
-  variances <- vapply(errors, function(error) error$se ^ 2, 0)
-  se <- sqrt(sum(variances))
-  # Satterthwaite's degrees of freedom.
-  df <- sum(variances) ^ 2 / sum(variances ^ 2 / vapply(errors, `[[`, 0, "df"))
-  distance <- Reduce(`-`, lapply(samples, mean))
-  half_width <- stats::qt((1 + level) / 2, df) * se
-  compute_tail <- function(value) stats::pt(value / se, df)
-  # Of all distances within the margin, the one at its edge has the largest p.
-  list(ratio = distance, low = distance - half_width, high = distance + half_width,
-       p = compute_tail(edge - abs(distance)) + compute_tail(-edge - abs(distance)),
-       p_equivalent = compute_tail(abs(distance) - edge))
 }
 
 #' Estimate the standard error of a mean whose neighbouring values may be correlated
@@ -133,7 +115,7 @@ estimate_standard_error <- function(values) {
   n <- length(values)
   residuals <- values - mean(values)
   estimated <- 0
-  if (any(residuals != 0)) {
+  if (sum(residuals ^ 2) > 0) {
     estimated <- sum(residuals[-1] * residuals[-n]) / sum(residuals ^ 2)
   }
   unbiased <- estimated + (1 + 4 * estimated) / n
@@ -142,34 +124,24 @@ estimate_standard_error <- function(values) {
   list(se = stats::sd(values) / sqrt(independent), df = max(independent - 1, 2))
 }
 
-#' Test medians by ranks: by Wilcoxon's test, for two samples by the test of Mann and Whitney
+#' Judge whether values lie within bounds, or outside of them
 #'
-#' @param samples,level,edge as in compare_values
-#' @return list as of test_means; NA if too many values are equal for an interval
-test_ranks <- function(samples, level, edge) {
-  second <- if (length(samples) > 1) samples[[2]]
-  test <- function(...) {
-    suppressWarnings(stats::wilcox.test(samples[[1]], second, conf.int = TRUE, ...))
-  }
-  compute_p <- function(edge, side) test(mu = edge, alternative = side)$p.value
-  two_sided <- tryCatch(test(conf.level = level), error = function(error) NULL)
-  if (is.null(two_sided)) return(NA)
-  # Twice the smaller p is never less than the sum of both.
-  list(ratio = two_sided$estimate[[1]], low = two_sided$conf.int[[1]],
-       high = two_sided$conf.int[[2]],
-       p = min(1, 2 * compute_p(edge, "greater"), 2 * compute_p(-edge, "less")),
-       p_equivalent = max(compute_p(-edge, "greater"), compute_p(edge, "less")))
-}
-
-#' Choose the verdicts of comparisons
+#' All parts together lie within the bounds if the inner interval of each does (intersection-union
+#' test, Berger 1982).  They lie outside if the outer interval of any does.
 #'
-#' @param p_adjusted p values of a difference, adjusted within their family; NA without an interval
-#' @param p_equivalent p values of equivalence, which are not adjusted
-#' @return "different", "equivalent" or "undecided" for each
-choose_verdict <- function(p_adjusted, p_equivalent) {
-  known <- !is.na(p_adjusted)
-  ifelse(known & p_adjusted < ALPHA, "different",
-         ifelse(known & p_equivalent < ALPHA, "equivalent", "undecided"))
+#' @param inner,outer data frames, one row for each part: low, high
+#' @param n number of blocks of each part
+#' @param low,high bounds of each part
+#' @return list: within and outside (logical, for each part), at (the part that decides: one that
+#'   lies outside, else the one that is farthest from lying within)
+judge_parts <- function(inner, outer, n, low, high) {
+  enough <- rep_len(n >= VERDICT_BLOCKS, nrow(inner))
+  within <- (enough & inner$low >= low & inner$high <= high) %in% TRUE
+  outside <- (enough & (outer$high < low | outer$low > high)) %in% TRUE
+  # Ratios of the interval's ends to the bounds; the largest is the farthest.
+  beyond <- pmax(low / inner$low, inner$high / high)
+  list(within = within, outside = outside,
+       at = order(!outside, enough, -ifelse(is.na(beyond), Inf, beyond))[[1]])
 }
 
 #' Estimate how many blocks would decide a comparison with a probability of 80 %
@@ -178,23 +150,27 @@ choose_verdict <- function(p_adjusted, p_equivalent) {
 #'
 #' @param ratio the estimated ratio
 #' @param scatter standard deviation of the logarithms of independent blocks
-#' @return number of blocks, 3 at least; NA if no number is enough
-estimate_blocks_needed <- function(ratio, scatter) {
+#' @param margin the smallest difference that matters
+#' @param alpha error rate of each one-sided test
+#' @return number of blocks, VERDICT_BLOCKS at least; NA if no number is enough or nothing is known
+estimate_blocks_needed <- function(ratio, scatter, margin = MARGIN, alpha = ALPHA) {
+  if (is.na(ratio) || is.na(scatter)) return(NA_real_)
   distance <- abs(log(ratio))
+  edge <- -log(1 - margin)
   # Equivalence takes two one-sided tests: at 90 % each, both succeed with 80 % at least.
-  power <- if (distance > EDGE) 0.8 else 0.9
+  power <- if (distance > edge) 0.8 else 0.9
   n <- tryCatch(
-    stats::power.t.test(delta = max(abs(distance - EDGE), 1e-4), sd = scatter, sig.level = ALPHA,
+    stats::power.t.test(delta = max(abs(distance - edge), 1e-4), sd = scatter, sig.level = alpha,
                         power = power, type = "one.sample", alternative = "one.sided")$n,
     error = function(error) NA_real_
   )
-  max(ceiling(n), 3)
+  max(ceiling(n), VERDICT_BLOCKS)
 }
 
 # The columns that identify a series, and those that identify a comparison of it.
 SERIES_KEYS <- c("workload", "title", "question", "metric", "metric_label", "factors", "series",
                  "unit", "better", "headline")
-COMPARISON_KEYS <- c(SERIES_KEYS, "percentile", "environment", "label")
+COMPARISON_KEYS <- c(SERIES_KEYS, "environment", "label")
 
 #' Summarise each series of each environment: mean and median with their 95 % intervals
 #'
@@ -220,19 +196,16 @@ summarise_runs <- function(tidy) {
 
 #' Add levels that agree with the ratios
 #'
-#' Native's level is its mean or median with the interval of it.  The level of another environment
-#' is native's times the ratio of the blocks, with the interval of the ratio; without a ratio it is
-#' the environment's mean or median, without an interval.
+#' Native's level is its mean with the interval of it.  The level of another environment is native's
+#' times the ratio of the blocks, with the interval of the ratio; without a ratio it is the
+#' environment's mean, without an interval.
 #'
 #' @param summary,comparisons tables of summarise_runs and compare_with_native, or NULL
 #' @return summary with level, level_low, level_high; NULL of no summary
 add_levels <- function(summary, comparisons) {
   if (is.null(summary)) return(NULL)
-  choose_estimate <- function(mean, median) {
-    ifelse(summary$percentile, summary[[median]], summary[[mean]])
-  }
   native <- summary$environment == NATIVE
-  level <- choose_estimate("mean", "median")
+  level <- summary$mean
   native_level <- level[native][match(make_keys(summary), make_keys(summary)[native])]
   at <- match(paste(make_keys(summary), summary$environment),
               paste(make_keys(comparisons), comparisons$environment))
@@ -243,10 +216,8 @@ add_levels <- function(summary, comparisons) {
   estimate <- scale_native_level("ratio")
   ends <- cbind(scale_native_level("low"), scale_native_level("high"))
   summary$level <- ifelse(is.na(estimate), level, estimate)
-  summary$level_low <- ifelse(native, choose_estimate("mean_low", "median_low"),
-                              pmin(ends[, 1], ends[, 2]))
-  summary$level_high <- ifelse(native, choose_estimate("mean_high", "median_high"),
-                               pmax(ends[, 1], ends[, 2]))
+  summary$level_low <- ifelse(native, summary$mean_low, pmin(ends[, 1], ends[, 2]))
+  summary$level_high <- ifelse(native, summary$mean_high, pmax(ends[, 1], ends[, 2]))
   summary
 }
 
@@ -267,32 +238,32 @@ map_groups <- function(rows, keys, make) {
   if (!is.null(bound)) cbind(rows[first, keys], bound, row.names = NULL)
 }
 
-#' Pair the runs, or the laps, of two environments in the same blocks
+#' Pair the runs of two environments in the same blocks
+#'
+#' Two runs of a block form a pair if they took their laps in turns, or if both were measured within
+#' the time that the whole block takes.
 #'
 #' @param rows,reference tidy rows of one series in the two environments
-#' @return data frame, one row for each pair: repetition (the block), ratio (of rows to reference)
+#' @return data frame, one row for each pair: repetition (the block), ratio (of rows to reference),
+#'   robust (the pseudomedian of the ratios of their laps; the ratio where they have no laps)
 pair_runs <- function(rows, reference) {
   at <- match(rows$repetition, reference$repetition)
+  at[!are_paired(rows, reference[at, ])] <- NA
   measured <- rows[!is.na(at), ]
   base <- reference[at[!is.na(at)], ]
-  divide_block <- function(i) {
-    laps <- measured$laps[[i]]
-    base_laps <- base$laps[[i]]
-    paired <- length(laps) > 0 && length(laps) == length(base_laps)
-    if (paired) laps / base_laps else measured$value[[i]] / base$value[[i]]
-  }
-  ratios <- lapply(seq_len(nrow(measured)), divide_block)
-  data.frame(repetition = rep(measured$repetition, lengths(ratios)),
-             ratio = as.numeric(unlist(ratios)))
+  ratio <- measured$value / base$value
+  robust <- mapply(function(laps, base_laps, ratio) {
+    paired <- length(laps) > 1 && length(laps) == length(base_laps)
+    if (paired) pseudomedian(laps / base_laps) else ratio
+  }, measured$laps, base$laps, ratio)
+  data.frame(repetition = measured$repetition, ratio = ratio, robust = as.numeric(robust))
 }
 
-#' Summarise the pairs of each block by their pseudomedian
-#'
-#' @param pairs rows of pair_runs
-#' @return data frame, one row for each block: repetition, ratio
-summarise_blocks <- function(pairs) {
-  ratios <- tapply(pairs$ratio, pairs$repetition, pseudomedian)
-  data.frame(repetition = as.numeric(names(ratios)), ratio = as.vector(ratios))
+# Whether each row and the row of the reference beside it were measured close enough in time.
+are_paired <- function(rows, reference) {
+  gap <- pmax(rows$started, reference$started) - pmin(rows$ended, reference$ended)
+  in_turns <- rows$together != "" & reference$together != ""
+  ifelse(in_turns, rows$together == reference$together, gap <= rows$block_seconds) %in% TRUE
 }
 
 #' The pseudomedian of positive values (Hodges and Lehmann 1963)
@@ -311,15 +282,15 @@ pseudomedian <- function(x) {
 #' Pair the runs of two environments in every series
 #'
 #' @param rows,reference tidy rows of the two environments
-#' @return data frame: the columns of a comparison, reference, repetition, and ratio (performance as
-#'   a share of the reference's); NULL if no runs are paired
+#' @return data frame: the columns of a comparison, reference, repetition, ratio and robust
+#'   (performance as a share of the reference's); NULL if no runs are paired
 pair_environments <- function(rows, reference) {
   places <- split(seq_len(nrow(reference)), make_keys(reference))
   map_groups(rows, COMPARISON_KEYS, function(series) {
     base <- reference[places[[make_keys(series[1, ])]], ]
     pairs <- pair_runs(series, base)
     if (nrow(pairs) == 0) return(NULL)
-    if (series$better[[1]] == "lower") pairs$ratio <- 1 / pairs$ratio
+    if (series$better[[1]] == "lower") pairs[c("ratio", "robust")] <- 1 / pairs[c("ratio", "robust")]
     cbind(reference = base$environment[[1]], pairs)
   })
 }
@@ -332,27 +303,20 @@ pair_with_native <- function(tidy) {
   pair_environments(tidy[tidy$environment != NATIVE, ], tidy[tidy$environment == NATIVE, ])
 }
 
-#' List the ratio of every block in every comparison
-#'
-#' @param pairs data frame of pair_environments, or NULL
-#' @return data frame: the columns of a comparison, reference, repetition, ratio; NULL of no pairs
-list_block_ratios <- function(pairs) {
-  if (!is.null(pairs)) map_groups(pairs, c(COMPARISON_KEYS, "reference"), summarise_blocks)
-}
-
 #' Compare two environments in every series
 #'
 #' @param pairs data frame of pair_environments, or NULL
 #' @return data frame, one row for each series: the columns of a comparison, reference, those of
-#'   compare_pairs, slow_n (number of pairs) and slow (10 % quantile of their ratios, from ten pairs
-#'   on); NULL of no pairs
+#'   compare_pairs, robust, robust_low and robust_high (the same from the robust ratios), and
+#'   robust_differs (whether the 95 % interval of the quotient of both excludes 1); NULL of no pairs
 compare_environments <- function(pairs) {
   if (is.null(pairs)) return(NULL)
   map_groups(pairs, c(COMPARISON_KEYS, "reference"), function(series) {
-    row <- compare_pairs(summarise_blocks(series)$ratio, series$percentile[[1]])
-    slow <- NA_real_
-    if (nrow(series) >= 10) slow <- stats::quantile(series$ratio, 0.1, names = FALSE)
-    cbind(row, slow_n = nrow(series), slow = slow)
+    robust <- compare_pairs(series$robust)
+    quotient <- compare_pairs(series$robust / series$ratio)
+    cbind(compare_pairs(series$ratio), robust = robust$ratio, robust_low = robust$low,
+          robust_high = robust$high,
+          robust_differs = (quotient$low > 1 | quotient$high < 1) %in% TRUE)
   })
 }
 
@@ -360,30 +324,127 @@ compare_environments <- function(pairs) {
 #'
 #' @param results list of read_results
 #' @param pairs data frame of pair_with_native, or NULL
-#' @return data frame of compare_environments with the columns of add_verdicts, and `family`, within
-#'   which p values are adjusted; NULL of no pairs
+#' @return data frame of compare_environments with the columns of add_verdicts, and `family`
+#'   ("containers", "sandboxes" or "machines"); NULL of no pairs
 compare_with_native <- function(results, pairs = pair_with_native(results$tidy)) {
   rows <- compare_environments(pairs)
   if (is.null(rows)) return(NULL)
   environments <- results$environments
   rows$family <- environments$family[match(rows$environment, environments$environment)]
-  add_verdicts(rows)
+  add_verdicts(rows, list_verdict_groups(rows))
 }
 
-#' Add the verdicts of comparisons, with p values adjusted within families
+#' Number the verdicts to which the rows of comparisons belong
 #'
-#' @param rows data frame: ratio, p, p_equivalent, se, n, why, family
-#' @return rows with p_adjusted (Benjamini and Hochberg 1995), verdict, direction ("slower" or
-#'   "faster" if different) and more (how many further blocks would decide, if undecided)
-add_verdicts <- function(rows) {
-  rows$p_adjusted <- stats::ave(rows$p, rows$family, FUN = function(p) stats::p.adjust(p, "BH"))
-  rows$verdict <- choose_verdict(rows$p_adjusted, rows$p_equivalent)
+#' @param rows data frame: environment, workload, headline
+#' @return number of the verdict of each row; NA of rows that are no headlines
+list_verdict_groups <- function(rows) {
+  keys <- paste(rows$environment, rows$workload, sep = "\r")
+  keys[!rows$headline] <- NA
+  match(keys, unique(keys[!is.na(keys)]))
+}
+
+#' Add the intervals that decide, and the verdict of each row
+#'
+#' All verdicts of a table share the error rate ALPHA (Bonferroni).  A row is equivalent if its
+#' interval for all verdicts lies within the margin, and different if the interval that also allows
+#' for the rows of its verdict lies outside.
+#'
+#' @param rows data frame: ratio, low, se, df, n, why
+#' @param groups number of the verdict to which each row belongs; NA of rows without a verdict
+#' @param margin the smallest difference that matters
+#' @return rows with low_all, high_all and level_all (the interval for all verdicts), verdict
+#'   ("different", "equivalent", "undecided"; "" without one), direction ("slower" or "faster" if
+#'   different) and more (how many further blocks would decide, if undecided)
+add_verdicts <- function(rows, groups, margin = MARGIN) {
+  count <- max(groups, 0, na.rm = TRUE)
+  sizes <- tabulate(groups, count)[groups]
+  level <- 1 - 2 * ALPHA / max(count, 1)
+  inner <- compute_intervals(rows, level)
+  outer <- compute_intervals(rows, 1 - 2 * ALPHA / (count * sizes))
+  judged <- judge_parts(inner, outer, rows$n, 1 - margin, 1 / (1 - margin))
+  rows[c("low_all", "high_all")] <- inner
+  rows$level_all <- level
+  rows[is.na(groups), c("low_all", "high_all", "level_all")] <- NA_real_
+  rows$verdict <- ifelse(is.na(groups), "",
+                         ifelse(judged$outside, "different",
+                                ifelse(judged$within, "equivalent", "undecided")))
   rows$direction <- ifelse(rows$verdict != "different", "",
                            ifelse(rows$ratio < 1, "slower", "faster"))
-  needed <- mapply(estimate_blocks_needed, rows$ratio, rows$se * sqrt(rows$n))
+  needed <- mapply(estimate_blocks_needed, rows$ratio, rows$se * sqrt(rows$n), margin,
+                   ALPHA / max(count, 1))
   rows$more <- ifelse(rows$verdict == "undecided" & rows$why == "", pmax(needed - rows$n, 1),
                       NA_real_)
   rows
+}
+
+#' Decide on each workload in each environment, from all its headline series
+#'
+#' @param rows data frame of compare_with_native
+#' @param margin the smallest difference that matters
+#' @return data frame, one row for each workload and environment: workload, title, environment,
+#'   label, family, reference, margin, verdict, direction, more (the largest of its rows), and of
+#'   the series that decides: series, n, ratio, low, high (the interval that decides) and level;
+#'   NULL of no rows
+decide_workloads <- function(rows, margin = MARGIN) {
+  if (is.null(rows)) return(NULL)
+  headlines <- rows[rows$headline, ]
+  headlines <- add_verdicts(headlines, list_verdict_groups(headlines), margin)
+  keys <- c("workload", "title", "environment", "label", "family", "reference")
+  map_groups(headlines, keys, function(parts) {
+    level <- parts$level_all[[1]]
+    outer_level <- 1 - (1 - level) / nrow(parts)
+    outer <- compute_intervals(parts, outer_level)
+    inner <- data.frame(low = parts$low_all, high = parts$high_all)
+    judged <- judge_parts(inner, outer, parts$n, 1 - margin, 1 / (1 - margin))
+    at <- judged$at
+    verdict <- if (all(judged$within)) "equivalent" else "undecided"
+    if (any(judged$outside)) verdict <- "different"
+    shown <- (if (verdict == "different") outer else inner)[at, ]
+    data.frame(margin = margin, verdict = verdict,
+               direction = if (verdict == "different") parts$direction[[at]] else "",
+               more = if (verdict == "undecided") max(parts$more, -Inf, na.rm = TRUE) else NA_real_,
+               series = parts$series[[at]], n = parts$n[[at]], ratio = parts$ratio[[at]],
+               low = shown$low, high = shown$high,
+               level = if (verdict == "different") outer_level else level)
+  })
+}
+
+#' Compare how often laps stall in an environment and natively
+#'
+#' A lap stalled if it took more than STALL times the median of its cell's laps.  A one-sided sign
+#' test asks whether more blocks have more stalled laps in the environment than natively.
+#'
+#' @param tidy tidy rows
+#' @return data frame, one row for each headline series and environment with laps: the columns of a
+#'   comparison, reference, laps, share and reference_share (of laps that stalled), p; NULL without
+#'   laps
+compare_stalls <- function(tidy) {
+  rows <- tidy[tidy$headline, ]
+  count_stalls <- function(laps, better) {
+    times <- if (better == "higher") 1 / laps else laps
+    sum(times > STALL * stats::median(times))
+  }
+  rows$lap_count <- lengths(rows$laps)
+  rows$stalled <- mapply(count_stalls, rows$laps, rows$better)
+  rows <- rows[rows$lap_count > 1, ]
+  reference <- rows[rows$environment == NATIVE, ]
+  make_key <- function(rows) paste(make_keys(rows), rows$repetition)
+  at <- match(make_key(rows), make_key(reference))
+  at[!are_paired(rows, reference[at, ])] <- NA
+  rows$base_stalled <- reference$stalled[at]
+  rows$base_count <- reference$lap_count[at]
+  rows <- rows[rows$environment != NATIVE & !is.na(at), ]
+  if (nrow(rows) == 0) return(NULL)
+  map_groups(rows, COMPARISON_KEYS, function(series) {
+    difference <- series$stalled / series$lap_count - series$base_stalled / series$base_count
+    changed <- sum(difference != 0)
+    p <- 1
+    if (changed > 0) p <- stats::pbinom(sum(difference > 0) - 1, changed, 0.5, lower.tail = FALSE)
+    data.frame(reference = NATIVE, laps = sum(series$lap_count),
+               share = sum(series$stalled) / sum(series$lap_count),
+               reference_share = sum(series$base_stalled) / sum(series$base_count), p = p)
+  })
 }
 
 #' Estimate the share of variance between blocks, which cancels out of ratios

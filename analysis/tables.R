@@ -15,22 +15,25 @@ for (file in files) source(file.path(analysis, paste0(file, ".R")))
 # columns of all factors.
 SERIES_COLUMNS <- "workload,title,metric,metric_label,factors,series,unit,better,environment,label"
 LEVEL_COLUMNS <- "n,mean,sd,mean_low,mean_high,median,median_low,median_high,min,max"
-RATIO_COLUMNS <- paste("n,ratio,low,high,p,p_adjusted,p_equivalent,verdict,direction,why",
-                       "slow,slow_n,more,scatter", sep = ",")
+RATIO_COLUMNS <- paste("n,ratio,low,high,low_all,high_all,level_all,verdict,direction,why,more",
+                       "scatter,robust,robust_low,robust_high,robust_differs", sep = ",")
 COMPARISON_COLUMNS <- "question,reference,family,valid,headline"
 TABLES <- c(
   summary = paste(SERIES_COLUMNS, LEVEL_COLUMNS, "level,level_low,level_high,valid,headline",
                   sep = ","),
   comparisons = paste(SERIES_COLUMNS, COMPARISON_COLUMNS, RATIO_COLUMNS, sep = ","),
-  ratios = paste(SERIES_COLUMNS, "reference,valid,headline,repetition,ratio", sep = ","),
+  ratios = paste(SERIES_COLUMNS, "reference,valid,headline,repetition,ratio,robust", sep = ","),
+  verdicts = paste("workload,title,environment,label,family,reference,margin,valid,verdict",
+                   "direction,more,series,n,ratio,low,high,level", sep = ","),
+  stalls = paste(SERIES_COLUMNS, "reference,valid,laps,share,reference_share,p", sep = ","),
   choices = paste(SERIES_COLUMNS, "choice,control", COMPARISON_COLUMNS, RATIO_COLUMNS, sep = ","),
   emulated = paste(SERIES_COLUMNS, LEVEL_COLUMNS, "ratio", sep = ","),
   claims = paste("id,publication,place,statement,workload,published,unit,tolerance_low",
                  "tolerance_high,environment,reference,series,n,ratio,low,high,level,parts,verdict",
                  "against_published,reason,because,note,transferred", sep = ","),
   blocks = "workload,title,series,blocks,share,p",
-  runs = paste("environment,label,workload,title,repetition,round,order,counts,how,flags,emulated",
-               "seconds,log,record", sep = ",")
+  runs = paste("environment,label,workload,title,repetition,round,order,counts,how,paired,flags",
+               "emulated,seconds,log,record", sep = ",")
 )
 
 # Writes the CSV table `name` of TABLES into a folder; NULL is an empty table, with the columns of
@@ -67,12 +70,17 @@ list_runs <- function(results) {
   rows$emulated <- environments$emulated[match(rows$environment, environments$environment)]
   rows$record <- sub("log$", "json", rows$log)
   rows$how <- classify_runs(rows, results)
+  native <- match(paste(NATIVE, rows$workload, rows$repetition),
+                  paste(rows$environment, rows$workload, rows$repetition))
+  rows$paired <- are_paired(rows, rows[native, ])
+  # Native itself, emulated machines and runs that do not count form no pairs.
+  rows$paired[rows$environment == NATIVE | rows$emulated | rows$counts != "yes"] <- NA
   rows
 }
 
 # How each run was measured: "alone" to its end, in "laps" that alternate with those of the block's
 # other cells, or in laps whose runs go on in "slices".  ", unlike native" follows where native's
-# run of the block was measured in another way or at another time.
+# run of the block was measured in another way.
 classify_runs <- function(rows, results) {
   records <- results$records[rows$log]
   has_slices <- vapply(results$plan$workloads, function(workload) !is.null(workload$cell$slice), NA)
@@ -81,11 +89,9 @@ classify_runs <- function(rows, results) {
     one_system <- (record$system$parts %or% 1) == 1
     if (has_slices[[record$workload]] && one_system) "slices" else "laps"
   }, "")
-  # Cells that were measured together have the same entry.
-  together <- vapply(records, function(record) paste(unlist(record$together), collapse = " "), "")
   native <- match(paste(NATIVE, rows$workload, rows$repetition),
                   paste(rows$environment, rows$workload, rows$repetition))
-  alike <- how == how[native] & together == together[native]
+  alike <- how == how[native]
   paste0(how, ifelse(alike %in% FALSE & !rows$emulated, ", unlike native", ""))
 }
 
@@ -99,7 +105,10 @@ main <- function(folder, out = folder) {
   comparisons <- compare_with_native(results, pairs)
   write_result(add_levels(summarise_runs(results$tidy), comparisons), "summary")
   write_result(comparisons, "comparisons")
-  write_result(list_block_ratios(pairs), "ratios")
+  write_result(pairs, "ratios")
+  verdicts <- lapply(MARGINS, decide_workloads, rows = comparisons)
+  write_result(stack_rows(verdicts), "verdicts")
+  write_result(compare_stalls(results$tidy), "stalls")
   write_result(compare_choices(results), "choices")
   write_result(summarise_emulated(results), "emulated")
   write_result(estimate_block_share(results$tidy), "blocks")

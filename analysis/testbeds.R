@@ -22,14 +22,14 @@ read_side <- function(entry) {
 #' Compare all sides
 #'
 #' Sides are independent samples, since no block holds runs of both.  An emulated machine is
-#' compared with emulated ones only.  The p values of all rows are one family.
+#' compared with emulated ones only.  The verdicts of all rows share one error rate.
 #'
 #' @param sides list of read_side
 #' @param effect the smallest difference that matters, as a share
-#' @return data frame: from, to, emulated, environment, workload, metric, unit, better, columns of
-#'   factors, series, label, question, headline, n_from, mean_from, n_to, mean_to,
-#'   ratio (of performance), low, high, p, p_equivalent, why, differs (parameters and layers that
-#'   are not the same), p_adjusted, outcome
+#' @return data frame: from, to, emulated, environment, workload, metric, unit, better, the
+#'   columns of factors, series, label, question, headline, n_from, mean_from, n_to, mean_to, ratio (of performance),
+#'   low, high, low_all, high_all (the interval for all rows), why, differs (parameters and layers
+#'   that are not the same), outcome
 #' @section Errors: the sides have different scales
 compare_sides <- function(sides, effect = MARGIN) {
   scales <- vapply(sides, function(side) side$plan$scale, "")
@@ -42,22 +42,20 @@ compare_sides <- function(sides, effect = MARGIN) {
   later <- seq_along(sides)[-1]
   pairs <- unique(rbind(data.frame(from = 1, to = later), data.frame(from = later - 1, to = later)))
   rows <- stack_rows(Map(function(from, to) {
-    compare_two_sides(sides[[from]], sides[[to]], -log(1 - effect))
+    compare_two_sides(sides[[from]], sides[[to]])
   }, pairs$from, pairs$to))
-  rows$p_adjusted <- stats::p.adjust(rows$p, "BH")
-  verdict <- choose_verdict(rows$p_adjusted, rows$p_equivalent)
-  rows$outcome <- ifelse(verdict != "different", verdict,
-                         ifelse(rows$ratio < 1, "slower", "faster"))
-  rows$outcome[is.na(rows$low)] <- "no interval"
-  rows
+  has_interval <- !is.na(rows$low)
+  rows <- add_verdicts(rows, ifelse(has_interval, cumsum(has_interval), NA), effect)
+  rows$outcome <- ifelse(rows$verdict == "different", rows$direction, rows$verdict)
+  rows$outcome[!has_interval] <- "no interval"
+  rows[setdiff(names(rows), c("se", "df", "n", "level_all", "verdict", "direction", "more"))]
 }
 
 # The columns by which the series of two sides are matched; "factors" stands for those of factors.
 SIDE_KEYS <- c("emulated", "environment", "workload", "metric", "unit", "better", "factors")
 
-# The rows of compare_sides for two sides, without p_adjusted and outcome; `edge` is the logarithm
-# of the smallest ratio that matters.
-compare_two_sides <- function(first, second, edge) {
+# The rows of compare_sides for two sides before their verdicts, with n, se and df.
+compare_two_sides <- function(first, second) {
   tables <- lapply(list(first, second), list_side_values)
   all_rows <- stack_rows(tables)
   all_keys <- make_keys(all_rows, SIDE_KEYS)
@@ -71,18 +69,17 @@ compare_two_sides <- function(first, second, edge) {
     if (all(lengths(values) > 0)) {
       # The ratio is of performance, so that the second side's cost is divided.
       samples <- if (series$better == "lower") values else rev(values)
-      row <- compare_samples(samples[[1]], samples[[2]], percentile = series$percentile,
-                             edge = edge)
+      row <- compare_samples(samples[[1]], samples[[2]])
     } else {
       only <- if (length(values[[1]]) > 0) first$name else second$name
-      row <- data.frame(ratio = NA_real_, low = NA_real_, high = NA_real_, p = NA_real_,
-                        p_equivalent = NA_real_, why = paste("measured on", only, "alone"))
+      row <- data.frame(n = 0, ratio = NA_real_, low = NA_real_, high = NA_real_, se = NA_real_,
+                        df = NA_real_, why = paste("measured on", only, "alone"))
     }
     cbind(data.frame(from = first$name, to = second$name),
           series[c(expand_factors(SIDE_KEYS, series), "series", "label", "question", "headline")],
           n_from = length(values[[1]]), mean_from = average(values[[1]]),
           n_to = length(values[[2]]), mean_to = average(values[[2]]),
-          row[c("ratio", "low", "high", "p", "p_equivalent", "why")],
+          row[c("n", "ratio", "low", "high", "se", "df", "why")],
           differs = find_differences(series$environment, series$workload), row.names = NULL)
   }))
 }

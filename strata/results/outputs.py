@@ -12,6 +12,8 @@ _TABLES = (
     "summary",
     "comparisons",
     "ratios",
+    "verdicts",
+    "stalls",
     "choices",
     "emulated",
     "claims",

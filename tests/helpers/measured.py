@@ -21,8 +21,8 @@ from strata.util import paths
 from strata.util.clock import utc
 
 SLOWER = {"native": 1.0, "docker": 1.02, "docker-hostnet": 1.01}
-_SECONDS = ("seconds", "best_seconds", "mean_seconds", "worst_seconds")
-_RATES = ("gbps", "gflops", "gflops_of_all")
+_SECONDS = ("seconds", "best_seconds", "worst_seconds")
+_RATES = ("gbps", "best_gbps", "gflops", "gflops_of_all")
 _BYTES = {"copy": 16, "scale": 16, "add": 24, "triad": 24}
 MANIFEST = {
     "packages": {"gcc": "14.2.0", "xz-utils": "5.8.1"},

@@ -1,4 +1,4 @@
-"""STREAM: the best rate of each of the four kernels, and the rate of the first trial."""
+"""STREAM: the rate of each of the four kernels, over all trials and in the best one."""
 
 from kit.checks import number, require, require_close, require_equal, require_parameters
 from kit.logs import Object, Value, read, value
@@ -19,10 +19,14 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     error = number(check, "error", zero=True)
     verified = check["verified"] is True and error <= number(check, "limit")
     require(verified, "the result was not verified")
-    values = []
+    rates, best_rates = [], []
     for line in kernels:
         gigabytes = 1e-9 * BYTES[line["kernel"]] * header["elements"]
-        require_close("rate × time", number(line, "gbps") * number(line, "best_seconds"), gigabytes)
-        values.append(value(line["kernel"], "GB/s", line["gbps"]))
-    values.append(value("first", "GB/s", number(first, "first")))
-    return values
+        seconds, best_seconds = number(line, "seconds"), number(line, "best_seconds")
+        require_close("rate × time", number(line, "gbps") * seconds, gigabytes)
+        require_close("best rate × time", number(line, "best_gbps") * best_seconds, gigabytes)
+        ordered = best_seconds <= seconds <= number(line, "worst_seconds")
+        require(ordered, "the mean of the trials is not between the best and the worst one")
+        rates.append(value(line["kernel"], "GB/s", line["gbps"]))
+        best_rates.append(value("best", "GB/s", line["best_gbps"], kernel=line["kernel"]))
+    return [*rates, *best_rates, value("first", "GB/s", number(first, "first"))]

@@ -106,7 +106,8 @@ make_experiment <- function(environments, workloads, blocks = 6, change = identi
     cell <- cells[i, ]
     is_flagged <- i %% 2 == 0 && cell$repetition %in% disturbed
     record <- list(environment = cell$environment, workload = cell$workload,
-                   started = "2026-01-02T03:04:05Z", seconds = 2,
+                   started = "2026-01-02T03:04:05.000Z",
+                   ended = "2026-01-02T03:04:07.000Z", seconds = 2,
                    system = list(up_seconds = i / 10),
                    quiet = list(flags = if (is_flagged) flags else list()), observed = observed)
     if (cell$environment == "docker") record$system$docker <- engine(i)

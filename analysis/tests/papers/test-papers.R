@@ -30,7 +30,7 @@ test_that("a small run: the first page says what was found, and every number is 
   expect_match(on_host[["Firewall rules"]], "^[0-9]+\u2013[0-9]+$")
   rows <- read_csv(folder, "comparisons")
   expect_equal(rows$verdict, rep("equivalent", 2))
-  expect_says(papers$first, "of 2 comparisons with native, 2 equivalent")
+  expect_says(papers$first, "of 1.workload and environment, 1 equivalent")
   expect_says(papers$first, "Figure 1")
   # The processor of this host has no flag of a hypervisor.
   for (text in c(papers$text, papers$html)) {
@@ -66,7 +66,7 @@ test_that("all environments and kinds of figures", {
   for (family in c("Containers", "Sandboxed containers", "Virtual machines")) {
     expect_says(papers$first, family)
   }
-  rows <- subset(read_csv(folder, "comparisons"), headline == "yes")
+  rows <- subset(read_csv(folder, "verdicts"), margin == 0.02)
   for (family in unique(rows$family)) {
     slower <- sum(rows$family == family & rows$direction %in% "slower")
     if (slower > 0) expect_says(papers$first, paste(slower, "slower"))
@@ -137,7 +137,7 @@ test_that("a disturbed run of which a size breaks a rule says so, and why there 
   expect_whole(papers)
   disturbed <- sum(read_csv(folder, "runs")$flags != "", na.rm = TRUE)
   expect_says(papers$first, paste("before", disturbed, "of 8"))
-  expect_says(papers$first, "1 comparison with native, 1 without an interval")
+  expect_says(papers$first, "1.workload and environment, 1 without an interval")
   expect_says(papers$text, "STREAM broke a rule of its size")
   expect_says(papers$text, "STREAM Triad\u2020")
   expect_says(papers$text, "command\u2019s end\u2020|command's end\u2020", not = TRUE)
@@ -169,7 +169,7 @@ test_that("runs that were set aside are named, counted and drawn, and those that
   expect_equal(unique(get_column(shown, 5)), "4 of 6 count")
   # All values are drawn, and a circle for each that was disturbed.
   expect_says(papers$text, "Pale: set aside")
-  load_analysis(c("read", "format", "paper_data", "markdown_tables", "figures"))
+  load_analysis(c("read", "statistics", "format", "paper_data", "markdown_tables", "figures"))
   paper <- read_paper(folder, file.path(root, "published"), HOSTS)
   figure <- draw_order(paper)
   count_points <- function(layer) nrow(ggplot2::layer_data(figure, layer))

@@ -25,7 +25,7 @@ test_that("a claim is reproduced, contradicted or undecided by its interval", {
   row <- test_changed(values)
   expect_equal(c(row$verdict, row$against_published), c("reproduced", "equal"))
   higher <- test_changed(make_values(native = 10, docker = 9.3))
-  expect_equal(c(higher$verdict, higher$against_published), c("reproduced", "different"))
+  expect_equal(c(higher$verdict, higher$against_published), c("same direction", "different"))
   expect_equal(test_changed(make_values(native = 10, docker = 8))$verdict, "contradicted")
   noisy <- make_values(native = 10, docker = 9, noise = 0.2)
   expect_equal(test_changed(noisy)$verdict, "undecided")
@@ -57,10 +57,10 @@ test_that("a tolerance that ends at 1 requires a difference that matters", {
   same <- make_values(native = 10, docker = 9.99)
   expect_equal(test_changed(same, tolerance = below)$verdict, "contradicted")
   less <- make_values(native = 10, docker = 9.5)
-  expect_equal(test_changed(less, tolerance = below)$verdict, "reproduced")
+  expect_equal(test_changed(less, tolerance = below)$verdict, "same direction")
   expect_equal(test_changed(same, tolerance = above)$verdict, "contradicted")
   more <- make_values(native = 10, docker = 10.5)
-  expect_equal(test_changed(more, tolerance = above)$verdict, "reproduced")
+  expect_equal(test_changed(more, tolerance = above)$verdict, "other size")
 })
 
 test_that("a claim that cannot be tested has a reason", {

@@ -122,11 +122,13 @@ int main(int argc, char **argv)
             sum[k] += seconds;
         }
     printf("{\"first\": %.6g, \"seconds\": %.9g}\n", 1e-9 * bytes / first, first);
-    for (int k = 0; k < KERNELS; k++)
-        printf("{\"kernel\": \"%s\", \"gbps\": %.6g, \"best_seconds\": %.9g, "
-               "\"mean_seconds\": %.9g, \"worst_seconds\": %.9g}\n",
-               NAME[k], 1e-9 * BYTES[k] * (double)n / best[k], best[k],
-               sum[k] / (double)(trials - 1), worst[k]);
+    for (int k = 0; k < KERNELS; k++) {
+        double gigabytes = 1e-9 * BYTES[k] * (double)n;
+        double mean = sum[k] / (double)(trials - 1);
+        printf("{\"kernel\": \"%s\", \"gbps\": %.6g, \"seconds\": %.9g, \"best_gbps\": %.6g, "
+               "\"best_seconds\": %.9g, \"worst_seconds\": %.9g}\n",
+               NAME[k], gigabytes / mean, mean, gigabytes / best[k], best[k], worst[k]);
+    }
 
     double expected[3] = {FIRST[0], FIRST[1], FIRST[2]};
     for (long trial = 0; trial < trials; trial++) {

@@ -3,7 +3,7 @@
 NATIVE <- "native"
 
 # Columns of the tidy tables that hold texts, whatever they look like.
-TEXT_COLUMNS <- c("metric", "unit", "check", "counts", "log")
+TEXT_COLUMNS <- c("metric", "unit", "counts", "log")
 
 # The names of the columns of factors begin so.  A column is empty where a row has no such factor.
 FACTOR <- "factor_"

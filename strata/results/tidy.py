@@ -59,7 +59,7 @@ def write_values(found: Values, folder: str) -> None:
         of_value = (*CELL_COLUMNS, "round", "order", *VALUE_COLUMNS, *factors)
         of_lap = (*CELL_COLUMNS, "metric", *factors, "lap", "value")
         for name, columns, rows_of_table in (
-            ("tidy", (*of_value, "check", "counts", "log"), rows),
+            ("tidy", (*of_value, "counts", "log"), rows),
             ("laps", of_lap, found.laps[workload]),
         ):
             lines = [[row.get(column, "") for column in columns] for row in rows_of_table]
@@ -134,7 +134,6 @@ def values(partial: bool = False) -> Values:
             **dict(zip(CELL_COLUMNS, cell, strict=True)),
             "round": record["round"],
             "order": place[cell],
-            "check": "passed",
             "counts": "no" if cell in paired and cell[1:] in aside else "yes",
             "log": path,
         }

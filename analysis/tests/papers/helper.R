@@ -153,7 +153,7 @@ write_values <- function(cells, workload, aside, folder) {
   values <- data.frame(rows[c("environment", "workload", "repetition")], round = rows$repetition,
                        order = rows$position, metric = rows$metric,
                        unit = vapply(metrics, `[[`, "", "unit"), value = value,
-                       rows[names(factors)], check = "passed",
+                       rows[names(factors)],
                        counts = ifelse(rows$repetition %in% aside, "no", "yes"), log = rows$log)
   write_rows(values, folder, file.path("tidy", name))
   keys <- c("environment", "workload", "repetition", "metric", names(factors))

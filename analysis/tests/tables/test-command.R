@@ -34,7 +34,7 @@ make_folder <- function(scale = "full", vm_emulated = FALSE) {
   log <- paste0("results/raw/", values$environment, "/stream/", values$repetition, ".log")
   tidy <- data.frame(values[c("environment", "workload", "repetition")],
                      round = values$repetition, order = 1,
-                     values[c("metric", "unit", "value")], check = "passed",
+                     values[c("metric", "unit", "value")],
                      counts = ifelse(values$repetition == 3, "no", "yes"), log = log)
   utils::write.csv(tidy, file.path(folder, "tidy", "stream.csv"), row.names = FALSE)
   dir.create(file.path(folder, "laps"))

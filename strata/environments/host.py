@@ -29,8 +29,8 @@ class Layer(layer.Layer):
             remove_tree(folder, unmount=True)
         return [f"folder {folder}" for folder in folders]
 
-    def cleanup(self) -> list[Fields]:
-        """Remove the system's folder, and the programs of the bare host before it."""
+    def cleanup_entries(self) -> list[Fields]:
+        """Return the entry for the system's folder, and one for the programs of the bare host."""
         kinds = ["folder"] if self.above else ["folder", "programs"]
         return [{"kind": kind, "id": self.context.folder} for kind in kinds]
 
@@ -50,7 +50,7 @@ class Layer(layer.Layer):
         return self.context.address
 
     def listen(self) -> str:
-        """Return the same address: nothing translates it."""
+        """Return the host's address as the client reaches it, which nothing translates."""
         return self.context.address
 
     def machine(self) -> None:

@@ -20,7 +20,7 @@ from strata.util.files import read_json, write_json
 
 def keep(cell: Cell, record: Record, planned: PlannedWorkload, outcome: Fields) -> None:
     """Keep the outcome for a cell's log, as :func:`strata.measure.parsing.read` yields it."""
-    content = {"follows_from": _digest(record, planned), "outcome": outcome}
+    content = {"follows_from": _digest(record, planned, outcome), "outcome": outcome}
     write_json(paths.cell_path("parsed", *cell, "json"), content, indent=None)
 
 
@@ -46,13 +46,13 @@ def read(cells: Sequence[Cell], given: Iterable[parsing.Given]) -> Iterator[Fiel
 def _kept(cell: Cell, record: Record, planned: PlannedWorkload) -> Fields | None:
     """The kept outcome of a cell; None where there is none, or its digest is another."""
     content = read_json(paths.cell_path("parsed", *cell, "json")) or {}
-    if content.get("follows_from") != _digest(record, planned):
+    outcome: Fields | None = content.get("outcome")
+    if content.get("follows_from") != _digest(record, planned, outcome):
         return None
-    outcome: Fields = content["outcome"]
     return outcome
 
 
-def _digest(record: Record, planned: PlannedWorkload) -> str:
+def _digest(record: Record, planned: PlannedWorkload, outcome: Fields | None) -> str:
     """The SHA-256 of all that values follow from: the log, the code, and the parser's inputs."""
     inputs = [
         record["log"],
@@ -62,6 +62,8 @@ def _digest(record: Record, planned: PlannedWorkload) -> str:
         [[command.get("step"), command.get("at")] for command in record["commands"]],
         _code_digest(),
         planned["metrics"],
+        # Values that somebody edited are parsed again.
+        outcome,
     ]
     return sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()
 

@@ -16,32 +16,28 @@ if (length(arguments) < 2) stop("usage: studies/aa.R FOLDER PROJECT...", call. =
 
 #' Summarise how often comparisons find a difference
 #'
-#' @param comparisons data frame: low, high, p, p_equivalent, taken (the true difference)
+#' @param comparisons data frame: low, high, taken (the true difference)
 #' @return data frame of one row: comparisons (how many), different (intervals that exclude 1),
 #'   share with its 95 % interval low and high, promised (the share of intervals of these widths
-#'   that should exclude 1 if `taken` is all of the difference), beyond (the share that is called
-#'   different by more than the margin)
+#'   that should exclude 1 if `taken` is all of the difference), beyond (the share of intervals that
+#'   lie outside of the margin)
 summarise_rates <- function(comparisons) {
   different <- (comparisons$low > 1 | comparisons$high < 1) %in% TRUE
   limits <- stats::binom.test(sum(different), length(different))$conf.int
-  verdicts <- choose_verdict(comparisons$p, comparisons$p_equivalent)
   effect <- if (is.null(comparisons$taken)) 0 else -log(1 - comparisons$taken)
   half_widths <- log(comparisons$high / comparisons$low) / 2
   distance <- effect / half_widths
   promised <- stats::pnorm(1.96 * (distance - 1)) + stats::pnorm(1.96 * (-distance - 1))
   data.frame(comparisons = length(different), different = sum(different), share = mean(different),
              low = limits[[1]], high = limits[[2]], promised = mean(promised, na.rm = TRUE),
-             beyond = mean(verdicts == "different"))
+             beyond = mean((comparisons$high < 1 - MARGIN | comparisons$low > 1 / (1 - MARGIN)) %in%
+                             TRUE))
 }
 
 # Compares two samples of values by Welch's test of their logarithms.
 compare_unpaired <- function(x, y) {
-  test <- function(...) stats::t.test(log(x), log(y), ...)
-  compute_p <- function(mu, side) test(mu = mu, alternative = side)$p.value
-  interval <- exp(test()$conf.int)
-  data.frame(low = interval[[1]], high = interval[[2]],
-             p = min(1, 2 * compute_p(EDGE, "greater"), 2 * compute_p(-EDGE, "less")),
-             p_equivalent = max(compute_p(-EDGE, "greater"), compute_p(EDGE, "less")))
+  interval <- exp(stats::t.test(log(x), log(y))$conf.int)
+  data.frame(low = interval[[1]], high = interval[[2]])
 }
 
 # Compares one environment of a project with native in both ways.
@@ -54,7 +50,7 @@ compare_both_ways <- function(name, headlines, order) {
     values <- split(rows$value, rows$environment == NATIVE)
     compare_unpaired(values[["FALSE"]], values[["TRUE"]])
   })
-  columns <- c("low", "high", "p", "p_equivalent")
+  columns <- c("low", "high")
   taken <- if (grepl("^braked", name)) as.numeric(sub("^braked-", "", name)) / 100 else 0
   rbind(cbind(order = order, comparison = "in blocks", taken = taken, paired[columns]),
         cbind(order = order, comparison = "unpaired", taken = taken, unpaired[columns]))

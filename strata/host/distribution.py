@@ -8,7 +8,6 @@ from strata.host import observe
 from strata.util.data_types import Chosen, Fields
 from strata.util.errors import UserError
 from strata.util.process import capture
-from strata.util.validation import nearest
 
 DEFAULT_RELEASE = {"debian": "trixie", "ubuntu": "noble"}
 COMPONENTS = {"debian": "main", "ubuntu": "main universe"}
@@ -54,6 +53,9 @@ def choose(image: Fields, host: dict[str, str]) -> Chosen:
     names = releases(distribution)
     # Another archive may have releases of its own.
     if "mirror" not in image and names and release not in [*names, usual]:
+        # Cells import this module where the standard library is all that there is.
+        from strata.util.validation import nearest
+
         hint = nearest(release, names[-8:])
         raise UserError(
             f"config.yaml: image.release: '{release}' is not a release of {distribution}; {hint}"

@@ -64,8 +64,11 @@ def slow_log(text: str, factor: float) -> str:
             key = "gb_per_second" if "gb_per_second" in told else "first"
             return re.sub(rf'"{key}": [0-9.e+-]+', f'"{key}": {told[key] / factor:.6g}', line)
         if "kernel" in told:
-            work, seconds = _BYTES[told["kernel"]] * elements, told["best_seconds"]
-        elif "n" in told:
+            gigabytes = 1e-9 * _BYTES[told["kernel"]] * elements
+            for rate, seconds in (("gbps", "seconds"), ("best_gbps", "best_seconds")):
+                told[rate] = float(f"{gigabytes / told[seconds]:.6g}")
+            return json.dumps(told)
+        if "n" in told:
             work = (2 / 3 * told["n"] ** 3 + 2 * told["n"] ** 2) * told.get("trials", 1)
             seconds = told["seconds"]
         else:

@@ -110,8 +110,8 @@ def test_a_cell_that_fails_leaves_nothing_that_looks_complete(run, name):
         (["cell", "moon", "noop", "1"], "there is no environment 'moon'; there are bare"),
         (["cell", "bare", "moon", "1"], "there is no workload 'moon'; there are noop"),
         (["cell", "bare", "noop", "9"], "there is no repetition 9 of bare · noop: 2 are planned"),
-        (["cell", "bare", "noop", "-1"], "usage:"),
-        (["cell", "bare", "noop"], "usage:"),
+        (["cell", "bare", "noop", "-1"], "cell ENVIRONMENT WORKLOAD REPETITION"),
+        (["cell", "bare", "noop"], "cell ENVIRONMENT WORKLOAD REPETITION"),
         (["cell", "../../etc", "noop", "1"], "there is no environment"),
     ],
 )

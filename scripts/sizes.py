@@ -36,8 +36,8 @@ MARK = "<!-- measured -->\n"
 
 def size_of(name: str, factor: float) -> dict:
     """Return the parameters of a workload at a multiple of the bytes of its standard size."""
-    standard, _ = workload.resolve(name, {}, "standard", capacity.facts())
-    declared = workload.load(name)
+    standard, _ = workload.resolve_parameters(name, {}, "standard", capacity.read_facts())
+    declared = workload.read_declaration(name)
     parameters = {}
     for key, entry in declared["parameters"].items():
         rule = entry.get("standard")
@@ -60,7 +60,7 @@ def size_of(name: str, factor: float) -> dict:
 
 def config_of(size: str, blocks: int) -> dict:
     """Return the config.yaml of an experiment of this size with this number of blocks."""
-    config = yaml_files.read("config.yaml")
+    config = yaml_files.read_mapping("config.yaml")
     return {
         "scale": "tiny" if size == "tiny" else "standard",
         "repetitions": blocks,
@@ -133,7 +133,11 @@ def table_rows(size: str, name: str) -> list[str]:
     """Return a Markdown row for each headline series: native's level, Docker's ratio, scatter."""
     plan = json.loads((folder_of(size) / "results/plan.json").read_text())
     parameters = plan["workloads"][name]["parameters"]
-    rules = "broken" if sizes.broken(sizes.of_cell(plan, name, parameters)) else "kept"
+    rules = (
+        "broken"
+        if sizes.has_broken_rule(sizes.check_planned_sizes(plan, name, parameters))
+        else "kept"
+    )
     values = ", ".join(format_value(parameters[key]) for key in size_of(name, 1))
     summary = headline_rows(size, name, "summary", ENVIRONMENTS[0])
     levels = {row["series"]: float(row["level"]) for row in summary}
@@ -160,12 +164,12 @@ def format_value(value: object) -> str:
 def main() -> None:
     """Measure the missing cells of all sizes, and write docs/sizes.md."""
     os.chdir(ROOT)
-    names = list(yaml_files.read("config.yaml")["workloads"])
+    names = list(yaml_files.read_mapping("config.yaml")["workloads"])
     for blocks in range(1, BLOCKS + 1):
         for size in random.Random(blocks).sample([*FACTORS], len(FACTORS)):
             print(f"sizes: block {blocks} of {BLOCKS}, {size}", file=sys.stderr, flush=True)
             measure(folder_of(size), config_of(size, blocks), names)
-    host, machine = observe.understand(observe.read_files(observe.FILES)), capacity.facts()
+    host, machine = observe.parse_facts(observe.read_files(observe.FILES)), capacity.read_facts()
     lines = [
         DOCUMENT.read_text().split(MARK)[0] + MARK,
         f"Measured on {host.get('cpu_model')} with {machine['cpus']} processors and "

@@ -19,7 +19,7 @@ def _measure_cell(words: list[str]) -> int:
             "a cell is named by an environment, a workload and a repetition from 1: "
             "type `python3 -m strata cell ENVIRONMENT WORKLOAD REPETITION`"
         )
-    block.measure(words[0], words[1], int(words[2]))
+    block.measure_cell(words[0], words[1], int(words[2]))
     return 0
 
 
@@ -38,7 +38,7 @@ def _run_command(words: list[str]) -> int:
         from strata.util import signals
 
         # A signal raises an exception, so that a command removes its temporary files.
-        signals.heed()
+        signals.raise_on_signals()
         return commands.main(words)
     except ModuleNotFoundError as missing:
         if _is_own(missing):
@@ -70,19 +70,19 @@ def main(words: list[str]) -> int:
 
     # Other users can read results, whatever the caller's mask is.
     os.umask(0o022)
-    run.forget()
-    signals.hear_children()
+    run.drop_steering_variables()
+    signals.restore_child_signal()
     try:
         # `cell` runs hundreds of times, and does not import what only the other commands need.
         return _measure_cell(words[1:]) if words[:1] == ["cell"] else _run_command(words)
     except UserError as error:
-        progress.complain(error)
+        progress.print_error(error)
         return 2 if isinstance(error, MachineError) else 1
     except ImportError as missing:
         if not _is_own(missing):
             raise
         state = f"{paths.PROJECT} is incomplete or changed: `git status` shows how"
-        progress.shown(f"strata: {missing}; {state}")
+        progress.print_message(f"strata: {missing}; {state}")
         return 2
     except KeyboardInterrupt:
         return 130
@@ -94,13 +94,13 @@ def main(words: list[str]) -> int:
         if isinstance(error, OSError):
             from strata.util import access
 
-            progress.shown(f"strata: {access.explain_error(error)}")
+            progress.print_message(f"strata: {access.explain_error(error)}")
         elif isinstance(error, MemoryError):
-            progress.shown("strata: this machine has not enough free memory")
+            progress.print_message("strata: this machine has not enough free memory")
         else:
             import traceback
 
-            progress.shown("".join(traceback.format_exception(error)).rstrip())
+            progress.print_message("".join(traceback.format_exception(error)).rstrip())
         return 2
 
 

@@ -19,7 +19,7 @@ from strata.measure import parsing
 from strata.reanalysis import source as published
 from strata.results import forecast
 from strata.testbed import lifecycle
-from strata.util import paths, progress, validation
+from strata.util import locks, paths, progress, validation
 from strata.util.data_types import Fields
 from strata.util.files import write_json
 from strata.vm import acceleration
@@ -35,24 +35,24 @@ PROGRAM = "strata" if os.path.basename(sys.argv[0]) == "strata" else NAME
 
 def print_plan(overrides: Fields, show: bool, seal: bool) -> None:
     """Print what is due and how long it takes (`show`: in which order, too); `seal` the plan."""
-    settings = config.read(overrides)
-    experiment = config.experiment(settings, capacity.facts())
+    settings = config.read_config(overrides)
+    experiment = config.make_plan(settings, capacity.read_facts())
     checks = [
-        functools.partial(parsing.check_loads, name, os.getcwd())
+        functools.partial(parsing.require_parser, name, os.getcwd())
         for name in experiment["workloads"]
     ]
-    validation.together(*checks, lambda: published.check(settings))
+    validation.check_all(*checks, lambda: published.check_folder(settings))
     if seal:
-        digest = sealing.seal(experiment, plan.source(os.getcwd()))["sha256"]
-        progress.printed(f"sealed: {digest}")
-    forecast.show(experiment, show)
+        digest = sealing.seal_plan(experiment, plan.read_source(os.getcwd()))["sha256"]
+        progress.print_line(f"sealed: {digest}")
+    forecast.print_forecast(experiment, show)
 
 
 def probe_machine() -> None:
     """Test whether KVM runs a guest, and write results/machine.json."""
-    finding = build.probe(plan.read_checked()["image"]["settings"])
-    circumstances = acceleration.circumstances()
-    write_json(paths.MACHINE, {**capacity.facts(), **finding, "circumstances": circumstances})
+    finding = build.probe_acceleration(plan.read_checked_plan()["image"]["settings"])
+    circumstances = acceleration.current_circumstances()
+    write_json(paths.MACHINE, {**capacity.read_facts(), **finding, "circumstances": circumstances})
 
 
 def build_image(overrides: Fields, planned: list[str] | None) -> None:
@@ -61,52 +61,52 @@ def build_image(overrides: Fields, planned: list[str] | None) -> None:
     planned: names of environments; none of them: results/image.json is written.
     """
     if planned is None:
-        settings = config.read(overrides)
+        settings = config.read_config(overrides)
         names, image = list(settings["environments"]), settings["image"]
         environments = settings["environments"]
     else:
-        experiment = plan.read_checked()
+        experiment = plan.read_checked_plan()
         names, image = planned, experiment["image"]["settings"]
         environments = experiment["environments"]
     layers = {name for entry in names for layer in environments[entry]["layers"] for name in layer}
-    available = [name for name in layers if not registry.kind(name).unavailable()]
-    with_disk = "disk" in registry.forms(available)
+    available = [name for name in layers if not registry.layer_class(name).unavailable()]
+    with_disk = "disk" in registry.image_forms(available)
     if with_disk:
-        build.probe(image)
-    built = build.ensure(image, with_disk)
+        build.probe_acceleration(image)
+    built = build.ensure_image(image, with_disk)
     if not names:
-        build.publish(built)
+        build.publish_image(built)
     if not planned:
         # A cell that builds the image has systems of its own, which tidying would look for.
-        lifecycle.tidy()
+        lifecycle.prune_images()
 
 
 def check_project(overrides: Fields) -> None:
     """Check config.yaml, all workloads with their parsers, and the published claims."""
 
     def check_config() -> None:
-        settings = config.read(overrides)
-        config.experiment(settings, capacity.facts())
-        published.check(settings)
+        settings = config.read_config(overrides)
+        config.make_plan(settings, capacity.read_facts())
+        published.check_folder(settings)
 
     checks: list[Callable[[], object]] = [check_config]
-    for name in workload.known():
-        checks.append(functools.partial(workload.load, name))
-        checks.append(functools.partial(parsing.check_loads, name, os.getcwd()))
-    validation.together(*checks, claims.check)
-    progress.printed("config.yaml: good")
+    for name in workload.list_workloads():
+        checks.append(functools.partial(workload.read_declaration, name))
+        checks.append(functools.partial(parsing.require_parser, name, os.getcwd()))
+    validation.check_all(*checks, claims.check_claims)
+    progress.print_line("config.yaml: good")
 
 
 def clean_machine(images: bool) -> None:
     """Remove what killed runs left on this machine, with `images` the cache of images, too."""
-    with lifecycle.exclusive():
-        removed = lifecycle.clean(images)
+    with locks.hold_machine():
+        removed = lifecycle.clean_machine(images)
     for item in removed:
-        progress.printed(f"removed {item}")
+        progress.print_line(f"removed {item}")
     if removed:
-        progress.printed(f"{len(removed)} things removed")
+        progress.print_line(f"{len(removed)} things removed")
     else:
-        progress.printed("nothing of Strata's was left on this machine")
+        progress.print_line("nothing of Strata's was left on this machine")
 
 
 class Parser(argparse.ArgumentParser):
@@ -123,7 +123,7 @@ class Parser(argparse.ArgumentParser):
 
 def refuse(message: str) -> NoReturn:
     """Print what is wrong with the command line, and end with status 2."""
-    progress.shown(f"strata: {message}")
+    progress.print_message(f"strata: {message}")
     sys.exit(2)
 
 
@@ -274,7 +274,7 @@ COMMANDS = {
         add_options=_add_image_options,
     ),
     "archive": Command(
-        "strata.archive.make:make",
+        "strata.archive.make:write_archive",
         "Pack results, paper and source into one file.",
         "--out mine.zip",
         _add_archive_options,
@@ -307,7 +307,7 @@ COMMANDS = {
         _add_clean_options,
     ),
     "reanalyse": Command(
-        "strata.reanalysis.tidy:make",
+        "strata.reanalysis.tidy:write_tables",
         "Read the published raw results of the original again.",
         "DIR --to results/reanalysis",
         _add_reanalysis_options,
@@ -329,13 +329,13 @@ COMMANDS = {
         rule="tables",
     ),
     "tables": Command(
-        "strata.archive.remake:tables",
+        "strata.archive.remake:write_tables",
         "Make all tables from all logs.",
         add_options=_add_table_options,
         rule="tables",
     ),
     "paper": Command(
-        "strata.archive.remake:paper",
+        "strata.archive.remake:write_paper",
         "Make the paper from the tables.",
         "paper/report.html",
         _add_paper_file,
@@ -383,7 +383,7 @@ def explain_word(word: str, command: str, actions: Sequence[argparse.Action]) ->
     options = [option for action in actions for option in action.option_strings]
     if word.startswith("-"):
         name = word.partition("=")[0]
-        return f"`{typed}` has no option {name}; {validation.nearest(name, options)}"
+        return f"`{typed}` has no option {name}; {validation.suggest_name(name, options)}"
     if "=" in word and "--config" in options:
         return f"{word} must follow --config: type `{typed} --config {word}`"
     if word.endswith(MADE):
@@ -401,7 +401,7 @@ def refuse_wrong_start(words: Sequence[str]) -> None:
         refuse(f"the command comes first, as in `{PROGRAM} plan {rest}`")
     if first.endswith(MADE):
         refuse(f"{first} is no command; `snakemake --cores 1 {first}` makes this file")
-    refuse(f"{first!r} is no command; {validation.nearest(first, [*COMMANDS])}")
+    refuse(f"{first!r} is no command; {validation.suggest_name(first, [*COMMANDS])}")
 
 
 def main(words: list[str]) -> int:
@@ -426,7 +426,7 @@ def main(words: list[str]) -> int:
     if misplaced:
         refuse(explain_word(misplaced[0], words[0], by_name[words[0]]._actions))
     if takes_overrides:
-        options["overrides"] = config.laid_over(files, values)
+        options["overrides"] = config.read_overrides(files, values)
     if isinstance(function, str):
         module, _, attribute = function.partition(":")
         function = getattr(importlib.import_module(module), attribute)

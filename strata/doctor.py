@@ -7,7 +7,7 @@ from strata import client
 from strata.environments.common import registry
 from strata.experiment import config
 from strata.host import capacity, cgroups, observe
-from strata.host.daemons import where
+from strata.host.daemons import find_program
 from strata.util import access, paths, progress
 from strata.util.data_types import Fields
 from strata.util.process import has_root
@@ -38,21 +38,21 @@ def _check_root() -> Row:
 
 
 def _check_space() -> Row:
-    folder = paths.home()
+    folder = paths.home_folder()
     while not os.path.isdir(folder):
         folder = os.path.dirname(folder)
     if obstacle := access.find_obstacle(folder):
         return "disk space", False, f"{obstacle}; {access.OTHER_HOME}"
     free = shutil.disk_usage(folder).free
     short = "" if free > NEEDED_BYTES else f"; the image needs {NEEDED_BYTES / 1e9:.0f} GB"
-    return "disk space", not short, f"{free / 1e9:.0f} GB free for {paths.home()}{short}"
+    return "disk space", not short, f"{free / 1e9:.0f} GB free for {paths.home_folder()}{short}"
 
 
 def _check_host() -> list[Row]:
     """Return remarks on settings of the host that change results."""
-    host = observe.host(capacity.processors())
+    host = observe.observe_host(capacity.usable_processors())
     rows: list[Row] = []
-    mark = observe.mark()
+    mark = observe.emulated_host_mark()
     if mark:
         rows.append(("the host", None, mark))
     governor = host["governor"]
@@ -67,7 +67,7 @@ def _check_host() -> list[Row]:
 def _print(rows: list[Row]) -> bool:
     """Print lines of the report; return whether none of them is an error."""
     for subject, is_available, details in rows:
-        progress.printed(f"  {subject:18} {MARKS[is_available]:9} {details}")
+        progress.print_line(f"  {subject:18} {MARKS[is_available]:9} {details}")
     return all(is_available is not False for _, is_available, _ in rows)
 
 
@@ -76,34 +76,36 @@ def main(overrides: Fields) -> int:
 
     overrides: values laid over config.yaml.
     """
-    facts = capacity.facts()
+    facts = capacity.read_facts()
     cache = observe.NOT_AVAILABLE
     if facts["cache_bytes"]:
         cache = f"{facts['cache_bytes'] / 2**20:.0f} MiB"
-    groups = f"control groups version {2 if cgroups.unified() else 1}"
+    groups = f"control groups version {2 if cgroups.is_unified() else 1}"
     memory = f"{facts['memory_bytes'] / 1e9:.1f} GB of memory"
-    progress.printed(
+    progress.print_line(
         f"This machine: {facts['cpus']} CPUs, {memory}, last-level caches of {cache}, {groups}"
     )
     programs: list[Row] = []
     for name, purpose in PROGRAMS.items():
-        is_installed = bool(where(name))
+        is_installed = bool(find_program(name))
         details = purpose if is_installed else f"{purpose}: run `make setup`"
         programs.append((name, is_installed, details))
-    layers = [registry.kind(name).examine() for name in registry.names() if name != "host"]
-    kvm = acceleration.known()
+    layers = [
+        registry.layer_class(name).examine() for name in registry.layer_names() if name != "host"
+    ]
+    kvm = acceleration.known_accelerator()
     layers.append(("KVM", kvm["accelerator"] == "kvm" or None, kvm["accelerator_reason"]))
     is_good = _print([_check_root(), *programs, _check_space(), *_check_host(), *layers])
-    settings = config.read(overrides)
-    experiment = config.experiment(settings, facts)
-    progress.printed("Client and environments of config.yaml:")
+    settings = config.read_config(overrides)
+    experiment = config.make_plan(settings, facts)
+    progress.print_line("Client and environments of config.yaml:")
     environments: list[Row] = []
     for name, environment in experiment["environments"].items():
         [lowest] = environment["layers"][0]
-        reason = environment["reason"] or registry.kind(lowest).barred()
+        reason = environment["reason"] or registry.layer_class(lowest).barred()
         environments.append((name, not reason, reason or environment["label"]))
-    is_good &= _print([client.examine(settings["client"]), *environments])
+    is_good &= _print([client.examine_client(settings["client"]), *environments])
     for name, entry in experiment["workloads"].items():
         for note in entry["notes"]:
-            progress.printed(f"  {name}: {note}")
+            progress.print_line(f"  {name}: {note}")
     return int(not is_good)

@@ -69,8 +69,8 @@ class Experiment:
         Raises UserError with all mistakes, or where Snakemake could not work in this folder.
         """
         self._makes_files = makes_files
-        run.forget()
-        signals.hear_children()
+        run.drop_steering_variables()
+        signals.restore_child_signal()
         # The rules' commands find this interpreter and this package.
         os.environ["PATH"] = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]
         os.environ["PYTHONPATH"] = project
@@ -85,9 +85,9 @@ class Experiment:
                 f'`workdir: "{project}"`'
             )
         access.require_project()
-        run.begin(sys.argv)
+        run.declare_run(sys.argv)
         files = [*map(os.path.relpath, names)]
-        self.settings: dict[str, Any] = config.read(config.Over(overrides, files))
+        self.settings: dict[str, Any] = config.read_config(config.Overrides(overrides, files))
         self.partial: bool = self.settings["partial"]
         self._lock: int | None = None
         self.get_triggers: Callable[[], Iterable[str]] = lambda: TRIGGERS
@@ -98,10 +98,10 @@ class Experiment:
         _experiments.append(self)
 
     def _make_plan(self) -> None:
-        self.plan = config.experiment(self.settings, capacity.facts())
-        self.digest = seal.digest(self.plan)
-        self.rests_on = blocks.rests_on(self.plan)
-        self.tables = outputs.tables(self.plan)
+        self.plan = config.make_plan(self.settings, capacity.read_facts())
+        self.digest = seal.hash_plan(self.plan)
+        self.rests_on = blocks.hash_decision_basis(self.plan)
+        self.tables = outputs.table_paths(self.plan)
         self._fingerprints: dict[tuple[str, str], str] = {}
         self.order = blocks.Order(self.plan)
 
@@ -133,7 +133,7 @@ class Experiment:
                 raise UserError(f"{log}: {order.missing(*cell)}")
         if self._makes_files() and is_untried(self.plan, [environment]):
             # A cell that is a target of its own does not depend on the checkpoint `machine`.
-            build.probe(self.settings["image"])
+            build.probe_acceleration(self.settings["image"])
             self._make_plan()
         key = (environment, workload)
         if key not in self._fingerprints:
@@ -155,7 +155,7 @@ class Experiment:
                 "other parameters or logs would stay: run without this option, or say "
                 f"`--rerun-triggers {' '.join(TRIGGERS)}`"
             )
-        if is_untried(self.plan, blocks.available(self.plan)):
+        if is_untried(self.plan, blocks.available_environments(self.plan)):
             checkpoints.machine.get()
             self._make_plan()
             if self._lock is not None:
@@ -176,7 +176,7 @@ class Experiment:
         """Return all logs and records, and the decisions on further blocks."""
         logs = self.list_logs(checkpoints)
         records = [log.removesuffix("log") + "json" for log in logs]
-        return [*logs, *records, *outputs.decisions(self.plan)]
+        return [*logs, *records, *outputs.decision_paths(self.plan)]
 
     def list_logs_before(self, round: str) -> list[str]:
         """Return the logs on which a decision rests; none once it is made, since it then stands."""
@@ -204,9 +204,9 @@ class Experiment:
         Raises UserError where making them would measure cells, and `measure` is not set.
         """
         order = blocks.Order(self.plan)
-        due = sum(pending.due(self.plan, cell) for cell in order.cells())
+        due = sum(pending.is_due(self.plan, cell) for cell in order.cells())
         is_complete = not due and order.decided
-        if is_untried(self.plan, blocks.available(self.plan)):
+        if is_untried(self.plan, blocks.available_environments(self.plan)):
             is_complete = False
         if is_complete or self.partial or self.settings.get("measure"):
             return [*self.tables, *outputs.PAPERS]
@@ -221,7 +221,7 @@ class Experiment:
                 "--configfile and --config to archive that"
             )
         raise UserError(
-            f"{reason}; `{run.again('cells')}` measures them, "
+            f"{reason}; `{run.format_command('cells')}` measures them, "
             "and partial=true (--config) archives the cells that exist"
         )
 
@@ -230,14 +230,14 @@ class Experiment:
     def list_image_files(self) -> list[str]:
         """Return the files that describe the image; none where only the bare host is measured."""
         names = []
-        for environment in blocks.available(self.plan):
+        for environment in blocks.available_environments(self.plan):
             for layer in self.plan["environments"][environment]["layers"]:
                 names += list(layer)
-        return [paths.IMAGE, paths.MANIFEST] if registry.forms(names) else []
+        return [paths.IMAGE, paths.MANIFEST] if registry.image_forms(names) else []
 
     def describe_circumstances(self) -> str:
         """Return the circumstances for which a trial of KVM holds, as JSON."""
-        return json.dumps(acceleration.circumstances())
+        return json.dumps(acceleration.current_circumstances())
 
     def describe_source(self) -> str:
         """Return a digest of the project's source; empty where git does not list its files.
@@ -247,7 +247,7 @@ class Experiment:
         from strata.archive import source as project_source
 
         with contextlib.suppress(UserError):
-            return project_source.state(os.getcwd())
+            return project_source.hash_source(os.getcwd())
         return ""
 
     def locate_published_raw(self) -> tuple[str, str]:
@@ -255,8 +255,8 @@ class Experiment:
 
         Raises UserError where it does not exist.
         """
-        folder = source.named(self.settings)
-        return folder, source.state(folder)
+        folder = source.require_folder(self.settings)
+        return folder, source.hash_files(folder)
 
     # A run.
 
@@ -277,33 +277,33 @@ class Experiment:
             ) from None
         if not os.fstat(self._lock).st_nlink:
             raise UserError("`python3 -m strata clean` was at work in this folder: run again")
-        image = cache.find(self.plan["image"]["recipe"]) if self.list_image_files() else None
+        image = cache.find_image(self.plan["image"]["recipe"]) if self.list_image_files() else None
         if image:
-            cache.verify(image)
+            cache.require_unchanged(image)
         self._write_plan()
         if shutil.which("Rscript") is None and not self.makes_environments():
-            progress.say(
+            progress.print_topic(
                 "setup",
                 "R is missing, which decisions on more blocks, tables and papers need: "
                 "run `make setup`",
             )
 
     def _write_plan(self) -> None:
-        complete: Plan = {**self.plan, "source": plan.source(os.getcwd())}
-        sealed = seal.told(self.plan)
+        complete: Plan = {**self.plan, "source": plan.read_source(os.getcwd())}
+        sealed = seal.read_seal(self.plan)
         if sealed:
             complete["sealed"] = sealed
-        plan.write(complete)
-        client.write_way(self.settings["client"])
+        plan.write_plan(complete)
+        client.write_connection(self.settings["client"])
         cells = blocks.Order(self.plan).cells()
-        progress.begin(sum(not pending.due(self.plan, cell) for cell in cells))
+        progress.start_count(sum(not pending.is_due(self.plan, cell) for cell in cells))
 
     def finish_run(self, is_good: bool) -> None:
         """Remove what killed cells and pending results left, and list the cells that failed.
 
         is_good: whether all jobs succeeded.
         """
-        lifecycle.end_run(run.owner())
+        lifecycle.clean_up_run(run.identify_run())
         cells = [*self.order.cells()]
         pending.remove_placed(self.plan, cells)
         failures = []
@@ -316,7 +316,7 @@ class Experiment:
         shown = failures[:MOST_SHOWN]
         if len(failures) > MOST_SHOWN:
             shown.append(f"and {len(failures) - MOST_SHOWN} more: see results/failed")
-        progress.shown(
+        progress.print_message(
             f"strata: {len(failures)} of {len(cells)} cells failed; once the causes are gone, the "
             "same command measures them again:\n  " + "\n  ".join(shown)
         )
@@ -350,5 +350,5 @@ def end_with(error: UserError | OSError) -> None:
     """Print an error that a user can mend, and end this process with status 1."""
     if isinstance(error, OSError):
         error = UserError(access.explain_error(error))
-    progress.complain(error)
+    progress.print_error(error)
     sys.exit(1)

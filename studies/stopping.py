@@ -137,12 +137,12 @@ def simulate(chance: random.Random, rule: tuple, machine: tuple) -> tuple[float,
         if budget is not None:
             left = budget - sum(counts[name] * cost[name] for name in names)
         states = {
-            name: precision.State(
+            name: precision.Precision(
                 counts[name], 0, MOST - counts[name], load.width(), cost[name], others
             )
             for name, load in loads.items()
         }
-        new = precision.further(states, target, budget, left)
+        new = precision.allot_blocks(states, target, budget, left)
     held = [hit for load in loads.values() for hit in load.holds()]
     reached = [load.width() <= target for load in loads.values()]
     return statistics.fmean(held), statistics.fmean(reached), statistics.fmean(counts.values())

@@ -134,7 +134,7 @@ def logs(sizes: list[int], rounds: int, scratch: Path) -> Iterator[Row]:
         projects.make(folder, config)
         with contextlib.chdir(folder):
             experiment = measured.planned()
-            plan.write({**experiment, "source": {"revision": None, "changed": None}})
+            plan.write_plan({**experiment, "source": {"revision": None, "changed": None}})
             measured.measure(folder, experiment, dict.fromkeys(experiment["environments"], 1.0))
         for number in range(1, rounds + 1):
             for theme, argv in commands.items():

@@ -13,7 +13,7 @@ def project(tmp_path, monkeypatch):
     from strata.util import locks
 
     def build(config=None, workloads=None):
-        workload.load.cache_clear()
+        workload.read_declaration.cache_clear()
         folder = projects.make(
             tmp_path / "project",
             config or projects.on_host(),
@@ -24,10 +24,10 @@ def project(tmp_path, monkeypatch):
 
     monkeypatch.setenv("STRATA_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("STRATA_TEST_LOCK", str(tmp_path / "lock"))
-    monkeypatch.setattr(locks, "OWN", str(tmp_path / "lock"))
+    monkeypatch.setattr(locks, "TEST_FOLDER", str(tmp_path / "lock"))
     monkeypatch.delenv("STRATA_OWNER", raising=False)
     yield build
-    workload.load.cache_clear()
+    workload.read_declaration.cache_clear()
 
 
 @pytest.fixture
@@ -37,8 +37,8 @@ def checkout(monkeypatch):
 
     from strata.experiment import workload
 
-    workload.load.cache_clear()
+    workload.read_declaration.cache_clear()
     monkeypatch.chdir(projects.ROOT)
     monkeypatch.delenv("STRATA_OWNER", raising=False)
     yield projects.ROOT
-    workload.load.cache_clear()
+    workload.read_declaration.cache_clear()

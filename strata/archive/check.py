@@ -14,7 +14,7 @@ from strata.archive import checksums, crate, metadata, remake, source, zip_file
 from strata.experiment import blocks, plan
 from strata.image import manifest
 from strata.results import outputs, validate
-from strata.results.validate import load
+from strata.results.validate import load_object
 from strata.util import paths, programs, progress, validation
 from strata.util.data_types import Fields
 from strata.util.errors import MachineError, UserError
@@ -58,7 +58,7 @@ def open_archive(path: str) -> Iterator[str]:
     if os.path.isdir(path):
         yield path
         return
-    with programs.scratch("archive") as folder:
+    with programs.temporary_folder("archive") as folder:
         zip_file.unpack_archive(path, folder)
         yield folder
 
@@ -79,14 +79,14 @@ def verify(path: str, papers: bool = False) -> int:
             facts = metadata.read_facts(folder)
             notes = [*metadata.describe_origin(facts), *_note_missing_commit(facts)]
     for fault in faults:
-        progress.printed(fault)
+        progress.print_line(fault)
     for note in notes:
-        progress.shown(f"{path}: note: {note}")
+        progress.print_message(f"{path}: note: {note}")
     if faults:
         count = f"{len(faults)} finding{'s' if len(faults) > 1 else ''}"
-        progress.shown(f"{path}: NOT good: {count}")
+        progress.print_message(f"{path}: NOT good: {count}")
         return 1
-    progress.shown(
+    progress.print_message(
         f"{path}: good: every file is as it was archived, every record fits its log, and all "
         "tables follow from the logs"
     )
@@ -127,7 +127,7 @@ def _list_faults(faults: Iterable[str]) -> list[str]:
 
 
 def _check_format(folder: str) -> Iterator[str]:
-    version = load(folder, metadata.FACTS).get("format")
+    version = load_object(folder, metadata.FACTS).get("format")
     if version == metadata.FORMAT:
         metadata.read_facts(folder)
     else:
@@ -137,20 +137,20 @@ def _check_format(folder: str) -> Iterator[str]:
 
 def _check_plan(folder: str) -> Iterator[str]:
     """Check the plan, its decisions, its order, and the records with their logs."""
-    experiment = load(folder, paths.PLAN)
-    faults = plan.faults(experiment)
-    schema = validation.schema("decision")
+    experiment = load_object(folder, paths.PLAN)
+    faults = plan.find_mistakes(experiment)
+    schema = validation.load_schema("decision")
     if not faults:
         for name in zip_file.list_files(os.path.join(folder, _DECISIONS)):
             decision = f"{_DECISIONS}/{name}"
-            for key, sentence in validation.findings(schema, load(folder, decision)):
+            for key, sentence in validation.find_faults(schema, load_object(folder, decision)):
                 faults.append(f"{decision}: {key}: {sentence}")
     yield from faults
     if faults:
         return
     order = blocks.Order(experiment, os.path.join(folder, "results"))
-    measured = validate.measured(order.cells(), folder)
-    for sentences in validate.faults(experiment, measured, folder).values():
+    measured = validate.measured_cells(order.cells(), folder)
+    for sentences in validate.find_faults(experiment, measured, folder).values():
         yield from sentences
     if _read_file(folder, paths.CELLS) != order.as_csv().encode():
         yield f"{paths.CELLS}: it is not the order that {paths.PLAN} gives"
@@ -168,8 +168,8 @@ def _read_file(folder: str, name: str) -> bytes:
 def _check_image(folder: str) -> Iterator[str]:
     """Check the list of the image's files against the digest in the image's facts."""
     if os.path.exists(os.path.join(folder, paths.MANIFEST)):
-        digest = manifest.digest(load(folder, paths.MANIFEST))
-        if digest != load(folder, paths.IMAGE).get("manifest_sha256"):
+        digest = manifest.manifest_digest(load_object(folder, paths.MANIFEST))
+        if digest != load_object(folder, paths.IMAGE).get("manifest_sha256"):
             yield f"{paths.MANIFEST}: it is not the manifest that {paths.IMAGE} names"
 
 
@@ -231,14 +231,14 @@ def _check_descriptions(folder: str) -> Iterator[str]:
 
 def _check_products(folder: str, papers: bool) -> Iterator[str]:
     """Check tables, and papers if requested, by making them again from the logs."""
-    experiment = load(folder, paths.PLAN)
+    experiment = load_object(folder, paths.PLAN)
     for name in experiment["workloads"]:
         if not os.path.isdir(f"{paths.PROJECT}/workloads/{name}"):
             raise MachineError(
                 f"this checkout has no workloads/{name}, by which its logs could be read"
             )
-    names = outputs.made(experiment) if papers else outputs.tables(experiment)
-    with programs.scratch("derived") as work:
+    names = outputs.output_paths(experiment) if papers else outputs.table_paths(experiment)
+    with programs.temporary_folder("derived") as work:
         remake.copy_own_code(work)
         remake.copy_measurements(folder, work)
         with programs.time_limit(LIMIT, "results: making the tables again from the logs"):

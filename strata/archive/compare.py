@@ -28,7 +28,7 @@ def main(**options: Any) -> int:
     try:
         return compare(**options)
     except (UserError, OSError) as error:
-        progress.complain(error)
+        progress.print_error(error)
         return NOT_COMPARABLE
 
 
@@ -57,17 +57,19 @@ def compare(sides: list[str], names: list[str] | None, effect: str | None, out: 
             for path, name in zip(sides, names, strict=True)
         ]
         _refuse_equal(testbeds)
-        listing = os.path.join(stack.enter_context(programs.scratch("compare")), "sides.json")
+        listing = os.path.join(
+            stack.enter_context(programs.temporary_folder("compare")), "sides.json"
+        )
         write_json(listing, testbeds)
         folder = stack.enter_context(output.whole_folder(out))
         script = os.path.join(paths.PROJECT, "analysis/compare.R")
-        programs.r(script, listing, folder, *options)
+        programs.run_r(script, listing, folder, *options)
         outcome = read_json(os.path.join(folder, "outcome.json"))
         if not outcome or outcome.get("outcome") not in _STATUS:
             raise MachineError("analysis/compare.R: it ended without writing a good outcome.json")
-    progress.printed(outcome["text"])
+    progress.print_line(outcome["text"])
     page = os.path.join(out, "index.html")
-    progress.shown(f"compare: {page}, comparison.csv and provenance.csv are written")
+    progress.print_message(f"compare: {page}, comparison.csv and provenance.csv are written")
     return _STATUS[outcome["outcome"]]
 
 

@@ -27,7 +27,7 @@ _REMEDY = (
 )
 
 
-def make(
+def write_archive(
     out: str,
     with_image: bool = False,
     allowed: list[str] | None = None,
@@ -48,8 +48,8 @@ def make(
     project = source.list_source(os.getcwd())
     if light and (project.revision is None or project.changed):
         raise UserError("an archive without its source is of a commit: commit all changes first")
-    experiment = plan.read_checked()
-    with programs.scratch("archive", "results/tmp") as folder:
+    experiment = plan.read_checked_plan()
+    with programs.temporary_folder("archive", "results/tmp") as folder:
         on_top = [name for name in metadata.ON_TOP if name in project.files]
         _copy_files(folder, {name: name for name in on_top + _list_results(experiment, light)})
         _require_tracked(experiment, project)
@@ -89,11 +89,11 @@ def make(
         count = len(zip_file.list_files(folder))
     if project.untracked:
         names = ", ".join(_shorten(project.untracked))
-        progress.shown(f"archive: not in it, since git does not track them: {names}")
+        progress.print_message(f"archive: not in it, since git does not track them: {names}")
     for note in metadata.describe_origin(facts):
-        progress.shown(f"archive: note: {note}")
+        progress.print_message(f"archive: note: {note}")
     size = os.path.getsize(out)
-    progress.shown(
+    progress.print_message(
         f"archive: {out}: {count} files, {size:,} bytes, SHA-256 {checksums.hash_file(out)}"
     )
 
@@ -123,8 +123,8 @@ def _installed_version(package: str) -> str:
 
 def _require_tracked(experiment: Plan, project: source.Source) -> None:
     """Raise UserError if git does not track a file by which something was measured."""
-    image = {**config.read()["image"], "workloads": experiment["image"].get("workloads", [])}
-    needed = {*recipe.files(image)}
+    image = {**config.read_config()["image"], "workloads": experiment["image"].get("workloads", [])}
+    needed = {*recipe.list_files(image)}
     for name in experiment["workloads"]:
         needed |= {f"workloads/{name}/workload.yaml", f"workloads/{name}/parse.py"}
     if lacking := sorted(name for name in needed - set(project.files) if os.path.exists(name)):
@@ -157,10 +157,10 @@ def _list_results(experiment: Plan, light: bool) -> list[str]:
             for name in sorted(os.listdir(folder))
             if name.startswith(f"{repetition}.")
         ]
-    products = [*outputs.decisions(experiment), *outputs.made(experiment)]
+    products = [*outputs.decision_paths(experiment), *outputs.output_paths(experiment)]
     for name in products:
         if not os.path.exists(name):
-            raise UserError(f"{name}: missing; `{run.again('archive')}` makes it first")
+            raise UserError(f"{name}: missing; `{run.format_command('archive')}` makes it first")
     return names + products
 
 
@@ -169,7 +169,7 @@ def _list_image(experiment: Plan) -> dict[str, str]:
 
     The tree of files is left out, since the image's tar file holds it, and so are keys.
     """
-    cached = cache.require(experiment["image"]["recipe"])["folder"]
+    cached = cache.require_image(experiment["image"]["recipe"])["folder"]
     files = {}
     for name in zip_file.list_files(cached):
         path = os.path.join(cached, name)

@@ -8,11 +8,11 @@ import re
 from strata.experiment import blocks
 from strata.host.observe import NOT_AVAILABLE
 from strata.results import validate
-from strata.results.validate import load
+from strata.results.validate import load_object
 from strata.util import paths, programs, validation, yaml_files
 from strata.util.data_types import Fields
 from strata.util.errors import UserError
-from strata.util.progress import duration
+from strata.util.progress import format_duration
 
 FACTS = "archive.json"
 README = "README.md"
@@ -45,7 +45,7 @@ _SHOWN = 10
 def _capture_lines(*command: str) -> list[str]:
     """Return the lines that a tool prints; one that says "not available" where it fails."""
     try:
-        done = programs.run(command)
+        done = programs.run_tool(command)
     except UserError:
         return [NOT_AVAILABLE]
     lines = [line.strip() for line in (done.stdout or done.stderr).strip().splitlines()]
@@ -107,8 +107,10 @@ def _read_lines(folder: str, name: str) -> list[str]:
 
 def read_facts(folder: str) -> Fields:
     """Return the object of archive.json.  Raises UserError with each key that breaks its schema."""
-    facts: Fields = load(folder, FACTS)
-    validation.complain(FACTS, validation.findings(validation.schema("archive"), facts))
+    facts: Fields = load_object(folder, FACTS)
+    validation.raise_findings(
+        FACTS, validation.find_faults(validation.load_schema("archive"), facts)
+    )
     return facts
 
 
@@ -117,15 +119,15 @@ def collect_facts(folder: str, given: Fields) -> Fields:
 
     given: the values of `GIVEN`.  Raises UserError if nothing was measured.
     """
-    experiment = load(folder, paths.PLAN)
+    experiment = load_object(folder, paths.PLAN)
     cells = blocks.Order(experiment, os.path.join(folder, "results")).cells()
-    measured = validate.measured(cells, folder)
-    records = [load(folder, paths.cell_path("raw", *cell, "json")) for cell in measured]
+    measured = validate.measured_cells(cells, folder)
+    records = [load_object(folder, paths.cell_path("raw", *cell, "json")) for cell in measured]
     if not records:
         raise UserError("nothing was measured yet, so there is nothing to archive")
     missing = ["/".join(map(str, cell)) for cell in cells if cell not in set(measured)]
     path = os.path.join(folder, "CITATION.cff")
-    citation = yaml_files.read(path) if os.path.exists(path) else {}
+    citation = yaml_files.read_mapping(path) if os.path.exists(path) else {}
     environments = sorted({record["environment"] for record in records})
     workloads = sorted({record["workload"] for record in records})
     revisions: dict[str, dict[str, int]] = {}
@@ -229,7 +231,7 @@ def format_readme(facts: Fields) -> str:
         description=_escape_markdown(facts["description"]),
         start=_escape_markdown(measured["from"]),
         end=_escape_markdown(measured["to"]),
-        took=duration(measured["seconds"]),
+        took=format_duration(measured["seconds"]),
         partial=partial,
         notes="".join(
             f"> **Note.** {_escape_markdown(note)}\n\n" for note in describe_origin(facts)

@@ -27,7 +27,7 @@ def whole_folder(target: str) -> Iterator[str]:
         with contextlib.ExitStack() as stack:
             with _writing(target):
                 os.makedirs(target, exist_ok=True)
-                folder = stack.enter_context(programs.scratch("output", target))
+                folder = stack.enter_context(programs.temporary_folder("output", target))
             try:
                 yield folder
             except (UserError, OSError):

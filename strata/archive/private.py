@@ -118,7 +118,7 @@ def _own_folders(project: str) -> set[str]:
 def _own_addresses() -> set[str]:
     """Return the machine's addresses in its networks; none where it cannot list them."""
     with contextlib.suppress(UserError):
-        return addresses.own()
+        return addresses.physical_addresses()
     return set()
 
 

@@ -5,11 +5,11 @@ import os
 
 from strata.archive import check, checksums, metadata, output, remake, sandbox
 from strata.results import outputs
-from strata.results.validate import load
+from strata.results.validate import load_object
 from strata.util import paths, programs, progress
 from strata.util.errors import UserError
 from strata.util.files import remove_tree
-from strata.util.timeouts import stretched
+from strata.util.timeouts import stretch
 
 # Seconds in which the archive's code must end; STRATA_PATIENCE multiplies them.
 LIMIT = 3600
@@ -29,7 +29,7 @@ def rebuild(path: str, target: str | None, boxed: str | None = None) -> int:
     `target` then.
     """
     target = target or f"{os.path.basename(os.path.abspath(path)).removesuffix('.zip')}-rebuilt"
-    programs.sweep(target)
+    programs.remove_abandoned_folders(target)
     if os.path.isdir(target) and os.listdir(target):
         raise UserError(f"{target}: is there already; remove it, or name another folder with --to")
     with contextlib.ExitStack() as stack:
@@ -38,7 +38,7 @@ def rebuild(path: str, target: str | None, boxed: str | None = None) -> int:
             faults = checksums.find_faults(folder)
         if faults:
             raise UserError(f"{path}: does not verify, and is not rebuilt:", *faults)
-        experiment = load(folder, paths.PLAN)
+        experiment = load_object(folder, paths.PLAN)
         if not isinstance(experiment.get("workloads"), dict):
             raise UserError(
                 f"{paths.PLAN}: workloads: missing, or no mapping of names to workloads"
@@ -46,21 +46,21 @@ def rebuild(path: str, target: str | None, boxed: str | None = None) -> int:
         sandboxed = sandbox.is_installed() if boxed is None else boxed == "yes"
         with output.whole_folder(target) as work:
             _run_archived_code(folder, work, target, sandboxed)
-            states = remake.compare_products(folder, work, outputs.made(experiment))
+            states = remake.compare_products(folder, work, outputs.output_paths(experiment))
         differences = (
             metadata.list_differences(folder) if remake.NOT_COMPARABLE in states.values() else []
         )
     for name, state in states.items():
-        progress.printed(f"{state:9}  {name}")
+        progress.print_line(f"{state:9}  {name}")
     for sentence in differences:
-        progress.shown(f"rebuild: papers are {remake.NOT_COMPARABLE}: {sentence}")
+        progress.print_message(f"rebuild: papers are {remake.NOT_COMPARABLE}: {sentence}")
     tables = [state for name, state in states.items() if name.endswith(".csv")]
     papers = [states[name] for name in outputs.PAPERS]
     page = os.path.join(target, outputs.PAPERS[0])
-    progress.shown(
+    progress.print_message(
         f"rebuild: {tables.count('identical')} of {len(tables)} tables are byte-identical"
     )
-    progress.shown(
+    progress.print_message(
         f"rebuild: {papers.count('identical')} of {len(papers)} papers are (their bytes depend on "
         f"fonts and the versions of R, pandoc and LaTeX too); the paper is {page}"
     )
@@ -79,7 +79,7 @@ def _run_archived_code(folder: str, work: str, target: str, sandboxed: bool) -> 
         reach = "in a sandbox: without network, and nothing of yours in reach but its folder"
     announcement = (
         f"rebuild: what runs now is the archive's own code, for {target}, {reach}; "
-        f"it is ended after {progress.duration(stretched(LIMIT))}"
+        f"it is ended after {progress.format_duration(stretch(LIMIT))}"
     )
     # In the end the sandbox's files are copied, as this user's, and it is removed.
     project = os.path.join(work, ".sandbox") if sandboxed else work
@@ -88,12 +88,12 @@ def _run_archived_code(folder: str, work: str, target: str, sandboxed: bool) -> 
     remake.copy_measurements(folder, project)
     with programs.time_limit(LIMIT, "rebuild: the archive's own code"), sandbox.all_ended():
         if not sandboxed:
-            progress.shown(announcement)
+            progress.print_message(announcement)
             remake.make_products(folder, project, papers=True)
             return
         sandbox.give_to_nobody(project)
         with sandbox.sandboxed(project):
-            progress.shown(announcement)
+            progress.print_message(announcement)
             remake.make_products(folder, project, papers=True)
     sandbox.copy_plain_files(project, work)
     remove_tree(project)

@@ -12,9 +12,9 @@ from strata.experiment import plan
 from strata.results import outputs
 from strata.util import paths, programs
 from strata.util.errors import UserError
-from strata.util.files import sync, write_text
+from strata.util.files import flush_to_disk, write_text
 from strata.util.process import capture
-from strata.util.progress import say, shown
+from strata.util.progress import print_message, print_topic
 
 # The state of a paper that differs and was made with other fonts or versions than this machine's.
 NOT_COMPARABLE = "not comparable here"
@@ -56,15 +56,17 @@ def copy_archived_code(folder: str, work: str) -> None:
         raise UserError(
             f"the archive holds no source but names a commit. {reason}; or take the whole archive"
         )
-    objects = programs.git(paths.PROJECT, "rev-parse", "--git-path", "objects", check=True).stdout
+    objects = programs.run_git(
+        paths.PROJECT, "rev-parse", "--git-path", "objects", check=True
+    ).stdout
     objects = os.path.join(paths.PROJECT, objects.strip())
     tar = os.path.abspath(os.path.join(work, "source.tar"))
     # A repository of its own has no settings: those of this one may name programs that change
     # files.
-    with programs.scratch("objects") as bare:
-        programs.git(bare, "init", "--quiet", "--bare", check=True)
+    with programs.temporary_folder("objects") as bare:
+        programs.run_git(bare, "init", "--quiet", "--bare", check=True)
         command = ("archive", "--output", tar, revision)
-        programs.git(bare, *command, check=True, GIT_OBJECT_DIRECTORY=objects)
+        programs.run_git(bare, *command, check=True, GIT_OBJECT_DIRECTORY=objects)
     capture(["tar", "-C", work, "-xf", tar])
     os.unlink(tar)
 
@@ -99,25 +101,25 @@ def make_tables(work: str, options: list[str], to: str = "results") -> str:
     """
     # Code of older archives has no option for the folder, and needs none.
     folder = [to] if to != "results" else []
-    notes = programs.python(work, "tidy", *options, *(["--to", to] if folder else [])).stderr
-    programs.r("analysis/tables.R", "results", *folder, folder=work)
+    notes = programs.run_python(work, "tidy", *options, *(["--to", to] if folder else [])).stderr
+    programs.run_r("analysis/tables.R", "results", *folder, folder=work)
     return notes
 
 
 def make_papers(work: str) -> None:
     """Make the papers of the project in `work` from its tables, by its own code."""
     for paper_file in outputs.PAPERS:
-        programs.r("analysis/report.R", paper_file, folder=work)
+        programs.run_r("analysis/report.R", paper_file, folder=work)
 
 
-def tables(partial: bool, to: str) -> None:
+def write_tables(partial: bool, to: str) -> None:
     """Write the project's tables and their checksums (rule `tables`).
 
     partial: whether cells may be missing.  to: the folder to write.
     """
     os.makedirs(to, exist_ok=True)
     for line in make_tables(".", ["--partial"] if partial else [], to).splitlines():
-        shown(line)
+        print_message(line)
     lines = []
     for name in _list_tables():
         digest = checksums.hash_file(os.path.join(to, os.path.relpath(name, "results")))
@@ -125,24 +127,24 @@ def tables(partial: bool, to: str) -> None:
     write_text(os.path.join(to, checksums.NAME), "".join(lines), lasting=True)
 
 
-def paper(out: str) -> None:
+def write_paper(out: str) -> None:
     """Write a paper of the project in the working directory (rule `paper`).
 
     Tables that were edited after they were made are made again first.
     """
     if edited := _list_edited_tables():
-        say("tables", f"made again, since these were edited: {', '.join(edited)}")
-        with programs.scratch("tables", "results/tmp") as folder:
-            tables(True, folder)
+        print_topic("tables", f"made again, since these were edited: {', '.join(edited)}")
+        with programs.temporary_folder("tables", "results/tmp") as folder:
+            write_tables(True, folder)
             for name in [*_list_tables(), f"results/{checksums.NAME}"]:
                 os.replace(os.path.join(folder, os.path.relpath(name, "results")), name)
         for name in sorted({os.path.dirname(name) for name in _list_tables()}):
-            sync(name)
-    programs.r("analysis/report.R", out)
+            flush_to_disk(name)
+    programs.run_r("analysis/report.R", out)
 
 
 def _list_tables() -> list[str]:
-    return outputs.tables(plan.read_checked())
+    return outputs.table_paths(plan.read_checked_plan())
 
 
 def _list_edited_tables() -> list[str]:

@@ -59,14 +59,14 @@ def sandboxed(folder: str) -> Iterator[None]:
     No other user may enter the folder.  Raises MachineError if this machine allows no sandbox.
     """
     prefix = _sandbox_argv(os.path.abspath(folder))
-    done = programs.run([*prefix, "true"])
+    done = programs.run_tool([*prefix, "true"])
     if done.returncode != 0:
         raise MachineError(
             f"no sandbox can be made here ({done.stderr.strip()}): let bubblewrap make user "
             "namespaces (docs/archive.md), or use --sandbox no where you trust the archive: "
             "its code can then do all that you can"
         )
-    with programs.within(prefix):
+    with programs.wrap_programs(prefix):
         yield
 
 

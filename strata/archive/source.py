@@ -75,7 +75,7 @@ def list_source(project: str) -> Source:
     return source
 
 
-def state(project: str) -> str:
+def hash_source(project: str) -> str:
     """Return a hash that changes when the name or content of a file of the source does.
 
     Raises as :func:`list_source`.
@@ -92,11 +92,11 @@ def read_tree(folder: str) -> Tree:
 
     Raises MachineError if git is not installed or fails.
     """
-    with programs.scratch("tree") as repository:
+    with programs.temporary_folder("tree") as repository:
         places = (f"--git-dir={repository}", f"--work-tree={os.path.abspath(folder)}")
 
         def git(*arguments: str) -> str:
-            return programs.git(folder, *places, *arguments, check=True).stdout
+            return programs.run_git(folder, *places, *arguments, check=True).stdout
 
         git("init", "--quiet", "--object-format=sha1")
         os.makedirs(os.path.join(repository, "info"), exist_ok=True)
@@ -173,13 +173,13 @@ def _is_in_repository(project: str) -> bool:
 
 def _read_refusal(project: str) -> str | None:
     """Return git's own reason for refusing to read a repository; None where it reads it."""
-    done = programs.git(project, "rev-parse", "--git-dir")
+    done = programs.run_git(project, "rev-parse", "--git-dir")
     return None if done.returncode == 0 else done.stderr.strip()
 
 
 def _git(project: str, *arguments: str) -> str | None:
     """Return what git prints; None where it fails."""
-    done = programs.git(project, *arguments)
+    done = programs.run_git(project, *arguments)
     return done.stdout if done.returncode == 0 else None
 
 

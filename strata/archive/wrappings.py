@@ -434,7 +434,9 @@ def _join_lines(lines: list[str]) -> str:
         pieces, texts = [text], []
         for at in range(number + 1, len(lines)):
             # Strata writes these lines between two sections of a log.
-            if log_sections.MARK.fullmatch(lines[at]) or log_sections.LAP.fullmatch(lines[at]):
+            if log_sections.SYSTEM_MARKER.fullmatch(lines[at]) or log_sections.LAP_MARKER.fullmatch(
+                lines[at]
+            ):
                 continue
             rest = lines[at][:_LONGEST].lstrip(_MARGIN)
             if not _PIECE.match(rest):

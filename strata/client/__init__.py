@@ -16,7 +16,7 @@ from strata.util.errors import UserError
 from strata.util.files import read_json, write_json
 
 
-def settle(chosen: str | Fields) -> Fields:
+def resolve_options(chosen: str | Fields) -> Fields:
     """Return the plan's options of the client: ``{kind: namespace|ssh, rate}``, by ssh `machine`.
 
     chosen: the configuration's ``client``.
@@ -29,7 +29,7 @@ def settle(chosen: str | Fields) -> Fields:
     return options
 
 
-def write_way(chosen: str | Fields) -> None:
+def write_connection(chosen: str | Fields) -> None:
     """Write how a second machine is reached, ``{ssh, ssh_config}``, for the cells of a run.
 
     chosen: the configuration's ``client``; nothing is written for a namespace.
@@ -38,7 +38,7 @@ def write_way(chosen: str | Fields) -> None:
         write_json(paths.CLIENT, {"ssh": chosen["ssh"], "ssh_config": chosen.get("ssh_config")})
 
 
-def examine(chosen: str | Fields) -> tuple[str, bool | None, str]:
+def examine_client(chosen: str | Fields) -> tuple[str, bool | None, str]:
     """Return the line of `make doctor` for the client.
 
     chosen: the configuration's ``client``.  The line is as of

@@ -71,7 +71,7 @@ class Link(Layer):
         address, card = machines[0].address(), machines[0].card()
         if card is None:
             subnet = addresses.address_in(f"{address}/24", 0) + "/24"
-            self.join_bridge(machines, paths.prefix(), subnet)
+            self.join_bridge(machines, paths.name_prefix(), subnet)
         elif self.options["rate"]:
             raise UserError(
                 "config.yaml: client.rate: a card that a machine has for itself is not limited; "

@@ -8,7 +8,7 @@ from strata.environments.common.layer import Layer
 from strata.host import addresses
 from strata.util import paths
 from strata.util.errors import UserError
-from strata.util.paths import prefix
+from strata.util.paths import name_prefix
 from strata.util.process import as_root, capture
 from strata.vm import passthrough
 
@@ -47,21 +47,23 @@ class Namespace(Link):
     def up(self) -> None:
         """Make the namespace and the pair anew, with addresses in a network that nothing uses."""
         remove()
-        self.context.note({"kind": "namespace", "id": prefix()})
+        self.context.note({"kind": "namespace", "id": name_prefix()})
         subnet = addresses.free_subnet(addresses.host_routes())
         self.host, self.near = addresses.address_in(subnet, 1), device()
-        _ip("netns", "add", prefix())
-        _ip("link", "add", self.near, "type", "veth", "peer", "name", INSIDE, "netns", prefix())
+        _ip("netns", "add", name_prefix())
+        _ip(
+            "link", "add", self.near, "type", "veth", "peer", "name", INSIDE, "netns", name_prefix()
+        )
         _set_address(self.host, self.near)
-        _set_address(addresses.address_in(subnet, CLIENT), INSIDE, "-n", prefix())
-        _ip("-n", prefix(), "link", "set", "lo", "up")
+        _set_address(addresses.address_in(subnet, CLIENT), INSIDE, "-n", name_prefix())
+        _ip("-n", name_prefix(), "link", "set", "lo", "up")
         self.limit_rate()
 
     def join_bridge(self, machines: Sequence[Layer], bridge: str, subnet: str) -> None:
         """Connect the host's end of the pair to the bridge, as a cable to another machine would."""
         _ip("address", "flush", "dev", self.near)
         _ip("link", "set", self.near, "master", bridge)
-        _set_address(addresses.address_in(subnet, CLIENT), INSIDE, "-n", prefix())
+        _set_address(addresses.address_in(subnet, CLIENT), INSIDE, "-n", name_prefix())
 
     def join_card(self, address: str, card: str, client_address: str | None) -> None:
         """Give the namespace a device on the host's side of the card."""
@@ -72,14 +74,14 @@ class Namespace(Link):
             )
         self.far, self.kind = ON_CARD, "the card whose function the machine has"
         # The device is removed with the namespace.
-        settings = ["name", ON_CARD, "netns", prefix(), "type", "macvlan", "mode", "bridge"]
-        _ip("link", "add", "link", passthrough.port(card), *settings)
-        _ip("-n", prefix(), "address", "add", client_address, "dev", ON_CARD)
-        _ip("-n", prefix(), "link", "set", ON_CARD, "up")
+        settings = ["name", ON_CARD, "netns", name_prefix(), "type", "macvlan", "mode", "bridge"]
+        _ip("link", "add", "link", passthrough.network_device(card), *settings)
+        _ip("-n", name_prefix(), "address", "add", client_address, "dev", ON_CARD)
+        _ip("-n", name_prefix(), "link", "set", ON_CARD, "up")
 
     def on_client_host(self, argv: list[str]) -> list[str]:
         """Return the command that runs `argv` in the namespace, with this host's files."""
-        return as_root(["nsenter", f"--net=/run/netns/{prefix()}", "--", *argv])
+        return as_root(["nsenter", f"--net=/run/netns/{name_prefix()}", "--", *argv])
 
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
         """Return the host's command that runs `argv` in the namespace."""
@@ -95,7 +97,7 @@ def remove() -> list[str]:
     if os.path.exists(f"/sys/class/net/{device()}"):
         _ip("link", "delete", device(), check=False)
         removed.append(f"network device {device()}")
-    if prefix() in capture(["ip", "netns", "list"], check=False).stdout.split():
-        _ip("netns", "delete", prefix())
-        removed.append(f"network namespace {prefix()}")
+    if name_prefix() in capture(["ip", "netns", "list"], check=False).stdout.split():
+        _ip("netns", "delete", name_prefix())
+        removed.append(f"network namespace {name_prefix()}")
     return removed

@@ -99,7 +99,7 @@ class Remote(Link):
         if self.options["ssh_config"]:
             # The journal's commands may run in another folder.
             configuration = ["-F", os.path.abspath(self.options["ssh_config"])]
-        settings = sockets.settings(self.context.folder)
+        settings = sockets.ssh_settings(self.context.folder)
         kept = [f"-o{key}={value}" for key, value in settings.items()]
         return ["ssh", *configuration, *kept, *options, self.options["ssh"]]
 
@@ -166,7 +166,7 @@ class Remote(Link):
 
         No address is translated.
         """
-        firewall.let_through(
+        firewall.allow_packets(
             self.context,
             ["-i", self.near, "-o", bridge, "-s", self._client, "-d", subnet],
             ["-i", bridge, "-o", self.near, "-s", subnet, "-d", self._client],

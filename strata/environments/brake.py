@@ -56,7 +56,7 @@ class Layer(layer.Layer):
     def up(self) -> None:
         """Start the brake, which goes with the control group of the layer below."""
         groups = []
-        for folder in cgroups.groups_of(self.context.id):
+        for folder in cgroups.group_folders(self.context.id):
             controllers = folder.split("/")[4].split(",")
             # A group of the controller cpu gives a fixed priority no time.
             if "cpu" not in controllers:

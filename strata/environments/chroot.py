@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 from strata.environments.common import layer
 from strata.host import cgroups
-from strata.host.daemons import where
+from strata.host.daemons import find_program
 from strata.util.data_types import Fields, HostFacts
 from strata.util.process import as_root, capture
 
@@ -53,7 +53,7 @@ class Layer(layer.Layer):
     @classmethod
     def refusal(cls, resolved: Fields, below: str, machine: HostFacts) -> str | None:
         """Refuse `numactl` where the host lacks that program."""
-        if "numactl" in resolved and not where("numactl"):
+        if "numactl" in resolved and not find_program("numactl"):
             return "numactl is not installed: install the distribution's package of that name"
         return None
 
@@ -79,14 +79,16 @@ class Layer(layer.Layer):
         os.chmod(temporary, 0o1777)
         mount = [MOUNT, "strata", self.root, self.tree, self.context.data, temporary]
         capture(as_root(["sh", "-euc", *mount]))
-        cgroups.hold(self.context.id, self.context.mask)
+        cgroups.create_groups(self.context.id, self.context.mask)
 
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
         """Return the command in the new root and the control group, by numactl if that is set."""
         numactl = []
         if "numactl" in self.options:
             numactl = ["numactl", *self.options["numactl"].split(), "--"]
-        return as_root([*cgroups.join(self.context.id), *numactl, "chroot", self.root, *argv])
+        return as_root(
+            [*cgroups.join_command(self.context.id), *numactl, "chroot", self.root, *argv]
+        )
 
     def group(self) -> str | None:
         """Return the system's control group."""

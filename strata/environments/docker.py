@@ -8,12 +8,12 @@ import re
 
 from strata.environments.common import engine, limits
 from strata.host import cgroups, daemons, firewall
-from strata.host.daemons import where
+from strata.host.daemons import find_program
 from strata.host.observe import NOT_AVAILABLE
 from strata.util.data_types import Fields, HostFacts
 from strata.util.errors import UserError
 from strata.util.process import DOCKER_GROUP, capture
-from strata.util.progress import once
+from strata.util.progress import one_off
 
 # What prints runsc's version, and its default way to catch system calls; the pattern that finds
 # them.
@@ -42,7 +42,7 @@ def runsc_fact(option: str, pattern: str) -> str | None:
 
     None where it is not installed or prints nothing of it.
     """
-    done = capture(["runsc", option], check=False) if where("runsc") else None
+    done = capture(["runsc", option], check=False) if find_program("runsc") else None
     match = re.search(pattern, done.stdout + done.stderr) if done else None
     return match[1] if match else None
 
@@ -88,7 +88,7 @@ def _has_nat() -> bool | None:
     None where this cannot be seen.
     """
     options = bridge_options()
-    return firewall.here().serves(options[BRIDGE]) if BRIDGE in options else None
+    return firewall.read_packet_filter().serves(options[BRIDGE]) if BRIDGE in options else None
 
 
 def unusual(options: Fields, info: Fields, rules: bool = True) -> dict[str, str]:
@@ -165,7 +165,7 @@ def foreign_daemon(info: Fields) -> str | None:
             f"on another machine or in a virtual one ({info.get('Name')}, kernel "
             f"{info.get('KernelVersion')})"
         )
-    elif daemons.other_network(daemon_socket()):
+    elif daemons.is_in_other_network(daemon_socket()):
         place = (
             "in another network namespace than this process, whose rules and addresses are others"
         )
@@ -237,12 +237,12 @@ class Layer(engine.Container):
     def answers(cls) -> bool:
         """Return whether a daemon listens where the client asks it."""
         socket = daemon_socket()
-        return (not socket or daemons.listens(socket)) and where("docker") is not None
+        return (not socket or daemons.is_listening(socket)) and find_program("docker") is not None
 
     @classmethod
     def unavailable(cls) -> str | None:
         """Refuse hosts where no daemon answers and none could be started, too."""
-        if (reason := super().unavailable()) or cls.answers() or where("dockerd"):
+        if (reason := super().unavailable()) or cls.answers() or find_program("dockerd"):
             return reason
         return "no Docker daemon answers and none is installed: start it, or run `make setup`"
 
@@ -250,7 +250,7 @@ class Layer(engine.Container):
     def barred(cls) -> str | None:
         """Return why this user may not use the daemon, or which DOCKER_HOST does not answer."""
         place = os.environ.get("DOCKER_HOST", "")
-        if (socket := daemon_socket()) and daemons.listens(socket):
+        if (socket := daemon_socket()) and daemons.is_listening(socket):
             if os.access(socket, os.W_OK):
                 return None
             return f"this user may not use Docker at {socket}: {DOCKER_GROUP}"
@@ -431,7 +431,7 @@ class Layer(engine.Container):
     def run_options(self) -> list[str]:
         """Return the control group's parent, and the runtime whatever the daemon's default is."""
         runtime = runtime_name(self.options) if in_sandbox(self.options) else "runc"
-        parent = cgroups.parent_for(self._facts["cgroup_driver"])
+        parent = cgroups.parent_option(self._facts["cgroup_driver"])
         return ["--cgroup-parent", parent, "--runtime", runtime]
 
     def cleanup_entries(self) -> list[Fields]:
@@ -463,7 +463,7 @@ class Layer(engine.Container):
         """Return the sandbox's process, or else what is below."""
         if not in_sandbox(self.options):
             return super().host_process()
-        return next(iter(cgroups.named(self.group() or "", "runsc-sandbox")), None)
+        return next(iter(cgroups.list_program_processes(self.group() or "", "runsc-sandbox")), None)
 
     def _require_planned_daemon(self) -> None:
         """Raise UserError where the daemon is not the one that the plan was made for."""
@@ -474,7 +474,7 @@ class Layer(engine.Container):
         planned = dict(self.options.get("daemon", {}))
         if not rules:
             planned.pop("ports", None)
-        with once():
+        with one_off():
             current = unusual(self.options, self.info, rules)
         if current != planned:
             now, before = (label_ending(state) or "as usual" for state in (current, planned))
@@ -513,7 +513,9 @@ class Layer(engine.Container):
 
     def _require_planned_sandbox(self) -> None:
         """Record the sandbox, and raise UserError where it is not the planned one."""
-        sandbox = self._facts["sandbox"] = sandbox_facts(cgroups.running(self.group() or ""))
+        sandbox = self._facts["sandbox"] = sandbox_facts(
+            cgroups.list_command_lines(self.group() or "")
+        )
         for key, planned in self.options["sandbox"].items():
             if planned and sandbox[key] != planned:
                 raise UserError(
@@ -531,4 +533,4 @@ def start_daemon() -> None:
 
     Raises UserError.
     """
-    daemons.start("no Docker daemon answers", "dockerd.sh", Layer.answers)
+    daemons.start_daemon("no Docker daemon answers", "dockerd.sh", Layer.answers)

@@ -21,10 +21,14 @@ class Layer(layer.Layer):
     @classmethod
     def sweep(cls) -> list[str]:
         """Remove the folders of all systems, with the programs and control groups that they name."""
-        names = sorted(os.listdir(paths.systems())) if os.path.isdir(paths.systems()) else []
-        folders = [os.path.join(paths.systems(), name) for name in names]
+        names = (
+            sorted(os.listdir(paths.systems_folder()))
+            if os.path.isdir(paths.systems_folder())
+            else []
+        )
+        folders = [os.path.join(paths.systems_folder(), name) for name in names]
         for folder in folders:
-            cgroups.remove(os.path.basename(folder))
+            cgroups.remove_groups(os.path.basename(folder))
             holders.end_holders(folder)
             remove_tree(folder, unmount=True)
         return [f"folder {folder}" for folder in folders]
@@ -43,7 +47,7 @@ class Layer(layer.Layer):
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
         """Return the command as it is, or on the bare host so that its program can be found."""
         # Programs in a layer above end with that.
-        return argv if self.above else [*holders.holding(self.context.folder), *argv]
+        return argv if self.above else [*holders.holding_command(self.context.folder), *argv]
 
     def address(self) -> str:
         """Return the host's address as the client reaches it."""

@@ -58,12 +58,12 @@ class Layer(chroot.Layer):
             f"lxc.rootfs.path = dir:{self.root}",
             f"lxc.mount.entry = {data} data none bind 0 0",
             "lxc.net.0.type = none",
-            f"lxc.cgroup.dir.container = {cgroups.path_of(self.context.id)}",
-            f"lxc.cgroup.dir.monitor = {cgroups.path_of(self.monitor)}",
+            f"lxc.cgroup.dir.container = {cgroups.group_path(self.context.id)}",
+            f"lxc.cgroup.dir.monitor = {cgroups.group_path(self.monitor)}",
             f"lxc.init.cmd = {' '.join(cgroups.HOLDER)}",
         ]
         if self.context.mask:
-            version = "cgroup2" if cgroups.unified() else "cgroup"
+            version = "cgroup2" if cgroups.is_unified() else "cgroup"
             settings.append(f"lxc.{version}.cpuset.cpus = {self.context.mask}")
         os.mkdir(folder)
         write_text(os.path.join(folder, "config"), "\n".join([*settings, ""]))
@@ -84,7 +84,7 @@ class Layer(chroot.Layer):
 
     def processes(self) -> list[int]:
         """Return the processes in the container's control group."""
-        return sorted(cgroups.members(self.context.id))
+        return sorted(cgroups.list_processes(self.context.id))
 
     def _command(self, program: str, *options: str) -> list[str]:
         """Return a command of LXC for this container."""

@@ -4,7 +4,7 @@ import os
 
 from strata.environments.common import engine
 from strata.host import cgroups, firewall, observe
-from strata.host.daemons import where
+from strata.host.daemons import find_program
 from strata.util import paths
 from strata.util.data_types import Fields, HostFacts
 from strata.util.process import as_root
@@ -21,7 +21,7 @@ BRIDGE_MAKERS = (
 
 
 def _podman(*words: str) -> list[str]:
-    return ["podman", "--cgroup-manager", cgroups.driver(), *words]
+    return ["podman", "--cgroup-manager", cgroups.driver_name(), *words]
 
 
 class Layer(engine.Container):
@@ -57,7 +57,7 @@ class Layer(engine.Container):
     def refusal(cls, resolved: Fields, below: str, machine: HostFacts) -> str | None:
         """Refuse missing runtimes, init programs and bridge makers, and hybrid groups for crun."""
         runtime = resolved["runtime"]
-        if not where(runtime):
+        if not find_program(runtime):
             return (
                 f"{runtime} is not installed: install the package of that name, or choose another "
                 "runtime"
@@ -67,7 +67,7 @@ class Layer(engine.Container):
                 "crun makes no container where control groups are hybrid, as here: set runtime: "
                 "runc"
             )
-        if not where(*INITS):
+        if not find_program(*INITS):
             return (
                 "no init program for containers was found: install the distribution’s package tini"
             )
@@ -112,13 +112,19 @@ class Layer(engine.Container):
         if self.published():
             # Netavark itself lets in answers alone.
             match = ["--match", "conntrack", "--ctstate", "DNAT"]
-            firewall.let_through(self.context, [*match, "--ctorigdst", self.below.listen()])
+            firewall.allow_packets(self.context, [*match, "--ctorigdst", self.below.listen()])
         super().up()
 
     def run_options(self) -> list[str]:
         """Return the init program and the place of the container's control group."""
-        options = ["--init-path", where(*INITS) or INITS[0], "--cgroups", "no-conmon", "--replace"]
-        return [*options, "--cgroup-parent", cgroups.parent_for(cgroups.driver())]
+        options = [
+            "--init-path",
+            find_program(*INITS) or INITS[0],
+            "--cgroups",
+            "no-conmon",
+            "--replace",
+        ]
+        return [*options, "--cgroup-parent", cgroups.parent_option(cgroups.driver_name())]
 
     def complete(self, argv: list[str]) -> list[str]:
         """Return a command that no signal interrupts, one at a time.
@@ -126,7 +132,7 @@ class Layer(engine.Container):
         What a half-done command leaves is unknown, and a Podman that was left alone makes others
         wait for its end.
         """
-        lock = os.path.join(paths.home(), "podman.lock")
+        lock = os.path.join(paths.home_folder(), "podman.lock")
         return ["setsid", "--fork", "--wait", "flock", "--close", lock, *argv]
 
     def facts(self) -> Fields:

@@ -66,7 +66,10 @@ class Layer(layer.Layer):
     @classmethod
     def settle(cls, options: Fields, config: Fields) -> Fields:
         """Resolve the profile, and add the accelerator: both decide a cell's result."""
-        name, accelerator = options.get("profile", "default"), acceleration.known()["accelerator"]
+        name, accelerator = (
+            options.get("profile", "default"),
+            acceleration.known_accelerator()["accelerator"],
+        )
         # Emulated machines run the workloads at their smallest.
         memory_bytes = 0 if accelerator == "tcg" else config.get("takes", 0)
         profile = config["vm"]["profiles"].get(name)
@@ -91,12 +94,18 @@ class Layer(layer.Layer):
     @classmethod
     def describe(cls, resolved: Fields) -> Fields:
         """Return the accelerator, its reason, and the text that replaces {vm} in labels."""
-        return {**acceleration.known(), "shown": acceleration.CALLED[resolved["accelerator"]]}
+        return {
+            **acceleration.known_accelerator(),
+            "shown": acceleration.MACHINE_NAMES[resolved["accelerator"]],
+        }
 
     @classmethod
     def sweep(cls) -> list[str]:
         """Remove all machines with their network, storage pool and snapshots."""
-        return [*libvirt.remove_all(), *(f"snapshots of run {name}" for name in snapshot.remove())]
+        return [
+            *libvirt.remove_all(),
+            *(f"snapshots of run {name}" for name in snapshot.remove_snapshots()),
+        ]
 
     def cleanup_entries(self) -> list[Fields]:
         """Return the entry for the machine of the system's folder."""

@@ -36,28 +36,28 @@ Block = tuple[str, int]
 # The environment with which the others are compared; it is in every block.
 REFERENCE = "native"
 # Native at the sizes of emulated machines, which are compared with it; it is in no block.
-BESIDE = "native-beside"
-SMALL = "tiny"
+SMALL_REFERENCE = "native-beside"
+SMALL_SCALE = "tiny"
 # How often a block is measured again if something else used the machine during it.
-RETRIES = 2
+MAX_RETRIES = 2
 
 
-def available(plan: Plan) -> list[str]:
+def available_environments(plan: Plan) -> list[str]:
     """Return the environments that can be measured here, in the order of the configuration."""
     return [name for name, entry in plan["environments"].items() if entry["available"]]
 
 
-def is_apart(entry: PlannedEnvironment) -> bool:
+def is_unpaired(entry: PlannedEnvironment) -> bool:
     """Return whether an environment is in no block: an emulated machine, or native beside one."""
     return bool(entry.get("emulated") or entry.get("beside"))
 
 
-def rests_on(plan: Plan) -> str:
+def hash_decision_basis(plan: Plan) -> str:
     """Return a hash of all in a plan that decides how many blocks there are.
 
     A decision on further blocks holds while this stays the same.
     """
-    basis = [plan.get("precision"), sorted(plan["workloads"]), sorted(available(plan))]
+    basis = [plan.get("precision"), sorted(plan["workloads"]), sorted(available_environments(plan))]
     if "leave_out" in plan:
         basis.append(plan["leave_out"])
     return sha256(json.dumps(basis, sort_keys=True).encode()).hexdigest()[:16]
@@ -82,8 +82,8 @@ class Order:
         self.plan = plan
         self.results = results
         self.sequential = plan["order"] == "sequential"
-        names = sorted(available(plan))
-        self.emulated = [name for name in names if is_apart(plan["environments"][name])]
+        names = sorted(available_environments(plan))
+        self.emulated = [name for name in names if is_unpaired(plan["environments"][name])]
         self.paired = [name for name in names if name not in self.emulated]
         not_emulated = plan.get("not_emulated", [])
         self.of_machines = [name for name in plan["workloads"] if name not in not_emulated]
@@ -111,7 +111,7 @@ class Order:
     def _sequential_places(self, repetitions: int) -> dict[Cell, tuple[int, int]]:
         """Return the places of all cells, environment by environment."""
         cells: list[Cell] = []
-        for name in available(self.plan):
+        for name in available_environments(self.plan):
             emulated = name in self.emulated
             loads = self.of_machines if emulated else [*self.plan["workloads"]]
             for number in range(1, (1 if emulated else repetitions) + 1):
@@ -129,7 +129,7 @@ class Order:
             raise UserError(
                 f"{path}: is not a decision on more blocks: remove it, and Strata decides again"
             )
-        return decision if decision.get("rests_on") == rests_on(self.plan) else None
+        return decision if decision.get("rests_on") == hash_decision_basis(self.plan) else None
 
     def _apply_decision(self, states: Fields) -> None:
         """Add the blocks that replace disturbed ones, then the further blocks of each workload.

@@ -7,12 +7,12 @@ from strata.experiment import workload
 from strata.util import validation
 from strata.util.data_types import Fields
 from strata.util.errors import UserError
-from strata.util.validation import Finding, unknown
+from strata.util.validation import Finding, find_unknown
 
 FILE = "published/claims.json"
 
 
-def check(path: str = FILE) -> None:
+def check_claims(path: str = FILE) -> None:
     """Raise UserError with every mistake in the file of claims."""
     try:
         with open(path, encoding="utf-8") as file:
@@ -22,11 +22,11 @@ def check(path: str = FILE) -> None:
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path}: not valid JSON: {error}") from None
     groups = data.get("workload_groups", {}) if isinstance(data, dict) else {}
-    known = [*workload.known(), *(groups if isinstance(groups, dict) else {})]
-    names = {"folders": workload.known(), "loads": known}
-    mistakes = validation.findings(validation.schema("claims"), data, names=names)
+    known = [*workload.list_workloads(), *(groups if isinstance(groups, dict) else {})]
+    names = {"folders": workload.list_workloads(), "loads": known}
+    mistakes = validation.find_faults(validation.load_schema("claims"), data, names=names)
     mistakes = mistakes or [*_cross_check(data)]
-    validation.complain(path, [(_add_id(key, data), sentence) for key, sentence in mistakes])
+    validation.raise_findings(path, [(_add_id(key, data), sentence) for key, sentence in mistakes])
 
 
 def _add_id(key: str, data: Fields) -> str:
@@ -54,7 +54,7 @@ def _cross_check(data: Fields) -> Iterator[Finding]:
         if "pairs" not in claim or "metrics" not in claim:
             continue
         loads = data.get("workload_groups", {}).get(claim["workload"], [claim["workload"]])
-        declared = {name for load in loads for name in workload.load(load)["metrics"]}
+        declared = {name for load in loads for name in workload.read_declaration(load)["metrics"]}
         for place, metric in enumerate(claim["metrics"]):
             kind = f"metric of {claim['workload']}"
-            yield from unknown(f"{key}.metrics.{place}", metric, declared, kind)
+            yield from find_unknown(f"{key}.metrics.{place}", metric, declared, kind)

@@ -15,14 +15,14 @@ from strata.experiment import blocks, plan, recipe, workload
 from strata.util import paths, validation, yaml_files
 from strata.util.data_types import Any, Fields, HostFacts, Plan, Quiet, Stack
 from strata.util.errors import UserError
-from strata.util.units import amount, size
+from strata.util.units import parse_amount, parse_size
 from strata.util.validation import Finding, show_value
 from strata.vm.settings import GIB, MOST_OF_MEMORY
 
 FILE = "config.yaml"
 
 
-def merge(base: Fields, over: Fields) -> Fields:
+def merge_mappings(base: Fields, over: Fields) -> Fields:
     """Return `base` with the values of `over` laid over it, mapping by mapping.
 
     Snakemake merges the values of --config in the same way.
@@ -31,12 +31,12 @@ def merge(base: Fields, over: Fields) -> Fields:
     for key, value in over.items():
         inner = merged.get(key)
         if isinstance(value, dict) and isinstance(inner, dict):
-            value = merge(inner, value)
+            value = merge_mappings(inner, value)
         merged[key] = value
     return merged
 
 
-class Over(dict[str, Any]):
+class Overrides(dict[str, Any]):
     """Values that replace those of config.yaml, and the configuration files that they come from.
 
     names: the paths of these files; values of --config, which win, come from none of them.
@@ -47,12 +47,12 @@ class Over(dict[str, Any]):
         self.names = names
 
 
-def laid_over(names: Sequence[str], words: Sequence[str]) -> Over:
+def read_overrides(names: Sequence[str], words: Sequence[str]) -> Overrides:
     """Merge configuration files, of which later ones win, and the words ``KEY=VALUE`` of --config.
 
     Raises UserError that names the file and its line, or the word.
     """
-    mappings: list[Fields] = [*map(yaml_files.read, names)]
+    mappings: list[Fields] = [*map(yaml_files.read_mapping, names)]
     for word in words:
         key, equals, text = word.partition("=")
         if not equals:
@@ -60,8 +60,8 @@ def laid_over(names: Sequence[str], words: Sequence[str]) -> Over:
                 f"--config: {word[:60]!r} is not KEY=VALUE; put the whole of KEY=VALUE in quotes "
                 "if it has spaces"
             )
-        mappings.append({key: yaml_files.parse(f"--config {key}", text)})
-    return Over(functools.reduce(merge, mappings, {}), names)
+        mappings.append({key: yaml_files.parse_text(f"--config {key}", text)})
+    return Overrides(functools.reduce(merge_mappings, mappings, {}), names)
 
 
 def _source(path: str, over: Fields) -> Callable[[str], str]:
@@ -69,12 +69,12 @@ def _source(path: str, over: Fields) -> Callable[[str], str]:
 
     path: of config.yaml.  over: the values laid over it; a plain mapping names no files.
     """
-    if not isinstance(over, Over):
+    if not isinstance(over, Overrides):
         return lambda key: path
     names = [path, *over.names]
-    mappings = [*map(yaml_files.read, names)]
-    of_files = functools.reduce(merge, mappings)
-    whole = merge(mappings[0], over)
+    mappings = [*map(yaml_files.read_mapping, names)]
+    of_files = functools.reduce(merge_mappings, mappings)
+    whole = merge_mappings(mappings[0], over)
 
     def source(key: str) -> str:
         depth, value = _walk(whole, key.split("."))
@@ -106,7 +106,7 @@ def _walk(data: Any, steps: Sequence[str]) -> tuple[int, Any]:
     return len(steps), data
 
 
-def read(over: Fields | None = None, path: str = FILE) -> Fields:
+def read_config(over: Fields | None = None, path: str = FILE) -> Fields:
     """Read the configuration file at `path`, lay `over` over it, check it and fill in defaults.
 
     over: values of some keys, or all of the configuration with these values in it, as Snakemake's
@@ -120,26 +120,26 @@ def read(over: Fields | None = None, path: str = FILE) -> Fields:
         if os.path.samefile(paths.PROJECT, os.getcwd()):
             remedy = f"`git checkout {path}` brings it back"
         raise UserError(f"{path}: missing in {os.getcwd()}: {remedy}")
-    schema = validation.schema("config")
+    schema = validation.load_schema("config")
     over = over or {}
-    content = yaml_files.read(path)
+    content = yaml_files.read_mapping(path)
     source = _source(path, over)
-    data = validation.converted(schema, merge(content, over))
+    data = validation.convert_texts(schema, merge_mappings(content, over))
     # Of a folder without a declaration, `workload.load` reports the missing file.
     chosen = data.get("workloads") if isinstance(data.get("workloads"), dict) else {}
     present = [name for name in chosen if os.path.lexists(f"{workload.FOLDER}/{name}")]
-    names = {"declared": [*workload.known(), *present], "kinds": registry.names()}
-    mistakes = validation.findings(schema, data, names=names)
+    names = {"declared": [*workload.list_workloads(), *present], "kinds": registry.layer_names()}
+    mistakes = validation.find_faults(schema, data, names=names)
     # With wrong types or missing keys, no further check can read the data.
-    if mistakes and validation.findings(schema, data):
-        validation.complain(source, mistakes)
+    if mistakes and validation.find_faults(schema, data):
+        validation.raise_findings(source, mistakes)
     for name, entry in data["environments"].items():
         layers = [_normalize_layer(layer) for layer in entry["layers"]]
         label = entry.get("label", name)
         data["environments"][name] = {**entry, "label": label, "layers": layers}
-    validation.together(
-        lambda: validation.complain(source, [*mistakes, *_cross_check(data)]),
-        *(functools.partial(workload.load, name) for name in present),
+    validation.check_all(
+        lambda: validation.raise_findings(source, [*mistakes, *_cross_check(data)]),
+        *(functools.partial(workload.read_declaration, name) for name in present),
     )
     # Before `only` is applied: a narrowed experiment has the same image.
     image = {**data.get("image", {}), "workloads": list(data["workloads"])}
@@ -152,9 +152,11 @@ def read(over: Fields | None = None, path: str = FILE) -> Fields:
         "source": source,
         "image": image,
         # Where the number of blocks is open, disturbed blocks are measured again.
-        "quiet": quiet(data.get("quiet", {}), again=isinstance(data["repetitions"], dict)),
+        "quiet": plan_interference(
+            data.get("quiet", {}), again=isinstance(data["repetitions"], dict)
+        ),
         "workloads": {
-            name: workload.given(name, parameters or {})
+            name: workload.convert_overrides(name, parameters or {})
             for name, parameters in data["workloads"].items()
         },
     }
@@ -166,18 +168,18 @@ def _with_defaults(schema: Fields, values: Fields) -> Fields:
     return {key: entry["default"] for key, entry in properties if "default" in entry} | values
 
 
-def quiet(given: Fields, again: bool = False) -> Quiet:
+def plan_interference(given: Fields, again: bool = False) -> Quiet:
     """Return ``{action, thresholds}`` of interference, as the plan holds them.
 
     given: the key `quiet` of config.yaml.  again: whether disturbed blocks are measured again
     where the key does not decide it.  Thresholds are shares, bytes, degrees or seconds; None means
     that a quantity is not judged.
     """
-    schema = validation.schema("config").schema["properties"]["quiet"]
+    schema = validation.load_schema("config").schema["properties"]["quiet"]
     chosen = _with_defaults(schema, ({"action": "retry"} if again else {}) | given)
     return {
         "action": chosen.pop("action"),
-        "thresholds": {key: amount(value) for key, value in chosen.items()},
+        "thresholds": {key: parse_amount(value) for key, value in chosen.items()},
     }
 
 
@@ -185,10 +187,10 @@ def _normalize_layer(layer: str | Fields) -> Fields:
     """Return a layer as ``{name: options}``, its options converted to the types of their schema."""
     ((name, options),) = ({layer: {}} if isinstance(layer, str) else layer).items()
     options = {} if options is None else options
-    if name not in registry.names():
+    if name not in registry.layer_names():
         return {name: options}
-    accepted = validation.validator(registry.kind(name).options_schema)
-    return {name: validation.converted(accepted, options)}
+    accepted = validation.make_validator(registry.layer_class(name).options_schema)
+    return {name: validation.convert_texts(accepted, options)}
 
 
 def _cross_check(data: Fields) -> Iterator[Finding]:
@@ -234,13 +236,13 @@ def _check_stack(key: str, stack: Stack, data: Fields) -> Iterator[Finding]:
     below = "host"
     for number, layer in enumerate(stack):
         ((name, options),) = layer.items()
-        if name not in registry.names():
+        if name not in registry.layer_names():
             continue
         layer_key = f"{key}.{number}"
-        kind = registry.kind(name)
+        kind = registry.layer_class(name)
         profiles = data.get("vm", {"profiles": {"default": {}}})
-        accepted = validation.validator(kind.options_schema)
-        mistakes = validation.findings(accepted, options, f"{layer_key}.{name}", profiles)
+        accepted = validation.make_validator(kind.options_schema)
+        mistakes = validation.find_faults(accepted, options, f"{layer_key}.{name}", profiles)
         if not mistakes:
             mistakes = [
                 (f"{layer_key}.{name}.{option}", sentence)
@@ -268,24 +270,24 @@ def _check_memory(made: Plan, pairs: list[tuple[str, str]]) -> Iterator[Finding]
         for layer in made["environments"][environment]["layers"]:
             memory = layer.get("vm", {}).get("settings", {}).get("memory", "host")
             if memory != "host":
-                taken = plan.of_environment(made, environment, load).get("memory_bytes", 0)
+                taken = plan.workload_in_environment(made, environment, load).get("memory_bytes", 0)
                 needed.setdefault((layer["vm"]["profile"], memory), []).append((taken, load))
     available = made["machine"]["memory_bytes"]
     for (name, memory), loads in needed.items():
         taken, load = max(loads)
         key = f"vm.profiles.{name}.memory"
-        if size(memory) > available:
+        if parse_size(memory) > available:
             yield key, f"is {memory}; this machine has {available / GIB:.1f} GiB: choose less"
-        elif taken > MOST_OF_MEMORY * size(memory):
+        elif taken > MOST_OF_MEMORY * parse_size(memory):
             least = math.ceil(taken / MOST_OF_MEMORY / GIB)
             need = f"{load} takes {taken / GIB:.1f} GiB of it"
             yield key, f"is {memory}; {need}: choose {least}GiB or more"
 
 
-def experiment(config: Fields, machine: HostFacts) -> Plan:
+def make_plan(config: Fields, machine: HostFacts) -> Plan:
     """Make the plan (the object of results/plan.json) of a checked configuration on this machine.
 
-    config: as :func:`read` returns it.  machine: of :func:`strata.host.capacity.facts`.
+    config: as :func:`read` returns it.  machine: of :func:`strata.host.capacity.read_facts`.
     Raises UserError if no environment can be measured here, or if something does not fit.
     """
     try:
@@ -305,11 +307,11 @@ def _make_plan(config: Fields, machine: HostFacts) -> Plan:
     workloads: dict[str, Fields] = {}
 
     def add_workload(name: str) -> None:
-        workloads[name] = workload.planned(
+        workloads[name] = workload.plan_workload(
             name, config["workloads"][name], config["scale"], machine
         )
 
-    validation.together(*(functools.partial(add_workload, name) for name in config["workloads"]))
+    validation.check_all(*(functools.partial(add_workload, name) for name in config["workloads"]))
     config = {**config, "takes": max(entry.get("memory_bytes", 0) for entry in workloads.values())}
     environments = {
         name: _plan_environment(entry, config, machine)
@@ -321,13 +323,13 @@ def _make_plan(config: Fields, machine: HostFacts) -> Plan:
         raise UserError(f"{FILE}: environments: none can be measured on this machine ({reasons})")
     _add_small_sizes(config, machine, environments, workloads)
     together = 1 if config["order"] == "sequential" else _count_interleaved(environments)
-    validation.complain(FILE, [*plan.wrong_ports(workloads, together)])
-    described = recipe.describe(config["image"])
+    validation.raise_findings(FILE, [*plan.check_ports(workloads, together)])
+    described = recipe.describe_image(config["image"])
     made: Any = {
         "format": plan.FORMAT,
         **{key: config[key] for key in ("scale", "seed", "order", "quiet", "vm")},
         **_plan_repetitions(config),
-        "client": client.settle(config["client"]),
+        "client": client.resolve_options(config["client"]),
         "image": {
             **{key: value for key, value in described.items() if key != "base"},
             "settings": config["image"],
@@ -339,7 +341,7 @@ def _make_plan(config: Fields, machine: HostFacts) -> Plan:
         "workloads": workloads,
     }
     pairs = sorted({cell[:2] for cell in blocks.Order(made).places})
-    validation.complain(FILE, [*_check_memory(made, pairs), *_check_image(made, pairs)])
+    validation.raise_findings(FILE, [*_check_memory(made, pairs), *_check_image(made, pairs)])
     return cast(Plan, made)
 
 
@@ -351,7 +353,7 @@ def _check_image(made: Plan, pairs: list[tuple[str, str]]) -> Iterator[Finding]:
     for environment, load in pairs:
         entry, cell = made["environments"][environment], made["workloads"][load]["cell"]
         layers = [name for layer in entry["layers"] for name in layer]
-        if registry.forms(layers) or not (plan.uses_client(cell) or "data" in cell):
+        if registry.image_forms(layers) or not (plan.uses_client(cell) or "data" in cell):
             continue
         yield (
             f"environments.{environment}.layers",
@@ -377,7 +379,7 @@ def _plan_omissions(config: Fields, available: list[str], workloads: Fields) -> 
         "every environment that can be measured here leaves it out: measure it in one, "
         "or drop the workload"
     )
-    validation.complain(FILE, [(f"leave_out.{load}", sentence) for load in nowhere])
+    validation.raise_findings(FILE, [(f"leave_out.{load}", sentence) for load in nowhere])
     leave_out = {name: loads for name, loads in leave_out.items() if loads}
     omissions: Fields = {"not_emulated": not_emulated, "leave_out": leave_out}
     return {key: value for key, value in omissions.items() if value}
@@ -387,8 +389,8 @@ def _count_interleaved(environments: Fields) -> int:
     """Return how many environments may be up together, idle while another one is measured."""
     count = 0
     for entry in environments.values():
-        kinds = [registry.kind(name) for layer in entry["layers"] for name in layer]
-        paired = entry["available"] and not blocks.is_apart(entry)
+        kinds = [registry.layer_class(name) for layer in entry["layers"] for name in layer]
+        paired = entry["available"] and not blocks.is_unpaired(entry)
         count += paired and all(kind.stands_idle for kind in kinds)
     return count
 
@@ -399,12 +401,12 @@ def _add_small_sizes(
     """Where machines are emulated, add their small sizes, and native at these sizes."""
     reference = environments.get(blocks.REFERENCE)
     emulated = any(entry["emulated"] and entry["available"] for entry in environments.values())
-    if config["scale"] == blocks.SMALL or not emulated:
+    if config["scale"] == blocks.SMALL_SCALE or not emulated:
         return
     for name, entry in workloads.items():
-        entry["small"] = workload.small(name, config["workloads"][name], machine)
+        entry["small"] = workload.plan_small_sizes(name, config["workloads"][name], machine)
     if reference is not None:
-        environments[blocks.BESIDE] = {
+        environments[blocks.SMALL_REFERENCE] = {
             **reference,
             "label": f"{reference['label']}, tiny sizes",
             "beside": True,
@@ -427,7 +429,7 @@ def _plan_environment(entry: Fields, config: Fields, machine: HostFacts) -> Fiel
         if name == "host" and len(entry["layers"]) > 1:
             # It is at the bottom of every stack.
             continue
-        kind = registry.kind(name)
+        kind = registry.layer_class(name)
         settled = kind.found(kind.settle(options, config), below)
         reason = reason or kind.unavailable() or kind.refusal(settled, below, machine)
         machine = kind.grants(settled, machine)
@@ -456,9 +458,9 @@ def _plan_repetitions(config: Fields) -> Fields:
     """Return ``repetitions`` (blocks at most) and, if their number is open, ``precision``."""
     rule = config["repetitions"]
     repeats = config["quiet"]["action"] == "retry" and config["order"] != "sequential"
-    retries = blocks.RETRIES if repeats else 0
+    retries = blocks.MAX_RETRIES if repeats else 0
     if isinstance(rule, dict):
-        target, budget = amount(rule["target"]), amount(rule.get("budget"))
+        target, budget = parse_amount(rule["target"]), parse_amount(rule.get("budget"))
         precision = {**rule, "target": target, "budget": budget}
     elif retries:
         precision = {"min": rule, "max": rule * (1 + retries), "target": None, "budget": None}

@@ -10,32 +10,36 @@ from strata.util import paths
 from strata.util.data_types import Any, CellWork, Fields, Plan, PlannedWorkload, Source, Step
 from strata.util.errors import UserError
 from strata.util.files import read_json, write_if_changed
-from strata.util.placeholders import several
+from strata.util.placeholders import as_list
 
 FORMAT = 9
 # The most systems that run one workload at the same time (schemas/workload.schema.json).
-PARTS = 64
+MAX_SYSTEMS = 64
 LAST_PORT = 65535
 
 
-def daemons(plan: Plan) -> set[str]:
+def list_daemons(plan: Plan) -> set[str]:
     """Return the names of the daemons that serve the environments of the plan."""
     return {name for entry in plan["environments"].values() for name in entry["daemons"]}
 
 
-def of_environment(plan: Plan, environment: str, workload: str) -> PlannedWorkload:
+def workload_in_environment(plan: Plan, environment: str, workload: str) -> PlannedWorkload:
     """Return a workload of the plan with its sizes in an environment.
 
     Emulated machines, and native beside them, have sizes of their own (``small``).
     """
     entry = plan["workloads"][workload]
     small: Any = entry.get("small", {})
-    return {**entry, **small} if blocks.is_apart(plan["environments"][environment]) else entry
+    return {**entry, **small} if blocks.is_unpaired(plan["environments"][environment]) else entry
 
 
-def scale(plan: Plan, environment: str) -> str:
+def scale_in_environment(plan: Plan, environment: str) -> str:
     """Return the scale of the sizes in an environment: tiny in emulated machines."""
-    return blocks.SMALL if blocks.is_apart(plan["environments"][environment]) else plan["scale"]
+    return (
+        blocks.SMALL_SCALE
+        if blocks.is_unpaired(plan["environments"][environment])
+        else plan["scale"]
+    )
 
 
 def cell_seed(plan: Plan, workload: str, repetition: int) -> int:
@@ -52,11 +56,11 @@ def fingerprint(plan: Plan, environment: str, workload: str) -> str:
 
     A cell is measured again when its fingerprint changes.
     """
-    planned = of_environment(plan, environment, workload)
+    planned = workload_in_environment(plan, environment, workload)
     cell = planned["cell"]
     deciding = {
         "seed": plan["seed"],
-        "scale": scale(plan, environment),
+        "scale": scale_in_environment(plan, environment),
         "image": plan["image"]["recipe"],
         "layers": plan["environments"][environment]["layers"],
         "parameters": planned["parameters"],
@@ -71,9 +75,9 @@ def fingerprint(plan: Plan, environment: str, workload: str) -> str:
         deciding["client"] = plan["client"]
     if mask := plan["machine"]["mask"]:
         deciding["mask"] = mask
-    if systems(planned) > 1:
-        deciding["systems"] = systems(planned)
-    if (count := laps(plan, environment, workload)) > 1:
+    if count_systems(planned) > 1:
+        deciding["systems"] = count_systems(planned)
+    if (count := count_laps(plan, environment, workload)) > 1:
         deciding["laps"] = count
     if seconds := slice_seconds(plan, environment, workload):
         deciding["slice"] = seconds
@@ -103,21 +107,21 @@ def uses_client(cell: CellWork) -> bool:
     return is_at_client(cell["steps"]) or any(probe.get("at") == "client" for probe in probes)
 
 
-def systems(planned: PlannedWorkload) -> int:
+def count_systems(planned: PlannedWorkload) -> int:
     """Return how many systems under test run a workload at the same time.
 
     They are equal systems, or equal groups of systems with roles.
     """
     name = planned["cell"].get("systems")
     equal = 1 if name is None else int(planned["parameters"][name])
-    return equal * len(groups(planned["cell"], planned["parameters"]))
+    return equal * len(list_role_groups(planned["cell"], planned["parameters"]))
 
 
-def laps(plan: Plan, environment: str, workload: str) -> int:
+def count_laps(plan: Plan, environment: str, workload: str) -> int:
     """Return how many laps a cell has: one in emulated machines and beside them."""
-    planned = of_environment(plan, environment, workload)
+    planned = workload_in_environment(plan, environment, workload)
     name = planned["cell"].get("laps")
-    if name is None or blocks.is_apart(plan["environments"][environment]):
+    if name is None or blocks.is_unpaired(plan["environments"][environment]):
         return 1
     return int(planned["parameters"][name])
 
@@ -127,13 +131,13 @@ def slice_seconds(plan: Plan, environment: str, workload: str) -> float | None:
 
     None: a run goes on to its end.
     """
-    planned = of_environment(plan, environment, workload)
-    if systems(planned) > 1 or blocks.is_apart(plan["environments"][environment]):
+    planned = workload_in_environment(plan, environment, workload)
+    if count_systems(planned) > 1 or blocks.is_unpaired(plan["environments"][environment]):
         return None
     return planned["cell"].get("slice")
 
 
-def groups(cell: CellWork, values: Fields) -> list[list[str]]:
+def list_role_groups(cell: CellWork, values: Fields) -> list[list[str]]:
     """Return the roles of each of the systems that work together.
 
     cell: of the plan.  values: of its parameters.  Without roles there is one system, with none.
@@ -142,38 +146,42 @@ def groups(cell: CellWork, values: Fields) -> list[list[str]]:
     return [group.split("+") for group in values[roles["parameter"]]] if roles else [[]]
 
 
-def ports_of(planned: PlannedWorkload) -> list[tuple[str, int]]:
+def list_ports(planned: PlannedWorkload) -> list[tuple[str, int]]:
     """Return (parameter, port) for every port of a workload of the plan."""
     return [
         (name, port)
         for name in planned["cell"].get("ports", [])
-        for port in several(planned["parameters"][name])
+        for port in as_list(planned["parameters"][name])
     ]
 
 
-def shifted(ports: int | list[int], part: int) -> int | list[int]:
+def add_port_offset(ports: int | list[int], part: int) -> int | list[int]:
     """Return a port, or a list of ports, as the system with this number (from 0) uses them."""
     return [port + part for port in ports] if isinstance(ports, list) else ports + part
 
 
-def apart(ports: list[int]) -> int:
+def port_offset(ports: list[int]) -> int:
     """Return the offset between the ports of two systems that are up together.
 
     ports: those of one system, sorted.
     """
-    return (ports[-1] - ports[0] + PARTS - 1) // PARTS * PARTS + PARTS if ports else 0
+    return (
+        (ports[-1] - ports[0] + MAX_SYSTEMS - 1) // MAX_SYSTEMS * MAX_SYSTEMS + MAX_SYSTEMS
+        if ports
+        else 0
+    )
 
 
-def wrong_ports(workloads: Fields, together: int) -> Iterator[tuple[str, str]]:
+def check_ports(workloads: Fields, together: int) -> Iterator[tuple[str, str]]:
     """Yield (key, mistake) for ports that two systems would share, or that are no port.
 
     together: how many environments are up together for a workload of several laps.
     """
     for name, entry in workloads.items():
-        number, cell, ports = systems(entry), entry["cell"], ports_of(entry)
+        number, cell, ports = count_systems(entry), entry["cell"], list_ports(entry)
         has_laps = "laps" in cell and entry["parameters"][cell["laps"]] > 1
         neighbours = max(together - 1, 0) if has_laps else 0
-        offset = neighbours * apart(sorted(port for _, port in ports)) + number - 1
+        offset = neighbours * port_offset(sorted(port for _, port in ports)) + number - 1
         for place, (parameter, port) in enumerate(ports):
             key = f"workloads.{name}.{parameter}"
             for earlier, near in ports[:place]:
@@ -193,7 +201,7 @@ def wrong_ports(workloads: Fields, together: int) -> Iterator[tuple[str, str]]:
                 )
 
 
-def source(project: str) -> Source:
+def read_source(project: str) -> Source:
     """Return ``{revision, changed}`` of the project's source.
 
     revision: the commit.  changed: whether files that git tracks differ from it.  Both are None
@@ -204,8 +212,8 @@ def source(project: str) -> Source:
 
     try:
         # Not the commit of a repository around the project.
-        tracked = programs.git(project, "ls-files", "--error-unmatch", "--", "Snakefile")
-        described = programs.git(
+        tracked = programs.run_git(project, "ls-files", "--error-unmatch", "--", "Snakefile")
+        described = programs.run_git(
             project, "describe", "--exclude=*", "--always", "--abbrev=40", "--dirty"
         )
         revision = described.stdout.strip() if tracked.returncode == 0 else ""
@@ -213,7 +221,7 @@ def source(project: str) -> Source:
     except UserError as error:
         revision, refusal = "", str(error)
     if refusal and os.path.lexists(os.path.join(project, ".git")):
-        progress.say("source", f"the commit is not known: {refusal}")
+        progress.print_topic("source", f"the commit is not known: {refusal}")
     revision, _, changed = revision.partition("-")
     return {"revision": revision or None, "changed": bool(changed) if revision else None}
 
@@ -223,11 +231,11 @@ def _is_list_of_texts(value: object) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(item, str) for item in value)
 
 
-def faults(plan: Plan) -> list[str]:
+def find_mistakes(plan: Plan) -> list[str]:
     """Return a sentence with file and key for each mistake in a plan (schemas/plan.schema.json)."""
     from strata.util import validation
 
-    mistakes = validation.findings(validation.schema("plan"), plan)
+    mistakes = validation.find_faults(validation.load_schema("plan"), plan)
     for load, planned in plan["workloads"].items() if not mistakes else ():
         cell, values = planned["cell"], planned["parameters"]
         key = f"workloads.{load}.parameters"
@@ -240,18 +248,18 @@ def faults(plan: Plan) -> list[str]:
     return [f"{paths.PLAN}: {key}: {sentence}" for key, sentence in mistakes]
 
 
-def write(plan: Plan) -> None:
+def write_plan(plan: Plan) -> None:
     """Write results/plan.json and results/plan.csv, each only if it changed."""
-    write_cells(plan)
+    write_cell_order(plan)
     write_if_changed(paths.PLAN, json.dumps(plan, indent=1, ensure_ascii=False) + "\n")
 
 
-def write_cells(plan: Plan) -> None:
+def write_cell_order(plan: Plan) -> None:
     """Write results/plan.csv: the cells in their order, as far as it is decided."""
     write_if_changed(paths.PLAN.replace(".json", ".csv"), blocks.Order(plan).as_csv())
 
 
-def read() -> Plan:
+def read_plan() -> Plan:
     """Return the plan in results/, checked for its format alone, since every cell reads it.
 
     Raises UserError if there is none of this format.
@@ -267,12 +275,12 @@ def read() -> Plan:
     return plan
 
 
-def read_checked() -> Plan:
+def read_checked_plan() -> Plan:
     """Return the plan in results/, checked against its schema.
 
     Raises UserError with file and key of each mistake.
     """
-    plan = read()
-    if mistakes := faults(plan):
+    plan = read_plan()
+    if mistakes := find_mistakes(plan):
         raise UserError(*mistakes)
     return plan

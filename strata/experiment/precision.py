@@ -28,7 +28,7 @@ TO_SPARE = 1.2
 LEVEL = 0.95
 
 
-class State(NamedTuple):
+class Precision(NamedTuple):
     """What is known of a workload, or of a published claim about one.
 
     counted: blocks that count.  again: disturbed blocks that are measured again.
@@ -60,7 +60,7 @@ class State(NamedTuple):
         return self.half_width if math.isfinite(self.half_width) else 1.0
 
 
-def costs(records: Mapping[Cell, Fields]) -> dict[tuple[str, str], float]:
+def mean_cell_seconds(records: Mapping[Cell, Fields]) -> dict[tuple[str, str], float]:
     """Return the mean seconds of a cell for each (environment, workload)."""
     seconds: dict[tuple[str, str], list[float]] = defaultdict(list)
     for cell, record in records.items():
@@ -68,8 +68,8 @@ def costs(records: Mapping[Cell, Fields]) -> dict[tuple[str, str], float]:
     return {pair: statistics.fmean(values) for pair, values in seconds.items()}
 
 
-def further(
-    states: dict[str, State], target: float, budget: float | None, left: float
+def allot_blocks(
+    states: dict[str, Precision], target: float, budget: float | None, left: float
 ) -> dict[str, int]:
     """Return how many more blocks each workload gets.
 
@@ -108,19 +108,21 @@ def further(
     return given
 
 
-def for_claims(claims: Iterable[tuple[str, State]], left: float) -> dict[str, tuple[int, State]]:
+def allot_blocks_to_claims(
+    claims: Iterable[tuple[str, Precision]], left: float
+) -> dict[str, tuple[int, Precision]]:
     """Return (blocks, claim) for each workload with a claim that further blocks would decide.
 
     claims: (workload, state) of each undecided claim.  left: seconds.
     Claims that take least time come first.  A claim that neither `left` nor the largest number of
     blocks can decide gets none.
     """
-    candidates: list[tuple[float, str, int, State]] = []
+    candidates: list[tuple[float, str, int, Precision]] = []
     for load, claim in claims:
         needed = math.ceil(claim.counted * (claim.width / (AIM * claim.target)) ** 2) - claim.kept
         if 0 < needed <= claim.room and claim.width > claim.target:
             candidates.append((needed * claim.seconds, load, needed, claim))
-    chosen: dict[str, tuple[int, State]] = {}
+    chosen: dict[str, tuple[int, Precision]] = {}
     for seconds, load, needed, claim in sorted(candidates, key=lambda candidate: candidate[:2]):
         if load not in chosen and TO_SPARE * seconds <= left:
             left -= seconds
@@ -128,7 +130,7 @@ def for_claims(claims: Iterable[tuple[str, State]], left: float) -> dict[str, tu
     return chosen
 
 
-def deciding(low: float, high: float) -> float:
+def deciding_half_width(low: float, high: float) -> float:
     """Return the relative half-width at LEVEL that decides a claim with this tolerance.
 
     With it the claim's interval at 90 % lies within the tolerance in 80 % of cases (Julious 2004),

@@ -34,7 +34,7 @@ BASE_SCRIPT = "packer/base.sh"
 _C_TOKENS = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|//[^\n]*|/\*.*?\*/', re.DOTALL)
 
 
-def significant(name: str, content: bytes) -> bytes:
+def strip_comments(name: str, content: bytes) -> bytes:
     """Return a file's content without comments and blank lines, which cannot change the image.
 
     Only files of C, shell, Ruby and HCL are shortened, by the ending of their name.
@@ -51,28 +51,28 @@ def significant(name: str, content: bytes) -> bytes:
     return "\n".join(filter(None, lines)).encode(errors="surrogateescape")
 
 
-def brought(image: Fields) -> list[str]:
+def list_workloads_in_image(image: Fields) -> list[str]:
     """Return the names of the workloads that are in the image.
 
     These are all but the ones that declare ``image: planned`` and that the plan lacks.
-    image: from :func:`strata.experiment.config.read`; its `workloads` are those of the plan.
+    image: from :func:`strata.experiment.config.read_config`; its `workloads` are those of the plan.
     """
-    names = workload.known()
+    names = workload.list_workloads()
     planned = image.get("workloads", [])
     return [name for name in names if name in planned or not _is_optional(name)]
 
 
 def _is_optional(name: str) -> bool:
     """Return whether a workload is in the image only if the plan has it."""
-    return bool(workload.load(name).get("image") == "planned")
+    return bool(workload.read_declaration(name).get("image") == "planned")
 
 
-def files(image: Fields) -> list[str]:
+def list_files(image: Fields) -> list[str]:
     """Return the paths, relative to the project, of the files that go into the build.
 
     Files that git ignores (.gitignore) are left out; without a repository every file counts.
     """
-    folders = ["common", "kit/load", *brought(image)]
+    folders = ["common", "kit/load", *list_workloads_in_image(image)]
     paths = [f"packer/{name}" for name in _listed("packer", ["."]) if _is_of_packer(name)]
     paths += [f"workloads/{name}" for name in _listed("workloads", folders) if _is_built(name)]
     scripts = b"".join(_content(path) for path in paths if path.endswith("/build.sh"))
@@ -98,7 +98,7 @@ def _listed(folder: str, inner: list[str]) -> list[str]:
     place = os.path.realpath(folder)
     listing = ["ls-files", "-z", "-t", "--cached", "--others", "--exclude-standard", "--", *inner]
     try:
-        rows = programs.git(place, *listing).stdout.split("\0")
+        rows = programs.run_git(place, *listing).stdout.split("\0")
     except UserError:
         rows = []
     # "H" is a tracked file.  A repository that tracks no file here is not the project's own.
@@ -118,20 +118,20 @@ def _content(path: str) -> bytes:
         return file.read()
 
 
-def packages(image: Fields) -> list[str]:
+def list_packages(image: Fields) -> list[str]:
     """Return the names of the packages that the workloads and the build need."""
     names = set(BASE_PACKAGES)
-    for name in brought(image):
-        names.update(workload.load(name)["packages"])
+    for name in list_workloads_in_image(image):
+        names.update(workload.read_declaration(name)["packages"])
     return sorted(names)
 
 
-def base_packages(image: Fields, chosen: Chosen) -> list[str]:
+def list_base_packages(image: Fields, chosen: Chosen) -> list[str]:
     """Return the names of all packages of the base root filesystem.
 
     chosen: ``{distribution, release}``.
     """
-    names = {*packages(image), *MACHINE_PACKAGES}
+    names = {*list_packages(image), *MACHINE_PACKAGES}
     names.add(KERNELS[image.get("kernel", "machines")][chosen["distribution"]])
     # From Debian 13 on Docker's client is a package of its own.
     older = chosen["release"] in ("bullseye", "bookworm")
@@ -140,19 +140,19 @@ def base_packages(image: Fields, chosen: Chosen) -> list[str]:
     return sorted(names)
 
 
-def describe(image: Fields) -> Described:
+def describe_image(image: Fields) -> Described:
     """Return ``{recipe, base, distribution, release}``: hashes of the recipe and of its base.
 
     With ``workloads``, a list of names, if some are in the image only because the plan has them.
     """
-    chosen = distribution.choose(image, distribution.os_release())
-    script = significant(BASE_SCRIPT, _content(BASE_SCRIPT)).decode()
-    names = base_packages(image, chosen)
+    chosen = distribution.choose_release(image, distribution.os_release())
+    script = strip_comments(BASE_SCRIPT, _content(BASE_SCRIPT)).decode()
+    names = list_base_packages(image, chosen)
     base = {**chosen, "mirror": image.get("mirror"), "packages": names, "script": script}
     base_hash = hashlib.sha256(json.dumps(base, sort_keys=True).encode()).hexdigest()
     whole = hashlib.sha256(base_hash.encode())
-    for path in files(image):
-        content = significant(path, _content(path))
+    for path in list_files(image):
+        content = strip_comments(path, _content(path))
         mode = "x" if os.access(path, os.X_OK) else "-"
         whole.update(f"{path} {mode} {hashlib.sha256(content).hexdigest()}\n".encode())
     described: Described = {
@@ -161,6 +161,6 @@ def describe(image: Fields) -> Described:
         "distribution": chosen["distribution"],
         "release": chosen["release"],
     }
-    if optional := [name for name in brought(image) if _is_optional(name)]:
+    if optional := [name for name in list_workloads_in_image(image) if _is_optional(name)]:
         described["workloads"] = optional
     return described

@@ -4,7 +4,7 @@ import glob
 import json
 from hashlib import sha256
 
-from strata.util.clock import Watch
+from strata.util.clock import Clock
 from strata.util.data_types import Fields, Plan, Source
 from strata.util.errors import UserError
 from strata.util.files import read_json, write_json
@@ -12,16 +12,16 @@ from strata.util.files import read_json, write_json
 FILE = "results/sealed.json"
 
 
-def digest(plan: Plan) -> str:
+def hash_plan(plan: Plan) -> str:
     """Return the SHA-256 of a plan without the keys that say who made and sealed it."""
     content = {key: value for key, value in plan.items() if key not in ("source", "sealed")}
     return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def seal(plan: Plan, source: Source) -> Fields:
+def seal_plan(plan: Plan, source: Source) -> Fields:
     """Write the seal of a plan and return it: ``{sha256, at, revision, changed}``.
 
-    source: ``{revision, changed}`` of :func:`strata.experiment.plan.source`.
+    source: ``{revision, changed}`` of :func:`strata.experiment.plan.read_source`.
     Raises UserError if there is a seal, if something was measured, or if it is not known yet
     whether KVM runs virtual machines here.
     """
@@ -36,12 +36,14 @@ def seal(plan: Plan, source: Source) -> Fields:
         raise UserError(
             "it is not known yet whether KVM runs a guest here: run `python3 -m strata image` first"
         )
-    content = {"sha256": digest(plan), "at": Watch().now(), **source}
+    content = {"sha256": hash_plan(plan), "at": Clock().now(), **source}
     write_json(FILE, content, lasting=True)
     return content
 
 
-def told(plan: Plan) -> Fields | None:
+def read_seal(plan: Plan) -> Fields | None:
     """Return the seal with ``kept``, whether it is of this plan; None if none was sealed."""
     content = read_json(FILE)
-    return None if content is None else {**content, "kept": content.get("sha256") == digest(plan)}
+    return (
+        None if content is None else {**content, "kept": content.get("sha256") == hash_plan(plan)}
+    )

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Mapping
 
 from strata.experiment import plan
 from strata.util.data_types import Fields, Plan
-from strata.util.placeholders import several
+from strata.util.placeholders import as_list
 
-# Names of the machine's facts in rules → keys of strata.host.capacity.facts.
+# Names of the machine's facts in rules → keys of strata.host.capacity.read_facts.
 FACTS = {"cache": "cache_bytes", "memory": "memory_bytes", "processors": "cpus"}
 # Shape → functions from a parameter's value n to bytes, and from bytes to the least value.
 SHAPES: dict[str, tuple[Callable[[float], float], Callable[[float], int]]] = {
@@ -23,13 +23,13 @@ SHAPES: dict[str, tuple[Callable[[float], float], Callable[[float], int]]] = {
 }
 
 
-def share_of(machine: Fields, systems: int) -> Fields:
+def share_machine(machine: Fields, systems: int) -> Fields:
     """Return the facts of one of several equal systems, which share the last-level caches."""
     shares = {key: max(machine[key] // systems, 1) for key in ("memory_bytes", "cpus")}
     return {**machine, **shares, "systems": systems}
 
 
-def of_cell(
+def check_planned_sizes(
     experiment: Plan, workload: str, values: Fields, metrics: Iterable[tuple[str, float]] = ()
 ) -> list[Fields]:
     """Return the outcomes of a planned workload's size rules on the plan's machine.
@@ -37,17 +37,17 @@ def of_cell(
     values, metrics, result: as of :func:`outcomes`.
     """
     planned = experiment["workloads"][workload]
-    machine = share_of(dict(experiment["machine"]), plan.systems(planned))
-    return outcomes(dict(planned["cell"]), values, machine, metrics)
+    machine = share_machine(dict(experiment["machine"]), plan.count_systems(planned))
+    return check_sizes(dict(planned["cell"]), values, machine, metrics)
 
 
-def outcomes(
+def check_sizes(
     declared: Fields, values: Fields, machine: Fields, metrics: Iterable[tuple[str, float]] = ()
 ) -> list[Fields]:
     """Return ``[{rule, source, value, least, holds}, …]``, one entry for each size rule.
 
     declared: with the keys ``sizes`` and ``facts``, as in workload.yaml or in the plan's `cell`.
-    values: the workload's parameters.  machine: of :func:`strata.host.capacity.facts`.
+    values: the workload's parameters.  machine: of :func:`strata.host.capacity.read_facts`.
     metrics: (name, value) from the log; the smallest value of each name counts.
     ``holds`` is None if a quantity is unknown or the rule cannot be checked (``told`` says why).
     A parameter that is null is the program's own choice, and its rule holds.
@@ -59,11 +59,11 @@ def outcomes(
         if "told" in rule:
             results.append({**entry, "told": rule["told"], "holds": None})
             continue
-        names = several(rule["value"])
+        names = as_list(rule["value"])
         value = _product(numbers, names)
         if value is not None and "bytes" in rule:
-            value = in_bytes(rule["bytes"], value)
-        least = _product(numbers, several(rule.get("of", [])), rule["at_least"])
+            value = compute_bytes(rule["bytes"], value)
+        least = _product(numbers, as_list(rule.get("of", [])), rule["at_least"])
         holds = None if value is None or least is None else value >= least
         if any(name in values and values[name] is None for name in names):
             holds = True
@@ -71,12 +71,12 @@ def outcomes(
     return results
 
 
-def broken(found: Iterable[Fields]) -> bool:
+def has_broken_rule(found: Iterable[Fields]) -> bool:
     """Return whether one of these outcomes says that its rule does not hold."""
     return any(outcome["holds"] is False for outcome in found)
 
 
-def smallest(
+def smallest_valid_size(
     declared: Fields, name: str, values: Fields, machine: Fields, at_least: int, multiple: int
 ) -> int:
     """Return the smallest multiple of a number with which a parameter keeps its size rules.
@@ -87,14 +87,14 @@ def smallest(
     numbers, size = _numbers(declared, values, machine), at_least
     for rule in declared.get("sizes", []):
         if rule.get("value") == name:
-            least = _product(numbers, several(rule.get("of", [])), rule["at_least"])
+            least = _product(numbers, as_list(rule.get("of", [])), rule["at_least"])
             if least is not None:
                 factor, shape = rule.get("bytes", "1*n").split("*", 1)
                 size = max(size, SHAPES[shape][1](least / int(factor)))
     return math.ceil(size / multiple) * multiple
 
 
-def in_bytes(form: str, value: float) -> float:
+def compute_bytes(form: str, value: float) -> float:
     """Return the bytes that a parameter's value needs.
 
     form: a factor and a shape, such as ``24*n``, ``8*n^2`` or ``8*2^n``.
@@ -116,7 +116,7 @@ def _numbers(
     for name, value in sorted(metrics, key=lambda metric: metric[1]):
         numbers.setdefault(name, value)
     for name, value in values.items():
-        items = [item for item in several(value) if type(item) in (int, float)]
+        items = [item for item in as_list(value) if type(item) in (int, float)]
         numbers[name] = max(items, default=None)
     for name, fact in declared.get("facts", {}).items():
         index, of_each = numbers.get(fact["of"]), fact["each"]

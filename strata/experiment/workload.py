@@ -10,8 +10,8 @@ from strata.host import sizing
 from strata.util import constants, validation, yaml_files
 from strata.util.data_types import Fields, HostFacts, Step
 from strata.util.errors import UserError
-from strata.util.placeholders import BUILT_IN, placeholder, several
-from strata.util.validation import Finding, show_value, unknown
+from strata.util.placeholders import BUILT_IN, as_list, find_parameter
+from strata.util.validation import Finding, find_unknown, show_value
 
 FOLDER = "workloads"
 SCALES = ("value", "tiny", "standard", "paper")
@@ -21,7 +21,7 @@ AS_DECLARED = ("systems", "laps", "slice", "log_limit", "ports", "roles", "sizes
 MOST_OF_MEMORY = 0.9
 
 
-def known() -> list[str]:
+def list_workloads() -> list[str]:
     """Return the names of this project's workloads."""
     if not os.path.isdir(FOLDER):
         return []
@@ -31,7 +31,7 @@ def known() -> list[str]:
 
 
 @functools.cache
-def load(name: str) -> Fields:
+def read_declaration(name: str) -> Fields:
     """Return the checked declaration of a workload (workload.yaml, docs/workload-reference.md).
 
     Raises UserError that names file and key of each mistake.
@@ -42,17 +42,17 @@ def load(name: str) -> Fields:
             f"{path}: there is no such file: write one (docs/adding-a-workload.md), or remove "
             f"{name} from config.yaml"
         )
-    data = yaml_files.read(path)
+    data = yaml_files.read_mapping(path)
     roles = data.get("roles")
     names = {
-        "questions": constants.read("questions"),
+        "questions": constants.read_constants("questions"),
         "role": roles.get("ports") if isinstance(roles, dict) else {},
         "facts of the machine": [*sizes.FACTS],
         "laps": ["laps"],
     }
-    mistakes = validation.findings(validation.schema("workload"), data, names=names)
-    validation.complain(path, mistakes)
-    validation.complain(path, [*_cross_check(data)])
+    mistakes = validation.find_faults(validation.load_schema("workload"), data, names=names)
+    validation.raise_findings(path, mistakes)
+    validation.raise_findings(path, [*_cross_check(data)])
     return {"packages": [], "parameters": {}, "warmup": {"about": "none"}, **data}
 
 
@@ -60,11 +60,11 @@ def _cross_check(data: Fields) -> Iterator[Finding]:
     """Yield the mistakes of a declaration that its schema cannot express."""
     parameters = data.get("parameters", {})
     for name, parameter in parameters.items():
-        accepted = validation.validator(parameter["schema"])
+        accepted = validation.make_validator(parameter["schema"])
         for scale in SCALES:
             value = parameter.get(scale, {})
             if not isinstance(value, dict):
-                yield from validation.findings(accepted, value, f"parameters.{name}.{scale}")
+                yield from validation.find_faults(accepted, value, f"parameters.{name}.{scale}")
     roles = data.get("roles", {}).get("ports", {})
     for key, argv in _commands(data):
         built_in = [*BUILT_IN, *(f"address.{role}" for role in roles)]
@@ -72,8 +72,8 @@ def _cross_check(data: Fields) -> Iterator[Finding]:
             # The data set is made once for all systems, in none of them.
             built_in = ["seed"]
         for word in argv:
-            if name := placeholder(word):
-                yield from unknown(key, name, [*parameters, *built_in], "parameter")
+            if name := find_parameter(word):
+                yield from find_unknown(key, name, [*parameters, *built_in], "parameter")
             elif any(f"{{{name}}}" in word for name in parameters):
                 yield key, f"'{word}' contains a parameter; a parameter must be a whole word"
     ports_of_roles = [port for ports in roles.values() for port in ports]
@@ -83,7 +83,7 @@ def _cross_check(data: Fields) -> Iterator[Finding]:
             yield "roles.ports", f"'{port}' is in {count} roles; each port must be in one"
 
 
-def sections(data: Fields) -> list[tuple[str, list[Any]]]:
+def list_sections(data: Fields) -> list[tuple[str, list[Any]]]:
     """Return (section, steps) of a declaration in the order in which a cell runs them."""
     return [
         ("prepare", data.get("prepare", [])),
@@ -101,7 +101,7 @@ def _commands(data: Fields) -> Iterator[tuple[str, list[str]]]:
                 yield f"{key}.{number}.argv", step["argv"]
             yield from commands_of(f"{key}.{number}.steps", step.get("steps", []))
 
-    for section, steps in sections(data):
+    for section, steps in list_sections(data):
         yield from commands_of(f"{section}.steps" if section == "warmup" else section, steps)
     if "data" in data:
         yield "data.argv", data["data"]["argv"]
@@ -112,70 +112,70 @@ def _commands(data: Fields) -> Iterator[tuple[str, list[str]]]:
 
 def _overrides_validator(name: str) -> Any:
     """Return the validator of the parameters that the configuration sets for a workload."""
-    schemas = {key: entry["schema"] for key, entry in load(name)["parameters"].items()}
-    return validation.validator(
+    schemas = {key: entry["schema"] for key, entry in read_declaration(name)["parameters"].items()}
+    return validation.make_validator(
         {"type": "object", "properties": schemas, "additionalProperties": False}
     )
 
 
-def given(name: str, overrides: Fields) -> Fields:
+def convert_overrides(name: str, overrides: Fields) -> Fields:
     """Return the parameters that the configuration sets, converted to the types of their schemas.
 
     Words of the command line are texts.
     """
     texts = {str(key): value for key, value in overrides.items()}
-    converted: Fields = validation.converted(_overrides_validator(name), texts)
+    converted: Fields = validation.convert_texts(_overrides_validator(name), texts)
     return converted
 
 
 def check_overrides(name: str, overrides: Fields) -> Iterator[Finding]:
     """Yield the mistakes in the parameters that the configuration sets for a workload."""
-    values, key_of_workload = given(name, overrides), f"workloads.{name}"
-    mistakes = validation.findings(_overrides_validator(name), values, key_of_workload)
+    values, key_of_workload = convert_overrides(name, overrides), f"workloads.{name}"
+    mistakes = validation.find_faults(_overrides_validator(name), values, key_of_workload)
     yield from mistakes
     if mistakes:
         return
-    parameters = load(name)["parameters"]
+    parameters = read_declaration(name)["parameters"]
     for parameter, value in values.items():
         key = f"{key_of_workload}.{parameter}"
-        if any(isinstance(item, dict | list) for item in several(value)):
+        if any(isinstance(item, dict | list) for item in as_list(value)):
             accepted = "text, a number, true or false, or a list of these"
             yield key, f"is {show_value(value)}; must be {accepted}"
         elif "file" in parameters[parameter] and value is not None and not os.path.isfile(value):
             yield key, f"is {show_value(value)}; there is no such file"
 
 
-def planned(name: str, overrides: Fields, scale: str, machine: HostFacts) -> Fields:
+def plan_workload(name: str, overrides: Fields, scale: str, machine: HostFacts) -> Fields:
     """Return a workload as the plan holds it.
 
     overrides: parameters that the configuration sets.  machine: of
-    :func:`strata.host.capacity.facts`.
+    :func:`strata.host.capacity.read_facts`.
     Raises UserError if its parameters do not fit the machine.
     """
-    declared = load(name)
-    parameters, notes = resolve(name, overrides, scale, machine)
+    declared = read_declaration(name)
+    parameters, notes = resolve_parameters(name, overrides, scale, machine)
     optional = ("question", "figures", "headline", "storage")
     return {
         **{key: declared[key] for key in ("title", "about", "metrics")},
         "parameters": parameters,
         "notes": notes,
         "warmup": declared["warmup"]["about"],
-        "cell": cell(name, scale),
+        "cell": plan_cell(name, scale),
         **_memory_entry(name, parameters),
         # Without a key the analysis makes its own choice.
         **{key: declared[key] for key in optional if key in declared},
     }
 
 
-def small(name: str, overrides: Fields, machine: HostFacts) -> Fields:
+def plan_small_sizes(name: str, overrides: Fields, machine: HostFacts) -> Fields:
     """Return the keys of a planned workload that emulated machines replace, at the tiny scale.
 
     Parameters that depend on the scale have the tiny value, whatever the configuration sets.
     """
-    declared = load(name)["parameters"]
+    declared = read_declaration(name)["parameters"]
     kept = {key: value for key, value in overrides.items() if "value" in declared[key]}
-    parameters = resolve(name, kept, blocks.SMALL, machine)[0]
-    tiny_cell = cell(name, blocks.SMALL)
+    parameters = resolve_parameters(name, kept, blocks.SMALL_SCALE, machine)[0]
+    tiny_cell = plan_cell(name, blocks.SMALL_SCALE)
     return {"parameters": parameters, "cell": tiny_cell, **_memory_entry(name, parameters)}
 
 
@@ -185,7 +185,7 @@ def _memory_entry(name: str, parameters: Fields) -> Fields:
     return {"memory_bytes": sum(size for _, size in needed)} if needed else {}
 
 
-def resolve(
+def resolve_parameters(
     name: str, overrides: Fields, scale: str, machine: HostFacts
 ) -> tuple[Fields, list[str]]:
     """Return a workload's parameters on this machine, and sentences on how they came about.
@@ -193,23 +193,23 @@ def resolve(
     Several equal systems share the machine's memory evenly.
     Raises UserError if a value needs more memory than the machine has, or breaks its schema.
     """
-    declared = load(name)
+    declared = read_declaration(name)
     values: dict[str, Any] = {}
     for key, entry in declared["parameters"].items():
         default = entry["value"] if "value" in entry else entry[scale]
         values[key] = overrides.get(key, default)
     _check_roles(name, declared, values)
     systems = values[declared["systems"]] if "systems" in declared else 1
-    share = sizes.share_of(dict(machine), systems)
+    share = sizes.share_machine(dict(machine), systems)
     notes: list[str] = []
     by_default = [key for key in values if key not in overrides]
     for key in by_default:
-        values[key], note = sizing.resolve(values[key], share)
+        values[key], note = sizing.resolve_rule(values[key], share)
         if note:
             notes.append(note)
     for key, value in values.items():
         if isinstance(value, dict) and value["rule"] == sizing.SMALLEST:
-            least = sizes.smallest(
+            least = sizes.smallest_valid_size(
                 declared, key, values, share, value["at_least"], value["multiple"]
             )
             is_list = declared["parameters"][key]["schema"]["type"] == "array"
@@ -252,24 +252,24 @@ def _check_resolved(name: str, parameter: str, value: Any, scale: str) -> None:
     A mapping is a rule that only the cell can resolve.
     """
     if not isinstance(value, dict):
-        entry = load(name)["parameters"][parameter]
+        entry = read_declaration(name)["parameters"][parameter]
         key = f"parameters.{parameter}.{'value' if 'value' in entry else scale}"
-        mistakes = validation.findings(validation.validator(entry["schema"]), value, key)
-        validation.complain(f"{FOLDER}/{name}/workload.yaml", mistakes)
+        mistakes = validation.find_faults(validation.make_validator(entry["schema"]), value, key)
+        validation.raise_findings(f"{FOLDER}/{name}/workload.yaml", mistakes)
 
 
 def memory_needed(name: str, values: Fields) -> list[tuple[str, int]]:
     """Return (parameter, bytes) that a workload with these parameters holds in each system."""
-    declared = load(name)["parameters"]
+    declared = read_declaration(name)["parameters"]
     needed = []
     for key, value in values.items():
         if "memory" in declared[key] and isinstance(value, (int, list)):
-            largest = max(several(value), default=0)
-            needed.append((key, int(sizes.in_bytes(declared[key]["memory"], largest))))
+            largest = max(as_list(value), default=0)
+            needed.append((key, int(sizes.compute_bytes(declared[key]["memory"], largest))))
     return needed
 
 
-def cell(name: str, scale: str) -> Fields:
+def plan_cell(name: str, scale: str) -> Fields:
     """Return what a cell of the workload does, for the plan's `cell` (docs/files.md).
 
     Always present: ``steps`` and ``files``, the parameters whose values are files of
@@ -277,7 +277,7 @@ def cell(name: str, scale: str) -> Fields:
     (which hold ports), ``systems`` (how many equal systems run at once), ``laps`` (how many times
     the run steps are taken).  ``slice`` is the seconds of a slice.
     """
-    declared = load(name)
+    declared = read_declaration(name)
 
     def plan_step(section: str, step: Fields) -> Any:
         inner = {}
@@ -289,10 +289,10 @@ def cell(name: str, scale: str) -> Fields:
         """Return an entry with the time limit of this scale, if it has one."""
         if "timeout" not in entry:
             return entry
-        return {**entry, "timeout": sizing.at_scale(entry["timeout"], scale)}
+        return {**entry, "timeout": sizing.value_at_scale(entry["timeout"], scale)}
 
     steps = []
-    for section, declared_steps in sections(declared):
+    for section, declared_steps in list_sections(declared):
         steps += [plan_step(section, step) for step in declared_steps]
     servers = [
         {

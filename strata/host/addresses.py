@@ -43,7 +43,7 @@ def address_in(subnet: str, number: int) -> str:
     return str(ipaddress.ip_network(subnet, strict=False).network_address + number)
 
 
-def own() -> set[str]:
+def physical_addresses() -> set[str]:
     """Return the addresses of the host's physical network cards and of its default routes' devices.
 
     Both IPv4 and IPv6; bridges, veth pairs and other virtual devices are left out.

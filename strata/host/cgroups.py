@@ -42,29 +42,29 @@ done
 JOIN = 'while [ "$1" != -- ]; do echo $$ >"$1/cgroup.procs"; shift; done; shift; exec "$@"'
 
 
-def unified() -> bool:
+def is_unified() -> bool:
     """Return whether the machine has the unified hierarchy (version 2)."""
     return os.path.exists(f"{ROOT}/cgroup.controllers")
 
 
 def managed_by_systemd() -> bool:
     """Return whether systemd makes the groups, which Docker then leaves to it."""
-    return unified() and os.path.isdir("/run/systemd/system")
+    return is_unified() and os.path.isdir("/run/systemd/system")
 
 
-def driver() -> str:
+def driver_name() -> str:
     """Return the name that engines give to the maker of the groups."""
     return "systemd" if managed_by_systemd() else "cgroupfs"
 
 
-def parent_for(driver: str) -> str:
+def parent_option(driver: str) -> str:
     """Return the argument of ``docker run --cgroup-parent`` for Docker's cgroup driver."""
     return SLICE if driver == "systemd" else f"/{GROUP}"
 
 
 def hierarchies() -> list[str]:
     """Return the tops of the machine's hierarchies; Docker makes a group in each of them."""
-    if unified():
+    if is_unified():
         return [ROOT]
     folders = [os.path.join(ROOT, name) for name in sorted(os.listdir(ROOT))]
     return [
@@ -74,23 +74,23 @@ def hierarchies() -> list[str]:
     ]
 
 
-def path_of(system_id: str) -> str:
+def group_path(system_id: str) -> str:
     """Return the path of a native system's group in every hierarchy."""
     return f"{SLICE}/{system_id}.scope" if managed_by_systemd() else f"{GROUP}/{system_id}"
 
 
-def groups_of(system_id: str) -> list[str]:
+def group_folders(system_id: str) -> list[str]:
     """Return the folders of a native system's groups."""
-    return [f"{top}/{path_of(system_id)}" for top in hierarchies()]
+    return [f"{top}/{group_path(system_id)}" for top in hierarchies()]
 
 
-def hold(system_id: str, mask: str | None) -> None:
+def create_groups(system_id: str, mask: str | None) -> None:
     """Make the groups of a native system, in which :func:`join_command` then runs its commands.
 
     mask: a list of the processors to which the group is held; None: all.
     """
     if not managed_by_systemd():
-        capture(as_root(["sh", "-euc", MAKE, "strata", mask or "", *groups_of(system_id)]))
+        capture(as_root(["sh", "-euc", MAKE, "strata", mask or "", *group_folders(system_id)]))
         return
     # Delegated, the scope has the controllers of a container's.  It lives as long as something runs
     # in it: as in a container, a program that does nothing stays there.
@@ -106,12 +106,12 @@ def hold(system_id: str, mask: str | None) -> None:
     capture(as_root(["systemd-run", "--scope", "--quiet", "--collect", *options, "--", *stay]))
 
 
-def join(system_id: str) -> list[str]:
+def join_command(system_id: str) -> list[str]:
     """Return root's command prefix that runs the rest in a native system's groups."""
-    return ["sh", "-euc", JOIN, "strata", *groups_of(system_id), "--"]
+    return ["sh", "-euc", JOIN, "strata", *group_folders(system_id), "--"]
 
 
-def groups_named(name: str) -> list[str]:
+def find_groups(name: str) -> list[str]:
     """Return the folders of a native system's or a container's groups that exist.
 
     name: as of :meth:`strata.environments.common.layer.Layer.group`.
@@ -126,20 +126,18 @@ def groups_named(name: str) -> list[str]:
 
 def _nested_folders(name: str) -> list[str]:
     """Return the folders of :func:`find_groups` and of the groups in them, inner ones first."""
-    return [
-        folder for group in groups_named(name) for folder, _, _ in os.walk(group, topdown=False)
-    ]
+    return [folder for group in find_groups(name) for folder, _, _ in os.walk(group, topdown=False)]
 
 
-def members(name: str) -> set[int]:
+def list_processes(name: str) -> set[int]:
     """Return the ids of the processes in a system's groups and in those that were made in them."""
     files = observe.read_files([f"{folder}/cgroup.procs" for folder in _nested_folders(name)])
     return {int(line) for text in files.values() for line in text.split()}
 
 
-def held(name: str) -> list[int]:
+def list_processes_and_parents(name: str) -> list[int]:
     """Return the ids of the processes in a container's groups, and of their parents outside."""
-    processes = members(name)
+    processes = list_processes(name)
     files = observe.read_files([f"/proc/{process}/stat" for process in processes])
     # The fields after the name, which may hold anything: the state, then the parent.
     fields = [text.rpartition(")")[2].split() for text in files.values()]
@@ -147,13 +145,13 @@ def held(name: str) -> list[int]:
     return sorted((processes | parents) - {0, 1})
 
 
-def running(name: str) -> list[str]:
+def list_command_lines(name: str) -> list[str]:
     """Return the command lines of the processes in a system's groups, without empty ones."""
     lines = [" ".join(text.replace("\0", " ").split()) for text in _command_lines(name).values()]
     return [line for line in lines if line]
 
 
-def named(name: str, program: str) -> list[int]:
+def list_program_processes(name: str, program: str) -> list[int]:
     """Return the ids of the processes in a system's groups whose command begins with a program."""
     lines = _command_lines(name)
     return [int(path.split("/")[2]) for path, text in lines.items() if text.startswith(program)]
@@ -161,10 +159,12 @@ def named(name: str, program: str) -> list[int]:
 
 def _command_lines(name: str) -> dict[str, str]:
     """Return /proc/ID/cmdline → its text for the processes in a system's groups."""
-    return observe.read_files([f"/proc/{process}/cmdline" for process in sorted(members(name))])
+    return observe.read_files(
+        [f"/proc/{process}/cmdline" for process in sorted(list_processes(name))]
+    )
 
 
-def remove(name: str) -> None:
+def remove_groups(name: str) -> None:
     """End every process in a system's groups and remove the groups.
 
     name: as of :func:`find_groups`, or the path of a file that holds it.
@@ -173,9 +173,9 @@ def remove(name: str) -> None:
     if os.path.isabs(name):
         name = observe.read_files([name]).get(name, "")
     # A frozen process does not end.
-    freeze(freezers(name), False)
+    freeze(freezable_folders(name), False)
     deadline = time.monotonic() + 10
-    while (processes := members(name)) and time.monotonic() < deadline:
+    while (processes := list_processes(name)) and time.monotonic() < deadline:
         capture(as_root(["kill", "-KILL", *map(str, processes)]), check=False)
         time.sleep(0.02)
     # systemd removes its own within a second; other makers, such as LXC, leave theirs.
@@ -187,9 +187,9 @@ def remove(name: str) -> None:
         capture(as_root(["rmdir", "--", *folders]), check=not systemd)
 
 
-def freezers(name: str) -> list[str]:
+def freezable_folders(name: str) -> list[str]:
     """Return the folders of :func:`find_groups` that can be frozen; those of version 1 before 2."""
-    groups = groups_named(name)
+    groups = find_groups(name)
     for file in (OLD, NEW):
         if folders := [group for group in groups if os.path.exists(f"{group}/{file}")]:
             return folders

@@ -19,7 +19,7 @@ CYCLES = struct.pack("=2I56x", 0, 64)
 
 
 @contextlib.contextmanager
-def cycles() -> Iterator[list[int]]:
+def count_cycles() -> Iterator[list[int]]:
     """Open a descriptor for each usable CPU that counts its cycles in all processes.
 
     Gives an empty list where the machine has no such counters.
@@ -27,7 +27,7 @@ def cycles() -> Iterator[list[int]]:
     number = SYSCALL.get(os.uname().machine)
     call = ctypes.CDLL(None, use_errno=True).syscall
     descriptors: list[int] = []
-    cpus = sorted(capacity.processors())
+    cpus = sorted(capacity.usable_processors())
     try:
         for cpu in cpus if number else []:
             descriptor = call(number, CYCLES, -1, cpu, -1, 8)
@@ -49,7 +49,7 @@ def cpu_line(counting: list[int]) -> str:
     counting: the descriptors of :func:`count_cycles`.
     Raises UserError where /proc/stat has no such times.
     """
-    ticks_per_second, cpus = os.sysconf("SC_CLK_TCK"), capacity.processors()
+    ticks_per_second, cpus = os.sysconf("SC_CLK_TCK"), capacity.usable_processors()
     times = observe.cpu_times(cpus)[:8]
     if len(times) < 4:
         raise UserError(

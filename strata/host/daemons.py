@@ -10,7 +10,7 @@ from strata.util.errors import UserError
 from strata.util.process import capture
 
 
-def where(*programs: str) -> str | None:
+def find_program(*programs: str) -> str | None:
     """Return the path of the first of these programs that is installed, or None."""
     # A cell does without this module.
     import shutil
@@ -20,7 +20,7 @@ def where(*programs: str) -> str | None:
     return next((program for program in installed if program), None)
 
 
-def listens(path: str) -> bool:
+def is_listening(path: str) -> bool:
     """Return whether a process listens at a Unix socket, even if it would refuse this user."""
     import socket
 
@@ -32,7 +32,7 @@ def listens(path: str) -> bool:
             return False
 
 
-def other_network(path: str) -> bool:
+def is_in_other_network(path: str) -> bool:
     """Return whether a Unix socket's listener is in another network namespace than this process.
 
     False where that cannot be seen: only root sees it of root's processes.
@@ -47,7 +47,7 @@ def other_network(path: str) -> bool:
     return False
 
 
-def start(complaint: str, script: str, answers: Callable[[], bool]) -> None:
+def start_daemon(complaint: str, script: str, answers: Callable[[], bool]) -> None:
     """Start a daemon by one of the project's scripts, unless it answers already.
 
     complaint: the beginning of the message where it does not answer after its start either.

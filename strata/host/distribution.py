@@ -21,12 +21,12 @@ RELEASES = "/usr/share/distro-info"
 def os_release() -> dict[str, str]:
     """Read the fields of the host's os-release file; ``ID`` is "unknown" where there is no file."""
     paths = ("/etc/os-release", "/usr/lib/os-release")
-    text = next(filter(None, map(observe.read, paths)), "")
-    fields = {name: value.strip("'") for name, value in observe.fields(text).items()}
+    text = next(filter(None, map(observe.read_file, paths)), "")
+    fields = {name: value.strip("'") for name, value in observe.parse_fields(text).items()}
     return {"ID": "unknown"} | fields
 
 
-def choose(image: Fields, host: dict[str, str]) -> Chosen:
+def choose_release(image: Fields, host: dict[str, str]) -> Chosen:
     """Return ``{distribution, release}`` of the image that the configuration asks for.
 
     image: the configuration's `image`; its distribution ``host`` gives Debian 13 on Debian and the
@@ -50,25 +50,25 @@ def choose(image: Fields, host: dict[str, str]) -> Chosen:
     if distribution == host_distribution == "ubuntu":
         usual = host.get("VERSION_CODENAME", usual)
     release = image.get("release", usual)
-    names = releases(distribution)
+    names = list_releases(distribution)
     # Another archive may have releases of its own.
     if "mirror" not in image and names and release not in [*names, usual]:
         # Cells import this module where the standard library is all that there is.
-        from strata.util.validation import nearest
+        from strata.util.validation import suggest_name
 
-        hint = nearest(release, names[-8:])
+        hint = suggest_name(release, names[-8:])
         raise UserError(
             f"config.yaml: image.release: '{release}' is not a release of {distribution}; {hint}"
         )
     return {"distribution": distribution, "release": release}
 
 
-def releases(distribution: str) -> list[str]:
+def list_releases(distribution: str) -> list[str]:
     """Return the code names of a distribution's releases, the oldest first.
 
     They are those of the package distro-info-data; the list is empty where it is not installed.
     """
-    rows = csv.DictReader((observe.read(f"{RELEASES}/{distribution}.csv") or "").splitlines())
+    rows = csv.DictReader((observe.read_file(f"{RELEASES}/{distribution}.csv") or "").splitlines())
     return [row["series"] for row in rows if row.get("series")]
 
 

@@ -5,7 +5,7 @@ import re
 
 from strata.host import observe
 from strata.host.context import Context
-from strata.host.daemons import where
+from strata.host.daemons import find_program
 from strata.host.observe import NOT_AVAILABLE
 from strata.util.data_types import Fields
 from strata.util.errors import UserError
@@ -18,12 +18,12 @@ REMOVE = """
 """
 
 
-def let_through(context: Context, *matches: list[str]) -> None:
+def allow_packets(context: Context, *matches: list[str]) -> None:
     """Let the packets pass that fit one of the matches, until the system is removed.
 
     matches: options of iptables.  Nothing is done where iptables is not installed.
     """
-    iptables = where("iptables")
+    iptables = find_program("iptables")
     if iptables is None:
         return
     remove = ["sh", "-c", REMOVE, "strata", iptables, context.id]
@@ -37,7 +37,7 @@ def let_through(context: Context, *matches: list[str]) -> None:
 
 # Prints the rules of all back ends, and the programs that pass packets on to containers.  It runs
 # on the host and in machines.
-LOOK = """
+LIST_SCRIPT = """
 PATH=$PATH:/usr/sbin:/sbin
 for words in iptables-save iptables-legacy-save "nft list ruleset"; do
     rules=$($words 2>/dev/null) && printf '==> /%s <==\\n%s\\n' "${words%% *}" "$rules"
@@ -45,11 +45,11 @@ done
 if command -v pgrep >/dev/null; then echo "==> /pgrep <=="; pgrep -a docker-proxy; fi
 tail -v -n +1 /proc/sys/net/ipv4/ip_forward /proc/sys/net/bridge/bridge-nf-call-iptables 2>/dev/null
 """
-LOOKING = ["sh", "-c", LOOK]
+LIST_COMMAND = ["sh", "-c", LIST_SCRIPT]
 SWITCHES = {"ip_forwarding": "ipv4/ip_forward", "bridge_nf": "bridge/bridge-nf-call-iptables"}
 
 
-class Seen:
+class PacketFilter:
     """The packet filter where packets to a container arrive.
 
     printed: the output of :data:`LIST_COMMAND` there; empty where the user may not read it.
@@ -57,7 +57,7 @@ class Seen:
     """
 
     def __init__(self, printed: str) -> None:
-        self._files = observe.split(printed)
+        self._files = observe.split_files(printed)
         self.known = "/iptables-save" in self._files or "/nft" in self._files
         self._saved = self._files.get("/iptables-save", "")
         self._nft = self._files.get("/nft", "")
@@ -114,11 +114,11 @@ class Seen:
         return bool(re.search(program, self._files["/pgrep"])) if "/pgrep" in self._files else None
 
 
-def here() -> Seen:
+def read_packet_filter() -> PacketFilter:
     """Read this host's packet filter; it is not `known` where this user may not read it."""
     with contextlib.suppress(UserError):
-        return Seen(capture(as_root(LOOKING), check=False).stdout)
-    return Seen("")
+        return PacketFilter(capture(as_root(LIST_COMMAND), check=False).stdout)
+    return PacketFilter("")
 
 
 def _count_rules(saved: str) -> int:

@@ -17,7 +17,7 @@ HOLD = f'exec {DESCRIPTOR}<"$1"; shift; exec "$@"'
 PATIENCE = 10.0
 
 
-def holding(folder: str) -> list[str]:
+def holding_command(folder: str) -> list[str]:
     """Return the beginning of a command that runs the rest while it keeps a folder open."""
     return ["sh", "-euc", HOLD, "strata", folder]
 

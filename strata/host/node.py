@@ -16,22 +16,22 @@ SLURM = "SLURMD_NODENAME"
 BOOT = "/proc/sys/kernel/random/boot_id"
 
 
-def facts() -> Fields:
+def read_facts() -> Fields:
     """Return ``{name, boot}`` of this machine.
 
     name: a mark made of the name that Slurm gave the node, or of the host's where there is none.
     boot: as of :func:`boot_id`; two names with one such id are one machine.
     """
     mark = sha256((os.environ.get(SLURM) or os.uname().nodename).encode()).hexdigest()[:6]
-    return {"name": f"node-{mark}", "boot": boot()}
+    return {"name": f"node-{mark}", "boot": boot_id()}
 
 
-def boot() -> str | None:
+def boot_id() -> str | None:
     """Return the id of this start of the kernel; None where the kernel gives none."""
-    match = re.fullmatch("[0-9a-f-]{36}", observe.read(BOOT) or "")
+    match = re.fullmatch("[0-9a-f-]{36}", observe.read_file(BOOT) or "")
     return match and match[0]
 
 
-def of_record(record: Mapping[str, Any] | None) -> str | None:
+def node_of_record(record: Mapping[str, Any] | None) -> str | None:
     """Return the name of the node in a cell's record; None where it names none."""
     return ((record or {}).get("node") or {}).get("name")

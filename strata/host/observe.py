@@ -11,12 +11,12 @@ import os
 import re
 
 from strata.util.data_types import Fields
-from strata.util.units import UNIT, numbers
+from strata.util.units import UNITS, parse_ranges
 
 NOT_AVAILABLE = "not available"
 # Values of `virtualization`; it is not available where the processors' flags do not tell.
 GUEST, BARE = "guest of a hypervisor", "none seen"
-CPU = "/sys/devices/system/cpu"
+CPU_FOLDER = "/sys/devices/system/cpu"
 FILES = [
     "/proc/version",
     "/etc/os-release",
@@ -32,25 +32,25 @@ FILES = [
 MEMORY, STAT = "/proc/meminfo", "/proc/stat"
 # The files about turbo, of which the first that exists counts: their text → its meaning.
 TURBO = {
-    f"{CPU}/intel_pstate/no_turbo": {"0": "on", "1": "off"},
-    f"{CPU}/cpufreq/boost": {"1": "on", "0": "off"},
+    f"{CPU_FOLDER}/intel_pstate/no_turbo": {"0": "on", "1": "off"},
+    f"{CPU_FOLDER}/cpufreq/boost": {"1": "on", "0": "off"},
 }
 TEMPERATURE = "/sys/class/thermal/thermal_zone0/temp"
 
 
-def command() -> list[str]:
+def print_command() -> list[str]:
     """Return the command that prints those of :data:`FILES` that exist."""
     return ["tail", "-v", "-n", "+1", *FILES]
 
 
-def split(text: str) -> dict[str, str]:
+def split_files(text: str) -> dict[str, str]:
     """Return path → content, from the output of :func:`print_command`."""
     pieces = re.split(r"^==> (/[^\n]*) <==\n", text, flags=re.MULTILINE)
     files = zip(pieces[1::2], pieces[2::2], strict=True)
     return {path: content.strip("\n") for path, content in files}
 
 
-def read(path: str) -> str | None:
+def read_file(path: str) -> str | None:
     """Return a file's text without the line ends around it; None where it cannot be read."""
     try:
         # Unbuffered, it costs a third.
@@ -60,7 +60,7 @@ def read(path: str) -> str | None:
         return None
 
 
-def listed(folder: str) -> list[str]:
+def list_folder(folder: str) -> list[str]:
     """Return the sorted names in a folder; none where it cannot be read."""
     try:
         return sorted(os.listdir(folder))
@@ -70,10 +70,10 @@ def listed(folder: str) -> list[str]:
 
 def read_files(paths: list[str]) -> dict[str, str]:
     """Return path → content of the files that can be read."""
-    return {path: text for path in paths if (text := read(path)) is not None}
+    return {path: text for path in paths if (text := read_file(path)) is not None}
 
 
-def number(text: str | None) -> int | None:
+def parse_number(text: str | None) -> int | None:
     """Return the whole number at the beginning of a text such as ``16384 kB``; None without one."""
     digits = re.match(r"\s*([0-9]{1,18})(?![\w.])", text or "")
     return int(digits[1]) if digits else None
@@ -82,7 +82,7 @@ def number(text: str | None) -> int | None:
 def parse_cpu_list(text: str | None) -> set[int]:
     """Return the processors of a list such as ``0-3,8``; none where the text is no such list."""
     part = "[0-9]{1,5}(-[0-9]{1,5})?"
-    return set(numbers(text)) if text and re.fullmatch(f"{part}(,{part})*", text) else set()
+    return set(parse_ranges(text)) if text and re.fullmatch(f"{part}(,{part})*", text) else set()
 
 
 def printable(text: str) -> str:
@@ -90,7 +90,7 @@ def printable(text: str) -> str:
     return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
-def fields(text: str) -> dict[str, str]:
+def parse_fields(text: str) -> dict[str, str]:
     """Return the first non-empty value of each name in lines `name: value` or `name=value`."""
     values: dict[str, str] = {}
     for name, quoted in re.findall("^([^:=\n]*)[:=](.*)$", text, re.MULTILINE):
@@ -99,15 +99,15 @@ def fields(text: str) -> dict[str, str]:
     return values
 
 
-def understand(files: dict[str, str]) -> Fields:
+def parse_facts(files: dict[str, str]) -> Fields:
     """Return the facts of ``observed.inside`` (docs/files.md), or "not available" for each.
 
     files: path → content of :data:`FILES`.
     """
     cpuinfo = files.get("/proc/cpuinfo", "")
-    cpu = fields(cpuinfo.split("\n\n", 1)[0])
+    cpu = parse_fields(cpuinfo.split("\n\n", 1)[0])
     sockets = {*re.findall("^physical id.*", cpuinfo, re.MULTILINE)}
-    cores, siblings = number(cpu.get("cpu cores")), number(cpu.get("siblings"))
+    cores, siblings = parse_number(cpu.get("cpu cores")), parse_number(cpu.get("siblings"))
     version = files.get("/proc/version", "").split()
     flags = cpu.get("flags", "").split()
     pages = re.search(r"\[(\w+)\]", files.get("/sys/kernel/mm/transparent_hugepage/enabled", ""))
@@ -118,13 +118,13 @@ def understand(files: dict[str, str]) -> Fields:
     clock = files.get("/sys/devices/system/clocksource/clocksource0/current_clocksource")
     facts = {
         "kernel": version[2] if len(version) > 2 else None,
-        "os": fields(files.get("/etc/os-release", "")).get("PRETTY_NAME"),
+        "os": parse_fields(files.get("/etc/os-release", "")).get("PRETTY_NAME"),
         "cpu_model": cpu.get("model name"),
-        "cpus": _count_cpus(cpuinfo, fields(files.get("/proc/self/status", ""))) or None,
+        "cpus": _count_cpus(cpuinfo, parse_fields(files.get("/proc/self/status", ""))) or None,
         "sockets": len(sockets) or None,
         "cores_per_socket": cores or None,
         "threads_per_core": siblings // cores if cores and siblings else None,
-        "memory_bytes": kib(files.get(MEMORY), "MemTotal") or None,
+        "memory_bytes": parse_kib(files.get(MEMORY), "MemTotal") or None,
         "huge_pages": pages and pages[1],
         "clocksource": clock,
         "virtualization": GUEST if "hypervisor" in flags else BARE if flags else None,
@@ -152,32 +152,34 @@ def _count_cpus(cpuinfo: str, status: dict[str, str]) -> int:
     return len(online & parse_cpu_list(status.get("Cpus_allowed_list")) or online)
 
 
-def kib(text: str | None, name: str) -> int | None:
+def parse_kib(text: str | None, name: str) -> int | None:
     """Return the bytes of an entry in kB, as /proc/meminfo has them; None without the entry.
 
     text: of the whole file.
     """
-    size = number(fields(text or "").get(name))
+    size = parse_number(parse_fields(text or "").get(name))
     return None if size is None else size * 1024
 
 
-def host(cpus: set[int]) -> Fields:
+def observe_host(cpus: set[int]) -> Fields:
     """Return the host's unchanging facts, with the caches and the clock policy of these CPUs."""
-    facts = understand(read_files(FILES))
+    facts = parse_facts(read_files(FILES))
     facts.pop("versions")
     facts["cache_bytes"] = last_level_caches(cpus) or NOT_AVAILABLE
-    facts["governor"] = printable(read(_cpufreq_file(cpus, "scaling_governor")) or NOT_AVAILABLE)
+    facts["governor"] = printable(
+        read_file(_cpufreq_file(cpus, "scaling_governor")) or NOT_AVAILABLE
+    )
     path, text = next(iter(read_files([*TURBO]).items()), ("", ""))
     facts["turbo"] = TURBO.get(path, {}).get(text, NOT_AVAILABLE)
-    folder = f"{CPU}/vulnerabilities"
-    texts = {name: printable(read(f"{folder}/{name}") or "") for name in listed(folder)}
+    folder = f"{CPU_FOLDER}/vulnerabilities"
+    texts = {name: printable(read_file(f"{folder}/{name}") or "") for name in list_folder(folder)}
     facts["vulnerabilities"] = {name: text for name, text in texts.items() if text} or NOT_AVAILABLE
     return facts
 
 
 def _cpufreq_file(cpus: set[int], name: str) -> str:
     """Return the path of a file about the frequency of the first of these processors."""
-    return f"{CPU}/cpu{min(cpus, default=0)}/cpufreq/{name}"
+    return f"{CPU_FOLDER}/cpu{min(cpus, default=0)}/cpufreq/{name}"
 
 
 def last_level_caches(cpus: set[int]) -> int | None:
@@ -190,7 +192,7 @@ def last_level_caches(cpus: set[int]) -> int | None:
     for cpu in sorted(cpus):
         if any(cpu in sharing for _, sharing in caches):
             continue
-        names = listed(f"{CPU}/cpu{cpu}/cache")
+        names = list_folder(f"{CPU_FOLDER}/cpu{cpu}/cache")
         known = [cache for name in names if (cache := _read_cache(cpu, name))]
         if known:
             level, sharing, size = max(known)
@@ -201,27 +203,27 @@ def last_level_caches(cpus: set[int]) -> int | None:
 
 def _read_cache(cpu: int, name: str) -> tuple[int, tuple[int, ...], int] | None:
     """Return (level, processors that share it, bytes) of a processor's data cache, if known."""
-    folder = f"{CPU}/cpu{cpu}/cache/{name}"
-    level, text = number(read(f"{folder}/level")), read(f"{folder}/size")
+    folder = f"{CPU_FOLDER}/cpu{cpu}/cache/{name}"
+    level, text = parse_number(read_file(f"{folder}/level")), read_file(f"{folder}/size")
     size = re.fullmatch("([1-9][0-9]{0,8})([KMG])", text or "")
-    if level is None or size is None or read(f"{folder}/type") == "Instruction":
+    if level is None or size is None or read_file(f"{folder}/type") == "Instruction":
         return None
-    sharing = tuple(sorted(parse_cpu_list(read(f"{folder}/shared_cpu_list"))))
-    return level, sharing, int(size[1]) * UNIT[f"{size[2]}iB"]
+    sharing = tuple(sorted(parse_cpu_list(read_file(f"{folder}/shared_cpu_list"))))
+    return level, sharing, int(size[1]) * UNITS[f"{size[2]}iB"]
 
 
-def mark() -> str | None:
+def emulated_host_mark() -> str | None:
     """Return the words by which the paper marks results of an emulated host; None elsewhere."""
     from strata.util import constants
 
-    hosts = constants.read("hosts")
-    machine = understand(read_files(FILES))["machine"]
+    hosts = constants.read_constants("hosts")
+    machine = parse_facts(read_files(FILES))["machine"]
     return hosts["mark"] if machine in hosts["emulated"] else None
 
 
-def memory() -> int | None:
+def available_memory() -> int | None:
     """Return the bytes of memory that programs could still have; None where that is not known."""
-    return kib(read(MEMORY), "MemAvailable")
+    return parse_kib(read_file(MEMORY), "MemAvailable")
 
 
 def cpu_times(cpus: set[int]) -> tuple[int, ...]:
@@ -231,16 +233,16 @@ def cpu_times(cpus: set[int]) -> tuple[int, ...]:
     many columns as the kernel prints.
     """
     rows: dict[str, list[int]] = {}
-    for line in (read(STAT) or "").splitlines():
+    for line in (read_file(STAT) or "").splitlines():
         if line.startswith("cpu"):
             name, *columns = line.split()
-            ticks = itertools.takewhile(lambda tick: tick is not None, map(number, columns))
+            ticks = itertools.takewhile(lambda tick: tick is not None, map(parse_number, columns))
             rows[name] = [tick or 0 for tick in ticks]
     chosen = [rows[f"cpu{cpu}"] for cpu in cpus if f"cpu{cpu}" in rows] or [rows.get("cpu", [])]
     return tuple(map(sum, zip(*chosen, strict=False)))
 
 
-def shares(before: tuple[int, ...], after: tuple[int, ...]) -> Fields:
+def time_shares(before: tuple[int, ...], after: tuple[int, ...]) -> Fields:
     """Return ``{steal_share, busy_share}`` of the processors' time between two moments.
 
     before, after: of :func:`cpu_times`.
@@ -257,16 +259,16 @@ def shares(before: tuple[int, ...], after: tuple[int, ...]) -> Fields:
     }
 
 
-def moment(cpus: set[int]) -> Fields:
+def observe_moment(cpus: set[int]) -> Fields:
     """Return the host's load, swap in use (bytes), temperature (°C) and frequency (MHz) now.
 
     The frequency is that of the first of these processors.
     """
-    load = re.match(r"[0-9]{1,6}\.[0-9]{1,6}(?=\s|$)", read("/proc/loadavg") or "")
-    text = read(MEMORY)
-    total, free = kib(text, "SwapTotal"), kib(text, "SwapFree")
-    heat = re.fullmatch("-?[0-9]{1,6}", read(TEMPERATURE) or "")
-    frequency = number(read(_cpufreq_file(cpus, "scaling_cur_freq")))
+    load = re.match(r"[0-9]{1,6}\.[0-9]{1,6}(?=\s|$)", read_file("/proc/loadavg") or "")
+    text = read_file(MEMORY)
+    total, free = parse_kib(text, "SwapTotal"), parse_kib(text, "SwapFree")
+    heat = re.fullmatch("-?[0-9]{1,6}", read_file(TEMPERATURE) or "")
+    frequency = parse_number(read_file(_cpufreq_file(cpus, "scaling_cur_freq")))
     return {
         "load1": float(load[0]) if load else NOT_AVAILABLE,
         "swap_used_bytes": NOT_AVAILABLE if total is None or free is None else max(0, total - free),

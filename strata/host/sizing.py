@@ -79,12 +79,12 @@ SMALLEST = "smallest"
 OF_THE_CELL = ("cpus", "first-cpu", "client-last-cpu")
 
 
-def at_scale(value: object, scale: str) -> object:
+def value_at_scale(value: object, scale: str) -> object:
     """Return a setting's value at a scale, where it is ``{tiny: …, standard: …, paper: …}``."""
     return value[scale] if isinstance(value, dict) and scale in value else value
 
 
-def resolve(value: object, machine: Fields) -> tuple[object, str | None]:
+def resolve_rule(value: object, machine: Fields) -> tuple[object, str | None]:
     """Return a parameter's value on a machine, and a sentence about it for the paper or None.
 
     Literals, ``smallest`` and the rules of the cell stay as they are.

@@ -2,7 +2,7 @@
 
 import os
 
-from strata.util.timeouts import stretched
+from strata.util.timeouts import stretch
 
 # Seconds: the longest time to connect, between two questions whether the other end is there, and
 # of silence after which the connection ends by itself.
@@ -14,7 +14,7 @@ def socket_path(folder: str) -> str:
     return os.path.join(folder, "ssh")
 
 
-def settings(folder: str) -> dict[str, str]:
+def ssh_settings(folder: str) -> dict[str, str]:
     """Return ssh's settings for a system's connection: no prompts, and one connection kept for all.
 
     folder: the system's.
@@ -22,9 +22,9 @@ def settings(folder: str) -> dict[str, str]:
     return {
         "BatchMode": "yes",
         "LogLevel": "ERROR",
-        "ConnectTimeout": f"{stretched(CONNECT):g}",
+        "ConnectTimeout": f"{stretch(CONNECT):g}",
         "ServerAliveInterval": str(ASK),
-        "ServerAliveCountMax": f"{stretched(SILENT) / ASK:g}",
+        "ServerAliveCountMax": f"{stretch(SILENT) / ASK:g}",
         "ControlMaster": "auto",
         "ControlPath": socket_path(folder),
         "ControlPersist": "yes",

@@ -111,7 +111,7 @@ _STATUS = {
 }
 
 
-def look(*files: str, process: int | str = "self") -> list[str]:
+def state_command(*files: str, process: int | str = "self") -> list[str]:
     """Return the command that prints the state of a process, and some more files.
 
     process: its id, or "self": a program that starts where the command runs.
@@ -119,7 +119,7 @@ def look(*files: str, process: int | str = "self") -> list[str]:
     return ["sh", "-c", _PRINT_STATE, "strata", str(process), *files]
 
 
-def understand(files: dict[str, str]) -> dict[str, str]:
+def parse_state(files: dict[str, str]) -> dict[str, str]:
     """Return the values of a state by name, without those that a system does not show.
 
     files: path → content, printed by :func:`state_command`.
@@ -172,7 +172,7 @@ def _parse_status(text: str) -> dict[str, str]:
     return state
 
 
-def differences(here: dict[str, str], native: dict[str, str]) -> dict[str, tuple[str, str]]:
+def compare_states(here: dict[str, str], native: dict[str, str]) -> dict[str, tuple[str, str]]:
     """Return name → (native's value, the value here) where both states have one and differ."""
     return {
         name: (native[name], here[name])
@@ -183,13 +183,13 @@ def differences(here: dict[str, str], native: dict[str, str]) -> dict[str, tuple
 
 # The state that decides how a process of the host runs that is a sandbox or a machine.  (QEMU sets
 # its own timer slack.)
-OF_THE_HOST = (
+HOST_PROCESS_STATE = (
     "processors", "memory nodes", "memory policy", "nice", "real-time priority", "scheduling",
     "I/O class",
 )  # fmt: skip
 
 
-def undeclared(state: dict[str, str]) -> dict[str, tuple[str, str]]:
+def undeclared_values(state: dict[str, str]) -> dict[str, tuple[str, str]]:
     """Return name → (the declared value, the value here) of what is not as it is declared."""
     declared = {
         "limit as": "unlimited",
@@ -210,10 +210,10 @@ def undeclared(state: dict[str, str]) -> dict[str, tuple[str, str]]:
     }
     for name, limit in LIMITS.items():
         declared[f"limit {name}"] = "unlimited" if limit is None else str(limit)
-    return differences(state, declared)
+    return compare_states(state, declared)
 
 
-def limit_words() -> list[str]:
+def container_limit_options() -> list[str]:
     """Return the options that give a container of Docker or Podman the declared limits."""
     options = []
     for name, limit in LIMITS.items():
@@ -222,19 +222,19 @@ def limit_words() -> list[str]:
     return options
 
 
-def prlimit_words() -> list[str]:
+def prlimit_options() -> list[str]:
     """Return the options of ``prlimit`` that set the declared limits."""
     return [f"--{name}={'unlimited' if limit is None else limit}" for name, limit in LIMITS.items()]
 
 
-def declare(processors: set[int]) -> None:
+def declare_state(processors: set[int]) -> None:
     """Give this process, and all that it starts from now on, the declared state on processors.
 
     Signals that the caller ignored stay ignored here, but not in started programs.  State that
     needs root, and cannot have it, stays as it is: :func:`undeclared_values` shows it.
     """
     _set_own_state(processors)
-    of_process(os.getpid())
+    set_process_state(os.getpid())
     if os.geteuid() != 0:
         # Anybody may lower limits; with sudo this file raises them, and gives back priority.
         program = [sys.executable, "-S", os.path.abspath(__file__)]
@@ -259,7 +259,7 @@ def _set_own_state(processors: set[int]) -> None:
     if os.geteuid() == 0:
         with contextlib.suppress(OSError):
             os.setgroups([0])
-    state = understand({f"/proc/self/{name}": _read_own_file(name) for name in _SELF})
+    state = parse_state({f"/proc/self/{name}": _read_own_file(name) for name in _SELF})
     usual = {
         "personality": "00000000",
         "memory policy": "default",
@@ -267,8 +267,8 @@ def _set_own_state(processors: set[int]) -> None:
         "merged pages": "no",
     }
     # Its slice of time should be that of the machine's first process.
-    usual |= understand({"/proc/self/sched": _read_own_file("sched", "1")})
-    if differences(state, usual):
+    usual |= parse_state({"/proc/self/sched": _read_own_file("sched", "1")})
+    if compare_states(state, usual):
         _reset_by_system_calls()
 
 
@@ -293,7 +293,7 @@ def _ignore(number: int, frame: object) -> None:
     """Handle a signal that the caller ignored."""
 
 
-def of_process(pid: int) -> None:
+def set_process_state(pid: int) -> None:
     """Set a process's limits, priority, classes and out-of-memory score as far as permitted."""
     for name, limit in LIMITS.items():
         number = _NUMBERS.get(name, getattr(resource, f"RLIMIT_{name.upper()}", None))
@@ -336,7 +336,7 @@ def _read_own_file(name: str, process: str = "self") -> str:
     return ""
 
 
-def online() -> set[int]:
+def online_processors() -> set[int]:
     """Return the processors of the machine that are online."""
     path = "/sys/devices/system/cpu/online"
     with contextlib.suppress(OSError, ValueError), open(path, encoding="ascii") as file:
@@ -365,11 +365,11 @@ def _leave_groups() -> None:
 def main(argv: list[str]) -> None:
     """Run a command in the declared state, or set a process's state with ``--process PID``."""
     if argv[:1] == ["--process"]:
-        of_process(int(argv[1]))
+        set_process_state(int(argv[1]))
         return
     _leave_groups()
-    _set_own_state(online())
-    of_process(os.getpid())
+    _set_own_state(online_processors())
+    set_process_state(os.getpid())
     # A program inherits no handler, and Python ignored these.
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)

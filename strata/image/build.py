@@ -1,6 +1,6 @@
 """Build the image once for each recipe, by one run of Packer, and keep it in the machine's cache.
 
-A built image is a folder ``images/RECIPE`` of :func:`strata.util.paths.home`: ``tree`` (the files,
+A built image is a folder ``images/RECIPE`` of :func:`strata.util.paths.home_folder`: ``tree`` (the files,
 for native runs), ``image.tar`` (for Docker in a machine), ``manifest.json`` and ``image.json``.
 Machines start from a Vagrant box (:mod:`strata.vm.vagrant_box`) that is made of these.
 """
@@ -22,9 +22,9 @@ from strata.image import cache, manifest
 from strata.util import paths, programs
 from strata.util.data_types import Described, Fields, Image
 from strata.util.errors import MachineError, UserError
-from strata.util.files import remove_tree, remove_whole, write_json, write_text
-from strata.util.process import as_root, capture, remedy
-from strata.util.progress import say, step
+from strata.util.files import remove_at_once, remove_tree, write_json, write_text
+from strata.util.process import as_root, capture, find_remedy
+from strata.util.progress import print_topic, report_step
 from strata.vm import acceleration, vagrant_box
 
 # The number of images that stay, the last used ones, with their bases and boxes.
@@ -45,25 +45,25 @@ exit 1
 """
 
 
-def ensure(config: Fields, machines: bool = False) -> Image:
+def ensure_image(config: Fields, machines: bool = False) -> Image:
     """Return the image of a configuration, which is built now (some minutes) if it is not cached.
 
     config: the configuration's `image`.  machines: whether the box of machines is needed, too.
     """
-    described = recipe.describe(config)
-    name, folder = described["recipe"], os.path.join(paths.home(), "images")
+    described = recipe.describe_image(config)
+    name, folder = described["recipe"], os.path.join(paths.home_folder(), "images")
     os.makedirs(folder, exist_ok=True)
     # The image's files hold setuid programs, and folders that everybody may write.
     os.chmod(folder, 0o700)
-    with cache.locked():
-        if image := cache.find(name):
-            say("image", f"{name[:12]} is in the cache")
+    with cache.lock_cache():
+        if image := cache.find_image(name):
+            print_topic("image", f"{name[:12]} is in the cache")
         else:
             image = _build_image(config, described)
-        if machines and not vagrant_box.whole(name):
+        if machines and not vagrant_box.has_box(name):
             _make_box(image)
         # The images that were used last are kept.
-        os.utime(cache.folder_of(name))
+        os.utime(cache.image_folder(name))
     return image
 
 
@@ -71,31 +71,34 @@ def _make_box(image: Image) -> None:
     """Make the box of machines from an image's files."""
     name = image["recipe"]
     making = "making the machines' disk from the image's files"
-    with _unfinished_folder(f"box-{name[:12]}") as work, step("vm", making):
+    with _unfinished_folder(f"box-{name[:12]}") as work, report_step("vm", making):
         sources = [os.path.join(image["folder"], source) for source in ("tree", "image.tar")]
         script = os.path.abspath("packer/box.sh")
         capture(_build_command(work, [script, *sources, work], root=True), timeout=1800)
-        vagrant_box.put(name, work)
+        vagrant_box.install_box(name, work)
 
 
-def probe(config: Fields) -> Fields:
+def probe_acceleration(config: Fields) -> Fields:
     """Return the accelerator of virtual machines here; if unknown, try KVM with the image's kernel.
 
     config: the configuration's `image`.  Returns `accelerator`, `accelerator_reason` and more.
     """
-    known = acceleration.known()
+    known = acceleration.known_accelerator()
     if known["accelerator"] is None:
-        box = vagrant_box.require(ensure(config, machines=True)["recipe"])
-        with step("vm", "testing whether KVM runs a guest"):
-            known = acceleration.attempt(os.path.join(box["folder"], "kernel"))
-        say("vm", f"{acceleration.CALLED[known['accelerator']]}: {known['accelerator_reason']}")
+        box = vagrant_box.require_box(ensure_image(config, machines=True)["recipe"])
+        with report_step("vm", "testing whether KVM runs a guest"):
+            known = acceleration.try_kvm(os.path.join(box["folder"], "kernel"))
+        print_topic(
+            "vm",
+            f"{acceleration.MACHINE_NAMES[known['accelerator']]}: {known['accelerator_reason']}",
+        )
     return known
 
 
 @contextlib.contextmanager
 def _unfinished_folder(name: str) -> Iterator[str]:
     """Make the folder in which something is built, before all else, and remove it at the end."""
-    work = paths.unfinished(name)
+    work = paths.unfinished_folder(name)
     _remove_unfinished(work)
     os.makedirs(work)
     try:
@@ -125,7 +128,7 @@ def _build_command(work: str, argv: Sequence[str], root: bool = False) -> list[s
 
     work: the folder in which something is built.  Raises MachineError without the program.
     """
-    if not daemons.where(argv[0]):
+    if not daemons.find_program(argv[0]):
         raise MachineError(f"{argv[0]} is not installed: run `make setup`")
     marked = ["env", f"{BUILDING}={paths.home_mark()}", f"TMPDIR={work}", *argv]
     return as_root(marked) if root else marked
@@ -143,31 +146,31 @@ def _build_image(config: Fields, described: Described) -> Image:
         with _unfinished_folder(name[:12]) as work:
             _make_files(config, described, work)
             # The recipe's name must still be that of the files that were read.
-            if recipe.describe(config)["recipe"] != name:
+            if recipe.describe_image(config)["recipe"] != name:
                 raise UserError(
                     "files that go into the image changed while it was built: run "
                     "`python3 -m strata image` again"
                 )
-            os.rename(work, cache.folder_of(name))
+            os.rename(work, cache.image_folder(name))
     finally:
         _remove_builds()
         # Docker's image of a failed build is not in the cache, and one that was built again has
         # lost its name.  The base serves again.
         _discard_images(engine.base_tag(described["base"]))
-    say("image", f"{name[:12]} is built")
-    return cache.require(name)
+    print_topic("image", f"{name[:12]} is built")
+    return cache.require_image(name)
 
 
 def _make_files(config: Fields, described: Described, work: str) -> None:
     """Build the image's files, archive, manifest and facts into a folder."""
     tag, base = engine.tag(described), _provide_base(config, described)
-    with step("image", "provisioning with Packer"):
+    with report_step("image", "provisioning with Packer"):
         _run_packer(config, work, {"base": base, "tag": tag, "home": paths.home_mark()})
-    with step("image", "taking its files out of Docker"):
+    with report_step("image", "taking its files out of Docker"):
         archive = _save_files(tag, work)
-    with step("image", "hashing every file"):
+    with report_step("image", "hashing every file"):
         listing = {
-            "packages": manifest.packages(os.path.join(work, "tree")),
+            "packages": manifest.list_packages(os.path.join(work, "tree")),
             "files": manifest.hash_archive(archive),
         }
     os.unlink(archive)
@@ -181,7 +184,7 @@ def _make_files(config: Fields, described: Described, work: str) -> None:
         "architecture": platform.machine(),
         "package_count": len(listing["packages"]),
         "file_count": len(listing["files"]),
-        "manifest_sha256": manifest.digest(listing),
+        "manifest_sha256": manifest.manifest_digest(listing),
         "base": described["base"],
         "built": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
@@ -192,7 +195,7 @@ def _provide_base(config: Fields, described: Described) -> str:
     """Return Docker's name of the base, which is bootstrapped now (a minute) if it is missing."""
     tag, release = engine.base_tag(described["base"]), described["release"]
     if capture(["docker", "image", "inspect", tag], check=False).returncode == 0:
-        say("image", "the base root filesystem is in the cache")
+        print_topic("image", "the base root filesystem is in the cache")
         return tag
     configuration = capture(["apt-config", "dump"]).stdout.splitlines()
     options = []
@@ -205,18 +208,20 @@ def _provide_base(config: Fields, described: Described) -> str:
         '--customize-hook=chroot "$1" sh /tmp/base.sh',
         '--customize-hook=rm "$1/tmp/base.sh"',
     ]
-    packages = ",".join(recipe.base_packages(config, described))
+    packages = ",".join(recipe.list_base_packages(config, described))
     mirror = config.get("mirror")
     with _unfinished_folder("base") as work:
         listing, archive = os.path.join(work, "sources.list"), os.path.join(work, "base.tar")
         write_text(listing, distribution.sources(described, mirror, distribution.os_release()))
-        with step("image", f"bootstrapping {described['distribution']} {release} with mmdebstrap"):
+        with report_step(
+            "image", f"bootstrapping {described['distribution']} {release} with mmdebstrap"
+        ):
             command = ["mmdebstrap", "--variant=minbase", f"--include={packages}", *options, *hooks]
             command = _build_command(work, [*command, release, archive, listing], root=True)
             result = capture(command, timeout=3600, check=False)
             if result.returncode != 0:
                 raise _bootstrap_error(described, mirror, result.stderr)
-        with step("image", "importing the base root filesystem into Docker"):
+        with report_step("image", "importing the base root filesystem into Docker"):
             label = f"LABEL strata.image={paths.home_mark()}"
             command = ["docker", "import", "--change", label, archive, tag]
             capture(_build_command(work, command), timeout=600)
@@ -228,7 +233,7 @@ def _bootstrap_error(described: Described, mirror: str | None, printed: str) -> 
 
     printed: by mmdebstrap.
     """
-    log = os.path.join(paths.home(), "images", "mmdebstrap.log")
+    log = os.path.join(paths.home_folder(), "images", "mmdebstrap.log")
     write_text(log, printed)
     lines = printed.strip().splitlines()
     # These lines tell which of mmdebstrap's commands failed, and no reason.
@@ -239,7 +244,7 @@ def _bootstrap_error(described: Described, mirror: str | None, printed: str) -> 
     listed = "\n".join(reasons or lines[-20:])
     return UserError(
         f"mmdebstrap could not make the base of {release} from {source} (config.yaml: image; whole "
-        f"log: {log}):\n{listed}{remedy(printed)}"
+        f"log: {log}):\n{listed}{find_remedy(printed)}"
     )
 
 
@@ -274,11 +279,11 @@ def _run_packer(config: Fields, work: str, variables: dict[str, str]) -> None:
     """
     context = os.path.join(work, "context")
     os.makedirs(context)
-    files = [path for path in recipe.files(config) if path.startswith("workloads/")]
+    files = [path for path in recipe.list_files(config) if path.startswith("workloads/")]
     capture(["cp", "--parents", "--preserve=mode", "--", *files, context])
     packages = os.path.join(context, "workloads", "packages")
-    write_text(packages, "\n".join(recipe.packages(config)) + "\n")
-    log = os.path.join(paths.home(), "images", "packer.log")
+    write_text(packages, "\n".join(recipe.list_packages(config)) + "\n")
+    log = os.path.join(paths.home_folder(), "images", "packer.log")
     settings = ["CHECKPOINT_DISABLE=1", "PACKER_LOG=1", f"PACKER_LOG_PATH={log}"]
     settings += [f"PACKER_{name}_DIR={context}/{name}" for name in ("CACHE", "TMP")]
     options = []
@@ -287,7 +292,7 @@ def _run_packer(config: Fields, work: str, variables: dict[str, str]) -> None:
     packer = ["packer", "build", "-color=false", *options, "packer/image.pkr.hcl"]
     # Its plugins listen on sockets in TMPDIR, whose paths the kernel limits to 107 bytes: a home's
     # may be longer.
-    with programs.scratch("packer", "/tmp") as short:
+    with programs.temporary_folder("packer", "/tmp") as short:
         command = _build_command(work, ["env", *settings, f"TMPDIR={short}", *packer])
         result = capture(command, timeout=3600, check=False)
     remove_tree(context)
@@ -298,7 +303,7 @@ def _run_packer(config: Fields, work: str, variables: dict[str, str]) -> None:
 
 def unfinished_builds() -> list[str]:
     """Return the folders of builds that have begun and not ended: made first and removed last."""
-    return sorted(glob.glob(glob.escape(paths.unfinished("")) + "*"))
+    return sorted(glob.glob(glob.escape(paths.unfinished_folder("")) + "*"))
 
 
 def _remove_builds() -> list[str]:
@@ -317,35 +322,37 @@ def _remove_builds() -> list[str]:
     return removed + [f"container {id} of an unfinished image" for id in containers]
 
 
-def sweep() -> list[str]:
+def remove_leftovers() -> list[str]:
     """Remove all that killed builds left, unless a build is under way; return a phrase for each."""
-    with cache.locked(wait=False) as held:
+    with cache.lock_cache(wait=False) as held:
         return _remove_builds() if held else []
 
 
-def publish(image: Image) -> None:
+def publish_image(image: Image) -> None:
     """Write the image's facts and its manifest into the results."""
     facts = {key: value for key, value in image.items() if key not in ("folder", "base")}
     write_json(paths.IMAGE, facts)
     shutil.copyfile(os.path.join(image["folder"], "manifest.json"), paths.MANIFEST)
 
 
-def prune(keep: int = KEPT) -> list[str]:
+def prune_images(keep: int = KEPT) -> list[str]:
     """Remove all images but the last used, and what belongs to no image; return a phrase for each.
 
     Nothing is removed while another process makes something in the cache.  The caller sees to it
     that no system is up.
     """
-    with cache.locked(wait=False) as held:
+    with cache.lock_cache(wait=False) as held:
         if not held:
-            say("image", "nothing is removed from the cache, since another process makes an image")
+            print_topic(
+                "image", "nothing is removed from the cache, since another process makes an image"
+            )
             return []
         removed = _remove_builds()
         for name in cache.list_recipes()[keep:]:
-            vagrant_box.remove(name)
-            remove_whole(cache.folder_of(name), paths.unfinished("removed"))
+            vagrant_box.remove_box(name)
+            remove_at_once(cache.image_folder(name), paths.unfinished_folder("removed"))
             removed.append(f"image {name[:12]}")
-        removed += [f"volume {name}" for name in vagrant_box.remove_copies()]
+        removed += [f"volume {name}" for name in vagrant_box.remove_orphaned_copies()]
         return removed + _discard_images()
 
 
@@ -356,9 +363,9 @@ def _discard_images(*kept: str) -> list[str]:
     """
     needed = {*kept}
     for name in cache.list_recipes():
-        if image := cache.find(name):
+        if image := cache.find_image(name):
             needed |= {image["id"], engine.tag(image), engine.base_tag(image["base"])}
     removed = []
-    for name in registry.names():
-        removed += registry.kind(name).discard(needed)
+    for name in registry.layer_names():
+        removed += registry.layer_class(name).discard(needed)
     return removed

@@ -11,46 +11,46 @@ from strata.util.files import read_json
 from strata.util.process import as_root, capture
 
 
-def folder_of(recipe: str) -> str:
+def image_folder(recipe: str) -> str:
     """Return the folder of a recipe's image in the cache."""
-    return os.path.join(paths.home(), "images", recipe)
+    return os.path.join(paths.home_folder(), "images", recipe)
 
 
-def find(recipe: str) -> Image | None:
+def find_image(recipe: str) -> Image | None:
     """Return a recipe's image, with its `folder`; None where it is not complete in the cache."""
-    folder = folder_of(recipe)
+    folder = image_folder(recipe)
     image: Image | None = read_json(os.path.join(folder, "image.json"))
     return {**image, "folder": folder} if image else None
 
 
-def require(recipe: str) -> Image:
+def require_image(recipe: str) -> Image:
     """Return a recipe's image.  Raises UserError with the remedy if it is not complete."""
-    image = find(recipe)
+    image = find_image(recipe)
     if image is None:
         raise UserError(
-            f"the image {recipe[:12]} is not in {paths.home()}: run `python3 -m strata image` to "
+            f"the image {recipe[:12]} is not in {paths.home_folder()}: run `python3 -m strata image` to "
             "build it again"
         )
     return image
 
 
-def locked(wait: bool = True) -> AbstractContextManager[bool]:
+def lock_cache(wait: bool = True) -> AbstractContextManager[bool]:
     """Hold the cache's lock, under which alone images are made and removed.
 
     wait: whether to wait for another holder.  The context gives whether the lock is held.
     """
-    path = os.path.join(paths.home(), "images", "cache.lock")
-    return locks.locked(path, "image: another process makes or removes one", wait)
+    path = os.path.join(paths.home_folder(), "images", "cache.lock")
+    return locks.hold_lock(path, "image: another process makes or removes one", wait)
 
 
 def list_recipes() -> list[str]:
     """Return the recipes of the images in the cache, complete or not, the last used first."""
-    names = os.listdir(os.path.join(paths.home(), "images"))
+    names = os.listdir(os.path.join(paths.home_folder(), "images"))
     recipes = [name for name in names if re.fullmatch("[0-9a-f]{64}", name)]
-    return sorted(recipes, key=lambda name: os.path.getmtime(folder_of(name)), reverse=True)
+    return sorted(recipes, key=lambda name: os.path.getmtime(image_folder(name)), reverse=True)
 
 
-def verify(image: Image) -> None:
+def require_unchanged(image: Image) -> None:
     """Require that an image's tree is unchanged since it was built.
 
     No file is read: the time of a file's last change (ctime), which no program can set back, must

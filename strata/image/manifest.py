@@ -36,7 +36,7 @@ def hash_archive(path: str) -> dict[str, str]:
     return dict(sorted(entries.items()))
 
 
-def packages(tree: str) -> dict[str, str]:
+def list_packages(tree: str) -> dict[str, str]:
     """Return package → version, from the package manager's own list in the tree."""
     database = os.path.join(tree, "var/lib/dpkg")
     form = "${db:Status-Status} ${Package} ${Version}\n"
@@ -45,6 +45,6 @@ def packages(tree: str) -> dict[str, str]:
     return dict(sorted(line.split()[1:] for line in lines if line.startswith("installed ")))
 
 
-def digest(manifest: Fields | None) -> str:
+def manifest_digest(manifest: Fields | None) -> str:
     """Return the SHA-256 of a manifest; of None, where there is none, that of ``null``."""
     return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()

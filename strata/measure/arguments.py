@@ -6,7 +6,7 @@ from strata.environments.common.layer import Layer
 from strata.experiment import plan
 from strata.testbed.lifecycle import System
 from strata.util.data_types import CellWork, Fields, Step
-from strata.util.placeholders import placeholder, several
+from strata.util.placeholders import as_list, find_parameter
 
 # The folder of the workloads' own programs in every system.
 PROGRAMS = "/opt/strata/workloads"
@@ -20,9 +20,9 @@ def fill(argv: list[str], values: Fields, workload: str) -> list[str]:
     """
     filled = []
     for word in argv:
-        name = placeholder(word)
+        name = find_parameter(word)
         if name is not None:
-            items = several(values[name])
+            items = as_list(values[name])
             word = ",".join(str("" if item is None else item) for item in items)
         filled.append(word)
     if "/" not in filled[0]:
@@ -51,7 +51,7 @@ class Inputs:
 
     def __init__(self, workload: str, cell: CellWork, system: System, values: Fields) -> None:
         self.workload, self.cell, self.system, self.values = workload, cell, system, values
-        self.groups = plan.groups(cell, values)
+        self.groups = plan.list_role_groups(cell, values)
         self.parts = len(system.tops)
 
     def place(self, part: int | None) -> Layer:
@@ -69,11 +69,11 @@ class Inputs:
         result = {**values, "part": part, "listen": self.system.listen(part)}
         result["address"] = self.system.tops[part].address()
         for name in self.cell.get("ports", []):
-            result[name] = plan.shifted(values[name], offset + part)
+            result[name] = plan.add_port_offset(values[name], offset + part)
         for role, names in self.cell.get("roles", {}).get("ports", {}).items():
             holder = self._part_with(role, part)
             for name in names:
-                result[name] = plan.shifted(values[name], offset + holder)
+                result[name] = plan.add_port_offset(values[name], offset + holder)
             result[f"address.{role}"] = self.system.reached(holder)
         return result
 
@@ -89,7 +89,7 @@ class Inputs:
         for name in ("address", "listen", "part"):
             result[name] = [system[name] for system in systems]
         for name in self.cell.get("ports", []):
-            result[name] = [port for system in firsts for port in several(system[name])]
+            result[name] = [port for system in firsts for port in as_list(system[name])]
         for role in self.cell.get("roles", {}).get("ports", {}):
             holders = [self._part_with(role, first["part"]) for first in firsts]
             result[f"address.{role}"] = [systems[holder]["address"] for holder in holders]

@@ -25,12 +25,12 @@ from strata.image import cache
 from strata.measure import interference, pending
 from strata.measure.cell import Cell
 from strata.testbed import lifecycle
-from strata.util import paths, progress, run, signals
+from strata.util import locks, paths, progress, run, signals
 from strata.util.data_types import Fields, Plan
-from strata.util.errors import CellFailed, Unable, UserError
+from strata.util.errors import CellFailed, CommandFailed, UserError
 from strata.util.files import write_json, write_text
 from strata.util.signals import Interrupted
-from strata.util.units import numbers
+from strata.util.units import parse_ranges
 
 # The share of the memory that stays free while several systems are up.
 MEMORY_KEPT = 0.1
@@ -38,31 +38,31 @@ MEMORY_KEPT = 0.1
 QUICKLY_FREED = 2**30
 
 
-def measure(environment: str, workload: str, repetition: int) -> None:
+def measure_cell(environment: str, workload: str, repetition: int) -> None:
     """Measure a cell, unless its results are pending, and put them into results/raw.
 
     Raises CellFailed with the reason and the command that reruns the cell.  The output so far is
     then in results/failed, and results/raw is as it was.
     """
-    signals.heed()
-    run.end_with_it()
-    experiment = plan.read()
+    signals.raise_on_signals()
+    run.end_with_run()
+    experiment = plan.read_plan()
     order, key = blocks.Order(experiment), (environment, workload, repetition)
     if key not in order.places:
         raise UserError(f"{paths.PLAN}: {order.missing(*key)}")
     cell = Cell(experiment, key, order)
     # The host bars its lowest layer alone.
     for kind in cell.layers[:1]:
-        if reason := registry.kind(kind).barred():
+        if reason := registry.layer_class(kind).barred():
             raise CellFailed(f"{cell.name} cannot be measured: {reason}")
-    starting_state.declare(processors(experiment))
+    starting_state.declare_state(processors(experiment))
     try:
-        with lifecycle.exclusive():
+        with locks.hold_machine():
             if not pending.is_pending(experiment, key):
                 _ensure_image(cell)
                 _measure_block(cell)
             _report(cell, pending.put_in_place(key))
-            if run.owner()["pid"] == os.getpid():
+            if run.identify_run()["pid"] == os.getpid():
                 # No run removes these at its end.
                 pending.remove("pending", key)
     except Interrupted as signal:
@@ -77,17 +77,17 @@ def processors(experiment: Plan) -> set[int]:
     if experiment.get("spread"):
         return os.sched_getaffinity(0)
     mask = experiment["machine"]["mask"]
-    return starting_state.online() if mask is None else set(numbers(mask))
+    return starting_state.online_processors() if mask is None else set(parse_ranges(mask))
 
 
 def _ensure_image(cell: Cell) -> None:
     """Have the image built, and the disk of its machine, where the cache lacks them."""
-    forms, recipe = registry.forms(cell.layers), cell.plan["image"]["recipe"]
-    missing = bool(forms) and cache.find(recipe) is None
+    forms, recipe = registry.image_forms(cell.layers), cell.plan["image"]["recipe"]
+    missing = bool(forms) and cache.find_image(recipe) is None
     if "disk" in forms and not missing:
         from strata.vm import vagrant_box
 
-        missing = not vagrant_box.whole(recipe)
+        missing = not vagrant_box.has_box(recipe)
     if missing:
         # Another process: a build needs Python packages that a cell does not import.
         command = [sys.executable, "-m", "strata", "image", "--planned", cell.environment]
@@ -102,11 +102,11 @@ def _measure_block(cell: Cell) -> None:
     """
     mates = _mates(cell)
     names = ", ".join(mate.environment for mate in mates)
-    progress.announce(f"{cell.name}, interleaved with {names}" if mates else cell.name)
+    progress.announce_cell(f"{cell.name}, interleaved with {names}" if mates else cell.name)
     try:
         try:
             Block(cell, mates).measure()
-        except Unable:
+        except CommandFailed:
             if not mates or not cell.entry.get("doubtful"):
                 raise
             # Only a cell that is measured alone shows that its environment cannot do it.
@@ -120,13 +120,13 @@ def _mates(cell: Cell) -> list[Cell]:
     if not cell.is_interleaved:
         return []
     keys = [key for key in cell.order.block(*cell.key) if key != cell.key]
-    due = [Cell(cell.plan, key, cell.order) for key in keys if pending.due(cell.plan, key)]
+    due = [Cell(cell.plan, key, cell.order) for key in keys if pending.is_due(cell.plan, key)]
     return [mate for mate in due if mate.is_interleaved]
 
 
 def _failure(cell: Cell, error: BaseException) -> CellFailed:
     """Take all systems down, keep the output in results/failed, and return the error to raise."""
-    signals.ignore()
+    signals.ignore_signals()
     _try_take_down()
     if isinstance(error, Interrupted):
         failure = CellFailed(f"{cell.name} was ended by {error}; nothing of it is kept")
@@ -145,7 +145,7 @@ def _failure(cell: Cell, error: BaseException) -> CellFailed:
             pending.move_file(cell.draft, log)
     except (OSError, UserError) as trouble:
         log = f"could not be kept: {trouble}"
-    again = run.again(paths.cell_path("raw", *cell.key, "log"))
+    again = run.format_command(paths.cell_path("raw", *cell.key, "log"))
     failure = CellFailed(f"cell failed: {cell.name}: {reason}\n  log:   {log}\n  rerun: {again}")
     _write_outcome(cell, str(failure), None if foreseen else error)
     return failure
@@ -154,10 +154,10 @@ def _failure(cell: Cell, error: BaseException) -> CellFailed:
 def _try_take_down() -> None:
     """Take down all systems, and print which failed: the next cell, or `clean`, tries again."""
     try:
-        lifecycle.take_down()
+        lifecycle.take_down_systems()
     except (UserError, OSError) as trouble:
         remedy = "the next cell tries again, and so does `python3 -m strata clean`"
-        progress.say("testbed", f"{trouble}; {remedy}")
+        progress.print_topic("testbed", f"{trouble}; {remedy}")
 
 
 def _report(cell: Cell, record: Fields) -> None:
@@ -165,9 +165,9 @@ def _report(cell: Cell, record: Fields) -> None:
     outcome = f"measured in {record['seconds']} s"
     if "cannot" in record:
         outcome = f"cannot be done there: {record['cannot']['reason']}"
-        progress.say("cell", f"{cell.name} {outcome}")
+        progress.print_topic("cell", f"{cell.name} {outcome}")
     _write_outcome(cell, outcome)
-    progress.done(cell.name, record["seconds"], not cell.order.decided)
+    progress.report_cell(cell.name, record["seconds"], not cell.order.decided)
 
 
 def _write_outcome(cell: Cell, outcome: str, error: BaseException | None = None) -> None:
@@ -187,8 +187,8 @@ def _bytes_freed_before(cell: Cell) -> int:
     environment, workload, _ = cells[max(0, cells.index(cell.key) - 1)]
     if workload == cell.workload:
         return 0
-    planned = plan.of_environment(cell.plan, environment, workload)
-    return planned.get("memory_bytes", 0) * plan.systems(planned)
+    planned = plan.workload_in_environment(cell.plan, environment, workload)
+    return planned.get("memory_bytes", 0) * plan.count_systems(planned)
 
 
 class Block:
@@ -213,15 +213,15 @@ class Block:
         if _bytes_freed_before(first) > QUICKLY_FREED:
             interference.wait_for_reclaim(first.plan["quiet"]["thresholds"]["steal"])
         monitor = interference.InterferenceMonitor(first.plan["quiet"])
-        lifecycle.take_down()
+        lifecycle.take_down_systems()
         self._do(Cell.start_record)
         link = None
         if plan.uses_client(first.planned["cell"]):
-            link = lifecycle.Link(first.plan["client"], first.image, first.mask)
+            link = lifecycle.Client(first.plan["client"], first.image, first.mask)
         for offset, cell in enumerate(list(self.seconds)):
             self._do(Cell.bring_up, link, offset, order=[cell])
         self._prepare()
-        monitor.read_before(plan.daemons(first.plan))
+        monitor.read_before(plan.list_daemons(first.plan))
         for lap in range(1, first.laps + 1):
             if first.slice and len(self.seconds) > 1:
                 self._run_in_slices(lap, first.slice)
@@ -244,9 +244,9 @@ class Block:
         expected to take as much as the first one's steps did, and its run as much as declared.
         """
         first, *mates = self.seconds
-        before = observe.memory()
+        before = observe.available_memory()
         self._do(Cell.prepare, order=[first])
-        after = observe.memory()
+        after = observe.available_memory()
         needed, available = 0.0, math.inf
         # Where the kernel does not show its memory, all go on.
         if before is not None and after is not None:
@@ -307,7 +307,7 @@ class Block:
                 if cell is not self.first:
                     self._drop(cell, error)
                     continue
-                if len(self.seconds) > 1 or not isinstance(error, Unable):
+                if len(self.seconds) > 1 or not isinstance(error, CommandFailed):
                     raise
                 if not cell.shows_inability(error):
                     raise
@@ -317,8 +317,10 @@ class Block:
     def _drop(self, cell: Cell, error: Exception) -> None:
         """Go on without a cell, which stays due: its own job measures it alone."""
         del self.seconds[cell]
-        progress.say("cell", f"{cell.name} is no longer interleaved and is measured alone: {error}")
-        lifecycle.take_down(cell.environment)
+        progress.print_topic(
+            "cell", f"{cell.name} is no longer interleaved and is measured alone: {error}"
+        )
+        lifecycle.take_down_systems(cell.environment)
         with contextlib.suppress(FileNotFoundError):
             os.unlink(cell.draft)
 

@@ -19,12 +19,12 @@ from strata.measure.arguments import Inputs
 from strata.measure.steps import Steps
 from strata.testbed import lifecycle
 from strata.util import paths, timeouts
-from strata.util.clock import Watch
+from strata.util.clock import Clock
 from strata.util.data_types import Any, Fields, Image, Plan, Stack
-from strata.util.errors import CellFailed, Endless, Unable
+from strata.util.errors import CellFailed, CommandFailed, CommandTimedOut
 from strata.util.files import read_json
 from strata.util.placeholders import BUILT_IN
-from strata.util.units import numbers
+from strata.util.units import parse_ranges
 
 # Types whose import would cost every cell time.
 TYPE_CHECKING = False
@@ -56,11 +56,11 @@ class Cell:
         self.plan, self.key, self.order = experiment, key, order
         self.environment, self.workload, self.repetition = key
         self.entry = experiment["environments"][self.environment]
-        self.planned = plan.of_environment(experiment, self.environment, self.workload)
-        self.systems = plan.systems(self.planned)
-        self.laps = plan.laps(experiment, self.environment, self.workload)
+        self.planned = plan.workload_in_environment(experiment, self.environment, self.workload)
+        self.systems = plan.count_systems(self.planned)
+        self.laps = plan.count_laps(experiment, self.environment, self.workload)
         self.slice = plan.slice_seconds(experiment, self.environment, self.workload)
-        self.watch = Watch()
+        self.watch = Clock()
         self.record: Fields = {}
         self.running: Future[None] | None = None
         self._slices: list[list[int]] = []
@@ -88,7 +88,11 @@ class Cell:
     @functools.cached_property
     def image(self) -> Image | None:
         """The image of its system; None where no layer uses one."""
-        return cache.require(self.plan["image"]["recipe"]) if registry.forms(self.layers) else None
+        return (
+            cache.require_image(self.plan["image"]["recipe"])
+            if registry.image_forms(self.layers)
+            else None
+        )
 
     @property
     def is_interleaved(self) -> bool:
@@ -97,7 +101,7 @@ class Cell:
         They are where it has laps or slices, and its system uses no CPU between commands.
         """
         has_parts = self.laps > 1 or self.slice is not None
-        return has_parts and all(registry.kind(name).stands_idle for name in self.layers)
+        return has_parts and all(registry.layer_class(name).stands_idle for name in self.layers)
 
     @property
     def system(self) -> lifecycle.System:
@@ -106,7 +110,7 @@ class Cell:
 
     def start_record(self) -> None:
         """Begin the record, and start the watch from which its times are read."""
-        self.watch = Watch()
+        self.watch = Clock()
         self.record = {
             "format": FORMAT,
             "environment": self.environment,
@@ -114,15 +118,15 @@ class Cell:
             "repetition": self.repetition,
             "round": self.order.places[self.key][1],
             "fingerprint": plan.fingerprint(self.plan, self.environment, self.workload),
-            "node": node.facts(),
+            "node": node.read_facts(),
             "started": self.watch.now(),
-            "scale": plan.scale(self.plan, self.environment),
+            "scale": plan.scale_in_environment(self.plan, self.environment),
             "source": self.plan["source"],
         }
-        if timeouts.factor() > 1:
-            self.record["patience"] = timeouts.factor()
+        if timeouts.read_patience() > 1:
+            self.record["patience"] = timeouts.read_patience()
 
-    def bring_up(self, link: lifecycle.Link | None, offset: int) -> None:
+    def bring_up(self, link: lifecycle.Client | None, offset: int) -> None:
         """Bring its system up, observe it, and copy the files that its commands need into it.
 
         link: the client's, where the workload has one.
@@ -133,8 +137,8 @@ class Cell:
         data_seed = plan.cell_seed(self.plan, self.workload, 0)
         data = datasets.ensure(self.workload, self.planned, data_seed, self.image)
         system = self._make_system(self.entry["layers"], link, offset)
-        native = lifecycle.native_state(self.mask)
-        inside, state = lifecycle.look(system.top)
+        native = lifecycle.read_native_state(self.mask)
+        inside, state = lifecycle.observe_system(system.top)
         client = link.seen if link else None
         cpus = self._cpus_of_each(system, inside)
         values = self._resolve_parameters(cpus, inside, client)
@@ -154,7 +158,7 @@ class Cell:
                 "vm": None,
                 **system.facts["facts"],
             },
-            "starting_state": lifecycle.compare_state(system.top, state, native),
+            "starting_state": lifecycle.compare_with_native(system.top, state, native),
             "observed": {"inside": inside, "host": None, "client": client},
         }
         values = self._copy_files(system, values, data)
@@ -165,19 +169,21 @@ class Cell:
             self.record["servers"] = [server.record for server in self.steps.servers]
 
     def _make_system(
-        self, stack: Stack, link: lifecycle.Link | None, offset: int
+        self, stack: Stack, link: lifecycle.Client | None, offset: int
     ) -> lifecycle.System:
         """Bring a system of these layers up, whose ports lie above those of `offset` others."""
-        ports = sorted({port for _, port in plan.ports_of(self.planned)})
-        shift = offset * plan.apart(ports)
+        ports = sorted({port for _, port in plan.list_ports(self.planned)})
+        shift = offset * plan.port_offset(ports)
         return lifecycle.System(
             self.environment, stack, self.image, link, ports, self.systems, shift, self.mask
         )
 
     def _restart_system(self, way: str) -> lifecycle.System:
         """Take its system down and bring it up again in the given way (such as `boot`)."""
-        lifecycle.take_down(self.environment)
-        return self._make_system(registry.started(self.entry["layers"], way), self.system.link, 0)
+        lifecycle.take_down_systems(self.environment)
+        return self._make_system(
+            registry.with_start_method(self.entry["layers"], way), self.system.link, 0
+        )
 
     def prepare(self) -> None:
         """Take the steps before its run, and start its servers."""
@@ -249,7 +255,9 @@ class Cell:
             raise CellFailed(f"its parser refuses the log: {outcome['broken']}")
         metrics = [(metric, value) for (metric, _, value, _), _ in outcome["values"]]
         parameters = self.record["parameters"]
-        self.record["sizes"] = sizes.of_cell(self.plan, self.workload, parameters, metrics)
+        self.record["sizes"] = sizes.check_planned_sizes(
+            self.plan, self.workload, parameters, metrics
+        )
         if "program" in outcome:
             self.record["program"] = outcome["program"]
         parsed.keep(self.key, record, self.planned, outcome)
@@ -260,7 +268,7 @@ class Cell:
         self.record["log"] = {"bytes": len(content), "sha256": sha256(content).hexdigest()}
         return content
 
-    def shows_inability(self, failure: Unable) -> bool:
+    def shows_inability(self, failure: CommandFailed) -> bool:
         """Whether a failure shows that the environment cannot do the workload.
 
         It does in environments that the plan calls `doubtful`, unless another repetition of the
@@ -277,7 +285,7 @@ class Cell:
                     records.append(record)
         if any("cannot" not in record for record in records):
             return False
-        return bool(records) or not isinstance(failure, Endless)
+        return bool(records) or not isinstance(failure, CommandTimedOut)
 
     def record_inability(self, failure: CellFailed) -> None:
         """Make a failure the cell's result: its environment cannot do the workload."""
@@ -319,7 +327,7 @@ class Cell:
             at_client = value["rule"] == "client-last-cpu"
             observed = (client or {}) if at_client else inside
             text = observed.get("processors", NOT_AVAILABLE)
-            usable = [] if text == NOT_AVAILABLE else numbers(text)
+            usable = [] if text == NOT_AVAILABLE else parse_ranges(text)
             if cpus is None or not usable:
                 place = "client" if at_client else "system under test"
                 raise CellFailed(f"the {place} does not show which CPUs it has; set {key}")

@@ -13,7 +13,7 @@ from strata.testbed import journal, lifecycle
 from strata.util.data_types import Image, PlannedWorkload
 from strata.util.errors import CellFailed
 from strata.util.process import capture
-from strata.util.progress import step
+from strata.util.progress import report_step
 
 # The path at which the command leaves the file, and at which every cell finds it.
 INSIDE = "/data/prepared"
@@ -36,13 +36,13 @@ def ensure(workload: str, planned: PlannedWorkload, seed: int, image: Image | No
     os.makedirs(os.path.dirname(path), exist_ok=True)
     name = f"(data of {workload})"
     system = lifecycle.System(name, [{"chroot": {}}], image)
-    with step(workload, "making its data, once for this image"):
+    with report_step(workload, "making its data, once for this image"):
         done = capture(system.top.command(argv), timeout=declared["timeout"], check=False)
     if done.returncode != 0:
         words = last_words(done.stderr or done.stdout)
         raise CellFailed(f"its data could not be made (exit code {done.returncode}): {words}")
-    journal.note(system.id, {"kind": "folder", "id": f"{path}.part"})
+    journal.note_cleanup(system.id, {"kind": "folder", "id": f"{path}.part"})
     system.top.get(INSIDE, f"{path}.part")
     os.replace(f"{path}.part", path)
-    lifecycle.take_down(name)
+    lifecycle.take_down_systems(name)
     return path

@@ -13,7 +13,7 @@ from collections import defaultdict, deque, namedtuple
 from collections.abc import Collection, Sequence
 
 from strata.host import observe
-from strata.host.capacity import processors
+from strata.host.capacity import usable_processors
 from strata.host.observe import NOT_AVAILABLE
 from strata.util import paths, run
 from strata.util.data_types import Any, Fields, Quiet
@@ -39,12 +39,12 @@ Usage = namedtuple("Usage", ["name", "parent", "own", "waited"])
 Reading = namedtuple("Reading", ["moment", "ticks", "processes", "throttled", "swapped", "clock"])
 
 
-def take() -> Reading:
+def take_reading() -> Reading:
     """Take a reading of this moment."""
     return Reading(
         time.monotonic(),
         clock=_clock_offset(),
-        ticks=observe.cpu_times(processors()),
+        ticks=observe.cpu_times(usable_processors()),
         processes=_processes(),
         throttled=_throttled(),
         swapped=_swapped(),
@@ -64,8 +64,8 @@ def _clock_offset() -> float:
 def _processes() -> dict[tuple[int, str], Usage] | None:
     """Every process but the kernel's threads, by id and start; None where some are hidden."""
     usages = {}
-    for entry in filter(str.isdecimal, observe.listed("/proc")):
-        first, _, last = (observe.read(f"/proc/{entry}/stat") or "").rpartition(")")
+    for entry in filter(str.isdecimal, observe.list_folder("/proc")):
+        first, _, last = (observe.read_file(f"/proc/{entry}/stat") or "").rpartition(")")
         fields = last.split()
         try:
             parent, flags, *ticks = (int(fields[at]) for at in (1, 6, 11, 12, 13, 14))
@@ -85,10 +85,10 @@ def _processes() -> dict[tuple[int, str], Usage] | None:
 def _throttled() -> int | None:
     """How often heat throttled our processors; None where the kernel does not count it."""
     counts = []
-    for processor in processors():
+    for processor in usable_processors():
         for kind in ("core", "package"):
-            folder = f"{observe.CPU}/cpu{processor}/thermal_throttle"
-            count = observe.number(observe.read(f"{folder}/{kind}_throttle_count"))
+            folder = f"{observe.CPU_FOLDER}/cpu{processor}/thermal_throttle"
+            count = observe.parse_number(observe.read_file(f"{folder}/{kind}_throttle_count"))
             if count is not None:
                 counts.append(count)
     return sum(counts) if counts else None
@@ -96,9 +96,9 @@ def _throttled() -> int | None:
 
 def _swapped() -> int | None:
     """Bytes swapped in or out since the machine's start; None where they are not counted."""
-    lines = (observe.read(VMSTAT) or "").splitlines()
+    lines = (observe.read_file(VMSTAT) or "").splitlines()
     counts = dict(line.split(" ", 1) for line in lines if " " in line)
-    pages = [observe.number(counts.get(key)) for key in ("pswpin", "pswpout")]
+    pages = [observe.parse_number(counts.get(key)) for key in ("pswpin", "pswpout")]
     return None if None in pages else sum(filter(None, pages)) * os.sysconf("SC_PAGE_SIZE")
 
 
@@ -154,7 +154,7 @@ def is_ours(
     command = files.get(f"/proc/{pid}/cmdline", "")
     if any(name in groups for name in _groups_up()):
         return True
-    return paths.home() in command or paths.prefix() in command
+    return paths.home_folder() in command or paths.name_prefix() in command
 
 
 def _groups_up() -> set[str]:
@@ -162,7 +162,7 @@ def _groups_up() -> set[str]:
 
     Systems of other homes may still run.
     """
-    folder = paths.systems()
+    folder = paths.systems_folder()
     systems = os.listdir(folder) if os.path.isdir(folder) else []
     containers = observe.read_files([os.path.join(folder, name, "container") for name in systems])
     return {*systems, *filter(None, containers.values())}
@@ -182,7 +182,7 @@ def foreign_processes(
     if spent is None:
         return None
     elapsed = max(late.moment - early.moment, 1e-3)
-    roots = {os.getpid()} if measuring else {os.getpid(), run.owner()["pid"]}
+    roots = {os.getpid()} if measuring else {os.getpid(), run.identify_run()["pid"]}
     processes = {pid: usage for (pid, _), usage in late.processes.items()}
     by_name: dict[str, float] = defaultdict(float)
     for (pid, _), seconds in spent.items():
@@ -192,7 +192,7 @@ def foreign_processes(
     return [{"name": name, "share": round(seconds / elapsed, 4)} for name, seconds in busiest]
 
 
-def facts(
+def compare_readings(
     early: Reading, late: Reading, daemons: Collection[str], measuring: bool = False
 ) -> Fields:
     """What the record holds of the time between two readings.
@@ -204,7 +204,7 @@ def facts(
     if others is not None:
         total = round(sum(process["share"] for process in others), 4)
     return {
-        **observe.shares(early.ticks, late.ticks),
+        **observe.time_shares(early.ticks, late.ticks),
         "others_share": total,
         "others": NOT_AVAILABLE if others is None else others[:5],
         "swapped_bytes": _growth(early.swapped, late.swapped),
@@ -236,12 +236,12 @@ def longest_stall(commands: list[Fields]) -> float:
     return max(stalls, default=0.0)
 
 
-def judge(when: str, seconds: float, seen: Fields, thresholds: Fields) -> list[Fields]:
+def find_flags(when: str, seconds: float, seen: Fields, thresholds: Fields) -> list[Fields]:
     """``[{what, when, value, threshold}]`` of each value above its threshold; for busy also `by`.
 
     when: "before" or "during".  seconds: how long that took.
     seen: as from :func:`facts`, with the load and temperature of
-    :func:`strata.host.observe.moment`.
+    :func:`strata.host.observe.observe_moment`.
     """
     values = {
         # During a run the load is the cell's own.
@@ -253,7 +253,7 @@ def judge(when: str, seconds: float, seen: Fields, thresholds: Fields) -> list[F
         "throttled": seen["throttled"],
         "stall": seen.get("stalled_seconds", NOT_AVAILABLE),
     }
-    least_seconds = {"steal": LEAST_SECONDS / len(processors()), "busy": LEAST_SECONDS}
+    least_seconds = {"steal": LEAST_SECONDS / len(usable_processors()), "busy": LEAST_SECONDS}
     flags = []
     for what, value in values.items():
         limit = thresholds.get(what)
@@ -266,7 +266,7 @@ def judge(when: str, seconds: float, seen: Fields, thresholds: Fields) -> list[F
     return flags
 
 
-def cause(flags: list[Fields]) -> str:
+def describe_cause(flags: list[Fields]) -> str:
     """Describe a disturbance of a cell: the busiest foreign process, else its first flag."""
     for flag in flags:
         if flag.get("by"):
@@ -283,7 +283,7 @@ def wait_for_reclaim(limit: float | None) -> None:
     seconds no share above `limit` was stolen.  A machine that never lost time to a hypervisor does
     not wait.
     """
-    ours = processors()
+    ours = usable_processors()
     ticks = observe.cpu_times(ours)
     if limit is None or not any(ticks[7:8]):
         return
@@ -295,7 +295,7 @@ def wait_for_reclaim(limit: float | None) -> None:
         while max(shares) > limit and time.monotonic() - begun < LONGEST_SECONDS:
             time.sleep(READING_SECONDS)
             before, ticks = ticks, observe.cpu_times(ours)
-            share = observe.shares(before, ticks)["steal_share"]
+            share = observe.time_shares(before, ticks)["steal_share"]
             shares.append(0.0 if share == NOT_AVAILABLE else share)
 
 
@@ -308,9 +308,9 @@ class InterferenceMonitor:
 
     def __init__(self, settings: Quiet) -> None:
         """Take the reading at the cells' start."""
-        self._reading = take()
+        self._reading = take_reading()
         self.report: Fields = {**settings, "flags": []}
-        self.host: Fields = {"static": None, "before": observe.moment(processors())}
+        self.host: Fields = {"static": None, "before": observe.observe_moment(usable_processors())}
 
     def read_before(self, daemons: Collection[str]) -> None:
         """Take the reading before the first command of the run.
@@ -325,10 +325,14 @@ class InterferenceMonitor:
         daemons: those that serve the environments of the cells.  commands: of each cell.
         Raises CellFailed where the machine's clock was set meanwhile.
         """
-        after, offset = observe.moment(processors()), self._reading.clock
+        after, offset = observe.observe_moment(usable_processors()), self._reading.clock
         stall = max(0.0, *map(longest_stall, commands))
         during = self._judge("during", after, daemons, stalled_seconds=round(stall, 3))
-        self.host |= {"static": observe.host(processors()), "after": after, "during": during}
+        self.host |= {
+            "static": observe.observe_host(usable_processors()),
+            "after": after,
+            "during": during,
+        }
         # Systems share the clock of the day, by which slices and xz are timed.
         if abs(change := self._reading.clock - offset) > CLOCK_SECONDS:
             raise CellFailed(
@@ -341,8 +345,8 @@ class InterferenceMonitor:
 
         moment: of the host.  more: further facts.
         """
-        early, self._reading = self._reading, take()
-        seen = facts(early, self._reading, daemons, measuring=when == "during") | more
+        early, self._reading = self._reading, take_reading()
+        seen = compare_readings(early, self._reading, daemons, measuring=when == "during") | more
         seconds = max(self._reading.moment - early.moment, 1e-3)
-        self.report["flags"] += judge(when, seconds, moment | seen, self.report["thresholds"])
+        self.report["flags"] += find_flags(when, seconds, moment | seen, self.report["thresholds"])
         return seen

@@ -13,15 +13,15 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from strata.util.units import size
+from strata.util.units import parse_size
 
 # The markers of systems, and of laps.
-MARK = re.compile(r'\{"system": (null|[0-9]{1,9})\}')
-LAP = re.compile(r'\{"lap": ([0-9]{1,9})\}')
+SYSTEM_MARKER = re.compile(r'\{"system": (null|[0-9]{1,9})\}')
+LAP_MARKER = re.compile(r'\{"lap": ([0-9]{1,9})\}')
 # How a line with an observation of the host begins.
 OBSERVED = '{"observed":'
 # (number in the marker, or None; the lines after it) of each section.
-Parts = list[tuple[int | None, list[str]]]
+Sections = list[tuple[int | None, list[str]]]
 # The most that the programs of a cell may print, unless its workload sets another limit.  The
 # largest log of ours has 7 kB at the smallest scale, and some MB at the scale `paper`.
 LIMIT = "64MiB"
@@ -31,9 +31,9 @@ class LongLogError(Exception):
     """The programs of a cell print more than its log may hold."""
 
 
-def parts(lines: list[str], mark: re.Pattern[str]) -> Parts:
+def split_sections(lines: list[str], mark: re.Pattern[str]) -> Sections:
     """Split lines at markers, whose number is None before the first marker and for ``null``."""
-    sections: Parts = [(None, [])]
+    sections: Sections = [(None, [])]
     for line in lines:
         if match := mark.fullmatch(line):
             sections.append((None if match[1] == "null" else int(match[1]), []))
@@ -42,15 +42,15 @@ def parts(lines: list[str], mark: re.Pattern[str]) -> Parts:
     return sections
 
 
-def laps(lines: list[str]) -> Parts:
+def split_laps(lines: list[str]) -> Sections:
     """The lines of each lap, after those before all laps; without laps all lines, at None."""
-    (_, before), *sections = parts(lines, LAP)
+    (_, before), *sections = split_sections(lines, LAP_MARKER)
     if not sections:
         return [(None, before)]
     return [(lap, [*before, *lap_lines]) for lap, lap_lines in sections]
 
 
-def of_system(sections: Parts, system: int | None) -> list[str]:
+def lines_of_system(sections: Sections, system: int | None) -> list[str]:
     """The lines of a system (from 0) among :func:`parts`, with the observations of the host.
 
     At None the lines of no system.
@@ -77,7 +77,7 @@ class Log:
     """
 
     def __init__(self, path: str, systems: int = 1, limit: str = LIMIT) -> None:
-        self._systems, self._bytes_left = systems, size(limit)
+        self._systems, self._bytes_left = systems, parse_size(limit)
         self._marked: int | None = None
         os.makedirs(os.path.dirname(path), exist_ok=True)
         flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC

@@ -24,7 +24,7 @@ def keep(cell: Cell, record: Record, planned: PlannedWorkload, outcome: Fields) 
     write_json(paths.cell_path("parsed", *cell, "json"), content, indent=None)
 
 
-def read(cells: Sequence[Cell], given: Iterable[parsing.Given]) -> Iterator[Fields]:
+def read(cells: Sequence[Cell], given: Iterable[parsing.LoggedCell]) -> Iterator[Fields]:
     """Yield the outcome for each cell, in their order, from its kept values or from its log.
 
     given: for each cell, its log, record and planned workload.  Raises as

@@ -24,12 +24,12 @@ from kit.logs import Parser, Value, guarded
 
 __all__ = ["BrokenLogError", "Parser", "Value", "load_parser", "parse_log", "plain"]
 # The log's path, the record, and the workload as planned for its environment.
-Given = tuple[str, Record, PlannedWorkload]
+LoggedCell = tuple[str, Record, PlannedWorkload]
 # A value of a cell, and the values of its laps.
 LapValues = tuple[Value, list[float]]
 
 
-def read(given: Iterable[Given], folder: str, named: bool = True) -> Iterator[Fields]:
+def read(given: Iterable[LoggedCell], folder: str, named: bool = True) -> Iterator[Fields]:
     """Yield the outcome of each log: ``{values, program}``, or ``{broken}`` with the reason.
 
     folder: of the project.  named: whether messages name the log.
@@ -38,32 +38,35 @@ def read(given: Iterable[Given], folder: str, named: bool = True) -> Iterator[Fi
     loaded.
     """
 
-    def work(at: bounded.At) -> Iterator[Fields]:
+    def work(at: bounded.NamePart) -> Iterator[Fields]:
         for path, record, planned in given:
             with open(path, "rb") as file:
                 log = file.read()
             at(f"{path}: " * named + f"workloads/{record['workload']}/parse.py")
             parse = load_parser(record["workload"], folder)
             try:
-                yield {"values": parse_log(log, record, planned["metrics"], parse), **program(log)}
+                yield {
+                    "values": parse_log(log, record, planned["metrics"], parse),
+                    **find_program(log),
+                }
             except BrokenLogError as broken:
                 yield {"broken": str(broken)[: bounded.REASON]}
 
-    return bounded.run(work)
+    return bounded.run_bounded(work)
 
 
-def check_loads(workload: str, folder: str) -> None:
+def require_parser(workload: str, folder: str) -> None:
     """Raise UserError where the parser of a workload cannot be loaded."""
 
-    def work(at: bounded.At) -> Iterator[None]:
+    def work(at: bounded.NamePart) -> Iterator[None]:
         at(f"workloads/{workload}/parse.py")
         load_parser(workload, folder)
         yield None
 
-    list(bounded.run(work))
+    list(bounded.run_bounded(work))
 
 
-def program(log: bytes) -> Fields:
+def find_program(log: bytes) -> Fields:
     """Return ``{program: …}``: how the first program described itself, a line with the key `tool`.
 
     With the largest `huge_page_bytes` of all lines; empty where no line has either.
@@ -125,7 +128,7 @@ def parse_log(log: bytes, record: Record, metrics: Fields, parse: Parser) -> lis
     require(b"\0" not in log, "not a text file: it contains NUL bytes")
     lines = log.decode(errors="surrogateescape").removesuffix("\n").split("\n")
     laps = []
-    for lap, lap_lines in log_sections.laps(lines):
+    for lap, lap_lines in log_sections.split_laps(lines):
         try:
             laps.append(_of_systems(lap_lines, record, parse))
             _check(laps[-1], metrics)
@@ -143,14 +146,14 @@ def _of_systems(lines: list[str], record: Record, parse: Parser) -> list[Value]:
     parameters, count = record["parameters"], record.get("system", {}).get("parts") or 1
     if count == 1:
         return parse(lines, parameters)
-    sections = log_sections.parts(lines, log_sections.MARK)
+    sections = log_sections.split_sections(lines, log_sections.SYSTEM_MARKER)
     at_client = [command for command in record["commands"] if command.get("at") == "client"]
     if any(command.get("step") == "run" for command in at_client):
-        return parse(log_sections.of_system(sections, None), parameters)
+        return parse(log_sections.lines_of_system(sections, None), parameters)
     values = []
     for system in range(count):
         try:
-            system_values = parse(log_sections.of_system(sections, system), parameters)
+            system_values = parse(log_sections.lines_of_system(sections, system), parameters)
         except BrokenLogError as error:
             raise BrokenLogError(f"system {system}: {error}") from error
         for value in system_values:

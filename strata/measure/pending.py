@@ -18,10 +18,10 @@ from strata.host import node
 from strata.util import paths
 from strata.util.data_types import Fields, Plan
 from strata.util.errors import UserError
-from strata.util.files import read_json, sync, write_json
+from strata.util.files import flush_to_disk, read_json, write_json
 
 
-def due(experiment: Plan, cell: blocks.Cell) -> bool:
+def is_due(experiment: Plan, cell: blocks.Cell) -> bool:
     """Whether a cell is still to be measured."""
     return not (is_measured(experiment, cell) or is_pending(experiment, cell))
 
@@ -40,7 +40,7 @@ def is_pending(experiment: Plan, cell: blocks.Cell) -> bool:
     record = _record("pending", cell)
     if record.get("fingerprint") != plan.fingerprint(experiment, *cell[:2]):
         return False
-    if node.of_record(record) not in (None, node.facts()["name"]):
+    if node.node_of_record(record) not in (None, node.read_facts()["name"]):
         return False
     together = record.get("together")
     if not together:
@@ -108,9 +108,9 @@ def _copy(source: str, target: str) -> None:
         with open(source, "rb") as file, open(sibling, "wb") as copy:
             while piece := file.read(1 << 20):
                 copy.write(piece)
-        sync(sibling)
+        flush_to_disk(sibling)
         os.replace(sibling, target)
-        sync(folder)
+        flush_to_disk(folder)
     except OSError as error:
         with contextlib.suppress(OSError):
             os.unlink(sibling)

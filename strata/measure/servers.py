@@ -10,9 +10,9 @@ from strata.measure.log_sections import last_words
 from strata.testbed.lifecycle import System
 from strata.util import bounded
 from strata.util.data_types import Fields
-from strata.util.errors import CellFailed, Unable, UserError
+from strata.util.errors import CellFailed, CommandFailed, UserError
 from strata.util.process import capture
-from strata.util.timeouts import stretched
+from strata.util.timeouts import stretch
 
 # The program in the image that runs a server in the background.
 SERVE = "/opt/strata/bin/serve"
@@ -64,7 +64,7 @@ class Server:
         Raises CellFailed, with the server's last lines, where it has ended or its time is over.
         """
         ready = self.declared["ready"]
-        limit = stretched(ready["timeout"])
+        limit = stretch(ready["timeout"])
         left = limit - (time.monotonic() - self._begun)
         if left <= 0:
             reason = f"was not ready after {limit:g} s: {self.last_words()}"
@@ -72,7 +72,7 @@ class Server:
         place = self._inputs.place(None if ready.get("at") == "client" else self._part)
         command = place.command(self._filled(ready["argv"]))
         try:
-            done = capture(command, left / stretched(1), check=False)
+            done = capture(command, left / stretch(1), check=False)
         except UserError:
             # The request itself took too long.
             return False
@@ -89,7 +89,7 @@ class Server:
         exit code than declared, or printed a line of trouble.
         """
         self._require_running("ended during the run")
-        limit = stretched(self.declared["stop"]["timeout"])
+        limit = stretch(self.declared["stop"]["timeout"])
         code = self._serve("end", str(int(max(limit, 1)))).strip()
         self.record["exit"] = int(code) if code.isdigit() else None
         output = self._serve("output")
@@ -99,9 +99,9 @@ class Server:
             raise CellFailed(f"its server {self.shown} {reason}")
         if int(code) not in self.declared["exits"]:
             reason = f"ended with exit code {code}: {self.last_words()}"
-            raise Unable(f"its server {self.shown} {reason}")
+            raise CommandFailed(f"its server {self.shown} {reason}")
         if line := self._trouble(output):
-            raise Unable(f"its server {self.shown} reports: {line.strip()[:KEPT]}")
+            raise CommandFailed(f"its server {self.shown} reports: {line.strip()[:KEPT]}")
 
     def _trouble(self, output: str) -> str | None:
         """The first line of an output that the declared pattern of trouble matches."""
@@ -109,13 +109,13 @@ class Server:
         if pattern is None:
             return None
 
-        def search(at: bounded.At) -> Iterator[str | None]:
+        def search(at: bounded.NamePart) -> Iterator[str | None]:
             declaration = f"workloads/{self._inputs.workload}/workload.yaml"
             at(f"{declaration}: trouble of {self.declared['name']}")
             matching = (line for line in output.splitlines() if re.search(pattern, line))
             yield next(matching, None)
 
-        lines: list[str | None] = list(bounded.run(search))
+        lines: list[str | None] = list(bounded.run_bounded(search))
         return lines[0]
 
     def _require_running(self, failure: str) -> None:
@@ -124,7 +124,7 @@ class Server:
         if state.startswith(TOO_LONG):
             raise CellFailed(f"its server {self.shown} {state}, its limit: {self.last_words()}")
         if state != "running":
-            raise Unable(f"its server {self.shown} {failure}: {self.last_words()}")
+            raise CommandFailed(f"its server {self.shown} {failure}: {self.last_words()}")
 
     def last_words(self) -> str:
         """Return the last lines of its output, whose end goes into the record."""

@@ -13,8 +13,8 @@ import time
 from collections.abc import Callable, Sequence
 
 from strata.util import signals
-from strata.util.process import end, wait_for
-from strata.util.timeouts import stretched
+from strata.util.process import end_processes, wait_for_process
+from strata.util.timeouts import stretch
 
 PROGRAM = "sh"
 # Seconds that the shell may take to end once its standard input is closed.
@@ -61,7 +61,7 @@ class Shell:
         # Printed on a line of its own, before the exit code, once a command has ended.
         self._mark = os.urandom(12).hex()
         pipe = subprocess.PIPE
-        with signals.undisturbed():
+        with signals.delay_signals():
             self._process = subprocess.Popen(
                 argv,
                 stdin=pipe,
@@ -93,17 +93,17 @@ class Shell:
             with contextlib.suppress(BrokenPipeError):
                 line = f"{shlex.join(argv)} </dev/null 2>&1\nprintf '\\n%s %d\\n' {self._mark} $?\n"
                 self._input.write(line.encode())
-            code = self._pass_on(output, begun + stretched(timeout))
+            code = self._pass_on(output, begun + stretch(timeout))
         finally:
             if code is None:
-                end(self._process)
+                end_processes(self._process)
         return code, self.clock.seconds() - begun
 
     def close(self) -> None:
         """Close the shell's input, so that it ends, and wait for that."""
         self._input.close()
-        wait_for(self._process.pid, SECONDS_TO_END)
-        end(self._process)
+        wait_for_process(self._process.pid, SECONDS_TO_END)
+        end_processes(self._process)
         self._output.close()
 
     def _pass_on(self, output: Callable[[bytes], None], deadline: float) -> int | None:

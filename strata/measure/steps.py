@@ -13,12 +13,12 @@ from strata.measure.arguments import Inputs, expanded, fill
 from strata.measure.log_sections import LIMIT, Log, LongLogError, last_words
 from strata.measure.shell import PROGRAM, Shell
 from strata.testbed.lifecycle import System
-from strata.util.clock import Watch
+from strata.util.clock import Clock
 from strata.util.data_types import Fields, Step
-from strata.util.errors import CellFailed, Endless, Unable
+from strata.util.errors import CellFailed, CommandFailed, CommandTimedOut
 from strata.util.files import read_text
-from strata.util.process import capture, run_together, wait_for_any
-from strata.util.timeouts import stretched
+from strata.util.process import capture, run_together, wait_for_any_process
+from strata.util.timeouts import stretch
 
 # Seconds within which a shell that was started in a system must answer.
 SECONDS_TO_ANSWER = 60.0
@@ -42,7 +42,7 @@ class Steps:
         self,
         inputs: Inputs,
         log: Log,
-        watch: Watch,
+        watch: Clock,
         restart_system: Callable[[str], System],
         waits: bool = False,
     ) -> None:
@@ -69,7 +69,7 @@ class Steps:
             # The processors' cycles are counted only where a step reads them.
             from strata.host import counters
 
-            self._counters = self._resources.enter_context(counters.cycles())
+            self._counters = self._resources.enter_context(counters.count_cycles())
         self._take("prepare")
         servers.start_servers(self.servers, self.inputs.system)
         self._take("warmup")
@@ -170,14 +170,18 @@ class Steps:
 
                 reason = f"{_systems_of([command])} ended with exit code {command['exit']}"
                 reason += self._cause(command)
-                if command["exit"] == ssh.LOST and self._machines and step.get("at") != "client":
+                if (
+                    command["exit"] == ssh.CONNECTION_LOST
+                    and self._machines
+                    and step.get("at") != "client"
+                ):
                     reason += ", by which ssh says that it lost the virtual machine"
-                raise Unable(f"{name}{reason}{self._servers_words()}")
+                raise CommandFailed(f"{name}{reason}{self._servers_words()}")
         if ended := [command for command in commands if command["exit"] is None]:
-            if wait_for_any(self._machines, 0):
+            if wait_for_any_process(self._machines, 0):
                 raise CellFailed(f"{name} was ended: its virtual machine ended under it")
-            limit = f"no end after {stretched(step['timeout']):g} s{_systems_of(ended)}"
-            raise Endless(f"{name} was ended: {limit}{self._servers_words()}")
+            limit = f"no end after {stretch(step['timeout']):g} s{_systems_of(ended)}"
+            raise CommandTimedOut(f"{name} was ended: {limit}{self._servers_words()}")
 
     def _cause(self, command: Fields) -> str:
         """The end of a message about a failed command: a missing program, or its last lines."""
@@ -206,7 +210,9 @@ class Steps:
         command["timeout"] = step["timeout"]
         if done.returncode != 0:
             words = last_words(done.stderr or done.stdout)
-            raise Unable(f"its {step['step']} step ended with exit code {done.returncode}: {words}")
+            raise CommandFailed(
+                f"its {step['step']} step ended with exit code {done.returncode}: {words}"
+            )
         machine = system.facts["facts"].get("vm") or {}
         line = {
             "start": machine.get("started", "created"),

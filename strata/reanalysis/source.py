@@ -31,7 +31,7 @@ def explain_refusal(path: str) -> str | None:
     )
 
 
-def state(path: str) -> str:
+def hash_files(path: str) -> str:
     """Return a hash of the commit and of the files' names, sizes and times; no file is opened."""
     digest = hashlib.sha256(read_revision(path).encode())
     for folder in FOLDERS:
@@ -44,7 +44,7 @@ def state(path: str) -> str:
     return digest.hexdigest()
 
 
-def named(settings: Fields) -> str:
+def require_folder(settings: Fields) -> str:
     """Return the folder that the settings name by `published_raw`.
 
     Raises UserError where they name none, or one without published results.
@@ -54,11 +54,11 @@ def named(settings: Fields) -> str:
             "paper/reanalysis.pdf needs the published raw results of the original paper: add"
             " --config published_raw=DIR, a checkout or git directory of them (docs/reanalysis.md)"
         )
-    check(settings)
+    check_folder(settings)
     return str(settings["published_raw"])
 
 
-def check(settings: Fields) -> None:
+def check_folder(settings: Fields) -> None:
     """Raise UserError if the settings name a folder that does not hold the published results."""
     path = settings["published_raw"]
     if path is not None and (wrong := explain_refusal(path)):
@@ -120,7 +120,7 @@ def _git(path: str, *arguments: str) -> bytes | None:
     repository = inner if os.path.exists(inner) else path
     command = ["git", f"--git-dir={repository}", *arguments]
     try:
-        with programs.for_git(path) as options:
+        with programs.git_environment(path) as options:
             done = subprocess.run(command, capture_output=True, check=False, **options)
     except FileNotFoundError:
         return None

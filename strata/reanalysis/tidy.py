@@ -46,7 +46,7 @@ class Row(NamedTuple):
     environment: str = ""
 
 
-def make(folder: str, to: str, paper: str | None = None) -> None:
+def write_tables(folder: str, to: str, paper: str | None = None) -> None:
     """Write tidy.csv, unreadable.csv and source.json, and if requested the paper.
 
     folder: a checkout or git directory of the published results, or a folder of their files, in
@@ -93,11 +93,11 @@ def make(folder: str, to: str, paper: str | None = None) -> None:
     }
     files.write_json(os.path.join(to, "source.json"), source)
     for file, line, sentence in refused:
-        progress.shown(f"{file}{f':{line}' if line else ''}: {sentence}")
+        progress.print_message(f"{file}{f':{line}' if line else ''}: {sentence}")
     unused = f"{len(refused)} places that cannot be used"
-    progress.printed(f"reanalysis: {len(values)} values in {len(repetitions)} series; {unused}")
+    progress.print_line(f"reanalysis: {len(values)} values in {len(repetitions)} series; {unused}")
     if paper is not None:
-        programs.r(os.path.join(paths.PROJECT, "analysis/reanalyse.R"), to, paper)
+        programs.run_r(os.path.join(paths.PROJECT, "analysis/reanalyse.R"), to, paper)
 
 
 def _read_all(source: Files) -> Iterator[Row]:

@@ -10,11 +10,11 @@ from collections import defaultdict
 from collections.abc import Container, Sequence
 
 from strata.experiment import blocks, plan, precision
-from strata.experiment.precision import State
+from strata.experiment.precision import Precision
 from strata.measure import interference
 from strata.results import tidy
 from strata.util import programs, progress
-from strata.util.constants import result
+from strata.util.constants import result_path
 from strata.util.data_types import Fields, Plan
 from strata.util.errors import UserError
 from strata.util.files import write_json
@@ -25,17 +25,17 @@ def decide(round: int) -> None:
 
     Raises UserError where no decision is due after it, or its cells are not measured.
     """
-    experiment = plan.read_checked()
+    experiment = plan.read_checked_plan()
     order = blocks.Order(experiment)
     if order.asked[-1:] != [round]:
         due = f"one is due after {order.last}" if order.asked else "the config adds no blocks"
         raise UserError(f"no decision is due after round {round}; {due}")
-    decision = _Decision(experiment, order, tidy.values()).fields()
-    write_json(result("precision", round=round), decision, lasting=True)
+    decision = _Decision(experiment, order, tidy.parse_cells()).fields()
+    write_json(result_path("precision", round=round), decision, lasting=True)
     # The next cell prints how many cells there are.
-    plan.write_cells(experiment)
+    plan.write_cell_order(experiment)
     outcome = "no more blocks" if decision["enough"] else "more blocks follow"
-    progress.printed(f"round {round}: {outcome}: {decision['reason']}")
+    progress.print_line(f"round {round}: {outcome}: {decision['reason']}")
 
 
 class _Decision:
@@ -48,13 +48,13 @@ class _Decision:
     `claims`: the published claim for which a workload gets them, if for one.
     """
 
-    def __init__(self, experiment: Plan, order: blocks.Order, values: tidy.Values) -> None:
+    def __init__(self, experiment: Plan, order: blocks.Order, values: tidy.CellValues) -> None:
         self._experiment = experiment
         self._order = order
         self._settings = experiment["precision"]
         self._target = self._settings["target"]
         self._budget = self._settings["budget"]
-        self._costs = precision.costs(values.records)
+        self._costs = precision.mean_cell_seconds(values.records)
         self._spent = sum(record["seconds"] for record in values.records.values())
         self.left = math.inf if self._budget is None else self._budget - self._spent
         self.again: dict[blocks.Block, str] = {}
@@ -64,7 +64,7 @@ class _Decision:
             self._ratios[row["workload"], row["id"]].append(row)
         self.states = {name: self._state(name) for name in experiment["workloads"]}
         self.more = dict.fromkeys(self.states, 0)
-        self.claims: dict[str, State] = {}
+        self.claims: dict[str, Precision] = {}
         if self._target is not None:
             self._add_blocks()
 
@@ -73,14 +73,14 @@ class _Decision:
         names = [name for name in self._order.next_block(workload) if name in environments]
         return sum(self._costs.get((name, workload), 0.0) for name in names)
 
-    def _repeat_disturbed_blocks(self, values: tidy.Values) -> None:
+    def _repeat_disturbed_blocks(self, values: tidy.CellValues) -> None:
         """Choose the disturbed blocks that are measured again, as far as the budget pays for it."""
         order = self._order
         disturbed: dict[blocks.Block, str] = {}
         for cell, record in values.records.items():
             flags = record.get("quiet", {}).get("flags")
             if flags and cell[0] in order.paired and cell[1:] not in order.aside:
-                disturbed[cell[1:]] = interference.cause(flags)
+                disturbed[cell[1:]] = interference.describe_cause(flags)
         # By their numbers, then by workload.
         for block in sorted(disturbed, key=lambda block: block[::-1]):
             environments = {cell[0] for cell in order.places if cell[1:] == block}
@@ -89,7 +89,7 @@ class _Decision:
                 self.again[block] = disturbed[block]
                 self.left -= seconds
 
-    def _state(self, workload: str, claim: str = "") -> State:
+    def _state(self, workload: str, claim: str = "") -> Precision:
         """Return the state of a workload, or of a claim on it (by its id)."""
         order, rows = self._order, self._ratios[workload, claim]
         repeated = sum(block[0] == workload for block in self.again)
@@ -108,27 +108,29 @@ class _Decision:
         if claim or narrowed:
             chosen = {blocks.REFERENCE, *(row["environment"] for row in rows)}
             environments = [name for name in order.paired if name in chosen]
-        return State(
+        return Precision(
             counted=min((row["n"] for row in rows), default=0),
             again=repeated,
             room=room,
             half_width=max((row["half_width"] for row in rows), default=math.inf),
             seconds=self._block_seconds(workload, environments),
             ratios=max(len(rows), 1),
-            target=precision.deciding(rows[0]["low"], rows[0]["high"]) if claim else 0.0,
+            target=precision.deciding_half_width(rows[0]["low"], rows[0]["high"]) if claim else 0.0,
             environments=environments,
             claim=claim,
         )
 
     def _add_blocks(self) -> None:
         """Choose how many blocks each workload gets: for the target, else for published claims."""
-        self.more = precision.further(self.states, self._target, self._budget, self.left)
+        self.more = precision.allot_blocks(self.states, self._target, self._budget, self.left)
         if not self._settings.get("claims") or any(self.more.values()):
             return
         states = [
             (workload, self._state(workload, claim)) for workload, claim in [*self._ratios] if claim
         ]
-        for workload, (number, claim) in precision.for_claims(states, self.left).items():
+        for workload, (number, claim) in precision.allot_blocks_to_claims(
+            states, self.left
+        ).items():
             self.more[workload], self.claims[workload] = number, claim
 
     def fields(self) -> Fields:
@@ -144,7 +146,7 @@ class _Decision:
             "round": self._order.last,
             "enough": not any(entry["again"] or entry["more"] for entry in workloads.values()),
             "reason": "; ".join(sentences),
-            "rests_on": blocks.rests_on(self._experiment),
+            "rests_on": blocks.hash_decision_basis(self._experiment),
             "spent_seconds": round(self._spent, 3),
             "workloads": workloads,
         }
@@ -169,7 +171,7 @@ class _Decision:
         }
 
 
-def _interval_widths(values: tidy.Values, aside: Container[blocks.Block]) -> list[Fields]:
+def _interval_widths(values: tidy.CellValues, aside: Container[blocks.Block]) -> list[Fields]:
     """Return a row for each ratio to native by which blocks are decided.
 
     aside: blocks that do not count.
@@ -183,9 +185,9 @@ def _interval_widths(values: tidy.Values, aside: Container[blocks.Block]) -> lis
     }
     if not any(counted.values()):
         return []
-    with programs.scratch("widths") as folder:
+    with programs.temporary_folder("widths") as folder:
         tidy.write_values(values._replace(values=counted), folder)
-        printed = programs.r("analysis/widths.R", "results", folder)
+        printed = programs.run_r("analysis/widths.R", "results", folder)
     ratios: list[Fields] = json.loads(printed)
     for ratio in ratios:
         if ratio["half_width"] is None:
@@ -194,11 +196,11 @@ def _interval_widths(values: tidy.Values, aside: Container[blocks.Block]) -> lis
 
 
 def _reason(
-    state: State,
+    state: Precision,
     more: int,
     environments: Sequence[str] | None,
     target: float | None,
-    claim: State | None,
+    claim: Precision | None,
     again: dict[int, str],
 ) -> str:
     """Return a phrase on a workload's width and target, and on the blocks that it gets.

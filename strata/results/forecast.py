@@ -9,14 +9,14 @@ from strata.measure import pending
 from strata.util import paths, progress
 from strata.util.data_types import Plan
 from strata.util.files import read_json
-from strata.util.progress import duration
+from strata.util.progress import format_duration
 from strata.vm import vagrant_box
 
 # The number of a cell's repetitions, the first ones, whose mean time is expected of the next.
 SAMPLE = 5
 
 
-def show(experiment: Plan, order: bool = False) -> None:
+def print_forecast(experiment: Plan, order: bool = False) -> None:
     """Print the due cells of a plan, what has to be built, and the expected time.
 
     order: whether to print every cell in the order of measurement, too.
@@ -25,16 +25,16 @@ def show(experiment: Plan, order: bool = False) -> None:
     if order:
         for (environment, workload, repetition), (place, round) in planned.places.items():
             cell = f"{environment} · {workload} · repetition {repetition}"
-            progress.printed(f"{place:6d}  round {round:<5d} {cell}")
-    due = [cell for cell in planned.places if pending.due(experiment, cell)]
+            progress.print_line(f"{place:6d}  round {round:<5d} {cell}")
+    due = [cell for cell in planned.places if pending.is_due(experiment, cell)]
     more = "" if planned.decided else "; further ones are decided once these are measured"
-    progress.printed(
+    progress.print_line(
         f"{len(due)} of {len(planned.places)} cells are due at {experiment['scale']} scale{more}"
     )
     _show_environments(experiment, due)
     _show_obstacles(experiment, due)
     _show_builds(experiment, due)
-    progress.printed(f"time: {_expected_time(experiment, planned, due)}")
+    progress.print_line(f"time: {_expected_time(experiment, planned, due)}")
 
 
 def _show_environments(experiment: Plan, due: list[blocks.Cell]) -> None:
@@ -45,12 +45,12 @@ def _show_environments(experiment: Plan, due: list[blocks.Cell]) -> None:
     width = max(map(len, experiment["environments"]))
     for name, entry in experiment["environments"].items():
         if not entry["available"]:
-            progress.printed(f"  {name:{width}}  not available here: {entry['reason']}")
+            progress.print_line(f"  {name:{width}}  not available here: {entry['reason']}")
         elif name in counts:
             workloads = sorted(counts[name].items())
             listed = ", ".join(f"{workload} {count}" for workload, count in workloads)
             otherwise = f"; {entry['otherwise']}" if "otherwise" in entry else ""
-            progress.printed(f"  {name:{width}}  {counts[name].total()}: {listed}{otherwise}")
+            progress.print_line(f"  {name:{width}}  {counts[name].total()}: {listed}{otherwise}")
 
 
 def _show_obstacles(experiment: Plan, due: list[blocks.Cell]) -> None:
@@ -58,9 +58,9 @@ def _show_obstacles(experiment: Plan, due: list[blocks.Cell]) -> None:
     reasons = set()
     for name in {cell[0] for cell in due}:
         for layer in experiment["environments"][name]["layers"][:1]:
-            reasons.add(registry.kind(next(iter(layer))).barred())
+            reasons.add(registry.layer_class(next(iter(layer))).barred())
     for reason in sorted(filter(None, reasons)):
-        progress.printed(f"before that can be measured: {reason}")
+        progress.print_line(f"before that can be measured: {reason}")
 
 
 def _show_builds(experiment: Plan, due: list[blocks.Cell]) -> None:
@@ -68,12 +68,12 @@ def _show_builds(experiment: Plan, due: list[blocks.Cell]) -> None:
     forms: set[str] = set()
     for name in {cell[0] for cell in due}:
         for layer in experiment["environments"][name]["layers"]:
-            forms |= registry.forms(layer)
+            forms |= registry.image_forms(layer)
     recipe = experiment["image"]["recipe"]
-    if forms and cache.find(recipe) is None:
-        progress.printed(f"to build: the image {recipe[:12]}, about 2 min")
-    if "disk" in forms and not vagrant_box.whole(recipe):
-        progress.printed("to build: the machines' disk, less than a minute")
+    if forms and cache.find_image(recipe) is None:
+        progress.print_line(f"to build: the image {recipe[:12]}, about 2 min")
+    if "disk" in forms and not vagrant_box.has_box(recipe):
+        progress.print_line("to build: the machines' disk, less than a minute")
 
 
 def _expected_time(experiment: Plan, order: blocks.Order, due: list[blocks.Cell]) -> str:
@@ -85,15 +85,15 @@ def _expected_time(experiment: Plan, order: blocks.Order, due: list[blocks.Cell]
         path = paths.cell_path("raw", *cell, "json")
         if cell[2] <= SAMPLE and (record := read_json(path)):
             records[cell] = record
-    seconds = precision.costs(records)
+    seconds = precision.mean_cell_seconds(records)
     known = [seconds[cell[:2]] for cell in due if cell[:2] in seconds]
     budget = experiment["precision"]["budget"] if "precision" in experiment else None
     bound = ""
     if budget and not order.decided:
-        bound = f"; blocks are added until {duration(budget)} were measured"
+        bound = f"; blocks are added until {format_duration(budget)} were measured"
     if not known:
         return f"not known before the first cells are measured{bound}"
     rest = ""
     if len(known) < len(due):
         rest = f"; no timing yet for the other {len(due) - len(known)} cells"
-    return f"about {duration(sum(known))} for {len(known)} of these cells{rest}{bound}"
+    return f"about {format_duration(sum(known))} for {len(known)} of these cells{rest}{bound}"

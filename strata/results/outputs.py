@@ -3,7 +3,7 @@
 import os
 
 from strata.experiment import blocks
-from strata.util.constants import result
+from strata.util.constants import result_path
 from strata.util.data_types import Plan
 
 PAPERS = ("paper/report.pdf", "paper/report.html")
@@ -22,28 +22,28 @@ _TABLES = (
 )
 
 
-def tables(experiment: Plan) -> list[str]:
+def table_paths(experiment: Plan) -> list[str]:
     """Return the paths of all tables of a plan."""
     return [
         *(
-            result(name, workload=workload)
+            result_path(name, workload=workload)
             for name in ("tidy", "laps")
             for workload in sorted(experiment["workloads"])
         ),
-        *map(result, _TABLES),
+        *map(result_path, _TABLES),
     ]
 
 
-def decisions(experiment: Plan, folder: str = ".") -> list[str]:
+def decision_paths(experiment: Plan, folder: str = ".") -> list[str]:
     """Return the paths of the decisions on further blocks that exist.
 
     folder: holds `results`.
     """
     order = blocks.Order(experiment, os.path.join(folder, "results"))
-    paths = [result("precision", round=round) for round in order.asked]
+    paths = [result_path("precision", round=round) for round in order.asked]
     return [path for path in paths if os.path.exists(os.path.join(folder, path))]
 
 
-def made(experiment: Plan) -> list[str]:
+def output_paths(experiment: Plan) -> list[str]:
     """Return the paths of all that is made again from logs, records and decisions."""
-    return [*tables(experiment), *PAPERS]
+    return [*table_paths(experiment), *PAPERS]

@@ -16,7 +16,7 @@ from strata.measure import parsed, parsing
 from strata.measure.parsing import plain
 from strata.results import validate
 from strata.util import paths, progress
-from strata.util.constants import result
+from strata.util.constants import result_path
 from strata.util.data_types import Fields
 from strata.util.errors import UserError
 from strata.util.files import write_csv
@@ -27,7 +27,7 @@ VALUE_COLUMNS = ("metric", "unit", "value")
 FACTOR = "factor_"
 
 
-class Values(NamedTuple):
+class CellValues(NamedTuple):
     """The parsed logs of a plan's cells.
 
     cells: all that are planned.  values, laps: rows of the tables of each workload.
@@ -46,13 +46,13 @@ def make(partial: bool = False, to: str = "results") -> None:
 
     partial: whether cells may be missing.  Raises UserError as `values` does.
     """
-    found = values(partial)
+    found = parse_cells(partial)
     write_values(found, to)
-    write_csv(_locate(to, result("left_out")), ("log", "reason"), found.left_out)
+    write_csv(_locate(to, result_path("left_out")), ("log", "reason"), found.left_out)
     _print_unplanned(found.cells)
 
 
-def write_values(found: Values, folder: str) -> None:
+def write_values(found: CellValues, folder: str) -> None:
     """Write the tables of values and of laps of each workload into a folder."""
     for workload, rows in found.values.items():
         factors = merge_orders([name for name in row if name.startswith(FACTOR)] for row in rows)
@@ -63,7 +63,7 @@ def write_values(found: Values, folder: str) -> None:
             ("laps", of_lap, found.laps[workload]),
         ):
             lines = [[row.get(column, "") for column in columns] for row in rows_of_table]
-            write_csv(_locate(folder, result(name, workload=workload)), columns, lines)
+            write_csv(_locate(folder, result_path(name, workload=workload)), columns, lines)
 
 
 def _locate(folder: str, name: str) -> str:
@@ -83,31 +83,33 @@ def merge_orders(orders: Iterable[Sequence[str]]) -> list[str]:
     return merged
 
 
-def values(partial: bool = False) -> Values:
+def parse_cells(partial: bool = False) -> CellValues:
     """Parse the logs of all cells.
 
     Raises UserError where a cell is missing and may not, and where a record or a log is not what
     was measured: sentences that name the file and the remedy.
     """
-    experiment = plan.read_checked()
+    experiment = plan.read_checked_plan()
     order = blocks.Order(experiment)
-    plan.write_cells(experiment)
+    plan.write_cell_order(experiment)
     cells = order.cells()
-    measured = validate.measured(cells)
+    measured = validate.measured_cells(cells)
     missing = [paths.cell_path("raw", *cell, "log") for cell in sorted(set(cells) - set(measured))]
     if missing and not partial:
         raise UserError(
             f"{len(missing)} of {len(cells)} cells are not measured: {validate.shortened(missing)}"
         )
-    if wrong := validate.faults(experiment, measured):
+    if wrong := validate.find_faults(experiment, measured):
         raise UserError(*validate.complaint(wrong))
-    records = {cell: validate.load(".", paths.cell_path("raw", *cell, "json")) for cell in measured}
+    records = {
+        cell: validate.load_object(".", paths.cell_path("raw", *cell, "json")) for cell in measured
+    }
     paired = {cell: record for cell, record in records.items() if cell[0] in order.paired}
     aside = order.aside.union(_list_torn_blocks(paired))
     # Cells of a block begin at about the same moment.
     by_start = sorted(records, key=lambda cell: records[cell]["started"])
     place = {cell: number for number, cell in enumerate(by_start, 1)}
-    found = Values(
+    found = CellValues(
         cells,
         {name: [] for name in experiment["workloads"]},
         {name: [] for name in experiment["workloads"]},
@@ -115,11 +117,11 @@ def values(partial: bool = False) -> Values:
         [],
     )
     able = [cell for cell in measured if "cannot" not in records[cell]]
-    logs: list[parsing.Given] = [
+    logs: list[parsing.LoggedCell] = [
         (
             paths.cell_path("raw", *cell, "log"),
             records[cell],
-            plan.of_environment(experiment, *cell[:2]),
+            plan.workload_in_environment(experiment, *cell[:2]),
         )
         for cell in able
     ]
@@ -128,7 +130,7 @@ def values(partial: bool = False) -> Values:
         if "broken" in outcome:
             found.left_out.append((path, outcome["broken"]))
             remedy = "remove it, and it is measured again"
-            progress.shown(f"tidy: left out: {path}: {outcome['broken']}; {remedy}")
+            progress.print_message(f"tidy: left out: {path}: {outcome['broken']}; {remedy}")
             continue
         run = {
             **dict(zip(CELL_COLUMNS, cell, strict=True)),
@@ -142,7 +144,10 @@ def values(partial: bool = False) -> Values:
 
 
 def _add_rows(
-    found: Values, workload: str, run: Fields, outcome: Sequence[tuple[Sequence[Any], list[float]]]
+    found: CellValues,
+    workload: str,
+    run: Fields,
+    outcome: Sequence[tuple[Sequence[Any], list[float]]],
 ) -> None:
     """Add the rows of a cell; `run` holds the columns that all of them share."""
     for (metric, unit, number, factors), laps in outcome:
@@ -161,7 +166,7 @@ def _list_torn_blocks(records: dict[blocks.Cell, Fields]) -> list[tuple[str, int
     """
     nodes: dict[tuple[str, int], set[str | None]] = {}
     for cell, record in records.items():
-        nodes.setdefault(cell[1:], set()).add(node.of_record(record))
+        nodes.setdefault(cell[1:], set()).add(node.node_of_record(record))
     return [key for key, names in nodes.items() if len(names) > 1]
 
 
@@ -169,6 +174,6 @@ def _print_unplanned(cells: Iterable[blocks.Cell]) -> None:
     """Print which logs are left out because the plan does not hold their cells."""
     planned = {paths.cell_path("raw", *cell, "log") for cell in cells}
     if unplanned := sorted(set(glob.glob("results/raw/**/*.log", recursive=True)) - planned):
-        progress.shown(
+        progress.print_message(
             f"tidy: left out, since they are not in the plan: {validate.shortened(unplanned)}"
         )

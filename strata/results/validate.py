@@ -12,7 +12,7 @@ from strata.experiment.blocks import Cell
 from strata.util import paths, validation
 from strata.util.data_types import Plan, Record
 from strata.util.errors import UserError
-from strata.vm.acceleration import CALLED
+from strata.vm.acceleration import MACHINE_NAMES
 
 # The number of files that a message names.
 SHOWN = 20
@@ -40,7 +40,7 @@ def _parse_whole_number(digits: str) -> int:
     return int(digits)
 
 
-def load(folder: str, name: str) -> Any:
+def load_object(folder: str, name: str) -> Any:
     """Return the object in a JSON file below a folder.  Raises UserError that names the file."""
     try:
         with open(os.path.join(folder, name), encoding="utf-8") as file:
@@ -54,7 +54,7 @@ def load(folder: str, name: str) -> Any:
     return value
 
 
-def measured(cells: Iterable[Cell], folder: str = ".") -> list[Cell]:
+def measured_cells(cells: Iterable[Cell], folder: str = ".") -> list[Cell]:
     """Return the cells that have a log.
 
     folder: holds `results`.
@@ -66,7 +66,9 @@ def measured(cells: Iterable[Cell], folder: str = ".") -> list[Cell]:
     ]
 
 
-def faults(experiment: Plan, cells: Iterable[Cell], folder: str = ".") -> dict[Cell, list[str]]:
+def find_faults(
+    experiment: Plan, cells: Iterable[Cell], folder: str = "."
+) -> dict[Cell, list[str]]:
     """Return the faults of measured cells' records: sentences that each name a file.
 
     folder: holds `results`.  Cells without a fault are left out.  A record is compared with those
@@ -79,11 +81,11 @@ def faults(experiment: Plan, cells: Iterable[Cell], folder: str = ".") -> dict[C
     for cell in cells:
         name, log = (paths.cell_path("raw", *cell, suffix) for suffix in ("json", "log"))
         try:
-            record = load(folder, name)
+            record = load_object(folder, name)
         except UserError as error:
             faults[cell] = [str(error)]
             continue
-        layout = validation.findings(validation.schema("record"), record)
+        layout = validation.find_faults(validation.load_schema("record"), record)
         wrong = [f"{key or 'the whole'}: {sentence}" for key, sentence in layout]
         wrong = wrong or [*_contradictions_to_plan(experiment, cell, record)]
         wrong = wrong or _contradictions_to_others(shared, experiment, cell, name, record)
@@ -105,7 +107,7 @@ def _manifest_digest(experiment: Plan, folder: str) -> str | None:
     if not os.path.exists(os.path.join(folder, paths.IMAGE)):
         return None
     try:
-        image = load(folder, paths.IMAGE)
+        image = load_object(folder, paths.IMAGE)
         if image.get("recipe") == experiment["image"]["recipe"]:
             digest: str | None = image.get("manifest_sha256")
             return digest
@@ -119,7 +121,7 @@ def _contradictions_to_plan(experiment: Plan, cell: Cell, record: Record) -> Ite
     """Yield sentences where a record contradicts its path or the plan."""
     environment, workload, repetition = cell
     entry = experiment["environments"][environment]
-    planned = plan.of_environment(experiment, environment, workload)["parameters"]
+    planned = plan.workload_in_environment(experiment, environment, workload)["parameters"]
     # The values of rules are the cell's: another function compares them.
     fixed = {key: value for key, value in planned.items() if not isinstance(value, dict)}
     expected: dict[str, object] = {
@@ -128,7 +130,7 @@ def _contradictions_to_plan(experiment: Plan, cell: Cell, record: Record) -> Ite
         "repetition": repetition,
         "seed": plan.cell_seed(experiment, workload, repetition),
         "fingerprint": plan.fingerprint(experiment, environment, workload),
-        "scale": plan.scale(experiment, environment),
+        "scale": plan.scale_in_environment(experiment, environment),
         "parameters": fixed,
         "layers": entry["layers"],
     }
@@ -139,13 +141,13 @@ def _contradictions_to_plan(experiment: Plan, cell: Cell, record: Record) -> Ite
             verb = "are" if key.endswith("s") else "is"
             yield f"its {key} {verb} {recorded[key]}, and the plan's {verb} {value}"
     names = [name for layer in entry["layers"] for name in layer]
-    if registry.forms(names) and None in record["image"].values():
+    if registry.image_forms(names) and None in record["image"].values():
         yield "it does not say in which image it was measured"
     # Results of an emulated machine and of hardware never share a name.
     machine, accelerator = record["system"]["vm"], entry.get("accelerator")
     if accelerator is not None and (machine or {}).get("accelerator") != accelerator:
-        used = CALLED[machine["accelerator"]] if machine else "no virtual machine"
-        yield f"it was measured with {used}, and the plan says {CALLED[accelerator]}"
+        used = MACHINE_NAMES[machine["accelerator"]] if machine else "no virtual machine"
+        yield f"it was measured with {used}, and the plan says {MACHINE_NAMES[accelerator]}"
     if "cannot" in record and not entry.get("doubtful"):
         yield "it says that its environment cannot run the workload; only a doubtful one may say so"
 
@@ -158,7 +160,7 @@ def _contradictions_to_others(
     shared: the values of earlier records, to which this record's are added if there are none.
     name: the record's file.
     """
-    planned = plan.of_environment(experiment, *cell[:2])["parameters"]
+    planned = plan.workload_in_environment(experiment, *cell[:2])["parameters"]
     rules = [key for key, value in planned.items() if isinstance(value, dict)]
     derived = {key: record["parameters"].get(key) for key in rules}
     image = record["image"]["manifest_sha256"]

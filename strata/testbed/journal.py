@@ -23,14 +23,14 @@ from strata.util.data_types import Fields
 from strata.util.errors import UserError
 from strata.util.files import remove_tree, write_json
 from strata.util.process import as_root, capture
-from strata.util.progress import say
+from strata.util.progress import print_topic
 
 
-def folder() -> str:
+def journal_folder() -> str:
     """Return the journal's folder, made if it is missing.  Raises UserError where that fails."""
-    journal = os.path.join(paths.home(), "state")
+    journal = os.path.join(paths.home_folder(), "state")
     try:
-        os.makedirs(paths.home(), 0o755, exist_ok=True)
+        os.makedirs(paths.home_folder(), 0o755, exist_ok=True)
         os.makedirs(journal, 0o700, exist_ok=True)
     except OSError as error:
         raise UserError(
@@ -40,15 +40,15 @@ def folder() -> str:
     return journal
 
 
-def path(system_id: str) -> str:
+def entry_path(system_id: str) -> str:
     """Return the path of a system's or client's file."""
-    return os.path.join(folder(), f"{system_id}.up")
+    return os.path.join(journal_folder(), f"{system_id}.up")
 
 
-def begin(system_id: str, environment: str, owner: Fields) -> None:
+def begin_entry(system_id: str, environment: str, owner: Fields) -> None:
     """Write a system or client into the journal, before anything of it is made.
 
-    owner: the process that makes it, as of :func:`strata.util.process.identity`.
+    owner: the process that makes it, as of :func:`strata.util.process.identify_process`.
     """
     entry = {
         "id": system_id,
@@ -56,27 +56,27 @@ def begin(system_id: str, environment: str, owner: Fields) -> None:
         "owner": owner,
         "number": time.monotonic_ns(),
     }
-    write_json(path(system_id), entry, indent=None)
+    write_json(entry_path(system_id), entry, indent=None)
 
 
-def note(system_id: str, cleanup: Fields) -> None:
+def note_cleanup(system_id: str, cleanup: Fields) -> None:
     """Append a cleanup to the file of a system or client, before its part is made."""
-    with open(path(system_id), "a", encoding="utf-8") as file:
+    with open(entry_path(system_id), "a", encoding="utf-8") as file:
         file.write(json.dumps(cleanup) + "\n")
 
 
-def all_up() -> list[Fields]:
+def read_entries() -> list[Fields]:
     """Return ``{id, environment, owner, number, cleanups}`` of all that is up, oldest first.
 
     A file that cannot be understood has one cleanup of the kind "damaged file", which removes
     nothing.
     """
     entries = []
-    for name in os.listdir(folder()):
+    for name in os.listdir(journal_folder()):
         system_id, suffix = os.path.splitext(name)
         if suffix != ".up":
             continue
-        file_path = path(system_id)
+        file_path = entry_path(system_id)
         # Another process may remove the file meanwhile.
         with contextlib.suppress(FileNotFoundError), open(file_path, encoding="utf-8") as file:
             try:
@@ -95,14 +95,14 @@ def remove_unfinished_files() -> list[str]:
 
     The caller holds the machine's lock, under which all are written.
     """
-    names = [name for name in sorted(os.listdir(folder())) if not name.endswith(".up")]
-    unfinished = [os.path.join(folder(), name) for name in names]
+    names = [name for name in sorted(os.listdir(journal_folder())) if not name.endswith(".up")]
+    unfinished = [os.path.join(journal_folder(), name) for name in names]
     for file in unfinished:
         os.unlink(file)
     return unfinished
 
 
-def remove(cleanup: Fields) -> None:
+def remove_part(cleanup: Fields) -> None:
     """Remove the part that a cleanup names, if it exists; it may be called twice.
 
     Raises UserError where the part cannot be removed.
@@ -115,21 +115,21 @@ def remove(cleanup: Fields) -> None:
     elif kind == "programs":
         holders.end_holders(name)
     elif kind == "group":
-        cgroups.remove(name)
+        cgroups.remove_groups(name)
     elif kind == "frozen":
         # A frozen program does not end, whatever signal it gets.
-        cgroups.freeze(cgroups.freezers(name), False)
+        cgroups.freeze(cgroups.freezable_folders(name), False)
     elif kind == "machine":
         from strata.vm import machine
 
-        machine.remove(name)
+        machine.remove_machine(name)
     elif kind == "namespace":
         from strata.client import namespace
 
         namespace.remove()
     else:
         message = "another version made it; `python3 -m strata clean` looks for what is ours"
-        say("testbed", f"{kind} {name}: {message}")
+        print_topic("testbed", f"{kind} {name}: {message}")
 
 
 def _remove_by_commands(cleanup: Fields) -> None:

@@ -24,10 +24,10 @@ from strata.testbed import journal
 from strata.util import locks, paths
 from strata.util.data_types import Fields, Image, Stack
 from strata.util.errors import CellFailed, UserError
-from strata.util.locks import exclusive as exclusive
-from strata.util.process import alive, as_root, capture, identity
-from strata.util.progress import say, seconds_once
-from strata.util.units import ranges
+from strata.util.locks import hold_machine
+from strata.util.process import as_root, capture, identify_process, is_alive
+from strata.util.progress import one_off_seconds, print_topic
+from strata.util.units import format_ranges
 
 # A starting state: its values by name.
 States = dict[str, str]
@@ -37,12 +37,12 @@ CLIENT = "(client)"
 
 def _begin_entry(environment: str, image: Image | None) -> str:
     """Begin a journal entry for something that is about to be made; return its id."""
-    if locks.OWN and image is not None:
+    if locks.TEST_FOLDER and image is not None:
         raise UserError(
             "STRATA_TEST_LOCK is set, which is only for tests on the bare host: unset it to measure"
         )
     system_id = f"strata-{os.urandom(5).hex()}"
-    journal.begin(system_id, environment, identity(os.getpid()))
+    journal.begin_entry(system_id, environment, identify_process(os.getpid()))
     return system_id
 
 
@@ -55,33 +55,33 @@ def _bring_up(stack: list[Layer]) -> Fields:
     return facts
 
 
-def look(place: Layer) -> tuple[Fields, States]:
+def observe_system(place: Layer) -> tuple[Fields, States]:
     """Observe a system from inside, and read the state in which a program starts there.
 
     place: the top of its stack.
     """
-    command = place.command_plain(starting_state.look(*observe.FILES))
-    files = observe.split(capture(command, check=False).stdout)
-    facts, state = observe.understand(files), starting_state.understand(files)
+    command = place.command_plain(starting_state.state_command(*observe.FILES))
+    files = observe.split_files(capture(command, check=False).stdout)
+    facts, state = observe.parse_facts(files), starting_state.parse_state(files)
     # A system that does not show the numbers of its processors counts from 0.
     cpus = facts["cpus"]
-    counted = NOT_AVAILABLE if cpus == NOT_AVAILABLE else ranges(range(cpus))
+    counted = NOT_AVAILABLE if cpus == NOT_AVAILABLE else format_ranges(range(cpus))
     facts["processors"] = state.get("processors", counted)
     return facts, state
 
 
 @functools.cache
-def native_state(mask: str | None) -> States:
+def read_native_state(mask: str | None) -> States:
     """Read the state in which this process starts programs of the host, as root.
 
     It is native's, with which all others are compared.
     mask: a list of the processors to which all is held; None: all that are online.
     Raises CellFailed where it is not the declared state.
     """
-    printed = capture(as_root(starting_state.look()), check=False).stdout
-    state = starting_state.understand(observe.split(printed))
-    wrong = starting_state.undeclared(state)
-    processors = mask or ranges(starting_state.online())
+    printed = capture(as_root(starting_state.state_command()), check=False).stdout
+    state = starting_state.parse_state(observe.split_files(printed))
+    wrong = starting_state.undeclared_values(state)
+    processors = mask or format_ranges(starting_state.online_processors())
     if "processors" in state and state["processors"] != processors:
         wrong["processors"] = (processors, state["processors"])
     if wrong:
@@ -96,7 +96,7 @@ def native_state(mask: str | None) -> States:
     return state
 
 
-def compare_state(top: Layer, inside: States, native: States) -> Fields:
+def compare_with_native(top: Layer, inside: States, native: States) -> Fields:
     """Compare the state in which programs start in a system with native's, for the cell's record.
 
     top: the system's top layer.  inside: the state in it, of :func:`observe_system`.
@@ -111,8 +111,8 @@ def compare_state(top: Layer, inside: States, native: States) -> Fields:
         )
     values = inside | _host_process_state(top)
     expected = native | {f"{name} on the host": value for name, value in native.items()}
-    declared = registry.changes(top)
-    differing = starting_state.differences(values, expected)
+    declared = registry.declared_differences(top)
+    differing = starting_state.compare_states(values, expected)
     wrong = [
         f"{name}: native {native_value}, here {value}"
         for name, (native_value, value) in differing.items()
@@ -137,13 +137,15 @@ def _host_process_state(top: Layer) -> States:
     host_process = top.host_process()
     if not host_process:
         return {}
-    printed = capture(as_root(starting_state.look(process=host_process)), check=False).stdout
-    state = starting_state.understand(observe.split(printed))
-    names = [name for name in starting_state.OF_THE_HOST if name in state]
+    printed = capture(
+        as_root(starting_state.state_command(process=host_process)), check=False
+    ).stdout
+    state = starting_state.parse_state(observe.split_files(printed))
+    names = [name for name in starting_state.HOST_PROCESS_STATE if name in state]
     return {f"{name} on the host": state[name] for name in names}
 
 
-class Link:
+class Client:
     """The client, which is brought up now.
 
     resolved: as of :func:`strata.client.resolve_options`.
@@ -153,8 +155,8 @@ class Link:
 
     def __init__(self, resolved: Fields, image: Image | None, mask: str | None) -> None:
         client_id = _begin_entry(CLIENT, image)
-        folder = os.path.join(paths.systems(), client_id)
-        note = functools.partial(journal.note, client_id)
+        folder = os.path.join(paths.systems_folder(), client_id)
+        note = functools.partial(journal.note_cleanup, client_id)
         context = Context(client_id, folder, image, mask=mask, note=note)
         stack, self.layer = client_of.build_stack(resolved, context)
         _bring_up(stack)
@@ -165,7 +167,7 @@ class Link:
     @functools.cached_property
     def seen(self) -> Fields:
         """What is observed at the client, once it is joined to a system."""
-        return {**look(self.client)[0], "link": self.layer.facts()}
+        return {**observe_system(self.client)[0], "link": self.layer.facts()}
 
 
 class System:
@@ -189,7 +191,7 @@ class System:
         environment: str,
         stack: Stack,
         image: Image | None,
-        link: Link | None = None,
+        link: Client | None = None,
         ports: Sequence[int] = (),
         parts: int = 1,
         shift: int = 0,
@@ -206,9 +208,9 @@ class System:
         names = [self.id]
         if parts > 1:
             names = [f"{self.id}-{part}" for part in range(parts)]
-        folders = [os.path.join(paths.systems(), name) for name in names]
+        folders = [os.path.join(paths.systems_folder(), name) for name in names]
         address = link.address if link else "127.0.0.1"
-        note = functools.partial(journal.note, self.id)
+        note = functools.partial(journal.note_cleanup, self.id)
         stacks = []
         for part, (name, folder) in enumerate(zip(names, folders, strict=True)):
             context = Context(
@@ -223,13 +225,13 @@ class System:
                 first=folders[0],
                 note=note,
             )
-            stacks.append(registry.build(stack, context))
+            stacks.append(registry.build_stack(stack, context))
         self.tops = [layers[-1] for layers in stacks]
         self.top = self.tops[0]
-        begin, once = time.monotonic(), seconds_once()
+        begin, once = time.monotonic(), one_off_seconds()
         facts = [_bring_up(layers) for layers in stacks]
         # Time spent once in a run, such as an image's way into a store of containers, is left out.
-        seconds = round(time.monotonic() - begin - (seconds_once() - once), 3)
+        seconds = round(time.monotonic() - begin - (one_off_seconds() - once), 3)
         layer_facts = facts[0]
         if parts > 1:
             rows = zip(names, facts, strict=True)
@@ -262,13 +264,15 @@ class System:
         if self._freezers is None:
             groups = [group for top in self.tops if (group := top.group())]
             for group in groups:
-                journal.note(self.id, {"kind": "frozen", "id": group})
-            self._freezers = [folder for group in groups for folder in cgroups.freezers(group)]
+                journal.note_cleanup(self.id, {"kind": "frozen", "id": group})
+            self._freezers = [
+                folder for group in groups for folder in cgroups.freezable_folders(group)
+            ]
         cgroups.freeze(self._freezers, frozen)
         self.frozen = frozen
 
 
-def take_down(environment: str | None = None) -> list[str]:
+def take_down_systems(environment: str | None = None) -> list[str]:
     """Remove all that is up, the newest first, by its cleanups; return a phrase for each.
 
     environment: the only one whose system is removed; None: all.
@@ -277,24 +281,24 @@ def take_down(environment: str | None = None) -> list[str]:
     """
     removed: list[str] = []
     errors: list[Exception] = []
-    for entry in reversed(journal.all_up()):
+    for entry in reversed(journal.read_entries()):
         if environment not in (None, entry["environment"]):
             continue
         errors_before = len(errors)
         for cleanup in reversed(entry["cleanups"]):
             try:
-                journal.remove(cleanup)
+                journal.remove_part(cleanup)
             except (UserError, OSError) as error:
                 errors.append(error)
         if len(errors) == errors_before:
             removed.append(f"system {entry['id']} ({entry['environment']})")
-            os.unlink(journal.path(entry["id"]))
+            os.unlink(journal.entry_path(entry["id"]))
     if errors:
         raise errors[0]
     return removed
 
 
-def end_run(owner: Fields) -> None:
+def clean_up_run(owner: Fields) -> None:
     """Remove what killed cells and builds left, and the run's snapshots, at the end of a run.
 
     owner: the run's process.  It waits for no measurement of another run: the next one removes what
@@ -303,29 +307,29 @@ def end_run(owner: Fields) -> None:
     from strata.image import build
     from strata.vm import snapshot
 
-    if any(not alive(entry["owner"]) for entry in journal.all_up()):
-        with exclusive(wait=False) as free:
+    if any(not is_alive(entry["owner"]) for entry in journal.read_entries()):
+        with hold_machine(wait=False) as free:
             if free:
-                take_down()
-    snapshot.remove(owner)
+                take_down_systems()
+    snapshot.remove_snapshots(owner)
     if build.unfinished_builds():
-        build.sweep()
+        build.remove_leftovers()
 
 
-def sweep() -> list[str]:
+def remove_leftovers() -> list[str]:
     """Remove all that Strata left on this machine, found by its marks; return a phrase for each."""
     from strata.client import namespace
     from strata.image import build
 
     # The host's folders go last: other layers find their own things by them.
-    order = sorted(registry.names(), key=lambda name: name == "host")
-    removed = build.sweep()
+    order = sorted(registry.layer_names(), key=lambda name: name == "host")
+    removed = build.remove_leftovers()
     for name in order:
-        removed += registry.kind(name).sweep()
+        removed += registry.layer_class(name).sweep()
     return removed + namespace.remove()
 
 
-def tidy() -> None:
+def prune_images() -> None:
     """Remove the images that were not used last, with their boxes, unless one may be in use.
 
     Trouble is only printed: nobody asked for the removal, and it breaks nothing.
@@ -334,15 +338,17 @@ def tidy() -> None:
     from strata.vm import snapshot
 
     try:
-        with exclusive(wait=False) as free:
-            if free and not journal.all_up() and not snapshot.of():
-                for phrase in build.prune():
-                    say("image", f"removed {phrase}: the last images that were used are kept")
+        with hold_machine(wait=False) as free:
+            if free and not journal.read_entries() and not snapshot.runs_with_snapshots():
+                for phrase in build.prune_images():
+                    print_topic(
+                        "image", f"removed {phrase}: the last images that were used are kept"
+                    )
     except (UserError, OSError) as trouble:
-        say("image", f"nothing is removed from the cache: {trouble}")
+        print_topic("image", f"nothing is removed from the cache: {trouble}")
 
 
-def clean(images: bool = False) -> list[str]:
+def clean_machine(images: bool = False) -> list[str]:
     """Remove all that Strata left on this machine and in this folder; return a phrase for each.
 
     images: whether all images are removed, too.  Raises UserError while a run is active here.
@@ -351,14 +357,14 @@ def clean(images: bool = False) -> list[str]:
     from strata.util import programs
     from strata.util.files import remove_tree
 
-    with locks.locked(paths.RUN_LOCK, wait=False) as free:
+    with locks.hold_lock(paths.RUN_LOCK, wait=False) as free:
         if not free:
             raise UserError("a run is active in this folder; wait for its end, or end it")
         removed = [
-            *take_down(),
-            *sweep(),
+            *take_down_systems(),
+            *remove_leftovers(),
             *journal.remove_unfinished_files(),
-            *programs.sweep(),
+            *programs.remove_abandoned_folders(),
         ]
         folder, lock = os.path.split(paths.RUN_LOCK)
         # Were the lock removed, the next run would hold another file's, and two could run at once.
@@ -367,4 +373,4 @@ def clean(images: bool = False) -> list[str]:
             if any(files for _, _, files in os.walk(path)):
                 removed.append(f"folder {path}")
             remove_tree(path)
-        return removed + build.prune(0 if images else build.KEPT)
+        return removed + build.prune_images(0 if images else build.KEPT)

@@ -72,7 +72,7 @@ def find_reason(error: OSError, path: str) -> str:
         reason = find_obstacle(path) or reason
         if _is_in(path, os.getcwd()):
             remedy = find_remedy([path])
-    if _is_in(path, paths.home()):
+    if _is_in(path, paths.home_folder()):
         remedy = OTHER_HOME
     return f"{reason}; {remedy}" if remedy else reason
 

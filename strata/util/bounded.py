@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from strata.util import progress, signals
 from strata.util.data_types import Any, Fields
 from strata.util.errors import UserError
-from strata.util.timeouts import stretched
+from strata.util.timeouts import stretch
 
 # The limits: seconds for each part of the work, bytes of memory, and bytes that the work may print.
 SECONDS = 60
@@ -37,10 +37,10 @@ WORKS = b"+"
 SENDS = b"-"
 
 # A function that is called with the name of each part of the work before it begins.
-At = Callable[[str], None]
+NamePart = Callable[[str], None]
 
 
-def run(work: Callable[[At], Iterator[Any]]) -> Iterator[Any]:
+def run_bounded(work: Callable[[NamePart], Iterator[Any]]) -> Iterator[Any]:
     """Run `work` in another process, and yield each of its values as soon as it is known.
 
     work: called with a function that names its parts; its values must be such as JSON holds.
@@ -52,7 +52,7 @@ def run(work: Callable[[At], Iterator[Any]]) -> Iterator[Any]:
             stream.flush()
     messages, writing = os.pipe()
     printed, verdict = os.memfd_create("printed"), os.memfd_create("verdict")
-    with signals.undisturbed():
+    with signals.delay_signals():
         leader = os.fork()
         if leader == 0:
             _lead(work, writing, printed, verdict)
@@ -65,7 +65,7 @@ def run(work: Callable[[At], Iterator[Any]]) -> Iterator[Any]:
             if "value" in last:
                 yield last["value"]
     finally:
-        with signals.undisturbed():
+        with signals.delay_signals():
             os.kill(leader, signal.SIGKILL)
             with contextlib.suppress(OSError):
                 # There is no group yet where the leader had no time to found it.
@@ -76,11 +76,11 @@ def run(work: Callable[[At], Iterator[Any]]) -> Iterator[Any]:
             for file in (messages, printed, verdict):
                 os.close(file)
         if text:
-            progress.shown(text.decode(errors="replace").rstrip("\n"))
+            progress.print_message(text.decode(errors="replace").rstrip("\n"))
     if size >= PRINTED:
         raise UserError(f"{name} was ended: it printed more than {PRINTED >> 20} MiB")
     if status == "late":
-        raise UserError(f"{name} was ended: it came to no end within {stretched(SECONDS):g} s")
+        raise UserError(f"{name} was ended: it came to no end within {stretch(SECONDS):g} s")
     if "failed" in last:
         raise UserError(last["failed"])
     if "done" not in last:
@@ -134,7 +134,9 @@ def _decoded(line: bytes, name: str) -> Fields:
     )
 
 
-def _lead(work: Callable[[At], Iterator[Any]], messages: int, printed: int, verdict: int) -> None:
+def _lead(
+    work: Callable[[NamePart], Iterator[Any]], messages: int, printed: int, verdict: int
+) -> None:
     """Lead a process group: start the worker in it, and end the group once the worker has to end.
 
     verdict: the file for the worker's exit status (minus the signal's number), or for "late".
@@ -172,7 +174,7 @@ def _is_late(worker: int, activity: int, messages: int) -> bool:
     poll.register(activity, select.POLLIN)
     # An error is seen where nobody can read the messages any more.
     poll.register(messages, 0)
-    deadline: float | None = time.monotonic() + stretched(SECONDS)
+    deadline: float | None = time.monotonic() + stretch(SECONDS)
     while True:
         left = None if deadline is None else 1000 * max(0.0, deadline - time.monotonic())
         ready = {file for file, _ in poll.poll(left)}
@@ -183,12 +185,14 @@ def _is_late(worker: int, activity: int, messages: int) -> bool:
             # The work closed it: the part that runs is the last one.
             poll.unregister(activity)
         elif state.endswith(WORKS):
-            deadline = time.monotonic() + stretched(SECONDS)
+            deadline = time.monotonic() + stretch(SECONDS)
         elif state.endswith(SENDS):
             deadline = None
 
 
-def _work(work: Callable[[At], Iterator[Any]], messages: int, printed: int, activity: int) -> None:
+def _work(
+    work: Callable[[NamePart], Iterator[Any]], messages: int, printed: int, activity: int
+) -> None:
     """The worker: send a message for each part, each value, and the failure or end."""
     part, code, worker = "it", 1, os.getpid()
 

@@ -3,13 +3,13 @@
 import time
 
 
-def utc(moment: float) -> str:
+def format_utc(moment: float) -> str:
     """Write seconds since the epoch as UTC, in ISO 8601 with milliseconds."""
     whole = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(moment))
     return f"{whole}.{int(moment % 1 * 1000):03d}Z"
 
 
-class Watch:
+class Clock:
     """A clock that is set by the machine's time once, and then adds the seconds that pass."""
 
     def __init__(self) -> None:
@@ -21,4 +21,4 @@ class Watch:
 
     def now(self) -> str:
         """Return the present moment, written as by :func:`format_utc`."""
-        return utc(self._epoch + self.passed())
+        return format_utc(self._epoch + self.passed())

@@ -6,7 +6,7 @@ import re
 _SPACES = "\t\u00a0\u202f"
 
 
-def legible(text: str) -> str:
+def escape_controls(text: str) -> str:
     """Escape what a terminal would obey in a message, which may quote other people's names.
 
     Control characters and changes of the writing direction become escape sequences.  Each line
@@ -32,7 +32,7 @@ class UserError(Exception):
 
     def __str__(self) -> str:
         """Return all lines, safe to print."""
-        return "\n".join(map(legible, self.args))
+        return "\n".join(map(escape_controls, self.args))
 
 
 class MachineError(UserError):
@@ -46,7 +46,7 @@ class CellFailed(UserError):
     """A cell gave no complete log that its parser accepts."""
 
 
-class Unable(CellFailed):
+class CommandFailed(CellFailed):
     """A command in a system under test ended by itself and reported a failure.
 
     In an environment that lacks some system calls, such as gVisor, this is a result.  It is not
@@ -54,7 +54,7 @@ class Unable(CellFailed):
     """
 
 
-class Endless(Unable):
+class CommandTimedOut(CommandFailed):
     """A command in a system under test hit its time limit.
 
     One timeout does not prove that the environment cannot run the workload: machines may be slow.

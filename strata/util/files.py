@@ -50,10 +50,10 @@ def write_text(path: str, text: str, lasting: bool = False) -> None:
         with open(sibling, "w", encoding="utf-8") as file:
             file.write(text)
         if lasting:
-            sync(sibling)
+            flush_to_disk(sibling)
         os.replace(sibling, path)
         if lasting:
-            sync(folder)
+            flush_to_disk(folder)
     except OSError as error:
         with contextlib.suppress(OSError):
             os.unlink(sibling)
@@ -61,7 +61,7 @@ def write_text(path: str, text: str, lasting: bool = False) -> None:
         raise MachineError(f"{path}: cannot be written: {reason}") from None
 
 
-def sync(path: str) -> None:
+def flush_to_disk(path: str) -> None:
     """Wait until the disk holds the content of a file, or the names in a folder."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -96,7 +96,7 @@ def write_if_changed(path: str, text: str) -> None:
     write_text(path, text, lasting=True)
 
 
-def remove_whole(path: str, aside: str) -> None:
+def remove_at_once(path: str, aside: str) -> None:
     """Remove a folder at once: nobody finds half of it, not even after a kill.
 
     aside: the path to which it is first moved.

@@ -13,21 +13,21 @@ from strata.util.errors import UserError
 OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 # The folder of the machine's lock for tests of cells that print a number: they neither wait for
 # measurements nor keep them waiting.
-OWN = os.environ.get("STRATA_TEST_LOCK")
+TEST_FOLDER = os.environ.get("STRATA_TEST_LOCK")
 
 
-def exclusive(wait: bool = True) -> contextlib.AbstractContextManager[bool]:
+def hold_machine(wait: bool = True) -> contextlib.AbstractContextManager[bool]:
     """Hold the lock of the machine, as :func:`hold_lock`.
 
     No measurement of any run, user or checkout overlaps with the block.
     """
-    folder = OWN or ("/run/lock" if os.path.isdir("/run/lock") else "/tmp")
+    folder = TEST_FOLDER or ("/run/lock" if os.path.isdir("/run/lock") else "/tmp")
     waiting = "testbed: another measurement is under way on this machine"
-    return locked(os.path.join(folder, "strata.lock"), waiting, wait)
+    return hold_lock(os.path.join(folder, "strata.lock"), waiting, wait)
 
 
 @contextlib.contextmanager
-def locked(path: str, waiting: str = "", wait: bool = True) -> Iterator[bool]:
+def hold_lock(path: str, waiting: str = "", wait: bool = True) -> Iterator[bool]:
     """Hold the lock of a file during a block; yields whether it is held.
 
     Any user may hold it who reaches its folder.
@@ -43,7 +43,7 @@ def locked(path: str, waiting: str = "", wait: bool = True) -> Iterator[bool]:
         except BlockingIOError:
             is_held = wait
             if wait:
-                progress.shown(f"{waiting} ({_holder(descriptor)}); waiting")
+                progress.print_message(f"{waiting} ({_holder(descriptor)}); waiting")
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
         # The lock of a file that was removed since it was opened excludes nobody.
         yield is_held and os.fstat(descriptor).st_nlink > 0

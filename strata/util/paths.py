@@ -27,7 +27,7 @@ def cell_path(kind: str, environment: str, workload: str, repetition: int, suffi
     return f"results/{kind}/{environment}/{workload}/{repetition}.{suffix}"
 
 
-def home() -> str:
+def home_folder() -> str:
     """Return the machine's folder for images and systems, which all checkouts share.
 
     STRATA_HOME names it; otherwise it is /var/cache/strata for root, which every service user may
@@ -53,17 +53,17 @@ def home() -> str:
     return folder
 
 
-def systems() -> str:
+def systems_folder() -> str:
     """Return the folder that holds a folder for each system under test that is up."""
-    return os.path.join(home(), "systems")
+    return os.path.join(home_folder(), "systems")
 
 
-def unfinished(name: str) -> str:
+def unfinished_folder(name: str) -> str:
     """Return the folder in which an entry of the cache is made or taken apart.
 
     What a killed process left there, the next one removes.
     """
-    return os.path.join(home(), "images", f"building-{name}")
+    return os.path.join(home_folder(), "images", f"building-{name}")
 
 
 def home_mark() -> str:
@@ -71,9 +71,9 @@ def home_mark() -> str:
 
     Nothing without this mark is ever removed, so that two homes on a machine do not meet.
     """
-    return sha256(os.fsencode(home())).hexdigest()[:16]
+    return sha256(os.fsencode(home_folder())).hexdigest()[:16]
 
 
-def prefix() -> str:
+def name_prefix() -> str:
     """Return the prefix of all names of this home folder on the machine and in Docker."""
     return f"strata-{home_mark()[:8]}"

@@ -12,11 +12,11 @@ from strata.util.data_types import Any
 BUILT_IN = ("seed", "lap", "address", "listen", "part")
 
 
-def placeholder(word: str) -> str | None:
+def find_parameter(word: str) -> str | None:
     """Return the parameter that a word of a command stands for: ``threads`` for ``{threads}``."""
     return word[1:-1] if word.startswith("{") and word.endswith("}") else None
 
 
-def several(value: Any) -> list[Any]:
+def as_list(value: Any) -> list[Any]:
     """Return the values of a parameter, which may be one or a list, as a list."""
     return value if isinstance(value, list) else [value]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from strata.util import signals
 from strata.util.data_types import Any, Fields
 from strata.util.errors import MachineError, UserError
-from strata.util.timeouts import stretched
+from strata.util.timeouts import stretch
 
 # Bytes that a command may print, which are held in memory.
 MOST = 64 << 20
@@ -21,7 +21,7 @@ LAST = 4000
 PIECE = 1 << 20
 
 
-def start_time(pid: int) -> str | None:
+def read_start_time(pid: int) -> str | None:
     """Return the start time of a process, which together with its id names it for good.
 
     It is field 22 of /proc/PID/stat.  Returns None where the process does not run.
@@ -34,22 +34,24 @@ def start_time(pid: int) -> str | None:
     return None if fields[0] in "ZX" else fields[19]
 
 
-def identity(pid: int) -> Fields:
+def identify_process(pid: int) -> Fields:
     """Return ``{pid, start}``, which names a process even after its id was given to another one."""
-    return {"pid": pid, "start": start_time(pid)}
+    return {"pid": pid, "start": read_start_time(pid)}
 
 
-def alive(process: Fields | None) -> bool:
+def is_alive(process: Fields | None) -> bool:
     """Return whether the process that :func:`identify_process` named still runs."""
-    return bool(process and process["start"] and start_time(process["pid"]) == process["start"])
+    return bool(
+        process and process["start"] and read_start_time(process["pid"]) == process["start"]
+    )
 
 
-def wait_for(pid: int, timeout: float | None = None) -> bool:
+def wait_for_process(pid: int, timeout: float | None = None) -> bool:
     """Sleep until a process ends or `timeout` seconds are over; return whether it ended."""
-    return bool(wait_for_any([pid], timeout))
+    return bool(wait_for_any_process([pid], timeout))
 
 
-def wait_for_any(pids: Iterable[int], timeout: float | None) -> set[int]:
+def wait_for_any_process(pids: Iterable[int], timeout: float | None) -> set[int]:
     """Sleep until one of some processes ends or `timeout` seconds are over.
 
     Returns those that ended.
@@ -84,24 +86,24 @@ def _wait(
             os.close(descriptor)
 
 
-def end(*processes: subprocess.Popen[Any], patience: float = 5.0) -> None:
+def end_processes(*processes: subprocess.Popen[Any], patience: float = 5.0) -> None:
     """End children that still run, with the sessions that they lead: by SIGTERM, then by SIGKILL.
 
     patience: seconds between the two.
     """
-    with signals.undisturbed():
+    with signals.delay_signals():
         running = [process for process in processes if process.returncode is None]
         for process in running:
-            if not wait_for(process.pid, 0):
+            if not wait_for_process(process.pid, 0):
                 _signal(process.pid, signal.SIGTERM)
         deadline = time.monotonic() + patience
         for process in running:
-            if not wait_for(process.pid, deadline - time.monotonic()):
+            if not wait_for_process(process.pid, deadline - time.monotonic()):
                 _signal(process.pid, signal.SIGKILL)
-            reap(process)
+            reap_child(process)
 
 
-def reap(process: subprocess.Popen[Any]) -> int:
+def reap_child(process: subprocess.Popen[Any]) -> int:
     """Wait for the end of a child, kill the rest of its process group, and return its exit code."""
     # The child is not waited for before the group is killed: until then the kernel gives the number
     # of the group to nobody else.
@@ -137,7 +139,7 @@ REMEDIES = {
 }
 
 
-def remedy(text: str) -> str:
+def find_remedy(text: str) -> str:
     """Return what the user can do about the first known cause in a program's message.
 
     It begins with a semicolon; an empty text where no cause is known.
@@ -174,14 +176,14 @@ def run_together(
     No process of the commands' sessions runs afterwards.
     """
     results: list[tuple[int | None, float]] = [(None, 0.0)] * len(commands)
-    if wait_for_any(needed, 0):
+    if wait_for_any_process(needed, 0):
         return results
     processes: list[subprocess.Popen[bytes]] = []
     begun: list[float] = []
     try:
         for command in commands:
             begun.append(time.monotonic())
-            with signals.undisturbed():
+            with signals.delay_signals():
                 processes.append(
                     subprocess.Popen(
                         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -190,7 +192,7 @@ def run_together(
                 )  # fmt: skip
         running = {process.pid: number for number, process in enumerate(processes)}
         printing = {_file(process.stdout): number for number, process in enumerate(processes)}
-        deadline = time.monotonic() + stretched(timeout)
+        deadline = time.monotonic() + stretch(timeout)
         while running:
             left = deadline - time.monotonic()
             ended, ready = _wait([*running, *needed], printing, left)
@@ -202,13 +204,13 @@ def run_together(
                     del printing[file]
             for pid in ended & running.keys():
                 number = running.pop(pid)
-                results[number] = (reap(processes[number]), now - begun[number])
+                results[number] = (reap_child(processes[number]), now - begun[number])
             has_failed = any(code for code, _ in results)
             if left <= 0 or ended.intersection(needed) or has_failed:
                 break
         for number in running.values():
             results[number] = (None, time.monotonic() - begun[number])
-        end(*processes)
+        end_processes(*processes)
         for file, number in printing.items():
             # Read what the pipe holds now: a process that left the session may keep it open.
             os.set_blocking(file, False)
@@ -216,7 +218,7 @@ def run_together(
                 outputs[number](os.read(file, PIECE))
         return results
     finally:
-        end(*processes)
+        end_processes(*processes)
         for process in processes:
             assert process.stdout
             process.stdout.close()
@@ -241,12 +243,12 @@ def capture(
     process: subprocess.Popen[bytes] | None = None
     pipe = subprocess.PIPE
     try:
-        with signals.undisturbed():
+        with signals.delay_signals():
             process = subprocess.Popen(
                 argv, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, start_new_session=True,
                 bufsize=0, **start,
             )  # fmt: skip
-        output, errors = _read_output(process, argv, stretched(timeout))
+        output, errors = _read_output(process, argv, stretch(timeout))
     except FileNotFoundError as error:
         if error.filename != argv[0]:
             raise MachineError(f"{error.filename}: {error.strerror}") from None
@@ -255,7 +257,7 @@ def capture(
         raise MachineError(f"`{argv[0]}` cannot be started: {error.strerror}") from None
     finally:
         if process is not None:
-            end(process)
+            end_processes(process)
             for stream in (process.stdout, process.stderr):
                 assert stream
                 stream.close()
@@ -264,7 +266,7 @@ def capture(
         command = " ".join(argv)
         if len(command) > MOST_OF_COMMAND:
             command = command[:MOST_OF_COMMAND] + " …"
-        raise UserError(f"`{command}` failed: {reason}{remedy(reason)}")
+        raise UserError(f"`{command}` failed: {reason}{find_remedy(reason)}")
     return subprocess.CompletedProcess(argv, process.returncode, output, errors)
 
 
@@ -278,7 +280,7 @@ def _read_output(
     texts = {_file(stream): bytearray() for stream in (process.stdout, process.stderr)}
     files = set(texts)
     deadline = time.monotonic() + timeout
-    while files or not wait_for(process.pid, 0):
+    while files or not wait_for_process(process.pid, 0):
         left = deadline - time.monotonic()
         _, ready = _wait(() if files else [process.pid], files, left)
         if left <= 0:

@@ -52,13 +52,13 @@ runpy.run_module("strata", run_name="__main__", alter_sys=True)
 
 
 @contextlib.contextmanager
-def scratch(name: str, place: str | None = None) -> Iterator[str]:
+def temporary_folder(name: str, place: str | None = None) -> Iterator[str]:
     """Make a temporary folder for the block; it is locked, so that nobody sweeps it away.
 
     name: is part of its name.  place: the folder that holds it; None: the usual one.
     Raises MachineError where it cannot be made.
     """
-    sweep(place)
+    remove_abandoned_folders(place)
     lock = None
     try:
         while lock is None:
@@ -96,7 +96,7 @@ def _lock(folder: str) -> int | None:
     return None
 
 
-def sweep(place: str | None = None) -> list[str]:
+def remove_abandoned_folders(place: str | None = None) -> list[str]:
     """Remove this user's temporary folders whose process has ended, and return their paths.
 
     place: the folder that holds them; None: the usual one.
@@ -115,12 +115,12 @@ def sweep(place: str | None = None) -> list[str]:
 
 
 @contextlib.contextmanager
-def apart(**more: str) -> Iterator[Fields]:
+def clean_environment(**more: str) -> Iterator[Fields]:
     """Provide the clean environment of a program, as options of subprocess: ``{env, umask}``.
 
     more: variables that it has beside the fixed ones.
     """
-    with scratch("home") as home:
+    with temporary_folder("home") as home:
         variables = {key: text for key, text in os.environ.items() if key.startswith("OPENBLAS_")}
         variables["PATH"] = os.environ.get("PATH", os.defpath)
         variables["HOME"] = home
@@ -130,7 +130,7 @@ def apart(**more: str) -> Iterator[Fields]:
 
 
 @contextlib.contextmanager
-def within(words: Sequence[str]) -> Iterator[None]:
+def wrap_programs(words: Sequence[str]) -> Iterator[None]:
     """Run R and Python within a command during the block, such as that of a sandbox.
 
     words: the command, to which their own command lines are appended.
@@ -149,7 +149,7 @@ def time_limit(seconds: float, task: str) -> Iterator[None]:
     seconds: the limit, which STRATA_PATIENCE multiplies.
     Raises UserError, which names `task` and how to raise the limit, where they take longer.
     """
-    limit = timeouts.stretched(seconds)
+    limit = timeouts.stretch(seconds)
     deadline = time.monotonic() + limit
     before = _deadline.set(deadline)
     try:
@@ -157,8 +157,10 @@ def time_limit(seconds: float, task: str) -> Iterator[None]:
     except MachineError:
         if time.monotonic() < deadline:
             raise
-        raised = f"{timeouts.NAME}={2 * timeouts.factor()} doubles that limit"
-        raise UserError(f"{task} did not end within {progress.duration(limit)}; {raised}") from None
+        raised = f"{timeouts.VARIABLE}={2 * timeouts.read_patience()} doubles that limit"
+        raise UserError(
+            f"{task} did not end within {progress.format_duration(limit)}; {raised}"
+        ) from None
     finally:
         _deadline.reset(before)
 
@@ -168,18 +170,18 @@ def _seconds_left() -> float:
     deadline = _deadline.get()
     if deadline is None:
         return _LONG
-    return max(0, deadline - time.monotonic()) / timeouts.factor()
+    return max(0, deadline - time.monotonic()) / timeouts.read_patience()
 
 
-def run(
+def run_tool(
     argv: Sequence[str], timeout: float = 120, check: bool = False
 ) -> subprocess.CompletedProcess[str]:
     """Run a tool in the clean environment, as :func:`strata.util.process.capture` does."""
-    with apart() as start:
+    with clean_environment() as start:
         return capture(argv, timeout, check, **start)
 
 
-def r(*words: str, folder: str = ".") -> str:
+def run_r(*words: str, folder: str = ".") -> str:
     """Run R in a folder, and return what it prints on standard output.
 
     words: a script, or options and an expression, with its arguments.
@@ -187,7 +189,7 @@ def r(*words: str, folder: str = ".") -> str:
     """
     if not shutil.which("Rscript"):
         raise MachineError("Rscript is not installed: run `make setup-paper`")
-    with apart() as start:
+    with clean_environment() as start:
         argv = [*_wrapper.get(), "Rscript", "--vanilla", *words]
         done = capture(argv, _seconds_left(), check=False, cwd=folder, **start)
     if done.returncode != 0:
@@ -195,7 +197,7 @@ def r(*words: str, folder: str = ".") -> str:
     return done.stdout
 
 
-def python(folder: str, *words: str) -> subprocess.CompletedProcess[str]:
+def run_python(folder: str, *words: str) -> subprocess.CompletedProcess[str]:
     """Run a command of Strata in a folder, by the code of the package `strata` in that folder.
 
     Raises UserError with its message where it refuses its input (status 1), MachineError where it
@@ -204,7 +206,7 @@ def python(folder: str, *words: str) -> subprocess.CompletedProcess[str]:
     names = ("site-packages", "dist-packages")
     packages = [path for path in sys.path if os.path.basename(path) in names]
     argv = [sys.executable, "-I", "-c", _START, os.path.abspath(folder), "\n".join(packages)]
-    with apart() as start:
+    with clean_environment() as start:
         argv = [*_wrapper.get(), *argv, *words]
         done = capture(argv, _seconds_left(), check=False, cwd=folder, **start)
     if done.returncode != 0:
@@ -213,7 +215,7 @@ def python(folder: str, *words: str) -> subprocess.CompletedProcess[str]:
     return done
 
 
-def git(
+def run_git(
     project: str, *words: str, check: bool = False, **more: str
 ) -> subprocess.CompletedProcess[str]:
     """Run git in a folder, whoever owns it.
@@ -221,7 +223,7 @@ def git(
     check: whether it must end with code 0.  more: variables of its environment.
     Raises MachineError where it cannot be started, or where it fails and `check` is set.
     """
-    with for_git(project, **more) as start:
+    with git_environment(project, **more) as start:
         done = capture(["git", "-C", project, *words], check=False, **start)
     if check and done.returncode != 0:
         raise MachineError(f"git failed: {_message(done)}")
@@ -229,7 +231,7 @@ def git(
 
 
 @contextlib.contextmanager
-def for_git(project: str, **more: str) -> Iterator[Fields]:
+def git_environment(project: str, **more: str) -> Iterator[Fields]:
     """Provide the clean environment, as :func:`clean_environment` does, for git in a folder.
 
     git reads the settings of the repository alone, without those that would start a program or
@@ -242,7 +244,7 @@ def for_git(project: str, **more: str) -> Iterator[Fields]:
     for number, (key, text) in enumerate(settings):
         variables[f"GIT_CONFIG_KEY_{number}"] = key
         variables[f"GIT_CONFIG_VALUE_{number}"] = text
-    with apart(**_GIT_FIXED, **variables, **more) as start:
+    with clean_environment(**_GIT_FIXED, **variables, **more) as start:
         yield start
 
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 
 from strata.util import paths
-from strata.util.errors import UserError, legible
+from strata.util.errors import UserError, escape_controls
 from strata.util.files import read_json, write_json
 
 # When the run began, and how many cells were measured before, as the plan declares them.
@@ -18,7 +18,7 @@ PATH = "results/tmp/run.json"
 _once = 0.0
 
 
-def begin(done: int) -> None:
+def start_count(done: int) -> None:
     """Write down that a run begins now.
 
     done: how many cells are already measured as the plan declares them.
@@ -26,7 +26,7 @@ def begin(done: int) -> None:
     write_json(PATH, {"begun": time.time(), "done": done})
 
 
-def count() -> tuple[int, int, float | None]:
+def count_cells() -> tuple[int, int, float | None]:
     """Count the cells of the run.
 
     Returns how many are done; how many are planned so far; and about how many seconds the rest
@@ -47,7 +47,7 @@ def count() -> tuple[int, int, float | None]:
 
 
 @contextlib.contextmanager
-def once() -> Iterator[None]:
+def one_off() -> Iterator[None]:
     """Count the time of the block as spent once in a run, such as the loading of an image.
 
     The time that a system takes to come up does not contain it.
@@ -61,46 +61,46 @@ def once() -> Iterator[None]:
         _once = before + time.monotonic() - begun
 
 
-def seconds_once() -> float:
+def one_off_seconds() -> float:
     """Return the seconds that this process has spent in blocks of :func:`one_off`."""
     return _once
 
 
-def printed(text: str) -> None:
+def print_line(text: str) -> None:
     """Print a line of a command's result on standard output."""
-    print(legible(text))
+    print(escape_controls(text))
 
 
-def shown(text: str) -> None:
+def print_message(text: str) -> None:
     """Print a message on standard error; nothing fails where that is closed or full."""
     with contextlib.suppress(OSError, ValueError):
-        print(legible(text), file=sys.stderr, flush=True)
+        print(escape_controls(text), file=sys.stderr, flush=True)
 
 
-def complain(error: Exception) -> None:
+def print_error(error: Exception) -> None:
     """Print an error: several lines as they are, one line behind the name of this program."""
     if isinstance(error, UserError) and len(error.args) > 1:
         for line in error.args:
-            shown(line)
+            print_message(line)
     else:
-        shown(f"strata: {error or type(error).__name__}")
+        print_message(f"strata: {error or type(error).__name__}")
 
 
-def say(topic: str, text: str) -> None:
+def print_topic(topic: str, text: str) -> None:
     """Print a message about the work on a topic, such as the image."""
-    shown(f"{topic}: {text}")
+    print_message(f"{topic}: {text}")
 
 
 @contextlib.contextmanager
-def step(topic: str, text: str) -> Iterator[None]:
+def report_step(topic: str, text: str) -> Iterator[None]:
     """Print that a long step begins, and at its end how long it took."""
     begun = time.monotonic()
-    say(topic, f"{text} …")
+    print_topic(topic, f"{text} …")
     yield
-    say(topic, f"{text}: {duration(time.monotonic() - begun)}")
+    print_topic(topic, f"{text}: {format_duration(time.monotonic() - begun)}")
 
 
-def duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Write a duration in seconds, minutes or hours."""
     if seconds < 90:
         return f"{seconds:.0f} s"
@@ -109,23 +109,23 @@ def duration(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h"
 
 
-def announce(name: str) -> None:
+def announce_cell(name: str) -> None:
     """Print that a cell begins, and how many cells are done."""
-    done, planned, _ = count()
-    shown(f"[{done} of {planned} done] {name} …")
+    done, planned, _ = count_cells()
+    print_message(f"[{done} of {planned} done] {name} …")
 
 
-def done(name: str, seconds: float, more: bool = False) -> None:
+def report_cell(name: str, seconds: float, more: bool = False) -> None:
     """Print that a cell ended after so many seconds, and how long the remaining cells take.
 
     more: whether more cells may be added after those that are planned so far.
     """
-    number, planned, rest = count()
+    number, planned, rest = count_cells()
     outlook = ""
     if number < planned:
         outlook = f"; {planned - number} to go"
         if rest:
-            outlook += f", about {duration(rest)}"
+            outlook += f", about {format_duration(rest)}"
     if more:
         outlook += "; then it is decided whether more are needed"
-    shown(f"[{number} of {planned} done] {name}: {seconds:.1f} s{outlook}")
+    print_message(f"[{number} of {planned} done] {name}: {seconds:.1f} s{outlook}")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from strata.util import signals
 from strata.util.data_types import Fields
 from strata.util.errors import UserError
-from strata.util.process import alive, identity, wait_for
+from strata.util.process import identify_process, is_alive, wait_for_process
 
 # Variables that name the process of the run, as ID:START, and the command that starts it again.
 OWNER = "STRATA_OWNER"
@@ -27,18 +27,18 @@ _STEERING = (
 )  # fmt: skip
 
 
-def forget() -> None:
+def drop_steering_variables() -> None:
     """Remove the variables from this process's environment that would change what programs do."""
     for name in [name for name in os.environ if name.startswith(_STEERING)]:
         del os.environ[name]
 
 
-def again(target: str) -> str:
+def format_command(target: str) -> str:
     """Return the command that a person types to make a target of the same experiment."""
     return f"{os.environ.get(COMMAND, 'snakemake --cores 1')} {target}"
 
 
-def command(words: Sequence[str]) -> str:
+def make_command(words: Sequence[str]) -> str:
     """Return the command that runs the same experiment again, without targets.
 
     words: the command line of Snakemake, with its name.
@@ -61,14 +61,14 @@ def command(words: Sequence[str]) -> str:
     return shlex.join([program, "--cores", "1", *kept, *(["--"] if kept else [])])
 
 
-def begin(words: Sequence[str]) -> None:
+def declare_run(words: Sequence[str]) -> None:
     """Declare this process the run of all that it starts, unless it belongs to a run itself.
 
     words: the command line by which it was started.
     """
-    if not alive(_read_owner()):
-        os.environ[OWNER] = "{pid}:{start}".format(**identity(os.getpid()))
-        os.environ[COMMAND] = command(words)
+    if not is_alive(_read_owner()):
+        os.environ[OWNER] = "{pid}:{start}".format(**identify_process(os.getpid()))
+        os.environ[COMMAND] = make_command(words)
 
 
 def _read_owner() -> Fields | None:
@@ -77,24 +77,24 @@ def _read_owner() -> Fields | None:
     return {"pid": int(pid), "start": start} if pid else None
 
 
-def owner() -> Fields:
+def identify_run() -> Fields:
     """Return the process of the run, ``{pid, start}``; this process where there is no run.
 
     Raises UserError where the run has ended.
     """
     process = _read_owner()
     if process is None:
-        return identity(os.getpid())
-    if not alive(process):
+        return identify_process(os.getpid())
+    if not is_alive(process):
         raise UserError(
             f"the run that this belongs to ({OWNER}: process {process['pid']}) has ended"
         )
     return process
 
 
-def end_with_it() -> None:
+def end_with_run() -> None:
     """Send RUN_ENDED (strata/util/signals.py) to this thread as soon as the run has ended."""
-    process = owner()
+    process = identify_run()
     if process["pid"] == os.getpid():
         return
     import _thread
@@ -103,6 +103,6 @@ def end_with_it() -> None:
 
 
 def _watch(pid: int, thread: int) -> None:
-    wait_for(pid)
+    wait_for_process(pid)
     # The signal goes to one thread, which may hold signals back now: another would not wake it.
-    signal.pthread_kill(thread, signals.ENDED)
+    signal.pthread_kill(thread, signals.RUN_ENDED)

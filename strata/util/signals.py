@@ -4,9 +4,9 @@ import contextlib
 import signal
 from collections.abc import Iterator
 
-ASKING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 # A thread of this process sends it once the run has ended.  No caller uses or ignores this signal.
-ENDED = signal.SIGUSR1
+RUN_ENDED = signal.SIGUSR1
 
 
 class Interrupted(BaseException):
@@ -18,41 +18,43 @@ _blocks = 0
 _pending: Interrupted | None = None
 
 
-def heed() -> None:
+def raise_on_signals() -> None:
     """Raise Interrupted at the first signal that asks this process to end, and ignore later ones.
 
     Signals that the caller ignores (``nohup``, a job in the background) stay ignored.
     """
-    for number in ASKING:
+    for number in ENDING:
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, _on_signal)
-    signal.signal(ENDED, _on_signal)
+    signal.signal(RUN_ENDED, _on_signal)
 
 
-def hear_children() -> None:
+def restore_child_signal() -> None:
     """Restore the default action of SIGCHLD: where the caller ignores it, exit codes are lost."""
     # Python refuses this in all threads but the first.
     with contextlib.suppress(ValueError):
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
 
 
-def ignore() -> None:
+def ignore_signals() -> None:
     """Ignore signals that ask this process to end from now on; its children do not inherit that."""
-    for number in (*ASKING, ENDED):
+    for number in (*ENDING, RUN_ENDED):
         signal.signal(number, lambda number, frame: None)
 
 
 def _on_signal(number: int, frame: object) -> None:
     global _pending
-    ignore()
-    error = Interrupted("the end of its run" if number == ENDED else signal.Signals(number).name)
+    ignore_signals()
+    error = Interrupted(
+        "the end of its run" if number == RUN_ENDED else signal.Signals(number).name
+    )
     if not _blocks:
         raise error
     _pending = error
 
 
 @contextlib.contextmanager
-def undisturbed() -> Iterator[None]:
+def delay_signals() -> Iterator[None]:
     """Delay Interrupted to the end of the block: a child that starts there is then registered."""
     global _blocks, _pending
     _blocks += 1

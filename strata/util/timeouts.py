@@ -5,20 +5,20 @@ import re
 
 from strata.util.errors import UserError
 
-NAME = "STRATA_PATIENCE"
+VARIABLE = "STRATA_PATIENCE"
 
 
-def factor() -> int:
+def read_patience() -> int:
     """Return the value of STRATA_PATIENCE, 1 if it is unset or empty.
 
     Raises UserError where it is no whole number from 1 to 9999.
     """
-    text = os.environ.get(NAME) or "1"
+    text = os.environ.get(VARIABLE) or "1"
     if not re.fullmatch("[1-9][0-9]{0,3}", text):
-        raise UserError(f"{NAME}: is {text!r}; must be a whole number from 1 to 9999")
+        raise UserError(f"{VARIABLE}: is {text!r}; must be a whole number from 1 to 9999")
     return int(text)
 
 
-def stretched(seconds: float) -> float:
+def stretch(seconds: float) -> float:
     """Return a time limit multiplied by STRATA_PATIENCE."""
-    return seconds * factor()
+    return seconds * read_patience()

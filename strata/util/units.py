@@ -5,16 +5,16 @@ Cells import this module: it needs nothing else.
 
 from collections.abc import Iterable
 
-UNIT = {"KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
+UNITS = {"KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
 _OTHER = {"%": 1 / 100, "s": 1, "min": 60, "h": 3600}
 
 
-def size(text: str) -> int:
+def parse_size(text: str) -> int:
     """Return the bytes of a size such as ``2GiB``."""
-    return int(text[:-3]) * UNIT[text[-3:]]
+    return int(text[:-3]) * UNITS[text[-3:]]
 
 
-def amount(value: str | float | None) -> float | None:
+def parse_amount(value: str | float | None) -> float | None:
     """Return the number of a text with a unit: a share for %, seconds for s, min and h, else bytes.
 
     A number, or None, is returned as it is.
@@ -22,10 +22,10 @@ def amount(value: str | float | None) -> float | None:
     if not isinstance(value, str):
         return value
     digits = value.rstrip("%bhimnsBGKM")
-    return float(digits) * (UNIT | _OTHER)[value[len(digits) :]]
+    return float(digits) * (UNITS | _OTHER)[value[len(digits) :]]
 
 
-def ranges(values: Iterable[int]) -> str:
+def format_ranges(values: Iterable[int]) -> str:
     """Write numbers as the kernel does: 0, 1, 2, 5 give ``0-2,5``."""
     runs: list[list[int]] = []
     for value in sorted(values):
@@ -36,7 +36,7 @@ def ranges(values: Iterable[int]) -> str:
     return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
 
 
-def numbers(text: str) -> list[int]:
+def parse_ranges(text: str) -> list[int]:
     """Read numbers as the kernel writes them: ``0-2,5`` gives 0, 1, 2, 5."""
     values: list[int] = []
     for item in filter(None, text.strip().split(",")):

@@ -31,7 +31,7 @@ SCHEMAS = os.path.join(paths.PROJECT, "schemas")
 # A mistake: its key, as names with dots between them, and a sentence.
 Finding = tuple[str, str]
 # The types of JSON Schema in plain English.
-KINDS = {
+TYPE_NAMES = {
     "string": "text",
     "integer": "a whole number",
     "number": "a number",
@@ -81,7 +81,7 @@ def _known(
         elif isinstance(section, list):
             declared += [name for name in section if like.is_valid(name)]
     declared = [name for name in declared if isinstance(name, str)]
-    for _, sentence in unknown("", value, declared, wanted["what"]):
+    for _, sentence in find_unknown("", value, declared, wanted["what"]):
         yield jsonschema.ValidationError(sentence)
 
 
@@ -149,13 +149,13 @@ def _is_interface(value: object) -> bool:
     return isinstance(value, str) and bool(ipaddress.IPv4Interface(value))
 
 
-def validator(schema: Fields, **more: object) -> Any:
+def make_validator(schema: Fields, **more: object) -> Any:
     """Return the validator of a schema.  more: arguments for the class of the validator."""
     return _Validator(schema, format_checker=_formats, **more)
 
 
 @functools.cache
-def schema(name: str) -> Any:
+def load_schema(name: str) -> Any:
     """Return the validator of schemas/NAME.schema.json, which may refer to other schemas there."""
     schemas = {}
     for file_name in os.listdir(SCHEMAS):
@@ -168,10 +168,10 @@ def schema(name: str) -> Any:
     for file_name, content in schemas.items():
         resources.append((file_name, DRAFT202012.create_resource(content)))
     registry = referencing.Registry().with_resources(resources)
-    return validator(schemas[f"{name}.schema.json"], registry=registry)
+    return make_validator(schemas[f"{name}.schema.json"], registry=registry)
 
 
-def findings(
+def find_faults(
     validator: Any, data: object, prefix: str = "", names: Mapping[str, Any] | None = None
 ) -> list[Finding]:
     """Return a finding for each key at which `data` breaks the schema of a validator.
@@ -199,7 +199,9 @@ def _sentences(error: Any) -> list[Finding]:
     declared = error.schema.get("properties", {})
     if error.validator == "additionalProperties":
         extra = [str(name) for name in error.instance if name not in declared]
-        return [(f"{key}.{name}", f"unknown key; {nearest(name, [*declared])}") for name in extra]
+        return [
+            (f"{key}.{name}", f"unknown key; {suggest_name(name, [*declared])}") for name in extra
+        ]
     if error.validator == "required":
         names = [name for name in error.validator_value if name not in error.instance]
         return [(f"{key}.{name}", f"missing{_wanted(declared.get(name, {}))}") for name in names]
@@ -221,7 +223,7 @@ def _sentences(error: Any) -> list[Finding]:
 def show_value(value: object) -> str:
     """Return a value as a message shows it: at most 100 characters of a text or number."""
     if isinstance(value, dict | list):
-        kind = KINDS["object" if isinstance(value, dict) else "array"]
+        kind = TYPE_NAMES["object" if isinstance(value, dict) else "array"]
         return kind if value else f"an empty {kind.split()[-1]}"
     text = json.dumps(value, ensure_ascii=False, default=repr)
     return text if len(text) < 100 else text[:100] + "…"
@@ -234,7 +236,7 @@ def _wanted(schema: Fields) -> str:
     default = schema.get("default")
     if about and about.startswith("must "):
         return f"; {about}"
-    wanted = [KINDS[kind] for kind in ([kinds] if isinstance(kinds, str) else kinds)]
+    wanted = [TYPE_NAMES[kind] for kind in ([kinds] if isinstance(kinds, str) else kinds)]
     values = schema.get("enum", [schema["const"]] if "const" in schema else [])
     if values:
         wanted = [json.dumps(value) for value in values]
@@ -251,7 +253,7 @@ def _wanted(schema: Fields) -> str:
     return f"; must be {alternatives} ({about})" if about else f"; must be {alternatives}"
 
 
-def converted(validator: Any, data: Any) -> Any:
+def convert_texts(validator: Any, data: Any) -> Any:
     """Return `data` with texts replaced by the number, true, false or null that they spell.
 
     Values of the command line are text, also those that Snakemake passes on.  A text is replaced
@@ -270,7 +272,7 @@ def converted(validator: Any, data: Any) -> Any:
     return whole[0]
 
 
-def nearest(word: str, known: list[str]) -> str:
+def suggest_name(word: str, known: list[str]) -> str:
     """Suggest the known word that was probably meant, or list all of them."""
     close = difflib.get_close_matches(word, known, n=1)
     if close:
@@ -278,17 +280,17 @@ def nearest(word: str, known: list[str]) -> str:
     return "known are " + ", ".join(sorted(known)) if known else "none is known here"
 
 
-def unknown(key: str, name: str, known: Iterable[str], kind: str) -> list[Finding]:
+def find_unknown(key: str, name: str, known: Iterable[str], kind: str) -> list[Finding]:
     """Return a finding where a name is not known, otherwise an empty list.
 
     kind: what the known names are names of.
     """
     if name in known:
         return []
-    return [(key, f"{show_value(name)} is not a known {kind}; {nearest(str(name), [*known])}")]
+    return [(key, f"{show_value(name)} is not a known {kind}; {suggest_name(str(name), [*known])}")]
 
 
-def complain(source: str | Callable[[str], str], found: list[Finding]) -> None:
+def raise_findings(source: str | Callable[[str], str], found: list[Finding]) -> None:
     """Raise UserError with a line for each finding, if there are any.
 
     source: the name of the file, or a function that returns the file in which a key is.
@@ -301,7 +303,7 @@ def complain(source: str | Callable[[str], str], found: list[Finding]) -> None:
         raise UserError(*dict.fromkeys(lines))
 
 
-def together(*checks: Callable[[], object]) -> None:
+def check_all(*checks: Callable[[], object]) -> None:
     """Run all checks, and raise one UserError with the lines of all that raise one."""
     lines: list[str] = []
     for check in checks:

@@ -20,11 +20,11 @@ _Loader: Any = type("_Loader", (getattr(yaml, "CSafeLoader", yaml.SafeLoader),),
 _Loader.add_constructor(_TAG + "timestamp", yaml.SafeLoader.construct_yaml_str)
 
 
-def read(path: str) -> Fields:
+def read_mapping(path: str) -> Fields:
     """Return the mapping in a YAML file.  Raises UserError with file, line and reason."""
     try:
         with open(path, "rb") as file:
-            data = parse(path, file.read())
+            data = parse_text(path, file.read())
     except FileNotFoundError:
         raise UserError(f"{path}: there is no file {os.path.abspath(path)}") from None
     except OSError as error:
@@ -34,7 +34,7 @@ def read(path: str) -> Fields:
     return data
 
 
-def parse(source: str, text: str | bytes) -> Any:
+def parse_text(source: str, text: str | bytes) -> Any:
     """Return the value of a YAML text.
 
     source: names the text in messages.  Raises UserError with line and reason.

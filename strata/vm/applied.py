@@ -15,7 +15,7 @@ from strata.host.observe import NOT_AVAILABLE
 from strata.util.data_types import Fields, WantedMachine
 from strata.util.errors import UserError
 from strata.util.process import capture
-from strata.util.units import numbers, ranges
+from strata.util.units import format_ranges, parse_ranges
 from strata.vm import domain, libvirt, passthrough, ssh
 
 DATA_LABEL = "strata-data"
@@ -33,7 +33,7 @@ done
 _GUEST_SCRIPT = f"""
 for process in $(grep -l '^sshd' /proc/[0-9]*/comm 2>/dev/null); do
     process=${{process#/proc/}}
-    prlimit --pid "${{process%/comm}}" {" ".join(starting_state.prlimit_words())} || true
+    prlimit --pid "${{process%/comm}}" {" ".join(starting_state.prlimit_options())} || true
 done
 mkdir -p /data
 mountpoint -q /data || mount -o defaults LABEL={DATA_LABEL} /data || exit 1
@@ -68,7 +68,9 @@ def observe_machine(
     is held.
     """
     queues, nodes, *caches = prepare_guest(folder)
-    guest = observe.understand(observe.split(ssh.run(folder, observe.command(), check=False)))
+    guest = observe.parse_facts(
+        observe.split_files(ssh.run(folder, observe.print_command(), check=False))
+    )
     host_caches = capture(["sh", "-c", _PRINT_CACHES]).stdout.splitlines()
     seen = {
         **domain.read(libvirt.virsh("dumpxml", wanted["name"])),
@@ -95,10 +97,10 @@ def _require_mask(mask: str | None, seen: Fields) -> None:
     """Raise UserError where QEMU's threads may run on processors that are not in the mask."""
     used: set[int] = set()
     for cpus in [seen["emulator"], *seen["vcpus"].values()]:
-        used.update(numbers(cpus or ""))
-    if mask and not used <= set(numbers(mask)):
+        used.update(parse_ranges(cpus or ""))
+    if mask and not used <= set(parse_ranges(mask)):
         raise UserError(
-            f"the machine runs on the processors {ranges(used)}, and the experiment is held to "
+            f"the machine runs on the processors {format_ranges(used)}, and the experiment is held to "
             f"{mask}"
         )
 
@@ -123,8 +125,8 @@ def observe_process(pid: int | None, proc: str = "/proc") -> Fields:
     folder = f"{proc}/{pid}"
     maps, status = f"{folder}/numa_maps", f"{folder}/status"
     texts = observe.read_files([status, maps, *glob.glob(f"{folder}/task/*/status")])
-    process = observe.fields(texts.pop(status, ""))
-    huge_kib = observe.number(process.get("HugetlbPages"))
+    process = observe.parse_fields(texts.pop(status, ""))
+    huge_kib = observe.parse_number(process.get("HugetlbPages"))
     facts: Fields = {
         "huge_mib": None if huge_kib is None else huge_kib // 1024,
         "vcpus": {},
@@ -132,7 +134,7 @@ def observe_process(pid: int | None, proc: str = "/proc") -> Fields:
         "vhost": None,
         "bound": bound_memory(texts.pop(maps, "")),
     }
-    for thread in map(observe.fields, texts.values()):
+    for thread in map(observe.parse_fields, texts.values()):
         if name := re.fullmatch(r"CPU (\d+)/(KVM|TCG)", thread.get("Name", "")):
             facts["vcpus"][name[1]] = thread.get("Cpus_allowed_list", NOT_AVAILABLE)
     with contextlib.suppress(OSError):
@@ -258,7 +260,7 @@ def _thread_rows(profile: Fields, wanted: WantedMachine, seen: Fields) -> Iterat
     """Yield rows for QEMU's other threads."""
     if profile["pin_emulator"]:
         asked, cpus = wanted["extra"]["emulator"], seen["emulator"]
-        same = numbers(cpus or "") == numbers(asked)
+        same = parse_ranges(cpus or "") == parse_ranges(asked)
         yield _row("pin_emulator", "QEMU's other threads", asked, cpus, same)
 
 

@@ -1,6 +1,6 @@
 """libvirt's objects of Strata, each known by its name: network, storage pool, domains, volumes.
 
-Every name is :func:`strata.util.paths.prefix`, or begins with it: no other object is touched.  The
+Every name is :func:`strata.util.paths.name_prefix`, or begins with it: no other object is touched.  The
 prefix itself is the name of the network, of its bridge (15 characters at most) and of the storage
 pool.
 """
@@ -13,8 +13,8 @@ from strata.host import addresses, daemons, observe
 from strata.util import paths
 from strata.util.errors import UserError
 from strata.util.files import write_text
-from strata.util.paths import prefix
-from strata.util.process import as_root, capture, wait_for
+from strata.util.paths import name_prefix
+from strata.util.process import as_root, capture, wait_for_process
 from strata.vm import vagrant_box
 
 SOCKET = "/run/libvirt/libvirt-sock"
@@ -28,12 +28,12 @@ FIRST_SUBNET = 185
 
 def answers() -> bool:
     """Return whether libvirt listens."""
-    return daemons.listens(SOCKET)
+    return daemons.is_listening(SOCKET)
 
 
 def start_daemon() -> None:
     """Start libvirt where it does not answer and no service manager does it.  Raises UserError."""
-    daemons.start("libvirt does not answer", "libvirtd.sh", answers)
+    daemons.start_daemon("libvirt does not answer", "libvirtd.sh", answers)
 
 
 def virsh(*words: str, check: bool = True, timeout: float = 120) -> str:
@@ -48,7 +48,7 @@ def virsh(*words: str, check: bool = True, timeout: float = 120) -> str:
 def list_domains() -> list[str]:
     """Return the names of Strata's domains, running or not."""
     names = virsh("list", "--all", "--name").split()
-    return [name for name in names if name.startswith(f"{prefix()}-")]
+    return [name for name in names if name.startswith(f"{name_prefix()}-")]
 
 
 def card_address(subnet: str, number: int) -> tuple[str, str]:
@@ -64,7 +64,7 @@ def network_xml(subnet: str, machines: int = 1) -> str:
     hosts = [card_address(subnet, number) for number in range(machines)]
     reserved = "".join(f"<host mac='{mac}' ip='{address}'/>" for mac, address in hosts)
     return (
-        f"<network><name>{prefix()}</name><bridge name='{prefix()}' stp='off' delay='0'/><dns "
+        f"<network><name>{name_prefix()}</name><bridge name='{name_prefix()}' stp='off' delay='0'/><dns "
         f"enable='no'/><ip address='{network.network_address + 1}' "
         f"netmask='{network.netmask}'><dhcp><range start='{hosts[0][1]}' "
         f"end='{hosts[-1][1]}'/>{reserved}</dhcp></ip></network>"
@@ -76,19 +76,19 @@ def create_network(machines: int = 1) -> str:
 
     Returns the subnet.
     """
-    virsh("net-destroy", prefix(), check=False)
+    virsh("net-destroy", name_prefix(), check=False)
     subnet = addresses.free_subnet(addresses.host_routes(), FIRST_SUBNET)
     create_object("net-create", network_xml(subnet, machines))
-    pool = vagrant_box.place("pool")
+    pool = vagrant_box.cache_path("pool")
     os.makedirs(pool, exist_ok=True)
-    if prefix() not in virsh("pool-list", "--name").split():
-        virsh("pool-create-as", prefix(), "dir", "--target", pool)
+    if name_prefix() not in virsh("pool-list", "--name").split():
+        virsh("pool-create-as", name_prefix(), "dir", "--target", pool)
     return subnet
 
 
 def create_object(command: str, xml: str) -> None:
     """Create an object of libvirt with a command of virsh such as define.  Raises UserError."""
-    path = vagrant_box.place("object.xml")
+    path = vagrant_box.cache_path("object.xml")
     write_text(path, xml)
     virsh(command, path)
 
@@ -107,14 +107,14 @@ def remove_domains(only: str | None = None) -> list[str]:
         if pid := domain_process(name):
             capture(as_root(["kill", "-KILL", "--", str(pid)]), check=False)
             # The kernel takes its time to free its memory.
-            wait_for(pid, 10)
+            wait_for_process(pid, 10)
         virsh("destroy", name, check=False)
         virsh("undefine", name, "--managed-save", "--snapshots-metadata", "--nvram", check=False)
     remaining = set(removed) & set(list_domains())
     if remaining:
         name = min(remaining)
         raise UserError(f"libvirt did not remove the domain {name}: see `virsh list --all`")
-    volumes = vagrant_box.remove_volumes(only or f"{prefix()}-")
+    volumes = vagrant_box.remove_volumes(only or f"{name_prefix()}-")
     return [*(f"domain {name}" for name in removed), *(f"volume {name}" for name in volumes)]
 
 
@@ -136,7 +136,7 @@ def remove_all() -> list[str]:
         return []
     removed = remove_domains()
     for kind, description in (("net", "network"), ("pool", "storage pool")):
-        if prefix() in virsh(f"{kind}-list", "--name").split():
-            virsh(f"{kind}-destroy", prefix(), check=False)
-            removed.append(f"{description} {prefix()}")
+        if name_prefix() in virsh(f"{kind}-list", "--name").split():
+            virsh(f"{kind}-destroy", name_prefix(), check=False)
+            removed.append(f"{description} {name_prefix()}")
     return removed

@@ -12,9 +12,9 @@ from strata.util import paths, run
 from strata.util.data_types import Fields, Image, WantedMachine
 from strata.util.errors import UserError
 from strata.util.files import read_json, remove_tree, write_json, write_text
-from strata.util.process import as_root, capture, wait_for
-from strata.util.progress import once, say, step
-from strata.util.timeouts import stretched
+from strata.util.process import as_root, capture, wait_for_process
+from strata.util.progress import one_off, print_topic, report_step
+from strata.util.timeouts import stretch
 from strata.vm import (
     acceleration,
     applied,
@@ -64,8 +64,8 @@ class Machine:
 
         Raises UserError.
         """
-        owner = run.owner()
-        with once():
+        owner = run.identify_run()
+        with one_off():
             self.wanted = self.prepare()
         # A cell without a workflow around it has no later system for which a snapshot is worth its
         # time, and what a device holds cannot be saved.
@@ -73,19 +73,19 @@ class Machine:
         restores = restores and not self.wanted["passthrough"]
         restore_seconds = None
         if restores:
-            with once():
+            with one_off():
                 name = self._ensure_snapshot(owner)
             restore_seconds = self._restore(name, owner)
         else:
             self._boot()
-        with once():
+        with one_off():
             if not restores:
                 self._run_warmup()
             profile = self.options["settings"]
             seen = applied.observe_machine(self.folder, self.wanted, profile, self.refused)
         return {
             "accelerator": self.options["accelerator"],
-            "accelerator_reason": acceleration.known()["accelerator_reason"],
+            "accelerator_reason": acceleration.known_accelerator()["accelerator_reason"],
             "profile": self.options["profile"],
             "started": "snapshot" if restores else "boot",
             **self.booted,
@@ -106,12 +106,12 @@ class Machine:
                 "whether KVM runs a guest was not tested yet: run `python3 -m strata image`"
             )
         part, of = self.context.part, self.context.of
-        box = vagrant_box.require(self.image["recipe"])
+        box = vagrant_box.require_box(self.image["recipe"])
         machines = self._resolve_machines()
         # All that decides what the domain is: a snapshot is of a domain with this name.
         contents = [self.options, machines[part], part, of, box["box"], box["host_key"]]
         digest = sha256(json.dumps(contents, sort_keys=True).encode()).hexdigest()[:8]
-        name = f"{paths.prefix()}-{digest}"
+        name = f"{paths.name_prefix()}-{digest}"
         libvirt.start_daemon()
         subnet, complaint = self._share_host(machines)
         if complaint:
@@ -125,8 +125,8 @@ class Machine:
             "box": box["box"],
             "data_disk": f"{name}-data.img",
             # The same for the domain that was saved and the restored one.
-            "console": vagrant_box.place("consoles", f"{name}.log"),
-            "home": paths.prefix(),
+            "console": vagrant_box.cache_path("consoles", f"{name}.log"),
+            "home": paths.name_prefix(),
             "subnet": subnet,
             "mac": mac,
             "address": address,
@@ -158,7 +158,7 @@ class Machine:
         if complaint := self._passthrough_complaint():
             self.refused |= {"passthrough": complaint, "card": complaint}
             profile |= {"passthrough": [], "card": None}
-        memory_bytes, topology = capacity.facts()["memory_bytes"], capacity.topology()
+        memory_bytes, topology = capacity.read_facts()["memory_bytes"], capacity.read_topology()
         accelerator, mask = self.options["accelerator"], self.context.mask
         machines = [
             settings.resolve(profile, topology, memory_bytes, accelerator, part, of, mask)
@@ -208,13 +208,13 @@ class Machine:
     def _save(self, name: str, owner: Fields) -> None:
         """Save the machine as a snapshot of this run; it stops."""
         ssh.close(self.folder)
-        with step("vm", "saving the machine, from which later ones are restored"):
+        with report_step("vm", "saving the machine, from which later ones are restored"):
             snapshot.save(name, owner, self.wanted["name"])
 
     def _run_warmup(self) -> None:
         """Run in the machine what layers above it want run once."""
         for name, commands in self.warmup.items():
-            with step("vm", f"starting {name} in the machine"):
+            with report_step("vm", f"starting {name} in the machine"):
                 for argv in commands:
                     ssh.run(self.folder, argv, timeout=BOOT_TIMEOUT[self.options["accelerator"]])
 
@@ -238,10 +238,10 @@ class Machine:
         name, console = self.wanted["name"], self.wanted["console"]
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                with once(), step("vm", "making the machine with Vagrant"):
+                with one_off(), report_step("vm", "making the machine with Vagrant"):
                     define(self.folder, self.wanted)
                 started = time.monotonic()
-                with step("vm", f"booting the machine, attempt {attempt} of {ATTEMPTS}"):
+                with report_step("vm", f"booting the machine, attempt {attempt} of {ATTEMPTS}"):
                     libvirt.virsh("start", name)
                     self._wait_for_ssh()
                     ssh.run(self.folder, ["true"], timeout=60)
@@ -253,7 +253,7 @@ class Machine:
                     f"attempt {attempt} of {ATTEMPTS} to boot failed: {error}; its console: "
                     f"{console}"
                 )
-                say("vm", reason)
+                print_topic("vm", reason)
                 ssh.close(self.folder)
                 libvirt.remove_domains(name)
                 forget_vagrant(self.folder)
@@ -264,11 +264,11 @@ class Machine:
 
         Raises UserError where QEMU ends, the kernel panics, or the time is over.
         """
-        timeout = stretched(BOOT_TIMEOUT[self.options["accelerator"]])
+        timeout = stretch(BOOT_TIMEOUT[self.options["accelerator"]])
         deadline = time.monotonic() + timeout
         process = libvirt.domain_process(self.wanted["name"])
         while not answers_ssh(self.wanted["address"]):
-            if process is None or wait_for(process, 0.05):
+            if process is None or wait_for_process(process, 0.05):
                 raise UserError("QEMU ended")
             # Emulated processors lose a race now and then when the kernel patches itself.
             with open(self.wanted["console"], errors="replace") as file:
@@ -288,10 +288,10 @@ def define(folder: str, wanted: WantedMachine) -> None:
     # Vagrant copies the disk of a box into the pool once, and takes a copy that is there for
     # complete.
     copy = f"{wanted['box']}{vagrant_box.COPY}"
-    complete = vagrant_box.place("pool", f"{copy}.whole")
+    complete = vagrant_box.cache_path("pool", f"{copy}.whole")
     if not os.path.exists(complete):
         vagrant_box.remove_volumes(copy)
-    libvirt.virsh("pool-refresh", paths.prefix())
+    libvirt.virsh("pool-refresh", paths.name_prefix())
     _vagrant_up(folder)
     write_text(complete, "")
     defined = libvirt.virsh("dumpxml", "--inactive", wanted["name"])
@@ -307,7 +307,10 @@ def _make_console(path: str) -> None:
 
 def _make_data_disk(wanted: WantedMachine) -> None:
     """Make the sparse data disk with a complete file system: the guest initialises nothing."""
-    path, kib = vagrant_box.place("pool", wanted["data_disk"]), wanted["data_disk_bytes"] // 1024
+    path, kib = (
+        vagrant_box.cache_path("pool", wanted["data_disk"]),
+        wanted["data_disk_bytes"] // 1024,
+    )
     options = ["-q", "-F", "-t", "ext4", "-L", applied.DATA_LABEL, "-m", "0"]
     options += ["-E", "lazy_itable_init=0,lazy_journal_init=0"]
     capture(as_root(["mke2fs", *options, path, f"{kib}k"]), timeout=300)
@@ -316,7 +319,7 @@ def _make_data_disk(wanted: WantedMachine) -> None:
 def _vagrant_up(folder: str) -> None:
     """Let Vagrant define the machine whose settings are in the system's folder."""
     variables = {
-        "VAGRANT_HOME": vagrant_box.place("vagrant"),
+        "VAGRANT_HOME": vagrant_box.cache_path("vagrant"),
         "VAGRANT_CWD": os.path.join(paths.PROJECT, "vagrant"),
         "VAGRANT_DOTFILE_PATH": os.path.join(folder, "vagrant"),
         "VAGRANT_CHECKPOINT_DISABLE": "1",
@@ -340,7 +343,7 @@ def answers_ssh(address: str) -> bool:
         return False
 
 
-def remove(folder: str) -> None:
+def remove_machine(folder: str) -> None:
     """Remove the machine of a system's folder, its volumes and its network.
 
     It may be called twice.
@@ -353,6 +356,6 @@ def remove(folder: str) -> None:
 
 def forget_vagrant(folder: str) -> None:
     """Remove what Vagrant remembers of a machine: its folder, and the index of all machines."""
-    index = vagrant_box.place("vagrant", "data", "machine-index")
+    index = vagrant_box.cache_path("vagrant", "data", "machine-index")
     for path in (os.path.join(folder, "vagrant"), index):
         remove_tree(path)

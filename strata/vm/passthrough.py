@@ -74,7 +74,7 @@ def set_address(folder: str, wanted: WantedMachine) -> str:
     return seen[0]
 
 
-def port(address: str) -> str:
+def network_device(address: str) -> str:
     """Return the network device of this host whose virtual function a PCI device is.
 
     Raises UserError without.

@@ -8,9 +8,9 @@ import math
 from collections import Counter
 from typing import Any
 
-from strata.host.sizing import at_scale
+from strata.host.sizing import value_at_scale
 from strata.util.data_types import Fields, WantedMachine
-from strata.util.units import size
+from strata.util.units import parse_size
 
 GIB = 1024**3
 MIB = 1024**2
@@ -52,7 +52,7 @@ def complete(profile: Fields | None, scale: str, memory_bytes: int = 0) -> Field
     memory_bytes: what the largest workload takes, for a machine with ``memory: needed``.
     """
     given = DEFAULTS | (profile or {})
-    settings = {key: at_scale(value, scale) for key, value in given.items()}
+    settings = {key: value_at_scale(value, scale) for key, value in given.items()}
     if settings["memory"] == NEEDED:
         gib = max(LEAST_GIB, math.ceil(memory_bytes / MOST_OF_MEMORY / GIB))
         settings["memory"] = f"{gib}GiB"
@@ -124,7 +124,7 @@ def resolve(
     """Return all settings of a machine that follow from its profile and the host.
 
     profile: as :func:`complete` returns it.  topology: the host's CPUs, of
-    :func:`strata.host.capacity.topology`. mask: the processors to which the experiment is held;
+    :func:`strata.host.capacity.read_topology`. mask: the processors to which the experiment is held;
     None: all. part, of: this is machine `part` (from 0) of so many equal ones, which share CPUs and
     memory evenly. Returns ``{cpus, memory_mib, driver, cpu, topology, affinity, numa, huge_pages,
     disk, extra}``; what does not apply is None or empty.  `extra` is for
@@ -134,7 +134,7 @@ def resolve(
     wanted = _cpu_share(topology, of) if profile["cpus"] == "host" else int(profile["cpus"])
     cpus = _cpus_of(part, wanted, topology, of)
     from_profile = profile["memory"] != "host"
-    memory = size(profile["memory"]) if from_profile else spare_memory(memory_bytes) // of
+    memory = parse_size(profile["memory"]) if from_profile else spare_memory(memory_bytes) // of
     memory_mib = memory // MIB // 2 * 2
     guest_shape = shape(cpus) if from_host and wanted <= len(topology) else None
     affinity = {}
@@ -158,7 +158,7 @@ def resolve(
         "numa": _guest_nodes(cpus, memory_mib) if guest_shape else None,
         "huge_pages": profile["huge_pages"],
         "disk": disk,
-        "data_disk_bytes": size(profile["data_disk"]),
+        "data_disk_bytes": parse_size(profile["data_disk"]),
         "passthrough": profile["passthrough"],
         "card": profile.get("card"),
         "extra": {

@@ -1,7 +1,7 @@
 """Snapshots of booted machines: saved once in a run, restored for every system, gone with the run.
 
 Those of a run lie in a folder that is named after its process.  An `owner` is the process of a run:
-``{pid, start}``, as of :func:`strata.util.run.owner`.
+``{pid, start}``, as of :func:`strata.util.run.identify_run`.
 """
 
 import os
@@ -9,12 +9,12 @@ import os
 from strata.util import paths
 from strata.util.data_types import Fields
 from strata.util.files import remove_tree
-from strata.util.process import alive, as_root, capture
+from strata.util.process import as_root, capture, is_alive
 from strata.vm import libvirt, vagrant_box
 
 
 def _folder(owner: Fields, *names: str) -> str:
-    return vagrant_box.place("snapshots", f"{owner['pid']}-{owner['start']}", *names)
+    return vagrant_box.cache_path("snapshots", f"{owner['pid']}-{owner['start']}", *names)
 
 
 def exists(name: str, owner: Fields) -> bool:
@@ -24,10 +24,10 @@ def exists(name: str, owner: Fields) -> bool:
 
 def remove_orphans() -> None:
     """Remove the snapshots of runs that ended."""
-    for run in of():
+    for run in runs_with_snapshots():
         pid, _, start = run.partition("-")
-        if not alive({"pid": int(pid), "start": start}):
-            remove_tree(vagrant_box.place("snapshots", run))
+        if not is_alive({"pid": int(pid), "start": start}):
+            remove_tree(vagrant_box.cache_path("snapshots", run))
 
 
 def save(name: str, owner: Fields, domain: str) -> None:
@@ -37,15 +37,15 @@ def save(name: str, owner: Fields, domain: str) -> None:
     # It holds the machine's memory, which nobody else may read.
     os.makedirs(unfinished, 0o700)
     libvirt.virsh("save", domain, f"{unfinished}/memory", timeout=600)
-    _copy_disks(vagrant_box.place("pool"), domain, unfinished)
+    _copy_disks(vagrant_box.cache_path("pool"), domain, unfinished)
     os.rename(unfinished, _folder(owner, name))
 
 
 def restore(name: str, owner: Fields) -> None:
     """Put the disks of a snapshot back, and let its domain go on."""
     saved = _folder(owner, name)
-    _copy_disks(saved, paths.prefix(), vagrant_box.place("pool"))
-    libvirt.virsh("pool-refresh", paths.prefix())
+    _copy_disks(saved, paths.name_prefix(), vagrant_box.cache_path("pool"))
+    libvirt.virsh("pool-refresh", paths.name_prefix())
     libvirt.virsh("restore", f"{saved}/memory", timeout=600)
 
 
@@ -57,17 +57,17 @@ def _copy_disks(source: str, beginning: str, target: str) -> None:
     capture(as_root(copy), timeout=1200)
 
 
-def of() -> list[str]:
+def runs_with_snapshots() -> list[str]:
     """Return the names of the runs that have snapshots."""
-    folder = vagrant_box.place("snapshots")
+    folder = vagrant_box.cache_path("snapshots")
     return sorted(os.listdir(folder)) if os.path.isdir(folder) else []
 
 
-def remove(owner: Fields | None = None) -> list[str]:
+def remove_snapshots(owner: Fields | None = None) -> list[str]:
     """Remove the snapshots of a run (owner), or of all runs; return the names of these runs."""
-    runs = of()
+    runs = runs_with_snapshots()
     if owner is not None:
-        runs = [run for run in runs if vagrant_box.place("snapshots", run) == _folder(owner)]
+        runs = [run for run in runs if vagrant_box.cache_path("snapshots", run) == _folder(owner)]
     for run in runs:
-        remove_tree(vagrant_box.place("snapshots", run))
+        remove_tree(vagrant_box.cache_path("snapshots", run))
     return runs

@@ -9,7 +9,7 @@ from strata.util.process import capture
 
 HOST = "machine"
 # The exit code of ssh where it has no connection, or lost it.
-LOST = 255
+CONNECTION_LOST = 255
 
 
 def _configuration(folder: str) -> str:
@@ -32,7 +32,7 @@ def write_configuration(folder: str, address: str, key: str, host_key: str) -> N
         f"  UserKnownHostsFile {known_hosts}",
         "  GlobalKnownHostsFile /dev/null",
         "  StrictHostKeyChecking yes",
-        *(f"  {option} {value}" for option, value in sockets.settings(folder).items()),
+        *(f"  {option} {value}" for option, value in sockets.ssh_settings(folder).items()),
     ]
     write_text(_configuration(folder), "\n".join(lines) + "\n")
 

@@ -10,19 +10,19 @@ import os
 from strata.util import paths
 from strata.util.data_types import Fields
 from strata.util.errors import UserError
-from strata.util.files import remove_whole
+from strata.util.files import remove_at_once
 from strata.util.process import as_root, capture
 
 # Vagrant copies a box's disk into the pool: what follows the box's name in the copy's.
 COPY = "_vagrant_box_image_"
 
 
-def place(*parts: str) -> str:
+def cache_path(*parts: str) -> str:
     """Return a path in the machines' part of the cache.
 
     parts: begin with vagrant (its home), pool (libvirt's), consoles or snapshots.
     """
-    return os.path.join(paths.home(), "vm", *parts)
+    return os.path.join(paths.home_folder(), "vm", *parts)
 
 
 def box_name(recipe: str) -> str:
@@ -32,29 +32,29 @@ def box_name(recipe: str) -> str:
 
 def _folder(box: str) -> str:
     """Return the folder of a box with this name."""
-    return place("vagrant", "boxes", box, "0", "libvirt")
+    return cache_path("vagrant", "boxes", box, "0", "libvirt")
 
 
-def folder_of(recipe: str) -> str:
+def box_folder(recipe: str) -> str:
     """Return the folder of the box of an image."""
     return _folder(box_name(recipe))
 
 
-def put(recipe: str, made: str) -> None:
+def install_box(recipe: str, made: str) -> None:
     """Move a box that was made in the folder `made` to its place."""
-    remove(recipe)
-    os.renames(made, folder_of(recipe))
+    remove_box(recipe)
+    os.renames(made, box_folder(recipe))
 
 
-def whole(recipe: str) -> bool:
+def has_box(recipe: str) -> bool:
     """Return whether an image has its box."""
-    return os.path.isdir(folder_of(recipe))
+    return os.path.isdir(box_folder(recipe))
 
 
-def require(recipe: str) -> Fields:
+def require_box(recipe: str) -> Fields:
     """Return ``{box, folder, host_key}`` of the box of an image.  Raises UserError without one."""
-    folder = folder_of(recipe)
-    if not whole(recipe):
+    folder = box_folder(recipe)
+    if not has_box(recipe):
         raise UserError(
             f"the machines' disk of image {recipe[:12]} is not in the cache: run `python3 -m "
             "strata image`"
@@ -64,13 +64,15 @@ def require(recipe: str) -> Fields:
     return {"box": box_name(recipe), "folder": folder, "host_key": host_key}
 
 
-def remove(recipe: str) -> None:
+def remove_box(recipe: str) -> None:
     """Remove the box of an image, and its copy in the pool."""
-    remove_whole(place("vagrant", "boxes", box_name(recipe)), paths.unfinished("removed-box"))
-    remove_copies()
+    remove_at_once(
+        cache_path("vagrant", "boxes", box_name(recipe)), paths.unfinished_folder("removed-box")
+    )
+    remove_orphaned_copies()
 
 
-def remove_copies() -> list[str]:
+def remove_orphaned_copies() -> list[str]:
     """Remove from the pool the copies of boxes that are gone; return their names."""
     copies = (os.path.basename(path) for path in _volumes(f"strata-*{COPY}"))
     boxes = {name.partition(COPY)[0] for name in copies}
@@ -91,4 +93,4 @@ def remove_volumes(beginning: str) -> list[str]:
 
 def _volumes(pattern: str) -> list[str]:
     """Return the paths of the pool's files whose names begin as a pattern says."""
-    return sorted(glob.glob(f"{glob.escape(place('pool'))}/{pattern}*"))
+    return sorted(glob.glob(f"{glob.escape(cache_path('pool'))}/{pattern}*"))

@@ -34,7 +34,7 @@ class Step:
     shown: list[str] = field(default_factory=list)
 
 
-def guides() -> dict[str, set[str]]:
+def list_guides() -> dict[str, set[str]]:
     """Return the path of every guide below docs/ → what running it needs."""
     needs_of = {}
     for path in sorted(DOCS.rglob("*.md")):
@@ -43,7 +43,7 @@ def guides() -> dict[str, set[str]]:
     return needs_of
 
 
-def steps(text: str) -> list[Step]:
+def parse_steps(text: str) -> list[Step]:
     """Return the steps of a guide's text."""
     blocks: list[Step] = []
     end = None
@@ -56,7 +56,7 @@ def steps(text: str) -> list[Step]:
     return blocks
 
 
-def lacking(shown: list[str], printed: str) -> str | None:
+def find_missing_line(shown: list[str], printed: str) -> str | None:
     """Return the first shown line that was not printed after those before it; None if all were."""
     lines = iter(" ".join(line.split()) for line in printed.splitlines())
     for line in shown:
@@ -66,7 +66,7 @@ def lacking(shown: list[str], printed: str) -> str | None:
     return None
 
 
-def clone(folder: Path, borrow: bool = True) -> Path:
+def clone_project(folder: Path, borrow: bool = True) -> Path:
     """Make a fresh clone with the uncommitted changes of this checkout.
 
     borrow: link the packages of this checkout's .venv; else the clone has to make its own.
@@ -105,15 +105,15 @@ def _link_environment(source: Path, target: Path) -> None:
             (target / "bin" / program.name).symlink_to(program.resolve())
 
 
-def untracked(folder: Path) -> list[str]:
+def list_changes(folder: Path) -> list[str]:
     """Return the lines of `git status` for new and changed files; a new folder is one line."""
     status = ["git", "-C", str(folder), "status", "--porcelain"]
     return subprocess.run(status, capture_output=True, text=True, check=True).stdout.splitlines()
 
 
-def follow(guide: str, folder: Path) -> None:
+def follow_guide(guide: str, folder: Path) -> None:
     """Run the steps of a guide in a clone; fail at the first that ends or prints otherwise."""
-    for step in steps((DOCS / guide).read_text()):
+    for step in parse_steps((DOCS / guide).read_text()):
         where = f"docs/{guide}:{step.line}"
         # As in a terminal: output is not buffered, and no variable of the tests is set.
         environment = {**projects.environment(), "PYTHONUNBUFFERED": "1"}
@@ -134,7 +134,7 @@ def follow(guide: str, folder: Path) -> None:
         assert done.returncode == 0, (
             f"{where} ended with {done.returncode}:\n{step.commands}\n{done.stdout}"
         )
-        line = lacking(step.shown, done.stdout)
+        line = find_missing_line(step.shown, done.stdout)
         assert line is None, (
             f"{where} did not print the line that it shows:\n{line}\nbut\n{done.stdout}"
         )
@@ -142,4 +142,4 @@ def follow(guide: str, folder: Path) -> None:
 
 if __name__ == "__main__":
     os.chdir(projects.ROOT)
-    follow(sys.argv[1], clone(Path(sys.argv[2]).resolve()))
+    follow_guide(sys.argv[1], clone_project(Path(sys.argv[2]).resolve()))

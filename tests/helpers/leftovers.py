@@ -10,7 +10,7 @@ from pathlib import Path
 
 from strata.testbed import journal
 from strata.util import paths
-from strata.util.process import alive
+from strata.util.process import is_alive
 from strata.vm import libvirt
 
 # In the environment of all that this session starts: what has it not is of another run on this machine.
@@ -35,7 +35,7 @@ def is_ours(process):
 
 def others_run():
     """The process of another run that has a system up on this machine; None where there is none."""
-    owners = [thing["owner"] for thing in journal.all_up() if alive(thing["owner"])]
+    owners = [thing["owner"] for thing in journal.read_entries() if is_alive(thing["owner"])]
     return next((owner["pid"] for owner in owners if is_ours(owner["pid"]) is False), None)
 
 
@@ -95,8 +95,8 @@ def left_on_machine():
     }
     named = ["(", "-name", "strata-*", "-o", "-path", "*/strata*/libpod-*", ")"]
     groups = lines("find", "/sys/fs/cgroup", "-mindepth", "1", "-type", "d", *named)
-    folder = os.path.join(paths.home(), "systems")
-    snapshots = os.path.join(paths.home(), "vm", "snapshots")
+    folder = os.path.join(paths.home_folder(), "systems")
+    snapshots = os.path.join(paths.home_folder(), "vm", "snapshots")
     return {
         "containers": lines("docker", "ps", "--all", "--quiet"),
         "volumes": lines("docker", "volume", "ls", "--quiet"),
@@ -105,7 +105,7 @@ def left_on_machine():
         "mounts": mounts,
         "groups": groups,
         "systems": set(os.listdir(folder)) if os.path.isdir(folder) else set(),
-        "state": json.dumps(journal.all_up()),
+        "state": json.dumps(journal.read_entries()),
         "cells": processes("^[^ ]*python[^ ]* (-S )?-m strata cell"),
         "tools": lines("pgrep", "-f", "^/opt/strata/workloads/"),
         **left_in_libvirt(),

@@ -100,7 +100,7 @@ class Watcher(threading.Thread):
         """Observe all systems until the context ends."""
         while not self.over.wait(0.05):
             try:
-                for system in journal.all_up():
+                for system in journal.read_entries():
                     if system["environment"] != lifecycle.CLIENT:
                         self._observe(system["environment"])
             except (OSError, KeyError, ValueError):
@@ -122,10 +122,10 @@ class Watcher(threading.Thread):
             if port in self.ports or (is_new and address in link):
                 on_host.add((address, port))
         self._add(name, "host", on_host, link)
-        for path in glob.glob(f"{paths.systems()}/*/data/password"):
+        for path in glob.glob(f"{paths.systems_folder()}/*/data/password"):
             self.passwords.add(read_file(path).strip())
         known = {os.stat("/proc/self/ns/net").st_ino}
-        client = os.stat(f"/run/netns/{paths.prefix()}").st_ino
+        client = os.stat(f"/run/netns/{paths.name_prefix()}").st_ino
         for process in filter(str.isdecimal, os.listdir("/proc")):
             with contextlib.suppress(OSError):
                 self._observe_namespace(name, process, known, client)

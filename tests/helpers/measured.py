@@ -18,7 +18,7 @@ from strata.measure.arguments import expanded, fill
 from strata.measure.cell import FORMAT
 from strata.results import outputs
 from strata.util import paths
-from strata.util.clock import utc
+from strata.util.clock import format_utc
 
 SLOWER = {"native": 1.0, "docker": 1.02, "docker-hostnet": 1.01}
 _SECONDS = ("seconds", "best_seconds", "worst_seconds")
@@ -101,7 +101,7 @@ def measure(
         "architecture": "x86_64",
         "package_count": 2,
         "file_count": 1,
-        "manifest_sha256": manifest.digest(MANIFEST),
+        "manifest_sha256": manifest.manifest_digest(MANIFEST),
         "built": "2026-01-01T00:00:00Z",
     }
     write_json(folder / paths.IMAGE, image)
@@ -111,7 +111,7 @@ def measure(
         log, factor = fixture.read_text(), slower.get(environment, 1.0)
         factor *= 1 + chance.gauss(0, (noisier or {}).get(environment, noise))
         log = log if factor == 1 else slow_log(log, factor)
-        laps = plan.laps(experiment, environment, load)
+        laps = plan.count_laps(experiment, environment, load)
         log = "".join(f'{{"lap": {lap}}}\n{log}' for lap in range(1, laps + 1)) if laps > 1 else log
         path = folder / paths.cell_path("raw", environment, load, repetition, "log")
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -169,8 +169,8 @@ def record(
         "repetition": repetition,
         "round": round,
         "fingerprint": plan.fingerprint(experiment, environment, load),
-        "started": utc(begun),
-        "ended": utc(begun + 8),
+        "started": format_utc(begun),
+        "ended": format_utc(begun + 8),
         "seconds": 8.0,
         "seed": plan.cell_seed(experiment, load, repetition),
         "scale": experiment["scale"],
@@ -182,22 +182,22 @@ def record(
                 **lap,
                 "argv": fill(step["argv"], values, load),
                 "exit": 0,
-                "started": utc(begun + 1),
+                "started": format_utc(begun + 1),
                 "seconds": 6.0,
                 "timeout": step["timeout"],
             }
             for steps, lap in in_laps(
-                planned["cell"]["steps"], plan.laps(experiment, environment, load)
+                planned["cell"]["steps"], plan.count_laps(experiment, environment, load)
             )
             for step, values in expanded(steps, {**parameters, "seed": 1, "address": "192.0.2.1"})
             if "argv" in step
         ],
-        **parsing.program(log),
+        **parsing.find_program(log),
         "image": {key: image[key] for key in ("recipe", "id", "manifest_sha256")},
         "system": {
             "id": f"strata-{repetition}",
             "layers": experiment["environments"][environment]["layers"],
-            "up_started": utc(begun),
+            "up_started": format_utc(begun),
             "up_seconds": 0.5,
             "parts": 1,
             "cpus": 2,
@@ -240,7 +240,9 @@ def edit(path: Path, change: Callable[[dict], object]) -> None:
 
 def planned() -> dict:
     """The plan of the project in the working directory, whose environments count as available whatever is here."""
-    experiment = config.experiment(config.read(), {**capacity.facts(), "cpus": 2, "mask": None})
+    experiment = config.make_plan(
+        config.read_config(), {**capacity.read_facts(), "cpus": 2, "mask": None}
+    )
     for entry in experiment["environments"].values():
         entry |= {"available": True, "reason": None}
     return experiment
@@ -256,7 +258,7 @@ def decide(
 ) -> None:
     """Write the decision of a plan after a round: so many further blocks of each of these workloads."""
     states = {load: {"again": [], "more": number} for load, number in more.items()}
-    rests_on = blocks.rests_on(experiment)
+    rests_on = blocks.hash_decision_basis(experiment)
     found = {
         "round": round,
         "rests_on": rests_on,
@@ -279,7 +281,7 @@ def project(
 
     Its environments count as available whatever this machine has.
     """
-    workload.load.cache_clear()
+    workload.read_declaration.cache_clear()
     projects.make(folder, settings or page(), copy=True)
     for name in ("LICENSE", "CITATION.cff"):
         (folder / name).write_bytes((projects.ROOT / name).read_bytes())
@@ -289,7 +291,7 @@ def project(
     projects.track(folder, commit)
     monkeypatch.chdir(folder)
     experiment = planned()
-    plan.write({**experiment, "source": {"revision": None, "changed": None}})
+    plan.write_plan({**experiment, "source": {"revision": None, "changed": None}})
     measure(folder, experiment, slower, **more)
     return folder
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from strata.util.process import identity
+from strata.util.process import identify_process
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = [
@@ -240,7 +240,7 @@ def environment() -> dict[str, str]:
 
 def owner(process: subprocess.Popen) -> str:
     """A process as the run that a command belongs to: the value of STRATA_OWNER."""
-    named = identity(process.pid)
+    named = identify_process(process.pid)
     return f"{named['pid']}:{named['start']}"
 
 

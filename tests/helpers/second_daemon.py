@@ -80,7 +80,7 @@ def end() -> None:
             os.kill(int(process), signal.SIGKILL)
     for _, container in shims:
         # What runs in it goes with its control group.
-        cgroups.remove(container)
+        cgroups.remove_groups(container)
     deadline = time.monotonic() + 10
     while subprocess.run(["ip", "netns", "pids", NAME], capture_output=True).stdout.strip():
         assert time.monotonic() < deadline, f"what runs in {NAME} does not end"

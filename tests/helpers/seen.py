@@ -16,7 +16,7 @@ CPUS = {0, 1}
 
 def files(bare: bool = False) -> dict[str, str]:
     """Return path → text; `bare`: of a processor without the flag of a hypervisor."""
-    return observe.split(TEXT.replace(" hypervisor ", " ") if bare else TEXT)
+    return observe.split_files(TEXT.replace(" hypervisor ", " ") if bare else TEXT)
 
 
 class Host:
@@ -40,8 +40,8 @@ class Host:
 
     def put(self, set_attribute) -> None:
         """Let the observers read these files; set_attribute: `setattr`, or pytest's for a test."""
-        set_attribute(observe, "read", self.read)
-        set_attribute(observe, "listed", self.listed)
+        set_attribute(observe, "read_file", self.read)
+        set_attribute(observe, "list_folder", self.listed)
 
 
 if __name__ == "__main__":
@@ -50,7 +50,10 @@ if __name__ == "__main__":
         texts = files(kind == "bare")
         Host(texts).put(setattr)
         steal = 10 if kind == "guest" else 0
-        during = observe.shares((0,) * 10, (500, 0, 40, 450, 0, 0, 0, steal, 0, 0))
-        inside = observe.understand(texts)
-        hosts[kind] = {"host": {"static": observe.host(CPUS), "during": during}, "inside": inside}
+        during = observe.time_shares((0,) * 10, (500, 0, 40, 450, 0, 0, 0, steal, 0, 0))
+        inside = observe.parse_facts(texts)
+        hosts[kind] = {
+            "host": {"static": observe.observe_host(CPUS), "during": during},
+            "inside": inside,
+        }
     json.dump(hosts, sys.stdout)

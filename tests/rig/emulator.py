@@ -7,8 +7,8 @@ from hashlib import sha256
 from pathlib import Path
 
 from rig import root
-from strata.util.locks import locked
-from strata.util.progress import step
+from strata.util.locks import hold_lock
+from strata.util.progress import report_step
 
 MEND = Path(__file__).with_name("emulator.sh")
 SIZE = "6G"
@@ -19,15 +19,15 @@ def disk() -> Path:
     root.check()
     name = sha256("\0".join([root.sources(), MEND.read_text(), SIZE]).encode()).hexdigest()[:12]
     kept = root.place() / f"emulator-{name}.img"
-    with locked(str(root.place() / "emulator.lock"), "rig: another process builds its emulator"):
+    with hold_lock(str(root.place() / "emulator.lock"), "rig: another process builds its emulator"):
         if not kept.exists():
             with root.workplace("emulating") as work:
-                with step(
+                with report_step(
                     "rig", f"bootstrapping Debian {root.RELEASE} and building its QEMU, mended"
                 ):
                     chosen = ["--include=qemu-system-x86", f'--customize-hook="{MEND}" "$1"']
                     root.bootstrap(root.sources(), chosen, work / "root")
-                with step("rig", "making its disk"):
+                with report_step("rig", "making its disk"):
                     root.make_disk(work / "root", kept, work, SIZE)
             root.forget("emulator", name)
     return kept

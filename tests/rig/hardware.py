@@ -48,7 +48,7 @@ class Hardware:
         ]
         words += ["-display", "none"]
         # By this name the product knows that the host is none.
-        words += ["-smbios", f"type=1,product={constants.read('hosts')['emulated'][0]}"]
+        words += ["-smbios", f"type=1,product={constants.read_constants('hosts')['emulated'][0]}"]
         for name, value in self.credentials.items():
             coded = base64.b64encode(value.encode()).decode()
             words += ["-smbios", f"type=11,value=io.systemd.credential.binary:{name}={coded}"]

@@ -22,7 +22,7 @@ from rig.hardware import Hardware
 from strata.util import process
 from strata.util.errors import UserError
 from strata.util.files import remove_tree
-from strata.util.progress import duration, say
+from strata.util.progress import format_duration, print_topic
 
 ATTEMPTS = 3
 # Seconds for a boot, and for a shutdown before QEMU is ended.
@@ -108,7 +108,7 @@ class Rig:
                         sys.stdout.flush()
                 code = child.wait()
             finally:
-                process.end(child)
+                process.end_processes(child)
         late = time.monotonic() >= deadline
         return (124 if late else code), said.decode(errors="replace")
 
@@ -171,7 +171,7 @@ def _sweep(place: Path) -> None:
     """Remove the folders of runs that were killed."""
     for folder in place.glob("run-*"):
         with contextlib.suppress(OSError, ValueError):
-            if process.alive(json.loads((folder / "owner.json").read_text())):
+            if process.is_alive(json.loads((folder / "owner.json").read_text())):
                 continue
         remove_tree(str(folder))
 
@@ -190,7 +190,7 @@ def up(hardware: Hardware, disks: list[Path], host: Path) -> Iterator[Rig]:
     """
     place, hardware_disk = root.place(), emulator.disk()
     _sweep(place)
-    owner = process.identity(os.getpid())
+    owner = process.identify_process(os.getpid())
     folder = place / f"run-{owner['pid']}-{owner['start']}"
     folder.mkdir()
     try:
@@ -210,7 +210,7 @@ def up(hardware: Hardware, disks: list[Path], host: Path) -> Iterator[Rig]:
                 _stop(rig)
             if trouble is None:
                 return
-            say("rig", f"attempt {attempt} of {ATTEMPTS} to boot failed: {trouble}")
+            print_topic("rig", f"attempt {attempt} of {ATTEMPTS} to boot failed: {trouble}")
         raise UserError(
             f"the rig did not boot in {ATTEMPTS} attempts: {trouble}; its console: {_keep(rig)}"
         )
@@ -286,7 +286,10 @@ def _wait(rig: Rig) -> str | None:
             rig.ssh("true"), stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=False
         )
         if done.returncode == 0:
-            say("rig", f"it answers after {duration(time.monotonic() - begun)} (port {rig.port})")
+            print_topic(
+                "rig",
+                f"it answers after {format_duration(time.monotonic() - begun)} (port {rig.port})",
+            )
             return None
         time.sleep(2)
     return f"it did not answer within {BOOT} s"
@@ -298,7 +301,7 @@ def _stop(rig: Rig) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired, UserError):
             rig.run("systemctl poweroff", 30)
             rig.qemu.wait(SHUTDOWN)
-    process.end(rig.qemu)
+    process.end_processes(rig.qemu)
 
 
 def begin(project: str = PROJECT) -> str:

@@ -15,9 +15,9 @@ from strata.experiment import recipe
 from strata.image import cache
 from strata.util import paths
 from strata.util.files import read_json, remove_tree
-from strata.util.locks import locked
+from strata.util.locks import hold_lock
 from strata.util.process import capture
-from strata.util.progress import step
+from strata.util.progress import report_step
 from strata.vm import vagrant_box as disks
 
 SIZE = "40G"
@@ -67,17 +67,17 @@ def disk(host: Path, image: dict | None = None) -> Path:
         page = f"image={json.dumps(image)}"
         capture([sys.executable, "-m", "strata", "image", "--config", page], timeout=3600)
     kind = "others" if image else "images"
-    described = recipe.describe(image or {})
-    folder = Path(paths.home()) / "images" / described["recipe"]
+    described = recipe.describe_image(image or {})
+    folder = Path(paths.home_folder()) / "images" / described["recipe"]
     image = read_json(str(folder / "image.json")) or {}
-    box = Path(disks.folder_of(described["recipe"]))
-    there = disks.whole(described["recipe"])
+    box = Path(disks.box_folder(described["recipe"]))
+    there = disks.has_box(described["recipe"])
     decides = [described["recipe"], image.get("built"), there, host.name]
     name = sha256(json.dumps(decides).encode()).hexdigest()[:12]
     kept = root.place() / f"{kind}-{name}.img"
     with (
-        locked(str(root.place() / "images.lock"), "rig: another process copies the images"),
-        cache.locked(),
+        hold_lock(str(root.place() / "images.lock"), "rig: another process copies the images"),
+        cache.lock_cache(),
     ):
         if not kept.exists():
             work = root.place() / "copying"
@@ -85,7 +85,7 @@ def disk(host: Path, image: dict | None = None) -> Path:
             (work / "root/images").mkdir(parents=True)
             (work / "root/images").chmod(0o700)
             try:
-                with step("rig", "copying the images of this machine's cache"):
+                with report_step("rig", "copying the images of this machine's cache"):
                     _make(folder if image else None, box if there else None, work)
                     _finish(work, host, folder.name)
                 os.rename(work / "disk", kept)
@@ -102,7 +102,7 @@ def _make(folder: Path | None, box: Path | None, work: Path) -> None:
         for part in ("image.json", "image.tar", "manifest.json", "tree"):
             shown.append((folder / part, f"images/{folder.name}/{part}"))
         if box:
-            shown.append((box, os.path.relpath(box, paths.home())))
+            shown.append((box, os.path.relpath(box, paths.home_folder())))
     for source, target in shown:
         point = work / "root" / target
         point.parent.mkdir(parents=True, exist_ok=True)

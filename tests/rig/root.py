@@ -18,9 +18,9 @@ from strata.host import distribution
 from strata.util import paths
 from strata.util.errors import UserError
 from strata.util.files import remove_tree
-from strata.util.locks import locked
+from strata.util.locks import hold_lock
 from strata.util.process import capture
-from strata.util.progress import step
+from strata.util.progress import report_step
 
 RELEASE = "trixie"
 # What a host has before anybody installs Strata; all else the project's setup brings.
@@ -53,7 +53,7 @@ SIZE = "24G"
 
 def place() -> Path:
     """Where the rig's disks are kept."""
-    return Path(paths.home()) / "rig"
+    return Path(paths.home_folder()) / "rig"
 
 
 def sources() -> str:
@@ -94,7 +94,7 @@ def host_disk() -> Path:
     check()
     name = _decides()
     disk = place() / f"host-{name}.img"
-    with locked(str(place() / "host.lock"), "rig: another process builds its disk"):
+    with hold_lock(str(place() / "host.lock"), "rig: another process builds its disk"):
         if not disk.exists():
             _build(disk)
             forget("host", name)
@@ -107,10 +107,12 @@ def _build(disk: Path) -> None:
         key.unlink(missing_ok=True)
         capture(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "rig", "-f", str(key)])
         hook = f'"{INSIDE}" "$1" "{projects.ROOT}" "{key}.pub"'
-        with step("rig", f"bootstrapping Debian {RELEASE} and installing what the project needs"):
+        with report_step(
+            "rig", f"bootstrapping Debian {RELEASE} and installing what the project needs"
+        ):
             chosen = [f"--include={','.join(PACKAGES)}", f"--customize-hook={hook}"]
             bootstrap(sources(), chosen, work / "root")
-        with step("rig", "making its disk"):
+        with report_step("rig", "making its disk"):
             make_disk(work / "root", disk, work, SIZE)
 
 

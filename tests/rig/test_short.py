@@ -42,7 +42,7 @@ def test_one_cell_each_without_and_with_a_machine(run, records):
     run(f"snakemake --cores 1 --quiet rules --config {config} -- {logs}", 3600)
     found = {environment: record for (environment, _, _), record in records().items()}
     assert set(found) == set(ENVIRONMENTS)
-    machine = constants.read("hosts")["emulated"]
+    machine = constants.read_constants("hosts")["emulated"]
     assert {record["observed"]["host"]["static"]["machine"] for record in found.values()} == set(
         machine
     )

@@ -87,7 +87,7 @@ def test_the_paper_has_nine_environments_of_which_four_say_kvm(there, run, tmp_p
     assert "Emulated Virtual Machines" not in text
     assert "Virtual Machines" in text.partition("Abstract")[0]
     pages = text.strip("\f").split("\f")
-    assert [page for page in pages if constants.read("hosts")["mark"] not in page] == []
+    assert [page for page in pages if constants.read_constants("hosts")["mark"] not in page] == []
     assert there.good(LEFT) == ""
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from strata.environments.common import registry
 from strata.testbed import journal, lifecycle
+from strata.util import locks
 
 
 def pytest_collection_modifyitems(items):
@@ -25,8 +26,8 @@ def services(request):
     for name in ("dockerd", "libvirtd"):
         subprocess.run([projects.ROOT / "scripts" / f"{name}.sh"], check=True, timeout=120)
     # What was left before is nothing that a test left: it goes, and is told.
-    if not journal.all_up():
-        for words in lifecycle.sweep():
+    if not journal.read_entries():
+        for words in lifecycle.remove_leftovers():
             warnings.warn(
                 f"left on this machine before the tests, and removed: {words}", stacklevel=1
             )
@@ -39,8 +40,10 @@ def machine_stays(request):
     before = leftovers.calm()
     yield before
     assert leftovers.settle(before) == before
-    if not journal.all_up():
-        assert [left for name in registry.names() for left in registry.kind(name).sweep()] == []
+    if not journal.read_entries():
+        assert [
+            left for name in registry.layer_names() for left in registry.layer_class(name).sweep()
+        ] == []
 
 
 @pytest.fixture(scope="session")
@@ -54,12 +57,12 @@ def see_image():
     """See that Docker on the host has an image, as a container that comes up does."""
 
     def see(image):
-        with lifecycle.exclusive():
+        with locks.hold_machine():
             try:
                 lifecycle.System(
                     "docker", [{"docker": {"network": "host", "data": "layered"}}], image
                 )
             finally:
-                lifecycle.take_down()
+                lifecycle.take_down_systems()
 
     return see

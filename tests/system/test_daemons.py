@@ -9,7 +9,7 @@ import pytest
 import second_daemon
 import small_image
 
-from strata.testbed import lifecycle
+from strata.util import locks
 
 pytestmark = pytest.mark.skipif(
     not (shutil.which("busybox") and shutil.which("dockerd")), reason="no busybox or dockerd"
@@ -106,7 +106,7 @@ def bring_up(tmp_path, monkeypatch, machine_stays):
         assert done.returncode == 0, done.stderr + done.stdout
         return json.loads(done.stdout)
 
-    with lifecycle.exclusive():
+    with locks.hold_machine():
         yield go
         second_daemon.end()
 

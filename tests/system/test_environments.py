@@ -14,6 +14,7 @@ from strata.host import capacity, cgroups, observe
 from strata.host.context import VARIABLES, with_variables
 from strata.measure.shell import PROGRAM, Shell
 from strata.testbed import journal, lifecycle
+from strata.util import locks
 
 ENVIRONMENTS = ["native", "docker", "docker-hostnet", "docker-layered"]
 # Options of layers that need some.
@@ -27,11 +28,11 @@ SLOW = {"podman"}
 
 def stacks():
     """The config's environments, and one for each other layer that is on top of none of them."""
-    settings = config.read(path=projects.ROOT / "config.yaml")
+    settings = config.read_config(path=projects.ROOT / "config.yaml")
     stacks_by_name = {name: entry["layers"] for name, entry in settings["environments"].items()}
     tops = {next(iter(stack[-1])) for stack in stacks_by_name.values()} | {"host"}
-    for name in set(registry.names()) - tops:
-        below = registry.kind(name).stands_on[0]
+    for name in set(registry.layer_names()) - tops:
+        below = registry.layer_class(name).stands_on[0]
         stacks_by_name[name] = [
             *([] if below == "host" else [{below: {}}]),
             {name: OPTIONS_OF.get(name, {})},
@@ -44,7 +45,7 @@ def every_layer():
     rows, seen = [], set()
     for name, stack in stacks().items():
         names = tuple(layer for entry in stack for layer in entry)
-        machine = any(registry.kind(layer).isolation == "machine" for layer in names)
+        machine = any(registry.layer_class(layer).isolation == "machine" for layer in names)
         if not machine or names not in seen:
             rows.append(pytest.param(name, marks=[pytest.mark.long] * (machine or name in SLOW)))
         seen.add(names)
@@ -57,23 +58,23 @@ def up(checkout, image, machine_stays):
 
     Gives the top of its stack, or with `whole` its system.  beside: others stay up.
     """
-    settings = config.read()
+    settings = config.read_config()
     settings["environments"] = {
         name: {"label": name, "layers": stack} for name, stack in stacks().items()
     }
-    planned = config.experiment(settings, capacity.facts())["environments"]
+    planned = config.make_plan(settings, capacity.read_facts())["environments"]
 
     def bring(name, beside=False, whole=False):
         if not planned[name]["available"]:
             pytest.skip(planned[name]["reason"])
         if not beside:
-            lifecycle.take_down()
+            lifecycle.take_down_systems()
         system = lifecycle.System(name, planned[name]["layers"], image)
         return system if whole else system.top
 
-    with lifecycle.exclusive():
+    with locks.hold_machine():
         yield bring
-        lifecycle.take_down()
+        lifecycle.take_down_systems()
 
 
 def inside(top, *argv):
@@ -174,7 +175,7 @@ def test_a_process_that_a_native_run_leaves_is_ended_with_the_system(up):
     subprocess.run(top.command(["sh", "-c", "setsid sleep 4327 >/dev/null 2>&1 &"]), check=True)
     find = ["pgrep", "-f", "^sleep 4327$"]
     projects.until(lambda: subprocess.run(find, capture_output=True, check=False).returncode == 0)
-    lifecycle.take_down()
+    lifecycle.take_down_systems()
     assert subprocess.run(find, capture_output=True, check=False).returncode == 1
 
 
@@ -184,7 +185,7 @@ def test_a_brake_takes_its_share_of_every_processor_and_nothing_while_frozen(up)
     def brakes():
         names = {
             process: observe.read_files([f"/proc/{process}/comm"])
-            for process in cgroups.members(group)
+            for process in cgroups.list_processes(group)
         }
         started = [process for process, texts in names.items() if "python3" in texts.values()]
         return started if len(started) >= os.cpu_count() else []
@@ -203,7 +204,7 @@ def test_a_brake_takes_its_share_of_every_processor_and_nothing_while_frozen(up)
 
     time.sleep(0.5)
     assert 0.04 < taken(2) < 0.06
-    folders = cgroups.freezers(group)
+    folders = cgroups.freezable_folders(group)
     cgroups.freeze(folders)
     try:
         assert taken(1) == 0
@@ -219,8 +220,8 @@ def test_a_container_of_somebody_else_is_never_touched(up, image):
     argv = ["docker", "run", "--detach", "--rm", "--network", "none", image["id"], "sleep", "300"]
     other = subprocess.check_output(argv, text=True).strip()
     try:
-        lifecycle.take_down()
-        registry.kind("docker").sweep()
+        lifecycle.take_down_systems()
+        registry.layer_class("docker").sweep()
         state = subprocess.check_output(
             ["docker", "inspect", "-f", "{{.State.Running}}", other], text=True
         )
@@ -269,7 +270,7 @@ def test_systems_that_wait_for_their_turn_stand_idle_and_tell_their_own_from_oth
         up(name, True, True) for name in ("docker", "docker-layered", "docker-gvisor")
     ]
     tops = [system.top for system in systems]
-    assert len(journal.all_up()) == len(tops)
+    assert len(journal.read_entries()) == len(tops)
     # In each system a shell waits: its commands run in the same place as those without a shell.
     shells = [Shell(top.command_plain([PROGRAM], fed=True)) for top in tops]
     for top, shell in zip(tops, shells, strict=True):
@@ -310,7 +311,7 @@ def test_what_a_container_may_do_is_what_was_asked_for(up, image):
         "memory": str(2**30),
     }
     assert inside(system.top, "nproc") == "1"
-    assert lifecycle.look(system.top)[0]["processors"] == "0"
+    assert lifecycle.observe_system(system.top)[0]["processors"] == "0"
 
 
 # A terminal or job that limits the processes that it starts.

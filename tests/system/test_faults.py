@@ -39,7 +39,7 @@ def start(folder, *words):
 
 
 def settled():
-    return not journal.all_up()
+    return not journal.read_entries()
 
 
 def logs(folder):
@@ -86,7 +86,7 @@ def daemon():
 
 def victims(run):
     """Process ids of what can be killed under a run: the workflow, its cell, what that measures, Docker's daemon."""
-    cell = journal.all_up()[-1]["owner"] if journal.all_up() else None
+    cell = journal.read_entries()[-1]["owner"] if journal.read_entries() else None
     found = {"workflow": run.pid}
     serves = daemon()
     if serves:

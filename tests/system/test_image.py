@@ -15,7 +15,7 @@ import small_image
 from strata.environments.common import engine
 from strata.image import build, cache, manifest
 from strata.testbed import lifecycle
-from strata.util import paths
+from strata.util import locks, paths
 from strata.util.files import write_json
 from strata.vm import vagrant_box
 
@@ -79,7 +79,7 @@ def test_a_changed_recipe_builds_another_image_and_a_comment_does_not(
         assert built["recipe"] != image["recipe"]
         assert built["id"] != image["id"]
         old, new = (
-            json.loads(open(f"{cache.folder_of(name)}/manifest.json").read())["files"]
+            json.loads(open(f"{cache.image_folder(name)}/manifest.json").read())["files"]
             for name in (image["recipe"], built["recipe"])
         )
         assert {path for path in old if old[path] != new.get(path)} == {
@@ -87,7 +87,7 @@ def test_a_changed_recipe_builds_another_image_and_a_comment_does_not(
         }
     finally:
         subprocess.run(["docker", "rmi", engine.tag(built)], check=True, capture_output=True)
-        shutil.rmtree(cache.folder_of(built["recipe"]))
+        shutil.rmtree(cache.image_folder(built["recipe"]))
 
 
 @pytest.mark.long
@@ -111,8 +111,8 @@ def test_a_program_that_does_not_compile_is_told_and_leaves_nothing(image, tmp_p
     assert "Packer could not make the image" in done.stderr
     assert "stream.c" in done.stderr
     assert "Traceback" not in done.stderr
-    with lifecycle.exclusive():
-        lifecycle.clean()
+    with locks.hold_machine():
+        lifecycle.clean_machine()
 
 
 def test_updates_that_are_lost_are_noticed_however_many_passes(image, see_image, tmp_path):
@@ -200,9 +200,9 @@ def left():
     folders = [
         path
         for name in ("images", "vm/vagrant/boxes")
-        for path in glob.glob(f"{paths.home()}/{name}/*")
+        for path in glob.glob(f"{paths.home_folder()}/{name}/*")
     ]
-    mounts = [line for line in open("/proc/self/mountinfo") if paths.home() in line]
+    mounts = [line for line in open("/proc/self/mountinfo") if paths.home_folder() in line]
     return {
         "containers": {id for id in containers.split() if paths.home_mark() in labels(id)},
         "images": {
@@ -211,7 +211,7 @@ def left():
             if paths.home_mark() in labels(line.split()[2])
         },
         "processes": set(marked),
-        "folders": set(folders) - {os.path.join(paths.home(), "images", "packer.log")},
+        "folders": set(folders) - {os.path.join(paths.home_folder(), "images", "packer.log")},
         "mounts": set(mounts),
     }
 
@@ -283,7 +283,7 @@ def test_a_build_may_be_killed_at_any_moment(image, tmp_path, line, seconds):
     page, more = projects.default(), {"another": projects.NOOP}
     if line == "making the machines":
         page["environments"]["vm"] = {"label": "{vm}", "layers": ["vm"]}
-        vagrant_box.remove(image["recipe"])
+        vagrant_box.remove_box(image["recipe"])
         more = {}
     elif line in ("bootstrapping", "importing"):
         more["another"] = {**projects.NOOP, "packages": ["hello"]}
@@ -320,9 +320,9 @@ def test_homes_leave_each_other_their_images(tmp_path, monkeypatch):
     try:
         for home in ("a", "b"):
             monkeypatch.setenv("STRATA_HOME", str(tmp_path / home))
-            assert build.prune() == []
+            assert build.prune_images() == []
         monkeypatch.setenv("STRATA_HOME", str(tmp_path / "a"))
-        assert f"image {small_image.RECIPE[:12]}" in build.prune(0)
+        assert f"image {small_image.RECIPE[:12]}" in build.prune_images(0)
         assert not labels(made["a"]["id"])
         assert labels(made["b"]["id"])
     finally:

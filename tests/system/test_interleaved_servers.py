@@ -39,7 +39,7 @@ def groups():
     """The folders of the groups that systems which are up note as frozen."""
     names = [
         trace["id"]
-        for thing in journal.all_up()
+        for thing in journal.read_entries()
         for trace in thing["cleanups"]
         if trace["kind"] == "frozen"
     ]
@@ -136,7 +136,7 @@ def test_servers_take_turns_and_what_is_frozen_uses_nothing_and_loses_no_connect
     assert len(watcher.spent) > 10
     assert max(watcher.spent) == 0
     assert min(watcher.answers.values()) > LAPS
-    assert journal.all_up() == []
+    assert journal.read_entries() == []
 
 
 def test_a_kill_amid_turns_leaves_nothing_frozen(project):
@@ -148,7 +148,7 @@ def test_a_kill_amid_turns_leaves_nothing_frozen(project):
     measuring.kill()
     measuring.wait()
     projects.good(project, "strata", "clean")
-    assert journal.all_up() == []
+    assert journal.read_entries() == []
     assert not [
         path for path in glob.glob("/sys/fs/cgroup/**/strata/**/", recursive=True) if frozen(path)
     ]

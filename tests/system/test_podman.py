@@ -17,7 +17,7 @@ import small_image
 from strata.environments import podman
 from strata.host import capacity, cgroups
 from strata.testbed import lifecycle
-from strata.util import paths
+from strata.util import locks, paths
 from strata.util.errors import UserError
 
 LAYER = podman.Layer
@@ -26,7 +26,7 @@ BRIDGE = {"network": "bridge", "data": "volume"}
 
 def makes(runtime):
     resolved = LAYER.settle({**BRIDGE, "network": "host", "runtime": runtime}, {})
-    return not (LAYER.unavailable() or LAYER.refusal(resolved, "host", capacity.facts()))
+    return not (LAYER.unavailable() or LAYER.refusal(resolved, "host", capacity.read_facts()))
 
 
 RUNTIMES = list(filter(makes, podman.RUNTIMES))
@@ -56,13 +56,13 @@ def up(home, machine_stays, image):
     """
 
     def bring(whole=False, ports=(), **options):
-        lifecycle.take_down()
+        lifecycle.take_down_systems()
         system = lifecycle.System("podman", stack_of(options), image, ports=ports)
         return system if whole else system.top
 
-    with lifecycle.exclusive():
+    with locks.hold_machine():
         yield bring
-        lifecycle.take_down()
+        lifecycle.take_down_systems()
         assert LAYER.sweep() == []
         LAYER.discard([])
         ours = ["image", "ls", "--quiet", "--filter", f"label=strata.image={paths.home_mark()}"]
@@ -71,7 +71,7 @@ def up(home, machine_stays, image):
 
 def stack_of(options):
     resolved = LAYER.settle({**BRIDGE, "runtime": RUNTIMES[0], **options}, {})
-    reason = LAYER.refusal(resolved, "host", capacity.facts())
+    reason = LAYER.refusal(resolved, "host", capacity.read_facts())
     if reason:
         pytest.skip(reason)
     return [{"podman": resolved}]
@@ -96,7 +96,7 @@ def test_it_stands_where_dockers_containers_stand_and_can_what_they_can(up, runt
         for line in open(f"/proc/{top.processes()[-1]}/cgroup").read().splitlines()
     ]
     # A slice of systemd has a name without a path.
-    parent = cgroups.parent_for("systemd" if cgroups.managed_by_systemd() else "cgroupfs").strip(
+    parent = cgroups.parent_option("systemd" if cgroups.managed_by_systemd() else "cgroupfs").strip(
         "/"
     )
     assert {
@@ -162,7 +162,7 @@ def test_what_it_may_do_is_what_was_asked_for(up):
         "cpuset-cpus": "0",
         "memory": str(64 * 2**20),
     }
-    assert lifecycle.look(system.top)[0]["processors"] == "0"
+    assert lifecycle.observe_system(system.top)[0]["processors"] == "0"
 
 
 def test_the_next_cell_gets_a_fresh_one(up, image):
@@ -199,12 +199,12 @@ def test_one_that_is_killed_while_it_comes_up_leaves_nothing(up, image, seconds)
     # The image is there, so that what is interrupted is the container.
     stack = stack_of({})
     up()
-    lifecycle.take_down()
+    lifecycle.take_down_systems()
     # The machine's lock is this test's, and it has nothing up.
     argv = [sys.executable, "-c", PROGRAM, json.dumps([image, stack])]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         process.stdout.readline()
         time.sleep(seconds)
         process.kill()
-    lifecycle.take_down()
+    lifecycle.take_down_systems()
     assert leftovers.lines("pgrep", "-f", "conmon .*strata-") == set()

@@ -81,7 +81,7 @@ def test_an_image_is_made_of_its_packages(build, archive, tmp_path, machine_stay
     image = json.loads(file.read_text())
     assert UBUNTU.items() <= image.items()
     tree = os.path.join(file.parent, "tree")
-    packages = manifest.packages(tree)
+    packages = manifest.list_packages(tree)
     assert {"linux-image-virtual", "hello", "systemd-sysv"} <= set(packages)
     # What the recipe's scripts made, and removed.
     assert os.path.exists(f"{tree}/opt/strata/bin/listen.so")

@@ -16,7 +16,7 @@ from strata.experiment import config
 from strata.host import capacity
 from strata.measure import log_sections
 from strata.testbed import lifecycle
-from strata.util import paths
+from strata.util import locks, paths
 from strata.util.errors import UserError
 from strata.vm import acceleration, libvirt, vagrant_box
 
@@ -27,8 +27,8 @@ VIRSH = ["virsh", "--quiet", "--connect", "qemu:///system"]
 @pytest.fixture(scope="module", autouse=True)
 def machine_disk(image):
     """The disk of the image, which the build of the default config's image made."""
-    assert acceleration.known()["accelerator"] in ("kvm", "tcg")
-    return vagrant_box.require(image["recipe"])
+    assert acceleration.known_accelerator()["accelerator"] in ("kvm", "tcg")
+    return vagrant_box.require_box(image["recipe"])
 
 
 def inside(top, *argv, timeout=300):
@@ -147,11 +147,11 @@ def test_two_machines_share_the_host_and_run_at_the_same_time(tmp_path, image, m
     machines = [system["vm"] for system in record["system"]["each"]]
     assert record["system"]["vm"] == machines[0]
     assert [row for vm in machines for row in vm["settings"] if not row["applied"]] == []
-    sections = log_sections.parts(
-        (folder / "results/raw/vm/both/1.log").read_text().splitlines(), log_sections.MARK
+    sections = log_sections.split_sections(
+        (folder / "results/raw/vm/both/1.log").read_text().splitlines(), log_sections.SYSTEM_MARKER
     )
     first, second = (
-        " ".join(log_sections.of_system(sections, system)).split() for system in (0, 1)
+        " ".join(log_sections.lines_of_system(sections, system)).split() for system in (0, 1)
     )
     for at in (0, 3):
         assert first[at] != second[at]
@@ -166,12 +166,14 @@ def tuned(checkout, image, machine_stays):
 
     Gone afterwards.
     """
-    entry = config.experiment(config.read(), capacity.facts())["environments"]["vm-tuned"]
-    with lifecycle.exclusive():
+    entry = config.make_plan(config.read_config(), capacity.read_facts())["environments"][
+        "vm-tuned"
+    ]
+    with locks.hold_machine():
         try:
             yield lifecycle.System("vm-tuned", entry["layers"], image)
         finally:
-            lifecycle.take_down()
+            lifecycle.take_down_systems()
 
 
 @contextlib.contextmanager
@@ -237,4 +239,4 @@ def test_a_tuned_machine_shows_what_was_applied(tuned, image):
     # It is reached over Strata's bridge.
     address = tuned.top.address()
     route = subprocess.check_output(["ip", "-o", "route", "get", address], text=True)
-    assert paths.prefix() in route
+    assert paths.name_prefix() in route

@@ -15,7 +15,7 @@ import tuned
 from strata.environments.common import registry
 from strata.experiment import config
 from strata.testbed import lifecycle
-from strata.util import paths
+from strata.util import locks, paths
 from strata.vm import applied, libvirt, settings
 from strata.vm.machine import Machine, define, forget_vagrant
 
@@ -38,14 +38,14 @@ def compare(name, text):
     text = re.sub(r"strata-[0-9a-f]{12}\b", "BOX", text)
     text = re.sub(r"strata-[0-9a-f]{8}(-[0-9a-f]{1,8})?", "NAME", text)
     text = re.sub(r"pc-q35-[0-9.]+", "pc-q35-VERSION", text)
-    text = text.replace(paths.home(), "HOME")
+    text = text.replace(paths.home_folder(), "HOME")
     tuned.compare(
         name, "\n".join(line.rstrip() for line in text.splitlines() if line.strip()) + "\n"
     )
 
 
 def wanted(profile):
-    complete = settings.complete(config.read()["vm"]["profiles"][profile], "paper")
+    complete = settings.complete(config.read_config()["vm"]["profiles"][profile], "paper")
     return settings.resolve(complete, tuned.TWO_SOCKETS, MEMORY, "kvm")
 
 
@@ -53,8 +53,8 @@ def wanted(profile):
 def network(image, machine_stays):
     """The machine's lock; the network and all that a machine stands on is gone afterwards."""
     libvirt.start_daemon()
-    with lifecycle.exclusive():
-        lifecycle.take_down()
+    with locks.hold_machine():
+        lifecycle.take_down_systems()
         try:
             yield
         finally:

@@ -25,7 +25,7 @@ PODMANS = [
     for options in [
         {"network": "bridge", "data": "volume", "runtime": name, "seccomp": "unconfined"}
     ]
-    if not (LAYER.unavailable() or LAYER.refusal(options, "host", capacity.facts()))
+    if not (LAYER.unavailable() or LAYER.refusal(options, "host", capacity.read_facts()))
 ][:1]
 LONG = dict.fromkeys(
     [*SHORT, "docker-hostnet", "docker-layered", *["podman"] * len(PODMANS)], WORKLOADS

@@ -274,7 +274,9 @@ def machine(monkeypatch):
     name = types.SimpleNamespace(nodename="quillbox.lab.example")
     monkeypatch.setattr(os, "uname", lambda: name)
     monkeypatch.setattr("pwd.getpwuid", lambda _: types.SimpleNamespace(pw_name="zoequill"))
-    monkeypatch.setattr("strata.host.addresses.own", lambda: {"203.0.113.7", "2001:db8::7"})
+    monkeypatch.setattr(
+        "strata.host.addresses.physical_addresses", lambda: {"203.0.113.7", "2001:db8::7"}
+    )
 
     def scanner(*allowed):
         words = {"native", "docker", "stream"}

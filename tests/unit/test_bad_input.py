@@ -67,7 +67,7 @@ def try_config(data, key):
     with open("config.yaml", "w") as file:
         yaml.dump(data, file, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper))
     try:
-        config.experiment(config.read(), MACHINE)
+        config.make_plan(config.read_config(), MACHINE)
     except UserError as error:
         return find_fault(str(error), "config.yaml", key)
     return f"{key} was accepted"
@@ -76,9 +76,9 @@ def try_config(data, key):
 def try_workload(name, data, key):
     """Return what is wrong with the refusal of a declaration with a mistake at a key; or None."""
     projects.write_yaml(projects.Path(f"workloads/{name}/workload.yaml"), data)
-    workload.load.cache_clear()
+    workload.read_declaration.cache_clear()
     try:
-        workload.load(name)
+        workload.read_declaration(name)
     except UserError as error:
         return find_fault(str(error), f"workloads/{name}/workload.yaml", key)
     return f"{key} was accepted"
@@ -138,10 +138,10 @@ def folder(tmp_path, monkeypatch):
     """Return a project with all workloads, in which the test runs; nothing may be written."""
     monkeypatch.setenv("STRATA_HOME", str(tmp_path / "home"))
     monkeypatch.chdir(projects.make(tmp_path / "p", projects.default()))
-    workload.load.cache_clear()
+    workload.read_declaration.cache_clear()
     yield tmp_path / "p"
     assert not (tmp_path / "p/results").exists()
-    workload.load.cache_clear()
+    workload.read_declaration.cache_clear()
 
 
 @EVERY_KEY
@@ -216,9 +216,9 @@ def test_a_rule_that_gives_no_valid_size_is_refused(project, rule, key):
     schema = {"type": "integer", "minimum": 1, "maximum": 1000}
     number = {**projects.NOOP["parameters"]["number"], "schema": schema, "value": rule}
     project(workloads={"noop": {**projects.NOOP, "parameters": {"number": number}}})
-    workload.load.cache_clear()
+    workload.read_declaration.cache_clear()
     with pytest.raises(UserError) as caught:
-        config.experiment(config.read(), MACHINE)
+        config.make_plan(config.read_config(), MACHINE)
     assert find_fault(str(caught.value), "workloads/noop/workload.yaml", key) is None
     assert len(str(caught.value).splitlines()) == 1
 
@@ -246,7 +246,7 @@ def test_a_spoiled_workload_is_refused_with_its_file(project, place, kind):
             os.mkfifo(path)
         case "link to nowhere" | "link to itself":
             path.symlink_to("nowhere" if kind == "link to nowhere" else path.name)
-    workload.load.cache_clear()
+    workload.read_declaration.cache_clear()
     status, message = run_strata(made, "plan")
     assert status == 1
     place = place or ("" if kind == "missing" else "/workload.yaml")
@@ -319,8 +319,8 @@ def test_texts_that_are_no_configuration_are_refused(folder, number):
 def test_the_line_of_a_mistake_is_named():
     for text, line in [("a: 1\nb: 2\na: 3\n", 3), ("a:\n  on: 1\n", 2), ("a: [1\n", 2)]:
         with pytest.raises(UserError, match=rf"^file: line {line}: "):
-            yaml_files.parse("file", text)
-    assert yaml_files.parse("file", "a: [no, 2014-07-01, 'no']\n") == {
+            yaml_files.parse_text("file", text)
+    assert yaml_files.parse_text("file", "a: [no, 2014-07-01, 'no']\n") == {
         "a": [False, "2014-07-01", "no"]
     }
 
@@ -379,7 +379,7 @@ def test_any_value_in_a_merged_configuration_is_refused(folder):
         {"seed": "7.0"},
     ]:
         with pytest.raises(UserError, match=r"^config\.yaml: "):
-            config.read(over)
+            config.read_config(over)
 
 
 @pytest.mark.parametrize("number", ["²", "٣", "9" * 5000, "1e3", "0x1", " 1"])

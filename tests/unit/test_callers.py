@@ -9,7 +9,7 @@ import pytest
 
 from strata.util import run
 from strata.util.errors import UserError
-from strata.util.timeouts import NAME, factor
+from strata.util.timeouts import VARIABLE, read_patience
 
 # Shell commands by which a caller starts Strata.
 CALLERS = {
@@ -50,15 +50,15 @@ def test_a_cell_is_measured_for_every_caller(project, caller):
 
 @pytest.mark.parametrize("value", ["0", "-3", "abc", "1.5", "99999"])
 def test_a_patience_that_is_no_positive_number_is_refused(monkeypatch, value):
-    monkeypatch.setenv(NAME, value)
-    with pytest.raises(UserError, match=f"{NAME}: is '{value}'"):
-        factor()
+    monkeypatch.setenv(VARIABLE, value)
+    with pytest.raises(UserError, match=f"{VARIABLE}: is '{value}'"):
+        read_patience()
 
 
 def test_variables_that_steer_programs_are_removed_and_those_that_name_a_daemon_stay(monkeypatch):
     steering = {"CONTAINERS_CONF", "STORAGE_DRIVER", "TAR_OPTIONS", "DOCKER_DEFAULT_PLATFORM"}
     for name in [*steering, "DOCKER_HOST"]:
         monkeypatch.setenv(name, "x")
-    run.forget()
+    run.drop_steering_variables()
     assert not steering & os.environ.keys()
     assert "DOCKER_HOST" in os.environ

@@ -55,7 +55,7 @@ def test_a_good_cell_leaves_log_and_record_and_nothing_else(run, tmp_path):
     assert set(record["observed"]["host"]) == {"static", "before", "after", "during"}
     assert not (folder / "results/failed").exists()
     assert list((folder / "results/tmp").rglob("*.log")) == []
-    assert journal.all_up() == []
+    assert journal.read_entries() == []
     assert list((tmp_path / "home").glob("systems/*")) == []
 
 
@@ -101,7 +101,7 @@ def test_a_cell_that_fails_leaves_nothing_that_looks_complete(run, name):
     assert not (folder / "results/raw").exists()
     assert printed in (folder / "results/failed/bare/noop/1.log").read_text()
     assert reason in json.loads((folder / "results/failed/bare/noop/1.json").read_text())["error"]
-    assert journal.all_up() == []
+    assert journal.read_entries() == []
 
 
 @pytest.mark.parametrize(
@@ -156,9 +156,9 @@ def test_a_cell_that_a_signal_or_the_end_of_its_run_ends_leaves_no_process(proje
     _, errors = measuring.communicate(timeout=20)
     assert measuring.returncode == 1
     assert f"was ended by {number.name if number else 'the end of its run'}" in errors
-    assert process.start_time(int((folder / "pid").read_text())) is None
+    assert process.read_start_time(int((folder / "pid").read_text())) is None
     assert not (folder / "results/raw").exists()
-    assert journal.all_up() == []
+    assert journal.read_entries() == []
 
 
 def test_two_cells_at_once_never_overlap(project):
@@ -195,7 +195,7 @@ def test_a_cell_that_waits_ends_with_its_run_and_never_measures(project, owner):
     folder = project()
     projects.plan(folder)
     named = projects.owner(owner)
-    with lifecycle.exclusive():
+    with locks.hold_machine():
         waiting = start(folder, "cell", "bare", "noop", "1", STRATA_OWNER=named)
         assert f"process {os.getpid()} in " in waiting.stderr.readline()
         owner.kill()
@@ -209,7 +209,7 @@ def test_a_cell_that_waits_ends_with_its_run_and_never_measures(project, owner):
         f"the run that this belongs to (STRATA_OWNER: process {owner.pid}) has ended" in late.stderr
     )
     assert not (folder / "results/raw").exists()
-    assert journal.all_up() == []
+    assert journal.read_entries() == []
 
 
 # Processes that hear no signal, write their ids, and wait: the program itself, one in a session of
@@ -230,7 +230,7 @@ def killed(folder):
     wait_until((folder / "begun").exists)
     measuring.kill()
     measuring.wait()
-    return map(int, (folder / "pids").read_text().split()), journal.all_up()[-1]["id"]
+    return map(int, (folder / "pids").read_text().split()), journal.read_entries()[-1]["id"]
 
 
 def test_what_a_killed_cell_left_is_removed_by_the_next_at_the_end_of_its_run_or_by_clean(project):
@@ -238,22 +238,22 @@ def test_what_a_killed_cell_left_is_removed_by_the_next_at_the_end_of_its_run_or
     folder = project(workloads={"noop": workload_with(run=shell(script))})
     projects.plan(folder)
     programs, _ = killed(folder)
-    lifecycle.end_run(process.identity(os.getpid()))
-    assert journal.all_up() == []
-    assert not any(map(process.start_time, programs))
+    lifecycle.clean_up_run(process.identify_process(os.getpid()))
+    assert journal.read_entries() == []
+    assert not any(map(process.read_start_time, programs))
     programs, left = killed(folder)
     done = projects.run(folder, "strata", "clean")
     assert done.returncode == 0, done.stderr
     assert left in done.stdout
-    assert not any(map(process.start_time, programs))
+    assert not any(map(process.read_start_time, programs))
     programs, left = killed(folder)
     assert not (folder / "results/raw").exists()
     (folder / "fast").touch()
     done = projects.run(folder, "strata", "cell", "bare", "noop", "1")
     assert done.returncode == 0, done.stderr
     assert json.loads(raw(folder, "json").read_text())["system"]["id"] != left
-    assert not journal.all_up()
-    assert not any(map(process.start_time, programs))
+    assert not journal.read_entries()
+    assert not any(map(process.read_start_time, programs))
 
 
 def test_a_folder_is_not_cleaned_under_a_run_that_has_no_system_up(project):
@@ -282,13 +282,13 @@ def test_no_run_begins_while_its_folder_is_cleaned(project, monkeypatch):
     seen = []
 
     def try_lock(*_):
-        with locks.locked(paths.RUN_LOCK, wait=False) as free:
+        with locks.hold_lock(paths.RUN_LOCK, wait=False) as free:
             seen.append(free)
         return []
 
     for place, name in ((lifecycle, "take_down"), (lifecycle, "sweep"), (build, "prune")):
         monkeypatch.setattr(place, name, try_lock)
-    assert lifecycle.clean() == []
+    assert lifecycle.clean_machine() == []
     assert seen == [False, False, False]
 
 

@@ -25,12 +25,12 @@ def test_the_group_of_a_container_is_removed_by_the_file_that_holds_its_id(root,
     ours, other = root / place.replace("ID", "0a1b"), root / "strata/strata-other"
     for group in (ours, other):
         group.mkdir(parents=True)
-    cgroups.remove(str(tmp_path / "container"))
+    cgroups.remove_groups(str(tmp_path / "container"))
     (tmp_path / "container").write_text("")
-    cgroups.remove(str(tmp_path / "container"))
+    cgroups.remove_groups(str(tmp_path / "container"))
     assert ours.exists()
     (tmp_path / "container").write_text("0a1b")
-    cgroups.remove(str(tmp_path / "container"))
+    cgroups.remove_groups(str(tmp_path / "container"))
     assert (ours.exists(), other.exists()) == (False, True)
 
 
@@ -40,8 +40,8 @@ def test_a_freeze_ends_once_the_kernel_shows_it(root):
     new.mkdir(parents=True)
     (new / "cgroup.freeze").write_text("0\n")
     (new / "cgroup.events").write_text("populated 1\nfrozen 0\n")
-    assert cgroups.freezers("b") == [str(new)]
-    assert cgroups.freezers("c") == []
+    assert cgroups.freezable_folders("b") == [str(new)]
+    assert cgroups.freezable_folders("c") == []
     with pytest.raises(UserError, match="could not be frozen"):
         cgroups.freeze([str(new)], patience=0.2)
     assert (new / "cgroup.freeze").read_text() == "1"
@@ -54,7 +54,7 @@ def test_a_freeze_ends_once_the_kernel_shows_it(root):
         (root / name / "cgroup.procs").touch()
         (root / name / "strata/a" / file).write_text("THAWED\n")
     old = root / "freezer/strata/a"
-    assert cgroups.freezers("a") == [str(old)]
+    assert cgroups.freezable_folders("a") == [str(old)]
     cgroups.freeze([str(old)])
     assert (old / "freezer.state").read_text() == "FROZEN"
     cgroups.freeze([str(old)], False)

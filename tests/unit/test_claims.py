@@ -26,7 +26,7 @@ from strata.util.errors import UserError
     ],
 )
 def test_mistakes_in_the_claims_are_refused_by_key(checkout, tmp_path, path, value):
-    claims.check()
+    claims.check_claims()
     data = json.loads((checkout / claims.FILE).read_text())
     tested, untested = (
         next(
@@ -44,9 +44,9 @@ def test_mistakes_in_the_claims_are_refused_by_key(checkout, tmp_path, path, val
     inner[path[-1]] = data["claims"][value]["id"] if path[-1] == "id" else value
     (tmp_path / "claims.json").write_text(json.dumps(data))
     with pytest.raises(UserError, match=rf"claims\.json: {'.'.join(map(str, path))}") as caught:
-        claims.check(str(tmp_path / "claims.json"))
+        claims.check_claims(str(tmp_path / "claims.json"))
     if len(path) > 2 and path[0] == "claims":
         assert inner["id"] in str(caught.value)
     (tmp_path / "claims.json").write_text("{,")
     with pytest.raises(UserError, match=r"claims\.json: .*line 1"):
-        claims.check(str(tmp_path / "claims.json"))
+        claims.check_claims(str(tmp_path / "claims.json"))

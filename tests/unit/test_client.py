@@ -12,16 +12,16 @@ from strata.util.errors import UserError
 
 
 def test_the_plan_s_client_has_every_default_and_names_nobody(project):
-    assert client.settle("namespace") == {"kind": "namespace", "rate": None}
-    assert client.settle({"rate": "1gbit"}) == {"kind": "namespace", "rate": "1gbit"}
-    options, others = client.settle({"ssh": "a@b"}), client.settle({"ssh": "c@d"})
+    assert client.resolve_options("namespace") == {"kind": "namespace", "rate": None}
+    assert client.resolve_options({"rate": "1gbit"}) == {"kind": "namespace", "rate": "1gbit"}
+    options, others = client.resolve_options({"ssh": "a@b"}), client.resolve_options({"ssh": "c@d"})
     assert options["kind"] == "ssh"
     assert options != others
     assert "a@b" not in str(options)
     project()
     with pytest.raises(UserError, match="missing, by which the client is reached"):
         client.build_stack(options, Context("i", "f", None))
-    client.write_way({"ssh": "a@b"})
+    client.write_connection({"ssh": "a@b"})
     assert isinstance(client.build_stack(options, Context("i", "f", None))[1], remote.Remote)
 
 
@@ -44,7 +44,7 @@ def test_the_plan_s_client_has_every_default_and_names_nobody(project):
 def test_an_impossible_client_is_refused_with_its_key(project, wrong):
     folder = project(config=projects.on_host(client=wrong))
     with pytest.raises(UserError, match=r"config.yaml: client(\.\w+)?: "):
-        config.read(path=str(folder / "config.yaml"))
+        config.read_config(path=str(folder / "config.yaml"))
 
 
 def test_a_bucket_lets_a_burst_of_four_milliseconds_pass():
@@ -74,7 +74,7 @@ def ssh(tmp_path, monkeypatch):
         program.write_text(f"#!/bin/sh\n{script}\n")
         program.chmod(0o755)
         monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-        return client.examine(SSH)
+        return client.examine_client(SSH)
 
     return examine
 

@@ -20,13 +20,13 @@ CARD = {"address": "192.0.2.999/24"}
 
 def planned(machine=MACHINE, **over):
     """Return the plan of config.yaml with these values laid over it."""
-    return config.experiment(config.read(over), machine)
+    return config.make_plan(config.read_config(over), machine)
 
 
 def refused(over, *keys):
     """Require that config.yaml with these values is refused by these keys; return the message."""
     with pytest.raises(UserError) as caught:
-        config.experiment(config.read(over), MACHINE)
+        config.make_plan(config.read_config(over), MACHINE)
     for key in keys:
         assert f"config.yaml: {key}: " in str(caught.value)
     return str(caught.value)
@@ -152,20 +152,22 @@ def test_configuration_files_and_words_are_laid_over_config_yaml(checkout, tmp_p
     words = parse_config(
         ["seed=7", "partial=true", "workloads={stream: {trials: 5}, linpack: {sizes: [600]}}"]
     )
-    over = config.merge(
-        config.laid_over([str(tmp_path / "a.yaml"), str(tmp_path / "b.json")], []), words
+    over = config.merge_mappings(
+        config.read_overrides([str(tmp_path / "a.yaml"), str(tmp_path / "b.json")], []), words
     )
-    settings = config.read(over)
+    settings = config.read_config(over)
     assert (settings["seed"], settings["partial"], settings["scale"]) == (7, True, "standard")
     assert settings["workloads"]["stream"] == {"trials": 5}
     assert settings["workloads"]["linpack"] == {"sizes": [600]}
     # A number in quotes stays text where text is expected.
     assert settings["environments"]["docker"]["layers"][0]["docker"]["cpuset-cpus"] == "0"
     # Snakemake hands over config.yaml merged with everything that is laid over it.
-    whole = config.merge(yaml.safe_load((checkout / "config.yaml").read_text()), over)
-    assert config.experiment(config.read(whole), MACHINE) == config.experiment(settings, MACHINE)
+    whole = config.merge_mappings(yaml.safe_load((checkout / "config.yaml").read_text()), over)
+    assert config.make_plan(config.read_config(whole), MACHINE) == config.make_plan(
+        settings, MACHINE
+    )
     with pytest.raises(UserError, match=r"nowhere\.yaml: "):
-        config.laid_over(["nowhere.yaml"], [])
+        config.read_overrides(["nowhere.yaml"], [])
 
 
 def test_a_mistake_is_named_by_the_file_that_holds_it(checkout, tmp_path):
@@ -173,7 +175,7 @@ def test_a_mistake_is_named_by_the_file_that_holds_it(checkout, tmp_path):
     (tmp_path / "b.yaml").write_text("scael: tiny\nrepetitions: {max: 4}\n")
     names = [str(tmp_path / "a.yaml"), str(tmp_path / "b.yaml")]
     with pytest.raises(UserError) as caught:
-        config.read(config.laid_over(names, ["seed=-1", "only={workloads: [strem]}"]))
+        config.read_config(config.read_overrides(names, ["seed=-1", "only={workloads: [strem]}"]))
     lines = [line.split(": ") for line in str(caught.value).splitlines()]
     assert {line[1]: line[0] for line in lines} == {
         "quiet.steal": names[0],
@@ -196,8 +198,8 @@ def test_paper_scale_follows_the_published_rules(checkout):
 
 
 def test_an_environment_that_is_not_available_keeps_its_place_and_its_reason(checkout, monkeypatch):
-    monkeypatch.setattr(registry.kind("docker"), "unavailable", lambda: "no Docker")
-    monkeypatch.setattr(registry.kind("vm"), "unavailable", lambda: "no QEMU")
+    monkeypatch.setattr(registry.layer_class("docker"), "unavailable", lambda: "no Docker")
+    monkeypatch.setattr(registry.layer_class("vm"), "unavailable", lambda: "no QEMU")
     environments = planned()["environments"]
     assert [environments[name]["reason"] for name in ("docker", "vm-docker")] == [
         "no Docker",
@@ -245,9 +247,11 @@ def test_an_environment_that_is_not_available_keeps_its_place_and_its_reason(che
 def test_memory_of_virtual_machines_fits_the_host_and_the_workloads(
     checkout, monkeypatch, memory, kvm, over, message
 ):
-    monkeypatch.setattr(registry.kind("vm"), "unavailable", lambda: None if kvm else "no QEMU")
+    monkeypatch.setattr(
+        registry.layer_class("vm"), "unavailable", lambda: None if kvm else "no QEMU"
+    )
     finding = {"accelerator": "kvm", "accelerator_reason": "tried"}
-    monkeypatch.setattr("strata.vm.acceleration.known", lambda: finding)
+    monkeypatch.setattr("strata.vm.acceleration.known_accelerator", lambda: finding)
     over = {"only": {"environments": ["native", "vm"]}, **over}
     machine = {**MACHINE, "memory_bytes": int(memory * 2**30)}
     if message is None:
@@ -290,19 +294,23 @@ def test_only_narrows_an_experiment_to_some_environments_and_workloads(checkout)
 
 
 def test_emulated_machines_have_a_size_of_their_own_and_native_beside_them(checkout, monkeypatch):
-    monkeypatch.setattr(registry.kind("vm"), "unavailable", lambda: None)
-    monkeypatch.setattr(registry.kind("vm"), "refusal", lambda *_: None)
+    monkeypatch.setattr(registry.layer_class("vm"), "unavailable", lambda: None)
+    monkeypatch.setattr(registry.layer_class("vm"), "refusal", lambda *_: None)
     finding = {"accelerator": "tcg", "accelerator_reason": "tried"}
-    monkeypatch.setattr("strata.vm.acceleration.known", lambda: finding)
+    monkeypatch.setattr("strata.vm.acceleration.known_accelerator", lambda: finding)
     made = planned()
     stream = made["workloads"]["stream"]
-    beside = made["environments"][blocks.BESIDE]
+    beside = made["environments"][blocks.SMALL_REFERENCE]
     assert beside["layers"] == made["environments"]["native"]["layers"]
-    for name in ("vm", blocks.BESIDE):
-        assert plan.of_environment(made, name, "stream")["parameters"]["elements"] == 5000000
-        assert plan.scale(made, name) == "tiny"
-    assert plan.of_environment(made, "docker", "stream")["parameters"] == stream["parameters"]
-    assert blocks.BESIDE not in planned(scale="tiny")["environments"]
+    for name in ("vm", blocks.SMALL_REFERENCE):
+        assert (
+            plan.workload_in_environment(made, name, "stream")["parameters"]["elements"] == 5000000
+        )
+        assert plan.scale_in_environment(made, name) == "tiny"
+    assert (
+        plan.workload_in_environment(made, "docker", "stream")["parameters"] == stream["parameters"]
+    )
+    assert blocks.SMALL_REFERENCE not in planned(scale="tiny")["environments"]
     off = planned(emulation=False)["environments"]
-    assert blocks.BESIDE not in off
+    assert blocks.SMALL_REFERENCE not in off
     assert not off["vm"]["available"]

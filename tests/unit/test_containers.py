@@ -89,7 +89,7 @@ def test_a_limit_that_was_not_applied_is_an_error(asked, printed):
 def test_a_mistake_in_an_option_is_refused_by_its_key(checkout, below, name, entry, key, remedy):
     stack = [*below, {name: {**PLAIN, **entry}}]
     with pytest.raises(UserError) as caught:
-        config.read(projects.on_host(environments={"e": {"layers": stack}}))
+        config.read_config(projects.on_host(environments={"e": {"layers": stack}}))
     assert f"environments.e.layers.{len(below)}.{name}.{key}" in str(caught.value)
     assert remedy in str(caught.value)
 
@@ -126,7 +126,7 @@ def podman_host(monkeypatch, tmp_path):
 
 
 def refusal(name, **options):
-    layer = registry.kind(name)
+    layer = registry.layer_class(name)
     return layer.refusal(layer.settle({**PLAIN, **options}, {}), "host", MACHINE)
 
 
@@ -222,7 +222,7 @@ KATA = {"strata-runsc-host": {"path": "/usr/bin/kata-runtime", "runtimeArgs": ["
 )
 def test_a_daemon_that_would_make_another_environment_is_a_reason(daemon, printed, options, reason):
     daemon(printed)
-    layer = registry.kind("docker")
+    layer = registry.layer_class("docker")
     sentence = layer.refusal(layer.found(options, "host"), "host", MACHINE)
     assert (reason is sentence is None) or reason in sentence
     # A machine has a daemon of its own, without gVisor.
@@ -281,7 +281,7 @@ def test_an_unusual_daemon_is_in_the_label_and_options_of_its_environment(
     daemon, printed, nat, options, ending, labels
 ):
     daemon(printed, nat)
-    layer = registry.kind("docker")
+    layer = registry.layer_class("docker")
     observed = layer.found(options, "host")
     assert layer.describe(observed).get("otherwise") == ending
     assert (observed != options) == (ending is not None)
@@ -331,7 +331,7 @@ def test_the_kernels_rules_show_how_a_published_port_is_reached(
     printed, firewall_is, rules, nat, proxy
 ):
     text = (GOLDEN / printed).read_text() if printed.endswith(".txt") else printed
-    seen = firewall.Seen(text)
+    seen = firewall.PacketFilter(text)
     facts = seen.facts()
     assert (facts["firewall"], facts["rules"]) == (firewall_is, rules)
     assert seen.serves("docker0") is nat
@@ -343,20 +343,20 @@ def test_the_kernels_rules_show_how_a_published_port_is_reached(
     # Without the program nft the rules are counted from what iptables-save prints.
     less = text.replace("==> /nft <==", "==> /none <==")
     if text and "/iptables-save <==\n#" in text:
-        assert firewall.Seen(less).facts()["rules"] == rules
+        assert firewall.PacketFilter(less).facts()["rules"] == rules
 
 
 @pytest.mark.parametrize("name", ["docker", "podman", "lxc"])
 def test_a_missing_program_is_named_and_nothing_of_it_is_removed(monkeypatch, name):
     monkeypatch.setattr(shutil, "which", lambda program, path=None: None)
-    layer = registry.kind(name)
+    layer = registry.layer_class(name)
     assert "is not installed" in layer.unavailable()
     assert layer.examine()[1] in (None, False)
     assert layer.sweep() == layer.discard([]) == []
 
 
 def test_a_machines_cpus_are_its_own(checkout, monkeypatch):
-    monkeypatch.setattr(registry.kind("vm"), "unavailable", lambda: None)
+    monkeypatch.setattr(registry.layer_class("vm"), "unavailable", lambda: None)
     stack = [
         {"vm": {}},
         {"docker": {"network": "host", "data": "volume", "cpuset-cpus": "0-7", "memory": "5GiB"}},
@@ -366,7 +366,7 @@ def test_a_machines_cpus_are_its_own(checkout, monkeypatch):
             "environments": {"e": {"label": "E", "layers": stack}},
             "vm": {"profiles": {"default": {"cpus": cpus}}},
         }
-        reason = config.experiment(config.read(over), MACHINE)["environments"]["e"]["reason"]
+        reason = config.make_plan(config.read_config(over), MACHINE)["environments"]["e"]["reason"]
         assert ("this machine has the CPUs 0, 1: choose among these" in (reason or "")) == refused
 
 
@@ -379,7 +379,7 @@ def test_a_file_goes_in_with_its_rights_and_comes_back_whatever_its_name(
     with open(name, "wb") as file:
         file.write(content)
     os.chmod(name, 0o640)
-    top = registry.build([], Context("strata-x", str(tmp_path), None))[-1]
+    top = registry.build_stack([], Context("strata-x", str(tmp_path), None))[-1]
     top.put(name, str(tmp_path / "in side"))
     assert (tmp_path / "in side").stat().st_mode & 0o777 == 0o640
     top.get(str(tmp_path / "in side"), "./-out")

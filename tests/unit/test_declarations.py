@@ -116,12 +116,12 @@ def changed(declaration, path, value):
 @pytest.mark.parametrize(("declaration", "path", "value", "key"), WRONG)
 def test_a_wrong_declaration_is_refused_by_its_key(project, declaration, path, value, key):
     project(workloads={"noop": declaration})
-    assert workload.load("noop")
-    workload.load.cache_clear()
+    assert workload.read_declaration("noop")
+    workload.read_declaration.cache_clear()
     wrong = changed(declaration, path, value)
     projects.write_yaml(Path("workloads/noop/workload.yaml"), wrong)
     with pytest.raises(UserError, match=rf"workload\.yaml: {key}[.:]"):
-        workload.load("noop")
+        workload.read_declaration("noop")
 
 
 @pytest.mark.parametrize(
@@ -131,14 +131,14 @@ def test_every_role_must_be_in_one_system(project, placed):
     project(workloads={"noop": changed(ROLES, ["parameters", "placed", "value"], placed)})
     reason = r"workloads.noop.placed: is .*must name each of web, database once"
     with pytest.raises(UserError, match=reason):
-        workload.resolve("noop", {}, "tiny", MACHINE)
+        workload.resolve_parameters("noop", {}, "tiny", MACHINE)
 
 
 def test_a_plan_whose_systems_would_share_a_port_is_refused(project):
     parameters = {"number": {**COUNT, "value": 3}, "a": INTEGER, "b": {**INTEGER, "value": 7002}}
     project(workloads={"noop": {**SYSTEMS, "parameters": parameters, "ports": ["a", "b"]}})
     with pytest.raises(UserError, match=r"config\.yaml: workloads\.noop\.b: "):
-        config.experiment(config.read(), capacity.facts())
+        config.make_plan(config.read_config(), capacity.read_facts())
 
 
 @pytest.mark.parametrize(
@@ -156,6 +156,6 @@ def test_a_port_that_some_system_would_have_above_the_last_is_refused_with_the_l
 ):
     parameters = {"port": port, "laps": laps, "systems": systems}
     cell = {"ports": ["port"], "laps": "laps", "systems": "systems"}
-    wrong = plan.wrong_ports({"w": {"parameters": parameters, "cell": cell}}, 4)
+    wrong = plan.check_ports({"w": {"parameters": parameters, "cell": cell}}, 4)
     largest = [(key, int(sentence.rpartition(" ")[2])) for key, sentence in wrong]
     assert largest == ([] if most is None else [("workloads.w.port", most)])

@@ -43,8 +43,8 @@ def declared(**more):
 
 def test_figures_of_every_kind_reach_the_plan_as_they_are(project):
     project(workloads={"noop": declared(figures=FIGURES, headline=HEADLINE)})
-    entry = config.experiment(
-        config.read(), {"cpus": 2, "mask": None, "memory_bytes": 2**30, "cache_bytes": None}
+    entry = config.make_plan(
+        config.read_config(), {"cpus": 2, "mask": None, "memory_bytes": 2**30, "cache_bytes": None}
     )["workloads"]["noop"]
     assert entry["figures"] == FIGURES
     assert entry["headline"] == HEADLINE
@@ -64,4 +64,4 @@ MISTAKES = [
 def test_a_mistake_in_a_figure_is_refused_by_its_key(project, change, key):
     project(workloads={"noop": declared(**change)})
     with pytest.raises(UserError, match=rf"workloads/noop/workload\.yaml: {key}: "):
-        workload.load("noop")
+        workload.read_declaration("noop")

@@ -173,10 +173,10 @@ def test_the_next_command_removes_the_temporary_folder_of_a_killed_one(tmp_path)
     argv = [sys.executable, "-c", script, tmp_path]
     with subprocess.Popen(argv, cwd=projects.ROOT, stdout=subprocess.PIPE, text=True) as command:
         folder = command.stdout.readline().strip()
-        assert programs.sweep(str(tmp_path)) == []
+        assert programs.remove_abandoned_folders(str(tmp_path)) == []
         assert os.path.isdir(folder)
         command.kill()
-    with programs.scratch("y", str(tmp_path)) as other:
+    with programs.temporary_folder("y", str(tmp_path)) as other:
         assert os.listdir(tmp_path) == [os.path.basename(other)]
     assert os.listdir(tmp_path) == []
 

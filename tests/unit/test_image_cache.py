@@ -42,11 +42,11 @@ def test_a_changed_file_is_an_error_before_it_runs_and_stays_one(tmp_path, chang
     # The kernel counts the times of files in ticks.
     time.sleep(0.05)
     image = {"folder": str(tmp_path)}
-    cache.verify(image)
+    cache.require_unchanged(image)
     change(program)
     for _ in range(2):
         with pytest.raises(UserError, match="not as it was built"):
-            cache.verify(image)
+            cache.require_unchanged(image)
 
 
 def test_a_box_is_kept_with_its_facts_and_removed_with_its_image(tmp_path, monkeypatch):
@@ -55,18 +55,18 @@ def test_a_box_is_kept_with_its_facts_and_removed_with_its_image(tmp_path, monke
     made.mkdir()
     for name in ("box.img", "kernel", "initrd", "version", "host_key.pub"):
         (made / name).write_text("one two three")
-    assert not vagrant_box.whole("r")
-    vagrant_box.put("r", str(made))
-    assert vagrant_box.whole("r")
-    assert vagrant_box.require("r")["host_key"] == "one two"
-    vagrant_box.remove("r")
+    assert not vagrant_box.has_box("r")
+    vagrant_box.install_box("r", str(made))
+    assert vagrant_box.has_box("r")
+    assert vagrant_box.require_box("r")["host_key"] == "one two"
+    vagrant_box.remove_box("r")
     with pytest.raises(UserError, match="python3 -m strata image"):
-        vagrant_box.require("r")
+        vagrant_box.require_box("r")
 
 
 def image_in_cache(name, used, base="b"):
     """Put the folder of an image into the cache, last used at a time."""
-    folder = cache.folder_of(name)
+    folder = cache.image_folder(name)
     os.makedirs(folder)
     write_json(os.path.join(folder, "image.json"), {"recipe": name, "id": name, "base": base})
     os.utime(folder, (used, used))
@@ -78,16 +78,16 @@ def test_the_three_images_that_were_used_last_stay(tmp_path, monkeypatch):
     for number, name in enumerate(names):
         image_in_cache(name, number + 1, base=f"base{number}")
     os.makedirs(tmp_path / "images/building-x/deep")
-    os.utime(cache.folder_of(names[0]))
-    removed = build.prune()
+    os.utime(cache.image_folder(names[0]))
+    removed = build.prune_images()
     assert cache.list_recipes() == [names[0], names[4], names[3]]
     assert {*removed} == {
         "image 222222222222",
         "image 111111111111",
         "unfinished image x",
     }
-    assert build.prune() == []
-    build.prune(0)
+    assert build.prune_images() == []
+    build.prune_images(0)
     assert os.listdir(tmp_path / "images") == ["cache.lock"]
 
 
@@ -99,7 +99,7 @@ def test_nobody_else_reaches_an_images_files(tmp_path, monkeypatch):
     monkeypatch.setattr(
         build, "_build_image", lambda *words: (tmp_path / "images").stat().st_mode & 0o777
     )
-    assert build.ensure({}) == 0o700
+    assert build.ensure_image({}) == 0o700
 
 
 def count_files(folder):
@@ -128,8 +128,8 @@ def test_a_killed_clean_leaves_nothing_that_looks_complete_and_the_next_one_ends
         projects.until(lambda: place.exists() and count_files(place) < 3000)
         process.kill()
     assert count_files(place), "it had ended before it was killed"
-    assert vagrant_box.whole(name) is (part == "x")
-    assert (cache.find(name) is None) is (part == "removed")
+    assert vagrant_box.has_box(name) is (part == "x")
+    assert (cache.find_image(name) is None) is (part == "removed")
     cleaned = projects.good(folder, "strata", "clean", "--images").stdout
     assert f"removed unfinished image {part}" in cleaned
     assert os.listdir(home / "images") == ["cache.lock"]

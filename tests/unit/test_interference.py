@@ -13,7 +13,7 @@ from strata.experiment import config, plan
 from strata.measure import interference
 from strata.util.errors import CellFailed
 
-THRESHOLDS = config.quiet({})["thresholds"]
+THRESHOLDS = config.plan_interference({})["thresholds"]
 CALM = {"load1": 0.1, "temperature_c": "not available"}
 SPIN = [sys.executable, "-c", "while True: pass"]
 
@@ -30,8 +30,8 @@ def usage(own, waited=0.0, parent=1, name="cc1"):
 
 
 def judged(early, late, thresholds=THRESHOLDS, **moment):
-    seen = {**CALM, **interference.facts(early, late, (), measuring=True), **moment}
-    return interference.judge("during", late.moment - early.moment, seen, thresholds)
+    seen = {**CALM, **interference.compare_readings(early, late, (), measuring=True), **moment}
+    return interference.find_flags("during", late.moment - early.moment, seen, thresholds)
 
 
 def flags_of(early, late, **more):
@@ -56,10 +56,12 @@ def test_what_crosses_its_threshold_is_flagged(late, flag):
 
 def test_nothing_is_judged_that_cannot_be_read_or_has_no_threshold():
     nothing = interference.Reading(0, (), None, None, None, 0.0)
-    seen = interference.facts(nothing, nothing, ())
+    seen = interference.compare_readings(nothing, nothing, ())
     assert set(seen.values()) == {"not available"}
     moment = {"load1": "not available", "temperature_c": "not available"}
-    assert interference.judge("before", 0.0, {**moment, **seen}, {**THRESHOLDS, "load": 0}) == []
+    assert (
+        interference.find_flags("before", 0.0, {**moment, **seen}, {**THRESHOLDS, "load": 0}) == []
+    )
     busy = reading(10, steal=500, processes={(50, "7"): usage(9.0)}, swapped=2**40)
     assert flags_of(reading(swapped=0), busy, thresholds=dict.fromkeys(THRESHOLDS)) == []
 
@@ -76,7 +78,7 @@ def test_what_is_judged_is_what_the_schemas_say():
     seen |= {"others_share": 9, "others": [], "swapped_bytes": 9, "throttled": 9}
     flagged = set()
     for when in ("before", "during"):
-        flags = interference.judge(when, 10.0, seen, dict.fromkeys(whats, 0))
+        flags = interference.find_flags(when, 10.0, seen, dict.fromkeys(whats, 0))
         flagged.update(flag["what"] for flag in flags)
     assert flagged == whats
 
@@ -126,10 +128,10 @@ def test_a_tree_that_ended_is_charged_what_it_used_meanwhile(kind):
         argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
     ) as top:
         assert top.stdout.readline() == "ready\n"
-        early = interference.take()
+        early = interference.take_reading()
         top.stdin.write("\n")
         assert top.stdout.readline() == "ended\n"
-        late = interference.take()
+        late = interference.take_reading()
         top.stdin.write("\n")
     spent = interference.cpu_seconds(early, late)
     [key] = [key for key in spent if key[0] == top.pid]
@@ -138,7 +140,7 @@ def test_a_tree_that_ended_is_charged_what_it_used_meanwhile(kind):
 
 
 def test_this_machine_can_be_read_and_a_busy_process_is_seen():
-    early = interference.take()
+    early = interference.take_reading()
     assert early.processes is None or (os.getpid() in [pid for pid, _ in early.processes])
     if early.processes is None:
         pytest.skip("other users' processes are hidden here")
@@ -147,22 +149,22 @@ def test_this_machine_can_be_read_and_a_busy_process_is_seen():
     pid = int(subprocess.run(argv, capture_output=True, text=True, check=True).stdout)
     try:
         time.sleep(0.6)
-        late = interference.take()
+        late = interference.take_reading()
     finally:
         os.kill(pid, 9)
     name = next(usage.name for (known, _), usage in late.processes.items() if known == pid)
-    seen = interference.facts(early, late, (), measuring=True)
+    seen = interference.compare_readings(early, late, (), measuring=True)
     assert seen["others_share"] > 0.1
     assert name in [entry["name"] for entry in seen["others"]]
     busy = next(flag for flag in judged(early, late) if flag["what"] == "busy")
-    assert interference.cause([busy]).endswith(" % of a CPU")
+    assert interference.describe_cause([busy]).endswith(" % of a CPU")
 
 
 def test_no_setting_makes_a_cell_another_one(project):
     project()
     facts = {"cpus": 2, "mask": None, "memory_bytes": 2**34, "cache_bytes": None}
     plans = [
-        config.experiment(config.read({"quiet": settings}), facts)
+        config.make_plan(config.read_config({"quiet": settings}), facts)
         for settings in ({}, {"action": "retry", "busy": "50%"}, {"load": 3})
     ]
     assert len({json.dumps(one["quiet"]) for one in plans}) == 3
@@ -182,14 +184,14 @@ def test_a_lap_that_stood_still_is_a_disturbance():
     assert stall(2.0, 8.0) == 0
     [flag] = judged(reading(), reading(moment=10.0), stalled_seconds=3.8)
     assert flag["what"] == "stall"
-    assert "3.8" in interference.cause([flag])
+    assert "3.8" in interference.describe_cause([flag])
 
 
 @pytest.mark.parametrize("step", [0.0004, -0.0015, 30])
 def test_a_clock_that_is_set_during_a_run_spoils_it(monkeypatch, step):
     readings = [reading(0, clock=5.0), reading(1, clock=9.0), reading(11, clock=9.0 + step)]
-    monkeypatch.setattr(interference, "take", iter(readings).__next__)
-    monitor = interference.InterferenceMonitor(config.quiet({}))
+    monkeypatch.setattr(interference, "take_reading", iter(readings).__next__)
+    monitor = interference.InterferenceMonitor(config.plan_interference({}))
     # Nothing is timed before the run.
     monitor.read_before([])
     if abs(step) < 0.001:

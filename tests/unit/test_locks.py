@@ -26,7 +26,7 @@ def machine(tmp_path, monkeypatch):
             folder.chmod(folder.stat().st_mode | 0o055)
     (tmp_path / "lock").mkdir()
     (tmp_path / "lock").chmod(0o1777)
-    monkeypatch.setattr(locks, "OWN", str(tmp_path / "lock"))
+    monkeypatch.setattr(locks, "TEST_FOLDER", str(tmp_path / "lock"))
     return tmp_path
 
 
@@ -42,7 +42,7 @@ def other(machine):
         )
         setting = "import os, pwd, sys\nfrom strata.util import locks\n" + become
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        variables = {**os.environ, "STRATA_TEST_LOCK": locks.OWN}
+        variables = {**os.environ, "STRATA_TEST_LOCK": locks.TEST_FOLDER}
         argv = [sys.executable, "-B", "-S", "-c", setting + HOLD]
         started.append(subprocess.Popen(argv, cwd=projects.ROOT, env=variables, text=True, **pipes))
         return started[-1]
@@ -57,7 +57,7 @@ def test_no_link_is_followed_to_a_lock(tmp_path):
     (tmp_path / "one.lock").symlink_to(tmp_path / "victim")
     with (
         pytest.raises(UserError, match=r"one\.lock: the lock cannot be opened"),
-        locks.locked(str(tmp_path / "one.lock")),
+        locks.hold_lock(str(tmp_path / "one.lock")),
     ):
         pass
     assert not (tmp_path / "victim").exists()
@@ -65,9 +65,9 @@ def test_no_link_is_followed_to_a_lock(tmp_path):
 
 def test_a_lock_is_held_until_its_end(tmp_path):
     path = str(tmp_path / "new/one.lock")
-    with locks.locked(path), locks.locked(path, wait=False) as taken:
+    with locks.hold_lock(path), locks.hold_lock(path, wait=False) as taken:
         assert not taken
-    with locks.locked(path, wait=False) as taken:
+    with locks.hold_lock(path, wait=False) as taken:
         assert taken
 
 
@@ -86,7 +86,7 @@ def test_the_lock_of_a_killed_holder_is_free(other):
     holder = other()
     assert holder.stdout.readline() == "held\n"
     threading.Timer(0.3, holder.send_signal, [signal.SIGKILL]).start()
-    with locks.exclusive():
+    with locks.hold_machine():
         assert holder.wait(10) == -signal.SIGKILL
 
 
@@ -94,11 +94,11 @@ def test_a_lock_whose_file_is_removed_meanwhile_is_not_held(tmp_path):
     path, held = tmp_path / "one.lock", []
 
     def wait():
-        with locks.locked(str(path)) as taken:
+        with locks.hold_lock(str(path)) as taken:
             held.append(taken)
 
     waiting = threading.Thread(target=wait)
-    with locks.locked(str(path)) as first:
+    with locks.hold_lock(str(path)) as first:
         waiting.start()
         projects.until(lambda: open_now(path) == 2)
         path.unlink()

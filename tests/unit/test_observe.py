@@ -36,8 +36,8 @@ FACTS = {
 
 
 def test_facts_are_read_from_the_kernels_files_and_never_invented():
-    assert FACTS.items() <= observe.understand(FILES).items()
-    assert set(observe.understand({}).values()) == {"not available"}
+    assert FACTS.items() <= observe.parse_facts(FILES).items()
+    assert set(observe.parse_facts({}).values()) == {"not available"}
 
 
 # /proc/cpuinfo of other processors, shortened.
@@ -77,7 +77,7 @@ cpu MHz dynamic : 5000"""
 )
 def test_processors_are_those_that_may_be_used(cpuinfo, allowed, cpus, virtualization):
     status = f"Name:\ttail\nCpus_allowed:\tff\nCpus_allowed_list:\t{allowed}"
-    facts = observe.understand({"/proc/cpuinfo": cpuinfo, "/proc/self/status": status})
+    facts = observe.parse_facts({"/proc/cpuinfo": cpuinfo, "/proc/self/status": status})
     assert (facts["cpus"], facts["virtualization"]) == (cpus, virtualization)
 
 
@@ -99,22 +99,22 @@ def test_times_are_those_of_the_processors_that_measurements_use(monkeypatch):
 def test_shares_are_of_all_ticks_and_not_invented_without_one():
     before = (100, 0, 0, 900, 0, 0, 0, 0, 50, 0)
     after = (130, 0, 10, 950, 0, 0, 0, 10, 70, 0)
-    assert observe.shares(before, after) == {"steal_share": 0.1, "busy_share": 0.4}
-    assert observe.shares(before, before) == {
+    assert observe.time_shares(before, after) == {"steal_share": 0.1, "busy_share": 0.4}
+    assert observe.time_shares(before, before) == {
         "steal_share": "not available",
         "busy_share": "not available",
     }
-    assert observe.shares(before[:7], after[:7]) == {
+    assert observe.time_shares(before[:7], after[:7]) == {
         "steal_share": "not available",
         "busy_share": 0.44444,
     }
-    assert set(observe.shares(before[:3], after[:3]).values()) == {"not available"}
+    assert set(observe.time_shares(before[:3], after[:3]).values()) == {"not available"}
     # A counter that goes back has not run.
-    assert observe.shares((100, 0, 0, 900, 70), (150, 0, 0, 950, 60))["busy_share"] == 0.5
+    assert observe.time_shares((100, 0, 0, 900, 70), (150, 0, 0, 950, 60))["busy_share"] == 0.5
 
 
 def test_this_host_can_be_observed():
-    facts = observe.host({0})
+    facts = observe.observe_host({0})
     assert facts["cpus"] >= 1
     assert facts["memory_bytes"] > 2**28
-    assert isinstance(observe.moment({0})["load1"], float)
+    assert isinstance(observe.observe_moment({0})["load1"], float)

@@ -32,7 +32,7 @@ def by_key(value):
 
 def test_every_workload_has_captured_logs_and_no_other_folder_is_one(monkeypatch):
     monkeypatch.chdir(projects.ROOT)
-    assert workload.known() == sorted({log.workload for log in LOGS})
+    assert workload.list_workloads() == sorted({log.workload for log in LOGS})
     logs = projects.ROOT.glob("workloads/*/fixtures/*.log")
     assert {f"{path.parent.parent.name}/{path.stem}" for path in logs} == set(BY_NAME)
 
@@ -613,10 +613,10 @@ def test_parsers_need_the_standard_library_alone():
 def test_a_program_s_facts_are_found_or_refused():
     log = b'begun\n{"tool": "xz"}\n{"tool": "other"}\n{"huge_page_bytes": 7}\n'
     log += b'{"huge_page_bytes": 9}\n'
-    assert parsing.program(log) == {"program": {"tool": "xz", "huge_page_bytes": 9}}
-    assert parsing.program(b'begun\n{"rate": 1}\n') == {}
+    assert parsing.find_program(log) == {"program": {"tool": "xz", "huge_page_bytes": 9}}
+    assert parsing.find_program(b'begun\n{"rate": 1}\n') == {}
     with pytest.raises(BrokenLogError, match="no JSON"):
-        parsing.program(b'{"tool": "xz", broken}\n')
+        parsing.find_program(b'{"tool": "xz", broken}\n')
 
 
 # Two slices, whose freezes were seen 600 µs after they were requested.

@@ -38,14 +38,14 @@ TOGETHER = {"first": "one", "started": "2026-01-01T00:00:00Z"}
 
 def test_a_cell_is_due_without_a_log_of_what_the_plan_says(planned):
     mark = plan.fingerprint(planned, "one", "noop")
-    assert pending.due(planned, FIRST)
+    assert pending.is_due(planned, FIRST)
     write("raw", FIRST, fingerprint="other")
-    assert pending.due(planned, FIRST)
+    assert pending.is_due(planned, FIRST)
     write("raw", FIRST, fingerprint=mark)
     assert pending.is_measured(planned, FIRST)
-    assert not pending.due(planned, FIRST)
+    assert not pending.is_due(planned, FIRST)
     os.unlink(paths.cell_path("raw", *FIRST, "log"))
-    assert pending.due(planned, FIRST)
+    assert pending.is_due(planned, FIRST)
 
 
 def test_pending_results_are_put_in_place_whole_and_stay_until_the_run_ends(planned):
@@ -53,7 +53,7 @@ def test_pending_results_are_put_in_place_whole_and_stay_until_the_run_ends(plan
     write("pending", OTHER, fingerprint=plan.fingerprint(planned, "two", "noop"))
     write("raw", OTHER, "old\n", fingerprint="other")
     assert pending.is_pending(planned, OTHER)
-    assert not pending.due(planned, OTHER)
+    assert not pending.is_due(planned, OTHER)
     # Another node, which may have died amid the block, measured it.
     write(
         "pending",
@@ -62,7 +62,12 @@ def test_pending_results_are_put_in_place_whole_and_stay_until_the_run_ends(plan
         node={"name": "node-other", "boot": None},
     )
     assert not pending.is_pending(planned, OTHER)
-    write("pending", OTHER, fingerprint=plan.fingerprint(planned, "two", "noop"), node=node.facts())
+    write(
+        "pending",
+        OTHER,
+        fingerprint=plan.fingerprint(planned, "two", "noop"),
+        node=node.read_facts(),
+    )
     assert pending.is_pending(planned, OTHER)
     assert "fingerprint" in pending.put_in_place(OTHER)
     with open(paths.cell_path("raw", *OTHER, "log")) as file:
@@ -83,7 +88,7 @@ def test_pending_results_are_put_in_place_whole_and_stay_until_the_run_ends(plan
     assert not pending.is_pending(planned, OTHER)
     assert pending.is_measured(planned, OTHER)
     os.unlink(paths.cell_path("raw", *OTHER, "log"))
-    assert pending.due(planned, OTHER)
+    assert pending.is_due(planned, OTHER)
     with pytest.raises(UserError, match=r"results/raw/.*: cannot be written"):
         pending.put_in_place(OTHER)
 
@@ -91,16 +96,16 @@ def test_pending_results_are_put_in_place_whole_and_stay_until_the_run_ends(plan
 def test_results_of_a_block_count_as_long_as_those_of_the_cell_that_measured_it(planned):
     write("pending", OTHER, fingerprint=plan.fingerprint(planned, "two", "noop"), together=TOGETHER)
     mark = plan.fingerprint(planned, "one", "noop")
-    assert pending.due(planned, OTHER)
+    assert pending.is_due(planned, OTHER)
     for record in ({}, {"together": {**TOGETHER, "started": "2026-01-02T00:00:00Z"}}):
         write("raw", FIRST, fingerprint=mark, **record)
-        assert pending.due(planned, OTHER)
+        assert pending.is_due(planned, OTHER)
         assert not pending.is_pending(planned, OTHER)
     for kind in ("raw", "pending"):
         write(kind, FIRST, fingerprint=mark, together=TOGETHER)
         assert pending.is_pending(planned, OTHER)
         os.unlink(paths.cell_path(kind, *FIRST, "log"))
-        assert pending.due(planned, OTHER)
+        assert pending.is_due(planned, OTHER)
 
 
 def test_a_cell_whose_job_was_killed_at_its_end_is_not_measured_again(project):

@@ -50,17 +50,17 @@ def test_a_seal_shows_whether_the_plan_was_kept(tmp_path, monkeypatch):
     source = {"revision": "a" * 40, "changed": False}
     made = {"seed": 1, "environments": {"native": {}}, "workloads": {"stream": {}}}
     with pytest.raises(UserError, match="KVM"):
-        seal.seal({**made, "environments": {"vm": {"accelerator": None}}}, source)
-    assert seal.told(made) is None
-    content = seal.seal(made, source)
-    assert content["sha256"] == seal.digest({**made, "source": source, "sealed": content})
-    assert seal.told(made)["kept"] is True
-    assert seal.told({**made, "seed": 2})["kept"] is False
+        seal.seal_plan({**made, "environments": {"vm": {"accelerator": None}}}, source)
+    assert seal.read_seal(made) is None
+    content = seal.seal_plan(made, source)
+    assert content["sha256"] == seal.hash_plan({**made, "source": source, "sealed": content})
+    assert seal.read_seal(made)["kept"] is True
+    assert seal.read_seal({**made, "seed": 2})["kept"] is False
     with pytest.raises(UserError, match="sealed already"):
-        seal.seal(made, source)
+        seal.seal_plan(made, source)
     (tmp_path / seal.FILE).unlink()
     log = tmp_path / "results/raw/native/stream/1.log"
     log.parent.mkdir(parents=True)
     log.touch()
     with pytest.raises(UserError, match="before the first"):
-        seal.seal(made, source)
+        seal.seal_plan(made, source)

@@ -13,7 +13,7 @@ import pytest
 
 from strata.commands import main
 from strata.experiment import plan, precision
-from strata.experiment.precision import FIRST_STAGE, State
+from strata.experiment.precision import FIRST_STAGE, Precision
 from strata.util.errors import UserError
 from strata.util.files import read_json, write_json
 
@@ -73,21 +73,25 @@ GIVEN = [
 @pytest.mark.parametrize(("states", "more", "blocks"), GIVEN)
 def test_the_workload_farthest_from_its_target_for_its_cost_gets_blocks(states, more, blocks):
     arguments = {"target": 0.02, "budget": None, "left": math.inf, **more}
-    states = {load: State(*state) for load, state in states.items()}
-    assert precision.further(states, **arguments) == blocks
+    states = {load: Precision(*state) for load, state in states.items()}
+    assert precision.allot_blocks(states, **arguments) == blocks
 
 
 def claim(load="a", name="one", counted=20, again=0, room=300, width=0.02, target=0.018, seconds=1):
-    return load, State(counted, again, room, width, seconds, 1, target, ["docker", "native"], name)
+    return load, Precision(
+        counted, again, room, width, seconds, 1, target, ["docker", "native"], name
+    )
 
 
 def test_the_width_that_decides_a_claim_is_that_of_its_tolerance():
     # R's uniroot over pnorm.
-    assert precision.deciding(0.98, 1.02) == pytest.approx(0.013395028058, rel=1e-6)
-    assert precision.deciding(0.95, 1.05) == pytest.approx(0.033487570145, rel=1e-6)
+    assert precision.deciding_half_width(0.98, 1.02) == pytest.approx(0.013395028058, rel=1e-6)
+    assert precision.deciding_half_width(0.95, 1.05) == pytest.approx(0.033487570145, rel=1e-6)
     # Measured from the middle of a tolerance without 1; from 1 to the nearer end of another.
-    assert precision.deciding(0.76, 0.84) == pytest.approx(precision.deciding(0.95, 1.05))
-    assert precision.deciding(0.95, 1.5) == precision.deciding(0.95, 1.05)
+    assert precision.deciding_half_width(0.76, 0.84) == pytest.approx(
+        precision.deciding_half_width(0.95, 1.05)
+    )
+    assert precision.deciding_half_width(0.95, 1.5) == precision.deciding_half_width(0.95, 1.05)
 
 
 def test_the_claim_that_takes_least_time_comes_first_and_one_beyond_the_budget_gets_none():
@@ -97,15 +101,15 @@ def test_the_claim_that_takes_least_time_comes_first_and_one_beyond_the_budget_g
         claim("b", "far", target=0.0005),
         claim("c", "done", target=0.03),
     ]
-    [(load, (number, chosen))] = precision.for_claims(claims, 1000).items()
+    [(load, (number, chosen))] = precision.allot_blocks_to_claims(claims, 1000).items()
     # 20 (0.02 / 0.9 / 0.018)² is 30.5 blocks, of which there are 20.
     assert (load, number, chosen.claim) == ("a", 11, "cheap")
-    assert precision.for_claims([claim()], 10) == {}
+    assert precision.allot_blocks_to_claims([claim()], 10) == {}
     # After three blocks the width is a little above the target; a fourth is foreseen to reach it.
-    assert precision.for_claims([claim(counted=3, target=0.0199)], 10)["a"][0] == 1
-    assert precision.for_claims([claim(room=10)], math.inf) == {}
+    assert precision.allot_blocks_to_claims([claim(counted=3, target=0.0199)], 10)["a"][0] == 1
+    assert precision.allot_blocks_to_claims([claim(room=10)], math.inf) == {}
     # The rest of the budget pays for one of the two.
-    assert list(precision.for_claims([claim(seconds=2), claim("b")], 30)) == ["b"]
+    assert list(precision.allot_blocks_to_claims([claim(seconds=2), claim("b")], 30)) == ["b"]
 
 
 # A project whose cells take 8 s.  A block of its two environments takes 16 s.
@@ -149,7 +153,7 @@ def flag(cell):
 
 def measure_on(folder, **more):
     """Measure the cells that the decisions added."""
-    measured.measure(folder, plan.read(), **more)
+    measured.measure(folder, plan.read_plan(), **more)
 
 
 @pytest.mark.parametrize("slower", [1.0, 1.5])

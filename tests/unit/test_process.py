@@ -62,11 +62,11 @@ def test_a_command_that_fails_ends_the_others_with_their_children(outputs):
     results = process.run_together(scripts, outputs, 60)
     assert [code for code, _ in results] == [None, 7, 0]
     assert time.monotonic() - begun < 10
-    assert process.wait_for(int(outputs[0].text()), 5)
+    assert process.wait_for_process(int(outputs[0].text()), 5)
 
 
 def test_the_time_limit_ends_commands_that_still_run(outputs, monkeypatch):
-    monkeypatch.setattr(process.end, "__kwdefaults__", {"patience": 0.3})
+    monkeypatch.setattr(process.end_processes, "__kwdefaults__", {"patience": 0.3})
     stubborn = "trap '' TERM; echo $$; while :; do sleep 0.1; done"
     begun = time.monotonic()
     scripts = shells(":", stubborn, "sleep 300 & echo $!; sleep 300")
@@ -74,7 +74,7 @@ def test_the_time_limit_ends_commands_that_still_run(outputs, monkeypatch):
     assert [code for code, _ in results] == [0, None, None]
     assert time.monotonic() - begun < 5
     for output in outputs[1:]:
-        assert process.wait_for(int(output.text()), 5)
+        assert process.wait_for_process(int(output.text()), 5)
 
 
 def test_the_end_of_a_needed_process_ends_the_commands(outputs):
@@ -93,12 +93,12 @@ def test_the_end_of_a_needed_process_ends_the_commands(outputs):
 
 def test_a_process_is_identified_by_more_than_its_id():
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    identity = process.identity(child.pid)
-    assert process.alive(identity)
-    assert not process.alive({**identity, "start": "1"})
+    identity = process.identify_process(child.pid)
+    assert process.is_alive(identity)
+    assert not process.is_alive({**identity, "start": "1"})
     child.communicate(b"\n")
-    assert not process.alive(identity)
-    assert not process.alive(None)
+    assert not process.is_alive(identity)
+    assert not process.is_alive(None)
 
 
 # Shell scripts, the time limit in seconds, and the message where they run.
@@ -134,8 +134,8 @@ def test_output_is_text_with_uniform_line_ends():
 @pytest.fixture
 def handled_signals():
     """Handle signals as a cell does."""
-    before = {number: signal.getsignal(number) for number in signals.ASKING}
-    signals.heed()
+    before = {number: signal.getsignal(number) for number in signals.ENDING}
+    signals.raise_on_signals()
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
@@ -153,7 +153,7 @@ print(process.capture(["sh", "-c", child]).stdout)
 """
 
 
-@pytest.mark.parametrize("number", signals.ASKING)
+@pytest.mark.parametrize("number", signals.ENDING)
 def test_a_signal_that_the_caller_ignores_ends_nothing_and_children_do_not_ignore_it(number):
     caller = f'trap "" {number.name[3:]}; exec "$@"'
     argv = ["sh", "-c", caller, "sh", sys.executable, "-S", "-c", IGNORING, str(int(number))]
@@ -177,10 +177,10 @@ def test_a_child_that_starts_while_a_signal_comes_is_ended_too(
         lambda: process.run_together([["sleep", "4321"]], outputs[:1], 60),
         lambda: process.capture(["sleep"]),
     ):
-        signals.heed()
+        signals.raise_on_signals()
         with pytest.raises(signals.Interrupted, match="SIGTERM"):
             start()
-    assert [process.start_time(child) for child in children] == [None, None]
+    assert [process.read_start_time(child) for child in children] == [None, None]
 
 
 def test_a_process_is_interrupted_when_its_run_ends():
@@ -208,15 +208,15 @@ def test_a_process_is_interrupted_when_its_run_ends():
     owner.wait()
     _, errors = one.communicate(timeout=20)
     assert "Interrupted: the end of its run" in errors
-    assert process.start_time(int(child)) is None
+    assert process.read_start_time(int(child)) is None
 
 
 def test_patience_multiplies_the_limits_of_all_commands(monkeypatch, outputs):
-    monkeypatch.delenv(timeouts.NAME, raising=False)
+    monkeypatch.delenv(timeouts.VARIABLE, raising=False)
     slow, limit = ["sleep", "0.5"], 0.1
     with pytest.raises(UserError, match=r"`sleep 0\.5` did not end within 0\.1 s"):
         process.capture(slow, timeout=limit)
     assert process.run_together([slow], outputs[:1], limit)[0][0] is None
-    monkeypatch.setenv(timeouts.NAME, "100")
+    monkeypatch.setenv(timeouts.VARIABLE, "100")
     assert process.run_together([slow], outputs[:1], limit)[0][0] == 0
     assert process.capture(slow, timeout=limit).returncode == 0

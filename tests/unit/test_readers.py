@@ -15,7 +15,7 @@ from strata.util.errors import UserError
 from strata.vm import acceleration
 
 SCHEMA = json.loads((projects.ROOT / "schemas/record.schema.json").read_text())
-THRESHOLDS = config.quiet({})["thresholds"]
+THRESHOLDS = config.plan_interference({})["thresholds"]
 FILES = seen.files()
 # Files that have changed on the same host ten seconds later.
 LATER = {
@@ -27,37 +27,37 @@ NA = observe.NOT_AVAILABLE
 
 def between(host):
     """Return a record's facts about the time between two readings."""
-    early, first = interference.take(), host.files
+    early, first = interference.take_reading(), host.files
     host.files = {
         path: LATER.get(path, text) if text == FILES[path] else text for path, text in first.items()
     }
-    late = interference.take()._replace(moment=early.moment + 10)
-    facts = interference.facts(early, late, (), measuring=True)
+    late = interference.take_reading()._replace(moment=early.moment + 10)
+    facts = interference.compare_readings(early, late, (), measuring=True)
     host.files = first
     return facts
 
 
 def flags(host):
     """Return the flags of the host's interference."""
-    return interference.judge(
-        "before", 10.0, {**observe.moment(seen.CPUS), **between(host)}, THRESHOLDS
+    return interference.find_flags(
+        "before", 10.0, {**observe.observe_moment(seen.CPUS), **between(host)}, THRESHOLDS
     )
 
 
 # Every public reader, and the definition of the record's schema that its facts fit.
 READERS = {
-    "static": (lambda _: observe.host(seen.CPUS), "seen"),
-    "inside": (lambda _: observe.understand(observe.read_files(observe.FILES)), "seen"),
-    "moment": (lambda _: observe.moment(seen.CPUS), "at_a_moment"),
+    "static": (lambda _: observe.observe_host(seen.CPUS), "seen"),
+    "inside": (lambda _: observe.parse_facts(observe.read_files(observe.FILES)), "seen"),
+    "moment": (lambda _: observe.observe_moment(seen.CPUS), "at_a_moment"),
     "during": (between, "over_a_time"),
     "flags": (flags, None),
-    "memory": (lambda _: observe.memory(), None),
+    "memory": (lambda _: observe.available_memory(), None),
     "ticks": (lambda _: observe.cpu_times(seen.CPUS), None),
-    "mark": (lambda _: observe.mark(), None),
-    "machine": (lambda _: capacity.facts(), None),
+    "mark": (lambda _: observe.emulated_host_mark(), None),
+    "machine": (lambda _: capacity.read_facts(), None),
     "cpu": (lambda _: counters.cpu_line([]), None),
-    "node": (lambda _: node.facts(), None),
-    "kvm": (lambda _: acceleration.circumstances(), None),
+    "node": (lambda _: node.read_facts(), None),
+    "kvm": (lambda _: acceleration.current_circumstances(), None),
     "system": (lambda _: distribution.os_release(), None),
 }
 # The facts that rest on one file: not available where it is missing or empty.
@@ -75,8 +75,8 @@ REST_ON = {
     "/etc/os-release": [("inside", "os")],
     "/opt/strata/packages": [("inside", "versions")],
     observe.TEMPERATURE: [("moment", "temperature_c")],
-    f"{observe.CPU}/cpu0/cpufreq/scaling_governor": [("static", "governor")],
-    f"{observe.CPU}/cpu0/cpufreq/scaling_cur_freq": [("moment", "frequency_mhz")],
+    f"{observe.CPU_FOLDER}/cpu0/cpufreq/scaling_governor": [("static", "governor")],
+    f"{observe.CPU_FOLDER}/cpu0/cpufreq/scaling_cur_freq": [("moment", "frequency_mhz")],
 }
 # The readers that cannot do without a file.
 NEEDED = {"/proc/meminfo": {"machine"}, "/proc/stat": {"cpu"}}
@@ -127,7 +127,7 @@ def read_all(monkeypatch, files):
 
 @pytest.fixture(autouse=True)
 def two_processors(monkeypatch):
-    monkeypatch.setattr(capacity, "processors", lambda: seen.CPUS)
+    monkeypatch.setattr(capacity, "usable_processors", lambda: seen.CPUS)
     monkeypatch.setattr(interference, "processors", lambda: seen.CPUS)
 
 

@@ -267,7 +267,7 @@ def folder(tmp_path):
 
 
 def test_the_table_numbers_repetitions_and_missing_files_are_named(folder, tmp_path, capsys):
-    tidy.make(str(folder), str(tmp_path / "out"))
+    tidy.write_tables(str(folder), str(tmp_path / "out"))
     rows = projects.table(tmp_path / "out/tidy.csv")
     columns = [name for name in rows[0] if not name.startswith("factor_")]
     assert columns == [*tidy.SERIES_COLUMNS, *tidy.VALUE_COLUMNS]

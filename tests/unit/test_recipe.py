@@ -20,9 +20,9 @@ def copy(tmp_path, monkeypatch):
         "strata.host.distribution.os_release",
         lambda: {"ID": "debian", "VERSION_CODENAME": "bookworm"},
     )
-    workload.load.cache_clear()
+    workload.read_declaration.cache_clear()
     yield tmp_path
-    workload.load.cache_clear()
+    workload.read_declaration.cache_clear()
 
 
 def edit(path, old, new):
@@ -30,11 +30,11 @@ def edit(path, old, new):
     text = path.read_text()
     assert old in text
     path.write_text(text.replace(old, new, 1))
-    workload.load.cache_clear()
+    workload.read_declaration.cache_clear()
 
 
 def test_comments_blank_lines_and_the_analysis_do_not_change_the_image(copy):
-    before = recipe.describe({})
+    before = recipe.describe_image({})
     edit(copy / "workloads/stream/src/stream.c", "/* First touch", "/* The first touch")
     edit(copy / "packer/provision.sh", "# Turns", "# This turns")
     edit(copy / "packer/image.pkr.hcl", "# The image", "\n# This is the image")
@@ -45,7 +45,7 @@ def test_comments_blank_lines_and_the_analysis_do_not_change_the_image(copy):
     (copy / "workloads/kit/logs.py").write_text("")
     (copy / "workloads/stream/README.md").write_text("STREAM\n")
     edit(copy / "workloads/stream/workload.yaml", "tiny: 5000000", "tiny: 10000000")
-    assert recipe.describe({}) == before
+    assert recipe.describe_image({}) == before
 
 
 # Files that editors, patches and Python leave in a workload's folder.
@@ -82,23 +82,23 @@ def test_a_clone_has_the_line_ends_of_the_commit_whatever_the_users_settings(tmp
 
 
 def test_ignored_files_do_not_change_the_image_and_new_files_do(copy):
-    plain = recipe.describe({}), recipe.files({})
+    plain = recipe.describe_image({}), recipe.list_files({})
     shutil.copy(projects.ROOT / ".gitignore", copy)
     projects.track(copy)
-    assert (recipe.describe({}), recipe.files({})) == plain
+    assert (recipe.describe_image({}), recipe.list_files({})) == plain
     for path in [
         copy / "packer/.#base.sh",
         *(copy / "workloads/stream" / name for name in LEFTOVERS),
     ]:
         path.parent.mkdir(exist_ok=True)
         path.write_text("no program reads this\n")
-    assert (recipe.describe({}), recipe.files({})) == plain
+    assert (recipe.describe_image({}), recipe.list_files({})) == plain
     (copy / "workloads/stream/extra.sh").write_text("true\n")
-    assert recipe.files({}) == sorted([*plain[1], "workloads/stream/extra.sh"])
+    assert recipe.list_files({}) == sorted([*plain[1], "workloads/stream/extra.sh"])
 
 
 def test_a_repository_around_the_project_hides_none_of_its_files(copy, monkeypatch):
-    before = recipe.files({})
+    before = recipe.list_files({})
     inner = copy / "inner"
     inner.mkdir()
     for name in ("packer", "workloads"):
@@ -106,7 +106,7 @@ def test_a_repository_around_the_project_hides_none_of_its_files(copy, monkeypat
     (copy / ".gitignore").write_text("*\n")
     projects.git(copy, "init", "--quiet")
     monkeypatch.chdir(inner)
-    assert recipe.files({}) == before
+    assert recipe.list_files({}) == before
 
 
 @pytest.mark.parametrize(
@@ -120,35 +120,35 @@ def test_a_repository_around_the_project_hides_none_of_its_files(copy, monkeypat
     ],
 )
 def test_a_change_of_a_program_changes_the_image_but_not_its_base(copy, file, old, new):
-    before = recipe.describe({})
+    before = recipe.describe_image({})
     edit(copy / file, old, new)
-    after = recipe.describe({})
+    after = recipe.describe_image({})
     assert after["recipe"] != before["recipe"]
     assert after["base"] == before["base"]
 
 
 def test_packages_release_and_a_new_workload_change_the_base(copy):
-    before = recipe.describe({})
-    assert recipe.describe({"release": "sid"})["base"] != before["base"]
-    assert recipe.describe({"mirror": "file:///srv/debian"})["base"] != before["base"]
+    before = recipe.describe_image({})
+    assert recipe.describe_image({"release": "sid"})["base"] != before["base"]
+    assert recipe.describe_image({"mirror": "file:///srv/debian"})["base"] != before["base"]
     declared = yaml.safe_load((copy / "workloads/stream/workload.yaml").read_text())
     projects.write_yaml(copy / "workloads/new/workload.yaml", {**declared, "packages": ["bc"]})
-    assert recipe.describe({})["base"] != before["base"]
+    assert recipe.describe_image({})["base"] != before["base"]
 
 
 def test_an_optional_workload_changes_only_the_image_of_a_plan_that_has_it(copy):
-    before, files = recipe.describe({}), recipe.files({})
+    before, files = recipe.describe_image({}), recipe.list_files({})
     declared = yaml.safe_load((copy / "workloads/stream/workload.yaml").read_text())
     shutil.copytree(copy / "workloads/stream", copy / "workloads/new")
     projects.write_yaml(
         copy / "workloads/new/workload.yaml", {**declared, "packages": ["bc"], "image": "planned"}
     )
-    assert recipe.describe({}) == recipe.describe({"workloads": ["stream"]}) == before
-    assert recipe.files({}) == files
+    assert recipe.describe_image({}) == recipe.describe_image({"workloads": ["stream"]}) == before
+    assert recipe.list_files({}) == files
     holding = {"workloads": ["stream", "new"]}
-    after = recipe.describe(holding)
+    after = recipe.describe_image(holding)
     assert after["recipe"] != before["recipe"]
     assert after["base"] != before["base"]
     assert after["workloads"] == ["new"]
-    assert "workloads/new/build.sh" in recipe.files(holding)
-    assert "bc" in recipe.packages(holding)
+    assert "workloads/new/build.sh" in recipe.list_files(holding)
+    assert "bc" in recipe.list_packages(holding)

@@ -29,9 +29,9 @@ def inputs_of(project, placed, units=1, machine=None):
     data = changed(ROLES, ["parameters", "placed", "value"], placed)
     data = changed(data, ["parameters", "systems"], {**COUNT, "value": units})
     project(workloads={"noop": {**data, "systems": "systems"}})
-    cell = workload.cell("noop", "tiny")
-    values, _ = workload.resolve("noop", {}, "tiny", MACHINE)
-    count = plan.systems({"cell": cell, "parameters": values})
+    cell = workload.plan_cell("noop", "tiny")
+    values, _ = workload.resolve_parameters("noop", {}, "tiny", MACHINE)
+    count = plan.count_systems({"cell": cell, "parameters": values})
     tops = [Part(number, machine) for number in range(count)]
     system = types.SimpleNamespace(tops=tops, client=None, shift=0)
     system.listen = lambda part: f"172.17.0.{part}"

@@ -67,7 +67,7 @@ def test_systems_run_at_the_same_time_and_their_outputs_stand_apart(run, tmp_pat
     assert record["system"]["parts"] == 2
     ids = [system["id"] for system in record["system"]["each"]]
     assert ids == [f"{record['system']['id']}-{part}" for part in (0, 1)]
-    assert journal.all_up() == []
+    assert journal.read_entries() == []
 
 
 def test_a_bad_end_of_one_ends_all_and_says_in_which(run, tmp_path):
@@ -103,7 +103,7 @@ def test_a_system_that_is_killed_with_its_cell_is_removed_with_the_others(projec
         lambda: len(subprocess.run(pids, capture_output=True, check=False).stdout.split()) == 3
     )
     systems = os.path.join(os.environ["STRATA_HOME"], "systems")
-    id = journal.all_up()[-1]["id"]
+    id = journal.read_entries()[-1]["id"]
     assert sorted(os.listdir(systems)) == [f"{id}-{part}" for part in range(3)]
     measuring.kill()
     measuring.wait()

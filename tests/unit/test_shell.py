@@ -61,7 +61,7 @@ def test_a_command_that_does_not_end_is_ended_and_the_shell_with_it(run, tmp_pat
     assert run("sh", "-c", script, timeout=1) == (None, b"begun\n")
     assert time.monotonic() - begun < 30
     for pid in (tmp_path / "ids").read_text().split():
-        assert process.wait_for(int(pid), 10)
+        assert process.wait_for_process(int(pid), 10)
 
 
 def test_a_shell_that_is_killed_under_a_command_has_its_own_exit_code(run):

@@ -11,7 +11,7 @@ from strata.experiment import sizes, workload
 from strata.host import observe
 from strata.util.errors import UserError
 
-RULED = [name for name in workload.known() if "sizes" in workload.load(name)]
+RULED = [name for name in workload.list_workloads() if "sizes" in workload.read_declaration(name)]
 COMPUTED = ["linpack", "pxz", "randomaccess", "stream"]
 
 
@@ -30,8 +30,8 @@ def machines(number):
 
 def resolved(name, machine, scale="standard", **overrides):
     """Return a workload's parameters on a machine, and the outcomes of its size rules."""
-    values, _ = workload.resolve(name, overrides, scale, machine)
-    return values, sizes.outcomes(workload.load(name), values, machine)
+    values, _ = workload.resolve_parameters(name, overrides, scale, machine)
+    return values, sizes.check_sizes(workload.read_declaration(name), values, machine)
 
 
 @pytest.mark.parametrize("name", COMPUTED)
@@ -39,14 +39,14 @@ def test_the_smallest_size_keeps_every_rule_and_less_does_not(name):
     for machine in machines(50):
         values, outcomes = resolved(name, machine)
         assert outcomes
-        assert not sizes.broken(outcomes)
-        for key, entry in workload.load(name)["parameters"].items():
+        assert not sizes.has_broken_rule(outcomes)
+        for key, entry in workload.read_declaration(name)["parameters"].items():
             rule = entry.get("standard")
             if isinstance(rule, dict) and rule["rule"] == "smallest":
                 least = values[key]
                 less = (least[0] if isinstance(least, list) else least) - rule["multiple"]
                 smaller = {key: [less] if isinstance(least, list) else less}
-                assert less < rule["at_least"] or sizes.broken(
+                assert less < rule["at_least"] or sizes.has_broken_rule(
                     resolved(name, machine, **smaller)[1]
                 ), (machine, key)
 
@@ -64,7 +64,7 @@ def test_an_unknown_cache_breaks_no_rule_and_leaves_the_least_size():
 def test_a_large_cache_makes_fewer_laps_and_a_note(mib, share):
     machine = {"cpus": 2, "mask": None, "cache_bytes": mib and mib * 2**20, "memory_bytes": 2**42}
     for name, most in (("stream", 8), ("randomaccess", 3), ("linpack", 2)):
-        values, notes = workload.resolve(name, {}, "standard", machine)
+        values, notes = workload.resolve_parameters(name, {}, "standard", machine)
         laps = max(int(most * share), 1)
         assert values["laps"] == laps
         assert [note for note in notes if f"not {most}" in note] == notes[-1:] * (laps < most)
@@ -72,12 +72,14 @@ def test_a_large_cache_makes_fewer_laps_and_a_note(mib, share):
 
 def test_a_rule_on_a_metric_counts_the_smallest_value_of_the_log():
     machine = {"cpus": 2, "mask": None, "cache_bytes": 2**25, "memory_bytes": 2**36}
-    values, _ = workload.resolve("mysql", {}, "standard", machine)
+    values, _ = workload.resolve_parameters("mysql", {}, "standard", machine)
     seconds = values["seconds"] * values["laps"]
 
     def last_rule(*rates):
         metrics = [("throughput", rate) for rate in rates]
-        return sizes.outcomes(workload.load("mysql"), values, machine, metrics)[-1]["holds"]
+        return sizes.check_sizes(workload.read_declaration("mysql"), values, machine, metrics)[-1][
+            "holds"
+        ]
 
     assert last_rule() is None
     assert last_rule(500, 200 / seconds) is True
@@ -92,7 +94,7 @@ def caches(*of, level=3):
     files = {}
     for cpus, mib, sharing in of:
         for cpu in cpus:
-            folder = f"{observe.CPU}/cpu{cpu}/cache/index{level}"
+            folder = f"{observe.CPU_FOLDER}/cpu{cpu}/cache/index{level}"
             files |= {
                 f"{folder}/level": str(level),
                 f"{folder}/type": "Unified",
@@ -137,7 +139,7 @@ MACHINES = {
         8_388_608,
     ),
     "ARM without files": ({}, range(4), None, 1_000_000),
-    "no size": ({f"{observe.CPU}/cpu0/cache/index3/level": "3"}, [0], None, 1_000_000),
+    "no size": ({f"{observe.CPU_FOLDER}/cpu0/cache/index3/level": "3"}, [0], None, 1_000_000),
 }
 
 
@@ -157,7 +159,7 @@ def test_the_cache_is_the_sum_of_the_last_level_caches_that_measurements_use(mon
     ("text", "mib"), [("32M", 32), ("32768K", 32), ("1G", 1024), ("", None), ("many", None)]
 )
 def test_a_cache_size_is_read_with_its_unit(monkeypatch, text, mib):
-    files = caches(([0], 1, "0")) | {f"{observe.CPU}/cpu0/cache/index3/size": text}
+    files = caches(([0], 1, "0")) | {f"{observe.CPU_FOLDER}/cpu0/cache/index3/size": text}
     seen.Host(files).put(monkeypatch.setattr)
     assert observe.last_level_caches({0}) == (mib and mib * 2**20)
 
@@ -178,13 +180,13 @@ def test_every_rule_names_a_source_that_exists(name):
     keys = re.findall(
         r"^@[a-z]+{([^,]+),", (projects.ROOT / "paper/references.bib").read_text(), re.MULTILINE
     )
-    for rule in workload.load(name)["sizes"]:
+    for rule in workload.read_declaration(name)["sizes"]:
         assert rule["source"] in keys or (projects.ROOT / rule["source"]).is_file()
 
 
 @pytest.mark.parametrize("name", RULED)
 def test_the_standard_scale_breaks_no_rule_and_tiny_breaks_one(name):
     machine = {"cpus": 2, "mask": None, "cache_bytes": 2**25, "memory_bytes": 2**34}
-    assert not sizes.broken(resolved(name, machine)[1])
+    assert not sizes.has_broken_rule(resolved(name, machine)[1])
     if name in COMPUTED:
-        assert sizes.broken(resolved(name, machine, "tiny")[1])
+        assert sizes.has_broken_rule(resolved(name, machine, "tiny")[1])

@@ -20,7 +20,9 @@ OPTIONS = {
 def planned(stack, **more):
     """The plan's entry of an environment with these layers, which all can be made here."""
     page = {"environments": {"e": {"layers": stack}}, "repetitions": 1, **more}
-    return config.experiment(config.read(projects.on_host(**page)), MACHINE)["environments"]["e"]
+    return config.make_plan(config.read_config(projects.on_host(**page)), MACHINE)["environments"][
+        "e"
+    ]
 
 
 def attempt(stack, **more):
@@ -34,11 +36,11 @@ def attempt(stack, **more):
 @pytest.mark.parametrize("depth", [1, 2, pytest.param(3, marks=pytest.mark.long)])
 def test_every_stack_is_planned_or_refused_by_its_key(checkout, monkeypatch, depth):
     """The workload has servers in the stack and a client outside of it."""
-    for name in registry.names():
-        monkeypatch.setattr(registry.kind(name), "unavailable", lambda: None)
-        monkeypatch.setattr(registry.kind(name), "refusal", lambda *_: None)
+    for name in registry.layer_names():
+        monkeypatch.setattr(registry.layer_class(name), "unavailable", lambda: None)
+        monkeypatch.setattr(registry.layer_class(name), "refusal", lambda *_: None)
     accepted = set()
-    for names in itertools.product(registry.names(), repeat=depth):
+    for names in itertools.product(registry.layer_names(), repeat=depth):
         stack = [{name: OPTIONS.get(name, {})} for name in names]
         message, entry = attempt(stack, workloads={"redis": {}})
         if message is not None:

@@ -68,28 +68,28 @@ SOMETIMES = {"processors", "memory policy", "blocked signals", "merged pages", "
 
 def state_under(*prefix):
     """Return the state in which another program starts this one; None where it cannot."""
-    command = [*prefix, *starting_state.look()]
+    command = [*prefix, *starting_state.state_command()]
     printed = subprocess.run(command, capture_output=True, text=True, check=False).stdout
-    return starting_state.understand(observe.split(printed)) if printed else None
+    return starting_state.parse_state(observe.split_files(printed)) if printed else None
 
 
 @pytest.mark.parametrize("caller", CALLERS, ids=lambda argv: " ".join(argv)[-40:])
 def test_no_state_of_a_caller_reaches_a_program(caller):
-    usual = starting_state.undeclared(state_under(*PROGRAM))
+    usual = starting_state.undeclared_values(state_under(*PROGRAM))
     inherited = state_under(*caller)
     if inherited is None or not shutil.which(caller[0]):
         pytest.skip("this machine does not allow it")
     names = CALLERS[caller]
-    changed = names & starting_state.undeclared(inherited).keys()
+    changed = names & starting_state.undeclared_values(inherited).keys()
     assert changed or names & SOMETIMES
     state = state_under(*caller, *PROGRAM)
     if os.geteuid() == 0:
-        assert starting_state.undeclared(state) == usual
+        assert starting_state.undeclared_values(state) == usual
         plain = state_under(*PROGRAM)
         assert all(state.get(name) == plain.get(name) for name in ("processors", "time slice"))
     else:
         # Without root some values stay, and are seen.
-        assert starting_state.undeclared(state).keys() <= usual.keys() | names
+        assert starting_state.undeclared_values(state).keys() <= usual.keys() | names
 
 
 @pytest.mark.parametrize(
@@ -107,9 +107,9 @@ def test_an_incomplete_or_odd_state_is_read_as_far_as_it_goes(text):
         "coredump_filter",
     )
     for name in names:
-        state = starting_state.understand({f"/proc/self/{name}": text, "/proc/cpuinfo": text})
+        state = starting_state.parse_state({f"/proc/self/{name}": text, "/proc/cpuinfo": text})
         assert all(isinstance(value, str) and value for value in state.values())
-    assert starting_state.understand({}) == {}
+    assert starting_state.parse_state({}) == {}
 
 
 NATIVE = {
@@ -159,14 +159,14 @@ DOCKER = {"network": "bridge", "data": "volume"}
 def test_a_difference_from_native_is_declared_by_a_layer_or_option_or_fails_the_cell(
     stack, changed, by, tmp_path
 ):
-    top = registry.build(stack, Context("strata-x", str(tmp_path), None))[-1]
+    top = registry.build_stack(stack, Context("strata-x", str(tmp_path), None))[-1]
     if by is None:
         ((name, value),) = changed.items()
         with pytest.raises(CellFailed) as caught:
-            lifecycle.compare_state(top, NATIVE | changed, NATIVE)
+            lifecycle.compare_with_native(top, NATIVE | changed, NATIVE)
         assert all(text in str(caught.value) for text in (name, NATIVE[name], value))
         return
-    compared = lifecycle.compare_state(top, NATIVE | changed, NATIVE)
+    compared = lifecycle.compare_with_native(top, NATIVE | changed, NATIVE)
     assert compared["values"] == NATIVE | changed
     rows = {row["name"]: row for row in compared["differences"]}
     assert {name: row["by"].partition(":")[0] for name, row in rows.items()} == by
@@ -176,22 +176,22 @@ def test_a_difference_from_native_is_declared_by_a_layer_or_option_or_fails_the_
 
 
 def test_a_value_that_a_system_does_not_show_is_no_difference_but_no_value_at_all_is(tmp_path):
-    top = registry.build([{"docker": DOCKER}], Context("strata-x", str(tmp_path), None))[-1]
+    top = registry.build_stack([{"docker": DOCKER}], Context("strata-x", str(tmp_path), None))[-1]
     shown = {"nice": NATIVE["nice"]}
-    assert lifecycle.compare_state(top, shown, NATIVE) == {"values": shown, "differences": []}
+    assert lifecycle.compare_with_native(top, shown, NATIVE) == {"values": shown, "differences": []}
     with pytest.raises(CellFailed):
-        lifecycle.compare_state(top, {}, NATIVE)
+        lifecycle.compare_with_native(top, {}, NATIVE)
 
 
 def test_a_callers_mask_is_part_of_the_experiment(project, monkeypatch):
     project()
-    monkeypatch.setattr(starting_state, "online", lambda: {0, 1, 2, 3})
+    monkeypatch.setattr(starting_state, "online_processors", lambda: {0, 1, 2, 3})
     fingerprints = set()
     for usable, mask in (({0, 1, 2, 3}, None), ({1}, "1"), ({0, 2, 3}, "0,2-3")):
         monkeypatch.setattr(os, "sched_getaffinity", lambda pid, usable=usable: usable)
-        facts = capacity.facts()
+        facts = capacity.read_facts()
         assert (facts["cpus"], facts["mask"]) == (len(usable), mask)
-        experiment = config.experiment(config.read(), facts)
+        experiment = config.make_plan(config.read_config(), facts)
         assert block.processors(experiment) == usable
         fingerprints.add(plan.fingerprint(experiment, "bare", "noop"))
     assert len(fingerprints) == 3

@@ -26,9 +26,9 @@ def test_a_group_is_done_for_every_value_in_order(project):
 def planned(data, tmp_path, monkeypatch, scale="tiny"):
     monkeypatch.chdir(tmp_path)
     projects.write_yaml(tmp_path / "workloads/w/workload.yaml", data)
-    workload.load.cache_clear()
-    cell = workload.cell("w", scale)
-    workload.load.cache_clear()
+    workload.read_declaration.cache_clear()
+    cell = workload.plan_cell("w", scale)
+    workload.read_declaration.cache_clear()
     return cell
 
 

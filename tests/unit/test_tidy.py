@@ -30,7 +30,9 @@ def test_a_factor_takes_no_other_column_whatever_its_name_and_text(tmp_path):
         "factor_lap": 'say "x"',
     }
     lap = {**row, "lap": 1, "value": "3"}
-    found = tidy.Values([], {"load": [row, {**row, "factor_value": ""}]}, {"load": [lap]}, {}, [])
+    found = tidy.CellValues(
+        [], {"load": [row, {**row, "factor_value": ""}]}, {"load": [lap]}, {}, []
+    )
     tidy.write_values(found, str(tmp_path))
     values = projects.table(tmp_path / "tidy/load.csv")
     assert [projects.factors(row) for row in values] == [

@@ -92,7 +92,7 @@ def test_cells_of_a_block_are_interleaved_and_each_is_put_in_place_by_its_own_jo
     begin = moment(min(cell["started"] for cell in records.values()))
     end = moment(max(cell["ended"] for cell in records.values()))
     assert sum(cell["seconds"] for cell in records.values()) <= end - begin + 0.5
-    assert journal.all_up() == []
+    assert journal.read_entries() == []
 
 
 def in_order(records):
@@ -156,7 +156,7 @@ def test_a_cell_that_fails_ends_no_other(planned, failing):
     first = measure(folder, "two")
     if first.returncode:
         assert "cell failed: two · noop · repetition 1" in first.stderr
-        assert journal.all_up() == []
+        assert journal.read_entries() == []
         assert not (folder / "results/raw").exists()
         assert measure(folder, "one").returncode == 0
         assert record(folder, "one")["interleaved"] == ["three", "two"]
@@ -190,14 +190,15 @@ def test_a_block_that_is_killed_leaves_systems_that_the_next_removes_and_nothing
     deadline = time.monotonic() + 30
     pids = folder / "pids"
     while (
-        len(journal.all_up()) < 1 or len(pids.read_text().split() if pids.exists() else []) < laps
+        len(journal.read_entries()) < 1
+        or len(pids.read_text().split() if pids.exists() else []) < laps
     ):
         assert time.monotonic() < deadline
         time.sleep(0.01)
     measuring.kill()
     measuring.wait()
     programs = map(int, pids.read_text().split() if laps else [])
-    left = {system["id"] for system in journal.all_up()}
+    left = {system["id"] for system in journal.read_entries()}
     assert left
     assert not (folder / "results/raw").exists()
     assert not (folder / "results/pending").exists()
@@ -205,9 +206,9 @@ def test_a_block_that_is_killed_leaves_systems_that_the_next_removes_and_nothing
     done = measure(folder, "one")
     assert done.returncode == 0, done.stderr
     assert record(folder, "one")["interleaved"] == ["three", "two"]
-    assert journal.all_up() == []
-    assert not left & set(os.listdir(paths.systems()))
-    assert not any(map(process.start_time, programs))
+    assert journal.read_entries() == []
+    assert not left & set(os.listdir(paths.systems_folder()))
+    assert not any(map(process.read_start_time, programs))
     # The killed cell's own job finds its pending results.
     assert measure(folder, "two").returncode == 0
     assert record(folder, "two")["together"] == record(folder, "one")["together"]
@@ -216,10 +217,10 @@ def test_a_block_that_is_killed_leaves_systems_that_the_next_removes_and_nothing
 def test_laps_are_of_the_plan_and_none_of_emulated_machines(checkout):
     from strata.experiment import plan
 
-    assert workload.cell("stream", "tiny")["laps"] == "laps"
+    assert workload.plan_cell("stream", "tiny")["laps"] == "laps"
     planned = {"cell": {"laps": "laps"}, "parameters": {"laps": 5}}
     made = {"workloads": {"a": planned}, "environments": {"vm": {"emulated": True}, "docker": {}}}
-    assert (plan.laps(made, "docker", "a"), plan.laps(made, "vm", "a")) == (5, 1)
+    assert (plan.count_laps(made, "docker", "a"), plan.count_laps(made, "vm", "a")) == (5, 1)
 
 
 def test_a_run_in_slices_is_limited_by_its_own_time_and_its_slices_are_in_the_log(planned):

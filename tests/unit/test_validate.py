@@ -18,7 +18,7 @@ from strata.util.errors import UserError
 def whole(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         yield measured.project(tmp_path_factory.mktemp("whole") / "project", patch)
-    workload.load.cache_clear()
+    workload.read_declaration.cache_clear()
 
 
 @pytest.fixture
@@ -40,8 +40,10 @@ def copy(project, source, target, **changes):
 
 def faults():
     """Return the faults of all measured cells' records."""
-    experiment = plan.read()
-    return validate.faults(experiment, validate.measured(blocks.Order(experiment).cells()))
+    experiment = plan.read_plan()
+    return validate.find_faults(
+        experiment, validate.measured_cells(blocks.Order(experiment).cells())
+    )
 
 
 def test_the_records_of_a_run_have_no_faults(project):
@@ -75,7 +77,7 @@ def test_cells_of_added_blocks_are_good_for_a_fixed_number_of_blocks(tmp_path, m
     measured.project(
         folder, monkeypatch, measured.page(repetitions={"min": 3, "max": 9, "target": "1%"})
     )
-    experiment = plan.read()
+    experiment = plan.read_plan()
     measured.decide(folder, experiment, 3, {"stream": 1, "linpack": 3})
     measured.decide(folder, experiment, 6, {"stream": 0, "linpack": 0})
     measured.measure(folder, experiment)
@@ -89,9 +91,9 @@ def test_cells_of_added_blocks_are_good_for_a_fixed_number_of_blocks(tmp_path, m
 
     projects.write_yaml(folder / "config.yaml", measured.page(repetitions=4))
     fixed = measured.planned()
-    plan.write({**fixed, "source": {"revision": None, "changed": None}})
-    cells = blocks.Order(plan.read()).cells()
-    assert validate.measured(cells) == cells
+    plan.write_plan({**fixed, "source": {"revision": None, "changed": None}})
+    cells = blocks.Order(plan.read_plan()).cells()
+    assert validate.measured_cells(cells) == cells
     assert faults() == {}
 
 
@@ -173,11 +175,11 @@ def test_a_plan_s_faults_name_file_and_key(project):
         project / "results/plan.json",
         lambda content: content["environments"]["docker"].update(available="yes"),
     )
-    [wrong] = plan.faults(plan.read())
+    [wrong] = plan.find_mistakes(plan.read_plan())
     assert wrong.startswith('results/plan.json: environments.docker.available: is "yes"')
     (project / "results/plan.json").write_text("[]")
     with pytest.raises(UserError, match=r"^results/plan\.json: "):
-        plan.read()
+        plan.read_plan()
 
 
 def test_no_table_is_made_of_faulty_records(project):

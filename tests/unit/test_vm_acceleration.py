@@ -27,26 +27,26 @@ def test_a_report_alone_proves_kvm(home, monkeypatch, console, accelerator, reas
     monkeypatch.setattr(
         acceleration, "capture", lambda *argv, **more: SimpleNamespace(stdout=console, stderr="")
     )
-    finding = acceleration.attempt("kernel")
+    finding = acceleration.try_kvm("kernel")
     assert finding["accelerator"] == accelerator
     assert reason in finding["accelerator_reason"]
-    assert acceleration.known() == finding
+    assert acceleration.known_accelerator() == finding
 
 
 def test_without_the_device_there_is_nothing_to_try(home):
     home.unlink()
-    finding = acceleration.known()
+    finding = acceleration.known_accelerator()
     assert finding["accelerator"] == "tcg"
     assert "there is no" in finding["accelerator_reason"]
 
 
 def test_a_finding_holds_until_its_circumstances_change(home):
     finding = {"accelerator": "kvm", "accelerator_reason": "it reported"}
-    kept = {"circumstances": acceleration.circumstances(), "finding": finding}
-    path = acceleration.path()
+    kept = {"circumstances": acceleration.current_circumstances(), "finding": finding}
+    path = acceleration.finding_path()
     acceleration.write_json(path, kept)
-    assert acceleration.known() == finding
+    assert acceleration.known_accelerator() == finding
     acceleration.write_json(
         path, {**kept, "circumstances": {**kept["circumstances"], "boot": "another"}}
     )
-    assert acceleration.known()["accelerator"] is None
+    assert acceleration.known_accelerator()["accelerator"] is None

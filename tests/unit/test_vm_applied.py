@@ -33,9 +33,9 @@ SEEN = {
 def rows(accelerator="kvm", refused=None, **changes):
     wanted = settings.resolve(TUNED, TOPOLOGY, 24 * 2**30, accelerator)
     found_rows = applied.compare_settings(TUNED, wanted, SEEN | changes, refused or {})
-    record = validation.schema("record")
+    record = validation.load_schema("record")
     layout = record.schema["$defs"]["vm"]["properties"]["settings"]
-    assert validation.findings(record.evolve(schema=layout), found_rows) == []
+    assert validation.find_faults(record.evolve(schema=layout), found_rows) == []
     return {row["name"]: row for row in found_rows}
 
 

@@ -19,6 +19,6 @@ def test_what_keeps_a_device_from_a_guest_is_said(tmp_path, monkeypatch):
 def test_the_hosts_side_of_a_function_is_its_card(tmp_path, monkeypatch):
     monkeypatch.setattr(passthrough, "DEVICES", str(tmp_path))
     (tmp_path / DEVICE / "physfn/net/enp3s0").mkdir(parents=True)
-    assert passthrough.port(DEVICE) == "enp3s0"
+    assert passthrough.network_device(DEVICE) == "enp3s0"
     with pytest.raises(UserError, match="a second machine may"):
-        passthrough.port("0000:03:00.0")
+        passthrough.network_device("0000:03:00.0")

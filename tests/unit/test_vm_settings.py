@@ -87,21 +87,21 @@ LSCPU = """# CPU,Socket,Core,Node
 
 
 def test_the_topology_is_as_lscpu_tells_it():
-    cpus_found = capacity.neighbours(LSCPU, set(range(8)))
+    cpus_found = capacity.parse_topology(LSCPU, set(range(8)))
     assert [cpu["cpu"] for cpu in cpus_found] == [0, 4, 2, 6, 1, 5, 3, 7]
     assert [cpu["node"] for cpu in cpus_found] == [0, 0, 0, 0, 1, 1, 1, 1]
     assert settings.shape(cpus_found) == {"sockets": 2, "cores": 2, "threads": 2}
     assert settings.shape(cpus_found[:3]) is None
-    assert settings.shape(capacity.neighbours("0,,,\n1,,,\n", {0, 1})) == {
+    assert settings.shape(capacity.parse_topology("0,,,\n1,,,\n", {0, 1})) == {
         "sockets": 1,
         "cores": 2,
         "threads": 1,
     }
     # Where lscpu prints nothing usable, each CPU is a core of its own.
     for text in ("", "0\n1,1\n", "0,-,x,\n1,0,1,0\n", "words\n\0,\n1,,,\n"):
-        assert settings.shape(capacity.neighbours(text, {0, 1})) == {
+        assert settings.shape(capacity.parse_topology(text, {0, 1})) == {
             "sockets": 1,
             "cores": 2,
             "threads": 1,
         }
-    assert len(capacity.topology()) == capacity.facts()["cpus"]
+    assert len(capacity.read_topology()) == capacity.read_facts()["cpus"]

@@ -68,7 +68,10 @@ def test_the_control_groups_of_a_native_system_pass_arguments_unchanged(tmp_path
     for group in groups:
         group.mkdir()
     monkeypatch.setattr(cgroups, "managed_by_systemd", lambda: False)
-    monkeypatch.setattr(cgroups, "groups_of", lambda id: [str(group) for group in groups])
-    assert read_arguments([*cgroups.join("strata-x"), *filled_command()], cwd=tmp_path) == HOSTILE
+    monkeypatch.setattr(cgroups, "group_folders", lambda id: [str(group) for group in groups])
+    assert (
+        read_arguments([*cgroups.join_command("strata-x"), *filled_command()], cwd=tmp_path)
+        == HOSTILE
+    )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "two words"]
     assert all(re.fullmatch(r"\d+\n", (group / "cgroup.procs").read_text()) for group in groups)

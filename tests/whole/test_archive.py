@@ -38,7 +38,7 @@ def patch():
     with pytest.MonkeyPatch.context() as context:
         context.delenv("STRATA_OWNER", raising=False)
         yield context
-    workload.load.cache_clear()
+    workload.read_declaration.cache_clear()
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def packed(tmp_path_factory, patch):
     for path in folder.glob("results/raw/*/*/*.json"):
         edit(path, lambda record: record.update(source={"revision": revision, "changed": False}))
     measured.pretend(folder)
-    make.make("archive.zip")
+    make.write_archive("archive.zip")
     return folder / "archive.zip"
 
 
@@ -64,7 +64,7 @@ def project(packed, tmp_path, monkeypatch):
     shutil.copytree(packed.parent, folder)
     (folder / "archive.zip").unlink()
     monkeypatch.chdir(folder)
-    workload.load.cache_clear()
+    workload.read_declaration.cache_clear()
     return folder
 
 
@@ -101,7 +101,7 @@ def test_an_archive_verifies_packed_and_unpacked_and_holds_every_log(packed, unp
 
 def test_the_same_project_gives_the_same_bytes(packed, monkeypatch):
     monkeypatch.chdir(packed.parent)
-    make.make("again.zip")
+    make.write_archive("again.zip")
     assert (packed.parent / "again.zip").read_bytes() == packed.read_bytes()
     (packed.parent / "again.zip").unlink()
 
@@ -319,7 +319,7 @@ def test_a_file_that_is_no_archive_is_an_error_that_names_it(packed, tmp_path):
 
 
 def test_an_archive_without_its_source_names_a_commit_and_is_of_it_alone(packed, project, tmp_path):
-    make.make("light.zip", light=True)
+    make.write_archive("light.zip", light=True)
     assert os.path.getsize("light.zip") < 500_000
     folder = unpack(project / "light.zip", tmp_path / "light")
     assert not (folder / "source").exists()
@@ -331,7 +331,7 @@ def test_an_archive_without_its_source_names_a_commit_and_is_of_it_alone(packed,
     assert "SWHID" in findings[0]
     (project / "config.yaml").write_text((project / "config.yaml").read_text() + "\n")
     with pytest.raises(UserError, match="commit all changes first"):
-        make.make("light.zip", light=True)
+        make.write_archive("light.zip", light=True)
 
 
 def test_a_missing_cell_makes_the_archive_partial_and_its_failure_goes_along(project, tmp_path):
@@ -342,7 +342,7 @@ def test_a_missing_cell_makes_the_archive_partial_and_its_failure_goes_along(pro
     (project / "results/tidy/pxz.csv").write_text("of a former plan\n")
     (project / "results/raw/native/pxz").mkdir()
     (project / "results/raw/native/pxz/1.log").write_text("of a former plan\n")
-    make.make("archive.zip")
+    make.write_archive("archive.zip")
     folder = unpack(project / "archive.zip", tmp_path / "unpacked")
     facts = json.loads((folder / "archive.json").read_text())
     assert (facts["partial"], facts["missing"]) == (True, ["docker/stream/2"])
@@ -364,7 +364,7 @@ def test_a_missing_cell_makes_the_archive_partial_and_its_failure_goes_along(pro
 def test_a_project_that_would_not_verify_is_not_archived(project, name, says):
     (project / name).unlink() if name else change(project / RECORD, "log.bytes", 7)
     with pytest.raises(UserError, match=says):
-        make.make("archive.zip")
+        make.write_archive("archive.zip")
     assert not (project / "archive.zip").exists()
     assert not os.listdir(project / "results/tmp")
 
@@ -372,12 +372,12 @@ def test_a_project_that_would_not_verify_is_not_archived(project, name, says):
 def test_decisions_for_an_older_target_change_neither_tables_nor_archive(tmp_path, monkeypatch):
     settings = measured.page(repetitions={"min": 3, "max": 300, "target": "5%"})
     folder = measured.project(tmp_path / "project", monkeypatch, settings, commit=True)
-    experiment = plan.read()
+    experiment = plan.read_plan()
     none = dict.fromkeys(experiment["workloads"], 0)
 
     def tables():
         measured.pretend(folder)
-        return {name: (folder / name).read_bytes() for name in outputs.tables(experiment)}
+        return {name: (folder / name).read_bytes() for name in outputs.table_paths(experiment)}
 
     measured.decide(folder, experiment, 3, none)
     alone = tables()
@@ -386,7 +386,7 @@ def test_decisions_for_an_older_target_change_neither_tables_nor_archive(tmp_pat
         measured.decide(folder, older, round, none)
     (folder / "results/precision/7.json").write_text("[")
     assert tables() == alone
-    make.make("archive.zip")
+    make.write_archive("archive.zip")
     archived = unpack(folder / "archive.zip", tmp_path / "unpacked")
     assert os.listdir(archived / "results/precision") == ["3.json"]
     assert check.find_faults(str(archived)) == []
@@ -396,13 +396,13 @@ def test_files_that_the_paper_rests_on_and_git_does_not_track_are_refused(projec
     names = ["packer/provision.sh", "workloads/stream/parse.py"]
     projects.git(project, "rm", "--quiet", "--cached", *names)
     with pytest.raises(UserError, match=f"{', '.join(names)}; `git add` them first"):
-        make.make("archive.zip")
+        make.write_archive("archive.zip")
 
 
 def test_the_image_goes_along_without_its_tree_and_without_keys(project, tmp_path, monkeypatch):
     monkeypatch.setenv("STRATA_HOME", str(tmp_path / "home"))
     with pytest.raises(UserError, match="is not in "):
-        make.make("archive.zip", True)
+        make.write_archive("archive.zip", True)
     name = json.loads((project / "results/plan.json").read_text())["image"]["recipe"]
     image = tmp_path / "home/images" / name
     (image / "tree/usr").mkdir(parents=True)
@@ -412,7 +412,7 @@ def test_the_image_goes_along_without_its_tree_and_without_keys(project, tmp_pat
         (image / file).write_text(file)
     (image / "manifest.json").write_text(json.dumps(measured.MANIFEST))
     (image / "image.json").write_text((project / "results/image.json").read_text())
-    make.make("archive.zip", True)
+    make.write_archive("archive.zip", True)
     folder = unpack(project / "archive.zip", tmp_path / "unpacked")
     archived = zip_file.list_files(str(folder / "image"))
     assert archived == sorted([*contents, "image.json", "manifest.json"])
@@ -431,10 +431,10 @@ def test_private_text_is_named_with_its_line_and_not_archived_until_it_is_allowe
     measured.pretend(project)
     place = "results/raw/native/stream/1.log:2"
     with pytest.raises(UserError, match=f"{place}: the name of a machine: quillbox"):
-        make.make("archive.zip")
+        make.write_archive("archive.zip")
     assert not os.path.exists("archive.zip")
     for allowed in ("quillbox", place):
-        make.make("archive.zip", False, [allowed])
+        make.write_archive("archive.zip", False, [allowed])
         with zipfile.ZipFile("archive.zip") as archive:
             assert archive.read("results/raw/native/stream/1.log") == content
         os.unlink("archive.zip")
@@ -451,14 +451,14 @@ def paper(tmp_path_factory, patch):
     folder = measured.project(place, patch, settings, commit=True)
     remake.make_tables(str(folder), [])
     remake.make_papers(str(folder))
-    make.make("archive.zip")
-    make.make("light.zip", light=True)
+    make.write_archive("archive.zip")
+    make.write_archive("light.zip", light=True)
     return folder
 
 
 def test_every_product_is_archived(paper, tmp_path):
     folder = unpack(paper / "archive.zip", tmp_path / "held")
-    products = set(outputs.made(validate.load(str(folder), "results/plan.json")))
+    products = set(outputs.output_paths(validate.load_object(str(folder), "results/plan.json")))
     others = ("raw/", "parsed/", "logs/", "tmp/", "plan.", "image")
     inputs = tuple(f"results/{name}" for name in others)
     for place in (paper, folder):
@@ -487,7 +487,7 @@ def test_tables_and_papers_are_made_of_nothing_but_the_inputs_of_their_rules(pap
             shutil.copy(path, target)
     remake.make_tables(str(alone), [])
     remake.make_papers(str(alone))
-    for name in outputs.tables(validate.load(str(paper), "results/plan.json")):
+    for name in outputs.table_paths(validate.load_object(str(paper), "results/plan.json")):
         assert (alone / name).read_bytes() == (paper / name).read_bytes(), name
 
 

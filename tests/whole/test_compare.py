@@ -28,7 +28,7 @@ def sides(tmp_path_factory):
                 noise=0.003,
             )
             projects.good(folder, "strata", "tidy")
-    workload.load.cache_clear()
+    workload.read_declaration.cache_clear()
     return root
 
 
@@ -77,7 +77,7 @@ def test_an_archive_is_a_side_and_is_verified_first(sides, tmp_path, monkeypatch
     shutil.copytree(sides / "before", project)
     monkeypatch.chdir(project)
     measured.pretend(project)
-    make.make(str(tmp_path / "before.zip"), False)
+    make.write_archive(str(tmp_path / "before.zip"), False)
     done = compare(tmp_path, "before.zip", sides / "after")
     assert done.returncode == 1, done.stderr
     names = ("--names", "May", "June", "Ju/ly: 3")

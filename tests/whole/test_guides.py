@@ -9,7 +9,7 @@ import pytest
 from strata.archive import make
 from strata.experiment import workload
 
-HERE = {name: needs for name, needs in guides.guides().items() if "Docker" not in needs}
+HERE = {name: needs for name, needs in guides.list_guides().items() if "Docker" not in needs}
 
 
 @pytest.fixture(scope="module")
@@ -18,14 +18,14 @@ def archive(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         folder = measured.project(tmp_path_factory.mktemp("theirs") / "project", patch)
         measured.pretend(folder)
-        make.make("archive.zip")
-    workload.load.cache_clear()
+        make.write_archive("archive.zip")
+    workload.read_declaration.cache_clear()
     return folder / "archive.zip"
 
 
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory, archive):
-    folder = guides.clone(tmp_path_factory.mktemp("guides") / "strata")
+    folder = guides.clone_project(tmp_path_factory.mktemp("guides") / "strata")
     shutil.copy(archive, folder)
     return folder
 
@@ -38,10 +38,10 @@ def clone(tmp_path_factory, archive):
     ],
 )
 def test_a_guide_does_what_it_says(clone, guide):
-    guides.follow(guide, clone)
+    guides.follow_guide(guide, clone)
 
 
 def test_every_guide_has_something_to_type_and_is_run_somewhere():
-    for name, needs in guides.guides().items():
-        assert guides.steps((guides.DOCS / name).read_text()), name
+    for name, needs in guides.list_guides().items():
+        assert guides.parse_steps((guides.DOCS / name).read_text()), name
         assert needs in ({"quick"}, {"long"}, {"long", "Docker"}), name

@@ -118,7 +118,7 @@ def run(*words):
         try:
             status = commands.main([str(word) for word in words])
         except UserError as error:
-            progress.complain(error)
+            progress.print_error(error)
             status = 2 if isinstance(error, MachineError) else 1
     printed = out.getvalue()
     assert re.fullmatch(r"[\n\t -~\u00a0-\u2027\u202f-\u2065\u206a-\uffff]*", printed), repr(

@@ -14,12 +14,12 @@ KINDS = ("sorting", "page")
 @pytest.fixture
 def clone(tmp_path):
     """A clone whose page has the bare host alone, with both workloads typed into it."""
-    folder = guides.clone(tmp_path / "strata")
+    folder = guides.clone_project(tmp_path / "strata")
     (folder / "config.yaml").write_text(
         yaml.safe_dump(projects.on_host(workloads=dict.fromkeys(KINDS)))
     )
     projects.track(folder, commit=True)
-    for step in guides.steps((guides.DOCS / "adding-a-workload.md").read_text())[:2]:
+    for step in guides.parse_steps((guides.DOCS / "adding-a-workload.md").read_text())[:2]:
         files = step.commands[: step.commands.rindex("\nEND\n") + 5]
         subprocess.run(["bash", "-euo", "pipefail", "-c", files], cwd=folder, check=True)
     return folder
@@ -38,4 +38,4 @@ def test_a_workload_of_each_kind_is_a_folder_and_no_other_file_changes(clone):
     assert float(row["mean"]) > 0
     record = json.loads((clone / "results/raw/bare/sorting/1.json").read_text())
     assert record["parameters"] == {}
-    assert guides.untracked(clone) == ["?? workloads/page/", "?? workloads/sorting/"]
+    assert guides.list_changes(clone) == ["?? workloads/page/", "?? workloads/sorting/"]

@@ -18,7 +18,7 @@ from strata.util import paths
 from strata.util.data_types import Any, Described, Fields, HostFacts, Image
 from strata.util.errors import UserError
 from strata.util.process import capture
-from strata.util.progress import once, step
+from strata.util.progress import one_off, report_step
 
 # Its import takes a cell's time, and only types need it.
 TYPE_CHECKING = False
@@ -38,12 +38,12 @@ DATA = {"volume": "volume", "layered": "layered file system", "tmpfs": "memory (
 
 def tag(image: Image | Described) -> str:
     """Return the name under which an engine knows the image, by its recipe."""
-    return f"{paths.prefix()}/image:{image['recipe'][:12]}"
+    return f"{paths.name_prefix()}/image:{image['recipe'][:12]}"
 
 
 def base_tag(base: str) -> str:
     """Return the name under which Docker knows the base (a hash) of images."""
-    return f"{paths.prefix()}/base:{base[:12]}"
+    return f"{paths.name_prefix()}/base:{base[:12]}"
 
 
 @functools.cache
@@ -105,7 +105,7 @@ class Container(layer.Layer):
     @classmethod
     def refusal(cls, resolved: Fields, below: str, machine: HostFacts) -> str | None:
         """Refuse limits that the host cannot grant."""
-        return limits.refusal(resolved, capacity.processors(), machine["memory_bytes"])
+        return limits.refusal(resolved, capacity.usable_processors(), machine["memory_bytes"])
 
     @classmethod
     def labels(cls, resolved: Fields) -> Fields:
@@ -177,7 +177,7 @@ class Container(layer.Layer):
     def ask_engine(self) -> None:
         """Ask the engine for its version and configuration, for the records.  Raises UserError."""
         # The first question alone takes its time.
-        with once():
+        with one_off():
             argv = self.below.command_plain(self.tool("info", "--format", "{{json .}}"))
             self.info: Fields = json.loads(run_once(*argv))
         self._facts: Fields = {}
@@ -211,7 +211,7 @@ class Container(layer.Layer):
         if limits.set_options(self.options):
             inside = self.run_below(self.wrap(limits.PRINT_FILES), check=False)
             self._facts["settings"] = limits.applied(self.options, inside)
-        with once():
+        with one_off():
             self.observe_container()
 
     def _run_command(self) -> list[str]:
@@ -237,7 +237,7 @@ class Container(layer.Layer):
         if self.run_below(inspect, check=False).strip():
             return False
         archive = os.path.join(self.image["folder"], "image.tar")
-        with once(), step(self.name, "loading the image"):
+        with one_off(), report_step(self.name, "loading the image"):
             load = self.below.command_plain(self.load_command(), fed=True)
             capture(["sh", "-euc", layer.READ_FILE, "strata", archive, *load], layer.COPY_TIMEOUT)
         return True
@@ -255,7 +255,7 @@ class Container(layer.Layer):
     def _state_options(self) -> list[str]:
         """Return the options that start programs in the declared state."""
         options = ["--oom-score-adj", str(starting_state.OOM_SCORE), "--pids-limit", "-1"]
-        options += starting_state.limit_words()
+        options += starting_state.container_limit_options()
         # The mask of the experiment holds for the host's processors alone.
         if self.context.mask and self.machine() is None and "cpuset-cpus" not in self.options:
             options += ["--cpuset-cpus", self.context.mask]
@@ -266,7 +266,7 @@ class Container(layer.Layer):
 
         Raises UserError where that is not as planned.
         """
-        if self.machine() is None and not cgroups.members(self.group() or ""):
+        if self.machine() is None and not cgroups.list_processes(self.group() or ""):
             raise UserError(
                 "the container’s control group is not on this host, where it could be frozen: "
                 f"{self.name} is not this machine’s own; unset DOCKER_HOST, DOCKER_CONTEXT and "
@@ -278,9 +278,9 @@ class Container(layer.Layer):
     def _network_facts(self) -> Fields:
         """Return how packets come to the first published port, and the kernel's rules."""
         if self.machine() is None:
-            rules = firewall.here()
+            rules = firewall.read_packet_filter()
         else:
-            rules = firewall.Seen(self.run_below(firewall.LOOKING, check=False))
+            rules = firewall.PacketFilter(self.run_below(firewall.LIST_COMMAND, check=False))
         port = min(self.context.ports)
         nat, proxy = (
             rules.leads(self._bridge_address, port),
@@ -338,4 +338,8 @@ class Container(layer.Layer):
     def processes(self) -> list[int]:
         """Return the processes that hold the container, or those of the machine in which it is."""
         machine = self.machine()
-        return machine.processes() if machine else cgroups.held(self.group() or "")
+        return (
+            machine.processes()
+            if machine
+            else cgroups.list_processes_and_parents(self.group() or "")
+        )

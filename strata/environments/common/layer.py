@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from strata.host.context import Context, with_variables
-from strata.host.daemons import where
+from strata.host.daemons import find_program
 from strata.util.data_types import Fields, HostFacts, Image
 from strata.util.errors import UserError
 from strata.util.process import ROOT_NEEDED, capture, has_root
@@ -55,7 +55,7 @@ class Layer(ABC):
 
     Class methods take `options` as in config.yaml, or `resolved` options as in the plan; `below` is
     the name of the layer on which it stands; `machine` is this machine
-    (:func:`strata.host.capacity.facts`) as the layers below change it (:meth:`grants`).
+    (:func:`strata.host.capacity.read_facts`) as the layers below change it (:meth:`grants`).
 
     Attributes of an object: `options` are the resolved ones; `below` is the layer on which it
     stands, which for the lowest is itself; `above` is the layer that stands on it, if any;
@@ -124,12 +124,12 @@ class Layer(ABC):
         It must be quick: it runs whenever the workflow is read.
         """
         for program in cls.programs:
-            if not where(program):
+            if not find_program(program):
                 remedy = "run `make setup`"
                 if cls.package:
                     remedy = f"install the distribution’s package {cls.package}"
                 return f"{program} is not installed: {remedy}"
-        if cls.needs_root and os.geteuid() != 0 and not where("sudo"):
+        if cls.needs_root and os.geteuid() != 0 and not find_program("sudo"):
             return f"{cls.title} needs root: run as root or install sudo"
         return None
 

@@ -4,7 +4,7 @@ from strata.host import observe
 from strata.host.observe import NOT_AVAILABLE
 from strata.util.data_types import Fields
 from strata.util.errors import UserError
-from strata.util.units import UNIT, numbers, size
+from strata.util.units import UNITS, parse_ranges, parse_size
 
 CPUS = r"[0-9]{1,4}(-[0-9]{1,4})?"
 
@@ -23,7 +23,7 @@ PROPERTIES: dict[str, Fields] = {
 }
 
 # Docker makes no container with less.
-LEAST_MEMORY = 6 * UNIT["MiB"]
+LEAST_MEMORY = 6 * UNITS["MiB"]
 # Files inside that show the values in use; the limit of memory is in one of the last two.
 STATUS, MOUNTS = "/proc/self/status", "/proc/mounts"
 MEMORY_LIMITS = ["/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory.max"]
@@ -40,9 +40,9 @@ def check(options: Fields) -> list[tuple[str, str]]:
     """Return (option, what is wrong) of limits that fit their schema but no container."""
     wrong = []
     cpus, memory = options.get("cpuset-cpus"), options.get("memory")
-    if cpus and not all(map(numbers, cpus.split(","))):
+    if cpus and not all(map(parse_ranges, cpus.split(","))):
         wrong.append(("cpuset-cpus", f"is {cpus}; begin each range with its lower number"))
-    if memory and size(memory) < LEAST_MEMORY:
+    if memory and parse_size(memory) < LEAST_MEMORY:
         wrong.append(("memory", f"is {memory}; must be at least 6MiB, without which none starts"))
     return wrong
 
@@ -52,14 +52,14 @@ def refusal(options: Fields, cpus: set[int], memory_bytes: float) -> str | None:
 
     None if it can.
     """
-    if set(numbers(options.get("cpuset-cpus", ""))) - cpus:
+    if set(parse_ranges(options.get("cpuset-cpus", ""))) - cpus:
         available = ", ".join(map(str, sorted(cpus)))
         return (
             f"cpuset-cpus is {options['cpuset-cpus']}, and this machine has the CPUs {available}: "
             "choose among these"
         )
-    if "memory" in options and size(options["memory"]) > memory_bytes:
-        available = f"{memory_bytes / UNIT['GiB']:.1f} GiB"
+    if "memory" in options and parse_size(options["memory"]) > memory_bytes:
+        available = f"{memory_bytes / UNITS['GiB']:.1f} GiB"
         return f"memory is {options['memory']}, and this machine has {available}: choose less"
     return None
 
@@ -73,7 +73,7 @@ def run_options(options: Fields) -> list[str]:
         argv += ["--cpuset-cpus", options["cpuset-cpus"]]
     if "memory" in options:
         # As much swap as memory means none: a limit that can be swapped past is no limit.
-        count = str(size(options["memory"]))
+        count = str(parse_size(options["memory"]))
         argv += ["--memory", count, "--memory-swap", count]
     return argv
 
@@ -95,8 +95,8 @@ def applied(options: Fields, printed: str) -> list[Fields]:
     What cannot be seen is "not available".  Raises UserError where another value than the one asked
     for is in use.
     """
-    files = observe.split(printed)
-    status = observe.fields(files.get(STATUS, ""))
+    files = observe.split_files(printed)
+    status = observe.parse_fields(files.get(STATUS, ""))
     data = [line.split()[2] for line in files.get(MOUNTS, "").splitlines() if " /data " in line]
     values = {
         "seccomp": SECCOMP_MODES.get(status.get("Seccomp", "")),
@@ -120,8 +120,8 @@ def _agrees(name: str, wanted: str, value: str) -> bool:
     if value in (wanted, NOT_AVAILABLE):
         return True
     if name == "cpuset-cpus":
-        return set(numbers(value)) == set(numbers(wanted))
+        return set(parse_ranges(value)) == set(parse_ranges(wanted))
     if name == "memory" and value.isdecimal():
         # The kernel counts in pages.
-        return 0 <= size(wanted) - int(value) < 65536
+        return 0 <= parse_size(wanted) - int(value) < 65536
     return False

@@ -12,25 +12,25 @@ from strata.util.data_types import Fields, Stack
 FOLDER = os.path.dirname(os.path.dirname(__file__))
 
 
-def names() -> list[str]:
+def layer_names() -> list[str]:
     """Return the names of all layers, as in config.yaml."""
     return sorted(
         name[:-3] for name in os.listdir(FOLDER) if name.endswith(".py") and name[0] != "_"
     )
 
 
-def kind(name: str) -> type[Layer]:
+def layer_class(name: str) -> type[Layer]:
     """Return the class of the layer with this name."""
     layer: type[Layer] = importlib.import_module(f"strata.environments.{name}").Layer
     return layer
 
 
-def forms(names: Iterable[str]) -> set[str]:
+def image_forms(names: Iterable[str]) -> set[str]:
     """Return the forms of the image that layers of these names run."""
-    return {form for name in names for form in kind(name).image_forms}
+    return {form for name in names for form in layer_class(name).image_forms}
 
 
-def changes(top: Layer) -> dict[str, str]:
+def declared_differences(top: Layer) -> dict[str, str]:
     """Return how a stack declares that programs start in another state than natively.
 
     Gives the name of a value in that state → its layer and reason, or the option that sets it.
@@ -45,21 +45,21 @@ def changes(top: Layer) -> dict[str, str]:
     return declared
 
 
-def build(layers: Stack, context: Context) -> list[Layer]:
+def build_stack(layers: Stack, context: Context) -> list[Layer]:
     """Return the layers of a stack, none of them up, the host at the bottom.
 
     The last is the system under test.
     """
-    bottom = kind("host")(None, {}, context)
+    bottom = layer_class("host")(None, {}, context)
     stack = [bottom]
     for entry in layers:
         ((name, options),) = entry.items()
         if name != "host":
-            stack.append(kind(name)(stack[-1], options, context))
+            stack.append(layer_class(name)(stack[-1], options, context))
     return stack
 
 
-def started(stack: Stack, way: str) -> list[Fields]:
+def with_start_method(stack: Stack, way: str) -> list[Fields]:
     """Return a stack for one way to start its machines: ``booted``, or ``restored`` as declared."""
     layers = []
     for layer in stack:

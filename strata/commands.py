@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from strata import __version__
+from strata.archive import seal as sealing
 from strata.environments.common import registry
 from strata.experiment import claims, config, plan, workload
-from strata.experiment import seal as sealing
 from strata.host import capacity
 from strata.image import build
 from strata.measure import parsing
@@ -69,7 +69,7 @@ def build_image(overrides: Fields, planned: list[str] | None) -> None:
         names, image = planned, experiment["image"]["settings"]
         environments = experiment["environments"]
     layers = {name for entry in names for layer in environments[entry]["layers"] for name in layer}
-    available = [name for name in layers if not registry.layer_class(name).unavailable()]
+    available = [name for name in layers if not registry.layer_class(name).unavailable_reason()]
     with_disk = "disk" in registry.image_forms(available)
     if with_disk:
         build.probe_acceleration(image)

@@ -91,7 +91,9 @@ def main(overrides: Fields) -> int:
         details = purpose if is_installed else f"{purpose}: run `make setup`"
         programs.append((name, is_installed, details))
     layers = [
-        registry.layer_class(name).examine() for name in registry.layer_names() if name != "host"
+        registry.layer_class(name).doctor_line()
+        for name in registry.layer_names()
+        if name != "host"
     ]
     kvm = acceleration.known_accelerator()
     layers.append(("KVM", kvm["accelerator"] == "kvm" or None, kvm["accelerator_reason"]))
@@ -102,7 +104,7 @@ def main(overrides: Fields) -> int:
     environments: list[Row] = []
     for name, environment in experiment["environments"].items():
         [lowest] = environment["layers"][0]
-        reason = environment["reason"] or registry.layer_class(lowest).barred()
+        reason = environment["reason"] or registry.layer_class(lowest).permission_reason()
         environments.append((name, not reason, reason or environment["label"]))
     is_good &= _print([client.examine_client(settings["client"]), *environments])
     for name, entry in experiment["workloads"].items():

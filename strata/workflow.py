@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from strata import client
+from strata.archive import seal
 from strata.environments.common import registry
-from strata.experiment import blocks, config, plan, seal
+from strata.experiment import blocks, config, plan
 from strata.host import capacity
 from strata.image import build, cache
 from strata.measure import pending
@@ -130,7 +131,7 @@ class Experiment:
             order = blocks.Order(self.plan)
             if cell not in order.places:
                 log = paths.cell_path("raw", *cell, "log")
-                raise UserError(f"{log}: {order.missing(*cell)}")
+                raise UserError(f"{log}: {order.explain_missing(*cell)}")
         if self._makes_files() and is_untried(self.plan, [environment]):
             # A cell that is a target of its own does not depend on the checkpoint `machine`.
             build.probe_acceleration(self.settings["image"])

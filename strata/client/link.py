@@ -64,11 +64,11 @@ class Link(Layer):
 
         Raises UserError where a machine's own card is to be limited, or cannot be reached.
         """
-        machines = [machine for system in systems if (machine := system.machine())]
+        machines = [machine for system in systems if (machine := system.virtual_machine())]
         if not machines:
             return
         # All are in one network.
-        address, card = machines[0].address(), machines[0].card()
+        address, card = machines[0].address(), machines[0].passed_card()
         if card is None:
             subnet = addresses.address_in(f"{address}/24", 0) + "/24"
             self.join_bridge(machines, paths.name_prefix(), subnet)

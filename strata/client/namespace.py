@@ -47,7 +47,7 @@ class Namespace(Link):
     def up(self) -> None:
         """Make the namespace and the pair anew, with addresses in a network that nothing uses."""
         remove()
-        self.context.note({"kind": "namespace", "id": name_prefix()})
+        self.context.note_cleanup({"kind": "namespace", "id": name_prefix()})
         subnet = addresses.free_subnet(addresses.host_routes())
         self.host, self.near = addresses.address_in(subnet, 1), device()
         _ip("netns", "add", name_prefix())

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from strata.client.link import HANDLE, Link
 from strata.environments.chroot import MOUNT
 from strata.environments.common.layer import Layer
-from strata.host import addresses, firewall, sockets
+from strata.host import addresses, firewall, ssh_connection
 from strata.util.data_types import Fields
 from strata.util.errors import UserError
 from strata.util.process import as_root, capture
@@ -91,7 +91,7 @@ class Remote(Link):
         keeps it.
         """
         cleanup = {"find": ["true"], "remove": list(commands)}
-        self.context.note({"kind": "second machine", "id": self.context.id, **cleanup})
+        self.context.note_cleanup({"kind": "second machine", "id": self.context.id, **cleanup})
 
     def _ssh(self, *options: str) -> list[str]:
         """Return the command that reaches the second machine, with more options of ssh."""
@@ -99,7 +99,7 @@ class Remote(Link):
         if self.options["ssh_config"]:
             # The journal's commands may run in another folder.
             configuration = ["-F", os.path.abspath(self.options["ssh_config"])]
-        settings = sockets.ssh_settings(self.context.folder)
+        settings = ssh_connection.ssh_settings(self.context.folder)
         kept = [f"-o{key}={value}" for key, value in settings.items()]
         return ["ssh", *configuration, *kept, *options, self.options["ssh"]]
 
@@ -177,7 +177,7 @@ class Remote(Link):
         gateway = addresses.address_in(subnet, 1)
         route = ["ip", "route", "replace", f"{self._client}/32", "via", gateway]
         for machine in machines:
-            capture(machine.command_plain(route))
+            capture(machine.plain_command(route))
 
     def join_card(self, address: str, card: str, client_address: str | None) -> None:
         """Find the second machine's card in the network of the machine's own."""

@@ -51,7 +51,7 @@ class Layer(layer.Layer):
     )
 
     @classmethod
-    def refusal(cls, resolved: Fields, below: str, machine: HostFacts) -> str | None:
+    def refusal_reason(cls, resolved: Fields, below: str, machine: HostFacts) -> str | None:
         """Refuse `numactl` where the host lacks that program."""
         if "numactl" in resolved and not find_program("numactl"):
             return "numactl is not installed: install the distribution's package of that name"
@@ -90,6 +90,6 @@ class Layer(layer.Layer):
             [*cgroups.join_command(self.context.id), *numactl, "chroot", self.root, *argv]
         )
 
-    def group(self) -> str | None:
+    def cgroup(self) -> str | None:
         """Return the system's control group."""
         return self.context.id

@@ -88,7 +88,9 @@ def _has_nat() -> bool | None:
     None where this cannot be seen.
     """
     options = bridge_options()
-    return firewall.read_packet_filter().serves(options[BRIDGE]) if BRIDGE in options else None
+    return (
+        firewall.read_packet_filter().serves_bridge(options[BRIDGE]) if BRIDGE in options else None
+    )
 
 
 def unusual(options: Fields, info: Fields, rules: bool = True) -> dict[str, str]:
@@ -240,14 +242,14 @@ class Layer(engine.Container):
         return (not socket or daemons.is_listening(socket)) and find_program("docker") is not None
 
     @classmethod
-    def unavailable(cls) -> str | None:
+    def unavailable_reason(cls) -> str | None:
         """Refuse hosts where no daemon answers and none could be started, too."""
-        if (reason := super().unavailable()) or cls.answers() or find_program("dockerd"):
+        if (reason := super().unavailable_reason()) or cls.answers() or find_program("dockerd"):
             return reason
         return "no Docker daemon answers and none is installed: start it, or run `make setup`"
 
     @classmethod
-    def barred(cls) -> str | None:
+    def permission_reason(cls) -> str | None:
         """Return why this user may not use the daemon, or which DOCKER_HOST does not answer."""
         place = os.environ.get("DOCKER_HOST", "")
         if (socket := daemon_socket()) and daemons.is_listening(socket):
@@ -262,9 +264,9 @@ class Layer(engine.Container):
         return None
 
     @classmethod
-    def check(cls, options: Fields, below: str) -> list[tuple[str, str]]:
+    def check_options(cls, options: Fields, below: str) -> list[tuple[str, str]]:
         """Return options of gVisor's that stand alone, or that gVisor cannot do."""
-        wrong = super().check(options, below)
+        wrong = super().check_options(options, below)
         if not in_sandbox(options):
             if "stack" in options:
                 wrong.append(("stack", "is of gVisor alone; set runtime: runsc too"))
@@ -277,7 +279,7 @@ class Layer(engine.Container):
         return wrong
 
     @classmethod
-    def settle(cls, options: Fields, config: Fields) -> Fields:
+    def resolve_options(cls, options: Fields, config: Fields) -> Fields:
         """Replace a sandbox's stack by its platform, version and stack.
 
         So cells are measured again after an upgrade.
@@ -299,7 +301,7 @@ class Layer(engine.Container):
         return _daemon_info(*places) if cls.answers() else {}
 
     @classmethod
-    def found(cls, resolved: Fields, below: str) -> Fields:
+    def add_observations(cls, resolved: Fields, below: str) -> Fields:
         """Add ``daemon``: what is unusual about the host's."""
         info = cls.host_info() if below == "host" else {}
         if not info or foreign_daemon(info):
@@ -308,12 +310,12 @@ class Layer(engine.Container):
         return {**resolved, "daemon": differences} if differences else resolved
 
     @classmethod
-    def refusal(cls, resolved: Fields, below: str, machine: HostFacts) -> str | None:
+    def refusal_reason(cls, resolved: Fields, below: str, machine: HostFacts) -> str | None:
         """Refuse limits that cannot be granted, foreign daemons, and what the daemon lacks."""
         if below != "host":
             # A machine numbers its own CPUs; its memory follows from the workloads' scale.
             return limits.refusal(resolved, set(range(machine["cpus"])), math.inf)
-        if reason := super().refusal(resolved, below, machine):
+        if reason := super().refusal_reason(resolved, below, machine):
             return reason
         info = cls.host_info()
         if not info:
@@ -399,9 +401,9 @@ class Layer(engine.Container):
         return facts
 
     @classmethod
-    def examine(cls) -> tuple[str, bool | None, str]:
+    def doctor_line(cls) -> tuple[str, bool | None, str]:
         """Return the daemon's version and what is unusual about it, or why it cannot be used."""
-        if reason := cls.unavailable() or cls.barred():
+        if reason := cls.unavailable_reason() or cls.permission_reason():
             return "Docker", False, reason
         # To a user whom the daemon refuses, Docker 26 says so for `version` and not for `info`.
         argv = ["docker", "version", "--format", "version {{.Server.Version}}"]
@@ -421,7 +423,7 @@ class Layer(engine.Container):
         if self.below.name == "host":
             start_daemon()
         super().ask_engine()
-        if self.machine() is None:
+        if self.virtual_machine() is None:
             self._require_planned_daemon()
 
     def engine_facts(self, info: Fields) -> Fields:
@@ -459,11 +461,13 @@ class Layer(engine.Container):
                 raise type(error)(f"{error}\n{remedy}") from None
             raise
 
-    def host_process(self) -> int | None:
+    def kernel_process(self) -> int | None:
         """Return the sandbox's process, or else what is below."""
         if not in_sandbox(self.options):
-            return super().host_process()
-        return next(iter(cgroups.list_program_processes(self.group() or "", "runsc-sandbox")), None)
+            return super().kernel_process()
+        return next(
+            iter(cgroups.list_program_processes(self.cgroup() or "", "runsc-sandbox")), None
+        )
 
     def _require_planned_daemon(self) -> None:
         """Raise UserError where the daemon is not the one that the plan was made for."""
@@ -493,7 +497,7 @@ class Layer(engine.Container):
 
     def _require_planned_ports(self) -> None:
         """Record the bridge, and require the planned path to published ports.  Raises UserError."""
-        if self.machine() is None:
+        if self.virtual_machine() is None:
             for key, option in (("bridge", BRIDGE), ("mtu", MTU)):
                 self._facts["network"][key] = bridge_options().get(option, NOT_AVAILABLE)
         path = self._facts["network"]["ports"]
@@ -514,7 +518,7 @@ class Layer(engine.Container):
     def _require_planned_sandbox(self) -> None:
         """Record the sandbox, and raise UserError where it is not the planned one."""
         sandbox = self._facts["sandbox"] = sandbox_facts(
-            cgroups.list_command_lines(self.group() or "")
+            cgroups.list_command_lines(self.cgroup() or "")
         )
         for key, planned in self.options["sandbox"].items():
             if planned and sandbox[key] != planned:

@@ -19,7 +19,7 @@ class Layer(layer.Layer):
     stands_idle = True
 
     @classmethod
-    def sweep(cls) -> list[str]:
+    def remove_systems(cls) -> list[str]:
         """Remove the folders of all systems, with the programs and control groups that they name."""
         names = (
             sorted(os.listdir(paths.systems_folder()))
@@ -53,9 +53,9 @@ class Layer(layer.Layer):
         """Return the host's address as the client reaches it."""
         return self.context.address
 
-    def listen(self) -> str:
+    def listen_address(self) -> str:
         """Return the host's address as the client reaches it, which nothing translates."""
         return self.context.address
 
-    def machine(self) -> None:
+    def virtual_machine(self) -> None:
         """Return None: nothing stands below the host."""

@@ -82,7 +82,7 @@ class Layer(chroot.Layer):
         version = capture(["lxc-start", "--version"]).stdout.splitlines()[0].strip()
         return {"container": {"program": "lxc-start", "version": version}}
 
-    def processes(self) -> list[int]:
+    def memory_processes(self) -> list[int]:
         """Return the processes in the container's control group."""
         return sorted(cgroups.list_processes(self.context.id))
 

@@ -48,13 +48,13 @@ class Layer(engine.Container):
         return as_root(_podman(*words))
 
     @classmethod
-    def settle(cls, options: Fields, config: Fields) -> Fields:
+    def resolve_options(cls, options: Fields, config: Fields) -> Fields:
         """Add the runtime that Podman takes by itself, crun."""
         # The user is in the plans of cells that were measured.
         return {"runtime": RUNTIMES[0], "user": "root", **options}
 
     @classmethod
-    def refusal(cls, resolved: Fields, below: str, machine: HostFacts) -> str | None:
+    def refusal_reason(cls, resolved: Fields, below: str, machine: HostFacts) -> str | None:
         """Refuse missing runtimes, init programs and bridge makers, and hybrid groups for crun."""
         runtime = resolved["runtime"]
         if not find_program(runtime):
@@ -76,7 +76,7 @@ class Layer(engine.Container):
                 "Podman has nothing here that makes a bridge: install the distribution’s package "
                 "netavark"
             )
-        return super().refusal(resolved, below, machine)
+        return super().refusal_reason(resolved, below, machine)
 
     def tool(self, *words: str) -> list[str]:
         """Return a command of root's Podman with the runtime that was chosen."""
@@ -112,7 +112,9 @@ class Layer(engine.Container):
         if self.published():
             # Netavark itself lets in answers alone.
             match = ["--match", "conntrack", "--ctstate", "DNAT"]
-            firewall.allow_packets(self.context, [*match, "--ctorigdst", self.below.listen()])
+            firewall.allow_packets(
+                self.context, [*match, "--ctorigdst", self.below.listen_address()]
+            )
         super().up()
 
     def run_options(self) -> list[str]:

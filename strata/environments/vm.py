@@ -57,14 +57,14 @@ class Layer(layer.Layer):
     """All settings of a profile, with their defaults; schemas/vm.schema.json explains them."""
 
     @classmethod
-    def unavailable(cls) -> str | None:
+    def unavailable_reason(cls) -> str | None:
         """Refuse hosts of another architecture, too."""
         if (architecture := os.uname().machine) != "x86_64":
             return f"virtual machines are built for x86_64 only; this host is {architecture}"
-        return super().unavailable()
+        return super().unavailable_reason()
 
     @classmethod
-    def settle(cls, options: Fields, config: Fields) -> Fields:
+    def resolve_options(cls, options: Fields, config: Fields) -> Fields:
         """Resolve the profile, and add the accelerator: both decide a cell's result."""
         name, accelerator = (
             options.get("profile", "default"),
@@ -81,7 +81,7 @@ class Layer(layer.Layer):
         }
 
     @classmethod
-    def grants(cls, resolved: Fields, machine: HostFacts) -> HostFacts:
+    def machine_above(cls, resolved: Fields, machine: HostFacts) -> HostFacts:
         """Return the machine with the guest's number of processors."""
         cpus = resolved["settings"]["cpus"]
         return machine if cpus == "host" else {**machine, "cpus": int(cpus)}
@@ -100,7 +100,7 @@ class Layer(layer.Layer):
         }
 
     @classmethod
-    def sweep(cls) -> list[str]:
+    def remove_systems(cls) -> list[str]:
         """Remove all machines with their network, storage pool and snapshots."""
         return [
             *libvirt.remove_all(),
@@ -131,24 +131,24 @@ class Layer(layer.Layer):
         address: str = wanted["card"]["address"] if wanted["card"] else wanted["address"]
         return address.partition("/")[0]
 
-    def listen(self) -> str:
+    def listen_address(self) -> str:
         """Return the machine's address, which nothing translates."""
         return self.address()
 
-    def card(self) -> tuple[str, str | None] | None:
+    def passed_card(self) -> tuple[str, str | None] | None:
         """Return the card that was passed through to the machine, if a client reaches it there."""
         wanted = self._machine.wanted
         return (wanted["passthrough"][0], wanted["card"].get("client")) if wanted["card"] else None
 
-    def machine(self) -> layer.Layer:
+    def virtual_machine(self) -> layer.Layer:
         """Return this layer."""
         return self
 
-    def host_process(self) -> int | None:
+    def kernel_process(self) -> int | None:
         """Return QEMU's process."""
         return libvirt.domain_process(self._machine.wanted["name"])
 
-    def processes(self) -> list[int]:
+    def memory_processes(self) -> list[int]:
         """Return QEMU's process, if it runs."""
-        process = self.host_process()
+        process = self.kernel_process()
         return [process] if process else []

@@ -86,25 +86,25 @@ class Order:
         self.emulated = [name for name in names if is_unpaired(plan["environments"][name])]
         self.paired = [name for name in names if name not in self.emulated]
         not_emulated = plan.get("not_emulated", [])
-        self.of_machines = [name for name in plan["workloads"] if name not in not_emulated]
+        self.emulated_workloads = [name for name in plan["workloads"] if name not in not_emulated]
         self._left_out = {
             (name, load) for name, loads in plan.get("leave_out", {}).items() for load in loads
         }
         self.blocks: dict[str, int] = dict.fromkeys(sorted(plan["workloads"]), 0)
         self.places: dict[Cell, tuple[int, int]] = {}
         self.last = 0
-        self.asked: list[int] = []
-        self.aside: set[Block] = set()
-        self.tries: dict[Block, int] = {}
+        self.decision_rounds: list[int] = []
+        self.disturbed: set[Block] = set()
+        self.earlier_tries: dict[Block, int] = {}
         least = plan["precision"]["min"] if "precision" in plan else plan["repetitions"]
         self._add_blocks({load: [self._first_block(load)] * least for load in self.blocks})
         self.decided = "precision" not in plan
         while not self.decided:
-            self.asked.append(self.last)
+            self.decision_rounds.append(self.last)
             if (decision := self._read_decision()) is None:
                 break
             self._apply_decision(decision["workloads"])
-            self.decided = self.last == self.asked[-1]
+            self.decided = self.last == self.decision_rounds[-1]
         if self.sequential:
             self.places = self._sequential_places(least)
 
@@ -113,7 +113,7 @@ class Order:
         cells: list[Cell] = []
         for name in available_environments(self.plan):
             emulated = name in self.emulated
-            loads = self.of_machines if emulated else [*self.plan["workloads"]]
+            loads = self.emulated_workloads if emulated else [*self.plan["workloads"]]
             for number in range(1, (1 if emulated else repetitions) + 1):
                 kept = [load for load in loads if (name, load) not in self._left_out]
                 cells += [(name, load, number) for load in kept]
@@ -139,10 +139,10 @@ class Order:
         added: dict[str, list[list[str]]] = {load: [] for load in self.blocks}
         for load, state in states.items():
             for place, number in enumerate(state["again"], self.blocks[load] + 1):
-                self.aside.add((load, number))
+                self.disturbed.add((load, number))
                 # The disturbed block may itself have replaced one.
-                self.tries[load, place] = self.tries.get((load, number), 0) + 1
-            whole = self.next_block(load)
+                self.earlier_tries[load, place] = self.earlier_tries.get((load, number), 0) + 1
+            whole = self.environments_of_next_block(load)
             chosen = state.get("environments") or whole
             replacements = [
                 [name for name in whole if (name, load, number) in self.places]
@@ -181,7 +181,9 @@ class Order:
         units: list[list[Cell]] = []
         for name in self.emulated:
             loads = [
-                load for load in sorted(self.of_machines) if (name, load) not in self._left_out
+                load
+                for load in sorted(self.emulated_workloads)
+                if (name, load) not in self._left_out
             ]
             units.append([(name, load, 1) for load in loads])
         return units
@@ -197,7 +199,7 @@ class Order:
                 impossible.add(pair)
         return impossible
 
-    def next_block(self, workload: str) -> list[str]:
+    def environments_of_next_block(self, workload: str) -> list[str]:
         """Return the environments in a further block of a workload."""
         names = self._first_block(workload)
         return [name for name in names if (name, workload) not in self._cannot]
@@ -210,7 +212,7 @@ class Order:
         """Return (environment, workload, repetition) of every cell, in the planned order."""
         return list(self.places)
 
-    def missing(self, environment: str, workload: str, repetition: int) -> str:
+    def explain_missing(self, environment: str, workload: str, repetition: int) -> str:
         """Return the sentence that says why a cell is not in the plan."""
         environments = self.plan["environments"]
         planned = {
@@ -227,7 +229,7 @@ class Order:
         pair = f"{environment} · {workload}"
         return f"there is no repetition {repetition} of {pair}: {count} are planned{later}"
 
-    def block(self, environment: str, workload: str, repetition: int) -> list[Cell]:
+    def cells_of_block(self, environment: str, workload: str, repetition: int) -> list[Cell]:
         """Return the cells of a cell's block in the planned order.
 
         A cell that is in no block is returned alone.

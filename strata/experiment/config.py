@@ -246,7 +246,7 @@ def _check_stack(key: str, stack: Stack, data: Fields) -> Iterator[Finding]:
         if not mistakes:
             mistakes = [
                 (f"{layer_key}.{name}.{option}", sentence)
-                for option, sentence in kind.check(options, below)
+                for option, sentence in kind.check_options(options, below)
             ]
         yield from mistakes
         if name == "host" and number > 0:
@@ -430,9 +430,9 @@ def _plan_environment(entry: Fields, config: Fields, machine: HostFacts) -> Fiel
             # It is at the bottom of every stack.
             continue
         kind = registry.layer_class(name)
-        settled = kind.found(kind.settle(options, config), below)
-        reason = reason or kind.unavailable() or kind.refusal(settled, below, machine)
-        machine = kind.grants(settled, machine)
+        settled = kind.add_observations(kind.resolve_options(options, config), below)
+        reason = reason or kind.unavailable_reason() or kind.refusal_reason(settled, below, machine)
+        machine = kind.machine_above(settled, machine)
         below = name
         stack.append({name: settled})
         described |= kind.describe(settled)

@@ -55,7 +55,7 @@ class Context:
         self.ports = ports
         self.mask = mask
         self.part = part
-        self.of = of
-        self.first = first or folder
+        self.parts = of
+        self.first_folder = first or folder
         self.data = os.path.join(folder, "data")
-        self.note = note
+        self.note_cleanup = note

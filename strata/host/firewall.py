@@ -27,7 +27,7 @@ def allow_packets(context: Context, *matches: list[str]) -> None:
     if iptables is None:
         return
     remove = ["sh", "-c", REMOVE, "strata", iptables, context.id]
-    context.note(
+    context.note_cleanup(
         {"kind": "rule", "id": context.id, "root": True, "find": ["true"], "remove": [remove]}
     )
     mark = ["--match", "comment", "--comment", context.id, "--jump", "ACCEPT"]
@@ -92,13 +92,13 @@ class PacketFilter:
             facts[name] = {"0": "off", "1": "on"}.get(text)
         return {key: NOT_AVAILABLE if value is None else value for key, value in facts.items()}
 
-    def serves(self, bridge: str) -> bool | None:
+    def serves_bridge(self, bridge: str) -> bool | None:
         """Return whether an engine made rules for its bridge; None where that cannot be seen."""
         name = re.escape(bridge)
         of_docker = rf'(?m)^-A (?=.*\bDOCKER).*-[io] {name}\b|"{name}" : jump '
         return bool(re.search(of_docker, self._all)) if self.known else None
 
-    def leads(self, address: str, port: int) -> bool | None:
+    def translates_port(self, address: str, port: int) -> bool | None:
         """Return whether a rule of the kernel leads a published port to a container.
 
         None where that cannot be seen.
@@ -107,7 +107,7 @@ class PacketFilter:
         rule = rf"\bdport {port}\b.*{target}"
         return bool(re.search(rule, self._all)) if self.known else None
 
-    def passes(self, address: str, port: int) -> bool | None:
+    def proxies_port(self, address: str, port: int) -> bool | None:
         """Return whether a docker-proxy passes a published port on; None where that is not seen."""
         container = rf"-container-ip {re.escape(address)} -container-port {port}\b"
         program = rf"(?m)^\d+ \S*docker-proxy .*{container}"

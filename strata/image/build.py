@@ -367,5 +367,5 @@ def _discard_images(*kept: str) -> list[str]:
             needed |= {image["id"], engine.tag(image), engine.base_tag(image["base"])}
     removed = []
     for name in registry.layer_names():
-        removed += registry.layer_class(name).discard(needed)
+        removed += registry.layer_class(name).remove_images(needed)
     return removed

@@ -65,8 +65,8 @@ class Inputs:
 
         They hold its own ports and address, and those of the system with each role.
         """
-        offset = self.system.shift
-        result = {**values, "part": part, "listen": self.system.listen(part)}
+        offset = self.system.port_offset
+        result = {**values, "part": part, "listen": self.system.listen_address(part)}
         result["address"] = self.system.tops[part].address()
         for name in self.cell.get("ports", []):
             result[name] = plan.add_port_offset(values[name], offset + part)
@@ -74,7 +74,7 @@ class Inputs:
             holder = self._part_with(role, part)
             for name in names:
                 result[name] = plan.add_port_offset(values[name], offset + holder)
-            result[f"address.{role}"] = self.system.reached(holder)
+            result[f"address.{role}"] = self.system.peer_address(holder)
         return result
 
     def of_all(self, values: Fields) -> Fields:

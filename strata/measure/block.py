@@ -49,11 +49,11 @@ def measure_cell(environment: str, workload: str, repetition: int) -> None:
     experiment = plan.read_plan()
     order, key = blocks.Order(experiment), (environment, workload, repetition)
     if key not in order.places:
-        raise UserError(f"{paths.PLAN}: {order.missing(*key)}")
+        raise UserError(f"{paths.PLAN}: {order.explain_missing(*key)}")
     cell = Cell(experiment, key, order)
     # The host bars its lowest layer alone.
     for kind in cell.layers[:1]:
-        if reason := registry.layer_class(kind).barred():
+        if reason := registry.layer_class(kind).permission_reason():
             raise CellFailed(f"{cell.name} cannot be measured: {reason}")
     starting_state.declare_state(processors(experiment))
     try:
@@ -119,7 +119,7 @@ def _mates(cell: Cell) -> list[Cell]:
     """The other cells of a block that are due, and whose laps can be interleaved with a cell's."""
     if not cell.is_interleaved:
         return []
-    keys = [key for key in cell.order.block(*cell.key) if key != cell.key]
+    keys = [key for key in cell.order.cells_of_block(*cell.key) if key != cell.key]
     due = [Cell(cell.plan, key, cell.order) for key in keys if pending.is_due(cell.plan, key)]
     return [mate for mate in due if mate.is_interleaved]
 
@@ -135,7 +135,7 @@ def _failure(cell: Cell, error: BaseException) -> CellFailed:
     foreseen = isinstance(error, (UserError, OSError))
     reason = str(error) if foreseen else f"{type(error).__name__}: {error}"
     log = paths.cell_path("failed", *cell.key, "log")
-    times = {"ended": cell.watch.now(), "seconds": round(cell.watch.passed(), 3)}
+    times = {"ended": cell.watch.now(), "seconds": round(cell.watch.elapsed(), 3)}
     try:
         record = {**times, **cell.record, "error": reason}
         write_json(paths.cell_path("failed", *cell.key, "json"), record)

@@ -139,7 +139,7 @@ class Cell:
         system = self._make_system(self.entry["layers"], link, offset)
         native = lifecycle.read_native_state(self.mask)
         inside, state = lifecycle.observe_system(system.top)
-        client = link.seen if link else None
+        client = link.observed if link else None
         cpus = self._cpus_of_each(system, inside)
         values = self._resolve_parameters(cpus, inside, client)
         parameters = {key: value for key, value in values.items() if key not in BUILT_IN}
@@ -310,7 +310,7 @@ class Cell:
         count = inside["cpus"]
         if not isinstance(count, int):
             return None
-        return count if system.top.machine() else max(1, count // self.systems)
+        return count if system.top.virtual_machine() else max(1, count // self.systems)
 
     def _resolve_parameters(
         self, cpus: int | None, inside: Fields, client: Fields | None
@@ -350,5 +350,5 @@ class Cell:
             sources[datasets.INSIDE] = data
         for top in system.tops:
             for target, source in sources.items():
-                top.put(source, target)
+                top.copy_in(source, target)
         return values | targets

@@ -37,12 +37,12 @@ def ensure(workload: str, planned: PlannedWorkload, seed: int, image: Image | No
     name = f"(data of {workload})"
     system = lifecycle.System(name, [{"chroot": {}}], image)
     with report_step(workload, "making its data, once for this image"):
-        done = capture(system.top.command(argv), timeout=declared["timeout"], check=False)
+        done = capture(system.top.measured_command(argv), timeout=declared["timeout"], check=False)
     if done.returncode != 0:
         words = last_words(done.stderr or done.stdout)
         raise CellFailed(f"its data could not be made (exit code {done.returncode}): {words}")
     journal.note_cleanup(system.id, {"kind": "folder", "id": f"{path}.part"})
-    system.top.get(INSIDE, f"{path}.part")
+    system.top.copy_out(INSIDE, f"{path}.part")
     os.replace(f"{path}.part", path)
     lifecycle.take_down_systems(name)
     return path

@@ -51,7 +51,7 @@ class Server:
     def _serve(self, action: str, *arguments: str) -> str:
         """Have `serve` act on the server in its system, and return what `serve` prints."""
         argv = [SERVE, action, self.declared["name"], *arguments]
-        return capture(self._inputs.place(self._part).command(argv)).stdout
+        return capture(self._inputs.place(self._part).measured_command(argv)).stdout
 
     def start(self) -> None:
         """Start it; :meth:`check_ready` says when it takes requests."""
@@ -70,7 +70,7 @@ class Server:
             reason = f"was not ready after {limit:g} s: {self.last_words()}"
             raise CellFailed(f"its server {self.shown} {reason}")
         place = self._inputs.place(None if ready.get("at") == "client" else self._part)
-        command = place.command(self._filled(ready["argv"]))
+        command = place.measured_command(self._filled(ready["argv"]))
         try:
             done = capture(command, left / stretch(1), check=False)
         except UserError:
@@ -145,7 +145,7 @@ def bring_password(system: System) -> None:
         file.write(system.link.password + "\n")
         file.flush()
         for place in [*system.tops, system.link.client]:
-            place.put(file.name, PASSWORD)
+            place.copy_in(file.name, PASSWORD)
 
 
 def make_servers(inputs: Inputs) -> list[Server]:

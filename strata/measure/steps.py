@@ -74,7 +74,7 @@ class Steps:
         servers.start_servers(self.servers, self.inputs.system)
         self._take("warmup")
         if self._waits:
-            self.shell = Shell(self.inputs.system.top.command_plain([PROGRAM], fed=True))
+            self.shell = Shell(self.inputs.system.top.plain_command([PROGRAM], fed=True))
             # It answers from now on: no process can enter a system that is frozen.
             with self.log.outputs([0]) as [output]:
                 self.shell.run(["true"], output, SECONDS_TO_ANSWER)
@@ -158,7 +158,7 @@ class Steps:
                 return [self.shell.run(with_variables(argvs[0]), outputs[0], timeout)]
             commands = []
             for part, argv in zip(parts, argvs, strict=True):
-                commands.append(self.inputs.place(part).command(argv))
+                commands.append(self.inputs.place(part).measured_command(argv))
             return run_together(commands, outputs, timeout, self._machines)
 
     def _require_success(self, step: Step, commands: list[Fields]) -> None:
@@ -204,7 +204,7 @@ class Steps:
         command |= {"exit": None, "started": self.watch.now()}
         self.commands.append(command)
         begun = time.monotonic()
-        done = capture(system.top.command(argv), timeout=step["timeout"], check=False)
+        done = capture(system.top.measured_command(argv), timeout=step["timeout"], check=False)
         seconds = time.monotonic() - begun
         command |= {"exit": done.returncode, "seconds": round(seconds, 4)}
         command["timeout"] = step["timeout"]
@@ -220,7 +220,7 @@ class Steps:
             "boot_seconds": machine.get("boot_seconds"),
             "restore_seconds": machine.get("restore_seconds"),
             "command_seconds": round(seconds, 6),
-            "memory_bytes": memory_held(system.top.processes()),
+            "memory_bytes": memory_held(system.top.memory_processes()),
         }
         self.log.write(json.dumps(line))
         self._machines = _machine_processes(system)
@@ -230,8 +230,8 @@ def _machine_processes(system: System) -> list[int]:
     """The host's processes of a system's virtual machines: without them its commands hang."""
     processes = []
     for top in system.tops:
-        if machine := top.machine():
-            processes += machine.processes()
+        if machine := top.virtual_machine():
+            processes += machine.memory_processes()
     return processes
 
 

@@ -27,8 +27,12 @@ def decide(round: int) -> None:
     """
     experiment = plan.read_checked_plan()
     order = blocks.Order(experiment)
-    if order.asked[-1:] != [round]:
-        due = f"one is due after {order.last}" if order.asked else "the config adds no blocks"
+    if order.decision_rounds[-1:] != [round]:
+        due = (
+            f"one is due after {order.last}"
+            if order.decision_rounds
+            else "the config adds no blocks"
+        )
         raise UserError(f"no decision is due after round {round}; {due}")
     decision = _Decision(experiment, order, tidy.parse_cells()).fields()
     write_json(result_path("precision", round=round), decision, lasting=True)
@@ -70,7 +74,11 @@ class _Decision:
 
     def _block_seconds(self, workload: str, environments: Container[str]) -> float:
         """Return the seconds that a workload's next block takes in some environments."""
-        names = [name for name in self._order.next_block(workload) if name in environments]
+        names = [
+            name
+            for name in self._order.environments_of_next_block(workload)
+            if name in environments
+        ]
         return sum(self._costs.get((name, workload), 0.0) for name in names)
 
     def _repeat_disturbed_blocks(self, values: tidy.CellValues) -> None:
@@ -79,13 +87,16 @@ class _Decision:
         disturbed: dict[blocks.Block, str] = {}
         for cell, record in values.records.items():
             flags = record.get("quiet", {}).get("flags")
-            if flags and cell[0] in order.paired and cell[1:] not in order.aside:
+            if flags and cell[0] in order.paired and cell[1:] not in order.disturbed:
                 disturbed[cell[1:]] = interference.describe_cause(flags)
         # By their numbers, then by workload.
         for block in sorted(disturbed, key=lambda block: block[::-1]):
             environments = {cell[0] for cell in order.places if cell[1:] == block}
             seconds = self._block_seconds(block[0], environments)
-            if order.tries.get(block, 0) < self._settings["retries"] and seconds <= self.left:
+            if (
+                order.earlier_tries.get(block, 0) < self._settings["retries"]
+                and seconds <= self.left
+            ):
                 self.again[block] = disturbed[block]
                 self.left -= seconds
 
@@ -93,7 +104,7 @@ class _Decision:
         """Return the state of a workload, or of a claim on it (by its id)."""
         order, rows = self._order, self._ratios[workload, claim]
         repeated = sum(block[0] == workload for block in self.again)
-        aside = sum(block[0] == workload for block in order.aside)
+        aside = sum(block[0] == workload for block in order.disturbed)
         # A block that could not be measured takes the place of another; one set aside does not.
         room = self._settings["max"] - order.blocks[workload] + aside
         wide = [

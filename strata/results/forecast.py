@@ -58,7 +58,7 @@ def _show_obstacles(experiment: Plan, due: list[blocks.Cell]) -> None:
     reasons = set()
     for name in {cell[0] for cell in due}:
         for layer in experiment["environments"][name]["layers"][:1]:
-            reasons.add(registry.layer_class(next(iter(layer))).barred())
+            reasons.add(registry.layer_class(next(iter(layer))).permission_reason())
     for reason in sorted(filter(None, reasons)):
         progress.print_line(f"before that can be measured: {reason}")
 

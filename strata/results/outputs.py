@@ -40,7 +40,7 @@ def decision_paths(experiment: Plan, folder: str = ".") -> list[str]:
     folder: holds `results`.
     """
     order = blocks.Order(experiment, os.path.join(folder, "results"))
-    paths = [result_path("precision", round=round) for round in order.asked]
+    paths = [result_path("precision", round=round) for round in order.decision_rounds]
     return [path for path in paths if os.path.exists(os.path.join(folder, path))]
 
 

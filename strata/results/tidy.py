@@ -105,7 +105,7 @@ def parse_cells(partial: bool = False) -> CellValues:
         cell: validate.load_object(".", paths.cell_path("raw", *cell, "json")) for cell in measured
     }
     paired = {cell: record for cell, record in records.items() if cell[0] in order.paired}
-    aside = order.aside.union(_list_torn_blocks(paired))
+    aside = order.disturbed.union(_list_torn_blocks(paired))
     # Cells of a block begin at about the same moment.
     by_start = sorted(records, key=lambda cell: records[cell]["started"])
     place = {cell: number for number, cell in enumerate(by_start, 1)}

@@ -60,7 +60,7 @@ def observe_system(place: Layer) -> tuple[Fields, States]:
 
     place: the top of its stack.
     """
-    command = place.command_plain(starting_state.state_command(*observe.FILES))
+    command = place.plain_command(starting_state.state_command(*observe.FILES))
     files = observe.split_files(capture(command, check=False).stdout)
     facts, state = observe.parse_facts(files), starting_state.parse_state(files)
     # A system that does not show the numbers of its processors counts from 0.
@@ -134,7 +134,7 @@ def compare_with_native(top: Layer, inside: States, native: States) -> Fields:
 
 def _host_process_state(top: Layer) -> States:
     """Return the state of the host's process that is a sandbox or machine, if the system is one."""
-    host_process = top.host_process()
+    host_process = top.kernel_process()
     if not host_process:
         return {}
     printed = capture(
@@ -165,7 +165,7 @@ class Client:
         self.password = os.urandom(16).hex()
 
     @functools.cached_property
-    def seen(self) -> Fields:
+    def observed(self) -> Fields:
         """What is observed at the client, once it is joined to a system."""
         return {**observe_system(self.client)[0], "link": self.layer.facts()}
 
@@ -200,7 +200,7 @@ class System:
         self.id = _begin_entry(environment, image)
         self.environment = environment
         self.link = link
-        self.shift = shift
+        self.port_offset = shift
         self.client = link.client if link else None
         self.frozen = False
         self._freezers: list[str] | None = None
@@ -246,23 +246,23 @@ class System:
         }
         if link is not None:
             link.layer.join_systems(self.tops)
-        self._listens = [top.listen() for top in self.tops] if link else []
+        self._listens = [top.listen_address() for top in self.tops] if link else []
 
-    def listen(self, part: int) -> str:
+    def listen_address(self, part: int) -> str:
         """Return the address on which a part's servers listen, and the client's packets arrive."""
         return self._listens[part] if self.client else self.tops[part].address()
 
-    def reached(self, part: int) -> str:
+    def peer_address(self, part: int) -> str:
         """Return the address at which the other parts reach a part's servers."""
         top = self.tops[part]
-        return top.address() if top.machine() else self.listen(part)
+        return top.address() if top.virtual_machine() else self.listen_address(part)
 
     def freeze(self, frozen: bool = True) -> None:
         """Freeze all that runs in the system, or thaw it; taking it down thaws it, too."""
         if frozen == self.frozen:
             return
         if self._freezers is None:
-            groups = [group for top in self.tops if (group := top.group())]
+            groups = [group for top in self.tops if (group := top.cgroup())]
             for group in groups:
                 journal.note_cleanup(self.id, {"kind": "frozen", "id": group})
             self._freezers = [
@@ -325,7 +325,7 @@ def remove_leftovers() -> list[str]:
     order = sorted(registry.layer_names(), key=lambda name: name == "host")
     removed = build.remove_leftovers()
     for name in order:
-        removed += registry.layer_class(name).sweep()
+        removed += registry.layer_class(name).remove_systems()
     return removed + namespace.remove()
 
 

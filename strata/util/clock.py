@@ -15,10 +15,10 @@ class Clock:
     def __init__(self) -> None:
         self._epoch, self._start = time.time(), time.monotonic()
 
-    def passed(self) -> float:
+    def elapsed(self) -> float:
         """Return the seconds since the clock was set."""
         return time.monotonic() - self._start
 
     def now(self) -> str:
         """Return the present moment, written as by :func:`format_utc`."""
-        return format_utc(self._epoch + self.passed())
+        return format_utc(self._epoch + self.elapsed())

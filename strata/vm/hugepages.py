@@ -54,7 +54,7 @@ def reserve(machines: list[WantedMachine], context: Context) -> str | None:
     except OSError:
         return "the host's kernel has no huge pages of 2 MiB"
     give_back = [_setting(folder, count) for folder, count in before.items()]
-    context.note(
+    context.note_cleanup(
         {
             "kind": "huge pages",
             "id": context.id,

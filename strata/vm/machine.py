@@ -105,7 +105,7 @@ class Machine:
             raise UserError(
                 "whether KVM runs a guest was not tested yet: run `python3 -m strata image`"
             )
-        part, of = self.context.part, self.context.of
+        part, of = self.context.part, self.context.parts
         box = vagrant_box.require_box(self.image["recipe"])
         machines = self._resolve_machines()
         # All that decides what the domain is: a snapshot is of a domain with this name.
@@ -142,10 +142,10 @@ class Machine:
         Returns (subnet of the network, why there are no huge pages or None).
         """
         if self.context.part > 0:
-            first: WantedMachine = read_json(os.path.join(self.context.first, "vm.json"))
+            first: WantedMachine = read_json(os.path.join(self.context.first_folder, "vm.json"))
             return first["subnet"], first["huge_pages_refused"]
         libvirt.remove_domains()
-        subnet = libvirt.create_network(self.context.of)
+        subnet = libvirt.create_network(self.context.parts)
         wants_pages = machines[0]["huge_pages"]
         return subnet, hugepages.reserve(machines, self.context) if wants_pages else None
 
@@ -154,7 +154,7 @@ class Machine:
 
         Raises UserError where they do not fit in the host's memory.
         """
-        of, profile = self.context.of, dict(self.options["settings"])
+        of, profile = self.context.parts, dict(self.options["settings"])
         if complaint := self._passthrough_complaint():
             self.refused |= {"passthrough": complaint, "card": complaint}
             profile |= {"passthrough": [], "card": None}
@@ -175,7 +175,7 @@ class Machine:
     def _passthrough_complaint(self) -> str | None:
         """Return why the machine cannot have the profile's devices; None where it can."""
         devices, accelerator = self.options["settings"]["passthrough"], self.options["accelerator"]
-        if devices and self.context.of > 1:
+        if devices and self.context.parts > 1:
             return "a device can be in one machine only"
         complaints = [passthrough.complaint(device, accelerator) for device in devices]
         return "; ".join(filter(None, complaints)) or None

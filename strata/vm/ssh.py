@@ -3,7 +3,7 @@
 import os
 import shlex
 
-from strata.host import sockets
+from strata.host import ssh_connection
 from strata.util.files import write_text
 from strata.util.process import capture
 
@@ -32,7 +32,7 @@ def write_configuration(folder: str, address: str, key: str, host_key: str) -> N
         f"  UserKnownHostsFile {known_hosts}",
         "  GlobalKnownHostsFile /dev/null",
         "  StrictHostKeyChecking yes",
-        *(f"  {option} {value}" for option, value in sockets.ssh_settings(folder).items()),
+        *(f"  {option} {value}" for option, value in ssh_connection.ssh_settings(folder).items()),
     ]
     write_text(_configuration(folder), "\n".join(lines) + "\n")
 

@@ -299,9 +299,10 @@ def plan(folder: Path, **over: object) -> dict:
     code = (
         "import json, sys; from strata import client; from strata.experiment import config, plan;"
         "from strata.host import capacity;"
-        "settings = config.read(json.loads(sys.argv[1])); made = config.experiment(settings, capacity.facts());"
-        "client.write_way(settings['client']);"
-        "plan.write({**made, 'source': {'revision': None, 'changed': None}})"
+        "settings = config.read_config(json.loads(sys.argv[1]));"
+        "made = config.make_plan(settings, capacity.read_facts());"
+        "client.write_connection(settings['client']);"
+        "plan.write_plan({**made, 'source': {'revision': None, 'changed': None}})"
     )
     subprocess.run(
         [sys.executable, "-c", code, json.dumps(over)],
@@ -319,7 +320,7 @@ def image(folder: Path) -> dict:
     assert done.returncode == 0, done.stderr
     code = (
         "import json; from strata.experiment import config, recipe; from strata.image import cache;"
-        "print(json.dumps(cache.require(recipe.describe(config.read({})['image'])['recipe'])))"
+        "print(json.dumps(cache.require_image(recipe.describe_image(config.read_config({})['image'])['recipe'])))"
     )
     found = subprocess.check_output(
         [sys.executable, "-c", code], cwd=folder, env=environment(), text=True

@@ -14,8 +14,8 @@ HARDWARE = Hardware(cpus=2, sockets=2, card=True)
 IMAGE = {"kernel": "hardware"}
 PAGE = """
 import json, sys
-from strata.util.yaml_files import read
-page = read("config.yaml")
+from strata.util.yaml_files import read_mapping
+page = read_mapping("config.yaml")
 page["image"] = {"kernel": "hardware"}
 page["workloads"]["redis"] = {"connections": [1, 4], "requests": 500, "warmup_requests": 100, "keyspace": 100}
 page["vm"]["profiles"]["latency"] = json.loads(sys.argv[1])

@@ -42,7 +42,9 @@ def machine_stays(request):
     assert leftovers.settle(before) == before
     if not journal.read_entries():
         assert [
-            left for name in registry.layer_names() for left in registry.layer_class(name).sweep()
+            left
+            for name in registry.layer_names()
+            for left in registry.layer_class(name).remove_systems()
         ] == []
 
 

@@ -34,7 +34,7 @@ page["environments"] = {}
 for name, options in stacks.items():
     page["environments"][name] = {"label": name.title(), "layers": [{"docker": options}]}
 try:
-    planned = config.experiment(config.read(page), capacity.facts())["environments"]
+    planned = config.make_plan(config.read_config(page), capacity.read_facts())["environments"]
 except UserError as error:
     sys.exit(f"no plan: {error}")
 found = {"plan": planned, "record": {}}
@@ -46,7 +46,7 @@ for name, entry in planned.items():
             found["record"][name] = known.get("network", {}) | {"users": known["users"]}
         except UserError as error:
             found["record"][name] = str(error)
-        lifecycle.take_down()
+        lifecycle.take_down_systems()
 print(json.dumps(found))
 """
 NAT = {

@@ -79,7 +79,7 @@ def up(checkout, image, machine_stays):
 
 def inside(top, *argv):
     return subprocess.run(
-        top.command(list(argv)), capture_output=True, text=True, check=True
+        top.measured_command(list(argv)), capture_output=True, text=True, check=True
     ).stdout.strip()
 
 
@@ -163,16 +163,18 @@ def test_a_file_goes_in_and_comes_back_byte_for_byte(up, name, tmp_path):
     top = up(name)
     content = os.urandom(100_000)
     (tmp_path / "in").write_bytes(content)
-    top.put(str(tmp_path / "in"), "/data/file")
+    top.copy_in(str(tmp_path / "in"), "/data/file")
     # Not by `stat`: gVisor of Debian 12 does not know what that of Debian 13 asks for.
     assert inside(top, "sh", "-c", "wc -c </data/file") == "100000"
-    top.get("/data/file", str(tmp_path / "out"))
+    top.copy_out("/data/file", str(tmp_path / "out"))
     assert (tmp_path / "out").read_bytes() == content
 
 
 def test_a_process_that_a_native_run_leaves_is_ended_with_the_system(up):
     top = up("native")
-    subprocess.run(top.command(["sh", "-c", "setsid sleep 4327 >/dev/null 2>&1 &"]), check=True)
+    subprocess.run(
+        top.measured_command(["sh", "-c", "setsid sleep 4327 >/dev/null 2>&1 &"]), check=True
+    )
     find = ["pgrep", "-f", "^sleep 4327$"]
     projects.until(lambda: subprocess.run(find, capture_output=True, check=False).returncode == 0)
     lifecycle.take_down_systems()
@@ -221,7 +223,7 @@ def test_a_container_of_somebody_else_is_never_touched(up, image):
     other = subprocess.check_output(argv, text=True).strip()
     try:
         lifecycle.take_down_systems()
-        registry.layer_class("docker").sweep()
+        registry.layer_class("docker").remove_systems()
         state = subprocess.check_output(
             ["docker", "inspect", "-f", "{{.State.Running}}", other], text=True
         )
@@ -240,7 +242,7 @@ def test_a_sandbox_has_a_kernel_of_its_own_and_stands_beside_the_containers(up):
     assert facts["platform"] in ("ptrace", "systrap", "kvm")
     assert facts["stack"] == "host"
     # A sandbox does not show its control groups: those of its processes are read on the host.
-    processes = top.processes()
+    processes = top.memory_processes()
     lines = [
         line
         for line in open(f"/proc/{processes[-1]}/cgroup").read().splitlines()
@@ -272,7 +274,7 @@ def test_systems_that_wait_for_their_turn_stand_idle_and_tell_their_own_from_oth
     tops = [system.top for system in systems]
     assert len(journal.read_entries()) == len(tops)
     # In each system a shell waits: its commands run in the same place as those without a shell.
-    shells = [Shell(top.command_plain([PROGRAM], fed=True)) for top in tops]
+    shells = [Shell(top.plain_command([PROGRAM], fed=True)) for top in tops]
     for top, shell in zip(tops, shells, strict=True):
         for argv in (["env"], ["id", "-u"], ["hostname"], ["cat", "/proc/self/mounts"]):
             with open(tmp_path / "printed", "wb") as file:

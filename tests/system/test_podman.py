@@ -25,8 +25,10 @@ BRIDGE = {"network": "bridge", "data": "volume"}
 
 
 def makes(runtime):
-    resolved = LAYER.settle({**BRIDGE, "network": "host", "runtime": runtime}, {})
-    return not (LAYER.unavailable() or LAYER.refusal(resolved, "host", capacity.read_facts()))
+    resolved = LAYER.resolve_options({**BRIDGE, "network": "host", "runtime": runtime}, {})
+    return not (
+        LAYER.unavailable_reason() or LAYER.refusal_reason(resolved, "host", capacity.read_facts())
+    )
 
 
 RUNTIMES = list(filter(makes, podman.RUNTIMES))
@@ -63,15 +65,15 @@ def up(home, machine_stays, image):
     with locks.hold_machine():
         yield bring
         lifecycle.take_down_systems()
-        assert LAYER.sweep() == []
-        LAYER.discard([])
+        assert LAYER.remove_systems() == []
+        LAYER.remove_images([])
         ours = ["image", "ls", "--quiet", "--filter", f"label=strata.image={paths.home_mark()}"]
         assert leftovers.lines("podman", *ours) == set()
 
 
 def stack_of(options):
-    resolved = LAYER.settle({**BRIDGE, "runtime": RUNTIMES[0], **options}, {})
-    reason = LAYER.refusal(resolved, "host", capacity.read_facts())
+    resolved = LAYER.resolve_options({**BRIDGE, "runtime": RUNTIMES[0], **options}, {})
+    reason = LAYER.refusal_reason(resolved, "host", capacity.read_facts())
     if reason:
         pytest.skip(reason)
     return [{"podman": resolved}]
@@ -79,7 +81,7 @@ def stack_of(options):
 
 def inside(top, *argv):
     return subprocess.run(
-        top.command(list(argv)), capture_output=True, text=True, check=True
+        top.measured_command(list(argv)), capture_output=True, text=True, check=True
     ).stdout.strip()
 
 
@@ -93,7 +95,7 @@ def test_it_stands_where_dockers_containers_stand_and_can_what_they_can(up, runt
     ]
     groups = [
         line.split(":", 2)[2]
-        for line in open(f"/proc/{top.processes()[-1]}/cgroup").read().splitlines()
+        for line in open(f"/proc/{top.memory_processes()[-1]}/cgroup").read().splitlines()
     ]
     # A slice of systemd has a name without a path.
     parent = cgroups.parent_option("systemd" if cgroups.managed_by_systemd() else "cgroupfs").strip(
@@ -107,18 +109,18 @@ def test_it_stands_where_dockers_containers_stand_and_can_what_they_can(up, runt
             f"/proc/self/ns/{kind}"
         )
     assert inside(top, "id", "-u") == "0"
-    assert top.listen().count(".") == 3
-    holders = [open(f"/proc/{process}/comm").read().strip() for process in top.processes()]
+    assert top.listen_address().count(".") == 3
+    holders = [open(f"/proc/{process}/comm").read().strip() for process in top.memory_processes()]
     assert "conmon" in holders
     # A file of this size is written in many pieces.
     content = os.urandom(3_000_000)
     (tmp_path / "in").write_bytes(content)
     (tmp_path / "in").chmod(0o640)
-    top.put(str(tmp_path / "in"), "/data/file")
+    top.copy_in(str(tmp_path / "in"), "/data/file")
     assert inside(top, "sh", "-c", "ls -l /data/file | cut -c 1-10; wc -c </data/file").split() == [
         *["-rw-r-----", "3000000"]
     ]
-    top.get("/data/file", str(tmp_path / "out"))
+    top.copy_out("/data/file", str(tmp_path / "out"))
     assert (tmp_path / "out").read_bytes() == content
     facts = system.facts["facts"]["container"]
     assert facts["program"] == "podman"
@@ -135,7 +137,7 @@ def test_what_is_printed_in_it_arrives_whole_and_so_does_its_exit_code(up):
     top = up(network="host")
     for _ in range(3):
         done = subprocess.run(
-            top.command(["sh", "-c", "echo a; echo b >&2; exit 7"]),
+            top.measured_command(["sh", "-c", "echo a; echo b >&2; exit 7"]),
             capture_output=True,
             check=False,
         )
@@ -168,7 +170,7 @@ def test_what_it_may_do_is_what_was_asked_for(up):
 def test_the_next_cell_gets_a_fresh_one(up, image):
     top = up(data="layered")
     subprocess.run(
-        top.command(["sh", "-c", "echo >/data/left; setsid sleep 300 >/dev/null 2>&1 &"]),
+        top.measured_command(["sh", "-c", "echo >/data/left; setsid sleep 300 >/dev/null 2>&1 &"]),
         check=True,
     )
     fresh = up(data="layered")

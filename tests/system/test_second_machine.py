@@ -6,7 +6,7 @@ import subprocess
 import projects
 import pytest
 import second_machine
-from test_servers import asking
+from test_servers import make_workload
 
 from strata.client import remote
 
@@ -48,7 +48,7 @@ def project(tmp_path, configuration, workload, environments=None, **more):
 )
 def test_load_comes_from_the_second_machine(image, other, tmp_path, environments):
     # Over the second machine's cable goes what it sends, to a machine's own address too: nothing is translated.
-    folder = project(tmp_path, other, asking(), environments, rate="1gbit")
+    folder = project(tmp_path, other, make_workload(), environments, rate="1gbit")
     for environment in environments or ("native", "docker"):
         projects.good(folder, "strata", "cell", environment, "asking", "1", timeout=900)
         raw = folder / "results/raw" / environment / "asking"
@@ -63,7 +63,7 @@ def test_load_comes_from_the_second_machine(image, other, tmp_path, environments
 
 
 def test_a_killed_cell_leaves_nothing_on_the_second_machine(image, other, tmp_path):
-    slow = asking(run=[{"argv": ["/bin/sleep", "301"], "at": "client", "timeout": 400}])
+    slow = make_workload(run=[{"argv": ["/bin/sleep", "301"], "at": "client", "timeout": 400}])
     folder = project(tmp_path, other, slow)
     cell = projects.start(
         folder, "strata", "cell", "native", "asking", "1", output=subprocess.DEVNULL
@@ -79,7 +79,7 @@ def test_a_killed_cell_leaves_nothing_on_the_second_machine(image, other, tmp_pa
 
 
 def test_a_machine_that_does_not_answer_is_named(image, other, tmp_path):
-    folder = project(tmp_path, other, asking())
+    folder = project(tmp_path, other, make_workload())
     page = (folder / "config.yaml").read_text()
     (folder / "config.yaml").write_text(page.replace("ssh: other", "ssh: nobody@127.0.0.1"))
     projects.plan(folder)

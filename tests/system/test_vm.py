@@ -33,7 +33,11 @@ def machine_disk(image):
 
 def inside(top, *argv, timeout=300):
     done = subprocess.run(
-        top.command(list(argv)), capture_output=True, text=True, timeout=timeout, check=False
+        top.measured_command(list(argv)),
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()

@@ -15,7 +15,7 @@ import pytest
 import yaml
 from test_faults import pausing
 from test_vm import kill_machines, libvirt_knows, somebody_else
-from test_workloads import PORTS, WORKLOADS, record, rows, series
+from test_workloads import PORTS, WORKLOADS, read_record, rows, series
 
 from strata.vm import acceleration, libvirt
 
@@ -202,7 +202,7 @@ def test_load_came_to_the_machine_from_outside_of_it(made, cells):
     served = [(name, workload) for name in cells for workload in cells[name] if workload in PORTS]
     assert served
     for environment, workload in served:
-        found = record(made, environment, workload)
+        found = read_record(made, environment, workload)
         client, inside = found["observed"]["client"], found["observed"]["inside"]
         assert client["link"]["kind"] == "veth pair"
         assert host in client["kernel"]

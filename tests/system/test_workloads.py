@@ -25,7 +25,9 @@ PODMANS = [
     for options in [
         {"network": "bridge", "data": "volume", "runtime": name, "seccomp": "unconfined"}
     ]
-    if not (LAYER.unavailable() or LAYER.refusal(options, "host", capacity.read_facts()))
+    if not (
+        LAYER.unavailable_reason() or LAYER.refusal_reason(options, "host", capacity.read_facts())
+    )
 ][:1]
 LONG = dict.fromkeys(
     [*SHORT, "docker-hostnet", "docker-layered", *["podman"] * len(PODMANS)], WORKLOADS

@@ -151,18 +151,18 @@ def test_an_environment_leaves_a_workload_out_in_every_block(order):
 def test_decided_blocks_follow_the_first_blocks(tmp_path):
     planned = experiment(repetitions=40, precision=3, emulated=["vm"])
     first = blocks.Order(planned, str(tmp_path))
-    assert (first.last, first.decided, first.asked) == (3, False, [3])
+    assert (first.last, first.decided, first.decision_rounds) == (3, False, [3])
 
     decide(tmp_path, planned, 3, again={"a": [2]}, a=4, b=2)
     second = blocks.Order(planned, str(tmp_path))
-    assert (second.last, second.decided, second.asked) == (8, False, [3, 8])
+    assert (second.last, second.decided, second.decision_rounds) == (8, False, [3, 8])
     assert second.blocks == {"a": 8, "b": 5, "c": 3}
-    assert second.aside == {("a", 2)}
+    assert second.disturbed == {("a", 2)}
     assert rows_of(second)[: len(first.places)] == rows_of(first)
 
     decide(tmp_path, planned, 8)
     third = blocks.Order(planned, str(tmp_path))
-    assert (third.last, third.decided, third.asked) == (8, True, [3, 8])
+    assert (third.last, third.decided, third.decision_rounds) == (8, True, [3, 8])
     require_positions(third)
     assert numbers(third, "vm", "a") == [1]
     # The blocks of a workload are spread over the rounds.
@@ -186,7 +186,7 @@ def test_blocks_for_a_claim_have_only_the_environments_that_it_compares(tmp_path
     assert numbers(order, "other", "b") == [1, 2, 3]
     assert not {("other", "a", 4), ("vm", "a", 2)} & order.places.keys()
     for cell, count in (("vm", "a", 4), 1), (("other", "a", 9), 5):
-        assert order.missing(*cell).endswith(f": {count} are planned")
+        assert order.explain_missing(*cell).endswith(f": {count} are planned")
 
 
 def test_a_replacement_has_the_environments_of_the_disturbed_block(tmp_path):
@@ -203,17 +203,19 @@ def test_the_block_of_a_cell_is_its_neighbours_in_the_plan(tmp_path):
     decide(tmp_path, planned, 2, of={"a": ["native"]}, a=1, c=2)
     order = blocks.Order(planned, str(tmp_path))
     for cell in order.cells():
-        block = order.block(*cell)
+        block = order.cells_of_block(*cell)
         assert cell in block
-        assert all(order.block(*mate) == block for mate in block)
+        assert all(order.cells_of_block(*mate) == block for mate in block)
         places = [order.places[mate][0] for mate in block]
         assert places == list(range(places[0], places[0] + len(block)))
-    names = {cell: sorted(mate[0] for mate in order.block(*cell)) for cell in order.cells()}
+    names = {
+        cell: sorted(mate[0] for mate in order.cells_of_block(*cell)) for cell in order.cells()
+    }
     assert names["native", "a", 2] == names["native", "c", 3] == ["docker", "native", "other"]
     assert names["native", "a", 3] == ["native"]
-    assert order.block("vm", "a", 1) == [("vm", "a", 1)]
+    assert order.cells_of_block("vm", "a", 1) == [("vm", "a", 1)]
     naive = blocks.Order(experiment(order="sequential", repetitions=2))
-    assert naive.block("docker", "b", 2) == [("docker", "b", 2)]
+    assert naive.cells_of_block("docker", "b", 2) == [("docker", "b", 2)]
     require_positions(naive)
 
 
@@ -243,7 +245,7 @@ def test_a_workload_that_an_environment_cannot_run_is_in_no_further_block_of_it(
     order = blocks.Order(planned)
     assert numbers(order, "other", "a") == [1, 2, 3]
     assert len(numbers(order, "docker", "a")) == len(numbers(order, "other", "b")) == 7
-    assert sorted(order.next_block("a")) == ["docker", "native", "vm"]
+    assert sorted(order.environments_of_next_block("a")) == ["docker", "native", "vm"]
 
 
 def test_only_a_doubtful_environment_may_be_unable(doubted, tmp_path):

@@ -286,7 +286,11 @@ def test_no_run_begins_while_its_folder_is_cleaned(project, monkeypatch):
             seen.append(free)
         return []
 
-    for place, name in ((lifecycle, "take_down"), (lifecycle, "sweep"), (build, "prune")):
+    for place, name in (
+        (lifecycle, "take_down_systems"),
+        (lifecycle, "remove_leftovers"),
+        (build, "prune_images"),
+    ):
         monkeypatch.setattr(place, name, try_lock)
     assert lifecycle.clean_machine() == []
     assert seen == [False, False, False]

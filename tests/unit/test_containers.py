@@ -109,7 +109,7 @@ FLAGS_2024 = (
 def test_the_way_in_which_gvisor_catches_system_calls_is_read_from_its_help(
     monkeypatch, flags, platform
 ):
-    monkeypatch.setattr(docker, "where", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(docker, "find_program", lambda name: f"/usr/bin/{name}")
     monkeypatch.setattr(
         docker, "capture", lambda argv, check: SimpleNamespace(stdout="", stderr=flags)
     )
@@ -119,7 +119,7 @@ def test_the_way_in_which_gvisor_catches_system_calls_is_read_from_its_help(
 @pytest.fixture
 def podman_host(monkeypatch, tmp_path):
     """A host with all that Podman needs, and its folder of control groups, which are not hybrid."""
-    monkeypatch.setattr(podman, "where", lambda *names: f"/usr/bin/{names[0]}")
+    monkeypatch.setattr(podman, "find_program", lambda *names: f"/usr/bin/{names[0]}")
     monkeypatch.setattr(podman, "BRIDGE_MAKERS", ("/",))
     monkeypatch.setattr(cgroups, "ROOT", str(tmp_path))
     return tmp_path
@@ -127,7 +127,7 @@ def podman_host(monkeypatch, tmp_path):
 
 def refusal(name, **options):
     layer = registry.layer_class(name)
-    return layer.refusal(layer.settle({**PLAIN, **options}, {}), "host", MACHINE)
+    return layer.refusal_reason(layer.resolve_options({**PLAIN, **options}, {}), "host", MACHINE)
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,9 @@ def test_what_podman_lacks_on_this_machine_is_named(monkeypatch, podman_host):
     assert refusal("podman", runtime="runc", network="host") is None
     for missing, reason in (("catatonit", "package tini"), ("runc", "runc is not installed")):
         monkeypatch.setattr(
-            podman, "where", lambda *names, name=missing: None if name in names else "/program"
+            podman,
+            "find_program",
+            lambda *names, name=missing: None if name in names else "/program",
         )
         assert reason in refusal("podman", runtime="runc")
 
@@ -223,11 +225,11 @@ KATA = {"strata-runsc-host": {"path": "/usr/bin/kata-runtime", "runtimeArgs": ["
 def test_a_daemon_that_would_make_another_environment_is_a_reason(daemon, printed, options, reason):
     daemon(printed)
     layer = registry.layer_class("docker")
-    sentence = layer.refusal(layer.found(options, "host"), "host", MACHINE)
+    sentence = layer.refusal_reason(layer.add_observations(options, "host"), "host", MACHINE)
     assert (reason is sentence is None) or reason in sentence
     # A machine has a daemon of its own, without gVisor.
     if "runtime" not in options:
-        assert layer.refusal(layer.found(options, "vm"), "vm", MACHINE) is None
+        assert layer.refusal_reason(layer.add_observations(options, "vm"), "vm", MACHINE) is None
 
 
 def test_a_daemon_without_a_bridge_is_a_reason(daemon):
@@ -282,12 +284,12 @@ def test_an_unusual_daemon_is_in_the_label_and_options_of_its_environment(
 ):
     daemon(printed, nat)
     layer = registry.layer_class("docker")
-    observed = layer.found(options, "host")
+    observed = layer.add_observations(options, "host")
     assert layer.describe(observed).get("otherwise") == ending
     assert (observed != options) == (ending is not None)
     assert layer.labels(observed) == layer.labels(options) | labels
     # A machine's daemon is the image's own.
-    assert layer.found(options, "vm") == options
+    assert layer.add_observations(options, "vm") == options
 
 
 @pytest.mark.parametrize(
@@ -334,12 +336,18 @@ def test_the_kernels_rules_show_how_a_published_port_is_reached(
     seen = firewall.PacketFilter(text)
     facts = seen.facts()
     assert (facts["firewall"], facts["rules"]) == (firewall_is, rules)
-    assert seen.serves("docker0") is nat
-    assert (seen.leads("172.17.0.2", 6379), seen.passes("172.17.0.2", 6379)) == (nat, proxy)
+    assert seen.serves_bridge("docker0") is nat
+    assert (seen.translates_port("172.17.0.2", 6379), seen.proxies_port("172.17.0.2", 6379)) == (
+        nat,
+        proxy,
+    )
     # There is nothing for another bridge, container or port.
-    assert seen.serves("docker") in (False, None)
+    assert seen.serves_bridge("docker") in (False, None)
     for address, port in (("172.17.0.21", 6379), ("172.17.0.2", 637), ("17.17.0.2", 6379)):
-        assert {seen.leads(address, port), seen.passes(address, port)} <= {False, None}
+        assert {seen.translates_port(address, port), seen.proxies_port(address, port)} <= {
+            False,
+            None,
+        }
     # Without the program nft the rules are counted from what iptables-save prints.
     less = text.replace("==> /nft <==", "==> /none <==")
     if text and "/iptables-save <==\n#" in text:
@@ -350,13 +358,13 @@ def test_the_kernels_rules_show_how_a_published_port_is_reached(
 def test_a_missing_program_is_named_and_nothing_of_it_is_removed(monkeypatch, name):
     monkeypatch.setattr(shutil, "which", lambda program, path=None: None)
     layer = registry.layer_class(name)
-    assert "is not installed" in layer.unavailable()
-    assert layer.examine()[1] in (None, False)
-    assert layer.sweep() == layer.discard([]) == []
+    assert "is not installed" in layer.unavailable_reason()
+    assert layer.doctor_line()[1] in (None, False)
+    assert layer.remove_systems() == layer.remove_images([]) == []
 
 
 def test_a_machines_cpus_are_its_own(checkout, monkeypatch):
-    monkeypatch.setattr(registry.layer_class("vm"), "unavailable", lambda: None)
+    monkeypatch.setattr(registry.layer_class("vm"), "unavailable_reason", lambda: None)
     stack = [
         {"vm": {}},
         {"docker": {"network": "host", "data": "volume", "cpuset-cpus": "0-7", "memory": "5GiB"}},
@@ -380,15 +388,15 @@ def test_a_file_goes_in_with_its_rights_and_comes_back_whatever_its_name(
         file.write(content)
     os.chmod(name, 0o640)
     top = registry.build_stack([], Context("strata-x", str(tmp_path), None))[-1]
-    top.put(name, str(tmp_path / "in side"))
+    top.copy_in(name, str(tmp_path / "in side"))
     assert (tmp_path / "in side").stat().st_mode & 0o777 == 0o640
-    top.get(str(tmp_path / "in side"), "./-out")
+    top.copy_out(str(tmp_path / "in side"), "./-out")
     assert (tmp_path / "-out").read_bytes() == content
 
 
 def test_what_this_user_may_not_bring_up_is_named_with_the_remedy(monkeypatch):
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere.sock")
-    assert "unset DOCKER_HOST" in docker.Layer.barred()
+    assert "unset DOCKER_HOST" in docker.Layer.permission_reason()
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setenv("PATH", "/nowhere")
-    assert "sudo without a password" in podman.Layer.barred()
+    assert "sudo without a password" in podman.Layer.permission_reason()

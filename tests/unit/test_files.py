@@ -167,7 +167,7 @@ def test_a_path_without_a_name_in_a_folder_is_refused(tmp_path, monkeypatch, pat
 def test_the_next_command_removes_the_temporary_folder_of_a_killed_one(tmp_path):
     script = (
         "import sys, time; from strata.util import programs\n"
-        "with programs.scratch('x', sys.argv[1]) as folder:\n"
+        "with programs.temporary_folder('x', sys.argv[1]) as folder:\n"
         " print(folder, flush=True); time.sleep(60)"
     )
     argv = [sys.executable, "-c", script, tmp_path]

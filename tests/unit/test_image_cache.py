@@ -94,7 +94,7 @@ def test_the_three_images_that_were_used_last_stay(tmp_path, monkeypatch):
 def test_nobody_else_reaches_an_images_files(tmp_path, monkeypatch):
     """Among the files are setuid programs, and a /tmp that everybody may write."""
     monkeypatch.setenv("STRATA_HOME", str(tmp_path))
-    monkeypatch.setattr(build.recipe, "describe", lambda config: {"recipe": "r", "base": "b"})
+    monkeypatch.setattr(build.recipe, "describe_image", lambda config: {"recipe": "r", "base": "b"})
     (tmp_path / "images/r").mkdir(parents=True)
     monkeypatch.setattr(
         build, "_build_image", lambda *words: (tmp_path / "images").stat().st_mode & 0o777

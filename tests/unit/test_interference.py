@@ -237,12 +237,12 @@ def test_what_another_home_left_running_is_not_ours(tmp_path, monkeypatch, group
     monkeypatch.setenv("STRATA_HOME", str(tmp_path))
     (tmp_path / "systems/strata-x").mkdir(parents=True)
     (tmp_path / "systems/strata-x/container").write_text("0a1b")
-    read = interference.observe.read
+    read = interference.observe.read_file
 
     def read_other(path):
         if path.endswith("/cgroup"):
             return f"1:cpu:/strata/{group}\n"
         return "work" if "cmdline" in path else read(path)
 
-    monkeypatch.setattr(interference.observe, "read", read_other)
+    monkeypatch.setattr(interference.observe, "read_file", read_other)
     assert interference.is_ours(7, {7: interference.Usage("work", 1, 1.0, 0.0)}, set(), ()) is ours

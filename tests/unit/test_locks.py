@@ -15,7 +15,7 @@ from strata.util.errors import UserError
 
 NOBODY = 65534
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="acts as another user")
-HOLD = "with locks.exclusive():\n    print('held', flush=True)\n    sys.stdin.readline()\n"
+HOLD = "with locks.hold_machine():\n    print('held', flush=True)\n    sys.stdin.readline()\n"
 
 
 @pytest.fixture

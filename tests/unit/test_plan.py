@@ -3,7 +3,8 @@
 import pytest
 from test_blocks import experiment
 
-from strata.experiment import plan, seal
+from strata.archive import seal
+from strata.experiment import plan
 from strata.util.errors import UserError
 
 

@@ -146,8 +146,8 @@ IGNORING = """
 import os, sys
 from strata.host import starting_state
 from strata.util import process, signals
-signals.heed()
-starting_state.declare(os.sched_getaffinity(0))
+signals.raise_on_signals()
+starting_state.declare_state(os.sched_getaffinity(0))
 child = f"kill -{sys.argv[1]} {os.getpid()}; sleep 0.2; grep SigIgn /proc/self/status"
 print(process.capture(["sh", "-c", child]).stdout)
 """
@@ -184,7 +184,7 @@ def test_a_child_that_starts_while_a_signal_comes_is_ended_too(
 
 
 def test_a_process_is_interrupted_when_its_run_ends():
-    script = "from strata.util import process, run, signals; signals.heed(); run.end_with_it(); "
+    script = "from strata.util import process, run, signals; signals.raise_on_signals(); run.end_with_run(); "
     script += "print('up', flush=True); process.capture(['sleep', '4321'])"
     owner = subprocess.Popen(["sleep", "60"])
     variables = {**os.environ, "STRATA_OWNER": projects.owner(owner)}

@@ -128,7 +128,7 @@ def read_all(monkeypatch, files):
 @pytest.fixture(autouse=True)
 def two_processors(monkeypatch):
     monkeypatch.setattr(capacity, "usable_processors", lambda: seen.CPUS)
-    monkeypatch.setattr(interference, "processors", lambda: seen.CPUS)
+    monkeypatch.setattr(interference, "usable_processors", lambda: seen.CPUS)
 
 
 def test_all_facts_of_a_host_are_known_and_every_file_is_read(monkeypatch):

@@ -33,9 +33,11 @@ def inputs_of(project, placed, units=1, machine=None):
     values, _ = workload.resolve_parameters("noop", {}, "tiny", MACHINE)
     count = plan.count_systems({"cell": cell, "parameters": values})
     tops = [Part(number, machine) for number in range(count)]
-    system = types.SimpleNamespace(tops=tops, client=None, shift=0)
-    system.listen = lambda part: f"172.17.0.{part}"
-    system.reached = lambda part: tops[part].address() if machine else system.listen(part)
+    system = types.SimpleNamespace(tops=tops, client=None, port_offset=0)
+    system.listen_address = lambda part: f"172.17.0.{part}"
+    system.peer_address = lambda part: (
+        tops[part].address() if machine else system.listen_address(part)
+    )
     return Inputs("noop", cell, system, values), values
 
 

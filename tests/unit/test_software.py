@@ -91,7 +91,7 @@ def test_an_environment_names_what_its_rules_import_and_call(environment):
     packages = importlib.metadata.packages_distributions()
     imported = {packages[name][0].lower() for others in code.values() for name in others}
     assert {"python", *imported} <= named
-    if any("programs.r(" in text for text in code):
+    if any("programs.run_r(" in text for text in code):
         # No rule makes a paper again in a sandbox.
         ours = {name for name, of in installed("paper").items() if "tex" not in of} - {"bwrap"}
         programs = {name for name in ours if re.fullmatch(r"\w+", name)}

@@ -37,8 +37,8 @@ def attempt(stack, **more):
 def test_every_stack_is_planned_or_refused_by_its_key(checkout, monkeypatch, depth):
     """The workload has servers in the stack and a client outside of it."""
     for name in registry.layer_names():
-        monkeypatch.setattr(registry.layer_class(name), "unavailable", lambda: None)
-        monkeypatch.setattr(registry.layer_class(name), "refusal", lambda *_: None)
+        monkeypatch.setattr(registry.layer_class(name), "unavailable_reason", lambda: None)
+        monkeypatch.setattr(registry.layer_class(name), "refusal_reason", lambda *_: None)
     accepted = set()
     for names in itertools.product(registry.layer_names(), repeat=depth):
         stack = [{name: OPTIONS.get(name, {})} for name in names]

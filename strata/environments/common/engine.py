@@ -90,20 +90,20 @@ class Container(layer.Layer):
     @classmethod
     def answers(cls) -> bool:
         """Return whether the engine can be used without being started."""
-        return cls.unavailable() is None
+        return cls.unavailable_reason() is None
 
     @classmethod
     def is_usable(cls) -> bool:
         """Return whether this user can have the engine do something now."""
-        return cls.answers() and cls.barred() is None
+        return cls.answers() and cls.permission_reason() is None
 
     @classmethod
-    def check(cls, options: Fields, below: str) -> list[tuple[str, str]]:
+    def check_options(cls, options: Fields, below: str) -> list[tuple[str, str]]:
         """Return limits that no container can have."""
         return limits.check(options)
 
     @classmethod
-    def refusal(cls, resolved: Fields, below: str, machine: HostFacts) -> str | None:
+    def refusal_reason(cls, resolved: Fields, below: str, machine: HostFacts) -> str | None:
         """Refuse limits that the host cannot grant."""
         return limits.refusal(resolved, capacity.usable_processors(), machine["memory_bytes"])
 
@@ -127,12 +127,12 @@ class Container(layer.Layer):
         return ids
 
     @classmethod
-    def sweep(cls) -> list[str]:
+    def remove_systems(cls) -> list[str]:
         """Remove the containers of all systems."""
         return [f"container {id}" for id in cls.remove_containers()]
 
     @classmethod
-    def discard(cls, kept: Collection[str]) -> list[str]:
+    def remove_images(cls, kept: Collection[str]) -> list[str]:
         """Remove the engine's images of this home, except `kept` ones and those of containers."""
         if not cls.is_usable():
             return []
@@ -178,7 +178,7 @@ class Container(layer.Layer):
         """Ask the engine for its version and configuration, for the records.  Raises UserError."""
         # The first question alone takes its time.
         with one_off():
-            argv = self.below.command_plain(self.tool("info", "--format", "{{json .}}"))
+            argv = self.below.plain_command(self.tool("info", "--format", "{{json .}}"))
             self.info: Fields = json.loads(run_once(*argv))
         self._facts: Fields = {}
         for name, value in self.engine_facts(self.info).items():
@@ -186,7 +186,7 @@ class Container(layer.Layer):
 
     def cleanup_entries(self) -> list[Fields]:
         """Return the entry for the container; one in a virtual machine goes with that."""
-        if self.machine() is not None:
+        if self.virtual_machine() is not None:
             return []
         named = f"name=^/?{self.context.id}$"
         remove = self.tool("rm", "--force", "--volumes", self.context.id)
@@ -220,7 +220,7 @@ class Container(layer.Layer):
         options += ["--label", f"{LABEL}={paths.home_mark()}", "--network", self.options["network"]]
         if self.options["network"] != "host":
             options += ["--hostname", "strata"]
-        if self.machine() is None:
+        if self.virtual_machine() is None:
             options += ["--cidfile", self.id_file]
         options += [*self.run_options(), *self._data_options(), *self.published()]
         options += [*self._state_options(), *limits.run_options(self.options)]
@@ -238,7 +238,7 @@ class Container(layer.Layer):
             return False
         archive = os.path.join(self.image["folder"], "image.tar")
         with one_off(), report_step(self.name, "loading the image"):
-            load = self.below.command_plain(self.load_command(), fed=True)
+            load = self.below.plain_command(self.load_command(), fed=True)
             capture(["sh", "-euc", layer.READ_FILE, "strata", archive, *load], layer.COPY_TIMEOUT)
         return True
 
@@ -257,7 +257,11 @@ class Container(layer.Layer):
         options = ["--oom-score-adj", str(starting_state.OOM_SCORE), "--pids-limit", "-1"]
         options += starting_state.container_limit_options()
         # The mask of the experiment holds for the host's processors alone.
-        if self.context.mask and self.machine() is None and "cpuset-cpus" not in self.options:
+        if (
+            self.context.mask
+            and self.virtual_machine() is None
+            and "cpuset-cpus" not in self.options
+        ):
             options += ["--cpuset-cpus", self.context.mask]
         return options
 
@@ -266,7 +270,7 @@ class Container(layer.Layer):
 
         Raises UserError where that is not as planned.
         """
-        if self.machine() is None and not cgroups.list_processes(self.group() or ""):
+        if self.virtual_machine() is None and not cgroups.list_processes(self.cgroup() or ""):
             raise UserError(
                 "the container’s control group is not on this host, where it could be frozen: "
                 f"{self.name} is not this machine’s own; unset DOCKER_HOST, DOCKER_CONTEXT and "
@@ -277,14 +281,14 @@ class Container(layer.Layer):
 
     def _network_facts(self) -> Fields:
         """Return how packets come to the first published port, and the kernel's rules."""
-        if self.machine() is None:
+        if self.virtual_machine() is None:
             rules = firewall.read_packet_filter()
         else:
             rules = firewall.PacketFilter(self.run_below(firewall.LIST_COMMAND, check=False))
         port = min(self.context.ports)
         nat, proxy = (
-            rules.leads(self._bridge_address, port),
-            rules.passes(self._bridge_address, port),
+            rules.translates_port(self._bridge_address, port),
+            rules.proxies_port(self._bridge_address, port),
         )
         if nat is None:
             path = NOT_AVAILABLE
@@ -310,7 +314,7 @@ class Container(layer.Layer):
         options = []
         for port in self.context.ports:
             for protocol in ("tcp", "udp"):
-                options += ["--publish", f"{self.below.listen()}:{port}:{port}/{protocol}"]
+                options += ["--publish", f"{self.below.listen_address()}:{port}:{port}/{protocol}"]
         return options
 
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
@@ -318,9 +322,13 @@ class Container(layer.Layer):
         interactive = ["--interactive"] if fed else []
         return self.tool("exec", *interactive, self.context.id, *argv)
 
-    def listen(self) -> str:
+    def listen_address(self) -> str:
         """Return the container's address on its bridge; on the host's network, the host's."""
-        return self.below.listen() if self.options["network"] == "host" else self._bridge_address
+        return (
+            self.below.listen_address()
+            if self.options["network"] == "host"
+            else self._bridge_address
+        )
 
     @functools.cached_property
     def _bridge_address(self) -> str:
@@ -328,18 +336,18 @@ class Container(layer.Layer):
         inspect = self.tool("inspect", "--format", template, self.context.id)
         return self.run_below(inspect).strip()
 
-    def group(self) -> str | None:
+    def cgroup(self) -> str | None:
         """Return the container's id, which names its control group.
 
         None in a machine, where it is not known.
         """
         return observe.read_files([self.id_file]).get(self.id_file) or None
 
-    def processes(self) -> list[int]:
+    def memory_processes(self) -> list[int]:
         """Return the processes that hold the container, or those of the machine in which it is."""
-        machine = self.machine()
+        machine = self.virtual_machine()
         return (
-            machine.processes()
+            machine.memory_processes()
             if machine
-            else cgroups.list_processes_and_parents(self.group() or "")
+            else cgroups.list_processes_and_parents(self.cgroup() or "")
         )

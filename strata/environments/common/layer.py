@@ -118,7 +118,7 @@ class Layer(ABC):
     # What the planner asks.
 
     @classmethod
-    def unavailable(cls) -> str | None:
+    def unavailable_reason(cls) -> str | None:
         """Return why this machine cannot provide the layer, with the remedy; None if it can.
 
         It must be quick: it runs whenever the workflow is read.
@@ -134,14 +134,14 @@ class Layer(ABC):
         return None
 
     @classmethod
-    def barred(cls) -> str | None:
+    def permission_reason(cls) -> str | None:
         """Return why this user may not bring the layer up, with the remedy; None if he may."""
         if cls.needs_root and not has_root():
             return f"root is needed ({cls.title}): {ROOT_NEEDED}"
         return None
 
     @classmethod
-    def check(cls, options: Fields, below: str) -> list[tuple[str, str]]:
+    def check_options(cls, options: Fields, below: str) -> list[tuple[str, str]]:
         """Return (option, what is wrong) where options contradict one another or the layer below.
 
         Each of them fits :attr:`options_schema`.
@@ -149,12 +149,12 @@ class Layer(ABC):
         return []
 
     @classmethod
-    def settle(cls, options: Fields, config: Fields) -> Fields:
+    def resolve_options(cls, options: Fields, config: Fields) -> Fields:
         """Resolve options for the plan: with all of config and machine that decides a result."""
         return options
 
     @classmethod
-    def found(cls, resolved: Fields, below: str) -> Fields:
+    def add_observations(cls, resolved: Fields, below: str) -> Fields:
         """Add to resolved options what is unusual about the running system, such as its daemon.
 
         It shows in :meth:`labels` and as ``otherwise`` in :meth:`describe`, and cells are measured
@@ -163,7 +163,7 @@ class Layer(ABC):
         return resolved
 
     @classmethod
-    def refusal(cls, resolved: Fields, below: str, machine: HostFacts) -> str | None:
+    def refusal_reason(cls, resolved: Fields, below: str, machine: HostFacts) -> str | None:
         """Return why this machine cannot provide the layer with these options, with the remedy.
 
         None if it can.
@@ -171,7 +171,7 @@ class Layer(ABC):
         return None
 
     @classmethod
-    def grants(cls, resolved: Fields, machine: HostFacts) -> HostFacts:
+    def machine_above(cls, resolved: Fields, machine: HostFacts) -> HostFacts:
         """Return the machine as a layer above this one finds it."""
         return machine
 
@@ -193,16 +193,16 @@ class Layer(ABC):
         return {}
 
     @classmethod
-    def examine(cls) -> tuple[str, bool | None, str]:
+    def doctor_line(cls) -> tuple[str, bool | None, str]:
         """Return the line of `make doctor`: (topic, whether it is available, text).
 
         None: missing, and no fault.
         """
-        reason = cls.unavailable()
+        reason = cls.unavailable_reason()
         return cls.title, None if reason else True, reason or "can be made"
 
     @classmethod
-    def sweep(cls) -> list[str]:
+    def remove_systems(cls) -> list[str]:
         """Remove all systems of this layer, which are found by Strata's marks alone.
 
         Returns what they were.
@@ -210,7 +210,7 @@ class Layer(ABC):
         return []
 
     @classmethod
-    def discard(cls, kept: Collection[str]) -> list[str]:
+    def remove_images(cls, kept: Collection[str]) -> list[str]:
         """Remove stored images except those with these names or ids.
 
         kept: names as of :func:`strata.environments.common.engine.tag`, and ids.
@@ -229,7 +229,7 @@ class Layer(ABC):
     def bring_up(self) -> None:
         """Make the layer, fresh, once the journal says how it is removed.  Raises UserError."""
         for entry in self.cleanup_entries():
-            self.context.note(entry)
+            self.context.note_cleanup(entry)
         self.up()
 
     def cleanup_entries(self) -> list[Fields]:
@@ -283,68 +283,68 @@ class Layer(ABC):
         """Return the address at which a client reaches a server in this layer."""
         return self.below.address()
 
-    def listen(self) -> str:
+    def listen_address(self) -> str:
         """Return the address on which servers listen: there packets for :meth:`address` arrive."""
-        return self.below.listen()
+        return self.below.listen_address()
 
-    def machine(self) -> Layer | None:
+    def virtual_machine(self) -> Layer | None:
         """Return the layer of the stack that is a virtual machine; None where there is none."""
-        return self.below.machine()
+        return self.below.virtual_machine()
 
-    def card(self) -> tuple[str, str | None] | None:
+    def passed_card(self) -> tuple[str, str | None] | None:
         """Return (PCI address, the client's IP address) of a machine's card of its own.
 
         None where it has none.
         """
         return None
 
-    def host_process(self) -> int | None:
+    def kernel_process(self) -> int | None:
         """Return the id of the host's process that is the system's kernel, of a sandbox or machine.
 
         None without.
         """
-        return None if self.below is self else self.below.host_process()
+        return None if self.below is self else self.below.kernel_process()
 
-    def processes(self) -> list[int]:
+    def memory_processes(self) -> list[int]:
         """Return ids of the host's processes that hold the idle system's memory."""
         return []
 
-    def group(self) -> str | None:
+    def cgroup(self) -> str | None:
         """Return the name of the host's control group that holds the system, by which it is frozen.
 
         None where it has none.
         """
-        return None if self.below is self else self.below.group()
+        return None if self.below is self else self.below.cgroup()
 
-    def put(self, source: str, target: str) -> None:
+    def copy_in(self, source: str, target: str) -> None:
         """Copy a file of the host, with its mode, to `target` in this layer.  Raises UserError."""
         mode = f"{stat.S_IMODE(os.stat(source).st_mode):04o}"
-        write = self.command_plain(["sh", "-euc", WRITE_INPUT, "strata", target, mode], fed=True)
+        write = self.plain_command(["sh", "-euc", WRITE_INPUT, "strata", target, mode], fed=True)
         capture(["sh", "-euc", READ_FILE, "strata", source, *write], COPY_TIMEOUT)
 
-    def get(self, source: str, target: str) -> None:
+    def copy_out(self, source: str, target: str) -> None:
         """Copy a file of this layer to `target` on the host.  Raises UserError."""
-        read = self.command_plain(["cat", source])
+        read = self.plain_command(["cat", source])
         capture(["sh", "-euc", SAVE_OUTPUT, "strata", target, *read], COPY_TIMEOUT)
 
-    def command(self, argv: list[str]) -> list[str]:
+    def measured_command(self, argv: list[str]) -> list[str]:
         """Return the host's command that runs `argv` in this layer as a measured command.
 
         It has the variables of measured commands and no others.
         """
-        return self.command_plain(with_variables(argv))
+        return self.plain_command(with_variables(argv))
 
-    def command_plain(self, argv: list[str], fed: bool = False) -> list[str]:
+    def plain_command(self, argv: list[str], fed: bool = False) -> list[str]:
         """Return the host's command that runs `argv` in this layer with the layer's variables.
 
         fed: whether `argv` reads standard input.
         """
         wrapped = self.wrap(argv, fed)
-        return wrapped if self.below is self else self.below.command_plain(wrapped, fed)
+        return wrapped if self.below is self else self.below.plain_command(wrapped, fed)
 
     def run_below(self, argv: list[str], check: bool = True) -> str:
         """Run a command on the layer below and return what it prints.
 
         Raises UserError if it fails and `check` is set.
         """
-        return capture(self.below.command_plain(argv), check=check).stdout
+        return capture(self.below.plain_command(argv), check=check).stdout

@@ -5,8 +5,8 @@ PAPER_TABLES <- c("summary", "comparisons", "ratios", "verdicts", "stalls", "cho
                   "claims", "blocks", "runs", "left_out")
 
 # Columns of these tables that hold texts, whatever they look like.
-PAPER_TEXT_COLUMNS <- c("workload", "metric", "environment", "series", "label", "title", "flags", "unit", "why", "direction",
-                        "against_published", "because", "transferred")
+PAPER_TEXT_COLUMNS <- c("workload", "metric", "environment", "series", "label", "title", "flags",
+                        "unit", "why", "direction", "against_published", "because", "transferred")
 
 #' Read the data of a paper
 #'

@@ -1,5 +1,5 @@
 # Means, ratios and verdicts.  A block is one workload, once in each environment, side by side in
-# random order.  The runs of a block are paired, and all intervals are of logarithms of their ratios.
+# random order.  The runs of a block are paired; intervals are of the logarithms of their ratios.
 # Sources of the methods: docs/statistics.md.
 
 # The smallest difference that matters, set before measuring, and others for the appendix.
@@ -290,7 +290,8 @@ pair_environments <- function(rows, reference) {
     base <- reference[places[[make_keys(series[1, ])]], ]
     pairs <- pair_runs(series, base)
     if (nrow(pairs) == 0) return(NULL)
-    if (series$better[[1]] == "lower") pairs[c("ratio", "robust")] <- 1 / pairs[c("ratio", "robust")]
+    ratios <- c("ratio", "robust")
+    if (series$better[[1]] == "lower") pairs[ratios] <- 1 / pairs[ratios]
     cbind(reference = base$environment[[1]], pairs)
   })
 }

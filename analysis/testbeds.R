@@ -27,9 +27,9 @@ read_side <- function(entry) {
 #' @param sides list of read_side
 #' @param effect the smallest difference that matters, as a share
 #' @return data frame: from, to, emulated, environment, workload, metric, unit, better, the
-#'   columns of factors, series, label, question, headline, n_from, mean_from, n_to, mean_to, ratio (of performance),
-#'   low, high, low_all, high_all (the interval for all rows), why, differs (parameters and layers
-#'   that are not the same), outcome
+#'   columns of factors, series, label, question, headline, n_from, mean_from, n_to, mean_to, ratio
+#'   (of performance), low, high, low_all, high_all (the interval for all rows), why, differs
+#'   (parameters and layers that are not the same), outcome
 #' @section Errors: the sides have different scales
 compare_sides <- function(sides, effect = MARGIN) {
   scales <- vapply(sides, function(side) side$plan$scale, "")

@@ -3,8 +3,22 @@
 PYTHON := .venv/bin/python
 SNAKEMAKE := .venv/bin/snakemake --cores 1
 PAPERS := paper/report.pdf paper/report.html
+require_archive = @test -e "$(ARCHIVE)" || { echo "make $@: there is no file '$(ARCHIVE)': name \
+    one, such as make $@ ARCHIVE=docs/small.zip" >&2; exit 2; }
 # make paper CONFIG=mine.yaml: a configuration file that overrides config.yaml.
 PAGES = $(if $(CONFIG),--configfile $(CONFIG))
+
+# A variable that nothing reads is a mistake: it would be ignored in silence.
+VARIABLES := CONFIG ARCHIVE SANDBOX RIG RUN BENCH VERSION AA UV PYTHON SNAKEMAKE
+UNKNOWN = $(strip $(foreach name,$(filter-out $(VARIABLES) MAKEFLAGS MAKEOVERRIDES,$(foreach \
+    word,$(MAKEOVERRIDES),$(firstword $(subst =, ,$(word))))),$(name)))
+ifneq ($(UNKNOWN),)
+$(error $(UNKNOWN) is no variable of this Makefile; known are $(VARIABLES). Keys of config.yaml go \
+    into a file: make paper CONFIG=mine.yaml)
+endif
+
+.DEFAULT:
+	@echo "make: '$@' is no target; \`make help\` lists them" >&2; exit 2
 
 .PHONY: help paper everything paper-partial plan summary report archive verify rebuild test \
     test-unit test-papers test-system test-long test-rig rig lint format keys aa sizes bench \
@@ -35,9 +49,11 @@ archive: checked        ## pack the paper and all that it rests on into archive.
 	$(SNAKEMAKE) $(PAGES) -- archive
 
 verify: setup-paper     ## check an archive: make verify ARCHIVE=archive.zip
+	$(require_archive)
 	$(PYTHON) -m strata verify -- "$(ARCHIVE)"
 
 rebuild: setup-paper    ## make an archive's paper again: make rebuild ARCHIVE=archive.zip
+	$(require_archive)
 	$(PYTHON) -m strata rebuild $(if $(SANDBOX),--sandbox "$(SANDBOX)") -- "$(ARCHIVE)"
 
 test: setup-test        ## everything that CI runs

@@ -175,7 +175,7 @@ tabulate_comparisons <- function(rows) {
 #' List the verdicts on each workload in each environment at several margins
 #'
 #' @param paper list of read_paper
-tabulate_verdicts <- function(paper) {
+tabulate_margins <- function(paper) {
   shown <- filter(paper$decisions, !workload %in% paper$invalid)
   format_minutes <- function(minutes) {
     text <- format(signif(minutes, 2), big.mark = ",", scientific = FALSE, trim = TRUE)

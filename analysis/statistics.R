@@ -359,7 +359,7 @@ list_verdict_groups <- function(rows) {
 #'   different) and more (how many further blocks would decide, if undecided)
 add_verdicts <- function(rows, groups, margin = MARGIN) {
   count <- max(groups, 0, na.rm = TRUE)
-  sizes <- tabulate(groups, count)[groups]
+  sizes <- tabulate(as.integer(groups), count)[groups]
   level <- 1 - 2 * ALPHA / max(count, 1)
   inner <- compute_intervals(rows, level)
   outer <- compute_intervals(rows, 1 - 2 * ALPHA / (count * sizes))

@@ -6,6 +6,17 @@
 set -euo pipefail
 
 purpose=${1:-run}
+case $purpose in
+paper | run | test) ;;
+-h | --help)
+    sed -n '2,$ { /^#/!q; s/^# \{0,1\}//p }' "$0"
+    exit
+    ;;
+*)
+    echo "setup: '$purpose' is no purpose; type scripts/setup.sh paper, run or test" >&2
+    exit 2
+    ;;
+esac
 cd "$(dirname "$0")/.."
 root=()
 [ "$(id -u)" = 0 ] || root=(sudo -n)

@@ -383,6 +383,9 @@ def explain_word(word: str, command: str, actions: Sequence[argparse.Action]) ->
     options = [option for action in actions for option in action.option_strings]
     if word.startswith("-"):
         name = word.partition("=")[0]
+        key = name.lstrip("-")
+        if "--config" in options and key in validation.load_schema("config").schema["properties"]:
+            return f"{key} is a key of config.yaml: type `{typed} --config {key}=VALUE`"
         return f"`{typed}` has no option {name}; {validation.suggest_name(name, options)}"
     if "=" in word and "--config" in options:
         return f"{word} must follow --config: type `{typed} --config {word}`"

@@ -2,7 +2,8 @@
 
 import difflib
 import os
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from strata.results import outputs
@@ -12,11 +13,17 @@ ALL_TARGETS = "`snakemake --list-target-rules` lists what can be made"
 CELL = "a cell is results/raw/ENVIRONMENT/WORKLOAD/REPETITION.log, with a repetition from 1"
 
 
-def require_known(words: Sequence[str], rules: Iterable[Any]) -> None:
+def require_known(
+    words: Sequence[str], rules: Iterable[Any], require_cell: Callable[[str, str, str], object]
+) -> None:
     """Raise UserError with a line for each target that no rule makes.
 
     words: the command line of Snakemake, behind its name.  rules: all rules of the workflow.
+    require_cell: raises UserError for an environment, workload and repetition that are not planned.
     """
+    for word in words:
+        if cell := re.fullmatch(r"results/raw/([^/]+)/([^/]+)/([1-9][0-9]*)\.log", word):
+            require_cell(*cell.groups())
     rules = [*rules]
     files = [str(name) for rule in rules for name in rule.output]
     names = [rule.name for rule in rules if not rule.has_wildcards()]

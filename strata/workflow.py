@@ -120,18 +120,23 @@ class Experiment:
         place = self.order.places.get(cell)
         return MOST_CELLS - place[0] if place else 0
 
+    def require_cell(self, environment: str, workload: str, repetition: str) -> None:
+        """Raise UserError for a cell that is not planned."""
+        cell = (environment, workload, int(repetition))
+        if cell in self.order.places:
+            return
+        # A decision may have added blocks since the order was read.
+        order = blocks.Order(self.plan)
+        if cell not in order.places:
+            log = paths.cell_path("raw", *cell, "log")
+            raise UserError(f"{log}: {order.explain_missing(*cell)}")
+
     def cell_fingerprint(self, environment: str, workload: str, repetition: str) -> str:
         """Return the digest of all that decides a cell's result: if it changes, the cell is due.
 
         Raises UserError for a cell that is not planned.
         """
-        cell = (environment, workload, int(repetition))
-        if cell not in self.order.places:
-            # A decision may have added blocks since the order was read.
-            order = blocks.Order(self.plan)
-            if cell not in order.places:
-                log = paths.cell_path("raw", *cell, "log")
-                raise UserError(f"{log}: {order.explain_missing(*cell)}")
+        self.require_cell(environment, workload, repetition)
         if self._makes_files() and is_untried(self.plan, [environment]):
             # A cell that is a target of its own does not depend on the checkpoint `machine`.
             build.probe_acceleration(self.settings["image"])

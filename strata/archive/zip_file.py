@@ -141,7 +141,16 @@ def _reading(path: str) -> Iterator[None]:
         # a number.
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise MachineError(f"{path}: cannot be read: {error.strerror}") from None
-        raise UserError(f"{path}: cannot be read as an archive: {error}") from None
+        raise UserError(f"{path}: cannot be read as an archive: {_explain(path, error)}") from None
+
+
+def _explain(path: str, error: Exception) -> str:
+    """Return why a file is no archive: a zip file that was cut short begins like a whole one."""
+    with contextlib.suppress(OSError), open(path, "rb") as file:
+        if isinstance(error, zipfile.BadZipFile) and file.read(2) == b"PK":
+            size = os.path.getsize(path)
+            return f"it is cut short ({size:,} bytes) or damaged: copy or download it again"
+    return str(error)
 
 
 @contextlib.contextmanager

@@ -235,6 +235,13 @@ def find_mistakes(plan: Plan) -> list[str]:
     """Return a sentence with file and key for each mistake in a plan (schemas/plan.schema.json)."""
     from strata.util import validation
 
+    written = plan.get("format") if isinstance(plan, dict) else None
+    if isinstance(written, int) and written != FORMAT:
+        # Keys of another version would be unknown or missing.
+        return [
+            f"{paths.PLAN}: is of another version of Strata (format {written}, and this one reads "
+            f"{FORMAT}): use the version that made it, such as the source in its archive"
+        ]
     mistakes = validation.find_faults(validation.load_schema("plan"), plan)
     for load, planned in plan["workloads"].items() if not mistakes else ():
         cell, values = planned["cell"], planned["parameters"]

@@ -22,12 +22,15 @@ MOST_OF_MEMORY = 0.9
 
 
 def list_workloads() -> list[str]:
-    """Return the names of this project's workloads."""
+    """Return the names of this project's workloads, also of those that this user may not read."""
     if not os.path.isdir(FOLDER):
         return []
-    return sorted(
-        name for name in os.listdir(FOLDER) if os.path.isfile(f"{FOLDER}/{name}/workload.yaml")
-    )
+    names = []
+    for entry in os.scandir(FOLDER):
+        is_closed = entry.is_dir() and not os.access(entry.path, os.X_OK)
+        if is_closed or os.path.isfile(f"{entry.path}/workload.yaml"):
+            names.append(entry.name)
+    return sorted(names)
 
 
 @functools.cache
@@ -37,10 +40,19 @@ def read_declaration(name: str) -> Fields:
     Raises UserError that names file and key of each mistake.
     """
     path = f"{FOLDER}/{name}/workload.yaml"
+    try:
+        os.stat(path)
+    except PermissionError:
+        raise UserError(
+            f"{FOLDER}/{name}: cannot be read by this user: type `chmod -R a+rX {FOLDER}/{name}` "
+            "as its owner"
+        ) from None
+    except OSError:
+        pass
     if not os.path.isfile(path):
         raise UserError(
             f"{path}: there is no such file: write one (docs/adding-a-workload.md), or remove "
-            f"{name} from config.yaml"
+            f"{name} from the configuration"
         )
     data = yaml_files.read_mapping(path)
     roles = data.get("roles")

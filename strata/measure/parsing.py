@@ -58,8 +58,12 @@ def read(given: Iterable[LoggedCell], folder: str, named: bool = True) -> Iterat
 def require_parser(workload: str, folder: str) -> None:
     """Raise UserError where the parser of a workload cannot be loaded."""
 
+    path = f"workloads/{workload}/parse.py"
+    if not os.path.lexists(os.path.join(folder, path)):
+        raise UserError(f"{path}: there is no such file: write one (docs/adding-a-workload.md)")
+
     def work(at: bounded.NamePart) -> Iterator[None]:
-        at(f"workloads/{workload}/parse.py")
+        at(path)
         load_parser(workload, folder)
         yield None
 

@@ -216,8 +216,18 @@ def _sentences(error: Any) -> list[Finding]:
         description = error.schema.get("description")
         about = f" ({description})" if description else ""
         return [(key, f"is {show_value(error.instance)}; must {limit}{about}")]
-    wanted = _wanted(error.schema) if error.validator in OF_VALUES else ""
+    schema = error.schema
+    about = schema.get("description", "")
+    if error.validator != "type" and about and not about.startswith("must "):
+        # The value has the right type, and only its content is wrong.
+        schema = {"description": about} if _has_type(error.instance, schema) else schema
+    wanted = _wanted(schema) if error.validator in OF_VALUES else ""
     return [(key, f"is {show_value(error.instance)}{wanted or f'; {error.message[:300]}'}")]
+
+
+def _has_type(value: object, schema: Fields) -> bool:
+    """Return whether a value has one of the types that a schema declares."""
+    return "type" in schema and make_validator({"type": schema["type"]}).is_valid(value)
 
 
 def show_value(value: object) -> str:

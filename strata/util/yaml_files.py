@@ -57,11 +57,22 @@ def parse_text(source: str, text: str | bytes) -> Any:
         lines = (text if isinstance(text, str) else text.decode(errors="replace")).splitlines()
         line = lines[mark.line] if mark and mark.line < len(lines) else ""
         problem = error.problem or error.context
+        if problem == "mapping values are not allowed in this context":
+            problem = (
+                "a colon where none may stand: quote a text that holds one, or look for a missing "
+                "colon or a wrong indentation in this line and the one before"
+            )
+        elif error.context and "flow" in error.context:
+            problem = "a bracket or brace is not closed"
         if re.match(" *\t", line):
             problem = "indented by a tab: use spaces"
         elif problem == "found unexpected ':'":
             problem += ": put a space behind each colon, and quotes around a text that holds one"
         raise UserError(f"{source}: {where}not valid YAML: {problem}") from None
+    except yaml.reader.ReaderError:
+        raise UserError(
+            f"{source}: is no text: a YAML file is needed, such as config.yaml"
+        ) from None
     except (yaml.YAMLError, ValueError, LookupError, RecursionError) as error:
         raise UserError(f"{source}: not valid YAML: {' '.join(str(error).split())[:200]}") from None
 

@@ -112,7 +112,7 @@ def test_native_is_the_bare_host_with_the_images_files(up, image):
 
 def test_native_cannot_change_the_images_files(up):
     done = subprocess.run(
-        up("native").command(["touch", "/opt/strata/x"]),
+        up("native").measured_command(["touch", "/opt/strata/x"]),
         capture_output=True,
         text=True,
         check=False,
@@ -182,7 +182,7 @@ def test_a_process_that_a_native_run_leaves_is_ended_with_the_system(up):
 
 
 def test_a_brake_takes_its_share_of_every_processor_and_nothing_while_frozen(up):
-    group = up("brake").group()
+    group = up("brake").cgroup()
 
     def brakes():
         names = {

@@ -61,7 +61,7 @@ def test_two_systems_run_stream_at_the_same_time(
     rows = projects.table(folder / "results/tidy/stream.csv")
     assert sorted((row["metric"], row["factor_system"]) for row in rows) == sorted(
         (metric, str(part))
-        for metric in ("copy", "scale", "add", "triad", "first")
+        for metric in ("copy", "scale", "add", "triad", *["best"] * 4, "first")
         for part in (0, 1)
     )
     assert all(float(row["value"]) > 0 for row in rows)

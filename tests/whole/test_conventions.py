@@ -92,7 +92,7 @@ class Layer(layer.Layer):
 """
 PROBE = """
 
-def probe(settings):
+def probe_acceleration(settings):
     open("probed", "w").close()
 """
 

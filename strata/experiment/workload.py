@@ -27,7 +27,7 @@ def list_workloads() -> list[str]:
         return []
     names = []
     for entry in os.scandir(FOLDER):
-        is_closed = entry.is_dir() and not os.access(entry.path, os.X_OK)
+        is_closed = os.path.isdir(entry.path) and not os.access(entry.path, os.X_OK)
         if is_closed or os.path.isfile(f"{entry.path}/workload.yaml"):
             names.append(entry.name)
     return sorted(names)

@@ -242,7 +242,7 @@ def _check_products(folder: str, papers: bool) -> Iterator[str]:
         remake.copy_own_code(work)
         remake.copy_measurements(folder, work)
         with programs.time_limit(LIMIT, "results: making the tables again from the logs"):
-            remake.make_products(folder, work, papers)
+            remake.make_outputs(folder, work, papers)
         states = remake.compare_products(folder, work, names)
     different = [
         name for name, state in states.items() if state not in ("identical", remake.NOT_COMPARABLE)

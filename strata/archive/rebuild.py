@@ -89,11 +89,11 @@ def _run_archived_code(folder: str, work: str, target: str, sandboxed: bool) -> 
     with programs.time_limit(LIMIT, "rebuild: the archive's own code"), sandbox.all_ended():
         if not sandboxed:
             progress.print_message(announcement)
-            remake.make_products(folder, project, papers=True)
+            remake.make_outputs(folder, project, papers=True)
             return
         sandbox.give_to_nobody(project)
         with sandbox.sandboxed(project):
             progress.print_message(announcement)
-            remake.make_products(folder, project, papers=True)
+            remake.make_outputs(folder, project, papers=True)
     sandbox.copy_plain_files(project, work)
     remove_tree(project)

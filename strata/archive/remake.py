@@ -81,7 +81,7 @@ def copy_measurements(folder: str, work: str) -> None:
     shutil.copytree(results, os.path.join(work, "results"), ignore=ignore, dirs_exist_ok=True)
 
 
-def make_products(folder: str, work: str, papers: bool) -> None:
+def make_outputs(folder: str, work: str, papers: bool) -> None:
     """Make an archive's tables, and its papers if requested, by the code and logs in `work`.
 
     Raises as :func:`make_tables`.

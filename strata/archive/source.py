@@ -105,7 +105,7 @@ def read_tree(folder: str) -> Tree:
             file.write("* -text -filter -ident -working-tree-encoding\n")
         git("-c", "core.looseCompression=0", "add", "--all", "--force", ".")
         entries = git("ls-files", "--stage", "-z")
-        return _parse_tree(git("write-tree"), entries, 1)
+        return _parse_git_listing(git("write-tree"), entries, 1)
 
 
 def read_commit(project: str, revision: str | None) -> Tree | None:
@@ -116,17 +116,21 @@ def read_commit(project: str, revision: str | None) -> Tree | None:
     if tree is None:
         return None
     entries = _git(project, "ls-tree", "-r", "-z", "--full-tree", tree.strip()) or ""
-    return _parse_tree(tree, entries, 2)
+    return _parse_git_listing(tree, entries, 2)
 
 
-def _parse_tree(tree: str, entries: str, column: int) -> Tree:
-    """Return the tree that git lists as MODE … ID … TAB PATH.  column: of the id, from 0."""
+def _parse_git_listing(tree_id: str, listing: str, id_column: int) -> Tree:
+    """Parse the files of a tree from git's listing.
+
+    listing: entries "MODE … ID …", a tab, and the path, as :func:`_split_names` separates them.
+    id_column: the column of the file's id, from 0; git's commands differ in it.
+    """
     files = {}
-    for entry in _split_names(entries):
+    for entry in _split_names(listing):
         columns, _, path = entry.partition("\t")
         fields = columns.split()
-        files[path] = (fields[0], fields[column])
-    return Tree(tree.strip(), files)
+        files[path] = (fields[0], fields[id_column])
+    return Tree(tree_id.strip(), files)
 
 
 def hash_blob(path: str) -> str:

@@ -78,14 +78,14 @@ class Link(Layer):
                 "leave it out"
             )
         else:
-            self.join_card(address, *card)
+            self.find_client_interface(address, *card)
 
     @abstractmethod
     def join_bridge(self, machines: Sequence[Layer], bridge: str, subnet: str) -> None:
         """Join the machines' bridge and network."""
 
     @abstractmethod
-    def join_card(self, address: str, card: str, client_address: str | None) -> None:
+    def find_client_interface(self, address: str, card: str, client_address: str | None) -> None:
         """Reach a machine at the address of its own card.
 
         card: the PCI address.  client_address: as configured for the client in the card's network,

@@ -65,7 +65,7 @@ class Namespace(Link):
         _ip("link", "set", self.near, "master", bridge)
         _set_address(addresses.address_in(subnet, CLIENT), INSIDE, "-n", name_prefix())
 
-    def join_card(self, address: str, card: str, client_address: str | None) -> None:
+    def find_client_interface(self, address: str, card: str, client_address: str | None) -> None:
         """Give the namespace a device on the host's side of the card."""
         if client_address is None:
             raise UserError(

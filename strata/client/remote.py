@@ -179,16 +179,22 @@ class Remote(Link):
         for machine in machines:
             capture(machine.plain_command(route))
 
-    def join_card(self, address: str, card: str, client_address: str | None) -> None:
-        """Find the second machine's card in the network of the machine's own."""
-        shown = self._run_there(["ip", "-o", "route", "get", address], check=False)
-        if " dev " not in shown or " via " in shown:
+    def find_client_interface(self, address: str, card: str, client_address: str | None) -> None:
+        """Find the second machine's network interface that reaches an address directly.
+
+        address: of the virtual machine's passed-through network card.  card, client_address: only
+        a namespace on this host needs them.  Sets `far` to the interface's name.
+        Raises UserError if the second machine reaches the address only through a gateway, or not.
+        """
+        route = self._run_there(["ip", "-o", "route", "get", address], check=False)
+        # "ADDRESS dev NAME src …" on the same network; with "via GATEWAY" on another one.
+        if " dev " not in route or " via " in route:
             raise UserError(
-                f"config.yaml: vm.profiles: {address} is on a card that a machine has for itself, "
-                f"and no card of {self.options['ssh']} is in its network: give one there an "
-                "address of that network"
+                f"config.yaml: vm.profiles: {address} belongs to a network card that a virtual "
+                f"machine has for itself, and no interface of {self.options['ssh']} is on its "
+                "network: give one of them an address of that network"
             )
-        self.far = shown.split(" dev ", 1)[1].split()[0]
+        self.far = route.split(" dev ", 1)[1].split()[0]
 
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
         """Return the host's command that runs `argv` in the image's files on the second machine."""

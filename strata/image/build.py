@@ -348,7 +348,7 @@ def prune_images(keep: int = KEPT) -> list[str]:
             )
             return []
         removed = _remove_builds()
-        for name in cache.list_recipes()[keep:]:
+        for name in cache.list_image_recipes()[keep:]:
             vagrant_box.remove_box(name)
             remove_at_once(cache.image_folder(name), paths.unfinished_folder("removed"))
             removed.append(f"image {name[:12]}")
@@ -362,7 +362,7 @@ def _discard_images(*kept: str) -> list[str]:
     kept: names of images that stay nevertheless.
     """
     needed = {*kept}
-    for name in cache.list_recipes():
+    for name in cache.list_image_recipes():
         if image := cache.find_image(name):
             needed |= {image["id"], engine.tag(image), engine.base_tag(image["base"])}
     removed = []

@@ -43,7 +43,7 @@ def lock_cache(wait: bool = True) -> AbstractContextManager[bool]:
     return locks.hold_lock(path, "image: another process makes or removes one", wait)
 
 
-def list_recipes() -> list[str]:
+def list_image_recipes() -> list[str]:
     """Return the recipes of the images in the cache, complete or not, the last used first."""
     names = os.listdir(os.path.join(paths.home_folder(), "images"))
     recipes = [name for name in names if re.fullmatch("[0-9a-f]{64}", name)]

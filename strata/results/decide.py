@@ -197,7 +197,7 @@ def _interval_widths(values: tidy.CellValues, aside: Container[blocks.Block]) ->
     if not any(counted.values()):
         return []
     with programs.temporary_folder("widths") as folder:
-        tidy.write_values(values._replace(values=counted), folder)
+        tidy.write_value_tables(values._replace(values=counted), folder)
         printed = programs.run_r("analysis/widths.R", "results", folder)
     ratios: list[Fields] = json.loads(printed)
     for ratio in ratios:

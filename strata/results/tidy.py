@@ -47,23 +47,30 @@ def make(partial: bool = False, to: str = "results") -> None:
     partial: whether cells may be missing.  Raises UserError as `values` does.
     """
     found = parse_cells(partial)
-    write_values(found, to)
+    write_value_tables(found, to)
     write_csv(_locate(to, result_path("left_out")), ("log", "reason"), found.left_out)
     _print_unplanned(found.cells)
 
 
-def write_values(found: CellValues, folder: str) -> None:
-    """Write the tables of values and of laps of each workload into a folder."""
-    for workload, rows in found.values.items():
+def write_value_tables(cell_values: CellValues, folder: str) -> None:
+    """Write two CSV tables for each workload into a folder: its values, and the laps of each.
+
+    Readers of the tables rely on these columns (docs/files.md).
+    """
+    for workload, rows in cell_values.values.items():
         factors = merge_orders([name for name in row if name.startswith(FACTOR)] for row in rows)
-        of_value = (*CELL_COLUMNS, "round", "order", *VALUE_COLUMNS, *factors)
-        of_lap = (*CELL_COLUMNS, "metric", *factors, "lap", "value")
-        for name, columns, rows_of_table in (
-            ("tidy", (*of_value, "counts", "log"), rows),
-            ("laps", of_lap, found.laps[workload]),
-        ):
-            lines = [[row.get(column, "") for column in columns] for row in rows_of_table]
-            write_csv(_locate(folder, result_path(name, workload=workload)), columns, lines)
+        value_columns = (*CELL_COLUMNS, "round", "order", *VALUE_COLUMNS, *factors, "counts", "log")
+        lap_columns = (*CELL_COLUMNS, "metric", *factors, "lap", "value")
+        _write_table(folder, "tidy", workload, value_columns, rows)
+        _write_table(folder, "laps", workload, lap_columns, cell_values.laps[workload])
+
+
+def _write_table(
+    folder: str, name: str, workload: str, columns: Sequence[str], rows: list[Fields]
+) -> None:
+    """Write one table of a workload; a row that lacks a column has an empty cell there."""
+    lines = [[row.get(column, "") for column in columns] for row in rows]
+    write_csv(_locate(folder, result_path(name, workload=workload)), columns, lines)
 
 
 def _locate(folder: str, name: str) -> str:

@@ -26,7 +26,7 @@ from strata.util.process import as_root, capture
 from strata.util.progress import print_topic
 
 
-def journal_folder() -> str:
+def ensure_journal_folder() -> str:
     """Return the journal's folder, made if it is missing.  Raises UserError where that fails."""
     journal = os.path.join(paths.home_folder(), "state")
     try:
@@ -42,7 +42,7 @@ def journal_folder() -> str:
 
 def entry_path(system_id: str) -> str:
     """Return the path of a system's or client's file."""
-    return os.path.join(journal_folder(), f"{system_id}.up")
+    return os.path.join(ensure_journal_folder(), f"{system_id}.up")
 
 
 def begin_entry(system_id: str, environment: str, owner: Fields) -> None:
@@ -72,7 +72,7 @@ def read_entries() -> list[Fields]:
     nothing.
     """
     entries = []
-    for name in os.listdir(journal_folder()):
+    for name in os.listdir(ensure_journal_folder()):
         system_id, suffix = os.path.splitext(name)
         if suffix != ".up":
             continue
@@ -95,8 +95,10 @@ def remove_unfinished_files() -> list[str]:
 
     The caller holds the machine's lock, under which all are written.
     """
-    names = [name for name in sorted(os.listdir(journal_folder())) if not name.endswith(".up")]
-    unfinished = [os.path.join(journal_folder(), name) for name in names]
+    names = [
+        name for name in sorted(os.listdir(ensure_journal_folder())) if not name.endswith(".up")
+    ]
+    unfinished = [os.path.join(ensure_journal_folder(), name) for name in names]
     for file in unfinished:
         os.unlink(file)
     return unfinished

@@ -72,7 +72,7 @@ def _walk(place: int, name: str) -> Iterator[tuple[int, str, str, bool]]:
     of the entry where it is a mount point (otherwise ""), and whether it is a folder.  A mount
     point is not entered, and is yielded again as an ordinary entry once it is unmounted.
     """
-    mount = _mount_of(place)
+    mount = _read_mount_id(place)
     # For each folder between the tree and the present one: its name, the names that are left in the
     # folder that holds it, and the identity of that folder.
     way: list[tuple[str, list[str], tuple[int, int]]] = []
@@ -84,7 +84,7 @@ def _walk(place: int, name: str) -> Iterator[tuple[int, str, str, bool]]:
                 # Only one folder is open at a time, however deep the tree is.
                 below, here = here, os.open("..", _PLACE, dir_fd=here)
                 os.close(below)
-                if _identity(here) != outer or _mount_of(here) != mount:
+                if _identity(here) != outer or _read_mount_id(here) != mount:
                     raise OSError(errno.ESTALE, "was moved while it was removed", name)
                 yield here, name, "", True
                 continue
@@ -95,7 +95,7 @@ def _walk(place: int, name: str) -> Iterator[tuple[int, str, str, bool]]:
                 continue
             is_folder = False
             try:
-                is_mount_point = _mount_of(entry) != mount
+                is_mount_point = _read_mount_id(entry) != mount
                 if not is_mount_point and stat.S_ISDIR(os.fstat(entry).st_mode):
                     is_folder = True
                     names = _names(entry)
@@ -128,10 +128,10 @@ def _identity(place: int) -> tuple[int, int]:
     return facts.st_dev, facts.st_ino
 
 
-def _mount_of(place: int) -> bytes:
-    """Return the line of the kernel that names the mount of an open file."""
-    with open(f"/proc/self/fdinfo/{place}", "rb") as file:
-        return next(line for line in file if line.startswith(b"mnt_id:"))
+def _read_mount_id(descriptor: int) -> int:
+    """Return the kernel's number of the mount that an open file is on."""
+    with open(f"/proc/self/fdinfo/{descriptor}", "rb") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith(b"mnt_id:"))
 
 
 def _unmount(path: str) -> None:

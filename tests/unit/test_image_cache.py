@@ -80,7 +80,7 @@ def test_the_three_images_that_were_used_last_stay(tmp_path, monkeypatch):
     os.makedirs(tmp_path / "images/building-x/deep")
     os.utime(cache.image_folder(names[0]))
     removed = build.prune_images()
-    assert cache.list_recipes() == [names[0], names[4], names[3]]
+    assert cache.list_image_recipes() == [names[0], names[4], names[3]]
     assert {*removed} == {
         "image 222222222222",
         "image 111111111111",

@@ -406,17 +406,17 @@ def test_a_run_that_was_shorter_than_its_parameters_say_is_refused():
 
 @pytest.mark.parametrize(("busy", "fits"), [(0, False), (0.5, True), (2.05, True), (2.5, False)])
 def test_processors_cannot_be_idle_nor_busier_than_all_the_time(busy, fits):
-    from kit.logs import processors
+    from kit.logs import check_cpu_usage
 
     seen = [
         {"seconds": 1, "busy_seconds": 10, "cpus": 2},
         {"seconds": 2, "busy_seconds": 10 + busy, "cpus": 2},
     ]
     if fits:
-        assert processors(seen, 1) == (pytest.approx(busy), pytest.approx(busy / 2))
+        assert check_cpu_usage(seen, 1) == (pytest.approx(busy), pytest.approx(busy / 2))
     else:
         with pytest.raises(BrokenLogError):
-            processors(seen, 1)
+            check_cpu_usage(seen, 1)
 
 
 def test_the_load_generator_may_be_busy_only_where_that_bounds_no_result():

@@ -33,7 +33,7 @@ def test_a_factor_takes_no_other_column_whatever_its_name_and_text(tmp_path):
     found = tidy.CellValues(
         [], {"load": [row, {**row, "factor_value": ""}]}, {"load": [lap]}, {}, []
     )
-    tidy.write_values(found, str(tmp_path))
+    tidy.write_value_tables(found, str(tmp_path))
     values = projects.table(tmp_path / "tidy/load.csv")
     assert [projects.factors(row) for row in values] == [
         {"value": "a;b=c", "lap": 'say "x"'},

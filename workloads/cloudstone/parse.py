@@ -5,7 +5,7 @@ import math
 from cloudstone.chain import MIX, THRESHOLDS
 from kit.applications import Load, read_log, require_books, require_grown, summed
 from kit.checks import number, require
-from kit.logs import Object, Value, processors, value
+from kit.logs import Object, Value, check_cpu_usage, value
 
 # The load generator is the bottleneck if operations begin on average later than drawn by this share
 # of the mean cycle.
@@ -30,7 +30,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
         seconds, cycle = parameters["seconds"], parameters["cycle_seconds"]
         wanted = {"users": users, "sites": instances, "cycle": cycle, "seconds": seconds}
         load = Load(log.points[i], f"users-{users}", MIX, wanted)
-        _, busy = processors(log.objects["observed"][2 * i : 2 * i + 2], seconds)
+        _, busy = check_cpu_usage(log.objects["observed"][2 * i : 2 * i + 2], seconds)
         factors = {"users": users, "instances": instances if instances > 1 else None}
         values += measured(load, cycle, parameters["mix_points"], 100 * busy, factors)
     return values

@@ -186,11 +186,12 @@ def text_or_number(text: str) -> str | float:
     return float(text) if re.fullmatch(r"-?[0-9]+([.][0-9]+)?", text) else text
 
 
-def processors(observed: list[Object], seconds: float) -> tuple[float, float]:
-    """What the host's processors did between two observations.
+def check_cpu_usage(observed: list[Object], seconds: float) -> tuple[float, float]:
+    """Return the host's CPU usage between two observations, after checking that it is possible.
 
-    seconds: how long the run between them took.
-    Returns the seconds for which they were busy, and these as a share of all their time.
+    seconds: duration of the run between them.
+    Returns the busy time in CPU seconds, and the utilisation: 1 if all CPUs were always busy.
+    Raises BrokenLogError if the observations contradict each other or the duration.
     """
     before, after = observed
     elapsed = number(after, "seconds") - number(before, "seconds")
@@ -199,7 +200,7 @@ def processors(observed: list[Object], seconds: float) -> tuple[float, float]:
     require_equal("the number of processors", number(after, "cpus"), cpus)
     require_duration("the processors were observed for", elapsed, seconds)
     # Busy time is counted in hundredths of a second, in several sums for each processor.
-    most = 1.02 * cpus * elapsed + max(0.1, 0.05 * cpus)
+    largest = 1.02 * cpus * elapsed + max(0.1, 0.05 * cpus)
     reason = f"the processors cannot have been busy for {plain(busy)} of {plain(elapsed)} s"
-    require(0 < busy <= most, reason)
+    require(0 < busy <= largest, reason)
     return busy, busy / (cpus * elapsed)

@@ -8,7 +8,7 @@ from kit.checks import (
     require_equal,
     require_parameters,
 )
-from kit.logs import Object, Point, Value, processors, read, value
+from kit.logs import Object, Point, Value, check_cpu_usage, read, value
 
 # Queries of one transaction, by kind.
 QUERIES = {
@@ -41,7 +41,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
         report = read_report(point, test, parameters["seconds"])
         warmed, accounted = log.objects["warmed"][i], log.objects["accounted"][i]
         check_account(warmed, accounted, name, test, report["transactions"])
-        _, busy = processors(log.objects["observed"][2 * i : 2 * i + 2], report["seconds"])
+        _, busy = check_cpu_usage(log.objects["observed"][2 * i : 2 * i + 2], report["seconds"])
         at = {"test": test if test != "read-only" else None, "threads": threads}
         values += [
             value("throughput", "tx/s", report["transactions"] / report["seconds"], **at),

@@ -11,7 +11,7 @@ from kit.checks import (
     require_parameters,
     require_pinned,
 )
-from kit.logs import Object, Point, Value, processors, read, text_or_number, value
+from kit.logs import Object, Point, Value, check_cpu_usage, read, text_or_number, value
 from kit.netperf import read_netperf
 
 
@@ -49,7 +49,7 @@ def measured(
     # The content of the socket's buffer at the start is not paced.
     require(reached <= 1.1 * rate, f"the rate should be {rate} Mbit/s, and was {reached}")
     copied = paced["megabytes"] * 2**20
-    busy, _ = processors(observed, paced["real_seconds"])
+    busy, _ = check_cpu_usage(observed, paced["real_seconds"])
     at = {"direction": direction, "connections": streams if streams != 1 else None}
     at_rate = {**at, "rate": "not-reached" if reached < 0.9 * rate else None}
     values = [value("throughput", "Gbit/s", unlimited["rate_Mbps"] / 1000, **at)]

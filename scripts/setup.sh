@@ -6,6 +6,10 @@
 set -euo pipefail
 
 purpose=${1:-run}
+if [ $# -gt 1 ]; then
+    echo "setup: takes one word, not $#; type scripts/setup.sh paper, run or test" >&2
+    exit 2
+fi
 case $purpose in
 paper | run | test) ;;
 -h | --help)

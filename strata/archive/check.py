@@ -46,7 +46,7 @@ def report_machine_failures(path: str) -> Iterator[None]:
         reason = f"Strata itself failed at {place}, perhaps on a file of an odd form: {error!r}"
     else:
         return
-    raise MachineError(f"{path}: could not be checked: {reason}")
+    raise MachineError(f"{path}: could not be checked: {reason.removeprefix(f'{path}: ')}")
 
 
 @contextmanager

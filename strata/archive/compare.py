@@ -104,6 +104,10 @@ def open_results(path: str) -> Iterator[str]:
                 raise UserError(f"{path}: does not verify, and is not compared:", *faults)
             yield os.path.join(folder, "results")
         return
+    if not os.path.exists(path):
+        raise UserError(
+            f"{path}: there is no such file; name an archive, a project, or its folder of results"
+        )
     for folder in (path, os.path.join(path, "results")):
         if os.path.exists(os.path.join(folder, "plan.json")):
             yield folder

@@ -150,6 +150,8 @@ def _explain(path: str, error: Exception) -> str:
         if isinstance(error, zipfile.BadZipFile) and file.read(2) == b"PK":
             size = os.path.getsize(path)
             return f"it is cut short ({size:,} bytes) or damaged: copy or download it again"
+    if isinstance(error, zipfile.BadZipFile) and not zipfile.is_zipfile(path):
+        return "it is no zip file; name an archive, such as docs/small.zip"
     return str(error)
 
 

@@ -218,9 +218,9 @@ def _sentences(error: Any) -> list[Finding]:
         return [(key, f"is {show_value(error.instance)}; must {limit}{about}")]
     schema = error.schema
     about = schema.get("description", "")
-    if error.validator != "type" and about and not about.startswith("must "):
-        # The value has the right type, and only its content is wrong.
-        schema = {"description": about} if _has_type(error.instance, schema) else schema
+    is_content = error.validator in OF_VALUES and error.validator not in ("type", "enum", "const")
+    if is_content and about and not about.startswith("must ") and _has_type(error.instance, schema):
+        return [(key, f"is {show_value(error.instance)}; expected: {about}")]
     wanted = _wanted(schema) if error.validator in OF_VALUES else ""
     return [(key, f"is {show_value(error.instance)}{wanted or f'; {error.message[:300]}'}")]
 

@@ -30,7 +30,8 @@ def read_mapping(path: str) -> Fields:
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
     if not isinstance(data, dict):
-        raise UserError(f"{path}: must be a mapping of keys to values")
+        state = "is empty" if data is None else "has no keys"
+        raise UserError(f"{path}: {state}: it must be a mapping of keys to values, as KEY: VALUE")
     return data
 
 
@@ -62,6 +63,10 @@ def parse_text(source: str, text: str | bytes) -> Any:
                 "a colon where none may stand: quote a text that holds one, or look for a missing "
                 "colon or a wrong indentation in this line and the one before"
             )
+        elif problem in ("did not find expected <document start>", "could not find expected ':'"):
+            problem = "a colon is missing in this line or the one before: write KEY: VALUE"
+        elif problem == "did not find expected alphabetic or numeric character":
+            problem = "a value may not begin with * or &: put it in quotes"
         elif error.context and "flow" in error.context:
             problem = "a bracket or brace is not closed"
         if re.match(" *\t", line):

@@ -128,7 +128,7 @@ def test_results_that_cannot_be_compared_end_with_two_and_leave_nothing(sides, t
     shutil.rmtree(untidy / "tidy")
     files = sorted(tmp_path.rglob("*"))
     for words, says in (
-        (("nowhere",), "nowhere: holds no results/plan.json"),
+        (("nowhere",), "nowhere: there is no such file"),
         (("empty",), "holds no results/plan.json"),
         (("file.txt",), "cannot be read as an archive"),
         ((other,), "only runs of one scale can be compared"),

@@ -26,7 +26,7 @@ else:
     Described = Fields
 
     class HostFacts(TypedDict):
-        """The facts of a machine on which the sizes of workloads depend."""
+        """The facts of a machine from which the sizes of workloads follow."""
 
         cpus: int
         mask: str | None
@@ -176,8 +176,8 @@ else:
     class WantedMachine(TypedDict, total=False):
         """The settings of a virtual machine for Vagrant and libvirt.
 
-        Those before `name` follow from its profile and the host; the others are known once it is
-        prepared.
+        Keys before `name` follow from the machine's profile and the host; `name` and later ones are
+        set when the machine is prepared.
         """
 
         cpus: int

@@ -13,7 +13,10 @@ BUILT_IN = ("seed", "lap", "address", "listen", "part")
 
 
 def find_parameter(word: str) -> str | None:
-    """Return the parameter that a word of a command stands for: ``threads`` for ``{threads}``."""
+    """Return the name in a placeholder, ``threads`` for ``{threads}``; None where the word is none.
+
+    word: one argument of a command.
+    """
     return word[1:-1] if word.startswith("{") and word.endswith("}") else None
 
 

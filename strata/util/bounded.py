@@ -176,7 +176,7 @@ def _lead(
 
 
 def _is_late(worker: int, activity: int, messages: int) -> bool:
-    """Wait for the end of the worker, of the parent or of a part's time; return whether time ran out.
+    """Wait for the end of the worker, the parent or a part's time; return whether time ran out.
 
     worker: the worker's process ID.  activity: descriptor from which its states are read.
     messages: descriptor of the pipe to the parent, of which only errors are watched.

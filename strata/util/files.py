@@ -64,7 +64,7 @@ def write_text(path: str, text: str, lasting: bool = False) -> None:
 
 
 def flush_to_disk(path: str) -> None:
-    """Flush the content of a file, or the names in a folder, to disk, and wait until it is there."""
+    """Flush a file's content, or the names in a folder, to disk, and wait until that is done."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

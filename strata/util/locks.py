@@ -76,7 +76,7 @@ def _open(path: str) -> int:
 
 
 def _holder(descriptor: int) -> str:
-    """Return which process locks an open file, and its working folder, as a phrase for a message."""
+    """Return which process locks an open file, and where it runs, as a phrase for a message."""
     facts = os.fstat(descriptor)
     name = f"{os.major(facts.st_dev):02x}:{os.minor(facts.st_dev):02x}:{facts.st_ino}"
     with open("/proc/locks", encoding="utf-8") as file:

@@ -29,8 +29,8 @@ def start_count(done: int) -> None:
 def count_cells() -> tuple[int, int, float | None]:
     """Return how many cells of the run are done, how many are planned, and the seconds that remain.
 
-    The planned ones are those known so far.  The remaining time is an estimate by the pace since the
-    run began; None where no cell was measured since.
+    The planned ones are those known so far.  The remaining time is an estimate by the pace since
+    the run began; None where no cell was measured since.
     """
     run = read_json(PATH) or {"begun": time.time(), "done": 0}
     with open(paths.CELLS, encoding="utf-8") as file:

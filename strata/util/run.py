@@ -77,7 +77,7 @@ def declare_run(words: Sequence[str]) -> None:
 
 
 def _read_owner() -> Fields | None:
-    """Return the process that STRATA_OWNER names, ``{pid, start}``; None if the variable is unset."""
+    """Return the process that STRATA_OWNER names, ``{pid, start}``; None if that is unset."""
     pid, _, start = os.environ.get(OWNER, "").partition(":")
     return {"pid": int(pid), "start": start} if pid else None
 

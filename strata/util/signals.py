@@ -50,7 +50,7 @@ def ignore_signals() -> None:
 
 
 def _on_signal(number: int, frame: object) -> None:
-    """Raise Interrupted, at once or at the end of :func:`delay_signals`, and ignore later signals."""
+    """Raise Interrupted, now or at the end of :func:`delay_signals`, and ignore later signals."""
     global _pending
     ignore_signals()
     error = Interrupted(

@@ -29,8 +29,8 @@ def remove(path: str, unmount: bool = False) -> None:
     """Remove a file, a link, or a folder with all its content; a missing path is no error.
 
     unmount: whether file systems mounted in the folder are unmounted first, even while in use.
-    Raises MountedError, before anything is removed, where a file system is mounted in the folder and
-    `unmount` is false, and OSError where the removal fails.
+    Raises MountedError, before anything is removed, where a file system is mounted in the folder
+    and `unmount` is false, and OSError where the removal fails.
     """
     above, name = os.path.split(path.rstrip("/"))
     if name in ("", ".", ".."):

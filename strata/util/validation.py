@@ -64,7 +64,7 @@ _document: contextvars.ContextVar[Mapping[str, Any]] = contextvars.ContextVar("d
 def _known(
     validator: Any, wanted: Fields, value: object, schema: Fields
 ) -> Iterator[jsonschema.ValidationError]:
-    """Yield an error where a value is not a declared name: the keyword `known`, ``{in, what, like}``.
+    """Yield an error where a value is no declared name: the keyword `known`, ``{in, what, like}``.
 
     in: the section of the document that declares the name, or a list of sections.
     what: the kind of thing that the name stands for, for messages.
@@ -243,7 +243,7 @@ def _has_type(value: object, schema: Fields) -> bool:
 
 
 def show_value(value: object) -> str:
-    """Return a value as messages show it: its kind for a mapping or list, else at most 100 characters."""
+    """Return a value as messages show it: a mapping's or list's kind, or up to 100 characters."""
     if isinstance(value, dict | list):
         kind = TYPE_NAMES["object" if isinstance(value, dict) else "array"]
         return kind if value else f"an empty {kind.split()[-1]}"

@@ -23,7 +23,7 @@ _Loader.add_constructor(_TAG + "timestamp", yaml.SafeLoader.construct_yaml_str)
 def read_mapping(path: str) -> Fields:
     """Return the mapping in a YAML file.
 
-    Raises UserError, with file, line and reason, where the file is missing or holds no valid mapping.
+    Raises UserError, with file, line and reason, where the file is missing or is no valid mapping.
     """
     try:
         with open(path, "rb") as file:
@@ -41,8 +41,8 @@ def parse_text(source: str, text: str | bytes) -> Any:
     """Return the value of a YAML text; None where the text is empty.
 
     source: the text's name in messages.
-    Raises UserError, with line and reason, where the text is not valid or its aliases expand to more
-    than :data:`MOST_VALUES` values.
+    Raises UserError, with line and reason, where the text is not valid or its aliases expand to
+    more than :data:`MOST_VALUES` values.
     """
     try:
         loader = _Loader(text)

@@ -52,8 +52,8 @@ def parse_topology(printed: str, allowed: set[int]) -> list[Fields]:
     """Return the topology of the allowed CPUs, as :func:`read_topology` does.
 
     printed: the output of ``lscpu --parse=CPU,SOCKET,CORE,NODE``.
-    allowed: the numbers of the CPUs; one that `printed` does not list counts as a core of its own on
-    the first socket and NUMA node.
+    allowed: the numbers of the CPUs; one that `printed` does not list counts as a core of its own
+    on the first socket and NUMA node.
     """
     rows = [
         [observe.parse_number(word) for word in line.split(",")] for line in printed.splitlines()

@@ -117,7 +117,7 @@ def create_groups(system_id: str, mask: str | None) -> None:
 
 
 def join_command(system_id: str) -> list[str]:
-    """Return the command prefix by which root runs a command in a native system's control groups."""
+    """Return the command prefix by which root runs a command in a native system's groups."""
     return ["sh", "-euc", JOIN, "strata", *group_folders(system_id), "--"]
 
 

@@ -14,7 +14,7 @@ VARIABLES = [
 
 
 def with_variables(argv: Sequence[str]) -> list[str]:
-    """Return the command line that runs a command with only :data:`VARIABLES` in its environment."""
+    """Return the command line that runs a command with :data:`VARIABLES` as its whole environment."""
     return ["env", "-i", *VARIABLES, *argv]
 
 
@@ -23,16 +23,17 @@ class Context:
 
     system_id: the attribute `id`, which names everything that belongs to the system (container,
     control group, folder).
-    folder: the system's own folder on the host; the attribute `data` is the folder in it for the data
-    of a system that keeps data outside of itself.
+    folder: the system's own folder on the host; the attribute `data` is the folder in it for the
+    data of a system that keeps data outside of itself.
     image: the content of the image's image.json (with `folder`), or None where no layer needs one.
     address: the address at which the client reaches the host.
     ports: the ports on which servers in the system listen.
     mask: a list of the CPUs to which all that is measured is restricted; None: all of the host.
     part, of: the system is number `part` (from 0) of `of` equal ones; `first` is the folder of
     number 0.
-    note: the attribute `note_cleanup`, called with the journal entry (:mod:`strata.testbed.journal`)
-    of each thing on the host before the thing is made: clean-up after a kill relies on that order.
+    note: the attribute `note_cleanup`, called with the entry in the journal
+    (:mod:`strata.testbed.journal`) of each thing on the host before the thing is made: clean-up
+    after a kill relies on that order.
     """
 
     def __init__(

@@ -46,8 +46,8 @@ def cpu_line(counting: list[int]) -> str:
 
     It holds the seconds of the monotonic clock, the number of CPUs, their busy and steal seconds
     since the boot, and their cycles so far; steal and cycles are null where they are not known.
-    Busy is all time but idle, waiting for input or output, and steal; it includes the time of virtual
-    machines.  Logs hold this line: parsers rely on its keys.
+    Busy is all time but idle, waiting for input or output, and steal; it includes the time of
+    virtual machines.  Logs hold this line: parsers rely on its keys.
     counting: the file descriptors of :func:`count_cycles`.
     Raises UserError where /proc/stat has no such times.
     """

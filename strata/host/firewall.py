@@ -54,8 +54,8 @@ SWITCHES = {"ip_forwarding": "ipv4/ip_forward", "bridge_nf": "bridge/bridge-nf-c
 class PacketFilter:
     """The packet filter that packets to a container pass, parsed from its printed rules.
 
-    printed: the output of :data:`LIST_COMMAND` on the machine that runs the container's engine; empty
-    where the user may not read the rules.
+    printed: the output of :data:`LIST_COMMAND` on the machine that runs the container's engine;
+    empty where the user may not read the rules.
     The attribute `known` says whether the rules could be read.
     """
 
@@ -97,7 +97,7 @@ class PacketFilter:
         return {key: NOT_AVAILABLE if value is None else value for key, value in facts.items()}
 
     def serves_bridge(self, bridge: str) -> bool | None:
-        """Return whether a container engine made rules for its bridge; None where that is not known."""
+        """Return whether a container engine made rules for its bridge; None where that is unknown."""
         name = re.escape(bridge)
         of_docker = rf'(?m)^-A (?=.*\bDOCKER).*-[io] {name}\b|"{name}" : jump '
         return bool(re.search(of_docker, self._all)) if self.known else None

@@ -28,7 +28,7 @@ def read_facts() -> Fields:
 
 
 def boot_id() -> str | None:
-    """Return the kernel's boot ID, which differs for each boot; None where the kernel gives none."""
+    """Return the kernel's boot ID, which each boot changes; None where the kernel gives none."""
     match = re.fullmatch("[0-9a-f-]{36}", observe.read_file(BOOT) or "")
     return match and match[0]
 

@@ -14,7 +14,7 @@ VARIABLES = [
 
 
 def with_variables(argv: Sequence[str]) -> list[str]:
-    """Return the command line that runs a command with :data:`VARIABLES` as its whole environment."""
+    """Return the command line that runs a command with no variables but :data:`VARIABLES`."""
     return ["env", "-i", *VARIABLES, *argv]
 
 

@@ -97,7 +97,7 @@ class PacketFilter:
         return {key: NOT_AVAILABLE if value is None else value for key, value in facts.items()}
 
     def serves_bridge(self, bridge: str) -> bool | None:
-        """Return whether a container engine made rules for its bridge; None where that is unknown."""
+        """Return whether a container engine made rules for its bridge; None where not known."""
         name = re.escape(bridge)
         of_docker = rf'(?m)^-A (?=.*\bDOCKER).*-[io] {name}\b|"{name}" : jump '
         return bool(re.search(of_docker, self._all)) if self.known else None

@@ -54,7 +54,7 @@ def split_files(text: str) -> dict[str, str]:
 
 
 def read_file(path: str) -> str | None:
-    """Return a file's text without line ends at its beginning and end; None where it is unreadable."""
+    """Return a file's text without line ends around it; None where the file cannot be read."""
     try:
         # Unbuffered, it costs a third.
         with open(path, "rb", buffering=0) as file:

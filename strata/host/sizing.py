@@ -29,7 +29,7 @@ def fitting(
     fraction: float,
     multiple: int,
 ) -> tuple[list[int], str | None]:
-    """Return the orders whose matrix fits in a fraction of the memory, and a sentence on the others.
+    """Return the orders whose matrix fits in a fraction of the memory, and a sentence on the rest.
 
     values: the published orders; a matrix takes `element_bytes` times the order to the `power`.
     multiple: where no order fits, the largest multiple of this number that does is returned.

@@ -339,7 +339,7 @@ def set_process_state(pid: int) -> None:
 
 
 def _set_limit(pid: int, number: int, value: int) -> None:
-    """Set a process's soft and hard limit to a value; to the hard limit where that is lower and fixed.
+    """Set a process's soft and hard limit to a value, or to a lower hard limit that is fixed.
 
     number: the kernel's number of the resource.  Errors are ignored.
     """

@@ -45,7 +45,7 @@ def decide(round: int) -> None:
 
 
 class _Decision:
-    """The decision that is due in a plan's order of cells, computed from the values measured so far.
+    """The decision that is due in a plan's order of cells, by the values measured so far.
 
     again: the blocks that are measured again → the disturbance.
     left: the seconds of the budget that are not used; infinite without a budget.
@@ -143,7 +143,7 @@ class _Decision:
         )
 
     def _add_blocks(self) -> None:
-        """Choose how many blocks each workload gets: for the target, otherwise for published claims.
+        """Choose how many blocks each workload gets: for the target, else for published claims.
 
         Sets `more` and `claims`.
         """
@@ -159,7 +159,7 @@ class _Decision:
             self.more[workload], self.claims[workload] = number, claim
 
     def fields(self) -> Fields:
-        """Return the decision as results/precision holds it (docs/files.md); readers rely on its keys."""
+        """Return the decision for results/precision, whose readers rely on its keys (docs/files.md)."""
         workloads = {workload: self._entry(workload) for workload in self.states}
         of_reason: dict[str, list[str]] = defaultdict(list)
         for workload, entry in workloads.items():

@@ -103,8 +103,8 @@ def parse_cells(partial: bool = False) -> CellValues:
 
     partial: whether cells may be missing.
     Prints which logs a parser refuses, and writes the plan's order of cells.
-    Raises UserError, which names the file and the remedy, where a cell is missing and may not be, and
-    where a record or log contradicts the plan.
+    Raises UserError, which names the file and the remedy, where a cell is missing and may not be,
+    and where a record or log contradicts the plan.
     """
     experiment = plan.read_checked_plan()
     order = blocks.Order(experiment)

@@ -53,10 +53,10 @@ def entry_path(system_id: str) -> str:
 
 
 def begin_entry(system_id: str, environment: str, owner: Fields) -> None:
-    """Write the journal file of a system or client, before any part of the system or client is made.
+    """Write the journal file of a system or client, before any part of it is made.
 
-    environment: its name, or that of the client.
-    owner: the process that makes it, as of :func:`strata.util.process.identify_process`.
+    environment: the environment's name, or that of the client.
+    owner: the process that makes the system, as of :func:`strata.util.process.identify_process`.
     Raises MachineError where the file cannot be written.
     """
     entry = {
@@ -79,10 +79,10 @@ def note_cleanup(system_id: str, cleanup: Fields) -> None:
 
 
 def read_entries() -> list[Fields]:
-    """Return ``{id, environment, owner, number, cleanups}`` of each system and client, oldest first.
+    """Return ``{id, environment, owner, number, cleanups}`` of all that is up, oldest first.
 
-    The cleanups are in the order in which the parts were made.  A damaged file gives an entry with a
-    single cleanup of the kind "damaged file", which removes nothing.
+    The cleanups are in the order in which the parts were made.  A damaged file gives an entry with
+    a single cleanup of the kind "damaged file", which removes nothing.
     """
     entries = []
     for name in os.listdir(ensure_journal_folder()):

@@ -60,7 +60,7 @@ def _bring_up(stack: list[Layer]) -> Fields:
 
 
 def observe_system(place: Layer) -> tuple[Fields, States]:
-    """Return the facts of a system, observed from inside, and the state in which its programs start.
+    """Return a system's facts, observed from inside, and the state in which its programs start.
 
     place: the top layer of the system's stack.
     What cannot be read is missing from the state, and "not available" in the facts.
@@ -160,9 +160,9 @@ class Client:
     resolved: as of :func:`strata.client.resolve_options`.
     image: the image of its stack, or None where no layer needs one.
     mask: a list of the CPUs to which all that is measured is restricted; None: all.
-    The attributes: `client` is the top layer of its stack; `layer` the link that joins the client to
-    systems; `address` the host's address on that link; `password` a random one for the servers that
-    the client reaches.
+    The attributes: `client` is the top layer of its stack; `layer` the link that joins the client
+    to systems; `address` the host's address on that link; `password` a random one for the servers
+    that the client reaches.
 
     Raises UserError where the client cannot be brought up; its parts are in the journal.
     """
@@ -180,7 +180,7 @@ class Client:
 
     @functools.cached_property
     def observed(self) -> Fields:
-        """The client's facts, with those of its link; read once, after the client is joined to a system."""
+        """The facts of the client and of its link, read once: first used when it is joined to a system."""
         return {**observe_system(self.client)[0], "link": self.layer.facts()}
 
 
@@ -192,8 +192,8 @@ class System:
     stack: layers with their resolved options.
     image: the image of its stack, or None where no layer needs one.
     link: the client that reaches the system's servers; None where no workload uses a client.
-    ports: the servers' ports, to which `shift` is added: other systems at the same address use those
-    below.
+    ports: the servers' ports, to which `shift` is added: other systems at the same address use
+    those below.
     parts: the number of parts.
     mask: a list of the CPUs to which the system is restricted; None: all.
 
@@ -307,8 +307,8 @@ def take_down_systems(environment: str | None = None) -> list[str]:
     The parts of each are removed in the reverse order of their making.  The caller holds the
     machine's lock.
     environment: the only environment whose systems are removed; None: all, and clients.
-    Raises the first UserError or OSError of a part that could not be removed, after all else has been
-    removed; that part's system stays in the journal, so that the next call tries again.
+    Raises the first UserError or OSError of a part that could not be removed, after all else has
+    been removed; that part's system stays in the journal, so that the next call tries again.
     """
     removed: list[str] = []
     errors: list[Exception] = []
@@ -333,8 +333,8 @@ def clean_up_run(owner: Fields) -> None:
     """Remove, at the end of a run, its snapshots and what killed cells and builds left.
 
     owner: the process of the run.
-    Does not wait for another run's measurement: where one holds the machine's lock, systems stay, and
-    the next measurement removes them.
+    Does not wait for another run's measurement: where one holds the machine's lock, systems stay,
+    and the next measurement removes them.
     """
     from strata.image import build
     from strata.vm import snapshot
@@ -349,7 +349,7 @@ def clean_up_run(owner: Fields) -> None:
 
 
 def remove_leftovers() -> list[str]:
-    """Remove everything that Strata left on this machine, and return a phrase for each removed thing.
+    """Remove everything that Strata left on this machine; return a phrase for each removed thing.
 
     The things are found by their marks, without the journal.
     """
@@ -384,7 +384,7 @@ def prune_images() -> None:
 
 
 def clean_machine(images: bool = False) -> list[str]:
-    """Remove everything that Strata left on this machine and in results/tmp; return phrases on that.
+    """Remove everything that Strata left on this machine and in results/tmp; return phrases on it.
 
     images: whether all images are removed; otherwise the most recently used ones stay.
     Raises UserError while a run is active in this folder, and where a removal fails.

@@ -9,7 +9,7 @@ from strata.util.process import capture
 
 
 def host_routes() -> str:
-    """Return the host's IPv4 addresses and routes, as ``ip`` prints them."""
+    """Return the host's IPv4 addresses and routes as text, for :func:`free_subnet`."""
     return capture(["ip", "-4", "-o", "address"]).stdout + capture(["ip", "-4", "route"]).stdout
 
 

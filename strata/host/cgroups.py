@@ -1,4 +1,4 @@
-"""Control groups: native runs get the same place in the hierarchy as containers.
+"""Control groups: a native run gets the same place in the hierarchy as a container.
 
 Docker puts a container into ``PARENT/ID``; a native run goes into a sibling of it, below the same
 parent, in every hierarchy that Docker uses.  Otherwise the scheduler would share the CPU among
@@ -16,12 +16,13 @@ from strata.util.process import as_root, capture
 ROOT = "/sys/fs/cgroup"
 SLICE = "strata.slice"
 GROUP = "strata"
-# Stays in a native system's group, which would end with its first command, and does nothing.
+# A process that does nothing but keep a native system's group, which systemd would otherwise
+# remove after the first command.
 HOLDER = ["/usr/bin/sleep", "infinity"]
-# The files by which a group is frozen, of version 1 and of version 2.
+# The files that freeze a group, in version 1 and in version 2.
 OLD, NEW = "freezer.state", "cgroup.freeze"
-# Arguments: the processors to which the groups are held (empty: all), and the groups to make.
-# Version 1 bounds nothing, and runs nothing, before a group has CPUs and memory of its own.
+# Arguments: the list of CPUs to which the groups are restricted (empty: all), and the groups.
+# In version 1, a group runs no process before its CPUs and memory nodes are set.
 MAKE = """
 mask=$1
 shift
@@ -185,7 +186,8 @@ def remove_groups(name: str) -> None:
 
     name: as of :func:`find_groups`, or the absolute path of a file that holds that name.
     Thaws the groups first.  Groups that do not exist are no error.
-    Raises UserError where a process does not end within 10 s, so that its group stays.
+    Raises UserError where a group cannot be thawed, or, unless systemd manages the groups, cannot be
+    removed because a process did not end within 10 s.
     """
     if os.path.isabs(name):
         name = observe.read_files([name]).get(name, "")

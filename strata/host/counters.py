@@ -1,4 +1,4 @@
-"""The time and the cycles that the host's CPUs have spent: read before and after a measurement."""
+"""Read the time and cycles that the host's CPUs have spent, before and after a measurement."""
 
 import contextlib
 import ctypes

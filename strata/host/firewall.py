@@ -137,5 +137,5 @@ def _count_rules(saved: str) -> int:
 
 
 def _chain_bodies(ruleset: str) -> str:
-    """Return the bodies of the chains that ``nft list ruleset`` prints, without sets and maps."""
+    """Return the rules in the output of ``nft list ruleset``, without sets, maps and chain heads."""
     return "\n".join(re.findall(r"(?ms)^\tchain [^\n]*\{\n(.*?)^\t\}", ruleset))

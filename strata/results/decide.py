@@ -159,7 +159,7 @@ class _Decision:
             self.more[workload], self.claims[workload] = number, claim
 
     def fields(self) -> Fields:
-        """Return the decision for results/precision, whose readers rely on its keys (docs/files.md)."""
+        """Return the decision for results/precision: readers rely on its keys (docs/files.md)."""
         workloads = {workload: self._entry(workload) for workload in self.states}
         of_reason: dict[str, list[str]] = defaultdict(list)
         for workload, entry in workloads.items():

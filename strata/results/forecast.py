@@ -1,4 +1,4 @@
-"""Print what a run would do: due cells, things to build, and the time.  Nothing is written."""
+"""Print what a run would do: due cells, builds, and the time.  No file is written."""
 
 from collections import Counter, defaultdict
 
@@ -12,7 +12,7 @@ from strata.util.files import read_json
 from strata.util.progress import format_duration
 from strata.vm import vagrant_box
 
-# The number of a cell's repetitions, the first ones, whose mean time is expected of the next.
+# The number of first repetitions of a cell whose mean time is expected of the others.
 SAMPLE = 5
 
 

@@ -1,4 +1,4 @@
-"""The one list of the files that are made from measured cells, for rules, archive and rebuild."""
+"""List the files made from measured cells: rules, archive and rebuild share this list."""
 
 import os
 

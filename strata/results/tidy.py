@@ -1,4 +1,4 @@
-"""Writes all measured values into tables, from which the analysis in R starts.
+"""Write all measured values into tables, from which the analysis in R starts.
 
 results/tidy/{workload}.csv has a row for each value of each cell, with a column for each factor.
 results/laps/{workload}.csv has a row for each value of each lap, of cells that took laps.

@@ -180,7 +180,10 @@ class Client:
 
     @functools.cached_property
     def observed(self) -> Fields:
-        """The facts of the client and of its link, read once: first used when it is joined to a system."""
+        """The facts of the client and of its link; read once, when first used.
+
+        The client must be joined to a system by then.
+        """
         return {**observe_system(self.client)[0], "link": self.layer.facts()}
 
 

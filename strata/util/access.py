@@ -1,4 +1,4 @@
-"""Which folders this user may write to, and what he types where he may not."""
+"""Find which folders this user may not write to, why, and what the user can do about it."""
 
 import errno
 import os
@@ -13,7 +13,10 @@ OTHER_CLONE = "clone the project to a folder that you may write to"
 
 
 def user_name(number: int) -> str:
-    """Return the name of a user, or the number where no name is known."""
+    """Return the name of a user, or "user NUMBER" where the system knows no name.
+
+    number: the user ID.
+    """
     import pwd
 
     try:
@@ -93,9 +96,10 @@ def _is_in(path: str, folder: str) -> bool:
 
 
 def require_project() -> None:
-    """Raise UserError where a run could not write to the project in the working directory.
+    """Check that a run can write to the project in the working directory.
 
-    That includes Snakemake's own folder, without which Snakemake ends with a traceback.
+    Raises UserError, with the remedy, where this user may not write to one of its output folders;
+    Snakemake's own is one of them, without which Snakemake ends with a traceback.
     """
     folders = [name for name in (".snakemake", "results", "paper") if os.path.isdir(name)]
     for name in [*folders]:

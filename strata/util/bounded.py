@@ -216,6 +216,7 @@ def _work(
     part, code, worker = "it", 1, os.getpid()
 
     def send(key: str, value: object) -> None:
+        """Send a message to the parent process; mark the state, since sending costs the work no time."""
         if os.getpid() != worker:
             # A process that the work has forked came here, too.
             os._exit(1)
@@ -226,6 +227,7 @@ def _work(
         os.write(STATE, WORKS)
 
     def at(name: str) -> None:
+        """Set and send the name of the part of the work that begins."""
         nonlocal part
         part = name
         send("part", name)

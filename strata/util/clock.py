@@ -1,4 +1,4 @@
-"""Moments as text, and a clock that goes on evenly when the machine's time is changed."""
+"""Moments as text, and a clock that changes of the system time do not affect."""
 
 import time
 

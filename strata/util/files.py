@@ -1,4 +1,4 @@
-"""Read and write files, which are then whole or missing, and remove trees."""
+"""Read files, write them atomically, and remove files and folders."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""Locks of files, and the lock of the machine; the kernel frees a lock when its holder ends."""
+"""Locks on files, and the machine's lock; the kernel frees a lock when its holder ends."""
 
 import contextlib
 import fcntl
@@ -36,6 +36,7 @@ def hold_lock(path: str, waiting: str = "", wait: bool = True) -> Iterator[bool]
     waiting: the message printed while another process holds the lock; that process and its folder
     are added.
     wait: whether to wait for the lock; otherwise the block runs even without it, and gets False.
+    The block also gets False where the file was removed meanwhile: its lock excludes nobody.
     Raises UserError where the file can neither be made nor opened.
     """
     is_held = True

@@ -21,5 +21,5 @@ def find_parameter(word: str) -> str | None:
 
 
 def as_list(value: Any) -> list[Any]:
-    """Return the values of a parameter, which may be one or a list, as a list."""
+    """Return the values of a parameter as a list; a single value becomes a list of one."""
     return value if isinstance(value, list) else [value]

@@ -1,4 +1,4 @@
-"""Run commands, wait for processes without using the processor, and end what was started."""
+"""Run commands, wait for processes without busy waiting, and end the processes that were started."""
 
 import contextlib
 import os
@@ -13,11 +13,11 @@ from strata.util.data_types import Any, Fields
 from strata.util.errors import MachineError, UserError
 from strata.util.timeouts import stretch
 
-# Bytes that a command may print, which are held in memory.
+# The most bytes that a command may print: they are held in memory.
 MOST = 64 << 20
-# How many of the last characters that a command printed are in the message where it fails.
+# The number of the last printed characters that the message on a failed command holds.
 LAST = 4000
-# Bytes that are read at once: more than a pipe holds.
+# The most bytes that one call reads: more than a pipe holds.
 PIECE = 1 << 20
 
 
@@ -137,7 +137,7 @@ def reap_child(process: subprocess.Popen[Any]) -> int:
 ROOT_NEEDED = "run as root, or allow sudo without a password (docs/privileges.md)"
 DOCKER_GROUP = "`sudo usermod -aG docker $USER` lets you use Docker; then log in again"
 MORE_SPACE = "free some disk, or set STRATA_HOME to a folder on a larger one"
-# How many letters of a command are in a message.
+# The most characters of a command that a message holds.
 MOST_OF_COMMAND = 300
 # Texts that programs print when they fail, and what the user can do about the cause.
 REMEDIES = {
@@ -248,11 +248,12 @@ def capture(
 ) -> subprocess.CompletedProcess[str]:
     """Run a command to its end, and return its exit code and what it printed.
 
+    Waits also for child processes of the command that keep its output open.
     timeout: seconds, which STRATA_PATIENCE multiplies.
     check: whether an exit code other than 0 is an error.
     start: options of subprocess.Popen: `cwd`, `env`, `umask`.
-    The output is read as UTF-8 in every locale.  The command's process group is killed at the end,
-    also where an exception interrupts this call.
+    The output is read as UTF-8 in every locale.  Where this call is interrupted or raises, the
+    command's process group is ended.
     Raises MachineError where the command cannot be started, exceeds its time or prints more than
     :data:`MOST` bytes, and UserError with the end of its output where it fails under `check`.
     """
@@ -316,12 +317,12 @@ def _read_output(
 
 
 def _unify_lines(text: str) -> str:
-    """Return a text with all line ends replaced by line feeds."""
+    """Convert all line ends of a text to line feeds."""
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
 def has_root() -> bool:
-    """Return whether this process has root's rights, or gets them from sudo without a password."""
+    """Return whether this process can run commands as root: by itself, or by sudo without a password."""
     import shutil
 
     if os.geteuid() == 0:

@@ -63,7 +63,10 @@ def one_off() -> Iterator[None]:
 
 
 def one_off_seconds() -> float:
-    """Return the seconds that this process has spent in blocks of :func:`one_off`."""
+    """Return the seconds that this process has spent in blocks of :func:`one_off`.
+
+    Callers subtract an earlier value from a later one.
+    """
     return _once
 
 

@@ -1,6 +1,6 @@
-"""Remove trees without touching what is mounted in them.
+"""Remove files and folders without touching file systems that are mounted in them.
 
-It is also a program, which root runs: ``trees.py [--unmount] PATH``.
+This module is also a program, which root runs: ``trees.py [--unmount] PATH``.
 
 A walk holds one folder open and reaches each entry by its name there.  The kernel says on which
 mount an entry is (``mnt_id`` in /proc/self/fdinfo), whatever its path, file system or name.
@@ -13,9 +13,9 @@ import stat
 import sys
 from collections.abc import Iterator
 
-# How often the removal of a tree is tried while another process still writes into it.
+# How often a tree's removal is tried while another process still writes to the tree.
 ATTEMPTS = 10
-# Opens a name without its content: no link is followed, and no device is touched.
+# Open a path only as a reference: no link is followed, and no device is opened.
 _PLACE = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 # Flags of mount(2) and umount2(2).
 _REC, _PRIVATE, _DETACH, _NOFOLLOW = 0x4000, 0x40000, 2, 8

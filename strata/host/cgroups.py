@@ -186,8 +186,8 @@ def remove_groups(name: str) -> None:
 
     name: as of :func:`find_groups`, or the absolute path of a file that holds that name.
     Thaws the groups first.  Groups that do not exist are no error.
-    Raises UserError where a group cannot be thawed, or, unless systemd manages the groups, cannot be
-    removed because a process did not end within 10 s.
+    Raises UserError where a group cannot be thawed, or, unless systemd manages the groups, cannot
+    be removed because a process did not end within 10 s.
     """
     if os.path.isabs(name):
         name = observe.read_files([name]).get(name, "")

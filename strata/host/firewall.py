@@ -137,5 +137,8 @@ def _count_rules(saved: str) -> int:
 
 
 def _chain_bodies(ruleset: str) -> str:
-    """Return the rules in the output of ``nft list ruleset``, without sets, maps and chain heads."""
+    """Return the bodies of all chains in the output of ``nft list ruleset``.
+
+    Sets and maps are left out, since they hold no rules.
+    """
     return "\n".join(re.findall(r"(?ms)^\tchain [^\n]*\{\n(.*?)^\t\}", ruleset))

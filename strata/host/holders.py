@@ -13,7 +13,7 @@ from strata.util.process import as_root, capture
 
 DESCRIPTOR = 9
 HOLD = f'exec {DESCRIPTOR}<"$1"; shift; exec "$@"'
-# Seconds until programs that were killed are gone.
+# Seconds to wait for the end of killed processes.
 PATIENCE = 10.0
 
 

@@ -14,7 +14,7 @@ from strata.util.data_types import Fields
 from strata.util.units import UNITS, parse_ranges
 
 NOT_AVAILABLE = "not available"
-# Values of `virtualization`; it is not available where the processors' flags do not tell.
+# Values of `virtualization`, which is not available where the kernel gives no CPU flags.
 GUEST, BARE = "guest of a hypervisor", "none seen"
 CPU_FOLDER = "/sys/devices/system/cpu"
 FILES = [

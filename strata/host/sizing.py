@@ -2,8 +2,7 @@
 
 A parameter's value in workload.yaml is a literal or ``{rule: NAME, …}``.  Each rule returns the
 value, and a sentence about it for the paper or None.  The rules :data:`OF_THE_CELL` stay in place
-here: they depend on the processors of the system under test or the client, so the cell resolves
-them.
+here: they depend on the CPUs of the system under test or the client, so the cell resolves them.
 """
 
 import math
@@ -75,9 +74,9 @@ RULES: dict[str, Callable[..., tuple[Any, str | None]]] = {
 
 # The smallest value with which the workload's size rules hold: strata.experiment.sizes.
 SMALLEST = "smallest"
-# cpus: how many processors the system under test has (its share, where several systems share the
-# host's); first-cpu: the number of its first one; client-last-cpu: the number of the client's last
-# one.
+# cpus: how many CPUs the system under test has (its share, where several systems share the host's
+# CPUs); first-cpu: the number of its first CPU; client-last-cpu: the number of the client's last
+# CPU.
 OF_THE_CELL = ("cpus", "first-cpu", "client-last-cpu")
 
 

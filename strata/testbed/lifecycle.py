@@ -29,7 +29,7 @@ from strata.util.process import as_root, capture, identify_process, is_alive
 from strata.util.progress import one_off_seconds, print_topic
 from strata.util.units import format_ranges
 
-# A starting state: its values by name.
+# The state in which programs start: name → value.
 States = dict[str, str]
 # The journal's name for the client instead of an environment's.
 CLIENT = "(client)"

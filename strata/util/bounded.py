@@ -216,7 +216,10 @@ def _work(
     part, code, worker = "it", 1, os.getpid()
 
     def send(key: str, value: object) -> None:
-        """Send a message to the parent process; mark the state, since sending costs the work no time."""
+        """Send a message to the parent process, and a state before and after it.
+
+        The leader process stops the time of the work between the two states.
+        """
         if os.getpid() != worker:
             # A process that the work has forked came here, too.
             os._exit(1)

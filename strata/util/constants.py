@@ -1,4 +1,4 @@
-"""Constants that Python and R share, as JSON files in schemas/constants/."""
+"""Constants that Python and R share: JSON files in schemas/constants/."""
 
 import functools
 import json

@@ -1,4 +1,4 @@
-"""Run commands, wait for processes without busy waiting, and end the processes that were started."""
+"""Run commands, wait for processes without busy waiting, and end started processes."""
 
 import contextlib
 import os
@@ -322,7 +322,7 @@ def _unify_lines(text: str) -> str:
 
 
 def has_root() -> bool:
-    """Return whether this process can run commands as root: by itself, or by sudo without a password."""
+    """Return whether this process can run commands as root, if need be by sudo without a password."""
     import shutil
 
     if os.geteuid() == 0:

@@ -261,5 +261,5 @@ def git_environment(project: str, **more: str) -> Iterator[Fields]:
 
 
 def _message(done: subprocess.CompletedProcess[Any]) -> str:
-    """Return what a failed program printed, on standard error if possible; otherwise its exit code."""
+    """Return what a failed program printed on standard error, else its output or exit code."""
     return (done.stderr or done.stdout).strip() or f"exit code {done.returncode}"

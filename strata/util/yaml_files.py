@@ -1,6 +1,6 @@
 """Read YAML files that people write; a mistake gives a message with file and line.
 
-They are YAML 1.1, as Snakemake reads it: `no`, `on` and `1:30` are text only in quotes.  A date is
+These files are YAML 1.1, as Snakemake reads it: `no`, `on` and `1:30` are text only in quotes.  A date is
 read as text.  A key may appear once.
 """
 

@@ -389,6 +389,7 @@ def prune_images() -> None:
 def clean_machine(images: bool = False) -> list[str]:
     """Remove everything that Strata left on this machine and in results/tmp; return phrases on it.
 
+    The caller holds the machine's lock.  The file of the run's lock stays.
     images: whether all images are removed; otherwise the most recently used ones stay.
     Raises UserError while a run is active in this folder, and where a removal fails.
     """

@@ -12,7 +12,7 @@ from strata.util.data_types import Fields
 def read_constants(name: str) -> Fields:
     """Return the object in schemas/constants/NAME.json, read once for each process.
 
-    All callers share the object: do not change it.
+    All callers share the object: do not change it.  A cell that succeeds reads no constants.
     """
     path = os.path.join(paths.PROJECT, "schemas/constants", f"{name}.json")
     with open(path, encoding="utf-8") as file:

@@ -322,7 +322,7 @@ def _unify_lines(text: str) -> str:
 
 
 def has_root() -> bool:
-    """Return whether this process can run commands as root, if need be by sudo without a password."""
+    """Return whether this process can run commands as root, also by sudo without a password."""
     import shutil
 
     if os.geteuid() == 0:

@@ -9,15 +9,16 @@ from strata.util.process import capture
 
 
 def host_routes() -> str:
-    """Return the host's IPv4 addresses and routes, as ``ip`` prints them."""
+    """Return the host's IPv4 addresses and routes as text, for :func:`free_subnet`."""
     return capture(["ip", "-4", "-o", "address"]).stdout + capture(["ip", "-4", "route"]).stdout
 
 
 def free_subnet(routes: str, first: int = 120) -> str:
-    """Return a private /24 network that no address and no route touches.
+    """Return a private /24 network that overlaps with no address and no route.
 
-    routes: as :func:`host_routes` returns them.
-    first: the third byte at which the search begins, from 192.168.FIRST.0/24 on.
+    routes: the host's, as :func:`host_routes` returns them.
+    first: the third byte at which the search begins, with 192.168.FIRST.0/24; after 249, the search
+    goes on with 120.
     Raises UserError where none of 192.168.120.0/24 … 192.168.249.0/24 is free.
     """
     taken = []
@@ -35,18 +36,18 @@ def free_subnet(routes: str, first: int = 120) -> str:
 
 
 def address_in(subnet: str, number: int) -> str:
-    """Return the address with a number in a network.
+    """Return the address that has a number in a network, such as 192.168.120.2 for number 2.
 
-    subnet: the network or any address of it, with its prefix length; number 2 in 192.168.120.10/24
-    is 192.168.120.2.
+    subnet: the network or any address in it, with its prefix length, such as 192.168.120.10/24.
     """
     return str(ipaddress.ip_network(subnet, strict=False).network_address + number)
 
 
 def physical_addresses() -> set[str]:
-    """Return the addresses of the host's physical network cards and of its default routes' devices.
+    """Return the IPv4 and IPv6 addresses of the host's physical network interfaces.
 
-    Both IPv4 and IPv6; bridges, veth pairs and other virtual devices are left out.
+    The interfaces of its default routes are included; other bridges, veth pairs and virtual
+    interfaces are not.
     """
     routes = json.loads(capture(["ip", "-j", "route", "show", "default"]).stdout or "[]")
     devices = json.loads(capture(["ip", "-j", "-d", "address"]).stdout or "[]")

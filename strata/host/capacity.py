@@ -10,17 +10,17 @@ from strata.util.units import format_ranges
 
 
 def usable_processors() -> set[int]:
-    """Return the numbers of the processors that measurements may use."""
+    """Return the numbers of the CPUs that measurements may use: this process's CPU affinity."""
     return os.sched_getaffinity(0)
 
 
 def read_facts() -> HostFacts:
-    """Read ``{cpus, mask, memory_bytes, cache_bytes}`` of this host.
+    """Return ``{cpus, mask, memory_bytes, cache_bytes}`` of this host.
 
-    cpus: how many processors measurements may use.
-    mask: a list such as ``0-1,3`` of the processors to which the caller of Strata is held
+    cpus: the number of CPUs that measurements may use.
+    mask: a list such as ``0-1,3`` of the CPUs to which the caller of Strata is restricted
     (``taskset``, a cpuset); None where these are all that are online.
-    cache_bytes: the sum of the last-level caches of the usable processors; None where not known.
+    cache_bytes: the sum of the last-level caches of the usable CPUs; None where not known.
     Raises UserError where the memory, from which sizes follow, is not known.
     """
     memory = observe.parse_kib(observe.read_file(observe.MEMORY), "MemTotal")
@@ -39,7 +39,11 @@ def read_facts() -> HostFacts:
 
 
 def read_topology() -> list[Fields]:
-    """Read ``[{cpu, socket, core, node}, …]`` of the usable CPUs, a core's threads in a row."""
+    """Return ``[{cpu, socket, core, node}, …]`` of the usable CPUs.
+
+    The entries are in the order of NUMA node, socket, core and CPU: the threads of a core are
+    adjacent.
+    """
     printed = capture(["lscpu", "--parse=CPU,SOCKET,CORE,NODE"], check=False).stdout
     return parse_topology(printed, usable_processors())
 
@@ -47,8 +51,9 @@ def read_topology() -> list[Fields]:
 def parse_topology(printed: str, allowed: set[int]) -> list[Fields]:
     """Return the topology of the allowed CPUs, as :func:`read_topology` does.
 
-    printed: what ``lscpu --parse`` printed.  A CPU that it does not list counts as a core of its
-    own on the first socket.
+    printed: the output of ``lscpu --parse=CPU,SOCKET,CORE,NODE``.
+    allowed: the numbers of the CPUs; one that `printed` does not list counts as a core of its own
+    on the first socket and NUMA node.
     """
     rows = [
         [observe.parse_number(word) for word in line.split(",")] for line in printed.splitlines()

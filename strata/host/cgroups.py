@@ -1,4 +1,4 @@
-"""Control groups: native runs get the same place in the hierarchy as containers.
+"""Control groups: a native run gets the same place in the hierarchy as a container.
 
 Docker puts a container into ``PARENT/ID``; a native run goes into a sibling of it, below the same
 parent, in every hierarchy that Docker uses.  Otherwise the scheduler would share the CPU among
@@ -16,12 +16,13 @@ from strata.util.process import as_root, capture
 ROOT = "/sys/fs/cgroup"
 SLICE = "strata.slice"
 GROUP = "strata"
-# Stays in a native system's group, which would end with its first command, and does nothing.
+# A process that does nothing but keep a native system's group, which systemd would otherwise
+# remove after the first command.
 HOLDER = ["/usr/bin/sleep", "infinity"]
-# The files by which a group is frozen, of version 1 and of version 2.
+# The files that freeze a group, in version 1 and in version 2.
 OLD, NEW = "freezer.state", "cgroup.freeze"
-# Arguments: the processors to which the groups are held (empty: all), and the groups to make.
-# Version 1 bounds nothing, and runs nothing, before a group has CPUs and memory of its own.
+# Arguments: the list of CPUs to which the groups are restricted (empty: all), and the groups.
+# In version 1, a group runs no process before its CPUs and memory nodes are set.
 MAKE = """
 mask=$1
 shift
@@ -43,27 +44,34 @@ JOIN = 'while [ "$1" != -- ]; do echo $$ >"$1/cgroup.procs"; shift; done; shift;
 
 
 def is_unified() -> bool:
-    """Return whether the machine has the unified hierarchy (version 2)."""
+    """Return whether the machine has the unified control group hierarchy (version 2)."""
     return os.path.exists(f"{ROOT}/cgroup.controllers")
 
 
 def managed_by_systemd() -> bool:
-    """Return whether systemd makes the groups, which Docker then leaves to it."""
+    """Return whether systemd creates the control groups, which Docker then leaves to systemd."""
     return is_unified() and os.path.isdir("/run/systemd/system")
 
 
 def driver_name() -> str:
-    """Return the name that engines give to the maker of the groups."""
+    """Return the name of the control group driver, as container engines spell it."""
     return "systemd" if managed_by_systemd() else "cgroupfs"
 
 
 def parent_option(driver: str) -> str:
-    """Return the argument of ``docker run --cgroup-parent`` for Docker's cgroup driver."""
+    """Return the value of ``docker run --cgroup-parent``.
+
+    driver: Docker's control group driver, as of :func:`driver_name`.
+    Containers must get the parent group of native systems: see the module.
+    """
     return SLICE if driver == "systemd" else f"/{GROUP}"
 
 
 def hierarchies() -> list[str]:
-    """Return the tops of the machine's hierarchies; Docker makes a group in each of them."""
+    """Return the top folders of all control group hierarchies of the machine.
+
+    Docker creates a group in each of them.
+    """
     if is_unified():
         return [ROOT]
     folders = [os.path.join(ROOT, name) for name in sorted(os.listdir(ROOT))]
@@ -75,19 +83,22 @@ def hierarchies() -> list[str]:
 
 
 def group_path(system_id: str) -> str:
-    """Return the path of a native system's group in every hierarchy."""
+    """Return the path of a native system's control group, relative to the top of each hierarchy."""
     return f"{SLICE}/{system_id}.scope" if managed_by_systemd() else f"{GROUP}/{system_id}"
 
 
 def group_folders(system_id: str) -> list[str]:
-    """Return the folders of a native system's groups."""
+    """Return the folders of a native system's control groups, whether or not they exist."""
     return [f"{top}/{group_path(system_id)}" for top in hierarchies()]
 
 
 def create_groups(system_id: str, mask: str | None) -> None:
-    """Make the groups of a native system, in which :func:`join_command` then runs its commands.
+    """Create the control groups of a native system, as root.
 
-    mask: a list of the processors to which the group is held; None: all.
+    :func:`join_command` runs the system's commands in these groups.
+    mask: a list such as ``0-1,3`` of the CPUs to which the groups are restricted; None: all.
+    Where systemd manages the groups, a process that only sleeps is started to keep them.
+    Raises UserError where a group cannot be created.
     """
     if not managed_by_systemd():
         capture(as_root(["sh", "-euc", MAKE, "strata", mask or "", *group_folders(system_id)]))
@@ -107,14 +118,14 @@ def create_groups(system_id: str, mask: str | None) -> None:
 
 
 def join_command(system_id: str) -> list[str]:
-    """Return root's command prefix that runs the rest in a native system's groups."""
+    """Return the command prefix by which root runs a command in a native system's groups."""
     return ["sh", "-euc", JOIN, "strata", *group_folders(system_id), "--"]
 
 
 def find_groups(name: str) -> list[str]:
-    """Return the folders of a native system's or a container's groups that exist.
+    """Return the existing folders of a native system's or a container's control groups.
 
-    name: as of :meth:`strata.environments.common.layer.Layer.group`.
+    name: as of :meth:`strata.environments.common.layer.Layer.group`; "": none.
     """
     if not name:
         return []
@@ -125,18 +136,21 @@ def find_groups(name: str) -> list[str]:
 
 
 def _nested_folders(name: str) -> list[str]:
-    """Return the folders of :func:`find_groups` and of the groups in them, inner ones first."""
+    """Return the folders of :func:`find_groups` and of all groups in them, inner ones first."""
     return [folder for group in find_groups(name) for folder, _, _ in os.walk(group, topdown=False)]
 
 
 def list_processes(name: str) -> set[int]:
-    """Return the ids of the processes in a system's groups and in those that were made in them."""
+    """Return the IDs of the processes in a system's control groups, nested groups included."""
     files = observe.read_files([f"{folder}/cgroup.procs" for folder in _nested_folders(name)])
     return {int(line) for text in files.values() for line in text.split()}
 
 
 def list_processes_and_parents(name: str) -> list[int]:
-    """Return the ids of the processes in a container's groups, and of their parents outside."""
+    """Return the sorted IDs of the processes in a container's control groups and of their parents.
+
+    Process 1 is left out.
+    """
     processes = list_processes(name)
     files = observe.read_files([f"/proc/{process}/stat" for process in processes])
     # The fields after the name, which may hold anything: the state, then the parent.
@@ -146,29 +160,34 @@ def list_processes_and_parents(name: str) -> list[int]:
 
 
 def list_command_lines(name: str) -> list[str]:
-    """Return the command lines of the processes in a system's groups, without empty ones."""
+    """Return the non-empty command lines of the processes in a system's control groups."""
     lines = [" ".join(text.replace("\0", " ").split()) for text in _command_lines(name).values()]
     return [line for line in lines if line]
 
 
 def list_program_processes(name: str, program: str) -> list[int]:
-    """Return the ids of the processes in a system's groups whose command begins with a program."""
+    """Return the IDs of the processes in a system's control groups that run a program.
+
+    program: the beginning of their command lines.
+    """
     lines = _command_lines(name)
     return [int(path.split("/")[2]) for path, text in lines.items() if text.startswith(program)]
 
 
 def _command_lines(name: str) -> dict[str, str]:
-    """Return /proc/ID/cmdline → its text for the processes in a system's groups."""
+    """Return the text of /proc/ID/cmdline, by its path, for each process in a system's groups."""
     return observe.read_files(
         [f"/proc/{process}/cmdline" for process in sorted(list_processes(name))]
     )
 
 
 def remove_groups(name: str) -> None:
-    """End every process in a system's groups and remove the groups.
+    """Kill every process in a system's control groups, and remove the groups.
 
-    name: as of :func:`find_groups`, or the path of a file that holds it.
-    Raises UserError where a process cannot be ended within 10 s.
+    name: as of :func:`find_groups`, or the absolute path of a file that holds that name.
+    Thaws the groups first.  Groups that do not exist are no error.
+    Raises UserError where a group cannot be thawed, or, unless systemd manages the groups, cannot
+    be removed because a process did not end within 10 s.
     """
     if os.path.isabs(name):
         name = observe.read_files([name]).get(name, "")
@@ -188,7 +207,10 @@ def remove_groups(name: str) -> None:
 
 
 def freezable_folders(name: str) -> list[str]:
-    """Return the folders of :func:`find_groups` that can be frozen; those of version 1 before 2."""
+    """Return the folders of :func:`find_groups` that can be frozen.
+
+    They are those of version 1 if there are any, otherwise those of version 2.
+    """
     groups = find_groups(name)
     for file in (OLD, NEW):
         if folders := [group for group in groups if os.path.exists(f"{group}/{file}")]:
@@ -197,9 +219,11 @@ def freezable_folders(name: str) -> list[str]:
 
 
 def freeze(folders: Sequence[str], frozen: bool = True, patience: float = 10.0) -> None:
-    """Freeze (or, with `frozen` false, thaw) all that runs in groups, and wait until that is done.
+    """Freeze or thaw all processes in control groups, and wait until that is done.
 
-    Raises UserError where it is not done within `patience` seconds.
+    folders: as of :func:`freezable_folders`.  frozen: whether to freeze; otherwise to thaw.
+    patience: seconds to wait for each folder.
+    Raises UserError where a folder takes longer.
     """
     for folder in folders:
         old = os.path.exists(f"{folder}/{OLD}")
@@ -217,14 +241,14 @@ def freeze(folders: Sequence[str], frozen: bool = True, patience: float = 10.0) 
 
 
 def _is_frozen(folder: str, frozen: bool) -> bool:
-    """Return whether a whole group is frozen (or thawed); true for a group that is gone."""
+    """Return whether a whole control group is frozen (or thawed); true for a removed group."""
     files = observe.read_files([f"{folder}/{OLD}", f"{folder}/cgroup.events"])
     states = ("FROZEN", "frozen 1") if frozen else ("THAWED", "frozen 0")
     return not files or any(state in text for text in files.values() for state in states)
 
 
 def _write_word(path: str, word: str) -> None:
-    """Write a word into a group's file, as root where this user may not."""
+    """Write a word to a control group's file, as root where this user may not."""
     try:
         with open(path, "w", encoding="utf-8") as file:
             file.write(word)

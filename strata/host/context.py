@@ -14,7 +14,7 @@ VARIABLES = [
 
 
 def with_variables(argv: Sequence[str]) -> list[str]:
-    """Return the command that runs another with :data:`VARIABLES` and no other variables."""
+    """Return the command line that runs a command with no variables but :data:`VARIABLES`."""
     return ["env", "-i", *VARIABLES, *argv]
 
 
@@ -23,16 +23,17 @@ class Context:
 
     system_id: the attribute `id`, which names everything that belongs to the system (container,
     control group, folder).
-    folder: the system's own folder on the host; `data`: the folder in it for the data of a system
-    that keeps them outside of itself.
-    image: the object in the image's image.json (with `folder`), or None where no layer needs one.
-    address: the host's address as the client reaches it.
-    ports: those on which servers in the system listen.
-    mask: a list of the processors to which all that is measured is held; None: all of the host.
+    folder: the system's own folder on the host; the attribute `data` is the folder in it for the
+    data of a system that keeps data outside of itself.
+    image: the content of the image's image.json (with `folder`), or None where no layer needs one.
+    address: the address at which the client reaches the host.
+    ports: the ports on which servers in the system listen.
+    mask: a list of the CPUs to which all that is measured is restricted; None: all of the host.
     part, of: the system is number `part` (from 0) of `of` equal ones; `first` is the folder of
     number 0.
-    note: called with the journal entry (:mod:`strata.testbed.journal`) of each thing on the host
-    before that is made.
+    note: the attribute `note_cleanup`, called with the entry in the journal
+    (:mod:`strata.testbed.journal`) of each thing on the host before the thing is made: clean-up
+    after a kill relies on that order.
     """
 
     def __init__(

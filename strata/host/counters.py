@@ -1,4 +1,4 @@
-"""The time and the cycles that the host's CPUs have spent: read before and after a measurement."""
+"""Read the time and cycles that the host's CPUs have spent, before and after a measurement."""
 
 import contextlib
 import ctypes
@@ -20,9 +20,10 @@ CYCLES = struct.pack("=2I56x", 0, 64)
 
 @contextlib.contextmanager
 def count_cycles() -> Iterator[list[int]]:
-    """Open a descriptor for each usable CPU that counts its cycles in all processes.
+    """Open, for the block, a counter of the cycles of each usable CPU in all processes.
 
-    Gives an empty list where the machine has no such counters.
+    Yields their file descriptors, which :func:`cpu_line` reads; none where the machine or the
+    user's rights do not allow such counters.
     """
     number = SYSCALL.get(os.uname().machine)
     call = ctypes.CDLL(None, use_errno=True).syscall
@@ -41,12 +42,13 @@ def count_cycles() -> Iterator[list[int]]:
 
 
 def cpu_line(counting: list[int]) -> str:
-    """Return one JSON line about the CPUs that measurements may use.
+    """Return one line of JSON about the CPUs that measurements may use.
 
-    It has the seconds on the clock, the number of CPUs, their busy and steal seconds since the
-    boot, and their cycles so far; steal and cycles are null where they are not known.  Busy is all
-    but idle, waiting for input or output, and steal; it includes what virtual machines ran.
-    counting: the descriptors of :func:`count_cycles`.
+    It holds the seconds of the monotonic clock, the number of CPUs, their busy and steal seconds
+    since the boot, and their cycles so far; steal and cycles are null where they are not known.
+    Busy is all time but idle, waiting for input or output, and steal; it includes the time of
+    virtual machines.  Logs hold this line: parsers rely on its keys.
+    counting: the file descriptors of :func:`count_cycles`.
     Raises UserError where /proc/stat has no such times.
     """
     ticks_per_second, cpus = os.sysconf("SC_CLK_TCK"), capacity.usable_processors()

@@ -11,7 +11,10 @@ from strata.util.process import capture
 
 
 def find_program(*programs: str) -> str | None:
-    """Return the path of the first of these programs that is installed, or None."""
+    """Return the path of the first of these programs that is installed; None where none is.
+
+    The folders of system programs are searched after those of PATH.
+    """
     # A cell does without this module.
     import shutil
 
@@ -21,7 +24,7 @@ def find_program(*programs: str) -> str | None:
 
 
 def is_listening(path: str) -> bool:
-    """Return whether a process listens at a Unix socket, even if it would refuse this user."""
+    """Return whether a process listens on a Unix socket, even if this user may not connect."""
     import socket
 
     with socket.socket(socket.AF_UNIX) as probe:
@@ -33,9 +36,9 @@ def is_listening(path: str) -> bool:
 
 
 def is_in_other_network(path: str) -> bool:
-    """Return whether a Unix socket's listener is in another network namespace than this process.
+    """Return whether a Unix socket's listener has another network namespace than this process.
 
-    False where that cannot be seen: only root sees it of root's processes.
+    False where that cannot be determined: only root sees the namespace of root's processes.
     """
     import socket
     import struct
@@ -48,12 +51,12 @@ def is_in_other_network(path: str) -> bool:
 
 
 def start_daemon(complaint: str, script: str, answers: Callable[[], bool]) -> None:
-    """Start a daemon by one of the project's scripts, unless it answers already.
+    """Start a daemon by one of the project's scripts, unless the daemon answers already.
 
-    complaint: the beginning of the message where it does not answer after its start either.
-    script: a file name in scripts/.
-    answers: asks the daemon.
-    Raises UserError where it does not answer.
+    complaint: the beginning of the error's message.
+    script: the name of a file in scripts/.
+    answers: a function that returns whether the daemon answers.
+    Raises UserError where the daemon does not answer after the script.
     """
     if answers():
         return

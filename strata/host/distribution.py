@@ -19,7 +19,10 @@ RELEASES = "/usr/share/distro-info"
 
 
 def os_release() -> dict[str, str]:
-    """Read the fields of the host's os-release file; ``ID`` is "unknown" where there is no file."""
+    """Return the fields of the host's os-release file.
+
+    ``ID`` is always present: "unknown" where no file gives it.
+    """
     paths = ("/etc/os-release", "/usr/lib/os-release")
     text = next(filter(None, map(observe.read_file, paths)), "")
     fields = {name: value.strip("'") for name, value in observe.parse_fields(text).items()}
@@ -29,9 +32,10 @@ def os_release() -> dict[str, str]:
 def choose_release(image: Fields, host: dict[str, str]) -> Chosen:
     """Return ``{distribution, release}`` of the image that the configuration asks for.
 
-    image: the configuration's `image`; its distribution ``host`` gives Debian 13 on Debian and the
+    image: the configuration's `image`; its distribution ``host`` means Debian 13 on Debian and the
     host's own release on Ubuntu.  host: the fields of :func:`os_release`.
-    Raises UserError where the host is neither, and where another distribution has no mirror.
+    Raises UserError where the host is neither and ``host`` is asked for, where another distribution
+    has no mirror, and where the release is unknown.
     """
     requested = image.get("distribution", "host")
     host_distribution = host["ID"]
@@ -66,7 +70,7 @@ def choose_release(image: Fields, host: dict[str, str]) -> Chosen:
 def list_releases(distribution: str) -> list[str]:
     """Return the code names of a distribution's releases, the oldest first.
 
-    They are those of the package distro-info-data; the list is empty where it is not installed.
+    They come from the package distro-info-data; the list is empty where that is not installed.
     """
     rows = csv.DictReader((observe.read_file(f"{RELEASES}/{distribution}.csv") or "").splitlines())
     return [row["series"] for row in rows if row.get("series")]
@@ -77,6 +81,7 @@ def sources(chosen: Chosen, mirror: str | None, host: dict[str, str]) -> str:
 
     mirror: the address of an archive; None: the host's own sources, as apt has read them, with
     the chosen release in place of the host's in its suites (the release, -updates, -security).
+    host: the fields of :func:`os_release`.
     Raises UserError where the host lacks the keys of another distribution, or a package source.
     """
     distribution, release = chosen["distribution"], chosen["release"]

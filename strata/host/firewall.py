@@ -19,9 +19,11 @@ REMOVE = """
 
 
 def allow_packets(context: Context, *matches: list[str]) -> None:
-    """Let the packets pass that fit one of the matches, until the system is removed.
+    """Add firewall rules that accept packets, which stay until the system is removed.
 
-    matches: options of iptables.  Nothing is done where iptables is not installed.
+    matches: options of iptables, one list for each rule; each rule is marked with the system's ID.
+    The cleanup of the rules is noted in the journal first.
+    Does nothing where iptables is not installed.  Raises UserError where a rule is refused.
     """
     iptables = find_program("iptables")
     if iptables is None:
@@ -50,10 +52,11 @@ SWITCHES = {"ip_forwarding": "ipv4/ip_forward", "bridge_nf": "bridge/bridge-nf-c
 
 
 class PacketFilter:
-    """The packet filter where packets to a container arrive.
+    """The packet filter that packets to a container pass, parsed from its printed rules.
 
-    printed: the output of :data:`LIST_COMMAND` there; empty where the user may not read it.
-    `known` is whether the rules could be read.
+    printed: the output of :data:`LIST_COMMAND` on the machine that runs the container's engine;
+    empty where the user may not read the rules.
+    The attribute `known` says whether the rules could be read.
     """
 
     def __init__(self, printed: str) -> None:
@@ -71,8 +74,9 @@ class PacketFilter:
     def facts(self) -> Fields:
         """Return ``{firewall, firewall_version, rules, ip_forwarding, bridge_nf}``.
 
-        firewall: the back ends that have rules.  rules: their number.  Each value that cannot be
-        read is :data:`strata.host.observe.NOT_AVAILABLE`.
+        firewall: the back ends that have rules, or "none".  rules: the number of rules.
+        Each value that cannot be read is :data:`strata.host.observe.NOT_AVAILABLE`.
+        Records hold these keys.
         """
         modern = len(re.findall(r"(?m)^\t\t(?!type )[^\t}]", _chain_bodies(self._nft)))
         counts = {
@@ -93,39 +97,48 @@ class PacketFilter:
         return {key: NOT_AVAILABLE if value is None else value for key, value in facts.items()}
 
     def serves_bridge(self, bridge: str) -> bool | None:
-        """Return whether an engine made rules for its bridge; None where that cannot be seen."""
+        """Return whether a container engine made rules for its bridge; None where not known."""
         name = re.escape(bridge)
         of_docker = rf'(?m)^-A (?=.*\bDOCKER).*-[io] {name}\b|"{name}" : jump '
         return bool(re.search(of_docker, self._all)) if self.known else None
 
     def translates_port(self, address: str, port: int) -> bool | None:
-        """Return whether a rule of the kernel leads a published port to a container.
+        """Return whether a rule translates a published port to a container's address and port.
 
-        None where that cannot be seen.
+        None where that is not known.  address, port: the container's own.
         """
         target = rf"(?:DNAT --to-destination|dnat (?:ip )?to) {re.escape(address)}:{port}\b"
         rule = rf"\bdport {port}\b.*{target}"
         return bool(re.search(rule, self._all)) if self.known else None
 
     def proxies_port(self, address: str, port: int) -> bool | None:
-        """Return whether a docker-proxy passes a published port on; None where that is not seen."""
+        """Return whether a docker-proxy process forwards a published port to a container.
+
+        None where that is not known.  address, port: the container's own.
+        """
         container = rf"-container-ip {re.escape(address)} -container-port {port}\b"
         program = rf"(?m)^\d+ \S*docker-proxy .*{container}"
         return bool(re.search(program, self._files["/pgrep"])) if "/pgrep" in self._files else None
 
 
 def read_packet_filter() -> PacketFilter:
-    """Read this host's packet filter; it is not `known` where this user may not read it."""
+    """Return this host's packet filter, read as root.
+
+    Its `known` is false where this user may not read the rules.
+    """
     with contextlib.suppress(UserError):
         return PacketFilter(capture(as_root(LIST_COMMAND), check=False).stdout)
     return PacketFilter("")
 
 
 def _count_rules(saved: str) -> int:
-    """Return the number of rules that ``iptables-save`` printed."""
+    """Return the number of rules in the output of ``iptables-save``."""
     return len(re.findall("(?m)^-A ", saved))
 
 
 def _chain_bodies(ruleset: str) -> str:
-    """Return the bodies of the chains that ``nft list ruleset`` prints, without sets and maps."""
+    """Return the bodies of all chains in the output of ``nft list ruleset``.
+
+    Sets and maps are left out, since they hold no rules.
+    """
     return "\n".join(re.findall(r"(?ms)^\tchain [^\n]*\{\n(.*?)^\t\}", ruleset))

@@ -13,19 +13,25 @@ from strata.util.process import as_root, capture
 
 DESCRIPTOR = 9
 HOLD = f'exec {DESCRIPTOR}<"$1"; shift; exec "$@"'
-# Seconds until programs that were killed are gone.
+# Seconds to wait for the end of killed processes.
 PATIENCE = 10.0
 
 
 def holding_command(folder: str) -> list[str]:
-    """Return the beginning of a command that runs the rest while it keeps a folder open."""
+    """Return the command prefix that runs a command while it keeps a folder open.
+
+    The open folder, at file descriptor :data:`DESCRIPTOR`, marks the processes for
+    :func:`end_holders`.
+    """
     return ["sh", "-euc", HOLD, "strata", folder]
 
 
 def end_holders(folder: str) -> None:
-    """End the programs of :func:`holding_command` for a folder, and the sessions that they lead.
+    """Kill the processes that keep a folder open, and the members of the sessions that they lead.
 
-    Raises UserError where one of them does not end, or is root's and this user lacks its rights.
+    folder: as given to :func:`holding_command`.
+    Raises UserError where a process does not end within :data:`PATIENCE`, or belongs to root and
+    this user lacks root's rights.
     """
     deadline = time.monotonic() + PATIENCE
     while processes := _next_to_end(folder):
@@ -38,7 +44,7 @@ def end_holders(folder: str) -> None:
 
 
 def _kill(process: int) -> None:
-    """Kill a process; one that its session's programs started by sudo with the rights of root."""
+    """Kill a process, with root's rights where the process belongs to another user."""
     try:
         os.kill(process, signal.SIGKILL)
     except ProcessLookupError:
@@ -48,9 +54,10 @@ def _kill(process: int) -> None:
 
 
 def _next_to_end(folder: str) -> set[int]:
-    """Return the processes to be ended next; those that lead a session come last.
+    """Return the processes to be killed next, of those that :func:`end_holders` kills.
 
-    While its leader lives, the members of a session are found that closed the folder.
+    Session leaders come last: while the leader lives, members of its session that closed the folder
+    can still be found.
     """
     processes = {int(name) for name in os.listdir("/proc") if name.isdecimal()}
     holders = {process for process in processes if _keeps_open(process, folder)}
@@ -63,7 +70,7 @@ def _next_to_end(folder: str) -> set[int]:
 
 
 def _keeps_open(process: int, folder: str) -> bool:
-    """Return whether a process keeps a folder open; a folder that was removed has a mark."""
+    """Return whether a process keeps a folder open, also one that has been removed since."""
     try:
         target = os.readlink(f"/proc/{process}/fd/{DESCRIPTOR}")
     except OSError:
@@ -73,7 +80,7 @@ def _keeps_open(process: int, folder: str) -> bool:
 
 
 def _session(process: int) -> int | None:
-    """Return the number of a process's session; None where the process has ended."""
+    """Return the session ID of a process; None where the process has ended."""
     try:
         return os.getsid(process)
     except ProcessLookupError:

@@ -17,21 +17,22 @@ BOOT = "/proc/sys/kernel/random/boot_id"
 
 
 def read_facts() -> Fields:
-    """Return ``{name, boot}`` of this machine.
+    """Return ``{name, boot}`` of this machine, for records.
 
-    name: a mark made of the name that Slurm gave the node, or of the host's where there is none.
-    boot: as of :func:`boot_id`; two names with one such id are one machine.
+    name: a hash of the name that Slurm gave the node, or of the host name where there is none.
+    The hash must stay: records of one node are recognized by it.
+    boot: as of :func:`boot_id`; two names with the same ID are one machine.
     """
     mark = sha256((os.environ.get(SLURM) or os.uname().nodename).encode()).hexdigest()[:6]
     return {"name": f"node-{mark}", "boot": boot_id()}
 
 
 def boot_id() -> str | None:
-    """Return the id of this start of the kernel; None where the kernel gives none."""
+    """Return the kernel's boot ID, which each boot changes; None where the kernel gives none."""
     match = re.fullmatch("[0-9a-f-]{36}", observe.read_file(BOOT) or "")
     return match and match[0]
 
 
 def node_of_record(record: Mapping[str, Any] | None) -> str | None:
-    """Return the name of the node in a cell's record; None where it names none."""
+    """Return the name of the node in a cell's record; None where the record gives none."""
     return ((record or {}).get("node") or {}).get("name")

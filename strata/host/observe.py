@@ -14,7 +14,7 @@ from strata.util.data_types import Fields
 from strata.util.units import UNITS, parse_ranges
 
 NOT_AVAILABLE = "not available"
-# Values of `virtualization`; it is not available where the processors' flags do not tell.
+# Values of `virtualization`, which is not available where the kernel gives no CPU flags.
 GUEST, BARE = "guest of a hypervisor", "none seen"
 CPU_FOLDER = "/sys/devices/system/cpu"
 FILES = [
@@ -39,19 +39,22 @@ TEMPERATURE = "/sys/class/thermal/thermal_zone0/temp"
 
 
 def print_command() -> list[str]:
-    """Return the command that prints those of :data:`FILES` that exist."""
+    """Return the command that prints those of :data:`FILES` that exist, each after its path.
+
+    :func:`split_files` relies on this format.
+    """
     return ["tail", "-v", "-n", "+1", *FILES]
 
 
 def split_files(text: str) -> dict[str, str]:
-    """Return path → content, from the output of :func:`print_command`."""
+    """Return path → content of the files in the output of :func:`print_command`."""
     pieces = re.split(r"^==> (/[^\n]*) <==\n", text, flags=re.MULTILINE)
     files = zip(pieces[1::2], pieces[2::2], strict=True)
     return {path: content.strip("\n") for path, content in files}
 
 
 def read_file(path: str) -> str | None:
-    """Return a file's text without the line ends around it; None where it cannot be read."""
+    """Return a file's text without line ends around it; None where the file cannot be read."""
     try:
         # Unbuffered, it costs a third.
         with open(path, "rb", buffering=0) as file:
@@ -61,7 +64,7 @@ def read_file(path: str) -> str | None:
 
 
 def list_folder(folder: str) -> list[str]:
-    """Return the sorted names in a folder; none where it cannot be read."""
+    """Return the sorted names in a folder; an empty list where the folder cannot be read."""
     try:
         return sorted(os.listdir(folder))
     except OSError:
@@ -69,29 +72,35 @@ def list_folder(folder: str) -> list[str]:
 
 
 def read_files(paths: list[str]) -> dict[str, str]:
-    """Return path → content of the files that can be read."""
+    """Return path → content of those files that can be read, in the order of the paths."""
     return {path: text for path in paths if (text := read_file(path)) is not None}
 
 
 def parse_number(text: str | None) -> int | None:
-    """Return the whole number at the beginning of a text such as ``16384 kB``; None without one."""
+    """Return the whole number at the beginning of a text such as ``16384 kB``.
+
+    None where the text is None or does not begin with one of at most 18 digits.
+    """
     digits = re.match(r"\s*([0-9]{1,18})(?![\w.])", text or "")
     return int(digits[1]) if digits else None
 
 
 def parse_cpu_list(text: str | None) -> set[int]:
-    """Return the processors of a list such as ``0-3,8``; none where the text is no such list."""
+    """Return the CPUs in a list such as ``0-3,8``; an empty set where the text is no such list."""
     part = "[0-9]{1,5}(-[0-9]{1,5})?"
     return set(parse_ranges(text)) if text and re.fullmatch(f"{part}(,{part})*", text) else set()
 
 
 def printable(text: str) -> str:
-    """Return a text with a question mark for each character that cannot be printed."""
+    """Replace each character of a text that cannot be printed with a question mark."""
     return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
 def parse_fields(text: str) -> dict[str, str]:
-    """Return the first non-empty value of each name in lines `name: value` or `name=value`."""
+    """Return name → value from lines ``name: value`` or ``name=value``.
+
+    Of several lines with one name, the first non-empty value counts.
+    """
     values: dict[str, str] = {}
     for name, quoted in re.findall("^([^:=\n]*)[:=](.*)$", text, re.MULTILINE):
         if value := quoted.strip().strip('"'):
@@ -100,9 +109,10 @@ def parse_fields(text: str) -> dict[str, str]:
 
 
 def parse_facts(files: dict[str, str]) -> Fields:
-    """Return the facts of ``observed.inside`` (docs/files.md), or "not available" for each.
+    """Return the facts of ``observed.inside`` in a record (docs/files.md); records hold these keys.
 
     files: path → content of :data:`FILES`.
+    A fact that the files do not give is :data:`NOT_AVAILABLE`.
     """
     cpuinfo = files.get("/proc/cpuinfo", "")
     cpu = parse_fields(cpuinfo.split("\n\n", 1)[0])
@@ -142,8 +152,9 @@ def parse_facts(files: dict[str, str]) -> Fields:
 
 
 def _count_cpus(cpuinfo: str, status: dict[str, str]) -> int:
-    """Return how many of the processors that are online the observing process may use.
+    """Return the number of online CPUs that the observing process may use; 0 where not known.
 
+    cpuinfo: the text of /proc/cpuinfo.
     status: the fields of that process's /proc/PID/status.
     """
     # Most kernels write the number after the colon, that of s390 before it.
@@ -153,16 +164,20 @@ def _count_cpus(cpuinfo: str, status: dict[str, str]) -> int:
 
 
 def parse_kib(text: str | None, name: str) -> int | None:
-    """Return the bytes of an entry in kB, as /proc/meminfo has them; None without the entry.
+    """Return an entry in kB, as /proc/meminfo has them, in bytes; None without the entry.
 
-    text: of the whole file.
+    text: the whole file, or None.  name: the entry's name.
     """
     size = parse_number(parse_fields(text or "").get(name))
     return None if size is None else size * 1024
 
 
 def observe_host(cpus: set[int]) -> Fields:
-    """Return the host's unchanging facts, with the caches and the clock policy of these CPUs."""
+    """Return the host's constant facts, for records.
+
+    cpus: the CPUs whose caches and frequency governor are included.
+    A fact that the kernel does not give is :data:`NOT_AVAILABLE`.
+    """
     facts = parse_facts(read_files(FILES))
     facts.pop("versions")
     facts["cache_bytes"] = last_level_caches(cpus) or NOT_AVAILABLE
@@ -178,15 +193,15 @@ def observe_host(cpus: set[int]) -> Fields:
 
 
 def _cpufreq_file(cpus: set[int], name: str) -> str:
-    """Return the path of a file about the frequency of the first of these processors."""
+    """Return the path of a file on the frequency of the lowest-numbered of some CPUs."""
     return f"{CPU_FOLDER}/cpu{min(cpus, default=0)}/cpufreq/{name}"
 
 
 def last_level_caches(cpus: set[int]) -> int | None:
-    """Return the bytes of all highest-level caches that these processors use; None if not known.
+    """Return the total bytes of the highest-level caches that these CPUs use; None if not known.
 
-    A cache that several of them share counts once.  Where the kernel does not tell who shares a
-    cache, all do.
+    A cache that several of the CPUs share counts once.  Where the kernel does not tell which CPUs
+    share a cache, it counts as shared by all.
     """
     caches: dict[tuple[int, tuple[int, ...]], int] = {}
     for cpu in sorted(cpus):
@@ -202,7 +217,11 @@ def last_level_caches(cpus: set[int]) -> int | None:
 
 
 def _read_cache(cpu: int, name: str) -> tuple[int, tuple[int, ...], int] | None:
-    """Return (level, processors that share it, bytes) of a processor's data cache, if known."""
+    """Return (level, CPUs that share it, bytes) of a cache; None for an instruction cache.
+
+    cpu: the number of a CPU that uses the cache.  name: the cache's folder in /sys, such as index0.
+    Also None where level or size are not known.
+    """
     folder = f"{CPU_FOLDER}/cpu{cpu}/cache/{name}"
     level, text = parse_number(read_file(f"{folder}/level")), read_file(f"{folder}/size")
     size = re.fullmatch("([1-9][0-9]{0,8})([KMG])", text or "")
@@ -213,7 +232,10 @@ def _read_cache(cpu: int, name: str) -> tuple[int, tuple[int, ...], int] | None:
 
 
 def emulated_host_mark() -> str | None:
-    """Return the words by which the paper marks results of an emulated host; None elsewhere."""
+    """Return the words by which the paper marks results of an emulated host.
+
+    None on other hosts.
+    """
     from strata.util import constants
 
     hosts = constants.read_constants("hosts")
@@ -222,15 +244,15 @@ def emulated_host_mark() -> str | None:
 
 
 def available_memory() -> int | None:
-    """Return the bytes of memory that programs could still have; None where that is not known."""
+    """Return the bytes of memory that programs could still use; None where not known."""
     return parse_kib(read_file(MEMORY), "MemAvailable")
 
 
 def cpu_times(cpus: set[int]) -> tuple[int, ...]:
-    """Return the ticks of these processors: user, nice, system, idle, iowait, irq, softirq, steal …
+    """Return the ticks of these CPUs since the boot: user, nice, system, idle, iowait, irq, …
 
-    They are those of all processors where /proc/stat has a line for none of these.  There are as
-    many columns as the kernel prints.
+    The order and number of columns are those of /proc/stat: softirq, steal and others may follow.
+    The ticks are those of all CPUs where /proc/stat has a line for none of these.
     """
     rows: dict[str, list[int]] = {}
     for line in (read_file(STAT) or "").splitlines():
@@ -243,9 +265,10 @@ def cpu_times(cpus: set[int]) -> tuple[int, ...]:
 
 
 def time_shares(before: tuple[int, ...], after: tuple[int, ...]) -> Fields:
-    """Return ``{steal_share, busy_share}`` of the processors' time between two moments.
+    """Return ``{steal_share, busy_share}`` of the CPUs' time between two moments, from 0 to 1.
 
-    before, after: of :func:`cpu_times`.
+    before, after: as of :func:`cpu_times`.
+    A share that cannot be computed is :data:`NOT_AVAILABLE`.
     """
     # Some of these counters sometimes go back.
     ticks = [max(0, late - early) for early, late in zip(before, after, strict=False)][:8]
@@ -260,9 +283,10 @@ def time_shares(before: tuple[int, ...], after: tuple[int, ...]) -> Fields:
 
 
 def observe_moment(cpus: set[int]) -> Fields:
-    """Return the host's load, swap in use (bytes), temperature (°C) and frequency (MHz) now.
+    """Return the host's current load, swap in use (bytes), temperature (°C) and frequency (MHz).
 
-    The frequency is that of the first of these processors.
+    cpus: the frequency is that of the lowest-numbered one.
+    A value that the kernel does not give is :data:`NOT_AVAILABLE`.
     """
     load = re.match(r"[0-9]{1,6}\.[0-9]{1,6}(?=\s|$)", read_file("/proc/loadavg") or "")
     text = read_file(MEMORY)

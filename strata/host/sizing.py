@@ -2,8 +2,7 @@
 
 A parameter's value in workload.yaml is a literal or ``{rule: NAME, …}``.  Each rule returns the
 value, and a sentence about it for the paper or None.  The rules :data:`OF_THE_CELL` stay in place
-here: they depend on the processors of the system under test or the client, so the cell resolves
-them.
+here: they depend on the CPUs of the system under test or the client, so the cell resolves them.
 """
 
 import math
@@ -14,9 +13,9 @@ from strata.util.data_types import Fields
 
 
 def memory_power(machine: Fields, fraction: float, element_bytes: int) -> tuple[int, str | None]:
-    """Return the largest k for which 2^k elements fit in a fraction of the memory.
+    """Return the largest k for which 2^k elements fit in a fraction of the memory, and None.
 
-    HPC Challenge asks for half of the memory.
+    element_bytes: the size of an element.  HPC Challenge asks for half of the memory.
     """
     return int(math.log2(machine["memory_bytes"] * fraction / element_bytes)), None
 
@@ -29,10 +28,11 @@ def fitting(
     fraction: float,
     multiple: int,
 ) -> tuple[list[int], str | None]:
-    """Return the published orders whose matrix fits in a fraction of the memory.
+    """Return the orders whose matrix fits in a fraction of the memory, and a sentence on the rest.
 
-    values: the orders; a matrix takes `element_bytes` times the order to the `power`.
-    Where none fits, the largest `multiple` that does takes their place.
+    values: the published orders; a matrix takes `element_bytes` times the order to the `power`.
+    multiple: where no order fits, the largest multiple of this number that does is returned.
+    The sentence is None where all orders fit.
     """
     available = machine["memory_bytes"] * fraction
     fits = [value for value in values if element_bytes * value**power <= available]
@@ -52,9 +52,10 @@ def fitting(
 
 
 def by_cache(machine: Fields, most: int, mib: int) -> tuple[int, str | None]:
-    """Return the number of laps, fewer in proportion where caches make each run longer.
+    """Return the number of laps, reduced in proportion to large caches, and a sentence on that.
 
-    most: the laps where the last-level caches have at most `mib` MiB.
+    most: the number of laps where the last-level caches have at most `mib` MiB.
+    Large caches make each run longer.  The sentence is None where nothing is reduced.
     """
     caches = (machine["cache_bytes"] or 0) / 1024**2
     laps = min(most, max(1, int(most * mib / max(caches, 1))))
@@ -73,22 +74,26 @@ RULES: dict[str, Callable[..., tuple[Any, str | None]]] = {
 
 # The smallest value with which the workload's size rules hold: strata.experiment.sizes.
 SMALLEST = "smallest"
-# cpus: how many processors the system under test has (its share, where several systems share the
-# host's); first-cpu: the number of its first one; client-last-cpu: the number of the client's last
-# one.
+# cpus: how many CPUs the system under test has (its share, where several systems share the host's
+# CPUs); first-cpu: the number of its first CPU; client-last-cpu: the number of the client's last
+# CPU.
 OF_THE_CELL = ("cpus", "first-cpu", "client-last-cpu")
 
 
 def value_at_scale(value: object, scale: str) -> object:
-    """Return a setting's value at a scale, where it is ``{tiny: …, standard: …, paper: …}``."""
+    """Return a setting's value at a scale.
+
+    value: ``{tiny: …, standard: …, paper: …}``, or the value at every scale.
+    """
     return value[scale] if isinstance(value, dict) and scale in value else value
 
 
 def resolve_rule(value: object, machine: Fields) -> tuple[object, str | None]:
-    """Return a parameter's value on a machine, and a sentence about it for the paper or None.
+    """Return a parameter's value on a machine, and a sentence on it for the paper or None.
 
-    Literals, ``smallest`` and the rules of the cell stay as they are.
-    machine: as of :func:`strata.host.capacity.read_facts`, its share for one of several systems.
+    value: as in workload.yaml; literals, ``smallest`` and the rules :data:`OF_THE_CELL` stay.
+    machine: as of :func:`strata.host.capacity.read_facts`; where several systems run at once, the
+    share of one.
     """
     if not isinstance(value, dict) or value["rule"] in (SMALLEST, *OF_THE_CELL):
         return value, None

@@ -10,14 +10,14 @@ CONNECT, ASK, SILENT = 10, 10, 60
 
 
 def socket_path(folder: str) -> str:
-    """Return the path of the connection's socket in a system's folder."""
+    """Return the path of the ssh connection's socket in a system's folder."""
     return os.path.join(folder, "ssh")
 
 
 def ssh_settings(folder: str) -> dict[str, str]:
-    """Return ssh's settings for a system's connection: no prompts, and one connection kept for all.
+    """Return the ssh options of a system's connection: no prompts, one shared connection kept open.
 
-    folder: the system's.
+    folder: the system's folder, which holds the connection's socket.
     """
     return {
         "BatchMode": "yes",

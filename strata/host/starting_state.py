@@ -112,17 +112,19 @@ _STATUS = {
 
 
 def state_command(*files: str, process: int | str = "self") -> list[str]:
-    """Return the command that prints the state of a process, and some more files.
+    """Return the command that prints the state of a process, and the content of some more files.
 
-    process: its id, or "self": a program that starts where the command runs.
+    process: its process ID; "self": a program that starts where the command runs.
+    :func:`strata.host.observe.split_files` parses the output.
     """
     return ["sh", "-c", _PRINT_STATE, "strata", str(process), *files]
 
 
 def parse_state(files: dict[str, str]) -> dict[str, str]:
-    """Return the values of a state by name, without those that a system does not show.
+    """Return name → value of a process's state, without the values that a system does not show.
 
-    files: path → content, printed by :func:`state_command`.
+    files: path → content, as :func:`state_command` prints them.
+    Records hold these names.
     """
     text = {
         path.rpartition("/")[2]: files[path].strip()
@@ -159,7 +161,10 @@ def parse_state(files: dict[str, str]) -> dict[str, str]:
 
 
 def _parse_status(text: str) -> dict[str, str]:
-    """Return the values of :data:`_STATUS` in the text of /proc/PID/status."""
+    """Return name → value of the parts of a state in :data:`_STATUS`.
+
+    text: of /proc/PID/status.
+    """
     fields = dict(re.findall(r"(?m)^(\w+):[ \t]*(.*?)[ \t]*$", text))
     state = {
         name: " ".join(fields[field].split())
@@ -173,7 +178,10 @@ def _parse_status(text: str) -> dict[str, str]:
 
 
 def compare_states(here: dict[str, str], native: dict[str, str]) -> dict[str, tuple[str, str]]:
-    """Return name → (native's value, the value here) where both states have one and differ."""
+    """Return name → (native value, value here) for each value that differs.
+
+    here, native: states as of :func:`parse_state`; names that only one of them has are skipped.
+    """
     return {
         name: (native[name], here[name])
         for name in native
@@ -190,7 +198,10 @@ HOST_PROCESS_STATE = (
 
 
 def undeclared_values(state: dict[str, str]) -> dict[str, tuple[str, str]]:
-    """Return name → (the declared value, the value here) of what is not as it is declared."""
+    """Return name → (declared value, value here) for each value that differs from its declaration.
+
+    state: as of :func:`parse_state`; values that it lacks are skipped.
+    """
     declared = {
         "limit as": "unlimited",
         "umask": f"{UMASK:04o}",
@@ -214,7 +225,7 @@ def undeclared_values(state: dict[str, str]) -> dict[str, tuple[str, str]]:
 
 
 def container_limit_options() -> list[str]:
-    """Return the options that give a container of Docker or Podman the declared limits."""
+    """Return the options of Docker and Podman that set the declared limits in a container."""
     options = []
     for name, limit in LIMITS.items():
         value = -1 if limit is None else limit
@@ -223,15 +234,17 @@ def container_limit_options() -> list[str]:
 
 
 def prlimit_options() -> list[str]:
-    """Return the options of ``prlimit`` that set the declared limits."""
+    """Return the options of the program ``prlimit`` that set the declared limits."""
     return [f"--{name}={'unlimited' if limit is None else limit}" for name, limit in LIMITS.items()]
 
 
 def declare_state(processors: set[int]) -> None:
-    """Give this process, and all that it starts from now on, the declared state on processors.
+    """Give this process the declared state, which every child process then inherits.
 
-    Signals that the caller ignored stay ignored here, but not in started programs.  State that
-    needs root, and cannot have it, stays as it is: :func:`undeclared_values` shows it.
+    processors: the numbers of the CPUs to which the process is restricted.
+    Signals that the caller ignored stay ignored here, but not in child processes.  Raises nothing
+    where root's rights are missing: that part of the state stays, and :func:`undeclared_values`
+    reports it.
     """
     _set_own_state(processors)
     set_process_state(os.getpid())
@@ -244,7 +257,10 @@ def declare_state(processors: set[int]) -> None:
 
 
 def _set_own_state(processors: set[int]) -> None:
-    """Set the state that only a process itself can change, or may change without root."""
+    """Set those parts of this process's state that need no root, or that no other process can set.
+
+    processors: the numbers of the CPUs to which the process is restricted.
+    """
     os.umask(UMASK)
     with contextlib.suppress(OSError):
         os.sched_setaffinity(0, processors)
@@ -273,7 +289,10 @@ def _set_own_state(processors: set[int]) -> None:
 
 
 def _reset_by_system_calls() -> None:
-    """Reset the process's personality, memory policy, huge and merged pages, and slice of time."""
+    """Reset this process's personality, memory policy, huge and merged pages, and time slice.
+
+    Errors of these system calls are ignored.
+    """
     import ctypes
 
     libc = ctypes.CDLL(None)
@@ -290,11 +309,14 @@ def _reset_by_system_calls() -> None:
 
 
 def _ignore(number: int, frame: object) -> None:
-    """Handle a signal that the caller ignored."""
+    """Do nothing: the handler of a signal that the caller ignored."""
 
 
 def set_process_state(pid: int) -> None:
-    """Set a process's limits, priority, classes and out-of-memory score as far as permitted."""
+    """Set a process's limits, scheduling, priority, timer slack, I/O class and out-of-memory score.
+
+    What this user may not set stays as it is.
+    """
     for name, limit in LIMITS.items():
         number = _NUMBERS.get(name, getattr(resource, f"RLIMIT_{name.upper()}", None))
         value = resource.RLIM_INFINITY if limit is None else limit
@@ -317,7 +339,10 @@ def set_process_state(pid: int) -> None:
 
 
 def _set_limit(pid: int, number: int, value: int) -> None:
-    """Set a process's limit, or the hard limit where that is lower and cannot be raised."""
+    """Set a process's soft and hard limit to a value, or to a lower hard limit that is fixed.
+
+    number: the kernel's number of the resource.  Errors are ignored.
+    """
     with contextlib.suppress(OSError, ValueError):
         soft, hard = resource.prlimit(pid, number)
         if (soft, hard) == (value, value):
@@ -329,7 +354,7 @@ def _set_limit(pid: int, number: int, value: int) -> None:
 
 
 def _read_own_file(name: str, process: str = "self") -> str:
-    """Return the text of /proc/PROCESS/NAME, or nothing where it cannot be read."""
+    """Return the text of /proc/PROCESS/NAME, or "" where the file cannot be read."""
     path = f"/proc/{process}/{name}"
     with contextlib.suppress(OSError), open(path, encoding="utf-8", errors="replace") as file:
         return file.read()
@@ -337,7 +362,7 @@ def _read_own_file(name: str, process: str = "self") -> str:
 
 
 def online_processors() -> set[int]:
-    """Return the processors of the machine that are online."""
+    """Return the numbers of the machine's online CPUs."""
     path = "/sys/devices/system/cpu/online"
     with contextlib.suppress(OSError, ValueError), open(path, encoding="ascii") as file:
         processors: set[int] = set()
@@ -349,9 +374,9 @@ def online_processors() -> set[int]:
 
 
 def _leave_groups() -> None:
-    """Move this process from the caller's control groups to the top of each hierarchy.
+    """Move this process from its control groups to the top group of each hierarchy.
 
-    Where systemd manages the groups, it stays.
+    Does nothing where systemd manages the groups.  What this user may not change stays.
     """
     if os.path.isdir("/run/systemd/system"):
         return
@@ -363,7 +388,10 @@ def _leave_groups() -> None:
 
 
 def main(argv: list[str]) -> None:
-    """Run a command in the declared state, or set a process's state with ``--process PID``."""
+    """Replace this process with a command in the declared state.
+
+    argv: the command; or ``--process PID``, which sets the state of that process and returns.
+    """
     if argv[:1] == ["--process"]:
         set_process_state(int(argv[1]))
         return

@@ -1,1 +1,1 @@
-"""Results of measured cells: the check of records, tables of values, decisions, and the forecast."""
+"""Results of measured cells: checks of records, tables of values, decisions, and the forecast."""

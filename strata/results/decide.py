@@ -21,9 +21,11 @@ from strata.util.files import write_json
 
 
 def decide(round: int) -> None:
-    """Write the decision after a round, and print it in one line.
+    """Decide after a round which blocks come next, write the decision, and print it in one line.
 
-    Raises UserError where no decision is due after it, or its cells are not measured.
+    round: the number of the round that has been measured.
+    Writes results/precision of that round, flushed to disk, and then the plan's order of cells.
+    Raises UserError where no decision is due after the round, or its cells are not measured.
     """
     experiment = plan.read_checked_plan()
     order = blocks.Order(experiment)
@@ -43,13 +45,13 @@ def decide(round: int) -> None:
 
 
 class _Decision:
-    """The decision that is due in a plan's order, by the values measured so far.
+    """The decision that is due in a plan's order of cells, by the values measured so far.
 
-    `again`: the blocks that are measured again → the disturbance.
-    `left`: the seconds of the budget that are not used; infinite without a budget.
-    `states`: for each workload its blocks, width and cost, as of :class:`State`.
-    `more`: how many blocks are added to each workload.
-    `claims`: the published claim for which a workload gets them, if for one.
+    again: the blocks that are measured again → the disturbance.
+    left: the seconds of the budget that are not used; infinite without a budget.
+    states: workload → the number of its blocks, its width and its cost, as a :class:`Precision`.
+    more: workload → how many blocks are added.
+    claims: workload → the published claim for which blocks are added, if they are added for one.
     """
 
     def __init__(self, experiment: Plan, order: blocks.Order, values: tidy.CellValues) -> None:
@@ -73,7 +75,10 @@ class _Decision:
             self._add_blocks()
 
     def _block_seconds(self, workload: str, environments: Container[str]) -> float:
-        """Return the seconds that a workload's next block takes in some environments."""
+        """Return the expected seconds of a workload's next block in some environments.
+
+        Environments without any measured cell count as 0.
+        """
         names = [
             name
             for name in self._order.environments_of_next_block(workload)
@@ -82,7 +87,10 @@ class _Decision:
         return sum(self._costs.get((name, workload), 0.0) for name in names)
 
     def _repeat_disturbed_blocks(self, values: tidy.CellValues) -> None:
-        """Choose the disturbed blocks that are measured again, as far as the budget pays for it."""
+        """Choose the disturbed blocks that are measured again, as far as the budget allows.
+
+        Sets `again` and reduces `left`.
+        """
         order = self._order
         disturbed: dict[blocks.Block, str] = {}
         for cell, record in values.records.items():
@@ -101,7 +109,10 @@ class _Decision:
                 self.left -= seconds
 
     def _state(self, workload: str, claim: str = "") -> Precision:
-        """Return the state of a workload, or of a claim on it (by its id)."""
+        """Return the precision of a workload, or of a published claim on the workload.
+
+        claim: the claim's ID; "": the workload as a whole.
+        """
         order, rows = self._order, self._ratios[workload, claim]
         repeated = sum(block[0] == workload for block in self.again)
         aside = sum(block[0] == workload for block in order.disturbed)
@@ -132,7 +143,10 @@ class _Decision:
         )
 
     def _add_blocks(self) -> None:
-        """Choose how many blocks each workload gets: for the target, else for published claims."""
+        """Choose how many blocks each workload gets: for the target, else for published claims.
+
+        Sets `more` and `claims`.
+        """
         self.more = precision.allot_blocks(self.states, self._target, self._budget, self.left)
         if not self._settings.get("claims") or any(self.more.values()):
             return
@@ -145,7 +159,7 @@ class _Decision:
             self.more[workload], self.claims[workload] = number, claim
 
     def fields(self) -> Fields:
-        """Return the decision as results/precision holds it (docs/files.md)."""
+        """Return the decision for results/precision: readers rely on its keys (docs/files.md)."""
         workloads = {workload: self._entry(workload) for workload in self.states}
         of_reason: dict[str, list[str]] = defaultdict(list)
         for workload, entry in workloads.items():
@@ -163,7 +177,7 @@ class _Decision:
         }
 
     def _entry(self, workload: str) -> Fields:
-        """Return the decision on one workload."""
+        """Return the decision on one workload, as an entry of `workloads` in :meth:`fields`."""
         state, more = self.states[workload], self.more[workload]
         claim = self.claims.get(workload)
         environments: Sequence[str] | None = (claim or state).environments
@@ -183,12 +197,13 @@ class _Decision:
 
 
 def _interval_widths(values: tidy.CellValues, aside: Container[blocks.Block]) -> list[Fields]:
-    """Return a row for each ratio to native by which blocks are decided.
+    """Return one row for each ratio to native whose interval width decides on blocks.
 
-    aside: blocks that do not count.
-    Rows have ``{id, workload, environment, n, half_width, low, high}``: `half_width` is relative,
+    values: the measured values.  aside: blocks whose values are not used.
+    Each row is ``{id, workload, environment, n, half_width, low, high}``: `half_width` is relative,
     and infinite without an interval; `id` is that of the claim to which the ratio belongs, whose
-    tolerance ends at `low` and `high`, or empty.
+    tolerance ranges from `low` to `high`, or "" without a claim.
+    Runs R (analysis/widths.R), which relies on the columns of the tables.
     """
     counted = {
         workload: [row for row in rows if (workload, row["repetition"]) not in aside]
@@ -214,9 +229,12 @@ def _reason(
     claim: Precision | None,
     again: dict[int, str],
 ) -> str:
-    """Return a phrase on a workload's width and target, and on the blocks that it gets.
+    """Return a phrase on a workload's interval width and target, and on the blocks that are added.
 
-    environments: of these blocks; None: all.  again: number of a block → its disturbance.
+    more: the number of added blocks.  environments: those of the added blocks; None: all.
+    target: the largest relative half-width that is wanted; None without one.
+    claim: the published claim for which blocks are added, or None.
+    again: number of a block that is measured again → its disturbance.
     """
     known = math.isfinite(state.half_width)
     phrases = [f"± {100 * state.half_width:.1f} %" if known else "no interval"]

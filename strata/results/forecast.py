@@ -1,4 +1,4 @@
-"""Print what a run would do: due cells, things to build, and the time.  Nothing is written."""
+"""Print what a run would do: due cells, builds, and the time.  No file is written."""
 
 from collections import Counter, defaultdict
 
@@ -12,14 +12,14 @@ from strata.util.files import read_json
 from strata.util.progress import format_duration
 from strata.vm import vagrant_box
 
-# The number of a cell's repetitions, the first ones, whose mean time is expected of the next.
+# The number of first repetitions of a cell whose mean time is expected of the others.
 SAMPLE = 5
 
 
 def print_forecast(experiment: Plan, order: bool = False) -> None:
-    """Print the due cells of a plan, what has to be built, and the expected time.
+    """Print the due cells of a plan, what must be built, and the expected time.
 
-    order: whether to print every cell in the order of measurement, too.
+    order: whether every cell is also printed, in the order of measurement.
     """
     planned = blocks.Order(experiment)
     if order:
@@ -54,7 +54,7 @@ def _show_environments(experiment: Plan, due: list[blocks.Cell]) -> None:
 
 
 def _show_obstacles(experiment: Plan, due: list[blocks.Cell]) -> None:
-    """Print the reasons for which this user may not bring up an environment of due cells."""
+    """Print why this user lacks the rights to bring up environments of due cells."""
     reasons = set()
     for name in {cell[0] for cell in due}:
         for layer in experiment["environments"][name]["layers"][:1]:
@@ -64,7 +64,7 @@ def _show_obstacles(experiment: Plan, due: list[blocks.Cell]) -> None:
 
 
 def _show_builds(experiment: Plan, due: list[blocks.Cell]) -> None:
-    """Print what has to be built before the due cells are measured."""
+    """Print what must be built before the due cells are measured."""
     forms: set[str] = set()
     for name in {cell[0] for cell in due}:
         for layer in experiment["environments"][name]["layers"]:
@@ -77,7 +77,10 @@ def _show_builds(experiment: Plan, due: list[blocks.Cell]) -> None:
 
 
 def _expected_time(experiment: Plan, order: blocks.Order, due: list[blocks.Cell]) -> str:
-    """Return a phrase on how long the due cells take, by the time of those that were measured."""
+    """Return a phrase on how long the due cells take, estimated from measured cells.
+
+    order: the plan's order of cells.
+    """
     if not due:
         return "nothing to measure"
     records = {}

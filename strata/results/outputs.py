@@ -1,4 +1,4 @@
-"""The one list of the files that are made from measured cells, for rules, archive and rebuild."""
+"""List the files made from measured cells: rules, archive and rebuild share this list."""
 
 import os
 
@@ -23,7 +23,7 @@ _TABLES = (
 
 
 def table_paths(experiment: Plan) -> list[str]:
-    """Return the paths of all tables of a plan."""
+    """Return the paths of all tables that are made for a plan, whether or not they exist."""
     return [
         *(
             result_path(name, workload=workload)
@@ -35,9 +35,9 @@ def table_paths(experiment: Plan) -> list[str]:
 
 
 def decision_paths(experiment: Plan, folder: str = ".") -> list[str]:
-    """Return the paths of the decisions on further blocks that exist.
+    """Return the paths of the existing decisions on further blocks, in the order of rounds.
 
-    folder: holds `results`.
+    folder: the folder that holds `results`; the paths are relative to it.
     """
     order = blocks.Order(experiment, os.path.join(folder, "results"))
     paths = [result_path("precision", round=round) for round in order.decision_rounds]
@@ -45,5 +45,5 @@ def decision_paths(experiment: Plan, folder: str = ".") -> list[str]:
 
 
 def output_paths(experiment: Plan) -> list[str]:
-    """Return the paths of all that is made again from logs, records and decisions."""
+    """Return the paths of all files made from logs, records and decisions: tables and papers."""
     return [*table_paths(experiment), *PAPERS]

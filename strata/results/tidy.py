@@ -1,4 +1,4 @@
-"""Writes all measured values into tables, from which the analysis in R starts.
+"""Write all measured values into tables, from which the analysis in R starts.
 
 results/tidy/{workload}.csv has a row for each value of each cell, with a column for each factor.
 results/laps/{workload}.csv has a row for each value of each lap, of cells that took laps.
@@ -28,10 +28,10 @@ FACTOR = "factor_"
 
 
 class CellValues(NamedTuple):
-    """The parsed logs of a plan's cells.
+    """The values from the parsed logs of a plan's cells.
 
-    cells: all that are planned.  values, laps: rows of the tables of each workload.
-    records: of the measured cells.  left_out: (log, reason) of the refused logs.
+    cells: all planned cells.  values, laps: workload → the rows of its table.
+    records: measured cell → its record.  left_out: (log, reason) for each refused log.
     """
 
     cells: list[blocks.Cell]
@@ -42,9 +42,11 @@ class CellValues(NamedTuple):
 
 
 def make(partial: bool = False, to: str = "results") -> None:
-    """Write the tables of all values into a folder.
+    """Write the tables of all measured values, and of the refused logs, into a folder.
 
-    partial: whether cells may be missing.  Raises UserError as `values` does.
+    partial: whether cells may be missing.  to: the folder.
+    Prints which logs are left out, and writes the plan's order of cells.
+    Raises UserError as :func:`parse_cells`.
     """
     found = parse_cells(partial)
     write_value_tables(found, to)
@@ -55,7 +57,7 @@ def make(partial: bool = False, to: str = "results") -> None:
 def write_value_tables(cell_values: CellValues, folder: str) -> None:
     """Write two CSV tables for each workload into a folder: its values, and the laps of each.
 
-    Readers of the tables rely on these columns (docs/files.md).
+    Readers of the tables rely on these columns and their order (docs/files.md).
     """
     for workload, rows in cell_values.values.items():
         factors = merge_orders([name for name in row if name.startswith(FACTOR)] for row in rows)
@@ -68,18 +70,24 @@ def write_value_tables(cell_values: CellValues, folder: str) -> None:
 def _write_table(
     folder: str, name: str, workload: str, columns: Sequence[str], rows: list[Fields]
 ) -> None:
-    """Write one table of a workload; a row that lacks a column has an empty cell there."""
+    """Write one table of a workload; where a row lacks a column, the table's cell stays empty.
+
+    name: the table's key in schemas/constants/results.json.
+    """
     lines = [[row.get(column, "") for column in columns] for row in rows]
     write_csv(_locate(folder, result_path(name, workload=workload)), columns, lines)
 
 
 def _locate(folder: str, name: str) -> str:
-    """The path of a file of results/ in another folder."""
+    """Return the path that a file of results/ has in another folder."""
     return os.path.join(folder, os.path.relpath(name, "results"))
 
 
 def merge_orders(orders: Iterable[Sequence[str]]) -> list[str]:
-    """Merge lists of names into one list that keeps the order of each, if any can."""
+    """Merge lists of names into one list, without repetitions, that keeps the order of each.
+
+    Where the orders contradict each other, the result keeps only some of them.
+    """
     merged: list[str] = []
     for names in dict.fromkeys(map(tuple, orders)):
         place = 0
@@ -91,10 +99,12 @@ def merge_orders(orders: Iterable[Sequence[str]]) -> list[str]:
 
 
 def parse_cells(partial: bool = False) -> CellValues:
-    """Parse the logs of all cells.
+    """Parse the logs of all measured cells, and return their values.
 
-    Raises UserError where a cell is missing and may not, and where a record or a log is not what
-    was measured: sentences that name the file and the remedy.
+    partial: whether cells may be missing.
+    Prints which logs a parser refuses, and writes the plan's order of cells.
+    Raises UserError, which names the file and the remedy, where a cell is missing and may not be,
+    and where a record or log contradicts the plan.
     """
     experiment = plan.read_checked_plan()
     order = blocks.Order(experiment)
@@ -156,7 +166,11 @@ def _add_rows(
     run: Fields,
     outcome: Sequence[tuple[Sequence[Any], list[float]]],
 ) -> None:
-    """Add the rows of a cell; `run` holds the columns that all of them share."""
+    """Add the rows of a cell to the tables of its workload.
+
+    found: the tables, which are changed.  run: the columns that all rows of the cell share.
+    outcome: for each value, (metric, unit, value, factors) and the values of its laps.
+    """
     for (metric, unit, number, factors), laps in outcome:
         columns = {f"{FACTOR}{name}": plain(factor) for name, factor in factors.items()}
         row = {**run, **columns, "metric": metric}
@@ -167,9 +181,9 @@ def _add_rows(
 
 
 def _list_torn_blocks(records: dict[blocks.Cell, Fields]) -> list[tuple[str, int]]:
-    """List the blocks (workload, repetition) that were not measured on one node.
+    """Return the blocks (workload, repetition) that were measured on several nodes.
 
-    Their runs are not compared.
+    Their runs do not count in comparisons.
     """
     nodes: dict[tuple[str, int], set[str | None]] = {}
     for cell, record in records.items():
@@ -178,7 +192,7 @@ def _list_torn_blocks(records: dict[blocks.Cell, Fields]) -> list[tuple[str, int
 
 
 def _print_unplanned(cells: Iterable[blocks.Cell]) -> None:
-    """Print which logs are left out because the plan does not hold their cells."""
+    """Print which logs in results/raw are left out because their cells are not in the plan."""
     planned = {paths.cell_path("raw", *cell, "log") for cell in cells}
     if unplanned := sorted(set(glob.glob("results/raw/**/*.log", recursive=True)) - planned):
         progress.print_message(

@@ -23,7 +23,7 @@ Shared = dict[tuple[Any, ...], tuple[Any, str]]
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the object of JSON with these pairs.
+    """Return the object of JSON that has these keys and values.
 
     Raises ValueError where a key is repeated: readers would differ in which value they take.
     """
@@ -34,14 +34,18 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _parse_whole_number(digits: str) -> int:
-    """Return a whole number of JSON.  Raises ValueError where it has too many digits."""
+    """Return a whole number of JSON.  Raises ValueError where it has more than DIGITS digits."""
     if len(digits) > DIGITS:
         raise ValueError(f"a number has more than {DIGITS} digits")
     return int(digits)
 
 
 def load_object(folder: str, name: str) -> Any:
-    """Return the object in a JSON file below a folder.  Raises UserError that names the file."""
+    """Return the object in a JSON file, read strictly: repeated keys and huge numbers are errors.
+
+    folder: the folder that holds the file.  name: the file's path in that folder.
+    Raises UserError, which names the file, where it is missing or is no such object.
+    """
     try:
         with open(os.path.join(folder, name), encoding="utf-8") as file:
             value = json.load(file, object_pairs_hook=_unique_keys, parse_int=_parse_whole_number)
@@ -55,9 +59,9 @@ def load_object(folder: str, name: str) -> Any:
 
 
 def measured_cells(cells: Iterable[Cell], folder: str = ".") -> list[Cell]:
-    """Return the cells that have a log.
+    """Return those of the cells that have a log, in the given order.
 
-    folder: holds `results`.
+    folder: the folder that holds `results`.
     """
     return [
         cell
@@ -69,11 +73,12 @@ def measured_cells(cells: Iterable[Cell], folder: str = ".") -> list[Cell]:
 def find_faults(
     experiment: Plan, cells: Iterable[Cell], folder: str = "."
 ) -> dict[Cell, list[str]]:
-    """Return the faults of measured cells' records: sentences that each name a file.
+    """Return cell → the faults of its record and log, as sentences that each name a file.
 
-    folder: holds `results`.  Cells without a fault are left out.  A record is compared with those
-    of the cells before it only where both are good by themselves.
-    Raises UserError where the published image is not the plan's.
+    cells: measured cells; those without a fault are left out of the result.
+    folder: the folder that holds `results`.
+    A record is compared with those of earlier cells only where both have no fault of their own.
+    Raises UserError where the published image is not that of the plan.
     """
     digest = _manifest_digest(experiment, folder)
     shared: Shared = {("image",): (digest, paths.IMAGE)} if digest else {}
@@ -100,9 +105,9 @@ def find_faults(
 
 
 def _manifest_digest(experiment: Plan, folder: str) -> str | None:
-    """Return the digest of the published image's manifest; None where no image was published.
+    """Return the SHA-256 of the published image's manifest; None where no image was published.
 
-    Raises UserError where the published image is not the plan's.
+    Raises UserError where the published image is not that of the plan.
     """
     if not os.path.exists(os.path.join(folder, paths.IMAGE)):
         return None
@@ -118,7 +123,10 @@ def _manifest_digest(experiment: Plan, folder: str) -> str | None:
 
 
 def _contradictions_to_plan(experiment: Plan, cell: Cell, record: Record) -> Iterator[str]:
-    """Yield sentences where a record contradicts its path or the plan."""
+    """Yield a sentence for each contradiction of a record to its path or to the plan.
+
+    The record fits its schema.
+    """
     environment, workload, repetition = cell
     entry = experiment["environments"][environment]
     planned = plan.workload_in_environment(experiment, environment, workload)["parameters"]
@@ -155,10 +163,11 @@ def _contradictions_to_plan(experiment: Plan, cell: Cell, record: Record) -> Ite
 def _contradictions_to_others(
     shared: Shared, experiment: Plan, cell: Cell, name: str, record: Record
 ) -> list[str]:
-    """Return sentences where a good record contradicts earlier ones.
+    """Return a sentence for each contradiction of a record to the records of earlier cells.
 
-    shared: the values of earlier records, to which this record's are added if there are none.
-    name: the record's file.
+    shared: the values that records must share, to which this record's new ones are added where the
+    record contradicts none.
+    name: the path of the record's file.
     """
     planned = plan.workload_in_environment(experiment, *cell[:2])["parameters"]
     rules = [key for key, value in planned.items() if isinstance(value, dict)]
@@ -182,7 +191,10 @@ def _contradictions_to_others(
 
 
 def _is_log_of(record: Record, path: str) -> bool:
-    """Return whether a log is the one that a record describes; true where it describes none."""
+    """Return whether a log has the size and SHA-256 in its record; true where the record has none.
+
+    path: the log's path.
+    """
     described = record.get("log")
     if not isinstance(described, dict):
         return True
@@ -192,7 +204,10 @@ def _is_log_of(record: Record, path: str) -> bool:
 
 
 def complaint(faults: dict[Cell, list[str]]) -> list[str]:
-    """Return the lines of a message about faults of records, the last one with the remedy."""
+    """Return the lines of an error message about faults of cells, the last one with the remedy.
+
+    faults: as of :func:`find_faults`.
+    """
     logs = shortened([paths.cell_path("raw", *cell, "log") for cell in faults])
     sentences = [sentence for wrong in faults.values() for sentence in wrong]
     return [
@@ -202,6 +217,6 @@ def complaint(faults: dict[Cell, list[str]]) -> list[str]:
 
 
 def shortened(names: list[str]) -> str:
-    """Return the first :data:`SHOWN` names in one line, with the number of the others."""
+    """Return the first :data:`SHOWN` names in one line, and how many more there are."""
     line = " ".join(names[:SHOWN])
     return f"{line} and {len(names) - SHOWN} more" if len(names) > SHOWN else line

@@ -27,7 +27,11 @@ from strata.util.progress import print_topic
 
 
 def ensure_journal_folder() -> str:
-    """Return the journal's folder, made if it is missing.  Raises UserError where that fails."""
+    """Return the journal's folder; make it, and the home folder, where they are missing.
+
+    Only this user may enter a journal's folder that is made.
+    Raises UserError where a folder cannot be made.
+    """
     journal = os.path.join(paths.home_folder(), "state")
     try:
         os.makedirs(paths.home_folder(), 0o755, exist_ok=True)
@@ -41,14 +45,19 @@ def ensure_journal_folder() -> str:
 
 
 def entry_path(system_id: str) -> str:
-    """Return the path of a system's or client's file."""
+    """Return the path of the journal file of a system or client.
+
+    Makes the journal's folder where it is missing.
+    """
     return os.path.join(ensure_journal_folder(), f"{system_id}.up")
 
 
 def begin_entry(system_id: str, environment: str, owner: Fields) -> None:
-    """Write a system or client into the journal, before anything of it is made.
+    """Write the journal file of a system or client, before any part of it is made.
 
-    owner: the process that makes it, as of :func:`strata.util.process.identify_process`.
+    environment: the environment's name, or that of the client.
+    owner: the process that makes the system, as of :func:`strata.util.process.identify_process`.
+    Raises MachineError where the file cannot be written.
     """
     entry = {
         "id": system_id,
@@ -60,7 +69,11 @@ def begin_entry(system_id: str, environment: str, owner: Fields) -> None:
 
 
 def note_cleanup(system_id: str, cleanup: Fields) -> None:
-    """Append a cleanup to the file of a system or client, before its part is made."""
+    """Append a cleanup to the journal file of a system or client.
+
+    Call this before the part is made, so that the part is removed even after a kill.
+    cleanup: ``{kind, id, …}`` as the module describes; :func:`remove_part` relies on its keys.
+    """
     with open(entry_path(system_id), "a", encoding="utf-8") as file:
         file.write(json.dumps(cleanup) + "\n")
 
@@ -68,8 +81,8 @@ def note_cleanup(system_id: str, cleanup: Fields) -> None:
 def read_entries() -> list[Fields]:
     """Return ``{id, environment, owner, number, cleanups}`` of all that is up, oldest first.
 
-    A file that cannot be understood has one cleanup of the kind "damaged file", which removes
-    nothing.
+    The cleanups are in the order in which the parts were made.  A damaged file gives an entry with
+    a single cleanup of the kind "damaged file", which removes nothing.
     """
     entries = []
     for name in os.listdir(ensure_journal_folder()):
@@ -91,9 +104,9 @@ def read_entries() -> list[Fields]:
 
 
 def remove_unfinished_files() -> list[str]:
-    """Remove the files that were not written to their end; return their paths.
+    """Remove journal files whose writing was interrupted, and return their paths.
 
-    The caller holds the machine's lock, under which all are written.
+    The caller must hold the machine's lock, under which all journal files are written.
     """
     names = [
         name for name in sorted(os.listdir(ensure_journal_folder())) if not name.endswith(".up")
@@ -105,8 +118,9 @@ def remove_unfinished_files() -> list[str]:
 
 
 def remove_part(cleanup: Fields) -> None:
-    """Remove the part that a cleanup names, if it exists; it may be called twice.
+    """Remove the part that a cleanup describes; a part that does not exist is no error.
 
+    A cleanup of an unknown kind removes nothing, and a message is printed.
     Raises UserError where the part cannot be removed.
     """
     kind, name = cleanup["kind"], cleanup["id"]
@@ -135,7 +149,11 @@ def remove_part(cleanup: Fields) -> None:
 
 
 def _remove_by_commands(cleanup: Fields) -> None:
-    """Remove a part by the cleanup's own commands.  Raises UserError where it stays."""
+    """Remove a part by the commands of its cleanup.
+
+    Starts the daemon that the cleanup names where it does not answer.
+    Raises UserError where the part still exists afterwards.
+    """
 
     def run_command(argv: list[str], check: bool = False) -> subprocess.CompletedProcess[str]:
         return capture(as_root(argv) if cleanup.get("root") else argv, check=check)

@@ -29,14 +29,18 @@ from strata.util.process import as_root, capture, identify_process, is_alive
 from strata.util.progress import one_off_seconds, print_topic
 from strata.util.units import format_ranges
 
-# A starting state: its values by name.
+# The state in which programs start: name → value.
 States = dict[str, str]
 # The journal's name for the client instead of an environment's.
 CLIENT = "(client)"
 
 
 def _begin_entry(environment: str, image: Image | None) -> str:
-    """Begin a journal entry for something that is about to be made; return its id."""
+    """Begin the journal entry of a system or client before it is made, and return its new ID.
+
+    environment: its name, or :data:`CLIENT`.
+    Raises UserError where a lock for tests is set, but an image is used.
+    """
     if locks.TEST_FOLDER and image is not None:
         raise UserError(
             "STRATA_TEST_LOCK is set, which is only for tests on the bare host: unset it to measure"
@@ -47,7 +51,7 @@ def _begin_entry(environment: str, image: Image | None) -> str:
 
 
 def _bring_up(stack: list[Layer]) -> Fields:
-    """Bring a stack up, the lowest layer first; return the facts of its layers."""
+    """Bring up the layers of a stack, the lowest first, and return their facts in one mapping."""
     facts: Fields = {}
     for layer in stack:
         layer.bring_up()
@@ -56,9 +60,10 @@ def _bring_up(stack: list[Layer]) -> Fields:
 
 
 def observe_system(place: Layer) -> tuple[Fields, States]:
-    """Observe a system from inside, and read the state in which a program starts there.
+    """Return a system's facts, observed from inside, and the state in which its programs start.
 
-    place: the top of its stack.
+    place: the top layer of the system's stack.
+    What cannot be read is missing from the state, and "not available" in the facts.
     """
     command = place.plain_command(starting_state.state_command(*observe.FILES))
     files = observe.split_files(capture(command, check=False).stdout)
@@ -72,11 +77,11 @@ def observe_system(place: Layer) -> tuple[Fields, States]:
 
 @functools.cache
 def read_native_state(mask: str | None) -> States:
-    """Read the state in which this process starts programs of the host, as root.
+    """Return the state in which this process starts programs of the host as root.
 
-    It is native's, with which all others are compared.
-    mask: a list of the processors to which all is held; None: all that are online.
-    Raises CellFailed where it is not the declared state.
+    This is the native state, with which those of all systems are compared; it is read once.
+    mask: a list of the CPUs to which everything is restricted; None: all that are online.
+    Raises CellFailed where the state is not the declared one.
     """
     printed = capture(as_root(starting_state.state_command()), check=False).stdout
     state = starting_state.parse_state(observe.split_files(printed))
@@ -97,13 +102,14 @@ def read_native_state(mask: str | None) -> States:
 
 
 def compare_with_native(top: Layer, inside: States, native: States) -> Fields:
-    """Compare the state in which programs start in a system with native's, for the cell's record.
+    """Compare the state in which a system's programs start with the native state, for the record.
 
-    top: the system's top layer.  inside: the state in it, of :func:`observe_system`.
+    top: the system's top layer.  inside: the state in the system, as of :func:`observe_system`.
+    native: as of :func:`read_native_state`.
     Returns ``{values, differences}``: the values by name, and ``[{name, native, here, by}]`` for
-    each that differs, with the layer or option that declares it.
-    Raises CellFailed where a value differs that no layer or option declares, and where the state
-    cannot be read.
+    each that differs, with the layer or option that declares the difference.
+    Raises CellFailed where no layer or option declares a difference, and where the state cannot be
+    read.
     """
     if not inside:
         raise CellFailed(
@@ -133,7 +139,10 @@ def compare_with_native(top: Layer, inside: States, native: States) -> Fields:
 
 
 def _host_process_state(top: Layer) -> States:
-    """Return the state of the host's process that is a sandbox or machine, if the system is one."""
+    """Return the state of the host process that runs a system as a sandbox or virtual machine.
+
+    Each name ends with "on the host".  The state is empty for other systems.
+    """
     host_process = top.kernel_process()
     if not host_process:
         return {}
@@ -146,11 +155,16 @@ def _host_process_state(top: Layer) -> States:
 
 
 class Client:
-    """The client, which is brought up now.
+    """The client; creating the object brings the client up.
 
     resolved: as of :func:`strata.client.resolve_options`.
-    `client` is the top of its stack, `layer` the link by which it is joined to systems, `address`
-    the host's on the link, `password` that of the servers that it reaches.
+    image: the image of its stack, or None where no layer needs one.
+    mask: a list of the CPUs to which all that is measured is restricted; None: all.
+    The attributes: `client` is the top layer of its stack; `layer` the link that joins the client
+    to systems; `address` the host's address on that link; `password` a random one for the servers
+    that the client reaches.
+
+    Raises UserError where the client cannot be brought up; its parts are in the journal.
     """
 
     def __init__(self, resolved: Fields, image: Image | None, mask: str | None) -> None:
@@ -166,24 +180,31 @@ class Client:
 
     @functools.cached_property
     def observed(self) -> Fields:
-        """What is observed at the client, once it is joined to a system."""
+        """The facts of the client and of its link; read once, when first used.
+
+        The client must be joined to a system by then.
+        """
         return {**observe_system(self.client)[0], "link": self.layer.facts()}
 
 
 class System:
-    """A system under test of one or several equal parts, brought up now next to those that are up.
+    """A system under test of one or several equal parts; creating the object brings the system up.
 
+    Other systems that are up stay so.
+    environment: the environment's name, for the journal.
     stack: layers with their resolved options.
-    link: the client that reaches its servers; None where no workload has a part at a client.
-    ports: the servers' ports, to which `shift` is added, for others at the same address have those
-    below.
-    mask: a list of the processors to which it is held; None: all.
+    image: the image of its stack, or None where no layer needs one.
+    link: the client that reaches the system's servers; None where no workload uses a client.
+    ports: the servers' ports, to which `shift` is added: other systems at the same address use
+    those below.
+    parts: the number of parts.
+    mask: a list of the CPUs to which the system is restricted; None: all.
 
-    `tops` are the tops of the stacks of all parts, `top` that of the first, `client` the top of the
-    client's stack.  `facts`, for the records: its id and layers, when and how quickly it came up,
-    and the facts of its layers.
+    The attributes: `tops` are the top layers of the stacks of all parts, `top` that of the first,
+    `client` the top layer of the client's stack or None.  `facts`, for the records, holds the
+    system's ID and layers, when and how quickly it came up, and the facts of its layers.
 
-    Raises UserError if it cannot be brought up; its parts are in the journal.
+    Raises UserError where the system cannot be brought up; its parts are in the journal.
     """
 
     def __init__(
@@ -249,16 +270,27 @@ class System:
         self._listens = [top.listen_address() for top in self.tops] if link else []
 
     def listen_address(self, part: int) -> str:
-        """Return the address on which a part's servers listen, and the client's packets arrive."""
+        """Return the address on which a part's servers listen, where the client's packets arrive.
+
+        part: the part's number, from 0.
+        """
         return self._listens[part] if self.client else self.tops[part].address()
 
     def peer_address(self, part: int) -> str:
-        """Return the address at which the other parts reach a part's servers."""
+        """Return the address at which the other parts of the system reach a part's servers.
+
+        part: the part's number, from 0.
+        """
         top = self.tops[part]
         return top.address() if top.virtual_machine() else self.listen_address(part)
 
     def freeze(self, frozen: bool = True) -> None:
-        """Freeze all that runs in the system, or thaw it; taking it down thaws it, too."""
+        """Freeze all processes of the system, or thaw them, and set `frozen`.
+
+        Notes in the journal first that they may be frozen: taking the system down thaws them.
+        frozen: whether to freeze; otherwise to thaw.
+        Raises UserError where the processes do not freeze or thaw in time.
+        """
         if frozen == self.frozen:
             return
         if self._freezers is None:
@@ -273,11 +305,13 @@ class System:
 
 
 def take_down_systems(environment: str | None = None) -> list[str]:
-    """Remove all that is up, the newest first, by its cleanups; return a phrase for each.
+    """Remove all systems and clients in the journal, the newest first; return a phrase for each.
 
-    environment: the only one whose system is removed; None: all.
-    Raises UserError where something could not be removed: all else is, and it stays in the journal,
-    so that the next call tries again.
+    The parts of each are removed in the reverse order of their making.  The caller holds the
+    machine's lock.
+    environment: the only environment whose systems are removed; None: all, and clients.
+    Raises the first UserError or OSError of a part that could not be removed, after all else has
+    been removed; that part's system stays in the journal, so that the next call tries again.
     """
     removed: list[str] = []
     errors: list[Exception] = []
@@ -299,10 +333,11 @@ def take_down_systems(environment: str | None = None) -> list[str]:
 
 
 def clean_up_run(owner: Fields) -> None:
-    """Remove what killed cells and builds left, and the run's snapshots, at the end of a run.
+    """Remove, at the end of a run, its snapshots and what killed cells and builds left.
 
-    owner: the run's process.  It waits for no measurement of another run: the next one removes what
-    is left before it begins.
+    owner: the process of the run.
+    Does not wait for another run's measurement: where one holds the machine's lock, systems stay,
+    and the next measurement removes them.
     """
     from strata.image import build
     from strata.vm import snapshot
@@ -317,7 +352,10 @@ def clean_up_run(owner: Fields) -> None:
 
 
 def remove_leftovers() -> list[str]:
-    """Remove all that Strata left on this machine, found by its marks; return a phrase for each."""
+    """Remove everything that Strata left on this machine; return a phrase for each removed thing.
+
+    The things are found by their marks, without the journal.
+    """
     from strata.client import namespace
     from strata.image import build
 
@@ -330,9 +368,9 @@ def remove_leftovers() -> list[str]:
 
 
 def prune_images() -> None:
-    """Remove the images that were not used last, with their boxes, unless one may be in use.
+    """Remove the images, with their boxes, that were not used recently, unless one may be in use.
 
-    Trouble is only printed: nobody asked for the removal, and it breaks nothing.
+    Prints what is removed.  Errors are only printed, since nobody asked for the removal.
     """
     from strata.image import build
     from strata.vm import snapshot
@@ -349,9 +387,11 @@ def prune_images() -> None:
 
 
 def clean_machine(images: bool = False) -> list[str]:
-    """Remove all that Strata left on this machine and in this folder; return a phrase for each.
+    """Remove everything that Strata left on this machine and in results/tmp; return phrases on it.
 
-    images: whether all images are removed, too.  Raises UserError while a run is active here.
+    The caller holds the machine's lock.  The file of the run's lock stays.
+    images: whether all images are removed; otherwise the most recently used ones stay.
+    Raises UserError while a run is active in this folder, and where a removal fails.
     """
     from strata.image import build
     from strata.util import programs

@@ -1,4 +1,4 @@
-"""Which folders this user may write to, and what he types where he may not."""
+"""Find which folders this user may not write to, why, and what the user can do about it."""
 
 import errno
 import os
@@ -13,7 +13,10 @@ OTHER_CLONE = "clone the project to a folder that you may write to"
 
 
 def user_name(number: int) -> str:
-    """Return the name of a user, or the number where no name is known."""
+    """Return the name of a user, or "user NUMBER" where the system knows no name.
+
+    number: the user ID.
+    """
     import pwd
 
     try:
@@ -23,9 +26,9 @@ def user_name(number: int) -> str:
 
 
 def find_obstacle(path: str) -> str:
-    """Say why this user may not write a file or in a folder, also one that does not exist yet.
+    """Return why this user may not write a path, as a clause for a message; "" where he may.
 
-    Returns an empty text where nothing is in the way.
+    path: a file or folder; where it does not exist, its nearest existing parent folder decides.
     """
     existing = os.path.abspath(path)
     while not os.path.lexists(existing):
@@ -44,7 +47,11 @@ def _is_read_only(path: str) -> bool:
 
 
 def find_remedy(obstacles: Sequence[str]) -> str:
-    """Say what lets this user write to some files or folders of the project in which he works."""
+    """Return what lets this user write to files or folders, as a clause for a message.
+
+    obstacles: the paths where the user may not write; they lie in the project, which is the working
+    directory.
+    """
     existing = [os.path.abspath(path) for path in obstacles if os.path.lexists(path)]
     existing = existing or [os.getcwd()]
     if os.geteuid() == 0 or _is_read_only(existing[0]):
@@ -58,7 +65,7 @@ def find_remedy(obstacles: Sequence[str]) -> str:
 
 
 def explain_error(error: OSError) -> str:
-    """Say which file could not be used, why, and what would change that."""
+    """Return a message on an error: which file could not be used, why, and what the user can do."""
     if not isinstance(error.filename, str):
         return str(error)
     reason = find_reason(error, error.filename)
@@ -66,7 +73,10 @@ def explain_error(error: OSError) -> str:
 
 
 def find_reason(error: OSError, path: str) -> str:
-    """Say why a file could not be written, and what would change that."""
+    """Return why a file could not be written, and what the user can do, as a clause for a message.
+
+    error: the error that was raised.  path: the file's path.
+    """
     reason, remedy = error.strerror or str(error), ""
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         reason = find_obstacle(path) or reason
@@ -78,13 +88,18 @@ def find_reason(error: OSError, path: str) -> str:
 
 
 def _is_in(path: str, folder: str) -> bool:
+    """Return whether a path lies in a folder, or is that folder.
+
+    folder: its absolute path without symbolic links.
+    """
     return f"{os.path.realpath(path)}/".startswith(f"{folder}/")
 
 
 def require_project() -> None:
-    """Raise UserError where a run could not write to the project in the working directory.
+    """Check that a run can write to the project in the working directory.
 
-    That includes Snakemake's own folder, without which Snakemake ends with a traceback.
+    Raises UserError, with the remedy, where this user may not write to one of its output folders;
+    Snakemake's own is one of them, without which Snakemake ends with a traceback.
     """
     folders = [name for name in (".snakemake", "results", "paper") if os.path.isdir(name)]
     for name in [*folders]:

@@ -44,6 +44,7 @@ def run_bounded(work: Callable[[NamePart], Iterator[Any]]) -> Iterator[Any]:
     """Run `work` in another process, and yield each of its values as soon as it is known.
 
     work: called with a function that names its parts; its values must be such as JSON holds.
+    Prints what `work` printed on standard error, and kills all processes of its group.
     Raises UserError, with the name of the part, where `work` raises any error, exceeds a limit or
     ends its process.
     """
@@ -88,7 +89,10 @@ def run_bounded(work: Callable[[NamePart], Iterator[Any]]) -> Iterator[Any]:
 
 
 def _ending(status: int) -> str:
-    """How the worker ended before it had handed over all its values, for a message."""
+    """Return how the worker process ended before it sent all values, as the rest of a sentence.
+
+    status: its exit status; minus the signal's number where a signal killed it.
+    """
     if status < 0:
         return f"ended by signal {-status}; it may use {MEMORY >> 20} MiB of memory"
     return (
@@ -98,9 +102,11 @@ def _ending(status: int) -> str:
 
 
 def _lines(messages: int, leader: int) -> Iterator[bytes]:
-    """The worker's lines as they come, until the leader has ended.
+    """Yield each line that the worker process sends, until the leader process has ended.
 
-    The end of the pipe comes later where a process that the work has started holds it open.
+    messages: descriptor of the pipe from the worker.  leader: the leader's process ID.
+    The leader's end decides, since the pipe stays open while any process that the work has started
+    holds it.
     """
     ended = os.pidfd_open(leader)
     poll = select.poll()
@@ -123,7 +129,11 @@ def _lines(messages: int, leader: int) -> Iterator[bytes]:
 
 
 def _decoded(line: bytes, name: str) -> Fields:
-    """A message of the worker.  Raises UserError where the work itself wrote to its descriptor."""
+    """Parse a line that the worker process sent, and return its message.
+
+    name: the part of the work, for the error's message.
+    Raises UserError where the line is no message: the work itself wrote to the worker's descriptor.
+    """
     with contextlib.suppress(ValueError, RecursionError):
         message = json.loads(line)
         if isinstance(message, dict):
@@ -137,9 +147,12 @@ def _decoded(line: bytes, name: str) -> Fields:
 def _lead(
     work: Callable[[NamePart], Iterator[Any]], messages: int, printed: int, verdict: int
 ) -> None:
-    """Lead a process group: start the worker in it, and end the group once the worker has to end.
+    """Lead a new process group: start the worker process in it, and kill the group at its end.
 
-    verdict: the file for the worker's exit status (minus the signal's number), or for "late".
+    messages, printed: descriptors for the worker's messages and its output.
+    verdict: descriptor of the file to which the worker's exit status (minus the signal's number) is
+    written, or "late" where a part exceeded its time.
+    Never returns: the calling process is the leader, and is killed with its group.
     """
     try:
         os.setsid()
@@ -163,10 +176,11 @@ def _lead(
 
 
 def _is_late(worker: int, activity: int, messages: int) -> bool:
-    """Wait until the worker or our parent has ended, or the time of a part is over; whether it is.
+    """Wait for the end of the worker, the parent or a part's time; return whether time ran out.
 
-    The time stands still while the worker hands over a message: a parent that was stopped reads
-    none.
+    worker: the worker's process ID.  activity: descriptor from which its states are read.
+    messages: descriptor of the pipe to the parent, of which only errors are watched.
+    The time does not run while the worker sends a message: a stopped parent reads none.
     """
     ended = os.pidfd_open(worker)
     poll = select.poll()
@@ -193,10 +207,19 @@ def _is_late(worker: int, activity: int, messages: int) -> bool:
 def _work(
     work: Callable[[NamePart], Iterator[Any]], messages: int, printed: int, activity: int
 ) -> None:
-    """The worker: send a message for each part, each value, and the failure or end."""
+    """Run the work in the worker process, and send each part's name, each value, and how it ended.
+
+    messages: descriptor of the pipe to the parent.  printed: descriptor of the file for all output.
+    activity: descriptor to which the worker's states are written.
+    Sets the process's streams, descriptors and resource limits.  Never returns: the process exits.
+    """
     part, code, worker = "it", 1, os.getpid()
 
     def send(key: str, value: object) -> None:
+        """Send a message to the parent process, and a state before and after it.
+
+        The leader process stops the time of the work between the two states.
+        """
         if os.getpid() != worker:
             # A process that the work has forked came here, too.
             os._exit(1)
@@ -207,6 +230,7 @@ def _work(
         os.write(STATE, WORKS)
 
     def at(name: str) -> None:
+        """Set and send the name of the part of the work that begins."""
         nonlocal part
         part = name
         send("part", name)

@@ -1,4 +1,4 @@
-"""Constants that Python and R share, as JSON files in schemas/constants/."""
+"""Constants that Python and R share: JSON files in schemas/constants/."""
 
 import functools
 import json
@@ -10,7 +10,10 @@ from strata.util.data_types import Fields
 
 @functools.cache
 def read_constants(name: str) -> Fields:
-    """Return the object in schemas/constants/NAME.json.  A cell that succeeds reads none."""
+    """Return the object in schemas/constants/NAME.json, read once for each process.
+
+    All callers share the object: do not change it.  A cell that succeeds reads no constants.
+    """
     path = os.path.join(paths.PROJECT, "schemas/constants", f"{name}.json")
     with open(path, encoding="utf-8") as file:
         constants: Fields = json.load(file)
@@ -20,6 +23,7 @@ def read_constants(name: str) -> Fields:
 def result_path(name: str, **values: object) -> str:
     """Return the path of a results file, relative to the project.
 
-    name: its key in schemas/constants/results.json.  values: those of the placeholders in its path.
+    name: the file's key in schemas/constants/results.json.
+    values: the values of the placeholders in its path, such as `workload`.
     """
     return f"results/{read_constants('results')[name].format(**values)}"

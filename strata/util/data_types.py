@@ -26,7 +26,7 @@ else:
     Described = Fields
 
     class HostFacts(TypedDict):
-        """The facts of a machine on which the sizes of workloads depend."""
+        """The facts of a machine from which the sizes of workloads follow."""
 
         cpus: int
         mask: str | None
@@ -34,7 +34,7 @@ else:
         cache_bytes: int | None
 
     class PlannedEnvironment(TypedDict):
-        """An environment in the plan; `available` is false where `reason` says why."""
+        """An environment in the plan; where `available` is false, `reason` says why."""
 
         label: str
         layers: Stack
@@ -67,7 +67,7 @@ else:
     )
 
     class CellWork(TypedDict):
-        """The steps of a cell, and what they need.
+        """The steps of a cell, and what the steps need.
 
         roles: which servers share a system, and the ports of each role.
         """
@@ -103,7 +103,7 @@ else:
         storage: NotRequired[bool]
 
     class Plan(TypedDict):
-        """The plan (results/plan.json); it has `source` once it is written."""
+        """The plan (results/plan.json); the key `source` exists once the plan is written."""
 
         format: int
         scale: str
@@ -158,7 +158,7 @@ else:
         servers: NotRequired[list[Fields]]
 
     class Image(TypedDict):
-        """An image in the cache: its image.json, and its folder."""
+        """An image in the cache: the content of its image.json, and its folder."""
 
         format: int
         recipe: str
@@ -176,8 +176,8 @@ else:
     class WantedMachine(TypedDict, total=False):
         """The settings of a virtual machine for Vagrant and libvirt.
 
-        Those before `name` follow from its profile and the host; the others are known once it is
-        prepared.
+        Keys before `name` follow from the machine's profile and the host; `name` and later ones are
+        set when the machine is prepared.
         """
 
         cpus: int

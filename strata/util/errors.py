@@ -7,10 +7,10 @@ _SPACES = "\t\u00a0\u202f"
 
 
 def escape_controls(text: str) -> str:
-    """Escape what a terminal would obey in a message, which may quote other people's names.
+    """Escape characters of a message that a terminal would obey: a message may quote foreign text.
 
     Control characters and changes of the writing direction become escape sequences.  Each line
-    after the first begins with a bar, so that a quoted text cannot pass for a message of ours.
+    after the first begins with a bar, so that quoted text cannot pass for a message of Strata.
     """
     if text.isprintable():
         return text
@@ -22,7 +22,7 @@ def escape_controls(text: str) -> str:
 
 
 class UserError(Exception):
-    """A mistake that a user can mend.
+    """An error that the user can correct.
 
     Each argument is a line that says what is wrong, in which file and key, and what to do.
     """
@@ -31,31 +31,31 @@ class UserError(Exception):
         super().__init__(*lines)
 
     def __str__(self) -> str:
-        """Return all lines, safe to print."""
+        """Return all lines, with the control characters escaped."""
         return "\n".join(map(escape_controls, self.args))
 
 
 class MachineError(UserError):
-    """The machine or a tool of ours failed: a full disk, a missing program.
+    """A failure of the machine or of a tool that Strata runs: a full disk, a missing program.
 
-    It says nothing about the input: an archive or a log is not refused for it.
+    This error says nothing about the input: callers must not refuse an archive or a log for it.
     """
 
 
 class CellFailed(UserError):
-    """A cell gave no complete log that its parser accepts."""
+    """A cell did not produce a complete log that its parser accepts."""
 
 
 class CommandFailed(CellFailed):
-    """A command in a system under test ended by itself and reported a failure.
+    """A command in a system under test ended by itself with a failure.
 
-    In an environment that lacks some system calls, such as gVisor, this is a result.  It is not
-    raised where the virtual machine died, a time limit was hit, or the log grew too long.
+    In an environment that lacks some system calls, such as gVisor, this is a result.  This error is
+    not raised where the virtual machine died, a time limit was exceeded, or the log grew too long.
     """
 
 
 class CommandTimedOut(CommandFailed):
-    """A command in a system under test hit its time limit.
+    """A command in a system under test exceeded its time limit.
 
     One timeout does not prove that the environment cannot run the workload: machines may be slow.
     """

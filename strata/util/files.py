@@ -1,4 +1,4 @@
-"""Read and write files, which are then whole or missing, and remove trees."""
+"""Read files, write them atomically, and remove files and folders."""
 
 import contextlib
 import json
@@ -13,7 +13,7 @@ from strata.util.process import as_root, capture
 
 
 def read_json(path: str) -> Any:
-    """Return the object in a JSON file; None if the file is missing, damaged or no object."""
+    """Return the object in a JSON file; None if the file is missing, damaged or holds no object."""
     try:
         with open(path, encoding="utf-8") as file:
             value = json.load(file)
@@ -23,8 +23,9 @@ def read_json(path: str) -> Any:
 
 
 def read_text(paths: Sequence[str]) -> str:
-    """Return the joined content of files, read with root's rights where this user may not.
+    """Return the concatenated content of files, read with root's rights where this user may not.
 
+    Bytes that are not UTF-8 are replaced.
     Raises OSError or UserError where a file cannot be read.
     """
     texts = []
@@ -38,9 +39,10 @@ def read_text(paths: Sequence[str]) -> str:
 
 
 def write_text(path: str, text: str, lasting: bool = False) -> None:
-    """Replace the content of a file at once: a reader sees the old or the new content, whole.
+    """Write a file atomically: a reader finds the whole old or the whole new content.
 
-    lasting: whether that also holds after a power cut.
+    Makes missing parent folders; an existing file's mode and owner are not kept.
+    lasting: whether the new content is also flushed to disk, so that it survives a power failure.
     Raises MachineError where the file cannot be written.
     """
     sibling = f"{path}.{os.getpid()}.part"
@@ -62,7 +64,7 @@ def write_text(path: str, text: str, lasting: bool = False) -> None:
 
 
 def flush_to_disk(path: str) -> None:
-    """Wait until the disk holds the content of a file, or the names in a folder."""
+    """Flush a file's content, or the names in a folder, to disk, and wait until that is done."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -71,12 +73,19 @@ def flush_to_disk(path: str) -> None:
 
 
 def write_json(path: str, value: object, indent: int | None = 1, lasting: bool = False) -> None:
-    """Write a value as JSON, as :func:`write_text` does."""
+    """Write a value as a JSON file atomically, as :func:`write_text` does.
+
+    indent: spaces for each level; None: all in one line.
+    lasting: whether the file is also flushed to disk.
+    """
     write_text(path, json.dumps(value, indent=indent, ensure_ascii=False) + "\n", lasting)
 
 
 def write_csv(path: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Write a table as :func:`write_text` does, lasting."""
+    """Write a table as a CSV file atomically, flushed to disk, as :func:`write_text` does.
+
+    columns: the names in the first line.  rows: the values of each further line, in that order.
+    """
     import csv
     import io
 
@@ -86,7 +95,10 @@ def write_csv(path: str, columns: Sequence[str], rows: Iterable[Sequence[object]
 
 
 def write_if_changed(path: str, text: str) -> None:
-    """Write a file as :func:`write_text` does, lasting, but only where its text differs."""
+    """Write a file atomically, flushed to disk, unless it already holds this text.
+
+    An unchanged file keeps its modification time.  Raises as :func:`write_text`.
+    """
     with (
         contextlib.suppress(FileNotFoundError, UnicodeDecodeError),
         open(path, encoding="utf-8") as file,
@@ -97,9 +109,11 @@ def write_if_changed(path: str, text: str) -> None:
 
 
 def remove_at_once(path: str, aside: str) -> None:
-    """Remove a folder at once: nobody finds half of it, not even after a kill.
+    """Remove a folder atomically: no process finds half of it at its path, not even after a kill.
 
-    aside: the path to which it is first moved.
+    aside: the path on the same file system to which the folder is first moved; whatever is there is
+    removed, and its parent folders are made.
+    A missing folder is no error.  Raises UserError as :func:`remove_tree`.
     """
     remove_tree(aside)
     os.makedirs(os.path.dirname(aside), exist_ok=True)
@@ -109,10 +123,11 @@ def remove_at_once(path: str, aside: str) -> None:
 
 
 def remove_tree(path: str, unmount: bool = False) -> None:
-    """Remove a file or folder with all in it, with root's rights where this user may not.
+    """Remove a file, or a folder with all its content, with root's rights where this user may not.
 
-    unmount: whether file systems that are mounted in it are unmounted before.
-    Raises UserError where something is, or stays, mounted in it, or it cannot be removed.
+    A missing path is no error.
+    unmount: whether file systems mounted in the folder are unmounted first.
+    Raises UserError where a file system is, or stays, mounted there, or the removal fails.
     """
     try:
         try:

@@ -1,4 +1,4 @@
-"""Locks of files, and the lock of the machine; the kernel frees a lock when its holder ends."""
+"""Locks on files, and the machine's lock; the kernel frees a lock when its holder ends."""
 
 import contextlib
 import fcntl
@@ -17,9 +17,10 @@ TEST_FOLDER = os.environ.get("STRATA_TEST_LOCK")
 
 
 def hold_machine(wait: bool = True) -> contextlib.AbstractContextManager[bool]:
-    """Hold the lock of the machine, as :func:`hold_lock`.
+    """Hold the machine's lock during the block; yield whether it is held, as :func:`hold_lock`.
 
-    No measurement of any run, user or checkout overlaps with the block.
+    No measurement of any run, user or checkout on this machine overlaps with a block that holds it.
+    wait: whether to wait for the lock; otherwise the block runs even without it.
     """
     folder = TEST_FOLDER or ("/run/lock" if os.path.isdir("/run/lock") else "/tmp")
     waiting = "testbed: another measurement is under way on this machine"
@@ -28,11 +29,14 @@ def hold_machine(wait: bool = True) -> contextlib.AbstractContextManager[bool]:
 
 @contextlib.contextmanager
 def hold_lock(path: str, waiting: str = "", wait: bool = True) -> Iterator[bool]:
-    """Hold the lock of a file during a block; yields whether it is held.
+    """Hold an exclusive lock on a file during the block; yield whether it is held.
 
-    Any user may hold it who reaches its folder.
-    waiting: the message while another process holds it, to which process and folder are added.
-    wait: whether to wait for it; otherwise the block runs without the lock.
+    Makes the file and its folder where they are missing.  Any user who reaches the folder can lock
+    the file.
+    waiting: the message printed while another process holds the lock; that process and its folder
+    are added.
+    wait: whether to wait for the lock; otherwise the block runs even without it, and gets False.
+    The block also gets False where the file was removed meanwhile: its lock excludes nobody.
     Raises UserError where the file can neither be made nor opened.
     """
     is_held = True
@@ -52,7 +56,11 @@ def hold_lock(path: str, waiting: str = "", wait: bool = True) -> Iterator[bool]
 
 
 def _open(path: str) -> int:
-    """Open the file of a lock for any user, and make it where it is missing."""
+    """Open a lock file, which any user may read, and return its descriptor.
+
+    Makes the file and its folder where they are missing.
+    Raises UserError where the file can neither be made nor opened.
+    """
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         try:
@@ -69,7 +77,7 @@ def _open(path: str) -> int:
 
 
 def _holder(descriptor: int) -> str:
-    """Say which process holds the lock of an open file, and in which folder it runs."""
+    """Return which process locks an open file, and where it runs, as a phrase for a message."""
     facts = os.fstat(descriptor)
     name = f"{os.major(facts.st_dev):02x}:{os.minor(facts.st_dev):02x}:{facts.st_ino}"
     with open("/proc/locks", encoding="utf-8") as file:

@@ -22,7 +22,8 @@ PROJECT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file
 def cell_path(kind: str, environment: str, workload: str, repetition: int, suffix: str) -> str:
     """Return the path of a cell's file, relative to the project.
 
-    kind: raw, pending, parsed, failed, tmp or logs/cells.
+    kind: the folder below results/: raw, pending, parsed, failed, tmp or logs/cells.
+    suffix: the file's extension, without the dot.
     """
     return f"results/{kind}/{environment}/{workload}/{repetition}.{suffix}"
 
@@ -30,9 +31,10 @@ def cell_path(kind: str, environment: str, workload: str, repetition: int, suffi
 def home_folder() -> str:
     """Return the machine's folder for images and systems, which all checkouts share.
 
-    STRATA_HOME names it; otherwise it is /var/cache/strata for root, which every service user may
-    traverse, and ~/.cache/strata for others.
-    Raises UserError where the name is no absolute path, or leads to or through a file.
+    STRATA_HOME names the folder; without that variable, it is /var/cache/strata for root (which
+    every service user may enter) and ``strata`` in the user's cache folder for others.
+    The path is absolute and without symbolic links; the folder need not exist.
+    Raises UserError where STRATA_HOME is no absolute path, or the path leads to or through a file.
     """
     named = os.environ.get("STRATA_HOME")
     if named and not os.path.isabs(named):
@@ -54,26 +56,31 @@ def home_folder() -> str:
 
 
 def systems_folder() -> str:
-    """Return the folder that holds a folder for each system under test that is up."""
+    """Return the path of the folder that holds one folder for each system under test."""
     return os.path.join(home_folder(), "systems")
 
 
 def unfinished_folder(name: str) -> str:
-    """Return the folder in which an entry of the cache is made or taken apart.
+    """Return the path of the folder in which an entry of the cache is built or removed.
 
-    What a killed process left there, the next one removes.
+    name: the entry's own, made of its recipe hash.
+    What a killed process left there, the next process removes.
     """
     return os.path.join(home_folder(), "images", f"building-{name}")
 
 
 def home_mark() -> str:
-    """Return the mark of all that belongs to this home folder: 16 hexadecimal digits.
+    """Return the mark of everything that belongs to this home folder: 16 hexadecimal digits.
 
-    Nothing without this mark is ever removed, so that two homes on a machine do not meet.
+    The derivation must stay: clean-up removes only what has this mark, so two home folders on one
+    machine do not interfere.
     """
     return sha256(os.fsencode(home_folder())).hexdigest()[:16]
 
 
 def name_prefix() -> str:
-    """Return the prefix of all names of this home folder on the machine and in Docker."""
+    """Return the prefix of all names that this home folder uses on the machine and in Docker.
+
+    The prefix must stay: clean-up finds leftovers by it.
+    """
     return f"strata-{home_mark()[:8]}"

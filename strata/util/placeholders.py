@@ -13,10 +13,13 @@ BUILT_IN = ("seed", "lap", "address", "listen", "part")
 
 
 def find_parameter(word: str) -> str | None:
-    """Return the parameter that a word of a command stands for: ``threads`` for ``{threads}``."""
+    """Return the name in a placeholder, ``threads`` for ``{threads}``; None where the word is none.
+
+    word: one argument of a command.
+    """
     return word[1:-1] if word.startswith("{") and word.endswith("}") else None
 
 
 def as_list(value: Any) -> list[Any]:
-    """Return the values of a parameter, which may be one or a list, as a list."""
+    """Return the values of a parameter as a list; a single value becomes a list of one."""
     return value if isinstance(value, list) else [value]

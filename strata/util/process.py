@@ -1,4 +1,4 @@
-"""Run commands, wait for processes without using the processor, and end what was started."""
+"""Run commands, wait for processes without busy waiting, and end started processes."""
 
 import contextlib
 import os
@@ -13,18 +13,19 @@ from strata.util.data_types import Any, Fields
 from strata.util.errors import MachineError, UserError
 from strata.util.timeouts import stretch
 
-# Bytes that a command may print, which are held in memory.
+# The most bytes that a command may print: they are held in memory.
 MOST = 64 << 20
-# How many of the last characters that a command printed are in the message where it fails.
+# The number of the last printed characters that the message on a failed command holds.
 LAST = 4000
-# Bytes that are read at once: more than a pipe holds.
+# The most bytes that one call reads: more than a pipe holds.
 PIECE = 1 << 20
 
 
 def read_start_time(pid: int) -> str | None:
-    """Return the start time of a process, which together with its id names it for good.
+    """Return the start time of a process; None where the process does not run.
 
-    It is field 22 of /proc/PID/stat.  Returns None where the process does not run.
+    The time is field 22 of /proc/PID/stat, as text: with the process ID, it identifies a process
+    even after another has the same ID.  Callers only compare it.
     """
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
@@ -35,7 +36,10 @@ def read_start_time(pid: int) -> str | None:
 
 
 def identify_process(pid: int) -> Fields:
-    """Return ``{pid, start}``, which names a process even after its id was given to another one."""
+    """Return ``{pid, start}``, which identifies a process even after another one has the same ID.
+
+    start: as of :func:`read_start_time`.
+    """
     return {"pid": pid, "start": read_start_time(pid)}
 
 
@@ -47,14 +51,18 @@ def is_alive(process: Fields | None) -> bool:
 
 
 def wait_for_process(pid: int, timeout: float | None = None) -> bool:
-    """Sleep until a process ends or `timeout` seconds are over; return whether it ended."""
+    """Sleep until a process ends or `timeout` seconds are over; return whether the process ended.
+
+    timeout: None: no limit.
+    """
     return bool(wait_for_any_process([pid], timeout))
 
 
 def wait_for_any_process(pids: Iterable[int], timeout: float | None) -> set[int]:
-    """Sleep until one of some processes ends or `timeout` seconds are over.
+    """Sleep until one of the processes ends or `timeout` seconds are over; return the ended ones.
 
-    Returns those that ended.
+    pids: process IDs; where there are none, only the timeout ends the call.
+    timeout: None: no limit.
     """
     return _wait(pids, (), timeout)[0]
 
@@ -62,9 +70,10 @@ def wait_for_any_process(pids: Iterable[int], timeout: float | None) -> set[int]
 def _wait(
     pids: Iterable[int], files: Iterable[int], timeout: float | None
 ) -> tuple[set[int], set[int]]:
-    """Sleep as :func:`wait_for_any_process`, or until one of some files can be read or ends.
+    """Sleep until a process ends, a file is readable or closed, or `timeout` seconds are over.
 
-    Returns the processes that ended, and the descriptors of these files.
+    pids: process IDs.  files: file descriptors.  timeout: None: no limit.
+    Returns the IDs of the ended processes, and the ready descriptors.
     """
     watched: dict[int, int] = {}
     poll = select.poll()
@@ -87,9 +96,10 @@ def _wait(
 
 
 def end_processes(*processes: subprocess.Popen[Any], patience: float = 5.0) -> None:
-    """End children that still run, with the sessions that they lead: by SIGTERM, then by SIGKILL.
+    """End child processes that still run, with their process groups: by SIGTERM, then by SIGKILL.
 
-    patience: seconds between the two.
+    processes: leaders of process groups of their own.  patience: seconds between the two signals.
+    Sets the exit code of each process, and delays signals to this process meanwhile.
     """
     with signals.delay_signals():
         running = [process for process in processes if process.returncode is None]
@@ -104,7 +114,10 @@ def end_processes(*processes: subprocess.Popen[Any], patience: float = 5.0) -> N
 
 
 def reap_child(process: subprocess.Popen[Any]) -> int:
-    """Wait for the end of a child, kill the rest of its process group, and return its exit code."""
+    """Wait until a child process ends, kill the rest of its group, and return its exit code.
+
+    process: the leader of that process group.
+    """
     # The child is not waited for before the group is killed: until then the kernel gives the number
     # of the group to nobody else.
     with contextlib.suppress(ChildProcessError):
@@ -124,7 +137,7 @@ def reap_child(process: subprocess.Popen[Any]) -> int:
 ROOT_NEEDED = "run as root, or allow sudo without a password (docs/privileges.md)"
 DOCKER_GROUP = "`sudo usermod -aG docker $USER` lets you use Docker; then log in again"
 MORE_SPACE = "free some disk, or set STRATA_HOME to a folder on a larger one"
-# How many letters of a command are in a message.
+# The most characters of a command that a message holds.
 MOST_OF_COMMAND = 300
 # Texts that programs print when they fail, and what the user can do about the cause.
 REMEDIES = {
@@ -142,7 +155,7 @@ REMEDIES = {
 def find_remedy(text: str) -> str:
     """Return what the user can do about the first known cause in a program's message.
 
-    It begins with a semicolon; an empty text where no cause is known.
+    The text begins with a semicolon, to follow the message; it is empty where no cause is known.
     """
     for cause, change in REMEDIES.items():
         if cause.lower() in text.lower():
@@ -166,14 +179,14 @@ def run_together(
     timeout: float,
     needed: Sequence[int] = (),
 ) -> list[tuple[int | None, float]]:
-    """Run commands at the same time, until all have ended well or one of them fails.
+    """Run commands at the same time, until all have ended successfully or one of them fails.
 
-    outputs: for each command, a function that is called with the bytes that it prints on either
-    stream.  If one raises, all commands are ended, and the exception is raised here.
-    timeout: seconds, as stretched, after which all are ended.
-    needed: processes whose end ends all commands.
-    Returns for each command its exit code, None where it was ended, and the seconds that it took.
-    No process of the commands' sessions runs afterwards.
+    outputs: for each command, a function that is called with the bytes that the command prints on
+    either stream.  If one raises, all commands are ended, and the exception is raised here.
+    timeout: seconds, which STRATA_PATIENCE multiplies, after which all commands are ended.
+    needed: process IDs; the end of one of these processes ends all commands.
+    Returns for each command, in the given order, its exit code (None where the command was ended)
+    and the seconds that it took.  No process of the commands' groups runs afterwards.
     """
     results: list[tuple[int | None, float]] = [(None, 0.0)] * len(commands)
     if wait_for_any_process(needed, 0):
@@ -225,6 +238,7 @@ def run_together(
 
 
 def _file(stream: Any) -> int:
+    """Return the file descriptor of a stream."""
     descriptor: int = stream.fileno()
     return descriptor
 
@@ -232,13 +246,16 @@ def _file(stream: Any) -> int:
 def capture(
     argv: Sequence[str], timeout: float = 120, check: bool = True, **start: Any
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command and return what it printed, as text; it is ended if this call is interrupted.
+    """Run a command to its end, and return its exit code and what it printed.
 
-    timeout: seconds, as stretched.  check: whether it must end with code 0.
+    Waits also for child processes of the command that keep its output open.
+    timeout: seconds, which STRATA_PATIENCE multiplies.
+    check: whether an exit code other than 0 is an error.
     start: options of subprocess.Popen: `cwd`, `env`, `umask`.
-    The output is read as UTF-8 in every locale.
-    Raises MachineError where the command cannot be started, does not end in time or prints more
-    than :data:`MOST` bytes, and UserError with the end of its output if it fails under `check`.
+    The output is read as UTF-8 in every locale.  Where this call is interrupted or raises, the
+    command's process group is ended.
+    Raises MachineError where the command cannot be started, exceeds its time or prints more than
+    :data:`MOST` bytes, and UserError with the end of its output where it fails under `check`.
     """
     process: subprocess.Popen[bytes] | None = None
     pipe = subprocess.PIPE
@@ -273,9 +290,10 @@ def capture(
 def _read_output(
     process: subprocess.Popen[bytes], argv: Sequence[str], timeout: float
 ) -> tuple[str, str]:
-    """Return what a process prints on standard output and standard error until it ends.
+    """Return what a process prints on standard output and on standard error until it ends.
 
-    Raises MachineError beyond a limit.
+    argv: its command line, for messages.  timeout: seconds.
+    Raises MachineError where the process exceeds the timeout or :data:`MOST` bytes.
     """
     texts = {_file(stream): bytearray() for stream in (process.stdout, process.stderr)}
     files = set(texts)
@@ -299,12 +317,12 @@ def _read_output(
 
 
 def _unify_lines(text: str) -> str:
-    """Return a text with all line ends replaced by line feeds."""
+    """Convert all line ends of a text to line feeds."""
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
 def has_root() -> bool:
-    """Return whether this process has root's rights, or gets them from sudo without a password."""
+    """Return whether this process can run commands as root, also by sudo without a password."""
     import shutil
 
     if os.geteuid() == 0:
@@ -315,9 +333,10 @@ def has_root() -> bool:
 
 
 def as_root(argv: Sequence[str]) -> list[str]:
-    """Return a command that runs with root's rights: through sudo where this user is not root.
+    """Return the command line that runs a command as root: through sudo, unless this user is root.
 
-    sudo never asks for a password.  Raises UserError where it is not installed.
+    sudo never asks for a password: the command fails instead.
+    Raises UserError where sudo is needed and not installed.
     """
     if os.geteuid() == 0:
         return list(argv)

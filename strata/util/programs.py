@@ -53,10 +53,11 @@ runpy.run_module("strata", run_name="__main__", alter_sys=True)
 
 @contextlib.contextmanager
 def temporary_folder(name: str, place: str | None = None) -> Iterator[str]:
-    """Make a temporary folder for the block; it is locked, so that nobody sweeps it away.
+    """Make a temporary folder for the block and remove it afterwards; yield its path.
 
-    name: is part of its name.  place: the folder that holds it; None: the usual one.
-    Raises MachineError where it cannot be made.
+    The folder stays locked, which keeps :func:`remove_abandoned_folders` from removing it.
+    name: a part of the folder's name.  place: the parent folder; None: the usual one (TMPDIR).
+    Raises MachineError where the folder cannot be made.
     """
     remove_abandoned_folders(place)
     lock = None
@@ -78,9 +79,9 @@ def temporary_folder(name: str, place: str | None = None) -> Iterator[str]:
 
 
 def _lock(folder: str) -> int | None:
-    """Lock a folder, and return the descriptor that holds the lock.
+    """Lock a folder, and return the descriptor that holds the lock; the caller closes it.
 
-    Returns None where another process holds it, or the folder is gone.
+    Returns None where another process holds the lock, or the folder is gone.
     """
     try:
         lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -99,7 +100,8 @@ def _lock(folder: str) -> int | None:
 def remove_abandoned_folders(place: str | None = None) -> list[str]:
     """Remove this user's temporary folders whose process has ended, and return their paths.
 
-    place: the folder that holds them; None: the usual one.
+    place: the parent folder; None: the usual one (TMPDIR).
+    A folder that cannot be removed is left without an error.
     """
     removed = []
     for path in glob.glob(f"{glob.escape(place or tempfile.gettempdir())}/{_SCRATCH}*"):
@@ -118,7 +120,8 @@ def remove_abandoned_folders(place: str | None = None) -> list[str]:
 def clean_environment(**more: str) -> Iterator[Fields]:
     """Provide the clean environment of a program, as options of subprocess: ``{env, umask}``.
 
-    more: variables that it has beside the fixed ones.
+    HOME and TMPDIR are temporary folders, which exist during the block only.
+    more: additional variables, which override the fixed ones.  Results rely on the fixed ones.
     """
     with temporary_folder("home") as home:
         variables = {key: text for key, text in os.environ.items() if key.startswith("OPENBLAS_")}
@@ -131,9 +134,9 @@ def clean_environment(**more: str) -> Iterator[Fields]:
 
 @contextlib.contextmanager
 def wrap_programs(words: Sequence[str]) -> Iterator[None]:
-    """Run R and Python within a command during the block, such as that of a sandbox.
+    """Run R and Python through a command, such as a sandbox, during the block.
 
-    words: the command, to which their own command lines are appended.
+    words: the command, to which the command lines of R and Python are appended.
     """
     before = _wrapper.set(tuple(words))
     try:
@@ -144,10 +147,10 @@ def wrap_programs(words: Sequence[str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def time_limit(seconds: float, task: str) -> Iterator[None]:
-    """Bound the time that R and Python may take in this block, all their starts together.
+    """Limit the total time that R and Python may take during the block.
 
-    seconds: the limit, which STRATA_PATIENCE multiplies.
-    Raises UserError, which names `task` and how to raise the limit, where they take longer.
+    seconds: the limit, which STRATA_PATIENCE multiplies.  task: the subject of the error's message.
+    Raises UserError, which says how to raise the limit, where R and Python exceed it.
     """
     limit = timeouts.stretch(seconds)
     deadline = time.monotonic() + limit
@@ -166,7 +169,7 @@ def time_limit(seconds: float, task: str) -> Iterator[None]:
 
 
 def _seconds_left() -> float:
-    """The seconds, before STRATA_PATIENCE multiplies them, that a program may take now."""
+    """Return the seconds that a program may take now, before STRATA_PATIENCE multiplies them."""
     deadline = _deadline.get()
     if deadline is None:
         return _LONG
@@ -176,16 +179,21 @@ def _seconds_left() -> float:
 def run_tool(
     argv: Sequence[str], timeout: float = 120, check: bool = False
 ) -> subprocess.CompletedProcess[str]:
-    """Run a tool in the clean environment, as :func:`strata.util.process.capture` does."""
+    """Run a command in the clean environment, and return its exit code and what it printed.
+
+    timeout: seconds.  check: whether an exit code other than 0 is an error.
+    Raises as :func:`strata.util.process.capture`.
+    """
     with clean_environment() as start:
         return capture(argv, timeout, check, **start)
 
 
 def run_r(*words: str, folder: str = ".") -> str:
-    """Run R in a folder, and return what it prints on standard output.
+    """Run R in the clean environment, and return what it prints on standard output.
 
-    words: a script, or options and an expression, with its arguments.
-    Raises MachineError with R's message where it fails.
+    words: the arguments of Rscript: a script with its arguments, or options and an expression.
+    folder: R's working directory.
+    Raises MachineError, with R's message, where R is not installed, fails or exceeds its time.
     """
     if not shutil.which("Rscript"):
         raise MachineError("Rscript is not installed: run `make setup-paper`")
@@ -198,10 +206,11 @@ def run_r(*words: str, folder: str = ".") -> str:
 
 
 def run_python(folder: str, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run a command of Strata in a folder, by the code of the package `strata` in that folder.
+    """Run a command of Strata with the code of the package `strata` in a folder.
 
-    Raises UserError with its message where it refuses its input (status 1), MachineError where it
-    fails.
+    folder: holds that package, and is the working directory.  words: the command and its arguments.
+    Raises UserError with the command's message where it refuses its input (exit code 1), and
+    MachineError where it fails otherwise.
     """
     names = ("site-packages", "dist-packages")
     packages = [path for path in sys.path if os.path.basename(path) in names]
@@ -218,10 +227,12 @@ def run_python(folder: str, *words: str) -> subprocess.CompletedProcess[str]:
 def run_git(
     project: str, *words: str, check: bool = False, **more: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run git in a folder, whoever owns it.
+    """Run git in the clean environment, in a folder of any owner; return its exit code and output.
 
-    check: whether it must end with code 0.  more: variables of its environment.
-    Raises MachineError where it cannot be started, or where it fails and `check` is set.
+    project: the working directory.  words: git's arguments.
+    check: whether an exit code other than 0 is an error.
+    more: additional environment variables.
+    Raises MachineError where git cannot be started, or fails under `check`.
     """
     with git_environment(project, **more) as start:
         done = capture(["git", "-C", project, *words], check=False, **start)
@@ -232,10 +243,11 @@ def run_git(
 
 @contextlib.contextmanager
 def git_environment(project: str, **more: str) -> Iterator[Fields]:
-    """Provide the clean environment, as :func:`clean_environment` does, for git in a folder.
+    """Provide the clean environment for git in a folder, as :func:`clean_environment` does.
 
-    git reads the settings of the repository alone, without those that would start a program or
-    change the bytes of files.
+    git ignores the user's and the system's settings, accepts a folder of any owner, and neither
+    starts a file system monitor nor converts line ends.
+    project: the folder.  more: additional variables.
     """
     names = dict.fromkeys((os.path.abspath(project), os.path.realpath(project)))
     settings = [("safe.directory", path) for path in names]
@@ -249,5 +261,5 @@ def git_environment(project: str, **more: str) -> Iterator[Fields]:
 
 
 def _message(done: subprocess.CompletedProcess[Any]) -> str:
-    """Return what a failed program printed, or its exit code."""
+    """Return what a failed program printed on standard error, else its output or exit code."""
     return (done.stderr or done.stdout).strip() or f"exit code {done.returncode}"

@@ -19,18 +19,18 @@ _once = 0.0
 
 
 def start_count(done: int) -> None:
-    """Write down that a run begins now.
+    """Record that a run begins now, in :data:`PATH`, for :func:`count_cells`.
 
-    done: how many cells are already measured as the plan declares them.
+    done: how many cells have been measured already, as the plan declares them.
     """
     write_json(PATH, {"begun": time.time(), "done": done})
 
 
 def count_cells() -> tuple[int, int, float | None]:
-    """Count the cells of the run.
+    """Return how many cells of the run are done, how many are planned, and the seconds that remain.
 
-    Returns how many are done; how many are planned so far; and about how many seconds the rest
-    takes, by the pace since the run began, None where no cell was done since.
+    The planned ones are those known so far.  The remaining time is an estimate by the pace since
+    the run began; None where no cell was measured since.
     """
     run = read_json(PATH) or {"begun": time.time(), "done": 0}
     with open(paths.CELLS, encoding="utf-8") as file:
@@ -48,9 +48,10 @@ def count_cells() -> tuple[int, int, float | None]:
 
 @contextlib.contextmanager
 def one_off() -> Iterator[None]:
-    """Count the time of the block as spent once in a run, such as the loading of an image.
+    """Count the time of the block as one-off work of a run, such as the loading of an image.
 
-    The time that a system takes to come up does not contain it.
+    This time is added to :func:`one_off_seconds`, and left out of the time that a system takes to
+    come up.  A block within another one is not counted twice.
     """
     global _once
     before, begun = _once, time.monotonic()
@@ -62,23 +63,32 @@ def one_off() -> Iterator[None]:
 
 
 def one_off_seconds() -> float:
-    """Return the seconds that this process has spent in blocks of :func:`one_off`."""
+    """Return the seconds that this process has spent in blocks of :func:`one_off`.
+
+    Callers subtract an earlier value from a later one.
+    """
     return _once
 
 
 def print_line(text: str) -> None:
-    """Print a line of a command's result on standard output."""
+    """Print a line of a command's result on standard output, with control characters escaped."""
     print(escape_controls(text))
 
 
 def print_message(text: str) -> None:
-    """Print a message on standard error; nothing fails where that is closed or full."""
+    """Print a message on standard error, with control characters escaped.
+
+    A closed or full standard error is ignored.
+    """
     with contextlib.suppress(OSError, ValueError):
         print(escape_controls(text), file=sys.stderr, flush=True)
 
 
 def print_error(error: Exception) -> None:
-    """Print an error: several lines as they are, one line behind the name of this program."""
+    """Print an error on standard error.
+
+    An error of several lines is printed as it is, one of a single line with the prefix "strata: ".
+    """
     if isinstance(error, UserError) and len(error.args) > 1:
         for line in error.args:
             print_message(line)
@@ -87,13 +97,17 @@ def print_error(error: Exception) -> None:
 
 
 def print_topic(topic: str, text: str) -> None:
-    """Print a message about the work on a topic, such as the image."""
+    """Print a message on standard error, with its topic, such as "image", as the prefix."""
     print_message(f"{topic}: {text}")
 
 
 @contextlib.contextmanager
 def report_step(topic: str, text: str) -> Iterator[None]:
-    """Print that a long step begins, and at its end how long it took."""
+    """Print that a step begins, and after the block how long the step took.
+
+    Where the block raises, nothing is printed at its end: the error's message follows.
+    topic: the prefix of both messages.  text: what is done.
+    """
     begun = time.monotonic()
     print_topic(topic, f"{text} …")
     yield
@@ -101,7 +115,7 @@ def report_step(topic: str, text: str) -> Iterator[None]:
 
 
 def format_duration(seconds: float) -> str:
-    """Write a duration in seconds, minutes or hours."""
+    """Format a duration, in seconds, as a text in seconds, minutes or hours."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     if seconds < 90 * 60:
@@ -110,14 +124,15 @@ def format_duration(seconds: float) -> str:
 
 
 def announce_cell(name: str) -> None:
-    """Print that a cell begins, and how many cells are done."""
+    """Print that a cell begins, and how many cells of the run are done."""
     done, planned, _ = count_cells()
     print_message(f"[{done} of {planned} done] {name} …")
 
 
 def report_cell(name: str, seconds: float, more: bool = False) -> None:
-    """Print that a cell ended after so many seconds, and how long the remaining cells take.
+    """Print that a cell has ended, how long the cell took, and how long the remaining cells take.
 
+    seconds: duration of the cell.
     more: whether more cells may be added after those that are planned so far.
     """
     number, planned, rest = count_cells()

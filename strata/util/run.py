@@ -28,20 +28,24 @@ _STEERING = (
 
 
 def drop_steering_variables() -> None:
-    """Remove the variables from this process's environment that would change what programs do."""
+    """Remove environment variables of this process that would change how programs behave."""
     for name in [name for name in os.environ if name.startswith(_STEERING)]:
         del os.environ[name]
 
 
 def format_command(target: str) -> str:
-    """Return the command that a person types to make a target of the same experiment."""
+    """Return the command that a person types to make a target of the same experiment.
+
+    target: a target of Snakemake.
+    """
     return f"{os.environ.get(COMMAND, 'snakemake --cores 1')} {target}"
 
 
 def make_command(words: Sequence[str]) -> str:
     """Return the command that runs the same experiment again, without targets.
 
-    words: the command line of Snakemake, with its name.
+    words: the command line of Snakemake, from its program on.
+    Only the options that decide the experiment, and where its programs come from, are kept.
     """
     # Cells read the result from the environment, and start faster without these modules.
     import shlex
@@ -62,9 +66,10 @@ def make_command(words: Sequence[str]) -> str:
 
 
 def declare_run(words: Sequence[str]) -> None:
-    """Declare this process the run of all that it starts, unless it belongs to a run itself.
+    """Declare this process the owner of a run, unless it belongs to a run that is active.
 
-    words: the command line by which it was started.
+    Sets the environment variables :data:`OWNER` and :data:`COMMAND`, which child processes inherit.
+    words: the command line that started this process.
     """
     if not is_alive(_read_owner()):
         os.environ[OWNER] = "{pid}:{start}".format(**identify_process(os.getpid()))
@@ -78,7 +83,7 @@ def _read_owner() -> Fields | None:
 
 
 def identify_run() -> Fields:
-    """Return the process of the run, ``{pid, start}``; this process where there is no run.
+    """Return the process that owns the run, ``{pid, start}``; this process where there is no run.
 
     Raises UserError where the run has ended.
     """
@@ -93,7 +98,11 @@ def identify_run() -> Fields:
 
 
 def end_with_run() -> None:
-    """Send RUN_ENDED (strata/util/signals.py) to this thread as soon as the run has ended."""
+    """Arrange that this thread gets the signal RUN_ENDED as soon as the run has ended.
+
+    Starts a thread that waits for that, unless this process owns the run or there is none.
+    Raises UserError where the run has ended already.
+    """
     process = identify_run()
     if process["pid"] == os.getpid():
         return
@@ -103,6 +112,7 @@ def end_with_run() -> None:
 
 
 def _watch(pid: int, thread: int) -> None:
+    """Wait until a process ends, and send RUN_ENDED to a thread of this process."""
     wait_for_process(pid)
     # The signal goes to one thread, which may hold signals back now: another would not wake it.
     signal.pthread_kill(thread, signals.RUN_ENDED)

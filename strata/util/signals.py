@@ -10,7 +10,7 @@ RUN_ENDED = signal.SIGUSR1
 
 
 class Interrupted(BaseException):
-    """A signal, which the text names, asked this process to end."""
+    """A signal asked this process to end; the message names the signal."""
 
 
 # How many blocks of `delay_signals` are running, and the signal that came meanwhile.
@@ -21,7 +21,8 @@ _pending: Interrupted | None = None
 def raise_on_signals() -> None:
     """Raise Interrupted at the first signal that asks this process to end, and ignore later ones.
 
-    Signals that the caller ignores (``nohup``, a job in the background) stay ignored.
+    Sets the handlers of these signals; those that the caller ignores (``nohup``, a job in the
+    background) stay ignored.
     """
     for number in ENDING:
         if signal.getsignal(number) != signal.SIG_IGN:
@@ -30,19 +31,26 @@ def raise_on_signals() -> None:
 
 
 def restore_child_signal() -> None:
-    """Restore the default action of SIGCHLD: where the caller ignores it, exit codes are lost."""
+    """Restore the default action of SIGCHLD: where that signal is ignored, exit codes are lost.
+
+    Does nothing outside of the main thread.
+    """
     # Python refuses this in all threads but the first.
     with contextlib.suppress(ValueError):
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
 
 
 def ignore_signals() -> None:
-    """Ignore signals that ask this process to end from now on; its children do not inherit that."""
+    """Ignore signals that ask this process to end from now on.
+
+    Handlers that do nothing are set, since children do not inherit them as they would SIG_IGN.
+    """
     for number in (*ENDING, RUN_ENDED):
         signal.signal(number, lambda number, frame: None)
 
 
 def _on_signal(number: int, frame: object) -> None:
+    """Raise Interrupted, now or at the end of :func:`delay_signals`, and ignore later signals."""
     global _pending
     ignore_signals()
     error = Interrupted(
@@ -55,7 +63,10 @@ def _on_signal(number: int, frame: object) -> None:
 
 @contextlib.contextmanager
 def delay_signals() -> Iterator[None]:
-    """Delay Interrupted to the end of the block: a child that starts there is then registered."""
+    """Delay Interrupted to the end of the block.
+
+    A child process that starts in the block is thereby always known to its caller, who can end it.
+    """
     global _blocks, _pending
     _blocks += 1
     try:

@@ -20,5 +20,5 @@ def read_patience() -> int:
 
 
 def stretch(seconds: float) -> float:
-    """Return a time limit multiplied by STRATA_PATIENCE."""
+    """Return a time limit in seconds, multiplied by STRATA_PATIENCE."""
     return seconds * read_patience()

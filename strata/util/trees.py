@@ -1,6 +1,6 @@
-"""Remove trees without touching what is mounted in them.
+"""Remove files and folders without touching file systems that are mounted in them.
 
-It is also a program, which root runs: ``trees.py [--unmount] PATH``.
+This module is also a program, which root runs: ``trees.py [--unmount] PATH``.
 
 A walk holds one folder open and reaches each entry by its name there.  The kernel says on which
 mount an entry is (``mnt_id`` in /proc/self/fdinfo), whatever its path, file system or name.
@@ -13,9 +13,9 @@ import stat
 import sys
 from collections.abc import Iterator
 
-# How often the removal of a tree is tried while another process still writes into it.
+# How often a tree's removal is tried while another process still writes to the tree.
 ATTEMPTS = 10
-# Opens a name without its content: no link is followed, and no device is touched.
+# Open a path only as a reference: no link is followed, and no device is opened.
 _PLACE = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 # Flags of mount(2) and umount2(2).
 _REC, _PRIVATE, _DETACH, _NOFOLLOW = 0x4000, 0x40000, 2, 8
@@ -26,10 +26,11 @@ class MountedError(OSError):
 
 
 def remove(path: str, unmount: bool = False) -> None:
-    """Remove a file, a link, or a folder with all in it; a missing one is no error.
+    """Remove a file, a link, or a folder with all its content; a missing path is no error.
 
-    unmount: whether what is mounted in it is first unmounted, even while a process uses it.
-    Raises MountedError, before anything is removed, where something is mounted in it, and OSError.
+    unmount: whether file systems mounted in the folder are unmounted first, even while in use.
+    Raises MountedError, before anything is removed, where a file system is mounted in the folder
+    and `unmount` is false, and OSError where the removal fails.
     """
     above, name = os.path.split(path.rstrip("/"))
     if name in ("", ".", ".."):
@@ -55,6 +56,11 @@ def remove(path: str, unmount: bool = False) -> None:
 
 
 def _remove(place: int, name: str) -> None:
+    """Remove a tree that holds no mount point.
+
+    place: descriptor of the folder that holds the tree.  name: the tree's name in that folder.
+    Raises MountedError at a mount point, where a part may be removed already.
+    """
     for folder, entry, mount_point, is_folder in _walk(place, name):
         if mount_point:
             raise MountedError(errno.EBUSY, "was mounted meanwhile", mount_point)
@@ -65,12 +71,13 @@ def _remove(place: int, name: str) -> None:
 
 
 def _walk(place: int, name: str) -> Iterator[tuple[int, str, str, bool]]:
-    """Yield all entries of a tree, the deepest first.
+    """Yield all entries of a tree, the deepest first: the caller may remove each as it is yielded.
 
-    place: descriptor of the folder that holds the tree.  name: of the tree, there.
+    place: descriptor of the folder that holds the tree.  name: the tree's name in that folder.
     Yields the descriptor of the folder that holds the entry, the name of the entry in it, the path
     of the entry where it is a mount point (otherwise ""), and whether it is a folder.  A mount
     point is not entered, and is yielded again as an ordinary entry once it is unmounted.
+    Raises OSError where a folder is moved, or mounted on, meanwhile.
     """
     mount = _read_mount_id(place)
     # For each folder between the tree and the present one: its name, the names that are left in the
@@ -115,7 +122,10 @@ def _walk(place: int, name: str) -> Iterator[tuple[int, str, str, bool]]:
 
 
 def _names(place: int) -> list[str]:
-    """Return the names in a folder that was opened as a place."""
+    """Return the names in a folder.
+
+    place: descriptor of the folder, opened with :data:`_PLACE`.
+    """
     folder = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=place)
     try:
         return os.listdir(folder)
@@ -124,18 +134,22 @@ def _names(place: int) -> list[str]:
 
 
 def _identity(place: int) -> tuple[int, int]:
+    """Return the device and inode numbers of an open file, which identify the file."""
     facts = os.fstat(place)
     return facts.st_dev, facts.st_ino
 
 
 def _read_mount_id(descriptor: int) -> int:
-    """Return the kernel's number of the mount that an open file is on."""
+    """Return the kernel's ID of the mount that an open file is on.  Callers only compare it."""
     with open(f"/proc/self/fdinfo/{descriptor}", "rb") as file:
         return next(int(line.split()[1]) for line in file if line.startswith(b"mnt_id:"))
 
 
 def _unmount(path: str) -> None:
-    """Unmount what is mounted on a path, and all that is mounted below it."""
+    """Unmount what is mounted on a path, with all that is mounted below, even while it is in use.
+
+    Raises OSError where the kernel refuses.
+    """
     import ctypes
 
     kernel, point = ctypes.CDLL(None, use_errno=True), os.fsencode(path)

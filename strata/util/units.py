@@ -10,14 +10,15 @@ _OTHER = {"%": 1 / 100, "s": 1, "min": 60, "h": 3600}
 
 
 def parse_size(text: str) -> int:
-    """Return the bytes of a size such as ``2GiB``."""
+    """Return the bytes of a size such as ``2GiB``; the unit is KiB, MiB or GiB."""
     return int(text[:-3]) * UNITS[text[-3:]]
 
 
 def parse_amount(value: str | float | None) -> float | None:
-    """Return the number of a text with a unit: a share for %, seconds for s, min and h, else bytes.
+    """Return the number that a text with a unit stands for.
 
-    A number, or None, is returned as it is.
+    It is a share (0.05) for %, seconds for s, min and h, and bytes for KiB, MiB and GiB.
+    A value that is no text is returned unchanged.
     """
     if not isinstance(value, str):
         return value
@@ -26,7 +27,7 @@ def parse_amount(value: str | float | None) -> float | None:
 
 
 def format_ranges(values: Iterable[int]) -> str:
-    """Write numbers as the kernel does: 0, 1, 2, 5 give ``0-2,5``."""
+    """Format whole numbers as the kernel writes lists of CPUs: 0, 1, 2, 5 give ``0-2,5``."""
     runs: list[list[int]] = []
     for value in sorted(values):
         if runs and value == runs[-1][1] + 1:
@@ -37,7 +38,7 @@ def format_ranges(values: Iterable[int]) -> str:
 
 
 def parse_ranges(text: str) -> list[int]:
-    """Read numbers as the kernel writes them: ``0-2,5`` gives 0, 1, 2, 5."""
+    """Parse whole numbers as the kernel writes lists of CPUs: ``0-2,5`` gives 0, 1, 2, 5."""
     values: list[int] = []
     for item in filter(None, text.strip().split(",")):
         first, _, last = item.partition("-")

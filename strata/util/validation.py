@@ -64,10 +64,12 @@ _document: contextvars.ContextVar[Mapping[str, Any]] = contextvars.ContextVar("d
 def _known(
     validator: Any, wanted: Fields, value: object, schema: Fields
 ) -> Iterator[jsonschema.ValidationError]:
-    """Check the keyword `known`, ``{in, what, like}``: the value must be a name that is declared.
+    """Yield an error where a value is no declared name: the keyword `known`, ``{in, what, like}``.
 
-    in: the section of the document that declares it, or a list of sections.  what: the kind of
-    thing that it names.  like: a schema that the declaration must fit.
+    in: the section of the document that declares the name, or a list of sections.
+    what: the kind of thing that the name stands for, for messages.
+    like: a schema that the name's declaration must fit.
+    No error is yielded where the value is no text, or the document has no such section.
     """
     names = [wanted["in"]] if isinstance(wanted["in"], str) else wanted["in"]
     sections = [_document.get({}).get(name) for name in names]
@@ -88,9 +90,10 @@ def _known(
 def _pattern(
     validator: Any, pattern: str, value: object, schema: Fields
 ) -> Iterator[jsonschema.ValidationError]:
-    """Check the keyword `pattern`, in which `$` is the very end of the text.
+    """Yield an error where a text does not match a pattern: the keyword `pattern`.
 
-    In Python it also matches before a line break at the end.
+    A final `$` matches only at the very end of the text; in Python, it also matches before a line
+    break there.  Matching beyond PATTERN_SECONDS is an error, too.
     """
     if not isinstance(value, str):
         return
@@ -111,7 +114,7 @@ def _pattern(
 def _limited() -> Iterator[None]:
     """Raise TimeoutError where the block takes longer than PATTERN_SECONDS.
 
-    There is no limit outside of the main thread, where Python handles no signals.
+    Uses SIGALRM and its timer, so there is no limit outside of the main thread.
     """
 
     def stop(number: int, frame: object) -> None:
@@ -145,18 +148,27 @@ _formats = jsonschema.FormatChecker(("regex",))
 
 @_formats.checks("ipv4-interface", ValueError)
 def _is_interface(value: object) -> bool:
-    """Return whether a text is an IPv4 address with the length of its network's prefix."""
+    """Return whether a value is an IPv4 address with a prefix length, such as 192.168.120.1/24.
+
+    Raises ValueError for other texts, as the format checker expects.
+    """
     return isinstance(value, str) and bool(ipaddress.IPv4Interface(value))
 
 
 def make_validator(schema: Fields, **more: object) -> Any:
-    """Return the validator of a schema.  more: arguments for the class of the validator."""
+    """Return a validator for a schema, with Strata's keywords, number type and formats.
+
+    more: further arguments for the validator's class, such as `registry`.
+    """
     return _Validator(schema, format_checker=_formats, **more)
 
 
 @functools.cache
 def load_schema(name: str) -> Any:
-    """Return the validator of schemas/NAME.schema.json, which may refer to other schemas there."""
+    """Return the validator of schemas/NAME.schema.json, loaded once for each process.
+
+    The schema may refer to other schemas in that folder.
+    """
     schemas = {}
     for file_name in os.listdir(SCHEMAS):
         if file_name.endswith(".schema.json"):
@@ -174,10 +186,10 @@ def load_schema(name: str) -> Any:
 def find_faults(
     validator: Any, data: object, prefix: str = "", names: Mapping[str, Any] | None = None
 ) -> list[Finding]:
-    """Return a finding for each key at which `data` breaks the schema of a validator.
+    """Return a finding for each key at which data break the schema of a validator, sorted by key.
 
-    prefix: is put before each key.
-    names: sections for the keyword `known`, beside those of the data.
+    prefix: a text put before each key.
+    names: sections that declare names for the keyword `known`, in addition to those of `data`.
     """
     before = _document.set({**(names or {}), **(data if isinstance(data, dict) else {})})
     errors = sorted(
@@ -193,7 +205,7 @@ def find_faults(
 
 
 def _sentences(error: Any) -> list[Finding]:
-    """Describe an error of the validator by findings; their keys begin with a dot."""
+    """Convert an error of the validator to findings, whose keys begin with a dot."""
     error = best_match([error])
     key = "".join(f".{part}" for part in error.absolute_path)
     declared = error.schema.get("properties", {})
@@ -231,7 +243,7 @@ def _has_type(value: object, schema: Fields) -> bool:
 
 
 def show_value(value: object) -> str:
-    """Return a value as a message shows it: at most 100 characters of a text or number."""
+    """Return a value as messages show it: a mapping's or list's kind, or up to 100 characters."""
     if isinstance(value, dict | list):
         kind = TYPE_NAMES["object" if isinstance(value, dict) else "array"]
         return kind if value else f"an empty {kind.split()[-1]}"
@@ -240,7 +252,10 @@ def show_value(value: object) -> str:
 
 
 def _wanted(schema: Fields) -> str:
-    """Say what a value must be, as the end of a sentence; empty if the schema declares nothing."""
+    """Return what a schema demands of a value, as the end of a sentence ("; must be …").
+
+    The text is empty where the schema declares nothing.
+    """
     kinds = schema.get("type", [])
     about = schema.get("description")
     default = schema.get("default")
@@ -266,8 +281,8 @@ def _wanted(schema: Fields) -> str:
 def convert_texts(validator: Any, data: Any) -> Any:
     """Return `data` with texts replaced by the number, true, false or null that they spell.
 
-    Values of the command line are text, also those that Snakemake passes on.  A text is replaced
-    only where the schema refuses it and takes the value.
+    Values of the command line are text.  A text is replaced only where the schema refuses the text
+    and accepts the value.  `data` itself is not changed.
     """
     errors = [error for error in validator.iter_errors(data) if isinstance(error.instance, str)]
     # In a list, so that the whole can be replaced, too.
@@ -283,7 +298,7 @@ def convert_texts(validator: Any, data: Any) -> Any:
 
 
 def suggest_name(word: str, known: list[str]) -> str:
-    """Suggest the known word that was probably meant, or list all of them."""
+    """Return a hint for a message: the known name that was probably meant, or all known names."""
     close = difflib.get_close_matches(word, known, n=1)
     if close:
         return f"did you mean '{close[0]}'?"
@@ -291,9 +306,9 @@ def suggest_name(word: str, known: list[str]) -> str:
 
 
 def find_unknown(key: str, name: str, known: Iterable[str], kind: str) -> list[Finding]:
-    """Return a finding where a name is not known, otherwise an empty list.
+    """Return a finding where a name is not among the known ones, otherwise an empty list.
 
-    kind: what the known names are names of.
+    key: the place of the name in its file.  kind: what the known names stand for, for the message.
     """
     if name in known:
         return []
@@ -301,9 +316,9 @@ def find_unknown(key: str, name: str, known: Iterable[str], kind: str) -> list[F
 
 
 def raise_findings(source: str | Callable[[str], str], found: list[Finding]) -> None:
-    """Raise UserError with a line for each finding, if there are any.
+    """Raise UserError with a line for each finding; do nothing where there is none.
 
-    source: the name of the file, or a function that returns the file in which a key is.
+    source: the name of the file, or a function that returns the name of the file that has a key.
     """
     lines = []
     for key, sentence in found:
@@ -314,7 +329,7 @@ def raise_findings(source: str | Callable[[str], str], found: list[Finding]) -> 
 
 
 def check_all(*checks: Callable[[], object]) -> None:
-    """Run all checks, and raise one UserError with the lines of all that raise one."""
+    """Run all checks, and raise one UserError with the lines of all checks that raise UserError."""
     lines: list[str] = []
     for check in checks:
         try:

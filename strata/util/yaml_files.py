@@ -1,7 +1,7 @@
 """Read YAML files that people write; a mistake gives a message with file and line.
 
-They are YAML 1.1, as Snakemake reads it: `no`, `on` and `1:30` are text only in quotes.  A date is
-read as text.  A key may appear once.
+These files are YAML 1.1, as Snakemake reads it: `no`, `on` and `1:30` are text only in quotes.  A
+date is read as text.  A key may appear once.
 """
 
 import os
@@ -21,7 +21,10 @@ _Loader.add_constructor(_TAG + "timestamp", yaml.SafeLoader.construct_yaml_str)
 
 
 def read_mapping(path: str) -> Fields:
-    """Return the mapping in a YAML file.  Raises UserError with file, line and reason."""
+    """Return the mapping in a YAML file.
+
+    Raises UserError, with file, line and reason, where the file is missing or is no valid mapping.
+    """
     try:
         with open(path, "rb") as file:
             data = parse_text(path, file.read())
@@ -36,9 +39,11 @@ def read_mapping(path: str) -> Fields:
 
 
 def parse_text(source: str, text: str | bytes) -> Any:
-    """Return the value of a YAML text.
+    """Return the value of a YAML text; None where the text is empty.
 
-    source: names the text in messages.  Raises UserError with line and reason.
+    source: the text's name in messages.
+    Raises UserError, with line and reason, where the text is not valid or its aliases expand to
+    more than :data:`MOST_VALUES` values.
     """
     try:
         loader = _Loader(text)
@@ -83,9 +88,9 @@ def parse_text(source: str, text: str | bytes) -> Any:
 
 
 def _count(node: yaml.Node, counted: dict[int, int]) -> int:
-    """Count the values of a node; those of an alias count each time that it is used.
+    """Return the number of values in a node; an alias counts each time that it is used.
 
-    counted: the counts that are known, by the id of the node.
+    counted: the numbers counted so far, by the id of the node; new ones are added.
     """
     if id(node) not in counted:
         children: list[yaml.Node] = []
@@ -96,7 +101,10 @@ def _count(node: yaml.Node, counted: dict[int, int]) -> int:
 
 
 def _check(node: yaml.Node) -> None:
-    """Refuse a key that appears twice, of which YAML would take the last, or that is not text."""
+    """Check that each key in a node is text and appears once: YAML would silently take the last.
+
+    Raises MarkedYAMLError at the first key that is not.
+    """
     names: list[object] = []
     for child in node.value if isinstance(node, yaml.CollectionNode) else []:
         if isinstance(node, yaml.MappingNode):

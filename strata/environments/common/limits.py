@@ -37,7 +37,7 @@ SECCOMP_MODES = {"0": "unconfined", "1": "strict", "2": "default"}
 
 
 def check(options: Fields) -> list[tuple[str, str]]:
-    """Return (option, what is wrong) of limits that fit their schema but no container."""
+    """Return (option, what is wrong) for limits that fit their schema but no container can have."""
     wrong = []
     cpus, memory = options.get("cpuset-cpus"), options.get("memory")
     if cpus and not all(map(parse_ranges, cpus.split(","))):
@@ -48,9 +48,10 @@ def check(options: Fields) -> list[tuple[str, str]]:
 
 
 def refusal(options: Fields, cpus: set[int], memory_bytes: float) -> str | None:
-    """Return why a machine with these CPUs and this memory cannot grant the options.
+    """Return why a machine cannot grant the limits in these options; None if it can.
 
-    None if it can.
+    cpus: numbers of the CPUs that the machine may use.
+    memory_bytes: the machine's memory; infinite if it is not to be checked.
     """
     if set(parse_ranges(options.get("cpuset-cpus", ""))) - cpus:
         available = ", ".join(map(str, sorted(cpus)))
@@ -65,7 +66,7 @@ def refusal(options: Fields, cpus: set[int], memory_bytes: float) -> str | None:
 
 
 def run_options(options: Fields) -> list[str]:
-    """Return the options of ``docker run`` or ``podman run`` that ask for them."""
+    """Return the arguments of ``docker run`` or ``podman run`` that set the requested limits."""
     argv = []
     if options.get("seccomp") == "unconfined":
         argv += ["--security-opt", "seccomp=unconfined"]
@@ -79,7 +80,7 @@ def run_options(options: Fields) -> list[str]:
 
 
 def set_options(options: Fields) -> Fields:
-    """Return those of a container's options that are limits, and ``data`` if it is in memory."""
+    """Return the options that are limits, and `data` if it is tmpfs: those to check inside."""
     return {
         key: value
         for key, value in options.items()
@@ -88,12 +89,12 @@ def set_options(options: Fields) -> Fields:
 
 
 def applied(options: Fields, printed: str) -> list[Fields]:
-    """Return ``[{name, asked, seen}]`` of the limits that are set.
+    """Return ``[{name, asked, seen}]``, a row for each limit that is set, for the records.
 
-    printed: what :data:`PRINT_FILES` printed inside.
-
-    What cannot be seen is "not available".  Raises UserError where another value than the one asked
-    for is in use.
+    options: the container's resolved options.
+    printed: the output of :data:`PRINT_FILES` in the container.
+    A value that cannot be observed is "not available" and passes.  Raises UserError if the
+    container runs with another value than requested.
     """
     files = observe.split_files(printed)
     status = observe.parse_fields(files.get(STATUS, ""))
@@ -116,7 +117,10 @@ def applied(options: Fields, printed: str) -> list[Fields]:
 
 
 def _agrees(name: str, wanted: str, value: str) -> bool:
-    """Return whether the value in use is the one asked for, as far as it can be seen."""
+    """Return whether the observed value is the requested one; true if it was not observable.
+
+    CPUs may be written in another way, and memory may be rounded down by less than 64 KiB.
+    """
     if value in (wanted, NOT_AVAILABLE):
         return True
     if name == "cpuset-cpus":

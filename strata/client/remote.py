@@ -49,11 +49,13 @@ grep -q " $1/" /proc/mounts || rm -rf --one-file-system -- "$1"
 
 
 def examine_machines(ssh: list[str]) -> tuple[Fields, Fields]:
-    """Return what :data:`EXAMINE` prints on this host and on the machine that ssh reaches.
+    """Return what :data:`EXAMINE` prints on this host and on the second machine.
 
-    Both have `from`, `address`, `device` and `mtu`; the second machine also has `root`, "yes" or
-    "sudo".  ssh: the command, which ends with the machine's name.
-    Raises UserError where that machine cannot be the client.
+    ssh: the command that logs in to the second machine; its last word is that machine's name.
+    Both results have `from` (the other machine's IP address), `device` (the network interface to
+    it) and `mtu`.  The second machine's also has `address` (its own IP address) and `root`, "yes"
+    or "sudo".
+    Raises UserError with the remedy if the second machine cannot be the client.
     """
     name, key = ssh[-1], "config.yaml: client.ssh"
     result = capture([*ssh, "--", shlex.join(["sh", "-c", EXAMINE])], PATIENCE, check=False)
@@ -77,24 +79,25 @@ def examine_machines(ssh: list[str]) -> tuple[Fields, Fields]:
 
 
 class Remote(Link):
-    """The second machine ``options["ssh"]``.
+    """A link to a client on the second machine ``options["ssh"]``, over an existing network.
 
-    Its ssh must ask no question, and let in root or a user who may use sudo without a password.
+    ssh must work without a prompt, as root or as a user who may use sudo without a password.
     """
 
     kind = "network of a second machine"
 
     def _note_removal(self, *commands: list[str]) -> None:
-        """Write the host's commands that remove the part made next into the journal.
+        """Write into the journal the host's commands that remove what is made next.
 
-        They do no harm twice.  No command looks for the part: a machine that no longer answers
-        keeps it.
+        commands: they must be harmless if they run twice.
+        No command checks whether there is something to remove: on a second machine that no longer
+        answers, it stays.
         """
         cleanup = {"find": ["true"], "remove": list(commands)}
         self.context.note_cleanup({"kind": "second machine", "id": self.context.id, **cleanup})
 
     def _ssh(self, *options: str) -> list[str]:
-        """Return the command that reaches the second machine, with more options of ssh."""
+        """Return the ssh command that reaches the second machine, with these further options."""
         configuration = []
         if self.options["ssh_config"]:
             # The journal's commands may run in another folder.
@@ -108,13 +111,18 @@ class Remote(Link):
         return [*self._ssh(), "--", shlex.join([*self._root, *argv])]
 
     def _run_there(self, argv: list[str], check: bool = True) -> str:
-        """Run a command on the second machine as root, and return what it prints."""
+        """Run a command on the second machine as root, and return its standard output.
+
+        Raises UserError if the command fails and `check` is set.
+        """
         return capture(self.on_client_host(argv), check=check).stdout
 
     def up(self) -> None:
-        """Connect, set the rate, bring the image's files and mount a root of them.
+        """Connect to the second machine, limit the rate, and mount the image's files there.
 
-        Raises UserError where the machine cannot be the client.
+        Each part's removal is noted in the journal before the part is made.  Sets `host`, `near`
+        and `far`.
+        Raises UserError if the machine cannot be the client.
         """
         self._note_removal(self._ssh("-O", "exit"))
         here, client = examine_machines(self._ssh())
@@ -141,7 +149,11 @@ class Remote(Link):
         self._run_there(["sh", "-euc", MOUNT, "strata", root, tree, data, temporary])
 
     def _bring_tree(self) -> str:
-        """Copy the image's files to the second machine, once for each image; return their path."""
+        """Copy the image's files to the second machine, if missing, and return their path there.
+
+        The copy stays for later runs.  It gets its name atomically, once it is complete, so that a
+        folder of that name is always complete.
+        """
         image = self.context.image
         assert image
         tree = f"{CACHE}/images/{image['recipe'][:12]}-{image['manifest_sha256'][:12]}"
@@ -162,9 +174,10 @@ class Remote(Link):
         return tree
 
     def join_bridge(self, machines: Sequence[Layer], bridge: str, subnet: str) -> None:
-        """Route between the client and the machines' network behind this host.
+        """Set routes between the second machine and the virtual machines behind this host.
 
-        No address is translated.
+        No address is translated.  Lets packets between the two through this host's firewall; the
+        removal of the route on the second machine is noted in the journal.
         """
         firewall.allow_packets(
             self.context,
@@ -182,9 +195,11 @@ class Remote(Link):
     def find_client_interface(self, address: str, card: str, client_address: str | None) -> None:
         """Find the second machine's network interface that reaches an address directly.
 
-        address: of the virtual machine's passed-through network card.  card, client_address: only
-        a namespace on this host needs them.  Sets `far` to the interface's name.
-        Raises UserError if the second machine reaches the address only through a gateway, or not.
+        address: the IP address of the virtual machine's own network card.
+        card, client_address: not used; only a namespace on this host needs them.
+        Sets `far` to the interface's name.
+        Raises UserError if the second machine does not reach the address, or only through a
+        gateway.
         """
         route = self._run_there(["ip", "-o", "route", "get", address], check=False)
         # "ADDRESS dev NAME src …" on the same network; with "via GATEWAY" on another one.

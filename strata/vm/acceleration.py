@@ -31,17 +31,26 @@ GUEST = (
 
 
 def finding_path() -> str:
-    """Return the file of the finding; the last trial's output is in a ``.log`` of the same name."""
+    """Return the path of the file that keeps the finding.
+
+    The output of the last trial is kept beside it, with the ending ``.log``.
+    """
     return os.path.join(paths.home_folder(), "acceleration.json")
 
 
 def current_circumstances() -> Fields:
-    """Return for what a finding holds: this boot of the host, with or without the device."""
+    """Return the circumstances for which a finding holds: the host's boot, and whether KVM exists.
+
+    A kept finding counts only while these are equal.
+    """
     return {"boot": node.boot_id(), "device": os.path.exists(DEVICE)}
 
 
 def known_accelerator() -> Fields:
-    """Return ``{accelerator, accelerator_reason}``: kvm, tcg, or None before the trial."""
+    """Return ``{accelerator, accelerator_reason}`` without a trial.
+
+    The accelerator is kvm, tcg (emulation), or None if a trial is needed.
+    """
     if not os.path.exists(DEVICE):
         return {
             "accelerator": "tcg",
@@ -55,9 +64,11 @@ def known_accelerator() -> Fields:
 
 
 def try_kvm(kernel: str) -> Fields:
-    """Boot the short guest with this kernel; keep and return the finding, as :func:`known` does.
+    """Boot a short guest under KVM; keep and return ``{accelerator, accelerator_reason}``.
 
-    It is ended after TIME_LIMIT seconds (stretched where timeouts are).
+    kernel: the path of the guest's kernel, which is the image's own.
+    The guest is killed after TIME_LIMIT seconds, which are extended where timeouts are.  Writes the
+    finding, which :func:`known_accelerator` reads, and a log.
     """
     limit = stretch(TIME_LIMIT)
     argv = ["timeout", "--signal=KILL", f"{limit:g}", "qemu-system-x86_64", *GUEST]

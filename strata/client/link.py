@@ -1,7 +1,7 @@
 """The link between client and system, and its rate: a token bucket at each end.
 
-At an equal rate everywhere the cost of a byte can be compared.  The bucket's handle marks it as
-ours: nobody else's queueing is ever replaced or removed.
+With the same rate for all environments, the cost of a byte can be compared.  The bucket's handle
+marks it as Strata's: no other queueing discipline is ever replaced or removed.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from strata.util.data_types import Fields
 from strata.util.errors import UserError
 from strata.util.process import as_root, capture
 
+# The handle of the queueing disciplines that Strata adds; clean-up removes them by it.
 HANDLE = "5742:"
-# Bits per second.
+# Bits per second of each unit of a rate.
 UNITS = {"kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
 
 

@@ -12,8 +12,9 @@ from strata.util.paths import name_prefix
 from strata.util.process import as_root, capture
 from strata.vm import passthrough
 
+# The client's end of the veth pair, in the namespace.
 INSIDE = "eth0"
-# The client's device on a card whose function a machine has for itself.
+# The client's network interface on a card whose virtual function only the machine uses.
 ON_CARD = "card0"
 # The client's number in the link's network.
 CLIENT = 2

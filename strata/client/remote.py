@@ -16,8 +16,8 @@ from strata.util.process import as_root, capture
 # The second machine's folder for the image's files, one for each recipe, and for a run's own files.
 CACHE = "/var/cache/strata-client"
 
-# Prints the ends of the ssh connection, this end's device and its MTU, how root's rights are had,
-# and missing programs.
+# Prints the IP addresses of the ssh connection's ends, the network interface of this end and its
+# MTU, how root's rights are obtained, and missing programs.
 EXAMINE = r"""
 exec 2>/dev/null
 PATH=$PATH:/usr/sbin:/sbin

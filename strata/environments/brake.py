@@ -4,9 +4,9 @@ from strata.environments.common import layer
 from strata.host import cgroups
 from strata.util.process import as_root, capture
 
-# Argument: a share.  On every processor, and on all at the same moments, it runs for that share of
-# each 5 ms, before anything that is not of the kernel.  That is less than a trial of STREAM, of
-# which the best counts.
+# Argument: a share.  On every CPU, and on all at the same moments, it runs for that share of each
+# 5 ms, with priority over all that is not the kernel's.  Such a period is shorter than a trial of
+# STREAM, whose result is that of the best trial.
 TAKE_TIME = """
 import os, sys, time
 share, period = float(sys.argv[1]), 5_000_000
@@ -62,7 +62,7 @@ class Layer(layer.Layer):
         groups = []
         for folder in cgroups.group_folders(self.context.id):
             controllers = folder.split("/")[4].split(",")
-            # A group of the controller cpu gives a fixed priority no time.
+            # Processes of a fixed priority get no time in a group of the controller cpu.
             if "cpu" not in controllers:
                 groups.append(folder)
         join = ["sh", "-euc", cgroups.JOIN, "strata", *groups, "--"]

@@ -9,7 +9,8 @@ from strata.host.daemons import find_program
 from strata.util.data_types import Fields, HostFacts
 from strata.util.process import as_root, capture
 
-# Arguments: the new root, the image's files, folders for /data and /tmp.
+# Arguments: the new root, the image's files, folders for /data and /tmp.  Run as root by sh -eu, on
+# this host and on a second machine that is the client.
 MOUNT = """
 root=$1 tree=$2 data=$3 tmp=$4
 mount --bind "$tree" "$root"

@@ -15,8 +15,8 @@ from strata.util.errors import UserError
 from strata.util.process import DOCKER_GROUP, capture
 from strata.util.progress import one_off
 
-# What prints runsc's version, and its default way to catch system calls; the pattern that finds
-# them.
+# runsc's option that prints its version, and the one that prints its default platform (the way to
+# catch system calls), each with the pattern that finds the value.
 VERSION, PLATFORM = (
     ("--version", r"version (\S+)"),
     ("flags", r'(?m)^\s*-platform \S+\n.*\(default "(\w+)"\)$'),
@@ -27,7 +27,7 @@ STACKS = {"sandbox": "the sandbox’s stack", "host": "the host’s stack"}
 OVERLAYS = ("overlay", "overlay2", "overlayfs")
 BRIDGE = "com.docker.network.bridge.name"
 MTU = "com.docker.network.driver.mtu"
-# How a label ends for what `unusual` returns.
+# The text that ends a label for each key that `unusual` returns; {} is the value.
 UNUSUAL = {
     "ports": "user-land proxy",
     "users": "users remapped",

@@ -11,6 +11,8 @@ from strata.util.errors import UserError
 from strata.util.files import write_text
 from strata.util.process import as_root, capture
 
+# Arguments: the image's files, a folder for the container's writes, the new root.  Run as root by
+# sh -eu.  The device name, strata, is only shown: clean-up finds mounts by their folder.
 MOUNT = """
 tree=$1 written=$2 root=$3
 mkdir -p "$written/upper" "$written/work" "$root"

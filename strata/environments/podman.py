@@ -10,8 +10,8 @@ from strata.util.data_types import Fields, HostFacts
 from strata.util.process import as_root
 
 RUNTIMES = ("crun", "runc")
-# First programs for containers, which take in orphans; Docker's is preferred, so that both engines
-# have the same.
+# Init programs for containers, which reap orphaned processes; Docker's is preferred, so that both
+# engines use the same.
 INITS = ("docker-init", "tini-static", "catatonit")
 BRIDGE_MAKERS = (
     "/usr/lib/podman/netavark",
@@ -86,7 +86,7 @@ class Layer(engine.Container):
         return super().refusal_reason(resolved, below, machine)
 
     def tool(self, *words: str) -> list[str]:
-        """Return the command that runs Podman as root, by the chosen runtime, with these arguments."""
+        """Return the command that runs Podman as root, with the chosen runtime and arguments."""
         return self.host_tool("--runtime", self.options["runtime"], *words)
 
     def load_command(self) -> list[str]:

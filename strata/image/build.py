@@ -29,8 +29,8 @@ from strata.vm import acceleration, vagrant_box
 
 # The number of images that stay, the last used ones, with their bases and boxes.
 KEPT = 3
-# An environment variable of all that a build starts, with the home's mark as its value: whatever
-# becomes of the build, its processes are found by it.
+# An environment variable of all processes that a build starts, with the home's mark as its value:
+# they are found by it, even after the build was killed.
 BUILDING = "STRATA_BUILDING"
 # Argument: NAME=VALUE.  Ends all processes that have the variable, and those that they start
 # meanwhile.

@@ -1,4 +1,4 @@
-"""Devices that a guest has for itself, such as SR-IOV functions, by PCI address."""
+"""PCI devices that are passed through to a guest, such as SR-IOV functions, by PCI address."""
 
 import glob
 import os
@@ -42,7 +42,10 @@ ip -4 -o address show dev "$2" | sed -n 's/.* inet \\([^ ]*\\) .*/\\1/p'
 
 
 def complaint(address: str, accelerator: str | None) -> str | None:
-    """Return why the device cannot be handed to a guest here, with the remedy; None if it can."""
+    """Return why a PCI device cannot be passed to a guest here, with the remedy; None if it can.
+
+    address: the device's PCI address.  accelerator: of virtual machines on this host.
+    """
     folder = os.path.join(DEVICES, address)
     if not os.path.isdir(folder):
         return f"there is no PCI device {address}: `lspci -D` lists those of this host"
@@ -57,9 +60,11 @@ def complaint(address: str, accelerator: str | None) -> str | None:
 
 
 def set_address(folder: str, wanted: WantedMachine) -> str:
-    """Give the guest's own card its address; return the address that is then seen there.
+    """Give the guest's own network card its IP address, and return the address seen there.
 
-    Raises UserError where the guest has no such card, or several, or where it has no link.
+    folder: the system's, with the ssh configuration.
+    Writes a network configuration in the guest.  Raises UserError if the guest has not exactly one
+    such card, or if the card has no link.
     """
     address = (wanted["card"] or {})["address"]
     script = ["sh", "-c", _SET_ADDRESS, "strata", wanted["mac"], address]
@@ -75,9 +80,9 @@ def set_address(folder: str, wanted: WantedMachine) -> str:
 
 
 def network_device(address: str) -> str:
-    """Return the network device of this host whose virtual function a PCI device is.
+    """Return this host's network interface whose virtual function has a PCI address.
 
-    Raises UserError without.
+    Raises UserError if the device is no virtual function of an interface of this host.
     """
     devices = sorted(glob.glob(f"{DEVICES}/{address}/physfn/net/*"))
     if not devices:

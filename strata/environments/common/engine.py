@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from typing import ClassVar
 
 # Labels of the containers of systems, and of those in which an image is built; the value is the
-# home's mark.
+# home's mark.  Clean-up finds containers by these labels alone.
 LABEL, BUILDING = "strata.home", "strata.building"
 NETWORKS = {"bridge": "bridge with NAT", "host": "its host’s"}
-# How packets come to a container's published ports, as records say it.
+# How packets reach a container's published ports, as records call it.
 NAT, PROXY, NOTHING = "destination NAT", "docker-proxy alone", "nothing seen"
-# The network's name in labels where a bridge is without NAT.
+# The network's name in labels if the bridge has no NAT.
 PROXIED = "bridge, user-land proxy"
 DATA = {"volume": "volume", "layered": "layered file system", "tmpfs": "memory (tmpfs)"}
 

@@ -28,7 +28,7 @@ LEAST_MEMORY = 6 * UNITS["MiB"]
 STATUS, MOUNTS = "/proc/self/status", "/proc/mounts"
 MEMORY_LIMITS = ["/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory.max"]
 PRINT_FILES = ["tail", "-v", "-n", "+1", STATUS, MOUNTS, *MEMORY_LIMITS]
-# Option → the values that it sets in the state in which programs start.
+# Option → names of the values that it changes in programs' starting state.
 DIFFERENCES = {
     "seccomp": ("seccomp",),
     "cpuset-cpus": ("processors", "processors on the host"),

@@ -1,7 +1,7 @@
-"""The client: where load generators run, outside of the system under test.
+"""The client, where load generators run outside of the system under test.
 
-It is a stack of layers: on this host a network namespace joined by a veth pair, or a second machine
-reached by ssh, and in either the image's own files.
+It is a stack of layers with the image's files: in a network namespace of this host, joined by a
+veth pair, or on a second machine that is reached by ssh.
 """
 
 from hashlib import sha256

@@ -1,4 +1,4 @@
-"""A client in a network namespace of this host, joined to it by a veth pair."""
+"""The link to a client in a network namespace of this host, by a veth pair."""
 
 import os
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""A client on a second machine, reached by ssh."""
+"""The link to a client on a second machine, which is reached by ssh."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Native: the image's files on the bare host, by a change of root and nothing else."""
+"""The native environment: the image's files on the bare host, by a change of root alone."""
 
 import os
 from types import MappingProxyType

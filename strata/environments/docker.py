@@ -1,4 +1,7 @@
-"""A Docker container of the image, by runc, or by gVisor (runsc), whose kernel is a program."""
+"""Docker containers of the image, run by runc or by gVisor (runsc).
+
+gVisor runs a container in a sandbox, whose kernel is a program of the host.
+"""
 
 import functools
 import json

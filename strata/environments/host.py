@@ -1,4 +1,4 @@
-"""The host itself, at the bottom of every stack."""
+"""The host itself, the layer at the bottom of every stack."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""A container by LXC: the image's tree under an overlay, and a first program that only waits."""
+"""LXC containers: the image's files under a writable overlay, with an init that only waits."""
 
 import os
 from types import MappingProxyType

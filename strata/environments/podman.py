@@ -1,4 +1,4 @@
-"""A Podman container of the image, as root: no daemon makes it, but programs that come and go."""
+"""Podman containers of the image, run as root by commands that end, without a daemon."""
 
 import os
 

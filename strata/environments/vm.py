@@ -1,4 +1,4 @@
-"""A virtual machine of the image, run by Vagrant and libvirt."""
+"""Virtual machines of the image, defined by Vagrant and run by libvirt."""
 
 import os
 from types import MappingProxyType

@@ -1,8 +1,9 @@
-"""Build the image once for each recipe, by one run of Packer, and keep it in the machine's cache.
+"""Build the image once for each recipe, by one run of Packer, and keep it in the cache.
 
-A built image is a folder ``images/RECIPE`` of :func:`strata.util.paths.home_folder`: ``tree`` (the files,
-for native runs), ``image.tar`` (for Docker in a machine), ``manifest.json`` and ``image.json``.
-Machines start from a Vagrant box (:mod:`strata.vm.vagrant_box`) that is made of these.
+A built image is a folder ``images/RECIPE`` of :func:`strata.util.paths.home_folder`: ``tree`` (the
+files, for native runs), ``image.tar`` (for Docker in a machine), ``manifest.json`` and
+``image.json``.  Machines start from a Vagrant box (:mod:`strata.vm.vagrant_box`) that is made from
+these.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""Images in the machine's cache, for cells that start without the packages that build them."""
+"""Images in the machine's cache; cells read them without importing what builds them."""
 
 import os
 import re

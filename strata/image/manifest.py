@@ -1,4 +1,4 @@
-"""The manifest of an image: the packages with their versions, and a hash for every file."""
+"""The manifest of an image: its packages with their versions, and a hash of every file."""
 
 import hashlib
 import json

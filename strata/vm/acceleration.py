@@ -1,9 +1,9 @@
-"""Whether KVM runs virtual machines here: tried with a short guest, never assumed.
+"""Find out whether KVM runs virtual machines here, by a trial with a short guest.
 
 A file ``/dev/kvm`` does not mean that a guest runs: it may belong to a nested or paravirtual
 hypervisor that cannot run an unmodified kernel.  So the image's own kernel boots under KVM without
-any disk: its complaint on the console, within a time limit, shows that it ran.  The finding is kept
-until the host boots again.
+a disk: the error that it prints on the console, within a time limit, shows that it ran.  The
+finding is kept until the host boots again.
 """
 
 import os

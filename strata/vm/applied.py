@@ -1,6 +1,6 @@
-"""Whether a machine that is up has what its profile asks for, as the guest and QEMU show it.
+"""Compare a running machine, as the guest and QEMU show it, with its profile's requests.
 
-libvirt's domain, which is a configuration, counts only for what neither of them shows.
+libvirt's domain, which is only a configuration, counts for what neither of the two shows.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""libvirt's domain: settings that Vagrant cannot write are added to its XML, which is also read."""
+"""The XML of libvirt's domains: add the settings that Vagrant cannot write, and read it."""
 
 import xml.etree.ElementTree as ElementTree
 from xml.etree.ElementTree import Element

@@ -1,4 +1,4 @@
-"""Huge pages of the host for machines: reserved before their start, given back after their end."""
+"""Huge pages of the host: reserved before machines start, returned after they end."""
 
 from collections import Counter
 

@@ -1,8 +1,8 @@
 """Strata's objects in libvirt, recognized by name: network, storage pool, domains, volumes.
 
-Every name is :func:`strata.util.paths.name_prefix`, or begins with it: no other object is touched.  The
-prefix itself is the name of the network, of its bridge (15 characters at most) and of the storage
-pool.
+Every name is :func:`strata.util.paths.name_prefix`, or begins with it: no other object is touched.
+The prefix itself is the name of the network, of its bridge (15 characters at most) and of the
+storage pool.
 """
 
 import ipaddress

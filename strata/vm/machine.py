@@ -1,4 +1,4 @@
-"""The life of one virtual machine: Vagrant makes it, virsh starts, restores and removes it."""
+"""The life cycle of one virtual machine: Vagrant defines it, virsh starts and restores it."""
 
 import json
 import os

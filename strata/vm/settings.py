@@ -1,7 +1,7 @@
-"""All settings of a machine, from profile, host and accelerator, as pure functions.
+"""All settings of a machine, computed from profile, host and accelerator by pure functions.
 
-``vagrant/Vagrantfile`` reads the result.  What Vagrant cannot write, :mod:`strata.vm.domain` puts
-into libvirt's domain before the machine starts.
+``vagrant/Vagrantfile`` reads the result.  What Vagrant cannot write, :mod:`strata.vm.domain` adds
+to libvirt's domain before the machine starts.
 """
 
 import math

@@ -1,7 +1,8 @@
-"""Snapshots of booted machines: saved once in a run, restored for every system, gone with the run.
+"""Snapshots of booted machines: saved once in a run, restored for each of its systems.
 
-Those of a run lie in a folder that is named after its process.  An `owner` is the process of a run:
-``{pid, start}``, as of :func:`strata.util.run.identify_run`.
+The snapshots of a run are in a folder that is named after the run's process, and are removed at the
+run's end.  An `owner` is that process: ``{pid, start}``, as :func:`strata.util.run.identify_run`
+returns it.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""The way into a machine: an ssh configuration, and one connection for all commands."""
+"""Access to a machine by ssh: a configuration, and one connection for all commands."""
 
 import os
 import shlex

@@ -1,7 +1,7 @@
-"""Vagrant's box from which machines start: disk, kernel, initrd and keys in one folder.
+"""The Vagrant box from which machines start: disk, kernel, initrd and keys in one folder.
 
-``packer/box.sh`` makes it of the image's files; it is the same under KVM and emulation.  It lies in
-a Vagrant home of Strata's own, so that no other box is touched.
+``packer/box.sh`` makes the box from the image's files, the same for KVM and emulation.  It is kept
+in a Vagrant home of Strata's own, so that no other box is touched.
 """
 
 import glob

@@ -1,7 +1,7 @@
-"""Containers that an engine makes, Docker or Podman: both understand the same commands.
+"""Containers of an engine, Docker or Podman; both engines understand the same commands.
 
-A container stays up for its cell, or for those that share it; its first program waits, and `exec`
-runs the commands.
+A container stays up for its cell, or for the cells that share it.  Its first program only waits,
+and the engine's command ``exec`` runs the others.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from typing import ClassVar
 
 # Labels of the containers of systems, and of those in which an image is built; the value is the
-# home's mark.  Clean-up finds containers by these labels alone.
+# home's mark.  `Container.remove_containers` finds containers by these labels.
 LABEL, BUILDING = "strata.home", "strata.building"
 NETWORKS = {"bridge": "bridge with NAT", "host": "its host’s"}
 # How packets reach a container's published ports, as records call it.

@@ -1,4 +1,4 @@
-"""The base class of layers: what one declares to the planner, and how it is brought up and used."""
+"""The base class of layers: what a layer declares to the planner, and how it is made and used."""
 
 from __future__ import annotations
 

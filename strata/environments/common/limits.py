@@ -1,4 +1,4 @@
-"""Limits of containers: their form in config.yaml, the engine's options, and a check inside."""
+"""Limits of containers: their schema, the engine's options for them, and a check inside."""
 
 from strata.host import observe
 from strata.host.observe import NOT_AVAILABLE

@@ -1,4 +1,4 @@
-"""The layers by name, and the stacks that environments make of them."""
+"""The layers by their names, and the stacks of layers that are environments."""
 
 import importlib
 import os

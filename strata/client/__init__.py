@@ -61,7 +61,7 @@ def examine_client(chosen: str | Fields) -> tuple[str, bool | None, str]:
     except UserError as error:
         return "client", False, str(error)
     sizes = f"MTU {here['mtu']} here, {client['mtu']} there"
-    # Where the ends differ, packets may be lost.
+    # If the MTUs of the two ends differ, packets may be lost.
     same = here["mtu"] == client["mtu"] or None
     return "client", same, f"{given['ssh']} at {client['address']}, {sizes}{rate}"
 

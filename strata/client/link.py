@@ -74,7 +74,7 @@ class Link(Layer):
         machines = [machine for system in systems if (machine := system.virtual_machine())]
         if not machines:
             return
-        # All are in one network.
+        # All machines are in one network.
         address, card = machines[0].address(), machines[0].passed_card()
         if card is None:
             subnet = addresses.address_in(f"{address}/24", 0) + "/24"

@@ -16,7 +16,7 @@ from strata.vm import passthrough
 INSIDE = "eth0"
 # The client's network interface on a card whose virtual function only the machine uses.
 ON_CARD = "card0"
-# The client's number in the link's network.
+# The last number of the client's IP address.
 CLIENT = 2
 
 
@@ -93,7 +93,7 @@ class Namespace(Link):
                 "client in a namespace; give it client, another address of its network"
             )
         self.far, self.kind = ON_CARD, "the card whose function the machine has"
-        # The device is removed with the namespace.
+        # The interface is removed with the namespace.
         settings = ["name", ON_CARD, "netns", name_prefix(), "type", "macvlan", "mode", "bridge"]
         _ip("link", "add", "link", passthrough.network_device(card), *settings)
         _ip("-n", name_prefix(), "address", "add", client_address, "dev", ON_CARD)

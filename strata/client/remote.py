@@ -13,7 +13,7 @@ from strata.util.data_types import Fields
 from strata.util.errors import UserError
 from strata.util.process import as_root, capture
 
-# The second machine's folder for the image's files, one for each recipe, and for a run's own files.
+# The second machine's folder for the files of images and for those of systems.
 CACHE = "/var/cache/strata-client"
 
 # Prints the IP addresses of the ssh connection's ends, the network interface of this end and its
@@ -29,7 +29,7 @@ if [ "$(id -u)" = 0 ]; then echo "root yes"; elif sudo -n true; then echo "root 
 lacks=$(for tool in tar mount chroot ip tc; do command -v "$tool" >/dev/null || echo "$tool"; done)
 [ -z "$lacks" ] || echo "lacks" $lacks
 """
-# A line of its output, and the seconds that it may take.
+# The pattern of a line of its output, and the seconds within which it must end.
 LINE, PATIENCE = r"(?m)^(\w+) (\S.*)$", 30.0
 
 # Argument: a system's folder.  Ends the programs in its root, then unmounts and removes it.
@@ -73,7 +73,7 @@ def examine_machines(ssh: list[str]) -> tuple[Fields, Fields]:
     if "lacks" in client:
         programs = ", ".join(client["lacks"].split())
         raise UserError(f"{key}: {name} has no {programs}: install them there")
-    # Seen from this host, the second machine is the other end.
+    # Seen from this host, the other end of the connection is the second machine.
     here = capture(["env", f"SSH_CONNECTION={client['address']}", "sh", "-c", EXAMINE])
     return dict(re.findall(LINE, here.stdout)), client
 
@@ -100,7 +100,7 @@ class Remote(Link):
         """Return the ssh command that reaches the second machine, with these further options."""
         configuration = []
         if self.options["ssh_config"]:
-            # The journal's commands may run in another folder.
+            # The journal's commands may run in another working directory.
             configuration = ["-F", os.path.abspath(self.options["ssh_config"])]
         settings = ssh_connection.ssh_settings(self.context.folder)
         kept = [f"-o{key}={value}" for key, value in settings.items()]
@@ -130,7 +130,7 @@ class Remote(Link):
         self.host, self._client = client["from"], client["address"]
         self.near, self.far = here["device"], client["device"]
         if self.options["rate"]:
-            # It fails where the queueing is not ours.
+            # The command fails for a queueing discipline of another handle: it is not Strata's.
             near, far = (
                 ["tc", "qdisc", "del", "dev", device, "root", "handle", HANDLE]
                 for device in (self.near, self.far)
@@ -142,7 +142,7 @@ class Remote(Link):
         unmount = ["sh", "-uc", UNMOUNT, "strata", self._folder]
         self._note_removal(self.on_client_host(unmount))
         root, data, temporary = (f"{self._folder}/{name}" for name in ("root", "data", "tmp"))
-        # Any user of the client's programs writes to its /tmp; nobody else gets past this folder.
+        # Programs of any user may write to the /tmp below; other users cannot enter this folder.
         self._run_there(["mkdir", "-p", "-m", "0700", self._folder])
         self._run_there(["mkdir", root, data])
         self._run_there(["mkdir", "-m", "1777", temporary])
@@ -159,7 +159,7 @@ class Remote(Link):
         tree = f"{CACHE}/images/{image['recipe'][:12]}-{image['manifest_sha256'][:12]}"
         if capture(self.on_client_host(["test", "-d", tree]), check=False).returncode == 0:
             return tree
-        # The id is in the name, for another home or host may bring the same files now.
+        # The id is in the name because another home or host may be copying the same files.
         part = f"{tree}.{self.context.id}.part"
         self._note_removal(self.on_client_host(["rm", "-rf", "--one-file-system", "--", part]))
         self._run_there(["mkdir", "-p", part])
@@ -168,7 +168,7 @@ class Remote(Link):
         unpack = self.on_client_host(["tar", "-C", part, "--numeric-owner", "-xpf", "-"])
         pipe = f"{shlex.join(pack)} | {shlex.join(unpack)}"
         capture(["bash", "-o", "pipefail", "-c", pipe], timeout=3600)
-        # The tree is complete or missing.
+        # The move fails if another run was first, whose files then serve.
         self._run_there(["mv", "-T", "--", part, tree], check=False)
         self._run_there(["test", "-d", tree])
         return tree

@@ -26,7 +26,7 @@ VERSION, PLATFORM = (
 )
 # The network stack that carries a sandbox's packets, as the paper calls it.
 STACKS = {"sandbox": "the sandbox’s stack", "host": "the host’s stack"}
-# Docker's storage drivers that are the kernel's overlay.
+# Docker's storage drivers that use the kernel's overlay file system.
 OVERLAYS = ("overlay", "overlay2", "overlayfs")
 BRIDGE = "com.docker.network.bridge.name"
 MTU = "com.docker.network.driver.mtu"
@@ -171,7 +171,7 @@ def foreign_daemon(info: Fields) -> str | None:
     info: the output of ``docker info``.  None if the daemon is this host's own.
     """
     host = os.uname()
-    # Docker prints two numbers where the third is 0.
+    # Docker prints only two numbers of a kernel's version if the third is 0.
     kernels = {
         re.sub(r"^(\d+\.\d+)\.0\b", r"\1", release)
         for release in (host.release, info.get("KernelVersion", ""))
@@ -252,8 +252,8 @@ class Layer(engine.Container):
             "description": "whose network stack: the sandbox's own, or the host's",
         },
     )
-    # The daemon is up before a cell begins, as the host's is: under emulation its start takes
-    # longer than a container's.
+    # The guest's daemon is up before a cell begins, like the host's: under emulation, starting the
+    # daemon takes longer than starting a container.
     warmup = (["systemctl", "start", "docker.service"],)
 
     @classmethod
@@ -352,7 +352,7 @@ class Layer(engine.Container):
         the needed bridge, users and runtime.  The daemon is not checked while it does not answer.
         """
         if below != "host":
-            # A machine numbers its own CPUs; its memory follows from the workloads' scale.
+            # A virtual machine numbers its own CPUs; its memory follows from the workloads' scale.
             return limits.refusal(resolved, set(range(machine["cpus"])), math.inf)
         if reason := super().refusal_reason(resolved, below, machine):
             return reason
@@ -451,7 +451,7 @@ class Layer(engine.Container):
         """
         if reason := cls.unavailable_reason() or cls.permission_reason():
             return "Docker", False, reason
-        # To a user whom the daemon refuses, Docker 26 says so for `version` and not for `info`.
+        # If the daemon refuses a user, Docker 26 reports that for `version` but not for `info`.
         argv = ["docker", "version", "--format", "version {{.Server.Version}}"]
         version = capture(argv, check=False)
         text = (version.stdout + version.stderr).strip().replace("\n", "; ")
@@ -534,7 +534,7 @@ class Layer(engine.Container):
         """
         if reason := foreign_daemon(self.info):
             raise UserError(reason)
-        # The rules for published ports are looked at once they are there.
+        # The kernel has rules for published ports only once the container is up.
         rules = not self.published()
         planned = dict(self.options.get("daemon", {}))
         if not rules:

@@ -56,7 +56,7 @@ class Layer(layer.Layer):
         Without a layer above, the command keeps the system's folder open: clean-up ends the
         programs of the bare host that do.
         """
-        # Programs in a layer above end with that.
+        # Programs in a layer above are ended with that layer.
         return argv if self.above else [*holders.holding_command(self.context.folder), *argv]
 
     def address(self) -> str:

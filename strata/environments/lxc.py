@@ -61,7 +61,7 @@ class Layer(chroot.Layer):
         capture(as_root(["sh", "-euc", MOUNT, "strata", self.tree, written, self.root]))
         data = self.context.data.replace(" ", "\\040")
         settings = [
-            # What the distribution gives to every container: devices, mounts, capabilities, filter
+            # The distribution's settings for every container: devices, mounts, capabilities, filter
             # of system calls.
             "lxc.include = /usr/share/lxc/config/common.conf",
             "lxc.uts.name = strata",

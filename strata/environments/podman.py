@@ -53,7 +53,7 @@ class Layer(engine.Container):
 
         The user must stay: it is in the plans of cells that were measured.
         """
-        # The user is in the plans of cells that were measured.
+        # `user` must stay: it is in the plans of cells that were measured.
         return {"runtime": RUNTIMES[0], "user": "root", **options}
 
     @classmethod
@@ -123,7 +123,7 @@ class Layer(engine.Container):
         Raises UserError as :meth:`Container.up` does.
         """
         if self.published():
-            # Netavark itself lets in answers alone.
+            # Netavark itself accepts only packets of established connections.
             match = ["--match", "conntrack", "--ctstate", "DNAT"]
             firewall.allow_packets(
                 self.context, [*match, "--ctorigdst", self.below.listen_address()]

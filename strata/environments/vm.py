@@ -29,7 +29,7 @@ class Layer(layer.Layer):
     isolation = "machine"
     title = "virtual machine"
     image_forms = ("disk",)
-    # QEMU, libvirt and Vagrant, and what makes the data disk.
+    # QEMU, libvirt, Vagrant, ssh, and the program that makes the data disk.
     programs = (
         "qemu-system-x86_64",
         "qemu-img",
@@ -76,7 +76,7 @@ class Layer(layer.Layer):
             options.get("profile", "default"),
             acceleration.known_accelerator()["accelerator"],
         )
-        # Emulated machines run the workloads at their smallest.
+        # Emulated machines run the workloads at the smallest scale.
         memory_bytes = 0 if accelerator == "tcg" else config.get("takes", 0)
         profile = config["vm"]["profiles"].get(name)
         return {

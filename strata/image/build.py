@@ -28,7 +28,7 @@ from strata.util.process import as_root, capture, find_remedy
 from strata.util.progress import print_topic, report_step
 from strata.vm import acceleration, vagrant_box
 
-# The number of images that stay, the last used ones, with their bases and boxes.
+# The number of images that stay, those used last, with their bases and boxes.
 KEPT = 3
 # An environment variable of all processes that a build starts, with the home's mark as its value:
 # they are found by it, even after the build was killed.
@@ -58,7 +58,7 @@ def ensure_image(config: Fields, machines: bool = False) -> Image:
     described = recipe.describe_image(config)
     name, folder = described["recipe"], os.path.join(paths.home_folder(), "images")
     os.makedirs(folder, exist_ok=True)
-    # The image's files hold setuid programs, and folders that everybody may write.
+    # The image has setuid programs, and folders to which every user may write.
     os.chmod(folder, 0o700)
     with cache.lock_cache():
         if image := cache.find_image(name):
@@ -67,7 +67,7 @@ def ensure_image(config: Fields, machines: bool = False) -> Image:
             image = _build_image(config, described)
         if machines and not vagrant_box.has_box(name):
             _make_box(image)
-        # The images that were used last are kept.
+        # `prune_images` keeps the images that were used last.
         os.utime(cache.image_folder(name))
     return image
 
@@ -134,7 +134,7 @@ def _end_processes() -> None:
     end = ["sh", "-uc", END, "strata", f"{BUILDING}={paths.home_mark()}"]
     capture(end, check=False)
     with contextlib.suppress(UserError):
-        # A user without root has started nothing as root.
+        # For a user without root's rights, no process of a build runs as root.
         capture(as_root(end), check=False)
 
 
@@ -164,7 +164,7 @@ def _build_image(config: Fields, described: Described) -> Image:
     try:
         with _unfinished_folder(name[:12]) as work:
             _make_files(config, described, work)
-            # The recipe's name must still be that of the files that were read.
+            # The hash of the recipe must still be that of the files that were built in.
             if recipe.describe_image(config)["recipe"] != name:
                 raise UserError(
                     "files that go into the image changed while it was built: run "
@@ -173,8 +173,8 @@ def _build_image(config: Fields, described: Described) -> Image:
             os.rename(work, cache.image_folder(name))
     finally:
         _remove_builds()
-        # Docker's image of a failed build is not in the cache, and one that was built again has
-        # lost its name.  The base serves again.
+        # Removed are Docker's image of a failed build, and an image that lost its name to this one.
+        # The base stays for later builds.
         _discard_images(engine.base_tag(described["base"]))
     print_topic("image", f"{name[:12]} is built")
     return cache.require_image(name)
@@ -263,7 +263,7 @@ def _bootstrap_error(described: Described, mirror: str | None, printed: str) -> 
     log = os.path.join(paths.home_folder(), "images", "mmdebstrap.log")
     write_text(log, printed)
     lines = printed.strip().splitlines()
-    # These lines tell which of mmdebstrap's commands failed, and no reason.
+    # Lines that only tell which of mmdebstrap's commands failed, without a reason.
     consequences = "setup failed|mmdebstrap |apt-get |apt download |Download is"
     reasons = [line for line in lines if re.match(f"[EW]: (?!{consequences})", line)]
     release = f"{described['distribution']} {described['release']}"
@@ -293,7 +293,7 @@ def _save_files(tag: str, work: str) -> str:
     finally:
         capture(["docker", "rm", container])
     os.mkdir(tree)
-    # By the first systemd would take a machine for a container; the second is Packer's.
+    # The first would make systemd take a machine for a container; the second is Packer's own.
     spare = ["--exclude=.dockerenv", "--exclude=packer-files"]
     unpack = ["tar", "-C", tree, "--numeric-owner", *spare, "-xpf", archive]
     capture(_build_command(work, unpack, root=True), timeout=600)
@@ -320,8 +320,8 @@ def _run_packer(config: Fields, work: str, variables: dict[str, str]) -> None:
     for key, value in {**variables, "context": context}.items():
         options += ["-var", f"{key}={value}"]
     packer = ["packer", "build", "-color=false", *options, "packer/image.pkr.hcl"]
-    # Its plugins listen on sockets in TMPDIR, whose paths the kernel limits to 107 bytes: a home's
-    # may be longer.
+    # Packer's plugins listen on sockets in TMPDIR.  The kernel limits the paths of sockets to 107
+    # bytes, and a path in Strata's home may be longer.
     with programs.temporary_folder("packer", "/tmp") as short:
         command = _build_command(work, ["env", *settings, f"TMPDIR={short}", *packer])
         result = capture(command, timeout=3600, check=False)

@@ -8,7 +8,7 @@ import tarfile
 from strata.util.data_types import Fields
 from strata.util.process import capture
 
-# No part of the image: files that Docker lays over those of every container, and mount points.
+# Not parts of the image: files that Docker replaces in every container, and mount points.
 LAID_OVER = {"etc/hostname", "etc/hosts", "etc/resolv.conf", "etc/mtab", ".dockerenv"}
 NOT_FILES = {"proc", "sys", "dev", "run", "tmp", "data"}
 

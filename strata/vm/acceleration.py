@@ -15,14 +15,14 @@ from strata.util.files import read_json, write_json, write_text
 from strata.util.process import as_root, capture
 from strata.util.timeouts import stretch
 
-# What labels call machines, by their accelerator; None: before the trial.
+# What labels call virtual machines, by their accelerator; None: before the trial.
 MACHINE_NAMES = {"kvm": "KVM", "tcg": "VM (TCG emulation)", None: "VM"}
 DEVICE = "/dev/kvm"
-# What a kernel prints that ran and looked for its root file system, of which this guest has none.
+# What the guest's kernel prints if it runs: the guest has no root file system.
 COMPLAINT = "Unable to mount root fs"
-# Seconds for the short guest.
+# Seconds after which the short guest is killed.
 TIME_LIMIT = 15.0
-# QEMU's options for it, without the kernel.
+# QEMU's options for the short guest, without the kernel.
 GUEST = (
     *("-machine", "q35,accel=kvm", "-cpu", "host", "-smp", "1", "-m", "256"),
     *("-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-serial", "stdio"),

@@ -27,8 +27,8 @@ for cache in /sys/devices/system/cpu/cpu0/cache/index*/; do
     fi
 done
 """
-# Gives the sessions of ssh the declared limits, mounts the data disk where it is not mounted yet,
-# and prints the number of queues of the card by which the guest is reached, the number of memory
+# Sets the declared resource limits of the ssh sessions, mounts the data disk if it is not mounted,
+# and prints the number of queues of the network interface that ssh uses, the number of memory
 # nodes, and the caches.
 _GUEST_SCRIPT = f"""
 for process in $(grep -l '^sshd' /proc/[0-9]*/comm 2>/dev/null); do
@@ -43,7 +43,8 @@ ls -d "/sys/class/net/$card"/queues/rx-* | wc -l
 ls -d /sys/devices/system/node/node[0-9]* 2>/dev/null | wc -l
 {_PRINT_CACHES}
 """
-# A memory area that is bound to one node, with its pages there and their size in KiB.
+# In numa_maps, a memory area that is bound to one node: the node, the number of pages there, and
+# their size in KiB.
 _BOUND_AREA = re.compile(
     r"^\S+ bind(?:=\w+)?:(\d+) .*\bN\1=(\d+) .*kernelpagesize_kB=(\d+)", re.MULTILINE
 )

@@ -6,7 +6,7 @@ from strata.host.context import Context
 from strata.util.data_types import WantedMachine
 from strata.util.process import as_root, capture
 
-# The kernel's files for the whole host, and for one of its memory nodes.
+# The kernel's folders for the huge pages of the whole host, and of one of its memory nodes.
 HOST = "/sys/kernel/mm/hugepages/hugepages-2048kB"
 NODE = "/sys/devices/system/node/node{node}/hugepages/hugepages-2048kB"
 COMPACT_MEMORY = ["sh", "-c", "echo 1 >/proc/sys/vm/compact_memory"]

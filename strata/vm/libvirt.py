@@ -20,9 +20,10 @@ from strata.vm import vagrant_box
 SOCKET = "/run/libvirt/libvirt-sock"
 # The folder in which libvirt keeps the ids of its domains' processes.
 PROCESSES = "/run/libvirt/qemu"
-# The first number of the machines' network.  A client's link begins at a lower one, and gives its
-# network up once it is joined to the machines'.  If both began at the same, a machine brought up
-# afresh would get another network than before, which its snapshot does not fit.
+# The number at which the search for the machines' network begins, the third of 192.168.N.0/24.  The
+# client's link begins at a lower one, and gives its network up once it joins the machines'.  If
+# both began at the same number, a later machine could get another network than the one of its
+# snapshot.
 FIRST_SUBNET = 185
 
 
@@ -120,11 +121,10 @@ def remove_domains(only: str | None = None) -> list[str]:
     """
     removed = [name for name in list_domains() if only in (None, name)]
     for name in removed:
-        # A domain that is asked to end first writes its disks, which are thrown away: so it is
-        # killed.
+        # A domain that is asked to end would first write its disks, which are deleted anyway.
         if pid := domain_process(name):
             capture(as_root(["kill", "-KILL", "--", str(pid)]), check=False)
-            # The kernel takes its time to free its memory.
+            # The kernel needs some time to free the process's memory.
             wait_for_process(pid, 10)
         virsh("destroy", name, check=False)
         virsh("undefine", name, "--managed-save", "--snapshots-metadata", "--nvram", check=False)
@@ -140,7 +140,7 @@ def domain_process(name: str) -> int | None:
     """Return the id of a domain's QEMU process; None if it does not run."""
     pid = capture(as_root(["cat", "--", f"{PROCESSES}/{name}.pid"]), check=False).stdout.strip()
     path = f"/proc/{pid}/cmdline"
-    # The id may have been given to another process since.
+    # Another process may have the id by now.
     command_line = observe.read_files([path]).get(path, "")
     return int(pid) if f"guest={name}," in command_line else None
 

@@ -28,7 +28,7 @@ from strata.vm import (
     vagrant_box,
 )
 
-# How often a machine is booted at most before a cell fails.
+# The number of attempts to boot a machine before its cell fails.
 ATTEMPTS = 3
 # Seconds within which a machine must boot and answer, by accelerator.
 BOOT_TIMEOUT = {"kvm": 180, "tcg": 480}
@@ -73,8 +73,8 @@ class Machine:
         owner = run.identify_run()
         with one_off():
             self.wanted = self.prepare()
-        # A cell without a workflow around it has no later system for which a snapshot is worth its
-        # time, and what a device holds cannot be saved.
+        # A cell that runs outside of a workflow has no later system that could use the snapshot.
+        # The state of a device that is passed through cannot be saved.
         restores = self.options["fresh"] == "snapshot" and owner["pid"] != os.getpid()
         restores = restores and not self.wanted["passthrough"]
         restore_seconds = None
@@ -116,7 +116,7 @@ class Machine:
         part, of = self.context.part, self.context.parts
         box = vagrant_box.require_box(self.image["recipe"])
         machines = self._resolve_machines()
-        # All that decides what the domain is: a snapshot is of a domain with this name.
+        # All that decides what the domain is: a snapshot is found by the domain's name.
         contents = [self.options, machines[part], part, of, box["box"], box["host_key"]]
         digest = sha256(json.dumps(contents, sort_keys=True).encode()).hexdigest()[:8]
         name = f"{paths.name_prefix()}-{digest}"
@@ -132,7 +132,7 @@ class Machine:
             "name": name,
             "box": box["box"],
             "data_disk": f"{name}-data.img",
-            # The same for the domain that was saved and the restored one.
+            # This path must be the same for the saved domain and the restored one.
             "console": vagrant_box.cache_path("consoles", f"{name}.log"),
             "home": paths.name_prefix(),
             "subnet": subnet,
@@ -197,7 +197,7 @@ class Machine:
         machine is stopped then.
         """
         snapshot.remove_orphans()
-        # A snapshot fits no other network, and no other kind of memory.
+        # A snapshot fits only its own network and its own kind of memory.
         names = [self.wanted["name"], self.wanted["subnet"].split(".")[2]]
         if self.wanted["huge_pages"]:
             names.append("huge")
@@ -207,7 +207,7 @@ class Machine:
             return warm
         if not snapshot.exists(plain, owner):
             self._boot()
-            # A restored machine has its data disk mounted, and what looks at it in memory.
+            # So a restored machine has the data disk mounted and the script's programs in memory.
             applied.prepare_guest(self.folder)
             self._save(plain, owner)
         if self.warmup:
@@ -285,7 +285,7 @@ class Machine:
         while not answers_ssh(self.wanted["address"]):
             if process is None or wait_for_process(process, 0.05):
                 raise UserError("QEMU ended")
-            # Emulated processors lose a race now and then when the kernel patches itself.
+            # Under emulation, the kernel sometimes loses a race when it patches its own code.
             with open(self.wanted["console"], errors="replace") as file:
                 if "Kernel panic" in file.read():
                     raise UserError("the guest's kernel panicked")
@@ -302,7 +302,7 @@ def define(folder: str, wanted: WantedMachine) -> None:
     """
     _make_console(wanted["console"])
     _make_data_disk(wanted)
-    # Vagrant copies the disk of a box into the pool once, and takes a copy that is there for
+    # Vagrant copies the disk of a box into the pool once, and then assumes that an existing copy is
     # complete.
     copy = f"{wanted['box']}{vagrant_box.COPY}"
     complete = vagrant_box.cache_path("pool", f"{copy}.whole")

@@ -8,10 +8,11 @@ from strata.util.errors import UserError
 from strata.vm import ssh
 
 DEVICES = "/sys/bus/pci/devices"
-# Seconds until a card that got an address shows it: its driver waits for the link.
+# Seconds within which a network card must show its new address: its driver waits for the link.
 LINK_TIMEOUT = 60
-# "$1": the hardware address of the machine's other card; "$2": the address for this one.  Prints
-# the names of all other cards and, where there is one, a line with its address once it has that.
+# "$1": the MAC address of the guest's other network interface; "$2": the IP address for this one.
+# Prints a line with the names of all interfaces except that other one; if there is exactly one, a
+# second line with the address that it then has.
 _SET_ADDRESS = f"""
 for device in /sys/class/net/*/device; do
     folder=${{device%/device}}

@@ -21,12 +21,13 @@ EMULATED_CPU = {
     "model": "Nehalem",
     "features": [{"name": "cx16", "policy": "disable"}],
 }
-# Without them the kernel mistrusts an emulated clock, and takes a busy host for a stuck CPU.
+# Kernel arguments without which a guest distrusts the emulated clock, and takes a busy host for a
+# stuck CPU.
 EMULATED_ARGUMENTS = "tsc=reliable no_timer_check nowatchdog rcupdate.rcu_cpu_stall_suppress=1"
-# The value of `memory` with which a machine gets as much as the workloads take; they fill at most
-# this share of it.
+# The value of `memory` that gives a machine what the workloads need, and the largest share of its
+# memory that they may fill.
 NEEDED, MOST_OF_MEMORY = "needed", 0.9
-# GiB of such a machine, at least.
+# The least memory of such a machine, in GiB.
 LEAST_GIB = 4
 # The settings that a profile leaves out; schemas/vm.schema.json explains each.
 DEFAULTS: dict[str, Any] = {
@@ -96,7 +97,7 @@ def _guest_nodes(cpus: list[Fields], memory_mib: int) -> list[Fields]:
     nodes: list[Fields] = []
     first = 0
     for count in Counter(cpu["node"] for cpu in cpus).values():
-        # Whole huge pages.
+        # An even number of MiB: whole huge pages.
         share = memory_mib * count // len(cpus) // 2 * 2
         nodes.append({"cpus": f"{first}-{first + count - 1}", "memory": share})
         first += count
@@ -171,9 +172,9 @@ def resolve(
         "passthrough": profile["passthrough"],
         "card": profile.get("card"),
         "extra": {
-            # Everything that the profile does not pin runs on these processors.
+            # All threads that the profile does not pin run on these CPUs.
             "mask": mask,
-            # Only a processor that is passed through can show the host's caches.
+            # Only the CPU model host-passthrough can show the host's caches.
             "host_caches": bool(guest_shape and kvm),
             "emulator": _emulator_cpus(wanted, topology, part, of)
             if profile["pin_emulator"]

@@ -46,7 +46,7 @@ def save(name: str, owner: Fields, domain: str) -> None:
     """
     unfinished = _folder(owner, f"{name}.part")
     remove_tree(unfinished)
-    # It holds the machine's memory, which nobody else may read.
+    # The folder gets the machine's memory, which no other user may read.
     os.makedirs(unfinished, 0o700)
     libvirt.virsh("save", domain, f"{unfinished}/memory", timeout=600)
     _copy_disks(vagrant_box.cache_path("pool"), domain, unfinished)

@@ -20,7 +20,7 @@ from strata.util.errors import UserError
 from strata.util.process import capture
 from strata.util.progress import one_off, report_step
 
-# Its import takes a cell's time, and only types need it.
+# Importing typing would take a cell's time, and only type checkers need it.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import ClassVar
@@ -166,7 +166,7 @@ class Container(layer.Layer):
             if id in kept or short in kept or not short.startswith(("strata", "<none>")):
                 continue
             image = name if short.startswith("strata") else id
-            # The engine refuses to remove an image of which there is a container.
+            # The engine refuses to remove an image that a container uses.
             if capture(cls.host_tool("image", "rm", image), 600, check=False).returncode == 0:
                 removed.append(f"the image {image} of {cls.engine_name}")
         return removed
@@ -209,7 +209,7 @@ class Container(layer.Layer):
         records.
         Raises UserError if the engine does not answer.
         """
-        # The first question alone takes its time.
+        # Only a process's first call takes time: later ones are cached.
         with one_off():
             argv = self.below.plain_command(self.tool("info", "--format", "{{json .}}"))
             self.info: Fields = json.loads(run_once(*argv))
@@ -298,7 +298,7 @@ class Container(layer.Layer):
             self.run_below(["mkdir", "-p", self.below.data])
             return ["--volume", f"{self.below.data}:/data"]
         if self.options["data"] == "tmpfs":
-            # Programs may do there what they may do in a volume.
+            # Programs have the same rights there as in a volume.
             return ["--tmpfs", "/data:rw,exec,suid,dev,mode=0755"]
         return []
 
@@ -309,7 +309,7 @@ class Container(layer.Layer):
         """
         options = ["--oom-score-adj", str(starting_state.OOM_SCORE), "--pids-limit", "-1"]
         options += starting_state.container_limit_options()
-        # The mask of the experiment holds for the host's processors alone.
+        # The experiment's mask is of the host's CPUs: a virtual machine numbers its own.
         if (
             self.context.mask
             and self.virtual_machine() is None

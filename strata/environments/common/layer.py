@@ -14,16 +14,16 @@ from strata.util.data_types import Fields, HostFacts, Image
 from strata.util.errors import UserError
 from strata.util.process import ROOT_NEEDED, capture, has_root
 
-# Its import takes a cell's time, and only types need it.
+# Importing typing would take a cell's time, and only type checkers need it.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import ClassVar
 
-# Copy a file by way of the standard input or output of a command in the layer.
+# Shell scripts that copy a file through the standard input or output of a command in the layer.
 READ_FILE = 'file=$1; shift; exec "$@" <"$file"'
 SAVE_OUTPUT = 'file=$1; shift; exec "$@" >"$file"'
 WRITE_INPUT = 'umask 077; cat >"$1"; chmod "$2" "$1"'
-# Seconds in which a file of any size can be copied.
+# Seconds within which a file of any size can be copied.
 COPY_TIMEOUT = 3600
 # The `Layer.differences` of every container.
 CONTAINER_DIFFERENCES: Mapping[str, str] = MappingProxyType(

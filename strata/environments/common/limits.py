@@ -22,9 +22,9 @@ PROPERTIES: dict[str, Fields] = {
     },
 }
 
-# Docker makes no container with less.
+# Docker starts no container with less.
 LEAST_MEMORY = 6 * UNITS["MiB"]
-# Files inside that show the values in use; the limit of memory is in one of the last two.
+# Files in a container that show the values in use; one of MEMORY_LIMITS has that of memory.
 STATUS, MOUNTS = "/proc/self/status", "/proc/mounts"
 MEMORY_LIMITS = ["/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory.max"]
 PRINT_FILES = ["tail", "-v", "-n", "+1", STATUS, MOUNTS, *MEMORY_LIMITS]
@@ -73,7 +73,7 @@ def run_options(options: Fields) -> list[str]:
     if "cpuset-cpus" in options:
         argv += ["--cpuset-cpus", options["cpuset-cpus"]]
     if "memory" in options:
-        # As much swap as memory means none: a limit that can be swapped past is no limit.
+        # A limit of memory and swap that equals that of memory leaves no swap space.
         count = str(parse_size(options["memory"]))
         argv += ["--memory", count, "--memory-swap", count]
     return argv
@@ -126,6 +126,6 @@ def _agrees(name: str, wanted: str, value: str) -> bool:
     if name == "cpuset-cpus":
         return set(parse_ranges(value)) == set(parse_ranges(wanted))
     if name == "memory" and value.isdecimal():
-        # The kernel counts in pages.
+        # The kernel rounds the limit down to whole pages, of 64 KiB at most.
         return 0 <= parse_size(wanted) - int(value) < 65536
     return False

@@ -8,7 +8,7 @@ from strata.environments.common.layer import Layer
 from strata.host.context import Context
 from strata.util.data_types import Fields, Stack
 
-# Each file in it is a layer.
+# The folder strata/environments, in which each file is a layer.
 FOLDER = os.path.dirname(os.path.dirname(__file__))
 
 

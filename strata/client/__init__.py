@@ -45,8 +45,9 @@ def examine_client(chosen: str | Fields) -> tuple[str, bool | None, str]:
     """Log in to a second machine, and return the client's line of `make doctor`.
 
     chosen: the configuration's ``client``; a namespace is not tried.
-    The line is like that of :meth:`strata.environments.common.layer.Layer.doctor_line`; if the two
-    ends differ in their MTU, it says None for whether the client is available.
+    The line is (topic, whether the client is available, text), as
+    :meth:`strata.environments.common.layer.Layer.doctor_line` returns it; the second is None if the
+    MTUs of the two ends differ.
     """
     given = {} if isinstance(chosen, str) else chosen
     rate = f"; limited to {given['rate']}" if given.get("rate") else ""

@@ -56,8 +56,8 @@ class Layer(layer.Layer):
     def up(self) -> None:
         """Start the brake's processes in the background, in the system's control group.
 
-        No entry of the journal is needed: clean-up ends them with the control group of the layer
-        below.
+        The journal needs no entry for the processes: they are ended with the control group of the
+        layer below.
         """
         groups = []
         for folder in cgroups.group_folders(self.context.id):

@@ -110,8 +110,8 @@ def probe_acceleration(config: Fields) -> Fields:
 def _unfinished_folder(name: str) -> Iterator[str]:
     """Create an empty folder to build in, give its path, and remove it at the end.
 
-    It must be created before all else and removed last: it tells a later process that a build
-    began.
+    The folder is created before all else and removed last: a later process recognizes by it that a
+    build began.
     """
     work = paths.unfinished_folder(name)
     _remove_unfinished(work)

@@ -225,7 +225,10 @@ def _size_rows(profile: Fields, wanted: WantedMachine, seen: Fields) -> Iterator
 
 
 def _huge_page_rows(profile: Fields, wanted: WantedMachine, seen: Fields) -> Iterator[Fields]:
-    """Yield the row for huge pages, if the profile requests them."""
+    """Yield the row for huge pages, if the profile requests them.
+
+    The setting counts as applied if any of the machine's memory is in huge pages.
+    """
     if profile["huge_pages"]:
         held = seen["huge_mib"]
         text = None if held is None else f"{held} MiB in use"

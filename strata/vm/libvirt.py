@@ -61,9 +61,9 @@ def list_domains() -> list[str]:
 def card_address(subnet: str, number: int) -> tuple[str, str]:
     """Return (MAC address, IP address) of a machine's network interface.
 
-    subnet: the machines' network.  number: the machine's, from 0.
-    A snapshot fits only a machine with the same addresses, so they must follow from this home, the
-    network and the number alone.
+    subnet: the machines' network, as ADDRESS/24.  number: the machine's, from 0.
+    The same home, network and number must always give the same addresses: a snapshot fits no
+    others.
     """
     digest = sha256(f"{paths.home_mark()}/{number}".encode()).digest()
     address = ipaddress.ip_network(subnet).network_address + 10 + number

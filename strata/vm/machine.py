@@ -296,7 +296,7 @@ class Machine:
 def define(folder: str, wanted: WantedMachine) -> None:
     """Define the machine in libvirt, with its console and data disk, without starting it.
 
-    folder: the system's, whose vm.json Vagrant reads.
+    folder: the system's, whose vm.json Vagrant reads.  wanted: the content of vm.json.
     The first definition from a box copies the box's disk into the storage pool; a file with the
     ending ``.whole`` says that the copy is complete.  Raises UserError if Vagrant or libvirt fails.
     """

@@ -203,9 +203,9 @@ class Layer(ABC):
 
     @classmethod
     def doctor_line(cls) -> tuple[str, bool | None, str]:
-        """Return the layer's line of `make doctor`: (topic, whether it is available, text).
+        """Return the layer's line of `make doctor`: (topic, whether the layer is available, text).
 
-        None instead of whether it is available means that it is missing, which is no fault.
+        The second is None if the layer is missing but nothing is wrong.
         """
         reason = cls.unavailable_reason()
         return cls.title, None if reason else True, reason or "can be made"
@@ -241,8 +241,8 @@ class Layer(ABC):
     def bring_up(self) -> None:
         """Write into the journal how the layer is removed, then make the layer, fresh.
 
-        This order lets a later process remove it after a kill.  Raises UserError if it cannot be
-        made.
+        This order lets a later process remove the layer after a kill.  Raises UserError if the
+        layer cannot be made.
         """
         for entry in self.cleanup_entries():
             self.context.note_cleanup(entry)
@@ -316,8 +316,8 @@ class Layer(ABC):
     def passed_card(self) -> tuple[str, str | None] | None:
         """Return (PCI address, client's IP address) of a network card that only the machine uses.
 
-        The client's address is None if it is not configured.  None instead of both: there is no
-        such card.
+        The client's address is None if none is configured.  None is returned if there is no such
+        card.
         """
         return None
 

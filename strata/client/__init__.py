@@ -1,7 +1,7 @@
-"""The client: where load generators run, outside of the system under test.
+"""The client, where load generators run outside of the system under test.
 
-It is a stack of layers: on this host a network namespace joined by a veth pair, or a second machine
-reached by ssh, and in either the image's own files.
+It is a stack of layers with the image's files: in a network namespace of this host, joined by a
+veth pair, or on a second machine that is reached by ssh.
 """
 
 from hashlib import sha256
@@ -17,10 +17,12 @@ from strata.util.files import read_json, write_json
 
 
 def resolve_options(chosen: str | Fields) -> Fields:
-    """Return the plan's options of the client: ``{kind: namespace|ssh, rate}``, by ssh `machine`.
+    """Return the client's options for the plan: ``{kind, rate}``, and `machine` for ssh.
 
     chosen: the configuration's ``client``.
-    The plan names nobody: `machine` only tells one second machine from another.
+    `kind` is namespace or ssh; `rate` is None if the link is not limited; `machine` is a hash that
+    distinguishes second machines without naming them.  The plan identifies cells by these options:
+    if the hash changes, cells are measured again.
     """
     given = {} if isinstance(chosen, str) else chosen
     options = {"kind": "ssh" if "ssh" in given else "namespace", "rate": given.get("rate")}
@@ -30,19 +32,22 @@ def resolve_options(chosen: str | Fields) -> Fields:
 
 
 def write_connection(chosen: str | Fields) -> None:
-    """Write how a second machine is reached, ``{ssh, ssh_config}``, for the cells of a run.
+    """Write the ssh destination of a second machine to a file, for the cells of a run.
 
     chosen: the configuration's ``client``; nothing is written for a namespace.
+    :func:`build_stack` reads the file's keys ``ssh`` and ``ssh_config``.
     """
     if not isinstance(chosen, str) and "ssh" in chosen:
         write_json(paths.CLIENT, {"ssh": chosen["ssh"], "ssh_config": chosen.get("ssh_config")})
 
 
 def examine_client(chosen: str | Fields) -> tuple[str, bool | None, str]:
-    """Return the line of `make doctor` for the client.
+    """Log in to a second machine, and return the client's line of `make doctor`.
 
-    chosen: the configuration's ``client``.  The line is as of
-    :meth:`strata.environments.common.layer.Layer.examine`.
+    chosen: the configuration's ``client``; a namespace is not tried.
+    The line is (topic, whether the client is available, text), as
+    :meth:`strata.environments.common.layer.Layer.doctor_line` returns it; the second is None if the
+    MTUs of the two ends differ.
     """
     given = {} if isinstance(chosen, str) else chosen
     rate = f"; limited to {given['rate']}" if given.get("rate") else ""
@@ -57,16 +62,16 @@ def examine_client(chosen: str | Fields) -> tuple[str, bool | None, str]:
     except UserError as error:
         return "client", False, str(error)
     sizes = f"MTU {here['mtu']} here, {client['mtu']} there"
-    # Where the ends differ, packets may be lost.
+    # If the MTUs of the two ends differ, packets may be lost.
     same = here["mtu"] == client["mtu"] or None
     return "client", same, f"{given['ssh']} at {client['address']}, {sizes}{rate}"
 
 
 def build_stack(resolved: Fields, context: Context) -> tuple[list[Layer], Link]:
-    """Build the client's stack (the host, the link, the image's files), and return it and the link.
+    """Create the client's layers, none of them up; return them from the bottom, and the link.
 
-    resolved: as of :func:`resolve_options`.  context: the client's own.
-    Raises UserError where the run did not write how the second machine is reached.
+    resolved: the options of :func:`resolve_options`.  context: the client's own, not the system's.
+    Raises UserError if the run did not write the ssh destination of the second machine.
     """
     bottom = host.Layer(None, {}, context)
     if resolved["kind"] == "namespace":

@@ -1,4 +1,4 @@
-"""A client in a network namespace of this host, joined to it by a veth pair."""
+"""The link to a client in a network namespace of this host, by a veth pair."""
 
 import os
 from collections.abc import Sequence
@@ -12,27 +12,35 @@ from strata.util.paths import name_prefix
 from strata.util.process import as_root, capture
 from strata.vm import passthrough
 
+# The client's end of the veth pair, in the namespace.
 INSIDE = "eth0"
-# The client's device on a card whose function a machine has for itself.
+# The client's network interface on a card whose virtual function only the machine uses.
 ON_CARD = "card0"
-# The client's number in the link's network.
+# The last number of the client's IP address.
 CLIENT = 2
 
 
 def device() -> str:
-    """Return the name of the pair's end on the host, of at most 15 characters."""
+    """Return the name of the veth pair's interface on the host, of at most 15 characters.
+
+    Clean-up finds the interface by this name.
+    """
     return f"stv{paths.home_mark()[:8]}"
 
 
 def _ip(*arguments: str, check: bool = True) -> None:
-    """Run ``ip`` as root.  Raises UserError where it fails and `check` is set."""
+    """Run ``ip`` as root.
+
+    Raises UserError if the command fails and `check` is set.
+    """
     capture(as_root(["ip", *arguments]), check=check)
 
 
 def _set_address(address: str, interface: str, *namespace: str) -> None:
-    """Give a network device this address and no other, and switch it on.
+    """Give a network interface this IP address and no other, and switch the interface on.
 
-    namespace: the options of ``ip`` for it; none: the host's.
+    address: the IP address, for a network of 24 bits.
+    namespace: options of ``ip`` that select a network namespace; none: the host's.
     """
     _ip(*namespace, "address", "flush", "dev", interface)
     _ip(*namespace, "address", "add", f"{address}/24", "dev", interface)
@@ -40,12 +48,16 @@ def _set_address(address: str, interface: str, *namespace: str) -> None:
 
 
 class Namespace(Link):
-    """A network namespace behind a veth pair."""
+    """A link to a client in a network namespace of this host, by a veth pair."""
 
     far, kind = INSIDE, "veth pair"
 
     def up(self) -> None:
-        """Make the namespace and the pair anew, with addresses in a network that nothing uses."""
+        """Create the namespace and the veth pair, with addresses in a network that is not in use.
+
+        Removes an earlier namespace first, and notes the new one's removal in the journal.  Sets
+        `host` and `near`.  Raises UserError if a command fails.
+        """
         remove()
         self.context.note_cleanup({"kind": "namespace", "id": name_prefix()})
         subnet = addresses.free_subnet(addresses.host_routes())
@@ -60,36 +72,44 @@ class Namespace(Link):
         self.limit_rate()
 
     def join_bridge(self, machines: Sequence[Layer], bridge: str, subnet: str) -> None:
-        """Connect the host's end of the pair to the bridge, as a cable to another machine would."""
+        """Connect the host's end of the veth pair to the bridge, like a cable of another machine.
+
+        That end loses its address, and the client gets one in the machines' network.
+        """
         _ip("address", "flush", "dev", self.near)
         _ip("link", "set", self.near, "master", bridge)
         _set_address(addresses.address_in(subnet, CLIENT), INSIDE, "-n", name_prefix())
 
     def find_client_interface(self, address: str, card: str, client_address: str | None) -> None:
-        """Give the namespace a device on the host's side of the card."""
+        """Create a network interface in the namespace on the host's side of a machine's card.
+
+        Sets `far` and `kind`.  The interface is removed with the namespace.
+        Raises UserError if `client_address` is None or the card is not a virtual function of this
+        host.
+        """
         if client_address is None:
             raise UserError(
                 "config.yaml: vm.profiles: a card has an address for the machine and none for a "
                 "client in a namespace; give it client, another address of its network"
             )
         self.far, self.kind = ON_CARD, "the card whose function the machine has"
-        # The device is removed with the namespace.
+        # The interface is removed with the namespace.
         settings = ["name", ON_CARD, "netns", name_prefix(), "type", "macvlan", "mode", "bridge"]
         _ip("link", "add", "link", passthrough.network_device(card), *settings)
         _ip("-n", name_prefix(), "address", "add", client_address, "dev", ON_CARD)
         _ip("-n", name_prefix(), "link", "set", ON_CARD, "up")
 
     def on_client_host(self, argv: list[str]) -> list[str]:
-        """Return the command that runs `argv` in the namespace, with this host's files."""
+        """Return this host's command that runs `argv` in the namespace, with this host's files."""
         return as_root(["nsenter", f"--net=/run/netns/{name_prefix()}", "--", *argv])
 
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
-        """Return the host's command that runs `argv` in the namespace."""
+        """Return the host's command that runs `argv` in the network namespace."""
         return self.on_client_host(argv)
 
 
 def remove() -> list[str]:
-    """Remove the namespace and the pair, if they exist; return a phrase for each.
+    """Remove the network namespace and the veth pair, if they exist; return a phrase for each.
 
     The programs in the namespace must have been ended before.
     """

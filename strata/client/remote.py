@@ -1,4 +1,4 @@
-"""A client on a second machine, reached by ssh."""
+"""The link to a client on a second machine, which is reached by ssh."""
 
 import os
 import re
@@ -13,11 +13,11 @@ from strata.util.data_types import Fields
 from strata.util.errors import UserError
 from strata.util.process import as_root, capture
 
-# The second machine's folder for the image's files, one for each recipe, and for a run's own files.
+# The second machine's folder for the files of images and for those of systems.
 CACHE = "/var/cache/strata-client"
 
-# Prints the ends of the ssh connection, this end's device and its MTU, how root's rights are had,
-# and missing programs.
+# Prints the IP addresses of the ssh connection's ends, the network interface of this end and its
+# MTU, how root's rights are obtained, and missing programs.
 EXAMINE = r"""
 exec 2>/dev/null
 PATH=$PATH:/usr/sbin:/sbin
@@ -29,7 +29,7 @@ if [ "$(id -u)" = 0 ]; then echo "root yes"; elif sudo -n true; then echo "root 
 lacks=$(for tool in tar mount chroot ip tc; do command -v "$tool" >/dev/null || echo "$tool"; done)
 [ -z "$lacks" ] || echo "lacks" $lacks
 """
-# A line of its output, and the seconds that it may take.
+# The pattern of a line of its output, and the seconds within which it must end.
 LINE, PATIENCE = r"(?m)^(\w+) (\S.*)$", 30.0
 
 # Argument: a system's folder.  Ends the programs in its root, then unmounts and removes it.
@@ -49,11 +49,13 @@ grep -q " $1/" /proc/mounts || rm -rf --one-file-system -- "$1"
 
 
 def examine_machines(ssh: list[str]) -> tuple[Fields, Fields]:
-    """Return what :data:`EXAMINE` prints on this host and on the machine that ssh reaches.
+    """Return what :data:`EXAMINE` prints on this host and on the second machine.
 
-    Both have `from`, `address`, `device` and `mtu`; the second machine also has `root`, "yes" or
-    "sudo".  ssh: the command, which ends with the machine's name.
-    Raises UserError where that machine cannot be the client.
+    ssh: the command that logs in to the second machine; its last word is that machine's name.
+    Both results have `from` (the other machine's IP address), `device` (the network interface to
+    it) and `mtu`.  The second machine's also has `address` (its own IP address) and `root`, "yes"
+    or "sudo".
+    Raises UserError with the remedy if the second machine cannot be the client.
     """
     name, key = ssh[-1], "config.yaml: client.ssh"
     result = capture([*ssh, "--", shlex.join(["sh", "-c", EXAMINE])], PATIENCE, check=False)
@@ -71,33 +73,34 @@ def examine_machines(ssh: list[str]) -> tuple[Fields, Fields]:
     if "lacks" in client:
         programs = ", ".join(client["lacks"].split())
         raise UserError(f"{key}: {name} has no {programs}: install them there")
-    # Seen from this host, the second machine is the other end.
+    # Seen from this host, the other end of the connection is the second machine.
     here = capture(["env", f"SSH_CONNECTION={client['address']}", "sh", "-c", EXAMINE])
     return dict(re.findall(LINE, here.stdout)), client
 
 
 class Remote(Link):
-    """The second machine ``options["ssh"]``.
+    """A link to a client on the second machine ``options["ssh"]``, over an existing network.
 
-    Its ssh must ask no question, and let in root or a user who may use sudo without a password.
+    ssh must work without a prompt, as root or as a user who may use sudo without a password.
     """
 
     kind = "network of a second machine"
 
     def _note_removal(self, *commands: list[str]) -> None:
-        """Write the host's commands that remove the part made next into the journal.
+        """Write into the journal the host's commands that remove what is made next.
 
-        They do no harm twice.  No command looks for the part: a machine that no longer answers
-        keeps it.
+        commands: they must be harmless if they run twice.
+        No command checks whether there is something to remove: on a second machine that no longer
+        answers, it stays.
         """
         cleanup = {"find": ["true"], "remove": list(commands)}
         self.context.note_cleanup({"kind": "second machine", "id": self.context.id, **cleanup})
 
     def _ssh(self, *options: str) -> list[str]:
-        """Return the command that reaches the second machine, with more options of ssh."""
+        """Return the ssh command that reaches the second machine, with these further options."""
         configuration = []
         if self.options["ssh_config"]:
-            # The journal's commands may run in another folder.
+            # The journal's commands may run in another working directory.
             configuration = ["-F", os.path.abspath(self.options["ssh_config"])]
         settings = ssh_connection.ssh_settings(self.context.folder)
         kept = [f"-o{key}={value}" for key, value in settings.items()]
@@ -108,13 +111,18 @@ class Remote(Link):
         return [*self._ssh(), "--", shlex.join([*self._root, *argv])]
 
     def _run_there(self, argv: list[str], check: bool = True) -> str:
-        """Run a command on the second machine as root, and return what it prints."""
+        """Run a command on the second machine as root, and return its standard output.
+
+        Raises UserError if the command fails and `check` is set.
+        """
         return capture(self.on_client_host(argv), check=check).stdout
 
     def up(self) -> None:
-        """Connect, set the rate, bring the image's files and mount a root of them.
+        """Connect to the second machine, limit the rate, and mount the image's files there.
 
-        Raises UserError where the machine cannot be the client.
+        Each part's removal is noted in the journal before the part is made.  Sets `host`, `near`
+        and `far`.
+        Raises UserError if the machine cannot be the client.
         """
         self._note_removal(self._ssh("-O", "exit"))
         here, client = examine_machines(self._ssh())
@@ -122,7 +130,7 @@ class Remote(Link):
         self.host, self._client = client["from"], client["address"]
         self.near, self.far = here["device"], client["device"]
         if self.options["rate"]:
-            # It fails where the queueing is not ours.
+            # The command fails for a queueing discipline of another handle: it is not Strata's.
             near, far = (
                 ["tc", "qdisc", "del", "dev", device, "root", "handle", HANDLE]
                 for device in (self.near, self.far)
@@ -134,20 +142,24 @@ class Remote(Link):
         unmount = ["sh", "-uc", UNMOUNT, "strata", self._folder]
         self._note_removal(self.on_client_host(unmount))
         root, data, temporary = (f"{self._folder}/{name}" for name in ("root", "data", "tmp"))
-        # Any user of the client's programs writes to its /tmp; nobody else gets past this folder.
+        # Programs of any user may write to the /tmp below; other users cannot enter this folder.
         self._run_there(["mkdir", "-p", "-m", "0700", self._folder])
         self._run_there(["mkdir", root, data])
         self._run_there(["mkdir", "-m", "1777", temporary])
         self._run_there(["sh", "-euc", MOUNT, "strata", root, tree, data, temporary])
 
     def _bring_tree(self) -> str:
-        """Copy the image's files to the second machine, once for each image; return their path."""
+        """Copy the image's files to the second machine, if missing, and return their path there.
+
+        The copy stays for later runs.  It gets its name atomically, once it is complete, so that a
+        folder of that name is always complete.
+        """
         image = self.context.image
         assert image
         tree = f"{CACHE}/images/{image['recipe'][:12]}-{image['manifest_sha256'][:12]}"
         if capture(self.on_client_host(["test", "-d", tree]), check=False).returncode == 0:
             return tree
-        # The id is in the name, for another home or host may bring the same files now.
+        # The id is in the name because another home or host may be copying the same files.
         part = f"{tree}.{self.context.id}.part"
         self._note_removal(self.on_client_host(["rm", "-rf", "--one-file-system", "--", part]))
         self._run_there(["mkdir", "-p", part])
@@ -156,15 +168,16 @@ class Remote(Link):
         unpack = self.on_client_host(["tar", "-C", part, "--numeric-owner", "-xpf", "-"])
         pipe = f"{shlex.join(pack)} | {shlex.join(unpack)}"
         capture(["bash", "-o", "pipefail", "-c", pipe], timeout=3600)
-        # The tree is complete or missing.
+        # The move fails if another run was first, whose files then serve.
         self._run_there(["mv", "-T", "--", part, tree], check=False)
         self._run_there(["test", "-d", tree])
         return tree
 
     def join_bridge(self, machines: Sequence[Layer], bridge: str, subnet: str) -> None:
-        """Route between the client and the machines' network behind this host.
+        """Set routes between the second machine and the virtual machines behind this host.
 
-        No address is translated.
+        No address is translated.  Lets packets between the two through this host's firewall; the
+        removal of the route on the second machine is noted in the journal.
         """
         firewall.allow_packets(
             self.context,
@@ -182,9 +195,11 @@ class Remote(Link):
     def find_client_interface(self, address: str, card: str, client_address: str | None) -> None:
         """Find the second machine's network interface that reaches an address directly.
 
-        address: of the virtual machine's passed-through network card.  card, client_address: only
-        a namespace on this host needs them.  Sets `far` to the interface's name.
-        Raises UserError if the second machine reaches the address only through a gateway, or not.
+        address: the IP address of the virtual machine's own network card.
+        card, client_address: not used; only a namespace on this host needs them.
+        Sets `far` to the interface's name.
+        Raises UserError if the second machine does not reach the address, or only through a
+        gateway.
         """
         route = self._run_there(["ip", "-o", "route", "get", address], check=False)
         # "ADDRESS dev NAME src …" on the same network; with "via GATEWAY" on another one.

@@ -1,12 +1,12 @@
-"""A brake on a native system, as a positive control: it takes a known share of every processor."""
+"""A brake on a native system, as a positive control: it uses a known share of every CPU."""
 
 from strata.environments.common import layer
 from strata.host import cgroups
 from strata.util.process import as_root, capture
 
-# Argument: a share.  On every processor, and on all at the same moments, it runs for that share of
-# each 5 ms, before anything that is not of the kernel.  That is less than a trial of STREAM, of
-# which the best counts.
+# Argument: a share.  On every CPU, and on all at the same moments, it runs for that share of each
+# 5 ms, with priority over all that is not the kernel's.  Such a period is shorter than a trial of
+# STREAM, whose result is that of the best trial.
 TAKE_TIME = """
 import os, sys, time
 share, period = float(sys.argv[1]), 5_000_000
@@ -32,9 +32,9 @@ START_IN_BACKGROUND = 'setsid "$@" </dev/null >/dev/null 2>&1 &'
 
 
 class Layer(layer.Layer):
-    """The brake's processes are in the system's control group: they are frozen and end with it.
+    """A brake: processes in the system's control group that use a share of every CPU's time.
 
-    Option `share`: of the processors' time, which the brake takes.
+    They are frozen and ended with that control group.  Option `share`: the share, from 0 to 0.5.
     """
 
     isolation = "bare"
@@ -54,11 +54,15 @@ class Layer(layer.Layer):
     )
 
     def up(self) -> None:
-        """Start the brake, which goes with the control group of the layer below."""
+        """Start the brake's processes in the background, in the system's control group.
+
+        The journal needs no entry for the processes: they are ended with the control group of the
+        layer below.
+        """
         groups = []
         for folder in cgroups.group_folders(self.context.id):
             controllers = folder.split("/")[4].split(",")
-            # A group of the controller cpu gives a fixed priority no time.
+            # Processes of a fixed priority get no time in a group of the controller cpu.
             if "cpu" not in controllers:
                 groups.append(folder)
         join = ["sh", "-euc", cgroups.JOIN, "strata", *groups, "--"]
@@ -66,5 +70,5 @@ class Layer(layer.Layer):
         capture(as_root(["sh", "-euc", START_IN_BACKGROUND, "strata", *join, *brake]))
 
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
-        """Return the command as it is."""
+        """Return the command unchanged: it runs in the layer below."""
         return argv

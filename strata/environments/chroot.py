@@ -1,4 +1,4 @@
-"""Native: the image's files on the bare host, by a change of root and nothing else."""
+"""The native environment: the image's files on the bare host, by a change of root alone."""
 
 import os
 from types import MappingProxyType
@@ -9,7 +9,8 @@ from strata.host.daemons import find_program
 from strata.util.data_types import Fields, HostFacts
 from strata.util.process import as_root, capture
 
-# Arguments: the new root, the image's files, folders for /data and /tmp.
+# Arguments: the new root, the image's files, folders for /data and /tmp.  Run as root by sh -eu, on
+# this host and on a second machine that is the client.
 MOUNT = """
 root=$1 tree=$2 data=$3 tmp=$4
 mount --bind "$tree" "$root"
@@ -31,9 +32,9 @@ _NUMACTL_OPTION = (
 
 
 class Layer(layer.Layer):
-    """The image's tree, read-only, with the host's /proc, /sys and /dev, and /data on its disk.
+    """The image's files, read-only, with the host's /proc, /sys and /dev, and /data on its disk.
 
-    Option `numactl`: options of the host's program of that name, which then runs every command.
+    Option `numactl`: options of the host's program numactl, which then runs every command.
     """
 
     isolation = "bare"
@@ -52,27 +53,33 @@ class Layer(layer.Layer):
 
     @classmethod
     def refusal_reason(cls, resolved: Fields, below: str, machine: HostFacts) -> str | None:
-        """Refuse `numactl` where the host lacks that program."""
+        """Return a reason if `numactl` is set and the host lacks that program; else None."""
         if "numactl" in resolved and not find_program("numactl"):
             return "numactl is not installed: install the distribution's package of that name"
         return None
 
     @property
     def root(self) -> str:
-        """The folder that is the root of its commands."""
+        """The host's path of the folder that commands see as their root."""
         return os.path.join(self.context.folder, "root")
 
     @property
     def tree(self) -> str:
-        """The folder with the image's files."""
+        """The host's path of the folder with the image's files."""
         return os.path.join(self.image["folder"], "tree")
 
     def cleanup_entries(self) -> list[Fields]:
-        """Return the entry for the control group; the mounts go with the host's folder."""
+        """Return the journal's entry that ends the processes and removes the control group.
+
+        The mounts are removed with the system's folder, by the host layer's entry.
+        """
         return [{"kind": "group", "id": self.context.id}]
 
     def up(self) -> None:
-        """Mount the tree, and make the control group in which all commands run."""
+        """Mount the image's files as the root, and create the control group of all commands.
+
+        Creates the folders for the root, /data and /tmp in the system's folder.
+        """
         temporary = os.path.join(self.context.folder, "tmp")
         for folder in (self.root, self.context.data, temporary):
             os.makedirs(folder, exist_ok=True)
@@ -82,7 +89,10 @@ class Layer(layer.Layer):
         cgroups.create_groups(self.context.id, self.context.mask)
 
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
-        """Return the command in the new root and the control group, by numactl if that is set."""
+        """Return the command that runs `argv` in the new root and in the system's control group.
+
+        If the option `numactl` is set, numactl runs the command.
+        """
         numactl = []
         if "numactl" in self.options:
             numactl = ["numactl", *self.options["numactl"].split(), "--"]
@@ -91,5 +101,5 @@ class Layer(layer.Layer):
         )
 
     def cgroup(self) -> str | None:
-        """Return the system's control group."""
+        """Return the system's id, which is the name of its control group."""
         return self.context.id

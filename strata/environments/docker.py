@@ -1,4 +1,7 @@
-"""A Docker container of the image, by runc, or by gVisor (runsc), whose kernel is a program."""
+"""Docker containers of the image, run by runc or by gVisor (runsc).
+
+gVisor runs a container in a sandbox, whose kernel is a program of the host.
+"""
 
 import functools
 import json
@@ -15,19 +18,19 @@ from strata.util.errors import UserError
 from strata.util.process import DOCKER_GROUP, capture
 from strata.util.progress import one_off
 
-# What prints runsc's version, and its default way to catch system calls; the pattern that finds
-# them.
+# runsc's option that prints its version, and the one that prints its default platform (the way to
+# catch system calls), each with the pattern that finds the value.
 VERSION, PLATFORM = (
     ("--version", r"version (\S+)"),
     ("flags", r'(?m)^\s*-platform \S+\n.*\(default "(\w+)"\)$'),
 )
 # The network stack that carries a sandbox's packets, as the paper calls it.
 STACKS = {"sandbox": "the sandbox’s stack", "host": "the host’s stack"}
-# Docker's storage drivers that are the kernel's overlay.
+# Docker's storage drivers that use the kernel's overlay file system.
 OVERLAYS = ("overlay", "overlay2", "overlayfs")
 BRIDGE = "com.docker.network.bridge.name"
 MTU = "com.docker.network.driver.mtu"
-# How a label ends for what `unusual` returns.
+# The text that ends a label for each key that `unusual` returns; {} is the value.
 UNUSUAL = {
     "ports": "user-land proxy",
     "users": "users remapped",
@@ -38,9 +41,11 @@ UNUSUAL = {
 
 @functools.cache
 def runsc_fact(option: str, pattern: str) -> str | None:
-    """Return what runsc prints for VERSION or PLATFORM.
+    """Return the part of runsc's output that a pattern finds, such as its version.
 
-    None where it is not installed or prints nothing of it.
+    option: the only argument for runsc.  pattern: a regular expression whose first group is
+    returned; :data:`VERSION` and :data:`PLATFORM` are such pairs.
+    None if runsc is not installed or the pattern is not found.
     """
     done = capture(["runsc", option], check=False) if find_program("runsc") else None
     match = re.search(pattern, done.stdout + done.stderr) if done else None
@@ -49,9 +54,10 @@ def runsc_fact(option: str, pattern: str) -> str | None:
 
 @functools.cache
 def _daemon_info(*place: str | None) -> Fields:
-    """Return what the daemon at a place prints for ``docker info``.
+    """Return the output of ``docker info``; empty if no daemon answers within 20 seconds.
 
-    Nothing where it does not answer soon.
+    place: the values of the environment variables that select the daemon; they only distinguish the
+    cached results.
     """
     argv = ["docker", "info", "--format", "{{json .}}"]
     try:
@@ -62,7 +68,10 @@ def _daemon_info(*place: str | None) -> Fields:
 
 
 def security_options(info: Fields) -> dict[str, str]:
-    """Return what confines the daemon's containers: its name → its profile, which may be empty."""
+    """Return the mechanisms that confine the daemon's containers: name → profile.
+
+    info: the output of ``docker info``.  The profile is empty for a mechanism without one.
+    """
     profiles = {}
     for option in info.get("SecurityOptions") or ():
         fields = dict(field.partition("=")[::2] for field in option.split(","))
@@ -72,9 +81,9 @@ def security_options(info: Fields) -> dict[str, str]:
 
 @functools.cache
 def bridge_options() -> Fields:
-    """Return the options of the host's daemon's default bridge.
+    """Return the options of the default bridge network of the host's daemon.
 
-    None where it has no such network.
+    Empty if the daemon has no such network.
     """
     printed = capture(["docker", "network", "inspect", "bridge"], check=False).stdout
     networks = json.loads(printed or "[]")
@@ -83,9 +92,9 @@ def bridge_options() -> Fields:
 
 @functools.cache
 def _has_nat() -> bool | None:
-    """Return whether the kernel translates addresses for that bridge.
+    """Return whether the kernel translates addresses for the daemon's default bridge.
 
-    None where this cannot be seen.
+    None if there is no such bridge, or if the kernel's rules cannot be read.
     """
     options = bridge_options()
     return (
@@ -94,10 +103,12 @@ def _has_nat() -> bool | None:
 
 
 def unusual(options: Fields, info: Fields, rules: bool = True) -> dict[str, str]:
-    """Return how the host's daemon makes another container of these options than their label says.
+    """Return how the host's daemon makes a container differ from what its options' label says.
 
-    The keys are those of :data:`UNUSUAL`.  info: of ``docker info``.  rules: whether to look at the
-    kernel's rules.
+    options: the container's, resolved.  info: the output of ``docker info``.
+    rules: whether to read the kernel's packet filter, too.
+    The keys are those of :data:`UNUSUAL`.  Keys and values enter the plan as ``daemon``: if they
+    change, cells are measured again.
     """
     differences = {}
     if rules and options["network"] == "bridge" and _has_nat() is False:
@@ -116,12 +127,15 @@ def unusual(options: Fields, info: Fields, rules: bool = True) -> dict[str, str]
 
 
 def label_ending(differences: Fields) -> str:
-    """Return the text with which a label ends for what :func:`unusual` returned."""
+    """Return the text that ends a label, for the differences that :func:`unusual` returned."""
     return ", ".join(UNUSUAL[key].format(value) for key, value in differences.items())
 
 
 def daemon_facts(info: Fields) -> Fields:
-    """Return what records say of a daemon, from what ``docker info`` prints."""
+    """Return the daemon's facts for the records, from the output of ``docker info``.
+
+    A value that the daemon does not give is None.  Readers of the records rely on the keys.
+    """
     profiles = security_options(info)
     users = "remapped" if "userns" in profiles else "the host’s"
     if "rootless" in profiles:
@@ -143,21 +157,21 @@ def daemon_facts(info: Fields) -> Fields:
 
 
 def daemon_socket() -> str:
-    """Return the path of the Unix socket at which the daemon is asked.
+    """Return the path of the Unix socket at which the daemon listens.
 
-    Empty where it is asked in another way.
+    It follows from DOCKER_HOST.  Empty if the daemon is reached in another way.
     """
     place = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
     return place.removeprefix("unix://") if place.startswith("unix://") else ""
 
 
 def foreign_daemon(info: Fields) -> str | None:
-    """Return why a daemon is not this host's, whose containers can be seen and frozen here.
+    """Return why a daemon's containers cannot be observed and frozen on this host, with the remedy.
 
-    None if it is.
+    info: the output of ``docker info``.  None if the daemon is this host's own.
     """
     host = os.uname()
-    # Docker prints two numbers where the third is 0.
+    # Docker prints only two numbers of a kernel's version if the third is 0.
     kernels = {
         re.sub(r"^(\d+\.\d+)\.0\b", r"\1", release)
         for release in (host.release, info.get("KernelVersion", ""))
@@ -179,20 +193,27 @@ def foreign_daemon(info: Fields) -> str | None:
 
 
 def in_sandbox(options: Fields) -> bool:
-    """Return whether a container's options, as in config.yaml or resolved, ask for a sandbox."""
+    """Return whether a container runs in a gVisor sandbox.
+
+    options: the container's, as in config.yaml or resolved.
+    """
     return options.get("runtime") == "runsc"
 
 
 def runtime_name(resolved: Fields) -> str:
-    """Return the daemon's name of the sandbox's runtime, which scripts/dockerd.sh adds."""
+    """Return the name under which the daemon knows the sandbox's runtime.
+
+    scripts/dockerd.sh adds the runtimes under these names.
+    """
     return f"strata-runsc-{resolved['sandbox']['stack']}"
 
 
 def sandbox_facts(command_lines: list[str]) -> Fields:
-    """Return ``{program, version, platform, stack}`` of a sandbox that runs.
+    """Return ``{program, version, platform, stack}`` of a running sandbox.
 
-    A platform that runsc chose itself is not in the command line: then it is runsc's default.
-    command_lines: of the processes in the container's control group.
+    command_lines: those of the processes in the container's control group.
+    A platform that is not in the sandbox's command line is runsc's default.  What cannot be
+    observed is "not available".
     """
     facts = {
         "program": "runsc",
@@ -211,11 +232,11 @@ def sandbox_facts(command_lines: list[str]) -> Fields:
 
 
 class Layer(engine.Container):
-    """A container of the host's daemon, or of the daemon in the machine below.
+    """A container of the host's Docker daemon, or of the daemon in the virtual machine below.
 
-    Options: `runtime`, runc or runsc (gVisor); `stack`, the network stack of gVisor's sandbox.  In
-    the plan ``sandbox`` replaces the latter, and ``daemon`` says what is unusual about the host's
-    daemon.
+    Options: `runtime`, which is runc or runsc (gVisor); `stack`, the network stack of gVisor's
+    sandbox.  In the plan, ``sandbox`` replaces `stack`, and ``daemon`` says what is unusual about
+    the host's daemon.
     """
 
     title = "Docker container"
@@ -231,26 +252,32 @@ class Layer(engine.Container):
             "description": "whose network stack: the sandbox's own, or the host's",
         },
     )
-    # The daemon is up before a cell begins, as the host's is: under emulation its start takes
-    # longer than a container's.
+    # The guest's daemon is up before a cell begins, like the host's: under emulation, starting the
+    # daemon takes longer than starting a container.
     warmup = (["systemctl", "start", "docker.service"],)
 
     @classmethod
     def answers(cls) -> bool:
-        """Return whether a daemon listens where the client asks it."""
+        """Return whether a daemon listens where the Docker client would connect."""
         socket = daemon_socket()
         return (not socket or daemons.is_listening(socket)) and find_program("docker") is not None
 
     @classmethod
     def unavailable_reason(cls) -> str | None:
-        """Refuse hosts where no daemon answers and none could be started, too."""
+        """Return why there can be no Docker daemon here, with the remedy; None if there can be one.
+
+        A daemon that is installed is enough: it is started when it is needed.
+        """
         if (reason := super().unavailable_reason()) or cls.answers() or find_program("dockerd"):
             return reason
         return "no Docker daemon answers and none is installed: start it, or run `make setup`"
 
     @classmethod
     def permission_reason(cls) -> str | None:
-        """Return why this user may not use the daemon, or which DOCKER_HOST does not answer."""
+        """Return why this user cannot reach the daemon, with the remedy; None if it is reached.
+
+        None, too, if no daemon runs yet and DOCKER_HOST names none.
+        """
         place = os.environ.get("DOCKER_HOST", "")
         if (socket := daemon_socket()) and daemons.is_listening(socket):
             if os.access(socket, os.W_OK):
@@ -265,7 +292,10 @@ class Layer(engine.Container):
 
     @classmethod
     def check_options(cls, options: Fields, below: str) -> list[tuple[str, str]]:
-        """Return options of gVisor's that stand alone, or that gVisor cannot do."""
+        """Return (option, what is wrong) for options that gVisor excludes or that need gVisor.
+
+        Limits that no container can have are returned, too.
+        """
         wrong = super().check_options(options, below)
         if not in_sandbox(options):
             if "stack" in options:
@@ -280,9 +310,10 @@ class Layer(engine.Container):
 
     @classmethod
     def resolve_options(cls, options: Fields, config: Fields) -> Fields:
-        """Replace a sandbox's stack by its platform, version and stack.
+        """Return the options with `stack` replaced by ``sandbox``: {platform, version, stack}.
 
-        So cells are measured again after an upgrade.
+        Options without a sandbox stay as they are.  The plan contains runsc's version, so cells are
+        measured again after an upgrade.
         """
         if not in_sandbox(options):
             return options
@@ -296,13 +327,17 @@ class Layer(engine.Container):
 
     @classmethod
     def host_info(cls) -> Fields:
-        """Return what the host's daemon prints for ``docker info``; nothing where none answers."""
+        """Return the output of ``docker info`` of the host's daemon; empty if none answers."""
         places = (os.environ.get(name) for name in ("DOCKER_HOST", "DOCKER_CONTEXT"))
         return _daemon_info(*places) if cls.answers() else {}
 
     @classmethod
     def add_observations(cls, resolved: Fields, below: str) -> Fields:
-        """Add ``daemon``: what is unusual about the host's."""
+        """Return the options with ``daemon``: what is unusual about the host's daemon.
+
+        The options stay as they are if nothing is unusual, or if the daemon does not answer or is
+        foreign.
+        """
         info = cls.host_info() if below == "host" else {}
         if not info or foreign_daemon(info):
             return resolved
@@ -311,9 +346,13 @@ class Layer(engine.Container):
 
     @classmethod
     def refusal_reason(cls, resolved: Fields, below: str, machine: HostFacts) -> str | None:
-        """Refuse limits that cannot be granted, foreign daemons, and what the daemon lacks."""
+        """Return why the machine or its daemon cannot provide this container; None if it can.
+
+        Checked are the limits, whether the daemon is this host's own, and whether the daemon has
+        the needed bridge, users and runtime.  The daemon is not checked while it does not answer.
+        """
         if below != "host":
-            # A machine numbers its own CPUs; its memory follows from the workloads' scale.
+            # A virtual machine numbers its own CPUs; its memory follows from the workloads' scale.
             return limits.refusal(resolved, set(range(machine["cpus"])), math.inf)
         if reason := super().refusal_reason(resolved, below, machine):
             return reason
@@ -340,9 +379,10 @@ class Layer(engine.Container):
 
     @classmethod
     def _sandbox_refusal(cls, resolved: Fields, info: Fields | None) -> str | None:
-        """Return why there can be no sandbox where one is asked for.
+        """Return why the requested gVisor sandbox cannot be provided; None if it can.
 
-        info: of ``docker info``; None where no daemon answers yet.
+        info: the output of ``docker info``; None if no daemon answers yet.  None is also returned
+        for options without a sandbox.
         """
         if not in_sandbox(resolved):
             return None
@@ -370,7 +410,10 @@ class Layer(engine.Container):
 
     @classmethod
     def labels(cls, resolved: Fields) -> Fields:
-        """Name network and data, and in the title an unusual daemon and a sandbox."""
+        """Return the paper's names of network and data, and of an unusual daemon or a sandbox.
+
+        Those two change the title, a sandbox also the kind.
+        """
         labels, differences = super().labels(resolved), resolved.get("daemon", {})
         if "ports" in differences:
             labels["network"] = engine.PROXIED
@@ -389,9 +432,9 @@ class Layer(engine.Container):
 
     @classmethod
     def describe(cls, resolved: Fields) -> Fields:
-        """Return what is unusual about the daemon.
+        """Return what is unusual about the daemon, as ``otherwise``.
 
-        A sandbox lacks some system calls and is doubtful.
+        A sandbox is also ``doubtful``, because it lacks some system calls.
         """
         facts: Fields = {}
         if "daemon" in resolved:
@@ -402,10 +445,13 @@ class Layer(engine.Container):
 
     @classmethod
     def doctor_line(cls) -> tuple[str, bool | None, str]:
-        """Return the daemon's version and what is unusual about it, or why it cannot be used."""
+        """Return the daemon's line of `make doctor`: its version and what is unusual about it.
+
+        The text is the reason if the daemon cannot be used.
+        """
         if reason := cls.unavailable_reason() or cls.permission_reason():
             return "Docker", False, reason
-        # To a user whom the daemon refuses, Docker 26 says so for `version` and not for `info`.
+        # If the daemon refuses a user, Docker 26 reports that for `version` but not for `info`.
         argv = ["docker", "version", "--format", "version {{.Server.Version}}"]
         version = capture(argv, check=False)
         text = (version.stdout + version.stderr).strip().replace("\n", "; ")
@@ -419,7 +465,10 @@ class Layer(engine.Container):
         return "Docker", True, text
 
     def ask_engine(self) -> None:
-        """Start the host's daemon where none answers, and require the planned one."""
+        """Start the host's daemon if none answers, and record its facts.
+
+        Raises UserError if the host's daemon is not as the plan expects.
+        """
         if self.below.name == "host":
             start_daemon()
         super().ask_engine()
@@ -427,19 +476,23 @@ class Layer(engine.Container):
             self._require_planned_daemon()
 
     def engine_facts(self, info: Fields) -> Fields:
-        """Return the daemon's facts."""
+        """Return the daemon's facts for the records, from the output of ``docker info``."""
         return daemon_facts(info)
 
     def run_options(self) -> list[str]:
-        """Return the control group's parent, and the runtime whatever the daemon's default is."""
+        """Return the options for the parent of the container's control group and for the runtime.
+
+        The runtime is always named, so that the daemon's default does not matter.
+        """
         runtime = runtime_name(self.options) if in_sandbox(self.options) else "runc"
         parent = cgroups.parent_option(self._facts["cgroup_driver"])
         return ["--cgroup-parent", parent, "--runtime", runtime]
 
     def cleanup_entries(self) -> list[Fields]:
-        """Return the entry for the container, and one for what a sandbox that failed left.
+        """Return the journal's entry that removes the container, and one for a failed sandbox.
 
-        Containers survive their daemon: it is started to remove them.
+        Containers survive their daemon: clean-up starts the daemon, if necessary, to remove them.
+        A sandbox has another entry, for the processes that it leaves when it fails.
         """
         containers = [
             {**entry, "start": "scripts/dockerd.sh"} for entry in super().cleanup_entries()
@@ -449,9 +502,10 @@ class Layer(engine.Container):
         return containers
 
     def up(self) -> None:
-        """Run the container.
+        """Start the container as :meth:`Container.up` does.
 
-        Where a sandbox with a network stack of its own fails, name the other one.
+        If a sandbox with a network stack of its own fails, the error also suggests the host's
+        stack.
         """
         try:
             super().up()
@@ -462,7 +516,10 @@ class Layer(engine.Container):
             raise
 
     def kernel_process(self) -> int | None:
-        """Return the sandbox's process, or else what is below."""
+        """Return the id of the sandbox's process; without a sandbox, that of the machine below.
+
+        None if there is no such process.
+        """
         if not in_sandbox(self.options):
             return super().kernel_process()
         return next(
@@ -470,10 +527,14 @@ class Layer(engine.Container):
         )
 
     def _require_planned_daemon(self) -> None:
-        """Raise UserError where the daemon is not the one that the plan was made for."""
+        """Raise UserError unless the host's daemon is this host's own and as the plan expects.
+
+        If ports are published, the packet filter is checked later, by
+        :meth:`_require_planned_ports`.
+        """
         if reason := foreign_daemon(self.info):
             raise UserError(reason)
-        # The rules for published ports are looked at once they are there.
+        # The kernel has rules for published ports only once the container is up.
         rules = not self.published()
         planned = dict(self.options.get("daemon", {}))
         if not rules:
@@ -488,7 +549,10 @@ class Layer(engine.Container):
             )
 
     def observe_container(self) -> None:
-        """See that the ports are reached, and the sandbox is, as planned.  Raises UserError."""
+        """Check, after :meth:`Container.observe_container`, the path to the ports and the sandbox.
+
+        Raises UserError if one of them is not as planned.
+        """
         super().observe_container()
         if self.published():
             self._require_planned_ports()
@@ -496,7 +560,11 @@ class Layer(engine.Container):
             self._require_planned_sandbox()
 
     def _require_planned_ports(self) -> None:
-        """Record the bridge, and require the planned path to published ports.  Raises UserError."""
+        """Record the host's bridge, and require that packets reach published ports as planned.
+
+        Adds `bridge` and `mtu` to the facts of the network.  Raises UserError if the path is
+        another, or if there is none.
+        """
         if self.virtual_machine() is None:
             for key, option in (("bridge", BRIDGE), ("mtu", MTU)):
                 self._facts["network"][key] = bridge_options().get(option, NOT_AVAILABLE)
@@ -516,7 +584,7 @@ class Layer(engine.Container):
             )
 
     def _require_planned_sandbox(self) -> None:
-        """Record the sandbox, and raise UserError where it is not the planned one."""
+        """Record the sandbox's facts, and raise UserError if it is not the planned sandbox."""
         sandbox = self._facts["sandbox"] = sandbox_facts(
             cgroups.list_command_lines(self.cgroup() or "")
         )
@@ -528,13 +596,13 @@ class Layer(engine.Container):
                 )
 
     def facts(self) -> Fields:
-        """Return the daemon's facts, the applied limits, and what is seen of a sandbox."""
+        """Return the daemon's facts, the applied limits, and what was observed of a sandbox."""
         return {"docker": self._facts}
 
 
 def start_daemon() -> None:
-    """Start a Docker daemon where none answers and no service manager does it.
+    """Start a Docker daemon if none answers and no service manager starts one.
 
-    Raises UserError.
+    Raises UserError if it does not answer then.
     """
     daemons.start_daemon("no Docker daemon answers", "dockerd.sh", Layer.answers)

@@ -1,4 +1,4 @@
-"""The host itself, at the bottom of every stack."""
+"""The host itself, the layer at the bottom of every stack."""
 
 import os
 
@@ -10,7 +10,7 @@ from strata.util.files import remove_tree
 
 
 class Layer(layer.Layer):
-    """The bare host with its own files; as an environment it is for tests."""
+    """The bare host with its own files; only tests use it as an environment."""
 
     isolation = "bare"
     title = "none: the host’s own files"
@@ -20,7 +20,10 @@ class Layer(layer.Layer):
 
     @classmethod
     def remove_systems(cls) -> list[str]:
-        """Remove the folders of all systems, with the programs and control groups that they name."""
+        """Remove the folders of all systems, with their programs, control groups and mounts.
+
+        Returns a phrase for each removed folder.
+        """
         names = (
             sorted(os.listdir(paths.systems_folder()))
             if os.path.isdir(paths.systems_folder())
@@ -34,28 +37,35 @@ class Layer(layer.Layer):
         return [f"folder {folder}" for folder in folders]
 
     def cleanup_entries(self) -> list[Fields]:
-        """Return the entry for the system's folder, and one for the programs of the bare host."""
+        """Return the journal's entry that removes the system's folder.
+
+        If no layer stands on the host, a second entry ends the programs that run on the bare host.
+        """
         kinds = ["folder"] if self.above else ["folder", "programs"]
         return [{"kind": kind, "id": self.context.folder} for kind in kinds]
 
     def up(self) -> None:
-        """Make the system's folder, which only this user may enter."""
+        """Create the system's folder, which only this user may enter, and the data folder."""
         os.makedirs(os.path.dirname(self.context.folder), 0o755, exist_ok=True)
         os.mkdir(self.context.folder, 0o700)
         os.mkdir(self.context.data)
 
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
-        """Return the command as it is, or on the bare host so that its program can be found."""
-        # Programs in a layer above end with that.
+        """Return the command unchanged for a layer above, which ends its programs itself.
+
+        Without a layer above, the command keeps the system's folder open: clean-up ends the
+        programs of the bare host that do.
+        """
+        # Programs in a layer above are ended with that layer.
         return argv if self.above else [*holders.holding_command(self.context.folder), *argv]
 
     def address(self) -> str:
-        """Return the host's address as the client reaches it."""
+        """Return the host's address at which the client reaches it."""
         return self.context.address
 
     def listen_address(self) -> str:
-        """Return the host's address as the client reaches it, which nothing translates."""
+        """Return the host's address at which the client reaches it: no address is translated."""
         return self.context.address
 
     def virtual_machine(self) -> None:
-        """Return None: nothing stands below the host."""
+        """Return None: there is no layer below the host."""

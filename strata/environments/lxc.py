@@ -1,4 +1,4 @@
-"""A container by LXC: the image's tree under an overlay, and a first program that only waits."""
+"""LXC containers: the image's files under a writable overlay, with an init that only waits."""
 
 import os
 from types import MappingProxyType
@@ -11,6 +11,8 @@ from strata.util.errors import UserError
 from strata.util.files import write_text
 from strata.util.process import as_root, capture
 
+# Arguments: the image's files, a folder for the container's writes, the new root.  Run as root by
+# sh -eu.  The device name, strata, is only shown: clean-up finds mounts by their folder.
 MOUNT = """
 tree=$1 written=$2 root=$3
 mkdir -p "$written/upper" "$written/work" "$root"
@@ -20,10 +22,10 @@ mount --make-private "$root"
 
 
 class Layer(chroot.Layer):
-    """A container with the host's network, and with /data on the host's disk.
+    """An LXC container with the host's network, and with /data on the host's disk.
 
-    lxc-attach runs commands in the container's namespaces and groups, with its capabilities and
-    filter.
+    lxc-attach runs commands in the container's namespaces and control groups, with its capabilities
+    and its filter of system calls.
     """
 
     isolation = "container"
@@ -37,21 +39,29 @@ class Layer(chroot.Layer):
 
     @property
     def monitor(self) -> str:
-        """The control group of LXC's own process, which holds the container."""
+        """The name of the control group of LXC's own process, which runs the container."""
         return f"{self.context.id}-monitor"
 
     def cleanup_entries(self) -> list[Fields]:
-        """Return the entries for the groups: the monitor, which tidies up itself, ends first."""
+        """Return the journal's entries that remove both control groups.
+
+        Their order binds: clean-up goes from the last to the first, and the monitor must end first,
+        since it then tidies up after itself.
+        """
         return [{"kind": "group", "id": self.context.id}, {"kind": "group", "id": self.monitor}]
 
     def up(self) -> None:
-        """Mount the tree and start the container."""
+        """Mount the image's files under a writable overlay, and start the container.
+
+        Writes LXC's configuration and log into a folder that is named after the system's id.
+        Raises UserError with LXC's log if the container does not start.
+        """
         written = os.path.join(self.context.folder, "written")
         folder = os.path.join(self.context.folder, self.context.id)
         capture(as_root(["sh", "-euc", MOUNT, "strata", self.tree, written, self.root]))
         data = self.context.data.replace(" ", "\\040")
         settings = [
-            # What the distribution gives to every container: devices, mounts, capabilities, filter
+            # The distribution's settings for every container: devices, mounts, capabilities, filter
             # of system calls.
             "lxc.include = /usr/share/lxc/config/common.conf",
             "lxc.uts.name = strata",
@@ -74,19 +84,19 @@ class Layer(chroot.Layer):
             raise UserError(f"LXC did not start a container:\n{reason}")
 
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
-        """Return the command of lxc-attach that runs `argv`."""
+        """Return the lxc-attach command that runs `argv` in the container."""
         return self._command("lxc-attach", "--clear-env", "--", *argv)
 
     def facts(self) -> Fields:
-        """Return the version of LXC."""
+        """Return the version of LXC for the records."""
         version = capture(["lxc-start", "--version"]).stdout.splitlines()[0].strip()
         return {"container": {"program": "lxc-start", "version": version}}
 
     def memory_processes(self) -> list[int]:
-        """Return the processes in the container's control group."""
+        """Return the ids of the processes in the container's control group."""
         return sorted(cgroups.list_processes(self.context.id))
 
     def _command(self, program: str, *options: str) -> list[str]:
-        """Return a command of LXC for this container."""
+        """Return the command that runs a program of LXC, as root, for this container."""
         container = [f"--name={self.context.id}", f"--lxcpath={self.context.folder}"]
         return as_root([program, *container, *options])

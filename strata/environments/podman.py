@@ -1,4 +1,4 @@
-"""A Podman container of the image, as root: no daemon makes it, but programs that come and go."""
+"""Podman containers of the image, run as root by commands that end, without a daemon."""
 
 import os
 
@@ -10,8 +10,8 @@ from strata.util.data_types import Fields, HostFacts
 from strata.util.process import as_root
 
 RUNTIMES = ("crun", "runc")
-# First programs for containers, which take in orphans; Docker's is preferred, so that both engines
-# have the same.
+# Init programs for containers, which reap orphaned processes; Docker's is preferred, so that both
+# engines use the same.
 INITS = ("docker-init", "tini-static", "catatonit")
 BRIDGE_MAKERS = (
     "/usr/lib/podman/netavark",
@@ -21,15 +21,15 @@ BRIDGE_MAKERS = (
 
 
 def _podman(*words: str) -> list[str]:
+    """Return Podman's command with this host's manager of control groups."""
     return ["podman", "--cgroup-manager", cgroups.driver_name(), *words]
 
 
 class Layer(engine.Container):
-    """A container of root's.
+    """A container that Podman runs as root.
 
-    Its control group is its own: conmon, which holds the container, stays outside.
-
-    Option `runtime`: crun or runc.
+    The container has a control group of its own: conmon, the process that supervises it, stays
+    outside.  Option `runtime`: crun or runc.
     """
 
     title = "Podman container"
@@ -44,18 +44,25 @@ class Layer(engine.Container):
 
     @classmethod
     def host_tool(cls, *words: str) -> list[str]:
-        """Return a command of root's Podman."""
+        """Return the host's command that runs Podman as root with these arguments."""
         return as_root(_podman(*words))
 
     @classmethod
     def resolve_options(cls, options: Fields, config: Fields) -> Fields:
-        """Add the runtime that Podman takes by itself, crun."""
-        # The user is in the plans of cells that were measured.
+        """Return the options with the runtime, by default crun, and the user.
+
+        The user must stay: it is in the plans of cells that were measured.
+        """
+        # `user` must stay: it is in the plans of cells that were measured.
         return {"runtime": RUNTIMES[0], "user": "root", **options}
 
     @classmethod
     def refusal_reason(cls, resolved: Fields, below: str, machine: HostFacts) -> str | None:
-        """Refuse missing runtimes, init programs and bridge makers, and hybrid groups for crun."""
+        """Return why this host cannot run the container, with the remedy; None if it can.
+
+        Reasons are a missing runtime, init program or bridge program, control groups that crun does
+        not support, and limits that the host cannot grant.
+        """
         runtime = resolved["runtime"]
         if not find_program(runtime):
             return (
@@ -79,15 +86,18 @@ class Layer(engine.Container):
         return super().refusal_reason(resolved, below, machine)
 
     def tool(self, *words: str) -> list[str]:
-        """Return a command of root's Podman with the runtime that was chosen."""
+        """Return the command that runs Podman as root, with the chosen runtime and arguments."""
         return self.host_tool("--runtime", self.options["runtime"], *words)
 
     def load_command(self) -> list[str]:
-        """Return Podman's command, with a temporary file in the system's folder."""
+        """Return Podman's command that loads an image from standard input.
+
+        Its temporary file is in the system's folder, with which it is removed.
+        """
         return as_root(["env", f"TMPDIR={self.context.folder}", *_podman("load", "--quiet")])
 
     def engine_facts(self, info: Fields) -> Fields:
-        """Return the versions, storage and confinement that ``podman info`` prints."""
+        """Return the versions, storage and confinement from ``podman info``, for the records."""
         host, store = info["host"], info["store"]
         security = engine.value_at(host, "security") or {}
         confined = [
@@ -108,9 +118,12 @@ class Layer(engine.Container):
         }
 
     def up(self) -> None:
-        """Let packets through to the published ports, and run the container."""
+        """Allow packets to the published ports through the firewall, and start the container.
+
+        Raises UserError as :meth:`Container.up` does.
+        """
         if self.published():
-            # Netavark itself lets in answers alone.
+            # Netavark itself accepts only packets of established connections.
             match = ["--match", "conntrack", "--ctstate", "DNAT"]
             firewall.allow_packets(
                 self.context, [*match, "--ctorigdst", self.below.listen_address()]
@@ -118,7 +131,7 @@ class Layer(engine.Container):
         super().up()
 
     def run_options(self) -> list[str]:
-        """Return the init program and the place of the container's control group."""
+        """Return the options for the init program and for the container's control group."""
         options = [
             "--init-path",
             find_program(*INITS) or INITS[0],
@@ -129,20 +142,20 @@ class Layer(engine.Container):
         return [*options, "--cgroup-parent", cgroups.parent_option(cgroups.driver_name())]
 
     def complete(self, argv: list[str]) -> list[str]:
-        """Return a command that no signal interrupts, one at a time.
+        """Return Podman's command in a form that no signal interrupts and that runs alone.
 
-        What a half-done command leaves is unknown, and a Podman that was left alone makes others
-        wait for its end.
+        An interrupted command leaves an unknown state, and the lock of an abandoned one would block
+        others.  The lock is a file in Strata's home folder.
         """
         lock = os.path.join(paths.home_folder(), "podman.lock")
         return ["setsid", "--fork", "--wait", "flock", "--close", lock, *argv]
 
     def facts(self) -> Fields:
-        """Return what Podman says of itself, and the limits that were applied."""
+        """Return Podman's facts and the applied limits for the records."""
         return {"container": {"program": "podman", **self._facts}}
 
 
 def _has_hybrid_groups() -> bool:
-    """Return whether controllers are split between versions 1 and 2 of control groups."""
+    """Return whether the host has controllers of control groups in both versions 1 and 2."""
     path = f"{cgroups.ROOT}/unified/cgroup.controllers"
     return any(observe.read_files([path]).values())

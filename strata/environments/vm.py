@@ -1,4 +1,4 @@
-"""A virtual machine of the image, run by Vagrant and libvirt."""
+"""Virtual machines of the image, defined by Vagrant and run by libvirt."""
 
 import os
 from types import MappingProxyType
@@ -19,17 +19,17 @@ _PLACED = ("processors on the host", "memory nodes on the host", "memory policy 
 
 
 class Layer(layer.Layer):
-    """A machine; commands go through one kept ssh connection.
+    """A virtual machine; all commands use one ssh connection that stays open.
 
-    Options: `profile`, the name of one of the config's vm.profiles (docs/virtual-machines.md);
-    `fresh`, boot (each system boots a machine) or snapshot (the first boots one and saves it, and
-    all restore that).
+    Options: `profile`, the name of one of the configuration's vm.profiles
+    (docs/virtual-machines.md); `fresh`, boot (each system boots a machine) or snapshot (the first
+    system boots one and saves it, and all restore that).
     """
 
     isolation = "machine"
     title = "virtual machine"
     image_forms = ("disk",)
-    # QEMU, libvirt and Vagrant, and what makes the data disk.
+    # QEMU, libvirt, Vagrant, ssh, and the program that makes the data disk.
     programs = (
         "qemu-system-x86_64",
         "qemu-img",
@@ -58,19 +58,25 @@ class Layer(layer.Layer):
 
     @classmethod
     def unavailable_reason(cls) -> str | None:
-        """Refuse hosts of another architecture, too."""
+        """Return why this host cannot run virtual machines, with the remedy; None if it can.
+
+        Only hosts of the architecture x86_64 can.
+        """
         if (architecture := os.uname().machine) != "x86_64":
             return f"virtual machines are built for x86_64 only; this host is {architecture}"
         return super().unavailable_reason()
 
     @classmethod
     def resolve_options(cls, options: Fields, config: Fields) -> Fields:
-        """Resolve the profile, and add the accelerator: both decide a cell's result."""
+        """Return {profile, fresh, settings, accelerator}: all that decides a cell's result.
+
+        `settings` is the complete profile.  The accelerator is None until KVM has been tried.
+        """
         name, accelerator = (
             options.get("profile", "default"),
             acceleration.known_accelerator()["accelerator"],
         )
-        # Emulated machines run the workloads at their smallest.
+        # Emulated machines run the workloads at the smallest scale.
         memory_bytes = 0 if accelerator == "tcg" else config.get("takes", 0)
         profile = config["vm"]["profiles"].get(name)
         return {
@@ -82,18 +88,18 @@ class Layer(layer.Layer):
 
     @classmethod
     def machine_above(cls, resolved: Fields, machine: HostFacts) -> HostFacts:
-        """Return the machine with the guest's number of processors."""
+        """Return the machine's facts with the guest's number of CPUs."""
         cpus = resolved["settings"]["cpus"]
         return machine if cpus == "host" else {**machine, "cpus": int(cpus)}
 
     @classmethod
     def labels(cls, resolved: Fields) -> Fields:
-        """Return nothing: the paper names a machine by its title alone."""
+        """Return nothing: the paper names a virtual machine by its title alone."""
         return {}
 
     @classmethod
     def describe(cls, resolved: Fields) -> Fields:
-        """Return the accelerator, its reason, and the text that replaces {vm} in labels."""
+        """Return the accelerator, its reason, and ``shown``, which replaces {vm} in labels."""
         return {
             **acceleration.known_accelerator(),
             "shown": acceleration.MACHINE_NAMES[resolved["accelerator"]],
@@ -101,18 +107,25 @@ class Layer(layer.Layer):
 
     @classmethod
     def remove_systems(cls) -> list[str]:
-        """Remove all machines with their network, storage pool and snapshots."""
+        """Remove all machines with their network, storage pool and snapshots.
+
+        Returns a phrase for each removed thing.
+        """
         return [
             *libvirt.remove_all(),
             *(f"snapshots of run {name}" for name in snapshot.remove_snapshots()),
         ]
 
     def cleanup_entries(self) -> list[Fields]:
-        """Return the entry for the machine of the system's folder."""
+        """Return the journal's entry that removes the machine, by the system's folder."""
         return [{"kind": "machine", "id": self.context.folder}]
 
     def up(self) -> None:
-        """Boot a machine or restore its snapshot."""
+        """Boot the machine or restore it from its snapshot, with the warm-up of the layer above.
+
+        Keeps the machine and its facts, on which the other methods rely.  Raises UserError if it
+        does not start.
+        """
         warmup = {self.above.name: [*self.above.warmup]} if self.above and self.above.warmup else {}
         self._machine = machine.Machine(self.options, self.context, self.image, warmup)
         self._facts = self._machine.up()
@@ -122,33 +135,36 @@ class Layer(layer.Layer):
         return {"vm": self._facts}
 
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
-        """Return the command of ssh that runs `argv` in the machine."""
+        """Return the ssh command that runs `argv` in the machine."""
         return ssh.command(self.context.folder, argv)
 
     def address(self) -> str:
-        """Return the machine's address, on its own card where it has one."""
+        """Return the machine's IP address, on its own network card if it has one."""
         wanted = self._machine.wanted
         address: str = wanted["card"]["address"] if wanted["card"] else wanted["address"]
         return address.partition("/")[0]
 
     def listen_address(self) -> str:
-        """Return the machine's address, which nothing translates."""
+        """Return the machine's IP address: no address is translated."""
         return self.address()
 
     def passed_card(self) -> tuple[str, str | None] | None:
-        """Return the card that was passed through to the machine, if a client reaches it there."""
+        """Return (PCI address, client's IP address or None) of the machine's own network card.
+
+        None if clients do not reach the machine by such a card.
+        """
         wanted = self._machine.wanted
         return (wanted["passthrough"][0], wanted["card"].get("client")) if wanted["card"] else None
 
     def virtual_machine(self) -> layer.Layer:
-        """Return this layer."""
+        """Return this layer, which is a virtual machine."""
         return self
 
     def kernel_process(self) -> int | None:
-        """Return QEMU's process."""
+        """Return the id of QEMU's process; None if it does not run."""
         return libvirt.domain_process(self._machine.wanted["name"])
 
     def memory_processes(self) -> list[int]:
-        """Return QEMU's process, if it runs."""
+        """Return the id of QEMU's process, or nothing if it does not run."""
         process = self.kernel_process()
         return [process] if process else []

@@ -1,1 +1,1 @@
-"""The image: one recipe, a container image and a machine's disk made of it, kept in a cache."""
+"""The image: built by one recipe as container image and as machines' disk, and cached."""

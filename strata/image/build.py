@@ -1,8 +1,9 @@
-"""Build the image once for each recipe, by one run of Packer, and keep it in the machine's cache.
+"""Build the image once for each recipe, by one run of Packer, and keep it in the cache.
 
-A built image is a folder ``images/RECIPE`` of :func:`strata.util.paths.home_folder`: ``tree`` (the files,
-for native runs), ``image.tar`` (for Docker in a machine), ``manifest.json`` and ``image.json``.
-Machines start from a Vagrant box (:mod:`strata.vm.vagrant_box`) that is made of these.
+A built image is a folder ``images/RECIPE`` of :func:`strata.util.paths.home_folder`: ``tree`` (the
+files, for native runs), ``image.tar`` (for Docker in a machine), ``manifest.json`` and
+``image.json``.  Machines start from a Vagrant box (:mod:`strata.vm.vagrant_box`) that is made from
+these.
 """
 
 import contextlib
@@ -27,10 +28,10 @@ from strata.util.process import as_root, capture, find_remedy
 from strata.util.progress import print_topic, report_step
 from strata.vm import acceleration, vagrant_box
 
-# The number of images that stay, the last used ones, with their bases and boxes.
+# The number of images that stay, those used last, with their bases and boxes.
 KEPT = 3
-# An environment variable of all that a build starts, with the home's mark as its value: whatever
-# becomes of the build, its processes are found by it.
+# An environment variable of all processes that a build starts, with the home's mark as its value:
+# they are found by it, even after the build was killed.
 BUILDING = "STRATA_BUILDING"
 # Argument: NAME=VALUE.  Ends all processes that have the variable, and those that they start
 # meanwhile.
@@ -46,14 +47,18 @@ exit 1
 
 
 def ensure_image(config: Fields, machines: bool = False) -> Image:
-    """Return the image of a configuration, which is built now (some minutes) if it is not cached.
+    """Return the image of a configuration; build it, which takes minutes, if it is not cached.
 
-    config: the configuration's `image`.  machines: whether the box of machines is needed, too.
+    config: the configuration's ``image``.
+    machines: whether the Vagrant box of virtual machines is needed, too.
+    Marks the image as used now, by its folder's modification time: :func:`prune_images` keeps the
+    images that were used last.
+    Raises UserError or MachineError if it cannot be built.
     """
     described = recipe.describe_image(config)
     name, folder = described["recipe"], os.path.join(paths.home_folder(), "images")
     os.makedirs(folder, exist_ok=True)
-    # The image's files hold setuid programs, and folders that everybody may write.
+    # The image has setuid programs, and folders to which every user may write.
     os.chmod(folder, 0o700)
     with cache.lock_cache():
         if image := cache.find_image(name):
@@ -62,13 +67,16 @@ def ensure_image(config: Fields, machines: bool = False) -> Image:
             image = _build_image(config, described)
         if machines and not vagrant_box.has_box(name):
             _make_box(image)
-        # The images that were used last are kept.
+        # `prune_images` keeps the images that were used last.
         os.utime(cache.image_folder(name))
     return image
 
 
 def _make_box(image: Image) -> None:
-    """Make the box of machines from an image's files."""
+    """Make the Vagrant box of virtual machines from an image's files and install it.
+
+    Raises UserError if that fails.
+    """
     name = image["recipe"]
     making = "making the machines' disk from the image's files"
     with _unfinished_folder(f"box-{name[:12]}") as work, report_step("vm", making):
@@ -79,9 +87,12 @@ def _make_box(image: Image) -> None:
 
 
 def probe_acceleration(config: Fields) -> Fields:
-    """Return the accelerator of virtual machines here; if unknown, try KVM with the image's kernel.
+    """Return the accelerator of virtual machines on this host; try KVM if that is unknown.
 
-    config: the configuration's `image`.  Returns `accelerator`, `accelerator_reason` and more.
+    config: the configuration's ``image``, whose kernel is booted for the trial.  If necessary, the
+    image is built first.
+    Returns at least `accelerator`, kvm or tcg, and `accelerator_reason`.  A trial prints its
+    result.
     """
     known = acceleration.known_accelerator()
     if known["accelerator"] is None:
@@ -97,7 +108,11 @@ def probe_acceleration(config: Fields) -> Fields:
 
 @contextlib.contextmanager
 def _unfinished_folder(name: str) -> Iterator[str]:
-    """Make the folder in which something is built, before all else, and remove it at the end."""
+    """Create an empty folder to build in, give its path, and remove it at the end.
+
+    The folder is created before all else and removed last: a later process recognizes by it that a
+    build began.
+    """
     work = paths.unfinished_folder(name)
     _remove_unfinished(work)
     os.makedirs(work)
@@ -108,25 +123,27 @@ def _unfinished_folder(name: str) -> Iterator[str]:
 
 
 def _remove_unfinished(work: str) -> None:
-    """Remove the folder of a build that did not end, and end the build's processes before."""
+    """End the processes of an unfinished build, then remove its folder, if it exists."""
     if os.path.isdir(work):
         _end_processes()
         remove_tree(work, unmount=True)
 
 
 def _end_processes() -> None:
-    """End the processes that killed builds left running."""
+    """Kill the processes that killed builds left running, found by their environment variable."""
     end = ["sh", "-uc", END, "strata", f"{BUILDING}={paths.home_mark()}"]
     capture(end, check=False)
     with contextlib.suppress(UserError):
-        # A user without root has started nothing as root.
+        # For a user without root's rights, no process of a build runs as root.
         capture(as_root(end), check=False)
 
 
 def _build_command(work: str, argv: Sequence[str], root: bool = False) -> list[str]:
-    """Return the command that runs `argv` with the build's mark and temporary files in its folder.
+    """Return the command that runs `argv` as a part of a build.
 
-    work: the folder in which something is built.  Raises MachineError without the program.
+    work: the folder of the build, in which temporary files are put.  root: whether to run as root.
+    The command's environment has the mark by which :func:`_end_processes` finds its processes.
+    Raises MachineError if the program is not installed.
     """
     if not daemons.find_program(argv[0]):
         raise MachineError(f"{argv[0]} is not installed: run `make setup`")
@@ -135,9 +152,11 @@ def _build_command(work: str, argv: Sequence[str], root: bool = False) -> list[s
 
 
 def _build_image(config: Fields, described: Described) -> Image:
-    """Build an image into the cache, and return it; nothing of a build that fails stays.
+    """Build an image, move it into the cache atomically, and return it.
 
-    Raises UserError where it fails, or its source files changed meanwhile.
+    described: the recipe of the image, as :func:`strata.experiment.recipe.describe_image` gives it.
+    A failed build leaves nothing.  Raises UserError if the build fails, or if source files of the
+    image change meanwhile.
     """
     name = described["recipe"]
     docker.start_daemon()
@@ -145,7 +164,7 @@ def _build_image(config: Fields, described: Described) -> Image:
     try:
         with _unfinished_folder(name[:12]) as work:
             _make_files(config, described, work)
-            # The recipe's name must still be that of the files that were read.
+            # The hash of the recipe must still be that of the files that were built in.
             if recipe.describe_image(config)["recipe"] != name:
                 raise UserError(
                     "files that go into the image changed while it was built: run "
@@ -154,15 +173,19 @@ def _build_image(config: Fields, described: Described) -> Image:
             os.rename(work, cache.image_folder(name))
     finally:
         _remove_builds()
-        # Docker's image of a failed build is not in the cache, and one that was built again has
-        # lost its name.  The base serves again.
+        # Removed are Docker's image of a failed build, and an image that lost its name to this one.
+        # The base stays for later builds.
         _discard_images(engine.base_tag(described["base"]))
     print_topic("image", f"{name[:12]} is built")
     return cache.require_image(name)
 
 
 def _make_files(config: Fields, described: Described, work: str) -> None:
-    """Build the image's files, archive, manifest and facts into a folder."""
+    """Build an image, and write its files, archive, manifest and facts into the folder `work`.
+
+    The facts are image.json, whose readers rely on its keys.  Its time of change must be the last:
+    :func:`strata.image.cache.require_unchanged` compares the files with it.
+    """
     tag, base = engine.tag(described), _provide_base(config, described)
     with report_step("image", "provisioning with Packer"):
         _run_packer(config, work, {"base": base, "tag": tag, "home": paths.home_mark()})
@@ -192,7 +215,10 @@ def _make_files(config: Fields, described: Described, work: str) -> None:
 
 
 def _provide_base(config: Fields, described: Described) -> str:
-    """Return Docker's name of the base, which is bootstrapped now (a minute) if it is missing."""
+    """Return Docker's name of the base root filesystem; make it, in about a minute, if missing.
+
+    Raises UserError with apt's reasons if mmdebstrap cannot make it.
+    """
     tag, release = engine.base_tag(described["base"]), described["release"]
     if capture(["docker", "image", "inspect", tag], check=False).returncode == 0:
         print_topic("image", "the base root filesystem is in the cache")
@@ -229,14 +255,15 @@ def _provide_base(config: Fields, described: Described) -> str:
 
 
 def _bootstrap_error(described: Described, mirror: str | None, printed: str) -> UserError:
-    """Return the error that the base could not be made, with apt's own reasons.
+    """Return the error for a base that could not be made, with apt's reasons and a remedy.
 
-    printed: by mmdebstrap.
+    mirror: the configured package mirror; None: the host's package sources.
+    printed: the error output of mmdebstrap, which is written to a log file.
     """
     log = os.path.join(paths.home_folder(), "images", "mmdebstrap.log")
     write_text(log, printed)
     lines = printed.strip().splitlines()
-    # These lines tell which of mmdebstrap's commands failed, and no reason.
+    # Lines that only tell which of mmdebstrap's commands failed, without a reason.
     consequences = "setup failed|mmdebstrap |apt-get |apt download |Download is"
     reasons = [line for line in lines if re.match(f"[EW]: (?!{consequences})", line)]
     release = f"{described['distribution']} {described['release']}"
@@ -249,9 +276,10 @@ def _bootstrap_error(described: Described, mirror: str | None, printed: str) -> 
 
 
 def _save_files(tag: str, work: str) -> str:
-    """Save the container image and its files into a folder, as ``image.tar`` and ``tree``.
+    """Save Docker's image and its files into the folder `work`, as ``image.tar`` and ``tree``.
 
-    Returns the path of an archive of these files.
+    tag: Docker's name of the image.
+    Returns the path of a tar archive of these files, which the caller removes.
     """
     tree, archive = os.path.join(work, "tree"), os.path.join(work, "tree.tar")
     save = ["docker", "save", "--output", os.path.join(work, "image.tar"), tag]
@@ -265,7 +293,7 @@ def _save_files(tag: str, work: str) -> str:
     finally:
         capture(["docker", "rm", container])
     os.mkdir(tree)
-    # By the first systemd would take a machine for a container; the second is Packer's.
+    # The first would make systemd take a machine for a container; the second is Packer's own.
     spare = ["--exclude=.dockerenv", "--exclude=packer-files"]
     unpack = ["tar", "-C", tree, "--numeric-owner", *spare, "-xpf", archive]
     capture(_build_command(work, unpack, root=True), timeout=600)
@@ -273,9 +301,11 @@ def _save_files(tag: str, work: str) -> str:
 
 
 def _run_packer(config: Fields, work: str, variables: dict[str, str]) -> None:
-    """Run Packer's build with the files of the image's workloads.
+    """Run Packer's build of the image, with the files of its workloads.
 
-    Raises UserError with the last lines that Packer printed where it fails.
+    work: the folder of the build, in which the files are copied for Packer and removed afterwards.
+    variables: name → value for packer/image.pkr.hcl.
+    Raises UserError with the end of Packer's output if the build fails.
     """
     context = os.path.join(work, "context")
     os.makedirs(context)
@@ -290,8 +320,8 @@ def _run_packer(config: Fields, work: str, variables: dict[str, str]) -> None:
     for key, value in {**variables, "context": context}.items():
         options += ["-var", f"{key}={value}"]
     packer = ["packer", "build", "-color=false", *options, "packer/image.pkr.hcl"]
-    # Its plugins listen on sockets in TMPDIR, whose paths the kernel limits to 107 bytes: a home's
-    # may be longer.
+    # Packer's plugins listen on sockets in TMPDIR.  The kernel limits the paths of sockets to 107
+    # bytes, and a path in Strata's home may be longer.
     with programs.temporary_folder("packer", "/tmp") as short:
         command = _build_command(work, ["env", *settings, f"TMPDIR={short}", *packer])
         result = capture(command, timeout=3600, check=False)
@@ -302,14 +332,17 @@ def _run_packer(config: Fields, work: str, variables: dict[str, str]) -> None:
 
 
 def unfinished_builds() -> list[str]:
-    """Return the folders of builds that have begun and not ended: made first and removed last."""
+    """Return the folders of builds that have begun and not ended.
+
+    They include builds under way: each build's folder is created first and removed last.
+    """
     return sorted(glob.glob(glob.escape(paths.unfinished_folder("")) + "*"))
 
 
 def _remove_builds() -> list[str]:
-    """Remove the processes, containers and folders of killed builds; return a phrase for each.
+    """Remove processes, containers and folders of killed builds; return a phrase for each.
 
-    No build may be under way.
+    The caller holds the cache's lock, so that no build is under way.
     """
     folders = unfinished_builds()
     if folders:
@@ -323,13 +356,19 @@ def _remove_builds() -> list[str]:
 
 
 def remove_leftovers() -> list[str]:
-    """Remove all that killed builds left, unless a build is under way; return a phrase for each."""
+    """Remove all that killed builds left, and return a phrase for each removed thing.
+
+    Removes nothing while another process holds the cache's lock.
+    """
     with cache.lock_cache(wait=False) as held:
         return _remove_builds() if held else []
 
 
 def publish_image(image: Image) -> None:
-    """Write the image's facts and its manifest into the results."""
+    """Write the image's facts and copy its manifest into the results.
+
+    The folder of the image, which is this machine's, and its base are left out of the facts.
+    """
     facts = {key: value for key, value in image.items() if key not in ("folder", "base")}
     write_json(paths.IMAGE, facts)
     shutil.copyfile(os.path.join(image["folder"], "manifest.json"), paths.MANIFEST)
@@ -338,8 +377,9 @@ def publish_image(image: Image) -> None:
 def prune_images(keep: int = KEPT) -> list[str]:
     """Remove all images but the last used, and what belongs to no image; return a phrase for each.
 
-    Nothing is removed while another process makes something in the cache.  The caller sees to it
-    that no system is up.
+    keep: the number of images that stay.
+    Removes nothing while another process holds the cache's lock, and prints that.  The caller
+    ensures that no system is up.
     """
     with cache.lock_cache(wait=False) as held:
         if not held:
@@ -357,9 +397,9 @@ def prune_images(keep: int = KEPT) -> list[str]:
 
 
 def _discard_images(*kept: str) -> list[str]:
-    """Remove engines' images that belong to none of the cache; return a phrase for each.
+    """Remove engines' images that belong to no image of the cache; return a phrase for each.
 
-    kept: names of images that stay nevertheless.
+    kept: names of further images that stay.
     """
     needed = {*kept}
     for name in cache.list_image_recipes():

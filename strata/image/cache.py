@@ -1,4 +1,4 @@
-"""Images in the machine's cache, for cells that start without the packages that build them."""
+"""Images in the machine's cache; cells read them without importing what builds them."""
 
 import os
 import re
@@ -12,19 +12,25 @@ from strata.util.process import as_root, capture
 
 
 def image_folder(recipe: str) -> str:
-    """Return the folder of a recipe's image in the cache."""
+    """Return the path of the cache's folder for a recipe's image, which may be missing."""
     return os.path.join(paths.home_folder(), "images", recipe)
 
 
 def find_image(recipe: str) -> Image | None:
-    """Return a recipe's image, with its `folder`; None where it is not complete in the cache."""
+    """Return the facts of a recipe's image, and its `folder`; None if it is not in the cache.
+
+    An image is complete if its image.json exists.
+    """
     folder = image_folder(recipe)
     image: Image | None = read_json(os.path.join(folder, "image.json"))
     return {**image, "folder": folder} if image else None
 
 
 def require_image(recipe: str) -> Image:
-    """Return a recipe's image.  Raises UserError with the remedy if it is not complete."""
+    """Return the facts of a recipe's image, and its `folder`.
+
+    Raises UserError with the remedy if the image is not in the cache.
+    """
     image = find_image(recipe)
     if image is None:
         raise UserError(
@@ -35,26 +41,32 @@ def require_image(recipe: str) -> Image:
 
 
 def lock_cache(wait: bool = True) -> AbstractContextManager[bool]:
-    """Hold the cache's lock, under which alone images are made and removed.
+    """Hold the lock of the cache, without which no image may be made or removed.
 
-    wait: whether to wait for another holder.  The context gives whether the lock is held.
+    wait: whether to wait for another process that holds it.  The context's value says whether the
+    lock is held, and is false only without `wait`.
     """
     path = os.path.join(paths.home_folder(), "images", "cache.lock")
     return locks.hold_lock(path, "image: another process makes or removes one", wait)
 
 
 def list_image_recipes() -> list[str]:
-    """Return the recipes of the images in the cache, complete or not, the last used first."""
+    """Return the recipes' hashes of the cached images, complete or not, the last used first.
+
+    The time of last use is the folder's modification time, which
+    :func:`strata.image.build.ensure_image` sets.  The folder of the cache must exist.
+    """
     names = os.listdir(os.path.join(paths.home_folder(), "images"))
     recipes = [name for name in names if re.fullmatch("[0-9a-f]{64}", name)]
     return sorted(recipes, key=lambda name: os.path.getmtime(image_folder(name)), reverse=True)
 
 
 def require_unchanged(image: Image) -> None:
-    """Require that an image's tree is unchanged since it was built.
+    """Require that no file of an image changed since the image was built.
 
     No file is read: the time of a file's last change (ctime), which no program can set back, must
-    not be later than that of image.json.  A file that is added or removed changes its folder's.
+    not be later than that of image.json.  A file that is added or removed changes the time of its
+    folder.
     Raises UserError that names the first changed file.
     """
     tree = os.path.join(image["folder"], "tree")

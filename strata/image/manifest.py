@@ -1,4 +1,4 @@
-"""The manifest of an image: the packages with their versions, and a hash for every file."""
+"""The manifest of an image: its packages with their versions, and a hash of every file."""
 
 import hashlib
 import json
@@ -8,16 +8,18 @@ import tarfile
 from strata.util.data_types import Fields
 from strata.util.process import capture
 
-# No part of the image: files that Docker lays over those of every container, and mount points.
+# Not parts of the image: files that Docker replaces in every container, and mount points.
 LAID_OVER = {"etc/hostname", "etc/hosts", "etc/resolv.conf", "etc/mtab", ".dockerenv"}
 NOT_FILES = {"proc", "sys", "dev", "run", "tmp", "data"}
 
 
 def hash_archive(path: str) -> dict[str, str]:
-    """Return path → ``sha256:…`` of a file or ``link:…`` of a symbolic link, sorted.
+    """Return path → ``sha256:…`` of a file, or ``link:…`` of a symbolic link, sorted by path.
 
-    path: a tar archive of a container's files.  It is read instead of the unpacked tree, in which
-    some files are root's alone.
+    path: a tar archive of a container's files.  It is read instead of the unpacked files, some of
+    which only root may read.
+    Files that Docker replaces in each container, and mount points, are left out.  The format must
+    stay: images are compared by it.
     """
     entries: dict[str, str] = {}
     with tarfile.open(path) as archive:
@@ -37,7 +39,10 @@ def hash_archive(path: str) -> dict[str, str]:
 
 
 def list_packages(tree: str) -> dict[str, str]:
-    """Return package → version, from the package manager's own list in the tree."""
+    """Return the installed packages, name → version, sorted by name.
+
+    tree: the folder of the image's files, whose package database is read.
+    """
     database = os.path.join(tree, "var/lib/dpkg")
     form = "${db:Status-Status} ${Package} ${Version}\n"
     query = ["dpkg-query", "--admindir", database, "--show", "--showformat", form]
@@ -46,5 +51,8 @@ def list_packages(tree: str) -> dict[str, str]:
 
 
 def manifest_digest(manifest: Fields | None) -> str:
-    """Return the SHA-256 of a manifest; of None, where there is none, that of ``null``."""
+    """Return the SHA-256 of a manifest, in hexadecimal; of ``null`` if there is none.
+
+    The serialization must stay: records identify images by this digest.
+    """
     return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()

@@ -1,1 +1,1 @@
-"""Virtual machines: their accelerator, box and settings, and their life in libvirt."""
+"""Virtual machines: their accelerator, Vagrant box, settings, and life cycle in libvirt."""

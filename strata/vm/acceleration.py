@@ -1,9 +1,9 @@
-"""Whether KVM runs virtual machines here: tried with a short guest, never assumed.
+"""Find out whether KVM runs virtual machines here, by a trial with a short guest.
 
 A file ``/dev/kvm`` does not mean that a guest runs: it may belong to a nested or paravirtual
 hypervisor that cannot run an unmodified kernel.  So the image's own kernel boots under KVM without
-any disk: its complaint on the console, within a time limit, shows that it ran.  The finding is kept
-until the host boots again.
+a disk: the error that it prints on the console, within a time limit, shows that it ran.  The
+finding is kept until the host boots again.
 """
 
 import os
@@ -15,14 +15,14 @@ from strata.util.files import read_json, write_json, write_text
 from strata.util.process import as_root, capture
 from strata.util.timeouts import stretch
 
-# What labels call machines, by their accelerator; None: before the trial.
+# What labels call virtual machines, by their accelerator; None: before the trial.
 MACHINE_NAMES = {"kvm": "KVM", "tcg": "VM (TCG emulation)", None: "VM"}
 DEVICE = "/dev/kvm"
-# What a kernel prints that ran and looked for its root file system, of which this guest has none.
+# What the guest's kernel prints if it runs: the guest has no root file system.
 COMPLAINT = "Unable to mount root fs"
-# Seconds for the short guest.
+# Seconds after which the short guest is killed.
 TIME_LIMIT = 15.0
-# QEMU's options for it, without the kernel.
+# QEMU's options for the short guest, without the kernel.
 GUEST = (
     *("-machine", "q35,accel=kvm", "-cpu", "host", "-smp", "1", "-m", "256"),
     *("-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-serial", "stdio"),
@@ -31,17 +31,26 @@ GUEST = (
 
 
 def finding_path() -> str:
-    """Return the file of the finding; the last trial's output is in a ``.log`` of the same name."""
+    """Return the path of the file that keeps the finding.
+
+    The output of the last trial is kept beside it, with the ending ``.log``.
+    """
     return os.path.join(paths.home_folder(), "acceleration.json")
 
 
 def current_circumstances() -> Fields:
-    """Return for what a finding holds: this boot of the host, with or without the device."""
+    """Return the circumstances for which a finding holds: the host's boot, and whether KVM exists.
+
+    A kept finding counts only while these are equal.
+    """
     return {"boot": node.boot_id(), "device": os.path.exists(DEVICE)}
 
 
 def known_accelerator() -> Fields:
-    """Return ``{accelerator, accelerator_reason}``: kvm, tcg, or None before the trial."""
+    """Return ``{accelerator, accelerator_reason}`` without a trial.
+
+    The accelerator is kvm, tcg (emulation), or None if a trial is needed.
+    """
     if not os.path.exists(DEVICE):
         return {
             "accelerator": "tcg",
@@ -55,9 +64,11 @@ def known_accelerator() -> Fields:
 
 
 def try_kvm(kernel: str) -> Fields:
-    """Boot the short guest with this kernel; keep and return the finding, as :func:`known` does.
+    """Boot a short guest under KVM; keep and return ``{accelerator, accelerator_reason}``.
 
-    It is ended after TIME_LIMIT seconds (stretched where timeouts are).
+    kernel: the path of the guest's kernel, which is the image's own.
+    The guest is killed after TIME_LIMIT seconds, which are extended where timeouts are.  Writes the
+    finding, which :func:`known_accelerator` reads, and a log.
     """
     limit = stretch(TIME_LIMIT)
     argv = ["timeout", "--signal=KILL", f"{limit:g}", "qemu-system-x86_64", *GUEST]

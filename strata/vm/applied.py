@@ -1,6 +1,6 @@
-"""Whether a machine that is up has what its profile asks for, as the guest and QEMU show it.
+"""Compare a running machine, as the guest and QEMU show it, with its profile's requests.
 
-libvirt's domain, which is a configuration, counts only for what neither of them shows.
+libvirt's domain, which is only a configuration, counts for what neither of the two shows.
 """
 
 import contextlib
@@ -27,8 +27,8 @@ for cache in /sys/devices/system/cpu/cpu0/cache/index*/; do
     fi
 done
 """
-# Gives the sessions of ssh the declared limits, mounts the data disk where it is not mounted yet,
-# and prints the number of queues of the card by which the guest is reached, the number of memory
+# Sets the declared resource limits of the ssh sessions, mounts the data disk if it is not mounted,
+# and prints the number of queues of the network interface that ssh uses, the number of memory
 # nodes, and the caches.
 _GUEST_SCRIPT = f"""
 for process in $(grep -l '^sshd' /proc/[0-9]*/comm 2>/dev/null); do
@@ -43,16 +43,19 @@ ls -d "/sys/class/net/$card"/queues/rx-* | wc -l
 ls -d /sys/devices/system/node/node[0-9]* 2>/dev/null | wc -l
 {_PRINT_CACHES}
 """
-# A memory area that is bound to one node, with its pages there and their size in KiB.
+# In numa_maps, a memory area that is bound to one node: the node, the number of pages there, and
+# their size in KiB.
 _BOUND_AREA = re.compile(
     r"^\S+ bind(?:=\w+)?:(\d+) .*\bN\1=(\d+) .*kernelpagesize_kB=(\d+)", re.MULTILINE
 )
 
 
 def prepare_guest(folder: str) -> list[str]:
-    """Mount the guest's data disk and set its limits.
+    """Mount the guest's data disk at /data, and set the resource limits of its ssh sessions.
 
-    Returns its numbers of queues and nodes, and its caches.
+    folder: the system's, with the ssh configuration.  It may be called again.
+    Returns lines: the number of queues of the network interface, the number of memory nodes, then
+    one for each cache of the first CPU.  Raises UserError if the disk cannot be mounted.
     """
     return ssh.run(folder, ["sh", "-c", _GUEST_SCRIPT]).splitlines()
 
@@ -60,12 +63,12 @@ def prepare_guest(folder: str) -> list[str]:
 def observe_machine(
     folder: str, wanted: WantedMachine, profile: Fields, refused: dict[str, str]
 ) -> Fields:
-    """Prepare the guest and return the observed part of ``system.vm`` (docs/files.md).
+    """Prepare the guest, and return the observed part of ``system.vm`` (docs/files.md).
 
-    profile: complete.  refused: key of the profile → why it was left out before the start.
-
-    Raises UserError where the machine runs on other processors than those to which the experiment
-    is held.
+    folder: the system's, with the ssh configuration.
+    profile: the complete profile of the machine.
+    refused: key of the profile → why the setting was left out before the start.
+    Raises UserError if the machine may run on CPUs that the experiment does not use.
     """
     queues, nodes, *caches = prepare_guest(folder)
     guest = observe.parse_facts(
@@ -94,7 +97,7 @@ def observe_machine(
 
 
 def _require_mask(mask: str | None, seen: Fields) -> None:
-    """Raise UserError where QEMU's threads may run on processors that are not in the mask."""
+    """Raise UserError if QEMU's threads may run on CPUs outside the mask; None allows all."""
     used: set[int] = set()
     for cpus in [seen["emulator"], *seen["vcpus"].values()]:
         used.update(parse_ranges(cpus or ""))
@@ -106,7 +109,7 @@ def _require_mask(mask: str | None, seen: Fields) -> None:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of libvirt and QEMU; "not available" where virsh does not print one."""
+    """Return the versions of libvirt and QEMU; "not available" if virsh does not print one."""
     printed = libvirt.virsh("version", check=False)
     by_name = dict(re.findall(r"(library|hypervisor): \w+ ([\d.]+)", printed))
     return {
@@ -118,9 +121,12 @@ def versions() -> dict[str, str]:
 def observe_process(pid: int | None, proc: str = "/proc") -> Fields:
     """Return what QEMU's process shows: ``{huge_mib, vcpus, emulator, vhost, bound}``.
 
-    huge_mib: MiB in huge pages; None where the kernel does not count them.  vcpus: number of each →
-    CPUs on which it may run.  emulator: CPUs of the main thread.  vhost: whether it uses vhost-net;
-    None where its open files cannot be read.  bound: of :func:`bound_memory`.
+    pid: None, or a process that ended, shows nothing.
+    huge_mib: MiB in huge pages; None if the kernel does not count them.
+    vcpus: the number of each vCPU → the host's CPUs on which it may run.
+    emulator: the host's CPUs on which the main thread may run; None if unknown.
+    vhost: whether the process uses vhost-net; None if its open files cannot be read.
+    bound: the result of :func:`bound_memory`.
     """
     folder = f"{proc}/{pid}"
     maps, status = f"{folder}/numa_maps", f"{folder}/status"
@@ -144,9 +150,10 @@ def observe_process(pid: int | None, proc: str = "/proc") -> Fields:
 
 
 def bound_memory(numa_maps: str) -> dict[str, int]:
-    """Return memory node → MiB in use that are bound to it, from a process' numa_maps.
+    """Return memory node → MiB in use that are bound to the node.
 
-    Less than 1 MiB is left out.
+    numa_maps: the content of the process's file of that name.  Nodes with less than 1 MiB are left
+    out.
     """
     kib: Counter[str] = Counter()
     for node, pages, page_kib in _BOUND_AREA.findall(numa_maps):
@@ -159,10 +166,13 @@ def compare_settings(
 ) -> list[Fields]:
     """Return ``[{name, asked, seen, applied, why}, …]``, a row for each request of the profile.
 
-    profile: complete.  wanted: of :func:`strata.vm.settings.resolve`.  seen: of
-    :func:`strata.vm.domain.read` and :func:`observe_process`, and of the guest ``{cpus,
-    memory_bytes, shape: [sockets, cores of each, threads of each], queues, nodes, caches,
-    host_caches, card}``.  refused: key of the profile → why it was left out before the start.
+    profile: the complete profile of the machine.
+    wanted: the result of :func:`strata.vm.settings.resolve`.
+    seen: the results of :func:`strata.vm.domain.read` and :func:`observe_process`, and of the guest
+    ``{cpus, memory_bytes, shape: [sockets, cores of each, threads of each], queues, nodes, caches,
+    host_caches, card}``.
+    refused: key of the profile → why the setting was left out before the start.
+    `why` is None if the setting is applied.  The records keep the rows in this order.
     """
     rows = []
     for row in (
@@ -186,8 +196,10 @@ def _row(
 ) -> Fields:
     """Return a row for a key of the profile.
 
-    seen: None where it cannot be seen.  applied: None where that is whether both values are equal.
-    why: the reason why it may not be applied, where one is known.
+    name: the setting, as the records call it.
+    seen: the observed value; None if it cannot be observed.
+    applied: whether the setting is applied; None: it is if both values are equal.
+    why: the reason if it is known why the setting may not be applied.
     """
     return {
         "key": key,
@@ -200,7 +212,10 @@ def _row(
 
 
 def _size_rows(profile: Fields, wanted: WantedMachine, seen: Fields) -> Iterator[Fields]:
-    """Yield rows for processors and memory."""
+    """Yield the rows for the numbers of vCPUs and of MiB of memory.
+
+    The guest's kernel manages less memory than the machine has: from 85 % on, it is as requested.
+    """
     yield _row("cpus", "vCPUs", wanted["cpus"], seen["cpus"])
     mib, managed = wanted["memory_mib"], 0
     if seen["memory_bytes"] != NOT_AVAILABLE:
@@ -210,7 +225,10 @@ def _size_rows(profile: Fields, wanted: WantedMachine, seen: Fields) -> Iterator
 
 
 def _huge_page_rows(profile: Fields, wanted: WantedMachine, seen: Fields) -> Iterator[Fields]:
-    """Yield the row for huge pages."""
+    """Yield the row for huge pages, if the profile requests them.
+
+    The setting counts as applied if any of the machine's memory is in huge pages.
+    """
     if profile["huge_pages"]:
         held = seen["huge_mib"]
         text = None if held is None else f"{held} MiB in use"
@@ -219,7 +237,7 @@ def _huge_page_rows(profile: Fields, wanted: WantedMachine, seen: Fields) -> Ite
 
 
 def _topology_rows(profile: Fields, wanted: WantedMachine, seen: Fields) -> Iterator[Fields]:
-    """Yield rows for pinned processors, and for the host's topology, memory nodes and caches."""
+    """Yield the rows for pinned vCPUs, and for the host's topology, memory nodes and caches."""
     if profile["pin"]:
         asked, shown = _listed("{}→{}", wanted["affinity"]), _listed("{}→{}", seen["vcpus"])
         yield _row("pin", "vCPUs pinned one to one", asked, shown)
@@ -244,7 +262,7 @@ def _topology_rows(profile: Fields, wanted: WantedMachine, seen: Fields) -> Iter
 
 
 def _disk_rows(profile: Fields, seen: Fields) -> Iterator[Fields]:
-    """Yield rows for the disks' cache mode, I/O and thread."""
+    """Yield the rows for the disks' cache mode, I/O mode and I/O thread."""
     disks = seen["disks"]
     for key, name in (("disk_cache", "cache mode of the disks"), ("disk_io", "disk I/O")):
         if profile[key] != "default":
@@ -257,7 +275,7 @@ def _disk_rows(profile: Fields, seen: Fields) -> Iterator[Fields]:
 
 
 def _thread_rows(profile: Fields, wanted: WantedMachine, seen: Fields) -> Iterator[Fields]:
-    """Yield rows for QEMU's other threads."""
+    """Yield the row for the CPUs of QEMU's other threads, if the profile pins them."""
     if profile["pin_emulator"]:
         asked, cpus = wanted["extra"]["emulator"], seen["emulator"]
         same = parse_ranges(cpus or "") == parse_ranges(asked)
@@ -265,7 +283,7 @@ def _thread_rows(profile: Fields, wanted: WantedMachine, seen: Fields) -> Iterat
 
 
 def _device_rows(profile: Fields, wanted: WantedMachine, seen: Fields) -> Iterator[Fields]:
-    """Yield rows for the network card and for devices that are passed through."""
+    """Yield the rows for the network interface and for the devices that are passed through."""
     if profile["vhost"]:
         opened = {True: "open", False: "not open", None: None}[seen["vhost"]]
         yield _row("vhost", "vhost-net", "open", opened, why=_emulation_reason(wanted))
@@ -280,21 +298,22 @@ def _device_rows(profile: Fields, wanted: WantedMachine, seen: Fields) -> Iterat
 
 
 def _emulation_reason(wanted: WantedMachine) -> str:
-    """Return why a setting that only KVM offers is not applied; empty under KVM."""
+    """Return the reason why emulation does not apply a setting of KVM's; empty under KVM."""
     return "emulation does not offer it" if wanted["driver"] == "qemu" else ""
 
 
 def _listed(template: str, by_number: Mapping[str, object]) -> str | None:
     """Return numbers and their values as a text, in the order of the numbers.
 
-    None if there are none.
+    template: the text of one pair, with places for the number and for its value.
+    None if there are no pairs.
     """
     pairs = sorted(by_number.items(), key=lambda pair: int(pair[0]))
     return ", ".join(template.format(*pair) for pair in pairs) or None
 
 
 def _shape(*counts: int) -> str:
-    """Return sockets, cores of each and threads of each as a text."""
+    """Return the text for the numbers of sockets, cores of each and threads of each."""
     texts = []
     for count, name in zip(counts, ("sockets", "cores", "threads"), strict=True):
         texts.append(f"{count} {name if count > 1 else name[:-1]}")

@@ -1,4 +1,4 @@
-"""libvirt's domain: its XML gets the settings that Vagrant cannot write, and is read."""
+"""The XML of libvirt's domains: add the settings that Vagrant cannot write, and read it."""
 
 import xml.etree.ElementTree as ElementTree
 from xml.etree.ElementTree import Element
@@ -7,7 +7,7 @@ from strata.util.data_types import Fields
 
 
 def _child(parent: Element, tag: str, /, **attributes: str) -> Element:
-    """Return the child with this tag and these attributes; it is made where it is missing."""
+    """Return the first child with a tag; create it if missing, and set these attributes."""
     child = parent.find(tag)
     if child is None:
         child = ElementTree.SubElement(parent, tag)
@@ -16,9 +16,9 @@ def _child(parent: Element, tag: str, /, **attributes: str) -> Element:
 
 
 def tune(xml: str, extra: Fields) -> str:
-    """Return a domain's XML with more settings.
+    """Return a domain's XML with the settings that Vagrant cannot write.
 
-    extra: of :func:`strata.vm.settings.resolve`.
+    extra: the part of that name of the result of :func:`strata.vm.settings.resolve`.
     """
     domain = ElementTree.fromstring(xml)
     if extra["mask"]:
@@ -47,9 +47,9 @@ def tune(xml: str, extra: Fields) -> str:
 
 
 def read(xml: str) -> Fields:
-    """Return a domain's disks and devices.
+    """Return ``{disks: [{cache, io, iothread}, …], devices: [PCI address, …]}`` of a domain's XML.
 
-    Gives ``{disks: [{cache, io, iothread}, …], devices: [PCI address, …]}``.
+    A disk's value is None if the domain does not set it.  The devices are those passed through.
     """
     domain = ElementTree.fromstring(xml)
     disks = []

@@ -1,4 +1,4 @@
-"""Huge pages of the host for machines: reserved before their start, given back after their end."""
+"""Huge pages of the host: reserved before machines start, returned after they end."""
 
 from collections import Counter
 
@@ -6,25 +6,28 @@ from strata.host.context import Context
 from strata.util.data_types import WantedMachine
 from strata.util.process import as_root, capture
 
-# The kernel's files for the whole host, and for one of its memory nodes.
+# The kernel's folders for the huge pages of the whole host, and of one of its memory nodes.
 HOST = "/sys/kernel/mm/hugepages/hugepages-2048kB"
 NODE = "/sys/devices/system/node/node{node}/hugepages/hugepages-2048kB"
 COMPACT_MEMORY = ["sh", "-c", "echo 1 >/proc/sys/vm/compact_memory"]
 
 
 def _read(folder: str, counter: str) -> int:
-    """Return a count of pages: nr (reserved) or free."""
+    """Return a count of huge pages in the kernel's folder; counter: nr (all reserved) or free."""
     with open(f"{folder}/{counter}_hugepages") as file:
         return int(file.read())
 
 
 def _setting(folder: str, count: int) -> list[str]:
-    """Return the command that has so many pages reserved."""
+    """Return the command that sets the number of reserved huge pages in the kernel's folder."""
     return ["sh", "-c", 'echo "$1" >"$2"', "strata", str(count), f"{folder}/nr_hugepages"]
 
 
 def _needed_pages(machines: list[WantedMachine]) -> Counter[str]:
-    """Return the kernel's folder → pages of 2 MiB, by node where all machines are bound."""
+    """Return the kernel's folder → number of huge pages of 2 MiB that all machines need.
+
+    The folders are those of memory nodes if all machines are bound to nodes, else the host's.
+    """
     pages: Counter[str] = Counter()
     for machine in machines:
         if not _are_bound(machines):
@@ -37,16 +40,16 @@ def _needed_pages(machines: list[WantedMachine]) -> Counter[str]:
 
 
 def _are_bound(machines: list[WantedMachine]) -> bool:
+    """Return whether the memory of every machine is bound to memory nodes of the host."""
     return all(machine["extra"]["memory_nodes"] for machine in machines)
 
 
 def reserve(machines: list[WantedMachine], context: Context) -> str | None:
-    """Reserve the machines' memory in huge pages.
+    """Reserve huge pages of 2 MiB for the memory of all machines; return None if that succeeded.
 
-    Returns why that failed, with nothing reserved, or None.
-
-    The journal (context.note) says before how they are given back: pages in use then go with their
-    machine.
+    context: the system's, into whose journal the return of the pages is written first.  Pages in
+    use at that time are returned with their machine.
+    If it failed, nothing stays reserved, and the reason is returned.
     """
     needed = _needed_pages(machines)
     try:

@@ -1,8 +1,8 @@
-"""libvirt's objects of Strata, each known by its name: network, storage pool, domains, volumes.
+"""Strata's objects in libvirt, recognized by name: network, storage pool, domains, volumes.
 
-Every name is :func:`strata.util.paths.name_prefix`, or begins with it: no other object is touched.  The
-prefix itself is the name of the network, of its bridge (15 characters at most) and of the storage
-pool.
+Every name is :func:`strata.util.paths.name_prefix`, or begins with it: no other object is touched.
+The prefix itself is the name of the network, of its bridge (15 characters at most) and of the
+storage pool.
 """
 
 import ipaddress
@@ -18,48 +18,63 @@ from strata.util.process import as_root, capture, wait_for_process
 from strata.vm import vagrant_box
 
 SOCKET = "/run/libvirt/libvirt-sock"
-# Where libvirt keeps the ids of its domains' processes.
+# The folder in which libvirt keeps the ids of its domains' processes.
 PROCESSES = "/run/libvirt/qemu"
-# The first number of the machines' network.  A client's link begins at a lower one, and gives its
-# network up once it is joined to the machines'.  If both began at the same, a machine brought up
-# afresh would get another network than before, which its snapshot does not fit.
+# The number at which the search for the machines' network begins, the third of 192.168.N.0/24.  The
+# client's link begins at a lower one, and gives its network up once it joins the machines'.  If
+# both began at the same number, a later machine could get another network than the one of its
+# snapshot.
 FIRST_SUBNET = 185
 
 
 def answers() -> bool:
-    """Return whether libvirt listens."""
+    """Return whether libvirt's daemon listens at its socket."""
     return daemons.is_listening(SOCKET)
 
 
 def start_daemon() -> None:
-    """Start libvirt where it does not answer and no service manager does it.  Raises UserError."""
+    """Start libvirt's daemon if it does not answer and no service manager starts it.
+
+    Raises UserError if the daemon does not answer then.
+    """
     daemons.start_daemon("libvirt does not answer", "libvirtd.sh", answers)
 
 
 def virsh(*words: str, check: bool = True, timeout: float = 120) -> str:
-    """Run virsh and return what it prints.
+    """Run virsh as root with these arguments, and return its standard output.
 
-    Raises UserError with its message if it fails and `check` is set.
+    timeout: in seconds.  Raises UserError with virsh's message if it fails and `check` is set.
     """
     argv = ["virsh", "--quiet", "--connect", "qemu:///system", *words]
     return capture(as_root(argv), timeout, check).stdout
 
 
 def list_domains() -> list[str]:
-    """Return the names of Strata's domains, running or not."""
+    """Return the names of Strata's domains, which may run or not.
+
+    They are recognized by the beginning of the name.
+    """
     names = virsh("list", "--all", "--name").split()
     return [name for name in names if name.startswith(f"{name_prefix()}-")]
 
 
 def card_address(subnet: str, number: int) -> tuple[str, str]:
-    """Return (hardware address, IP address) of a machine, by its number (from 0) in a network."""
+    """Return (MAC address, IP address) of a machine's network interface.
+
+    subnet: the machines' network, as ADDRESS/24.  number: the machine's, from 0.
+    The same home, network and number must always give the same addresses: a snapshot fits no
+    others.
+    """
     digest = sha256(f"{paths.home_mark()}/{number}".encode()).digest()
     address = ipaddress.ip_network(subnet).network_address + 10 + number
     return f"52:54:00:{digest[:3].hex(':')}", str(address)
 
 
 def network_xml(subnet: str, machines: int = 1) -> str:
-    """Return the network's XML: a bridge of its own, fixed addresses, and no way out."""
+    """Return the XML of the machines' network: a bridge, fixed addresses, and no way out.
+
+    subnet: the network, as ADDRESS/24.  machines: how many get an address.
+    """
     network = ipaddress.ip_network(subnet)
     hosts = [card_address(subnet, number) for number in range(machines)]
     reserved = "".join(f"<host mac='{mac}' ip='{address}'/>" for mac, address in hosts)
@@ -72,9 +87,10 @@ def network_xml(subnet: str, machines: int = 1) -> str:
 
 
 def create_network(machines: int = 1) -> str:
-    """Make the network afresh for so many machines, and the storage pool if it is missing.
+    """Create the machines' network, replacing an earlier one, and a missing storage pool.
 
-    Returns the subnet.
+    machines: how many get an address.  Returns the network, as ADDRESS/24.
+    Raises UserError if that fails.
     """
     virsh("net-destroy", name_prefix(), check=False)
     subnet = addresses.free_subnet(addresses.host_routes(), FIRST_SUBNET)
@@ -87,26 +103,28 @@ def create_network(machines: int = 1) -> str:
 
 
 def create_object(command: str, xml: str) -> None:
-    """Create an object of libvirt with a command of virsh such as define.  Raises UserError."""
+    """Create an object of libvirt from its XML.
+
+    command: the command of virsh that does it, such as define.
+    Raises UserError if that fails.  The XML stays in a file of the cache.
+    """
     path = vagrant_box.cache_path("object.xml")
     write_text(path, xml)
     virsh(command, path)
 
 
 def remove_domains(only: str | None = None) -> list[str]:
-    """End and remove Strata's domains, or the one named `only`, with their volumes.
+    """Kill and remove Strata's domains, and delete their volumes; return a phrase for each.
 
-    Returns what was removed.
-
-    Raises UserError where a domain stays.
+    only: the name of the only domain to be removed; None: all are removed.
+    Raises UserError if a domain is still there afterwards.
     """
     removed = [name for name in list_domains() if only in (None, name)]
     for name in removed:
-        # A domain that is asked to end first writes its disks, which are thrown away: so it is
-        # killed.
+        # A domain that is asked to end would first write its disks, which are deleted anyway.
         if pid := domain_process(name):
             capture(as_root(["kill", "-KILL", "--", str(pid)]), check=False)
-            # The kernel takes its time to free its memory.
+            # The kernel needs some time to free the process's memory.
             wait_for_process(pid, 10)
         virsh("destroy", name, check=False)
         virsh("undefine", name, "--managed-save", "--snapshots-metadata", "--nvram", check=False)
@@ -119,18 +137,18 @@ def remove_domains(only: str | None = None) -> list[str]:
 
 
 def domain_process(name: str) -> int | None:
-    """Return the id of a domain's process; None where it does not run."""
+    """Return the id of a domain's QEMU process; None if it does not run."""
     pid = capture(as_root(["cat", "--", f"{PROCESSES}/{name}.pid"]), check=False).stdout.strip()
     path = f"/proc/{pid}/cmdline"
-    # The id may have been given to another process since.
+    # Another process may have the id by now.
     command_line = observe.read_files([path]).get(path, "")
     return int(pid) if f"guest={name}," in command_line else None
 
 
 def remove_all() -> list[str]:
-    """Remove everything of Strata's from libvirt, if it is up, except the pool's folder.
+    """Remove Strata's domains, volumes, network and storage pool; return a phrase for each.
 
-    Returns what it was.
+    The pool's folder stays.  Nothing is removed if libvirt does not answer.
     """
     if not answers():
         return []

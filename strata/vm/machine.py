@@ -1,4 +1,4 @@
-"""The life of one virtual machine: Vagrant makes it, virsh starts, restores and removes it."""
+"""The life cycle of one virtual machine: Vagrant defines it, virsh starts and restores it."""
 
 import json
 import os
@@ -28,20 +28,23 @@ from strata.vm import (
     vagrant_box,
 )
 
+# The number of attempts to boot a machine before its cell fails.
 ATTEMPTS = 3
 # Seconds within which a machine must boot and answer, by accelerator.
 BOOT_TIMEOUT = {"kvm": 180, "tcg": 480}
 
 
 class Machine:
-    """The machine of a system (context) with the vm layer's resolved options and the image's disk.
+    """One virtual machine of a system, from its definition to its removal.
 
-    warmup: name of the layer above → commands that run in the machine once: before it is saved, or
-    once it is up.
+    options: the resolved options of the layer vm.  context: the system's.
+    image: the image whose Vagrant box gives the disk.
+    warmup: name of the layer above → commands that run in the machine once: before the machine is
+    saved as a snapshot, or after its boot.
 
-    Attributes: `wanted` is what Vagrant and libvirt get, once :meth:`prepare` resolved it;
-    `refused` is key of the profile → why the machine cannot have that here; `booted` is
-    ``{attempts, boot_seconds}`` of its boot, if any.
+    Attributes: `wanted` is what Vagrant and libvirt get, set by :meth:`up`; `refused` is key of the
+    profile → why the machine cannot have that setting here; `booted` is ``{attempts,
+    boot_seconds}`` of the boot, both None without a boot.
     """
 
     wanted: WantedMachine
@@ -60,15 +63,18 @@ class Machine:
         self.booted: Fields = {"attempts": None, "boot_seconds": None}
 
     def up(self) -> Fields:
-        """Bring the machine up, fresh; return the facts of ``system.vm`` (docs/files.md).
+        """Boot the machine or restore it, fresh, and return ``system.vm`` for the records.
 
-        Raises UserError.
+        docs/files.md describes its keys.  Sets `wanted`, `refused` and `booted`.  A run's first
+        machine may be booted only to make a snapshot, and then restored from that.
+        Raises UserError if the machine does not start, or may run on other CPUs than the
+        experiment's.
         """
         owner = run.identify_run()
         with one_off():
             self.wanted = self.prepare()
-        # A cell without a workflow around it has no later system for which a snapshot is worth its
-        # time, and what a device holds cannot be saved.
+        # A cell that runs outside of a workflow has no later system that could use the snapshot.
+        # The state of a device that is passed through cannot be saved.
         restores = self.options["fresh"] == "snapshot" and owner["pid"] != os.getpid()
         restores = restores and not self.wanted["passthrough"]
         restore_seconds = None
@@ -94,12 +100,14 @@ class Machine:
         }
 
     def prepare(self) -> WantedMachine:
-        """Make what the machine needs: network, storage pool, huge pages, ssh configuration.
+        """Make what the machine needs, and return all settings that Vagrant and libvirt get.
 
-        Raises UserError.
-
-        The first of several equal machines makes what they share.  Returns all that Vagrant and
-        libvirt get, which Vagrant reads from the system's folder.
+        Makes the network, storage pool and huge pages, which the first of several equal machines
+        makes for all.  Writes the ssh configuration and vm.json into the system's folder;
+        vagrant/Vagrantfile reads the latter.  Adds to `refused`.
+        The machine's name is a hash of all that decides what the domain is: a snapshot is found by
+        it.
+        Raises UserError if KVM was not tried yet, the box is missing, or the host lacks memory.
         """
         if self.options["accelerator"] is None:
             raise UserError(
@@ -108,7 +116,7 @@ class Machine:
         part, of = self.context.part, self.context.parts
         box = vagrant_box.require_box(self.image["recipe"])
         machines = self._resolve_machines()
-        # All that decides what the domain is: a snapshot is of a domain with this name.
+        # All that decides what the domain is: a snapshot is found by the domain's name.
         contents = [self.options, machines[part], part, of, box["box"], box["host_key"]]
         digest = sha256(json.dumps(contents, sort_keys=True).encode()).hexdigest()[:8]
         name = f"{paths.name_prefix()}-{digest}"
@@ -124,7 +132,7 @@ class Machine:
             "name": name,
             "box": box["box"],
             "data_disk": f"{name}-data.img",
-            # The same for the domain that was saved and the restored one.
+            # This path must be the same for the saved domain and the restored one.
             "console": vagrant_box.cache_path("consoles", f"{name}.log"),
             "home": paths.name_prefix(),
             "subnet": subnet,
@@ -137,9 +145,10 @@ class Machine:
         return wanted
 
     def _share_host(self, machines: list[WantedMachine]) -> tuple[str, str | None]:
-        """Make what equal machines share, or read it from the first one's folder.
+        """Make what equal machines share, or read it from the first machine's folder.
 
-        Returns (subnet of the network, why there are no huge pages or None).
+        For the first machine, this removes all domains of Strata and reserves huge pages.
+        Returns (the network, why there are no huge pages or None).
         """
         if self.context.part > 0:
             first: WantedMachine = read_json(os.path.join(self.context.first_folder, "vm.json"))
@@ -150,9 +159,10 @@ class Machine:
         return subnet, hugepages.reserve(machines, self.context) if wants_pages else None
 
     def _resolve_machines(self) -> list[WantedMachine]:
-        """Return the settings of each of the equal machines; fills `refused`.
+        """Return the settings of each of the equal machines, in their order.
 
-        Raises UserError where they do not fit in the host's memory.
+        Adds to `refused` the devices that no machine can have.  Raises UserError if the machines do
+        not fit in the host's memory.
         """
         of, profile = self.context.parts, dict(self.options["settings"])
         if complaint := self._passthrough_complaint():
@@ -173,7 +183,7 @@ class Machine:
         return machines
 
     def _passthrough_complaint(self) -> str | None:
-        """Return why the machine cannot have the profile's devices; None where it can."""
+        """Return why the machine cannot have the devices of its profile; None if it can."""
         devices, accelerator = self.options["settings"]["passthrough"], self.options["accelerator"]
         if devices and self.context.parts > 1:
             return "a device can be in one machine only"
@@ -181,12 +191,13 @@ class Machine:
         return "; ".join(filter(None, complaints)) or None
 
     def _ensure_snapshot(self, owner: Fields) -> str:
-        """Return the name of this run's snapshot of this machine, warmed up.
+        """Return the name of this run's snapshot of this machine after the warm-up.
 
-        A missing one is made by a boot.
+        owner: the process of the run.  A missing snapshot is made, by a boot and the warm-up; the
+        machine is stopped then.
         """
         snapshot.remove_orphans()
-        # A snapshot fits no other network, and no other kind of memory.
+        # A snapshot fits only its own network and its own kind of memory.
         names = [self.wanted["name"], self.wanted["subnet"].split(".")[2]]
         if self.wanted["huge_pages"]:
             names.append("huge")
@@ -196,7 +207,7 @@ class Machine:
             return warm
         if not snapshot.exists(plain, owner):
             self._boot()
-            # A restored machine has its data disk mounted, and what looks at it in memory.
+            # So a restored machine has the data disk mounted and the script's programs in memory.
             applied.prepare_guest(self.folder)
             self._save(plain, owner)
         if self.warmup:
@@ -206,22 +217,25 @@ class Machine:
         return warm
 
     def _save(self, name: str, owner: Fields) -> None:
-        """Save the machine as a snapshot of this run; it stops."""
+        """Save the machine as a snapshot of this run, which stops the machine."""
         ssh.close(self.folder)
         with report_step("vm", "saving the machine, from which later ones are restored"):
             snapshot.save(name, owner, self.wanted["name"])
 
     def _run_warmup(self) -> None:
-        """Run in the machine what layers above it want run once."""
+        """Run the warm-up commands of the layers above in the machine.
+
+        Raises UserError if one fails.
+        """
         for name, commands in self.warmup.items():
             with report_step("vm", f"starting {name} in the machine"):
                 for argv in commands:
                     ssh.run(self.folder, argv, timeout=BOOT_TIMEOUT[self.options["accelerator"]])
 
     def _restore(self, name: str, owner: Fields) -> float:
-        """Restore a snapshot and set the machine's clock.
+        """Restore the machine from a snapshot, and set its clock to the host's.
 
-        Returns the seconds to the end of the first command.
+        Returns the seconds that this took, up to the end of the machine's first command.
         """
         started = time.monotonic()
         snapshot.restore(name, owner)
@@ -229,11 +243,11 @@ class Machine:
         return round(time.monotonic() - started, 3)
 
     def _boot(self) -> None:
-        """Make the machine and boot it; one that hangs or fails is removed and made again.
+        """Define the machine and boot it; remove it and try again if that fails.
 
-        Raises UserError.
-
-        Sets `booted`; its seconds are from the domain's start to the end of the first command.
+        There are at most :data:`ATTEMPTS` attempts; why one failed is printed.  Sets `booted`,
+        whose seconds are from the domain's start to the end of the first command.
+        Raises UserError after the last attempt.
         """
         name, console = self.wanted["name"], self.wanted["console"]
         for attempt in range(1, ATTEMPTS + 1):
@@ -260,9 +274,10 @@ class Machine:
         raise UserError(f"the virtual machine did not boot: {reason}")
 
     def _wait_for_ssh(self) -> None:
-        """Wait until ssh answers.
+        """Wait until the machine's ssh server answers.
 
-        Raises UserError where QEMU ends, the kernel panics, or the time is over.
+        Raises UserError if QEMU ends, the guest's kernel panics, or the time limit of the boot is
+        over.
         """
         timeout = stretch(BOOT_TIMEOUT[self.options["accelerator"]])
         deadline = time.monotonic() + timeout
@@ -270,7 +285,7 @@ class Machine:
         while not answers_ssh(self.wanted["address"]):
             if process is None or wait_for_process(process, 0.05):
                 raise UserError("QEMU ended")
-            # Emulated processors lose a race now and then when the kernel patches itself.
+            # Under emulation, the kernel sometimes loses a race when it patches its own code.
             with open(self.wanted["console"], errors="replace") as file:
                 if "Kernel panic" in file.read():
                     raise UserError("the guest's kernel panicked")
@@ -279,13 +294,15 @@ class Machine:
 
 
 def define(folder: str, wanted: WantedMachine) -> None:
-    """Make the machine of a system's folder, which holds its vm.json, with its data disk.
+    """Define the machine in libvirt, with its console and data disk, without starting it.
 
-    It is not started.
+    folder: the system's, whose vm.json Vagrant reads.  wanted: the content of vm.json.
+    The first definition from a box copies the box's disk into the storage pool; a file with the
+    ending ``.whole`` says that the copy is complete.  Raises UserError if Vagrant or libvirt fails.
     """
     _make_console(wanted["console"])
     _make_data_disk(wanted)
-    # Vagrant copies the disk of a box into the pool once, and takes a copy that is there for
+    # Vagrant copies the disk of a box into the pool once, and then assumes that an existing copy is
     # complete.
     copy = f"{wanted['box']}{vagrant_box.COPY}"
     complete = vagrant_box.cache_path("pool", f"{copy}.whole")
@@ -299,14 +316,20 @@ def define(folder: str, wanted: WantedMachine) -> None:
 
 
 def _make_console(path: str) -> None:
-    """Make the file of the guest's console, which this user reads while root's QEMU writes it."""
+    """Create the empty file of the guest console, which QEMU writes as root.
+
+    This user owns the file, to read it.
+    """
     os.makedirs(os.path.dirname(path), exist_ok=True)
     owner = ["-m", "0644", "-o", str(os.getuid())]
     capture(as_root(["install", *owner, "/dev/null", path]))
 
 
 def _make_data_disk(wanted: WantedMachine) -> None:
-    """Make the sparse data disk with a complete file system: the guest initialises nothing."""
+    """Create the sparse data disk with an initialized ext4 file system.
+
+    So the guest initializes nothing during a measurement.
+    """
     path, kib = (
         vagrant_box.cache_path("pool", wanted["data_disk"]),
         wanted["data_disk_bytes"] // 1024,
@@ -317,7 +340,10 @@ def _make_data_disk(wanted: WantedMachine) -> None:
 
 
 def _vagrant_up(folder: str) -> None:
-    """Let Vagrant define the machine whose settings are in the system's folder."""
+    """Run Vagrant, which defines the machine by vm.json in the system's folder.
+
+    Raises UserError if Vagrant fails.
+    """
     variables = {
         "VAGRANT_HOME": vagrant_box.cache_path("vagrant"),
         "VAGRANT_CWD": os.path.join(paths.PROJECT, "vagrant"),
@@ -334,7 +360,7 @@ def _vagrant_up(folder: str) -> None:
 
 
 def answers_ssh(address: str) -> bool:
-    """Return whether a machine's ssh answers at an address."""
+    """Return whether an ssh server answers at an IP address, within about 10 seconds."""
     try:
         with socket.create_connection((address, 22), timeout=1) as connection:
             connection.settimeout(10)
@@ -344,9 +370,10 @@ def answers_ssh(address: str) -> bool:
 
 
 def remove_machine(folder: str) -> None:
-    """Remove the machine of a system's folder, its volumes and its network.
+    """Remove Strata's machines with their volumes, network and storage pool from libvirt.
 
-    It may be called twice.
+    folder: the system's, with the ssh configuration and Vagrant's files, which are removed, too.
+    It starts libvirt if necessary, and may be called twice.
     """
     ssh.close(folder)
     libvirt.start_daemon()
@@ -355,7 +382,10 @@ def remove_machine(folder: str) -> None:
 
 
 def forget_vagrant(folder: str) -> None:
-    """Remove what Vagrant remembers of a machine: its folder, and the index of all machines."""
+    """Remove Vagrant's files about the machine of a system, and its index of all machines.
+
+    folder: the system's.
+    """
     index = vagrant_box.cache_path("vagrant", "data", "machine-index")
     for path in (os.path.join(folder, "vagrant"), index):
         remove_tree(path)

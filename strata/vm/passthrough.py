@@ -1,4 +1,4 @@
-"""Devices that a guest has for itself, such as SR-IOV functions, by PCI address."""
+"""PCI devices that are passed through to a guest, such as SR-IOV functions, by PCI address."""
 
 import glob
 import os
@@ -8,10 +8,11 @@ from strata.util.errors import UserError
 from strata.vm import ssh
 
 DEVICES = "/sys/bus/pci/devices"
-# Seconds until a card that got an address shows it: its driver waits for the link.
+# Seconds within which a network card must show its new address: its driver waits for the link.
 LINK_TIMEOUT = 60
-# "$1": the hardware address of the machine's other card; "$2": the address for this one.  Prints
-# the names of all other cards and, where there is one, a line with its address once it has that.
+# "$1": the MAC address of the guest's other network interface; "$2": the IP address for this one.
+# Prints a line with the names of all interfaces except that other one; if there is exactly one, a
+# second line with the address that it then has.
 _SET_ADDRESS = f"""
 for device in /sys/class/net/*/device; do
     folder=${{device%/device}}
@@ -42,7 +43,10 @@ ip -4 -o address show dev "$2" | sed -n 's/.* inet \\([^ ]*\\) .*/\\1/p'
 
 
 def complaint(address: str, accelerator: str | None) -> str | None:
-    """Return why the device cannot be handed to a guest here, with the remedy; None if it can."""
+    """Return why a PCI device cannot be passed to a guest here, with the remedy; None if it can.
+
+    address: the device's PCI address.  accelerator: of virtual machines on this host.
+    """
     folder = os.path.join(DEVICES, address)
     if not os.path.isdir(folder):
         return f"there is no PCI device {address}: `lspci -D` lists those of this host"
@@ -57,9 +61,11 @@ def complaint(address: str, accelerator: str | None) -> str | None:
 
 
 def set_address(folder: str, wanted: WantedMachine) -> str:
-    """Give the guest's own card its address; return the address that is then seen there.
+    """Give the guest's own network card its IP address, and return the address seen there.
 
-    Raises UserError where the guest has no such card, or several, or where it has no link.
+    folder: the system's, with the ssh configuration.
+    Writes a network configuration in the guest.  Raises UserError if the guest has not exactly one
+    such card, or if the card has no link.
     """
     address = (wanted["card"] or {})["address"]
     script = ["sh", "-c", _SET_ADDRESS, "strata", wanted["mac"], address]
@@ -75,9 +81,9 @@ def set_address(folder: str, wanted: WantedMachine) -> str:
 
 
 def network_device(address: str) -> str:
-    """Return the network device of this host whose virtual function a PCI device is.
+    """Return this host's network interface whose virtual function has a PCI address.
 
-    Raises UserError without.
+    Raises UserError if the device is no virtual function of an interface of this host.
     """
     devices = sorted(glob.glob(f"{DEVICES}/{address}/physfn/net/*"))
     if not devices:

@@ -1,7 +1,7 @@
-"""All settings of a machine, from profile, host and accelerator, as pure functions.
+"""All settings of a machine, computed from profile, host and accelerator by pure functions.
 
-``vagrant/Vagrantfile`` reads the result.  What Vagrant cannot write, :mod:`strata.vm.domain` puts
-into libvirt's domain before the machine starts.
+``vagrant/Vagrantfile`` reads the result.  What Vagrant cannot write, :mod:`strata.vm.domain` adds
+to libvirt's domain before the machine starts.
 """
 
 import math
@@ -21,12 +21,13 @@ EMULATED_CPU = {
     "model": "Nehalem",
     "features": [{"name": "cx16", "policy": "disable"}],
 }
-# Without them the kernel mistrusts an emulated clock, and takes a busy host for a stuck CPU.
+# Kernel arguments without which a guest distrusts the emulated clock, and takes a busy host for a
+# stuck CPU.
 EMULATED_ARGUMENTS = "tsc=reliable no_timer_check nowatchdog rcupdate.rcu_cpu_stall_suppress=1"
-# The value of `memory` with which a machine gets as much as the workloads take; they fill at most
-# this share of it.
+# The value of `memory` that gives a machine what the workloads need, and the largest share of its
+# memory that they may fill.
 NEEDED, MOST_OF_MEMORY = "needed", 0.9
-# GiB of such a machine, at least.
+# The least memory of such a machine, in GiB.
 LEAST_GIB = 4
 # The settings that a profile leaves out; schemas/vm.schema.json explains each.
 DEFAULTS: dict[str, Any] = {
@@ -49,7 +50,9 @@ DEFAULTS: dict[str, Any] = {
 def complete(profile: Fields | None, scale: str, memory_bytes: int = 0) -> Fields:
     """Return a profile with all its settings, each with its value at this scale.
 
-    memory_bytes: what the largest workload takes, for a machine with ``memory: needed``.
+    profile: as in config.yaml; None: all settings have their defaults.
+    scale: the name of the experiment's scale.
+    memory_bytes: what the largest workload uses, for a machine with ``memory: needed``.
     """
     given = DEFAULTS | (profile or {})
     settings = {key: value_at_scale(value, scale) for key, value in given.items()}
@@ -60,20 +63,19 @@ def complete(profile: Fields | None, scale: str, memory_bytes: int = 0) -> Field
 
 
 def spare_memory(total: int) -> int:
-    """Return the bytes that a host can give away, in whole 64 MiB.
+    """Return the bytes of memory that a host can give to machines, in whole 64 MiB.
 
-    It keeps an eighth, and at least 2 GiB, but never more than half.
-
-    The rest is for the host's kernel, its cache, and QEMU itself.
+    total: the host's memory in bytes.  The host keeps an eighth, at least 2 GiB, but never more
+    than half: for its kernel, its page cache and QEMU itself.
     """
     kept = max(total // 8, 2 * GIB)
     return max(total - kept, total // 2) // (64 * MIB) * (64 * MIB)
 
 
 def shape(cpus: list[Fields]) -> dict[str, int] | None:
-    """Return ``{sockets, cores, threads}`` of CPUs.
+    """Return ``{sockets, cores, threads}`` of CPUs: sockets, cores of each, threads of each core.
 
-    None where they are uneven and no such numbers describe them.
+    None if the CPUs are unevenly distributed, so that no such numbers describe them.
     """
     threads = Counter((cpu["socket"], cpu["core"]) for cpu in cpus)
     cores = Counter(socket for socket, _ in threads)
@@ -87,11 +89,15 @@ def shape(cpus: list[Fields]) -> dict[str, int] | None:
 
 
 def _guest_nodes(cpus: list[Fields], memory_mib: int) -> list[Fields]:
-    """Return ``[{cpus, memory}, …]``, a guest's memory nodes: vCPUs in a row, and MiB."""
+    """Return ``[{cpus, memory}, …]``, the guest's memory nodes: a range of vCPUs, and MiB.
+
+    cpus: the host's CPU of each vCPU.  Each share is in whole huge pages of 2 MiB; the last node
+    gets the rest of the memory.
+    """
     nodes: list[Fields] = []
     first = 0
     for count in Counter(cpu["node"] for cpu in cpus).values():
-        # Whole huge pages.
+        # An even number of MiB: whole huge pages.
         share = memory_mib * count // len(cpus) // 2 * 2
         nodes.append({"cpus": f"{first}-{first + count - 1}", "memory": share})
         first += count
@@ -100,15 +106,17 @@ def _guest_nodes(cpus: list[Fields], memory_mib: int) -> list[Fields]:
 
 
 def _cpus_of(part: int, wanted: int, topology: list[Fields], of: int) -> list[Fields]:
-    """Return the CPUs of one of several equal machines.
+    """Return the host's CPU for each vCPU of one of several equal machines.
 
-    Where it has more vCPUs than there are CPUs, these recur.
+    part: the machine's number, from 0.  wanted: its number of vCPUs.  of: the number of machines.
+    The host's CPUs recur if there are not enough of them.
     """
     first = part * max(_cpu_share(topology, of), wanted)
     return [topology[(first + number) % len(topology)] for number in range(wanted)]
 
 
 def _cpu_share(topology: list[Fields], of: int) -> int:
+    """Return how many of the host's CPUs each of several equal machines has, at least one."""
     return max(1, len(topology) // of)
 
 
@@ -123,11 +131,13 @@ def resolve(
 ) -> WantedMachine:
     """Return all settings of a machine that follow from its profile and the host.
 
-    profile: as :func:`complete` returns it.  topology: the host's CPUs, of
-    :func:`strata.host.capacity.read_topology`. mask: the processors to which the experiment is held;
-    None: all. part, of: this is machine `part` (from 0) of so many equal ones, which share CPUs and
-    memory evenly. Returns ``{cpus, memory_mib, driver, cpu, topology, affinity, numa, huge_pages,
-    disk, extra}``; what does not apply is None or empty.  `extra` is for
+    profile: a complete profile, as :func:`complete` returns it.
+    topology: the host's CPUs, as :func:`strata.host.capacity.read_topology` returns them.
+    memory_bytes: the host's memory.  accelerator: kvm or tcg.
+    part, of: the machine's number, from 0, and the number of equal machines, which share CPUs and
+    memory evenly.
+    mask: the CPUs to which the experiment is restricted; None: all.
+    What does not apply is None or empty.  vagrant/Vagrantfile relies on the keys; `extra` is for
     :func:`strata.vm.domain.tune`, except the kernel's `arguments`.
     """
     kvm, from_host = accelerator == "kvm", profile["topology"] == "host"
@@ -162,9 +172,9 @@ def resolve(
         "passthrough": profile["passthrough"],
         "card": profile.get("card"),
         "extra": {
-            # Everything that the profile does not pin runs on these processors.
+            # All threads that the profile does not pin run on these CPUs.
             "mask": mask,
-            # Only a processor that is passed through can show the host's caches.
+            # Only the CPU model host-passthrough can show the host's caches.
             "host_caches": bool(guest_shape and kvm),
             "emulator": _emulator_cpus(wanted, topology, part, of)
             if profile["pin_emulator"]
@@ -180,7 +190,10 @@ def resolve(
 
 
 def _emulator_cpus(wanted: int, topology: list[Fields], part: int, of: int) -> str:
-    """Return the CPUs that no machine's vCPUs have, or else the first one of the machine's own."""
+    """Return the CPUs for QEMU's other threads, as a list separated by commas.
+
+    They are the CPUs without a vCPU of any machine, or else the first CPU of this machine.
+    """
     taken: set[int] = set()
     for machine in range(of):
         taken.update(cpu["cpu"] for cpu in _cpus_of(machine, wanted, topology, of))
@@ -190,9 +203,9 @@ def _emulator_cpus(wanted: int, topology: list[Fields], part: int, of: int) -> s
 
 
 def _host_nodes(cpus: list[Fields], topology: list[Fields]) -> list[int] | None:
-    """Return the host's memory node for each of the guest's, to which its memory is bound.
+    """Return the host's memory node to which each of the guest's nodes is bound, in their order.
 
-    None on a host with one.
+    None if the host has one memory node.
     """
     if len({cpu["node"] for cpu in topology}) == 1:
         return None

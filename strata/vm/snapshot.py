@@ -1,7 +1,8 @@
-"""Snapshots of booted machines: saved once in a run, restored for every system, gone with the run.
+"""Snapshots of booted machines: saved once in a run, restored for each of its systems.
 
-Those of a run lie in a folder that is named after its process.  An `owner` is the process of a run:
-``{pid, start}``, as of :func:`strata.util.run.identify_run`.
+The snapshots of a run are in a folder that is named after the run's process, and are removed at the
+run's end.  An `owner` is that process: ``{pid, start}``, as :func:`strata.util.run.identify_run`
+returns it.
 """
 
 import os
@@ -14,16 +15,23 @@ from strata.vm import libvirt, vagrant_box
 
 
 def _folder(owner: Fields, *names: str) -> str:
+    """Return the folder of a run's snapshots, or of one of them.
+
+    :func:`remove_orphans` reads the run's process from the folder's name.
+    """
     return vagrant_box.cache_path("snapshots", f"{owner['pid']}-{owner['start']}", *names)
 
 
 def exists(name: str, owner: Fields) -> bool:
-    """Return whether this run (owner) saved a snapshot of this name."""
+    """Return whether this run saved a complete snapshot of this name.
+
+    owner: the process of the run.
+    """
     return os.path.isdir(_folder(owner, name))
 
 
 def remove_orphans() -> None:
-    """Remove the snapshots of runs that ended."""
+    """Remove the snapshots of runs whose process has ended."""
     for run in runs_with_snapshots():
         pid, _, start = run.partition("-")
         if not is_alive({"pid": int(pid), "start": start}):
@@ -31,10 +39,14 @@ def remove_orphans() -> None:
 
 
 def save(name: str, owner: Fields, domain: str) -> None:
-    """Save the running domain with its disks; it stops."""
+    """Save a running domain, its memory and disks, as a snapshot of this run; stop the domain.
+
+    name: the snapshot's.  owner: the process of the run.  domain: the domain's name.
+    The snapshot gets its name atomically, once it is complete.  Raises UserError if that fails.
+    """
     unfinished = _folder(owner, f"{name}.part")
     remove_tree(unfinished)
-    # It holds the machine's memory, which nobody else may read.
+    # The folder gets the machine's memory, which no other user may read.
     os.makedirs(unfinished, 0o700)
     libvirt.virsh("save", domain, f"{unfinished}/memory", timeout=600)
     _copy_disks(vagrant_box.cache_path("pool"), domain, unfinished)
@@ -42,7 +54,10 @@ def save(name: str, owner: Fields, domain: str) -> None:
 
 
 def restore(name: str, owner: Fields) -> None:
-    """Put the disks of a snapshot back, and let its domain go on."""
+    """Copy a snapshot's disks back into the storage pool, and resume its domain.
+
+    Raises UserError if that fails.
+    """
     saved = _folder(owner, name)
     _copy_disks(saved, paths.name_prefix(), vagrant_box.cache_path("pool"))
     libvirt.virsh("pool-refresh", paths.name_prefix())
@@ -50,7 +65,7 @@ def restore(name: str, owner: Fields) -> None:
 
 
 def _copy_disks(source: str, beginning: str, target: str) -> None:
-    """Copy the disks in a folder whose names have this beginning."""
+    """Copy the disks in a folder whose names begin with a text to another folder, as root."""
     names = [name for name in os.listdir(source) if name.startswith(beginning)]
     disks = [os.path.join(source, name) for name in names]
     copy = ["cp", "--sparse=always", "--reflink=auto", "--", *disks, target]
@@ -58,13 +73,16 @@ def _copy_disks(source: str, beginning: str, target: str) -> None:
 
 
 def runs_with_snapshots() -> list[str]:
-    """Return the names of the runs that have snapshots."""
+    """Return the names of the runs that have snapshots, sorted: process id, "-", start time."""
     folder = vagrant_box.cache_path("snapshots")
     return sorted(os.listdir(folder)) if os.path.isdir(folder) else []
 
 
 def remove_snapshots(owner: Fields | None = None) -> list[str]:
-    """Remove the snapshots of a run (owner), or of all runs; return the names of these runs."""
+    """Remove the snapshots of a run, and return the name of the run if it had any.
+
+    owner: the process of the run; None: the snapshots of all runs are removed.
+    """
     runs = runs_with_snapshots()
     if owner is not None:
         runs = [run for run in runs if vagrant_box.cache_path("snapshots", run) == _folder(owner)]

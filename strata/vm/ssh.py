@@ -1,4 +1,4 @@
-"""The way into a machine: an ssh configuration, and one connection for all commands."""
+"""Access to a machine by ssh: a configuration, and one connection for all commands."""
 
 import os
 import shlex
@@ -8,18 +8,20 @@ from strata.util.files import write_text
 from strata.util.process import capture
 
 HOST = "machine"
-# The exit code of ssh where it has no connection, or lost it.
+# The exit code of ssh if it gets no connection, or loses it.
 CONNECTION_LOST = 255
 
 
 def _configuration(folder: str) -> str:
+    """Return the path of the ssh configuration in the system's folder."""
     return os.path.join(folder, "ssh_config")
 
 
 def write_configuration(folder: str, address: str, key: str, host_key: str) -> None:
-    """Write the ssh configuration for a machine.
+    """Write the ssh configuration and the known host key of a machine into the system's folder.
 
-    address: its IP address.  key: the file of the key that it lets in.  host_key: its own.
+    address: the machine's IP address.  key: the file of the private key that the machine accepts.
+    host_key: the machine's public host key, as "TYPE KEY".
     """
     known_hosts = os.path.join(folder, "known_hosts")
     write_text(known_hosts, f"{address} {host_key}\n")
@@ -38,18 +40,22 @@ def write_configuration(folder: str, address: str, key: str, host_key: str) -> N
 
 
 def command(folder: str, argv: list[str]) -> list[str]:
-    """Return the command for the host that runs `argv` in the machine, word for word."""
+    """Return the host's command that runs `argv` in the machine, each argument unchanged.
+
+    folder: the system's, with the ssh configuration.
+    """
     return ["ssh", "-F", _configuration(folder), HOST, "--", shlex.join(argv)]
 
 
 def run(folder: str, argv: list[str], timeout: float = 120, check: bool = True) -> str:
-    """Run a command in the machine and return what it prints.
+    """Run a command in the machine, and return its standard output.
 
-    Raises UserError if it fails and `check` is set.
+    folder: the system's, with the ssh configuration.  timeout: in seconds.
+    Raises UserError if the command fails and `check` is set.
     """
     return capture(command(folder, argv), timeout, check).stdout
 
 
 def close(folder: str) -> None:
-    """End the kept connection, if there is one."""
+    """Close the ssh connection that was kept open to the machine, if there is one."""
     capture(["ssh", "-F", _configuration(folder), "-O", "exit", HOST], timeout=20, check=False)

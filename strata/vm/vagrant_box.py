@@ -1,7 +1,7 @@
-"""Vagrant's box from which machines start: disk, kernel, initrd and keys in one folder.
+"""The Vagrant box from which machines start: disk, kernel, initrd and keys in one folder.
 
-``packer/box.sh`` makes it of the image's files; it is the same under KVM and emulation.  It lies in
-a Vagrant home of Strata's own, so that no other box is touched.
+``packer/box.sh`` makes the box from the image's files, the same for KVM and emulation.  It is kept
+in a Vagrant home of Strata's own, so that no other box is touched.
 """
 
 import glob
@@ -13,46 +13,56 @@ from strata.util.errors import UserError
 from strata.util.files import remove_at_once
 from strata.util.process import as_root, capture
 
-# Vagrant copies a box's disk into the pool: what follows the box's name in the copy's.
+# What follows a box's name in the name of its disk's copy, which Vagrant puts into the pool.
 COPY = "_vagrant_box_image_"
 
 
 def cache_path(*parts: str) -> str:
-    """Return a path in the machines' part of the cache.
+    """Return a path in the part of the cache that belongs to virtual machines.
 
-    parts: begin with vagrant (its home), pool (libvirt's), consoles or snapshots.
+    parts: the first is vagrant (Vagrant's home), pool (libvirt's storage pool), consoles or
+    snapshots.
     """
     return os.path.join(paths.home_folder(), "vm", *parts)
 
 
 def box_name(recipe: str) -> str:
-    """Return Vagrant's name for the box of an image."""
+    """Return the name that Vagrant gives to the box of an image, by the hash of its recipe.
+
+    The names of the box's copies in the storage pool begin with it.
+    """
     return f"strata-{recipe[:12]}"
 
 
 def _folder(box: str) -> str:
-    """Return the folder of a box with this name."""
+    """Return the path of a box's folder, as Vagrant expects it: version 0, provider libvirt."""
     return cache_path("vagrant", "boxes", box, "0", "libvirt")
 
 
 def box_folder(recipe: str) -> str:
-    """Return the folder of the box of an image."""
+    """Return the path of the folder of an image's box, which may be missing."""
     return _folder(box_name(recipe))
 
 
 def install_box(recipe: str, made: str) -> None:
-    """Move a box that was made in the folder `made` to its place."""
+    """Move a newly made box into Vagrant's home, replacing an earlier box of the image.
+
+    made: the folder in which the box was made.
+    """
     remove_box(recipe)
     os.renames(made, box_folder(recipe))
 
 
 def has_box(recipe: str) -> bool:
-    """Return whether an image has its box."""
+    """Return whether an image's box is in Vagrant's home."""
     return os.path.isdir(box_folder(recipe))
 
 
 def require_box(recipe: str) -> Fields:
-    """Return ``{box, folder, host_key}`` of the box of an image.  Raises UserError without one."""
+    """Return ``{box, folder, host_key}`` of an image's box: its name, folder and public host key.
+
+    Raises UserError with the remedy if there is no box.
+    """
     folder = box_folder(recipe)
     if not has_box(recipe):
         raise UserError(
@@ -65,7 +75,7 @@ def require_box(recipe: str) -> Fields:
 
 
 def remove_box(recipe: str) -> None:
-    """Remove the box of an image, and its copy in the pool."""
+    """Remove an image's box atomically, and its copy in the storage pool."""
     remove_at_once(
         cache_path("vagrant", "boxes", box_name(recipe)), paths.unfinished_folder("removed-box")
     )
@@ -73,7 +83,7 @@ def remove_box(recipe: str) -> None:
 
 
 def remove_orphaned_copies() -> list[str]:
-    """Remove from the pool the copies of boxes that are gone; return their names."""
+    """Remove from the storage pool the copies of boxes that are gone, and return their names."""
     copies = (os.path.basename(path) for path in _volumes(f"strata-*{COPY}"))
     boxes = {name.partition(COPY)[0] for name in copies}
     removed = []
@@ -84,7 +94,7 @@ def remove_orphaned_copies() -> list[str]:
 
 
 def remove_volumes(beginning: str) -> list[str]:
-    """Remove the pool's files whose names have this beginning; return these names."""
+    """Remove the storage pool's files whose names begin with a text, and return these names."""
     volumes = _volumes(glob.escape(beginning))
     if volumes:
         capture(as_root(["rm", "-f", "--", *volumes]))
@@ -92,5 +102,8 @@ def remove_volumes(beginning: str) -> list[str]:
 
 
 def _volumes(pattern: str) -> list[str]:
-    """Return the paths of the pool's files whose names begin as a pattern says."""
+    """Return the sorted paths of the storage pool's files whose names begin with a pattern.
+
+    pattern: of a shell; special characters in a name must be escaped.
+    """
     return sorted(glob.glob(f"{glob.escape(cache_path('pool'))}/{pattern}*"))

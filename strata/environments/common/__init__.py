@@ -1,1 +1,1 @@
-"""What layers share: their base class, that of engines' containers, and the registry."""
+"""What layers share: their base class, the base class of containers, and the registry."""

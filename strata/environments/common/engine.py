@@ -1,7 +1,7 @@
-"""Containers that an engine makes, Docker or Podman: both understand the same commands.
+"""Containers of an engine, Docker or Podman; both engines understand the same commands.
 
-A container stays up for its cell, or for those that share it; its first program waits, and `exec`
-runs the commands.
+A container stays up for its cell, or for the cells that share it.  Its first program only waits,
+and the engine's command ``exec`` runs the others.
 """
 
 from __future__ import annotations
@@ -20,50 +20,61 @@ from strata.util.errors import UserError
 from strata.util.process import capture
 from strata.util.progress import one_off, report_step
 
-# Its import takes a cell's time, and only types need it.
+# Importing typing would take a cell's time, and only type checkers need it.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import ClassVar
 
 # Labels of the containers of systems, and of those in which an image is built; the value is the
-# home's mark.
+# home's mark.  `Container.remove_containers` finds containers by these labels.
 LABEL, BUILDING = "strata.home", "strata.building"
 NETWORKS = {"bridge": "bridge with NAT", "host": "its host’s"}
-# How packets come to a container's published ports, as records say it.
+# How packets reach a container's published ports, as records call it.
 NAT, PROXY, NOTHING = "destination NAT", "docker-proxy alone", "nothing seen"
-# The network's name in labels where a bridge is without NAT.
+# The network's name in labels if the bridge has no NAT.
 PROXIED = "bridge, user-land proxy"
 DATA = {"volume": "volume", "layered": "layered file system", "tmpfs": "memory (tmpfs)"}
 
 
 def tag(image: Image | Described) -> str:
-    """Return the name under which an engine knows the image, by its recipe."""
+    """Return the name that an engine gives to the image, by the image's recipe.
+
+    :meth:`Container.remove_images` finds images by the beginning of this name.
+    """
     return f"{paths.name_prefix()}/image:{image['recipe'][:12]}"
 
 
 def base_tag(base: str) -> str:
-    """Return the name under which Docker knows the base (a hash) of images."""
+    """Return the name that Docker gives to a base root filesystem of images.
+
+    base: the base's hash, as :func:`strata.experiment.recipe.describe_image` gives it.
+    """
     return f"{paths.name_prefix()}/base:{base[:12]}"
 
 
 @functools.cache
 def run_once(*argv: str) -> str:
-    """Run a command on the host, once in a process, and return what it prints."""
+    """Run a command on the host and return its standard output.
+
+    A process runs each command once and then returns the first output again.
+    Raises UserError if the command fails.
+    """
     return capture(argv).stdout
 
 
 def value_at(mapping: Any, *keys: str) -> Any:
-    """Return the value at these keys of nested mappings; None where one is missing."""
+    """Return the value under a path of keys in nested mappings; None if a key is missing."""
     for key in keys:
         mapping = mapping.get(key) if isinstance(mapping, dict) else None
     return mapping
 
 
 def container_schema(**more: Fields) -> Fields:
-    """Return the schema of a container's options, with `more` of its engine's.
+    """Return the JSON schema of a container's options.
 
-    network: bridge (with NAT) or host.  data: volume (a folder of the layer below), layered (in the
-    container's own layered file system) or tmpfs (in memory).  The others are those of
+    more: schemas of the options that only this engine has, by their names.
+    Every container has `network`: bridge (with NAT) or host; `data`: volume (a folder of the layer
+    below), layered (the container's own layered file system) or tmpfs (memory); and the limits in
     :mod:`strata.environments.common.limits`.
     """
     required: Fields = {
@@ -74,7 +85,10 @@ def container_schema(**more: Fields) -> Fields:
 
 
 class Container(layer.Layer):
-    """A container by an engine, whose commands :meth:`host_tool` and :meth:`tool` give."""
+    """A container that an engine runs; a subclass gives the engine's commands.
+
+    Commands on the host come from :meth:`host_tool`, those for the layer below from :meth:`tool`.
+    """
 
     engine_name: ClassVar[str]
     """The engine's name for people."""
@@ -84,39 +98,40 @@ class Container(layer.Layer):
 
     @classmethod
     def host_tool(cls, *words: str) -> list[str]:
-        """Return a command of the engine on the host."""
+        """Return the host's command that runs the engine with these arguments."""
         return [cls.name, *words]
 
     @classmethod
     def answers(cls) -> bool:
-        """Return whether the engine can be used without being started."""
+        """Return whether the engine can be used now, without starting a daemon."""
         return cls.unavailable_reason() is None
 
     @classmethod
     def is_usable(cls) -> bool:
-        """Return whether this user can have the engine do something now."""
+        """Return whether the engine can be used now and this user is permitted to use it."""
         return cls.answers() and cls.permission_reason() is None
 
     @classmethod
     def check_options(cls, options: Fields, below: str) -> list[tuple[str, str]]:
-        """Return limits that no container can have."""
+        """Return (option, what is wrong) for each limit that no container can have."""
         return limits.check(options)
 
     @classmethod
     def refusal_reason(cls, resolved: Fields, below: str, machine: HostFacts) -> str | None:
-        """Refuse limits that the host cannot grant."""
+        """Return why the host cannot grant the limits in these options; None if it can."""
         return limits.refusal(resolved, capacity.usable_processors(), machine["memory_bytes"])
 
     @classmethod
     def labels(cls, resolved: Fields) -> Fields:
-        """Name the container's network and where its data lie."""
+        """Return the paper's names of the container's network and of the storage of its data."""
         return {"network": NETWORKS[resolved["network"]], "data": DATA[resolved["data"]]}
 
     @classmethod
     def remove_containers(cls, label: str = LABEL) -> list[str]:
-        """Remove Strata's containers with this label, where the engine answers.
+        """Remove the containers that carry a label with this home's mark, and their volumes.
 
-        Returns their ids.
+        label: the label's name; by default that of the containers of systems.
+        Returns the engine's ids of the removed containers; none if the engine cannot be used now.
         """
         if not cls.is_usable():
             return []
@@ -128,12 +143,16 @@ class Container(layer.Layer):
 
     @classmethod
     def remove_systems(cls) -> list[str]:
-        """Remove the containers of all systems."""
+        """Remove the containers of all systems and return a phrase for each."""
         return [f"container {id}" for id in cls.remove_containers()]
 
     @classmethod
     def remove_images(cls, kept: Collection[str]) -> list[str]:
-        """Remove the engine's images of this home, except `kept` ones and those of containers."""
+        """Remove the engine's images of this home and return a phrase for each removed image.
+
+        kept: names and ids of images that stay.  Images of existing containers stay, too.  Nothing
+        is removed if the engine cannot be used now.
+        """
         if not cls.is_usable():
             return []
         filters = ["--filter", f"label=strata.image={paths.home_mark()}", "--no-trunc"]
@@ -147,36 +166,50 @@ class Container(layer.Layer):
             if id in kept or short in kept or not short.startswith(("strata", "<none>")):
                 continue
             image = name if short.startswith("strata") else id
-            # The engine refuses to remove an image of which there is a container.
+            # The engine refuses to remove an image that a container uses.
             if capture(cls.host_tool("image", "rm", image), 600, check=False).returncode == 0:
                 removed.append(f"the image {image} of {cls.engine_name}")
         return removed
 
     def tool(self, *words: str) -> list[str]:
-        """Return a command of the engine for the layer below."""
+        """Return the command, for the layer below, that runs the engine with these arguments."""
         return [self.name, *words]
 
     def engine_facts(self, info: Fields) -> Fields:
-        """Return what records say of the engine, from what its `info` prints."""
+        """Return the engine's facts for the records, by name.
+
+        info: what the engine's command ``info`` prints.  A missing value is recorded as "not
+        available".
+        """
         raise NotImplementedError
 
     def run_options(self) -> list[str]:
-        """Return options of the engine's `run` that other engines do not have."""
+        """Return the options for the engine's command ``run`` that only this engine has."""
         raise NotImplementedError
 
     @property
     def id_file(self) -> str:
-        """The file into which the engine writes the container's id."""
+        """The path of the host's file into which the engine writes the container's id."""
         return os.path.join(self.context.folder, "container")
 
     def bring_up(self) -> None:
-        """Ask the engine for its facts before anything is made.  Raises UserError."""
+        """Record the engine's facts, then start the container as :meth:`Layer.bring_up` does.
+
+        The engine is asked before anything is made; options of the container may depend on its
+        facts.
+        Raises UserError if the engine does not answer or the container cannot be started.
+        """
         self.ask_engine()
         super().bring_up()
 
     def ask_engine(self) -> None:
-        """Ask the engine for its version and configuration, for the records.  Raises UserError."""
-        # The first question alone takes its time.
+        """Read the engine's version and configuration, and start the facts for the records.
+
+        Sets `info` to what the engine's command ``info`` prints, and `_facts` to the part for the
+        records.
+        Raises UserError if the engine does not answer.
+        """
+        # Only a process's first call takes time: later ones are cached.
         with one_off():
             argv = self.below.plain_command(self.tool("info", "--format", "{{json .}}"))
             self.info: Fields = json.loads(run_once(*argv))
@@ -185,7 +218,10 @@ class Container(layer.Layer):
             self._facts[name] = str(value or NOT_AVAILABLE).partition("\n")[0]
 
     def cleanup_entries(self) -> list[Fields]:
-        """Return the entry for the container; one in a virtual machine goes with that."""
+        """Return the journal's entry that removes the container.
+
+        A container in a virtual machine has none: it is removed with the machine.
+        """
         if self.virtual_machine() is not None:
             return []
         named = f"name=^/?{self.context.id}$"
@@ -200,7 +236,12 @@ class Container(layer.Layer):
         ]
 
     def up(self) -> None:
-        """Run the container, load the image if it is missing, and check what was applied."""
+        """Start the container, and check that the engine applied its limits.
+
+        The engine loads the image first if its store does not have it.  Adds the observed limits to
+        the facts for the records.
+        Raises UserError if the container does not start, or runs with other limits than requested.
+        """
         argv = self._run_command()
         try:
             self.run_below(argv)
@@ -215,7 +256,10 @@ class Container(layer.Layer):
             self.observe_container()
 
     def _run_command(self) -> list[str]:
-        """Return the engine's command that starts the container."""
+        """Return the engine's command that starts the container.
+
+        Clean-up relies on the container's name and label.
+        """
         options = ["--detach", "--init", "--pull", "never", "--name", self.context.id]
         options += ["--label", f"{LABEL}={paths.home_mark()}", "--network", self.options["network"]]
         if self.options["network"] != "host":
@@ -228,11 +272,14 @@ class Container(layer.Layer):
 
     @property
     def _image_id(self) -> str:
-        """The image's id, the hash of its content; the engine need not look up a name."""
+        """The hash of the image's content, which spares the engine the look-up of a name."""
         return self.image["id"].removeprefix("sha256:")
 
     def _load_image(self) -> bool:
-        """Load the image into the engine's store; return False where it is there already."""
+        """Load the image into the engine's store, if it is missing there.
+
+        Returns whether it was missing.  Raises UserError if it cannot be loaded.
+        """
         inspect = self.tool("image", "inspect", "--format", "{{.Id}}", self._image_id)
         if self.run_below(inspect, check=False).strip():
             return False
@@ -243,20 +290,26 @@ class Container(layer.Layer):
         return True
 
     def _data_options(self) -> list[str]:
-        """Return the options that give the container its /data; a volume's folder is made."""
+        """Return the options that provide the container's /data.
+
+        For a volume, this creates the folder in the layer below.
+        """
         if self.options["data"] == "volume":
             self.run_below(["mkdir", "-p", self.below.data])
             return ["--volume", f"{self.below.data}:/data"]
         if self.options["data"] == "tmpfs":
-            # Programs may do there what they may do in a volume.
+            # Programs have the same rights there as in a volume.
             return ["--tmpfs", "/data:rw,exec,suid,dev,mode=0755"]
         return []
 
     def _state_options(self) -> list[str]:
-        """Return the options that start programs in the declared state."""
+        """Return the options that give programs in the container the declared starting state.
+
+        They set the OOM score, the resource limits and, on the host, the experiment's CPUs.
+        """
         options = ["--oom-score-adj", str(starting_state.OOM_SCORE), "--pids-limit", "-1"]
         options += starting_state.container_limit_options()
-        # The mask of the experiment holds for the host's processors alone.
+        # The experiment's mask is of the host's CPUs: a virtual machine numbers its own.
         if (
             self.context.mask
             and self.virtual_machine() is None
@@ -266,9 +319,11 @@ class Container(layer.Layer):
         return options
 
     def observe_container(self) -> None:
-        """See where the container runs and how it is reached.
+        """Check where the container runs, and record how packets reach its published ports.
 
-        Raises UserError where that is not as planned.
+        Sets `network` in the facts for the records if there are published ports.
+        Raises UserError if the container's control group is not on this host, where it must be
+        frozen.
         """
         if self.virtual_machine() is None and not cgroups.list_processes(self.cgroup() or ""):
             raise UserError(
@@ -280,7 +335,11 @@ class Container(layer.Layer):
             self._facts["network"] = self._network_facts()
 
     def _network_facts(self) -> Fields:
-        """Return how packets come to the first published port, and the kernel's rules."""
+        """Return how packets reach the lowest published port, and facts of the packet filter.
+
+        The values of `ports` and `docker_proxy` are stored in the records, and subclasses compare
+        `ports` with :data:`NAT`, :data:`PROXY` and :data:`NOTHING`.
+        """
         if self.virtual_machine() is None:
             rules = firewall.read_packet_filter()
         else:
@@ -300,15 +359,19 @@ class Container(layer.Layer):
         return {"ports": path, "docker_proxy": proxies[proxy], **rules.facts()}
 
     def load_command(self) -> list[str]:
-        """Return the command for the layer below that reads an image from standard input."""
+        """Return the command, for the layer below, that loads an image from standard input."""
         return self.tool("load", "--quiet")
 
     def complete(self, argv: list[str]) -> list[str]:
-        """Return a command of the engine in a form that no signal interrupts."""
+        """Return the engine's command in a form that no signal interrupts; here, unchanged."""
         return argv
 
     def published(self) -> list[str]:
-        """Return the options that publish the servers' ports at the client's address."""
+        """Return the options that publish the servers' ports, by TCP and UDP.
+
+        They are published at the address on which the layer below listens.  On the host's network
+        there are none.
+        """
         if self.options["network"] == "host":
             return []
         options = []
@@ -318,12 +381,15 @@ class Container(layer.Layer):
         return options
 
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
-        """Return the engine's command that runs `argv` in the container."""
+        """Return the engine's command that runs `argv` in the container.
+
+        fed: whether `argv` reads standard input.
+        """
         interactive = ["--interactive"] if fed else []
         return self.tool("exec", *interactive, self.context.id, *argv)
 
     def listen_address(self) -> str:
-        """Return the container's address on its bridge; on the host's network, the host's."""
+        """Return the container's address on its bridge, or the host's on the host's network."""
         return (
             self.below.listen_address()
             if self.options["network"] == "host"
@@ -332,19 +398,23 @@ class Container(layer.Layer):
 
     @functools.cached_property
     def _bridge_address(self) -> str:
+        """The container's IP address on its bridge, read from the engine once."""
         template = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}"
         inspect = self.tool("inspect", "--format", template, self.context.id)
         return self.run_below(inspect).strip()
 
     def cgroup(self) -> str | None:
-        """Return the container's id, which names its control group.
+        """Return the container's id, by which its control group on the host is found.
 
-        None in a machine, where it is not known.
+        None in a virtual machine, or before the engine wrote the id.
         """
         return observe.read_files([self.id_file]).get(self.id_file) or None
 
     def memory_processes(self) -> list[int]:
-        """Return the processes that hold the container, or those of the machine in which it is."""
+        """Return the ids of the host's processes that hold the container's memory.
+
+        In a virtual machine, these are the processes of the machine.
+        """
         machine = self.virtual_machine()
         return (
             machine.memory_processes()

@@ -1,4 +1,4 @@
-"""The base class of layers: what one declares to the planner, and how it is brought up and used."""
+"""The base class of layers: what a layer declares to the planner, and how it is made and used."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from strata.util.data_types import Fields, HostFacts, Image
 from strata.util.errors import UserError
 from strata.util.process import ROOT_NEEDED, capture, has_root
 
-# Its import takes a cell's time, and only types need it.
+# Importing typing would take a cell's time, and only type checkers need it.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import ClassVar
 
-# Copy a file by way of the standard input or output of a command in the layer.
+# Shell scripts that copy a file through the standard input or output of a command in the layer.
 READ_FILE = 'file=$1; shift; exec "$@" <"$file"'
 SAVE_OUTPUT = 'file=$1; shift; exec "$@" >"$file"'
 WRITE_INPUT = 'umask 077; cat >"$1"; chmod "$2" "$1"'
-# Seconds in which a file of any size can be copied.
+# Seconds within which a file of any size can be copied.
 COPY_TIMEOUT = 3600
 # The `Layer.differences` of every container.
 CONTAINER_DIFFERENCES: Mapping[str, str] = MappingProxyType(
@@ -37,7 +37,10 @@ CONTAINER_DIFFERENCES: Mapping[str, str] = MappingProxyType(
 
 
 def options_schema(*required: str, **properties: Fields) -> Fields:
-    """Return the JSON schema of a layer's options: these properties and no others."""
+    """Return the JSON schema of a layer's options, which allows no others.
+
+    required: names of the options that must be given.  properties: the schema of each option.
+    """
     return {
         "type": "object",
         "additionalProperties": False,
@@ -50,16 +53,17 @@ class Layer(ABC):
     """A layer of an environment's stack: something in which commands run, such as a container.
 
     The class is what the planner uses: its attributes and class methods describe the layer before
-    any is up.  An object is one layer of a stack: `bring_up` makes it, and `cleanup_entries` says
-    how that is removed again.
+    any is up.  An object is one layer of a stack: :meth:`bring_up` makes it, and
+    :meth:`cleanup_entries` says how it is removed again.
 
     Class methods take `options` as in config.yaml, or `resolved` options as in the plan; `below` is
-    the name of the layer on which it stands; `machine` is this machine
-    (:func:`strata.host.capacity.read_facts`) as the layers below change it (:meth:`grants`).
+    the name of the layer on which this one stands; `machine` holds the facts of this machine
+    (:func:`strata.host.capacity.read_facts`) as the layers below change them
+    (:meth:`machine_above`).
 
-    Attributes of an object: `options` are the resolved ones; `below` is the layer on which it
-    stands, which for the lowest is itself; `above` is the layer that stands on it, if any;
-    `context` is shared by all layers of the stack.
+    Attributes of an object: `options` are the resolved ones; `below` is the layer on which this one
+    stands, or the layer itself at the bottom; `above` is the layer that stands on this one, or
+    None; `context` is shared by all layers of the stack.
     """
 
     name: ClassVar[str]
@@ -112,7 +116,7 @@ class Layer(ABC):
     """Commands that run once in the machine on which it stands, before its snapshot is taken."""
 
     def __init_subclass__(cls) -> None:
-        """Set the layer's name."""
+        """Set `name` to the name of the module that defines the layer."""
         cls.name = cls.__module__.rpartition(".")[2]
 
     # What the planner asks.
@@ -121,7 +125,7 @@ class Layer(ABC):
     def unavailable_reason(cls) -> str | None:
         """Return why this machine cannot provide the layer, with the remedy; None if it can.
 
-        It must be quick: it runs whenever the workflow is read.
+        An implementation must be quick: it runs whenever the workflow is read.
         """
         for program in cls.programs:
             if not find_program(program):
@@ -135,30 +139,35 @@ class Layer(ABC):
 
     @classmethod
     def permission_reason(cls) -> str | None:
-        """Return why this user may not bring the layer up, with the remedy; None if he may."""
+        """Return why this user may not bring the layer up, with the remedy; None if permitted."""
         if cls.needs_root and not has_root():
             return f"root is needed ({cls.title}): {ROOT_NEEDED}"
         return None
 
     @classmethod
     def check_options(cls, options: Fields, below: str) -> list[tuple[str, str]]:
-        """Return (option, what is wrong) where options contradict one another or the layer below.
+        """Return (option, what is wrong) where options contradict each other or the layer below.
 
-        Each of them fits :attr:`options_schema`.
+        options: as in config.yaml; each already fits :attr:`options_schema`.
         """
         return []
 
     @classmethod
     def resolve_options(cls, options: Fields, config: Fields) -> Fields:
-        """Resolve options for the plan: with all of config and machine that decides a result."""
+        """Return the options for the plan, completed by all that decides a result.
+
+        config: the configuration, from which further values are taken.
+        The plan identifies a cell by these options: if they change, the cell is measured again.
+        """
         return options
 
     @classmethod
     def add_observations(cls, resolved: Fields, below: str) -> Fields:
-        """Add to resolved options what is unusual about the running system, such as its daemon.
+        """Return resolved options with what is unusual about the running system.
 
-        It shows in :meth:`labels` and as ``otherwise`` in :meth:`describe`, and cells are measured
-        again for it.
+        An example is an unusual daemon.  What is added shows in :meth:`labels` and as ``otherwise``
+        in :meth:`describe`.  The plan identifies a cell by it, too: if it changes, the cell is
+        measured again.
         """
         return resolved
 
@@ -166,97 +175,107 @@ class Layer(ABC):
     def refusal_reason(cls, resolved: Fields, below: str, machine: HostFacts) -> str | None:
         """Return why this machine cannot provide the layer with these options, with the remedy.
 
-        None if it can.
+        None if the machine can.
         """
         return None
 
     @classmethod
     def machine_above(cls, resolved: Fields, machine: HostFacts) -> HostFacts:
-        """Return the machine as a layer above this one finds it."""
+        """Return the facts of the machine as a layer above this one finds them."""
         return machine
 
     @classmethod
     def labels(cls, resolved: Fields) -> Fields:
-        """Return what the paper says of it: ``{network, data}``.
+        """Return the names that the paper uses: ``{network, data}``.
 
-        With ``{kind, title}`` options change the isolation and the title.
+        The keys ``kind`` and ``title`` may be added: they replace the layer's isolation and title.
         """
         return {"network": "the host’s", "data": "the host’s disk"}
 
     @classmethod
     def describe(cls, resolved: Fields) -> Fields:
-        """Return what else the plan says of an environment with this layer.
+        """Return further facts of the layer for the plan; none by default.
 
-        With ``doubtful: True`` it may be unable to run a workload, which then is a result and no
-        failed cell.  ``otherwise`` is a text with which its label ends.
+        ``doubtful: True`` says that the layer may be unable to run a workload: that is then a
+        result and not a failed cell.  ``otherwise`` is a text that ends the environment's label.
         """
         return {}
 
     @classmethod
     def doctor_line(cls) -> tuple[str, bool | None, str]:
-        """Return the line of `make doctor`: (topic, whether it is available, text).
+        """Return the layer's line of `make doctor`: (topic, whether the layer is available, text).
 
-        None: missing, and no fault.
+        The second is None if the layer is missing but nothing is wrong.
         """
         reason = cls.unavailable_reason()
         return cls.title, None if reason else True, reason or "can be made"
 
     @classmethod
     def remove_systems(cls) -> list[str]:
-        """Remove all systems of this layer, which are found by Strata's marks alone.
+        """Remove all systems of this layer, found by Strata's marks alone.
 
-        Returns what they were.
+        Returns a phrase for each removed thing.
         """
         return []
 
     @classmethod
     def remove_images(cls, kept: Collection[str]) -> list[str]:
-        """Remove stored images except those with these names or ids.
+        """Remove stored images, and return a phrase for each removed image.
 
-        kept: names as of :func:`strata.environments.common.engine.tag`, and ids.
-        Returns sentences that name the removed ones.
+        kept: names (:func:`strata.environments.common.engine.tag`) and ids of images that stay.
         """
         return []
 
     # One layer of a stack.
 
     def __init__(self, below: Layer | None, options: Fields, context: Context) -> None:
+        """Link a new layer to the layer below.
+
+        below: None for the host, at the bottom.  Sets `above` of the layer below to this one.
+        """
         self.below, self.options, self.context = below or self, options, context
         self.above: Layer | None = None
         if below:
             below.above = self
 
     def bring_up(self) -> None:
-        """Make the layer, fresh, once the journal says how it is removed.  Raises UserError."""
+        """Write into the journal how the layer is removed, then make the layer, fresh.
+
+        This order lets a later process remove the layer after a kill.  Raises UserError if the
+        layer cannot be made.
+        """
         for entry in self.cleanup_entries():
             self.context.note_cleanup(entry)
         self.up()
 
     def cleanup_entries(self) -> list[Fields]:
-        """Return the journal's entries that remove what :meth:`up` makes.
+        """Return the journal's entries that remove what :meth:`up` makes; none by default.
 
-        They are carried out from the last to the first, be it by a later process after a kill;
-        :mod:`strata.testbed.journal` has their form.
+        The entries are carried out from the last to the first, possibly by a later process after a
+        kill.  :mod:`strata.testbed.journal` defines their format.
         """
         return []
 
     @abstractmethod
     def up(self) -> None:
-        """Make the layer, fresh.  Raises UserError."""
+        """Make the layer, fresh, on the layer below, which is up.
+
+        Raises UserError if it cannot be made.
+        """
 
     @abstractmethod
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
-        """Return the command for the layer below that runs `argv` in this one.
+        """Return the command, for the layer below, that runs `argv` in this layer.
 
         fed: whether `argv` reads standard input.
         """
 
     def facts(self) -> Fields:
-        """Return what the records of cells say of this layer, once it is up."""
+        """Return the layer's part of the records of cells; the layer must be up."""
         return {}
 
     def stack(self) -> Iterator[Layer]:
-        """Yield this layer and all below it, from the top to the bottom."""
+        """Yield this layer and all layers below it, from the top to the bottom."""
         yield self
         if self.below is not self:
             yield from self.below.stack()
@@ -265,7 +284,7 @@ class Layer(ABC):
     def image(self) -> Image:
         """The image of the system.
 
-        Raises UserError where the stack declares that it needs none.
+        Raises UserError if the system has none, because no layer of its stack declares image forms.
         """
         if self.context.image is None:
             raise UserError(
@@ -276,75 +295,88 @@ class Layer(ABC):
 
     @property
     def data(self) -> str:
-        """The folder of this layer in which a layer above keeps its data."""
+        """The path in this layer of the folder in which a layer above keeps its data."""
         return self.context.data
 
     def address(self) -> str:
-        """Return the address at which a client reaches a server in this layer."""
+        """Return the address at which a client reaches servers in this layer."""
         return self.below.address()
 
     def listen_address(self) -> str:
-        """Return the address on which servers listen: there packets for :meth:`address` arrive."""
+        """Return the address on which servers in this layer listen.
+
+        There, packets arrive that clients send to :meth:`address`.
+        """
         return self.below.listen_address()
 
     def virtual_machine(self) -> Layer | None:
-        """Return the layer of the stack that is a virtual machine; None where there is none."""
+        """Return the uppermost virtual machine at or below this layer; None if there is none."""
         return self.below.virtual_machine()
 
     def passed_card(self) -> tuple[str, str | None] | None:
-        """Return (PCI address, the client's IP address) of a machine's card of its own.
+        """Return (PCI address, client's IP address) of a network card that only the machine uses.
 
-        None where it has none.
+        The client's address is None if none is configured.  None is returned if there is no such
+        card.
         """
         return None
 
     def kernel_process(self) -> int | None:
-        """Return the id of the host's process that is the system's kernel, of a sandbox or machine.
+        """Return the id of the host's process that is the system's own kernel.
 
-        None without.
+        That is the process of a sandbox or of a virtual machine; None if the system has neither.
         """
         return None if self.below is self else self.below.kernel_process()
 
     def memory_processes(self) -> list[int]:
-        """Return ids of the host's processes that hold the idle system's memory."""
+        """Return the ids of the host's processes that hold the idle system's memory."""
         return []
 
     def cgroup(self) -> str | None:
-        """Return the name of the host's control group that holds the system, by which it is frozen.
+        """Return the name of the host's control group that holds, and can freeze, the system.
 
-        None where it has none.
+        None if the system has none.
         """
         return None if self.below is self else self.below.cgroup()
 
     def copy_in(self, source: str, target: str) -> None:
-        """Copy a file of the host, with its mode, to `target` in this layer.  Raises UserError."""
+        """Copy a file of the host, with its mode, into this layer.
+
+        source: the file's path on the host.  target: its path in the layer; the folder must exist.
+        Raises UserError if the copy fails.
+        """
         mode = f"{stat.S_IMODE(os.stat(source).st_mode):04o}"
         write = self.plain_command(["sh", "-euc", WRITE_INPUT, "strata", target, mode], fed=True)
         capture(["sh", "-euc", READ_FILE, "strata", source, *write], COPY_TIMEOUT)
 
     def copy_out(self, source: str, target: str) -> None:
-        """Copy a file of this layer to `target` on the host.  Raises UserError."""
+        """Copy a file of this layer to the host.
+
+        source: the file's path in the layer.  target: its path on the host, which is overwritten.
+        Raises UserError if the copy fails.
+        """
         read = self.plain_command(["cat", source])
         capture(["sh", "-euc", SAVE_OUTPUT, "strata", target, *read], COPY_TIMEOUT)
 
     def measured_command(self, argv: list[str]) -> list[str]:
         """Return the host's command that runs `argv` in this layer as a measured command.
 
-        It has the variables of measured commands and no others.
+        The command gets the environment variables of measured commands and no others.
         """
         return self.plain_command(with_variables(argv))
 
     def plain_command(self, argv: list[str], fed: bool = False) -> list[str]:
-        """Return the host's command that runs `argv` in this layer with the layer's variables.
+        """Return the host's command that runs `argv` in this layer.
 
-        fed: whether `argv` reads standard input.
+        The command gets the environment variables of the layer.  fed: whether `argv` reads standard
+        input.
         """
         wrapped = self.wrap(argv, fed)
         return wrapped if self.below is self else self.below.plain_command(wrapped, fed)
 
     def run_below(self, argv: list[str], check: bool = True) -> str:
-        """Run a command on the layer below and return what it prints.
+        """Run a command in the layer below and return its standard output.
 
-        Raises UserError if it fails and `check` is set.
+        Raises UserError if the command fails and `check` is set.
         """
         return capture(self.below.plain_command(argv), check=check).stdout

@@ -1,4 +1,4 @@
-"""Limits of containers: their form in config.yaml, the engine's options, and a check inside."""
+"""Limits of containers: their schema, the engine's options for them, and a check inside."""
 
 from strata.host import observe
 from strata.host.observe import NOT_AVAILABLE
@@ -22,13 +22,13 @@ PROPERTIES: dict[str, Fields] = {
     },
 }
 
-# Docker makes no container with less.
+# Docker starts no container with less.
 LEAST_MEMORY = 6 * UNITS["MiB"]
-# Files inside that show the values in use; the limit of memory is in one of the last two.
+# Files in a container that show the values in use; one of MEMORY_LIMITS has that of memory.
 STATUS, MOUNTS = "/proc/self/status", "/proc/mounts"
 MEMORY_LIMITS = ["/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory.max"]
 PRINT_FILES = ["tail", "-v", "-n", "+1", STATUS, MOUNTS, *MEMORY_LIMITS]
-# Option → the values that it sets in the state in which programs start.
+# Option → names of the values that it changes in programs' starting state.
 DIFFERENCES = {
     "seccomp": ("seccomp",),
     "cpuset-cpus": ("processors", "processors on the host"),
@@ -37,7 +37,7 @@ SECCOMP_MODES = {"0": "unconfined", "1": "strict", "2": "default"}
 
 
 def check(options: Fields) -> list[tuple[str, str]]:
-    """Return (option, what is wrong) of limits that fit their schema but no container."""
+    """Return (option, what is wrong) for limits that fit their schema but no container can have."""
     wrong = []
     cpus, memory = options.get("cpuset-cpus"), options.get("memory")
     if cpus and not all(map(parse_ranges, cpus.split(","))):
@@ -48,9 +48,10 @@ def check(options: Fields) -> list[tuple[str, str]]:
 
 
 def refusal(options: Fields, cpus: set[int], memory_bytes: float) -> str | None:
-    """Return why a machine with these CPUs and this memory cannot grant the options.
+    """Return why a machine cannot grant the limits in these options; None if it can.
 
-    None if it can.
+    cpus: numbers of the CPUs that the machine may use.
+    memory_bytes: the machine's memory; infinite if it is not to be checked.
     """
     if set(parse_ranges(options.get("cpuset-cpus", ""))) - cpus:
         available = ", ".join(map(str, sorted(cpus)))
@@ -65,21 +66,21 @@ def refusal(options: Fields, cpus: set[int], memory_bytes: float) -> str | None:
 
 
 def run_options(options: Fields) -> list[str]:
-    """Return the options of ``docker run`` or ``podman run`` that ask for them."""
+    """Return the arguments of ``docker run`` or ``podman run`` that set the requested limits."""
     argv = []
     if options.get("seccomp") == "unconfined":
         argv += ["--security-opt", "seccomp=unconfined"]
     if "cpuset-cpus" in options:
         argv += ["--cpuset-cpus", options["cpuset-cpus"]]
     if "memory" in options:
-        # As much swap as memory means none: a limit that can be swapped past is no limit.
+        # A limit of memory and swap that equals that of memory leaves no swap space.
         count = str(parse_size(options["memory"]))
         argv += ["--memory", count, "--memory-swap", count]
     return argv
 
 
 def set_options(options: Fields) -> Fields:
-    """Return those of a container's options that are limits, and ``data`` if it is in memory."""
+    """Return the options that are limits, and `data` if it is tmpfs: those to check inside."""
     return {
         key: value
         for key, value in options.items()
@@ -88,12 +89,12 @@ def set_options(options: Fields) -> Fields:
 
 
 def applied(options: Fields, printed: str) -> list[Fields]:
-    """Return ``[{name, asked, seen}]`` of the limits that are set.
+    """Return ``[{name, asked, seen}]``, a row for each limit that is set, for the records.
 
-    printed: what :data:`PRINT_FILES` printed inside.
-
-    What cannot be seen is "not available".  Raises UserError where another value than the one asked
-    for is in use.
+    options: the container's resolved options.
+    printed: the output of :data:`PRINT_FILES` in the container.
+    A value that cannot be observed is "not available" and passes.  Raises UserError if the
+    container runs with another value than requested.
     """
     files = observe.split_files(printed)
     status = observe.parse_fields(files.get(STATUS, ""))
@@ -116,12 +117,15 @@ def applied(options: Fields, printed: str) -> list[Fields]:
 
 
 def _agrees(name: str, wanted: str, value: str) -> bool:
-    """Return whether the value in use is the one asked for, as far as it can be seen."""
+    """Return whether the observed value is the requested one; true if it was not observable.
+
+    CPUs may be written in another way, and memory may be rounded down by less than 64 KiB.
+    """
     if value in (wanted, NOT_AVAILABLE):
         return True
     if name == "cpuset-cpus":
         return set(parse_ranges(value)) == set(parse_ranges(wanted))
     if name == "memory" and value.isdecimal():
-        # The kernel counts in pages.
+        # The kernel rounds the limit down to whole pages, of 64 KiB at most.
         return 0 <= parse_size(wanted) - int(value) < 65536
     return False

@@ -1,4 +1,4 @@
-"""The layers by name, and the stacks that environments make of them."""
+"""The layers by their names, and the stacks of layers that are environments."""
 
 import importlib
 import os
@@ -8,32 +8,37 @@ from strata.environments.common.layer import Layer
 from strata.host.context import Context
 from strata.util.data_types import Fields, Stack
 
-# Each file in it is a layer.
+# The folder strata/environments, in which each file is a layer.
 FOLDER = os.path.dirname(os.path.dirname(__file__))
 
 
 def layer_names() -> list[str]:
-    """Return the names of all layers, as in config.yaml."""
+    """Return the names of all layers, as written in config.yaml, sorted.
+
+    Each file in the folder strata/environments is a layer, except those that begin with "_".
+    """
     return sorted(
         name[:-3] for name in os.listdir(FOLDER) if name.endswith(".py") and name[0] != "_"
     )
 
 
 def layer_class(name: str) -> type[Layer]:
-    """Return the class of the layer with this name."""
+    """Import the layer with this name and return its class."""
     layer: type[Layer] = importlib.import_module(f"strata.environments.{name}").Layer
     return layer
 
 
 def image_forms(names: Iterable[str]) -> set[str]:
-    """Return the forms of the image that layers of these names run."""
+    """Return the forms of the image that the layers with these names run."""
     return {form for name in names for form in layer_class(name).image_forms}
 
 
 def declared_differences(top: Layer) -> dict[str, str]:
-    """Return how a stack declares that programs start in another state than natively.
+    """Return the declared differences between programs' starting state in a stack and natively.
 
-    Gives the name of a value in that state → its layer and reason, or the option that sets it.
+    top: the uppermost layer of the stack.
+    Returns the name of each value in that state → why it differs: the layer and its reason, or the
+    option that sets the value.  An option's entry replaces a layer's.
     """
     declared: dict[str, str] = {}
     for layer in top.stack():
@@ -46,9 +51,10 @@ def declared_differences(top: Layer) -> dict[str, str]:
 
 
 def build_stack(layers: Stack, context: Context) -> list[Layer]:
-    """Return the layers of a stack, none of them up, the host at the bottom.
+    """Create the layers of a stack, none of them up, and return them from bottom to top.
 
-    The last is the system under test.
+    layers: the environment's layers from bottom to top, each ``{name: resolved options}``.
+    The first layer returned is the host, and the last is the system under test.
     """
     bottom = layer_class("host")(None, {}, context)
     stack = [bottom]
@@ -60,7 +66,10 @@ def build_stack(layers: Stack, context: Context) -> list[Layer]:
 
 
 def with_start_method(stack: Stack, way: str) -> list[Fields]:
-    """Return a stack for one way to start its machines: ``booted``, or ``restored`` as declared."""
+    """Return a stack with its virtual machines started in one way.
+
+    way: ``booted``, where every machine boots; or ``restored``, where the stack stays as declared.
+    """
     layers = []
     for layer in stack:
         ((name, options),) = layer.items()

@@ -149,7 +149,7 @@ def write_paper(out: str) -> None:
 
     The rule `paper` of Snakemake runs this.  out: path of the paper.
     Tables that do not fit their checksums, since they were edited, are computed again first: a
-    message names them, and each file is replaced atomically and flushed to disk.
+    message names them, each file is replaced atomically, and the folders are flushed to disk.
     """
     if edited := _list_edited_tables():
         print_topic("tables", f"made again, since these were edited: {', '.join(edited)}")

@@ -17,7 +17,7 @@ from strata.results.tidy import FACTOR, merge_orders
 from strata.util import files, paths, programs, progress
 from strata.util.errors import UserError
 
-# The columns of tidy.csv, with those of the factors between: analysis/reanalyse.R reads them.
+# The columns of tidy.csv, with those of the factors between: analysis/reanalysis.R reads them.
 SERIES_COLUMNS = ("workload", "environment", "metric", "unit")
 VALUE_COLUMNS = ("selection", "repetition", "value", "file", "line")
 # Files of the repository, and the environments that Strata calls so.

@@ -193,7 +193,7 @@ def _check_image(folder: str) -> Iterator[str]:
 
 
 def _check_source(folder: str) -> Iterator[str]:
-    """Yield a sentence for each fault of the source: of the packed files, or of the commit.
+    """Yield a sentence for each fault of the source, which is packed or named by its commit.
 
     Compares the source with its SWHID, the copies at the archive's top (`metadata.ON_TOP`) with the
     source and, if this repository has the commit, each packed file with that of the commit.
@@ -239,7 +239,7 @@ def _note_missing_commit(facts: Fields) -> list[str]:
 
 
 def _check_descriptions(folder: str) -> Iterator[str]:
-    """Yield a sentence for each part of the archive's descriptions that is not what follows anew.
+    """Yield a sentence for each description of the archive that does not follow from its files.
 
     The keys of archive.json follow from plan and records, except `metadata.GIVEN`.  README.md and
     the RO-Crate follow from archive.json and the list of files, and must be byte-identical.
@@ -259,9 +259,9 @@ def _check_descriptions(folder: str) -> Iterator[str]:
 
 
 def _check_products(folder: str, papers: bool) -> Iterator[str]:
-    """Yield a sentence for each table, or paper if requested, that the logs do not give again.
+    """Yield a sentence for each table, or paper if requested, that does not follow from the logs.
 
-    Computes them in a temporary folder by the code of this checkout.
+    Computes them again, in a temporary folder, by the code of this checkout.
     Raises MachineError if this checkout lacks a workload, if `LIMIT` is exceeded, or if papers
     differ and other fonts or versions of R, pandoc or LaTeX may be the reason.
     """

@@ -382,7 +382,7 @@ def read_text(content: bytes) -> Iterator[Reading]:
 
     Invisible characters are dropped in one reading, since they may split a text, and replaced by a
     space in another, since they may be all that separates it from others.
-    The order binds: callers skip a text of a later reading that an earlier one has shown.
+    The order binds: the caller skips a secret of a later reading that an earlier one has shown.
     """
     plain = decode_text(content)
     # Letters of UTF-16 and UTF-32 without a mark stand between zeros, also amid other data.

@@ -110,7 +110,7 @@ class LinpackStart(NamedTuple):
 
 
 def read_linpack(lines: Sequence[str], name: str) -> Readings:
-    """Yield the rate (GFLOPS) of each trial that passed, and a refusal for each other problem.
+    """Yield the rate (GFLOPS) of each trial that passed, and a refusal for each problem of a start.
 
     name: of the log.  vm.log holds the starts of two virtual machines, of which the tuned one, which
     sees the topology of the host's CPUs, is the environment ``vm-tuned``.

@@ -12,7 +12,7 @@ from kit.logs import Object, Value, read, seconds_worked, value
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """Return the rates of all passes and of the first, in GUPS: 1e9 updates per second.
+    """Return the rate over all passes, and that of the first one, in GUPS: 1e9 updates per second.
 
     randomaccess.c prints the log's objects.
     """

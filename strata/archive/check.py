@@ -20,16 +20,17 @@ from strata.util.data_types import Fields
 from strata.util.errors import MachineError, UserError
 
 _DECISIONS = "results/precision"
-# Seconds in which all tables, and papers if requested, must be made again from the logs.
+# Seconds in which all tables, and papers if requested, must be computed again from the logs.
 LIMIT = 3600
 
 
 @contextmanager
 def report_machine_failures(path: str) -> Iterator[None]:
-    """Turn failures of this block that are no fault of the archive at `path` into MachineError.
+    """Raise MachineError for every failure of the block that is no fault of the archive.
 
-    Reasons are this machine (a full disk, no memory, a missing program) and faults of Strata
-    itself. A UserError is a finding, and passes.
+    path: the archive, named in the message.
+    Such failures have their cause in this machine (a full disk, no memory, a missing program) or in
+    a bug of Strata.  A UserError says what is wrong with the archive, and is raised unchanged.
     """
     try:
         yield
@@ -51,9 +52,12 @@ def report_machine_failures(path: str) -> Iterator[None]:
 
 @contextmanager
 def open_archive(path: str) -> Iterator[str]:
-    """Yield the folder of an archive: `path`, or a temporary one into which it is unpacked.
+    """Yield the folder of an archive, which is unpacked first if it is a file.
 
-    Raises UserError for a file that cannot be unpacked safely.
+    path: the archive's file, or the folder of an unpacked one, which is yielded itself.
+    Unpacks into a temporary folder, which is removed when the block ends.
+    Raises UserError for a file that cannot be unpacked safely, and MachineError where this machine
+    cannot read the file or write the folder.
     """
     if os.path.isdir(path):
         yield path
@@ -64,13 +68,13 @@ def open_archive(path: str) -> Iterator[str]:
 
 
 def verify(path: str, papers: bool = False) -> int:
-    """Print all that is wrong with an archive, or, of a good one, what its reader should know.
+    """Check an archive, print each finding or, if there is none, notes on its origin.
 
-    path: the file, or the folder of an unpacked one.
-    papers: whether papers are made again too, and not only tables.
+    path: the archive's file, or the folder of an unpacked one.
+    papers: whether papers are computed again and compared too, and not only tables.
 
-    Returns the exit status: 0 for a good archive, 1 for one with findings.
-    Raises MachineError, which is status 2, if it could not be checked.
+    Returns the command's exit status: 0 for a good archive, 1 for one with findings.
+    Raises MachineError, for which the command exits with status 2, if a check was not possible.
     """
     notes: list[str] = []
     with report_machine_failures(path), open_archive(path) as folder:
@@ -94,10 +98,14 @@ def verify(path: str, papers: bool = False) -> int:
 
 
 def find_faults(folder: str, papers: bool = False) -> list[str]:
-    """Return a sentence for each fault of an unpacked archive.
+    """Return a sentence for each fault of an unpacked archive; none for a good one.
 
-    The first check that finds faults is the last: files that are wrong say nothing about others.
-    Raises MachineError, and any error of `report_machine_failures`, if a check could not be made.
+    folder: of the unpacked archive.
+    papers: whether papers are computed again and compared too, and not only tables.
+    The order of the checks binds: each relies on what those before it have checked, so that no
+    check follows one that found faults.
+    Raises MachineError or any other error but UserError if a check was not possible; callers use
+    :func:`report_machine_failures` around it.
     """
     if not any(
         os.path.exists(os.path.join(folder, name)) for name in (metadata.FACTS, checksums.NAME)
@@ -117,7 +125,7 @@ def find_faults(folder: str, papers: bool = False) -> list[str]:
 
 
 def _list_faults(faults: Iterable[str]) -> list[str]:
-    """Return the faults that a check yields, and those that it raises as a UserError."""
+    """Return the faults that a check yields or, if it raises UserError, the sentences of that."""
     try:
         return list(faults)
     except MachineError:
@@ -127,6 +135,10 @@ def _list_faults(faults: Iterable[str]) -> list[str]:
 
 
 def _check_format(folder: str) -> Iterator[str]:
+    """Yield a sentence if archive.json has another format; raise UserError if it breaks the schema.
+
+    Later checks rely on the schema's keys.
+    """
     version = load_object(folder, metadata.FACTS).get("format")
     if version == metadata.FORMAT:
         metadata.read_facts(folder)
@@ -136,7 +148,11 @@ def _check_format(folder: str) -> Iterator[str]:
 
 
 def _check_plan(folder: str) -> Iterator[str]:
-    """Check the plan, its decisions, its order, and the records with their logs."""
+    """Yield a sentence for each fault of the plan, decisions, records, logs and order of cells.
+
+    Mistakes of the plan and of decisions are the only ones yielded if there are any, since the
+    order of the cells follows from both.  plan.csv must be byte-identical to that order.
+    """
     experiment = load_object(folder, paths.PLAN)
     faults = plan.find_mistakes(experiment)
     schema = validation.load_schema("decision")
@@ -157,7 +173,7 @@ def _check_plan(folder: str) -> Iterator[str]:
 
 
 def _read_file(folder: str, name: str) -> bytes:
-    """Return the content of a file of the archive.  Raises UserError if it is missing."""
+    """Return the bytes of a file in the archive.  Raises UserError if it is missing."""
     path = os.path.join(folder, name)
     if not os.path.isfile(path):
         raise UserError(f"{name}: missing")
@@ -166,7 +182,10 @@ def _read_file(folder: str, name: str) -> bytes:
 
 
 def _check_image(folder: str) -> Iterator[str]:
-    """Check the list of the image's files against the digest in the image's facts."""
+    """Yield a sentence if the manifest of the image's files does not fit the digest in image.json.
+
+    An archive that was written with the option ``--light`` has no manifest, and passes.
+    """
     if os.path.exists(os.path.join(folder, paths.MANIFEST)):
         digest = manifest.manifest_digest(load_object(folder, paths.MANIFEST))
         if digest != load_object(folder, paths.IMAGE).get("manifest_sha256"):
@@ -174,7 +193,13 @@ def _check_image(folder: str) -> Iterator[str]:
 
 
 def _check_source(folder: str) -> Iterator[str]:
-    """Check the source against its SWHID and, where this repository has it, against its commit."""
+    """Yield a sentence for each fault of the source, which is packed or named by its commit.
+
+    Compares the source with its SWHID, the copies at the archive's top (`metadata.ON_TOP`) with the
+    source and, if this repository has the commit, each packed file with that of the commit.
+    Yields nothing if the archive holds no source and this repository lacks the commit:
+    :func:`verify` then prints a note.
+    """
     origin = metadata.read_facts(folder)["source"]
     packed = os.path.join(folder, "source")
     if origin["packed"] and not os.path.isdir(packed):
@@ -205,7 +230,7 @@ def _check_source(folder: str) -> Iterator[str]:
 
 
 def _note_missing_commit(facts: Fields) -> list[str]:
-    """Return a note where the source could not be compared with its commit."""
+    """Return a note if this repository lacks the archive's commit; else, or without one, none."""
     revision = facts["source"]["revision"]
     if revision is None or source.read_commit(paths.PROJECT, revision) is not None:
         return []
@@ -214,7 +239,11 @@ def _note_missing_commit(facts: Fields) -> list[str]:
 
 
 def _check_descriptions(folder: str) -> Iterator[str]:
-    """Check archive.json, README.md and the crate against the plan, the records and the files."""
+    """Yield a sentence for each description of the archive that does not follow from its files.
+
+    The keys of archive.json follow from plan and records, except `metadata.GIVEN`.  README.md and
+    the RO-Crate follow from archive.json and the list of files, and must be byte-identical.
+    """
     facts = metadata.read_facts(folder)
     expected = metadata.collect_facts(folder, {key: facts[key] for key in metadata.GIVEN})
     for key in sorted(facts.keys() | expected.keys()):
@@ -230,7 +259,12 @@ def _check_descriptions(folder: str) -> Iterator[str]:
 
 
 def _check_products(folder: str, papers: bool) -> Iterator[str]:
-    """Check tables, and papers if requested, by making them again from the logs."""
+    """Yield a sentence for each table, or paper if requested, that does not follow from the logs.
+
+    Computes them again, in a temporary folder, by the code of this checkout.
+    Raises MachineError if this checkout lacks a workload, if `LIMIT` is exceeded, or if papers
+    differ and other fonts or versions of R, pandoc or LaTeX may be the reason.
+    """
     experiment = load_object(folder, paths.PLAN)
     for name in experiment["workloads"]:
         if not os.path.isdir(f"{paths.PROJECT}/workloads/{name}"):

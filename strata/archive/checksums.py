@@ -18,7 +18,10 @@ def hash_file(path: str) -> str:
 
 
 def write_checksums(folder: str) -> None:
-    """Write the checksums of all files below a folder into it."""
+    """Write the file SHA256SUMS of a folder, a line for each other file below it.
+
+    ``sha256sum --check`` reads the file: each line is the hash, two spaces and the relative path.
+    """
     with open(os.path.join(folder, NAME), "w", encoding="utf-8", errors="surrogateescape") as file:
         for name in _list_hashed_files(folder):
             file.write(f"{hash_file(os.path.join(folder, name))}  {name}\n")
@@ -29,7 +32,10 @@ def _list_hashed_files(folder: str) -> list[str]:
 
 
 def find_faults(folder: str) -> list[str]:
-    """Return a sentence for every file that is changed, missing, added or listed twice."""
+    """Compare the files of a folder with its SHA256SUMS, and return a sentence for each fault.
+
+    A fault is a file that is changed, missing, added, listed twice, or a link or a special file.
+    """
     try:
         with open(os.path.join(folder, NAME), encoding="utf-8") as file:
             lines = [re.fullmatch(r"([0-9a-f]{64})  (.+)\n", line) for line in file]

@@ -24,7 +24,11 @@ Testbed = dict[str, str]
 
 
 def main(**options: Any) -> int:
-    """Call :func:`compare`; return 2 after a message where it cannot compare."""
+    """Run the command ``compare`` and return its exit status.
+
+    options: the arguments of :func:`compare`.
+    Prints the message of a UserError or OSError, and returns 2 for it.
+    """
     try:
         return compare(**options)
     except (UserError, OSError) as error:
@@ -33,16 +37,17 @@ def main(**options: Any) -> int:
 
 
 def compare(sides: list[str], names: list[str] | None, effect: str | None, out: str) -> int:
-    """Write a comparison into a folder, print its outcome, and return the exit status.
+    """Compare testbeds, write the comparison into a folder, and print its outcome.
 
-    sides: paths of archives, projects or folders of results.  names: of the sides; None: of their
-    files.
-    effect: the smallest difference that matters, such as ``2%``; None: the paper's.
-    out: the folder to write.
+    sides: paths of archives, projects or folders of results, two or more.
+    names: a name for each side; None: the names of their files.
+    effect: the smallest difference that matters, such as ``2%``; None: that of the paper.
+    out: the folder to write index.html and the tables into.
 
-    Status 0: no difference, and something is decided; 1: a difference; 2: no series has an interval
-    on two sides; 3: all is undecided.  Raises UserError for sides or options that cannot be
-    compared.
+    Returns the exit status: 0 if nothing differs and something is decided, 1 if something differs,
+    2 if no series has an interval on two sides, 3 if all is undecided.
+    Raises UserError for sides or options that cannot be compared, and MachineError if the script of
+    R writes no outcome.  `out` is then as it was before.
     """
     names = choose_names(sides, names)
     options = [] if effect is None else [repr(parse_share(effect))]
@@ -74,7 +79,7 @@ def compare(sides: list[str], names: list[str] | None, effect: str | None, out: 
 
 
 def _refuse_equal(testbeds: list[Testbed]) -> None:
-    """Raise UserError if two testbeds hold the same values, so that nothing can differ."""
+    """Raise UserError if two testbeds have the same plan and tables, so that nothing can differ."""
     names: dict[tuple[tuple[str, str], ...], str] = {}
     for testbed in testbeds:
         results = testbed["results"]
@@ -91,9 +96,12 @@ def _refuse_equal(testbeds: list[Testbed]) -> None:
 
 @contextlib.contextmanager
 def open_results(path: str) -> Iterator[str]:
-    """Yield the folder of results at a path: itself, in a project, or in a verified archive.
+    """Yield the folder of results that a path names, after checking it if it is an archive's.
 
-    Raises UserError where there are no results, or where the archive does not verify.
+    path: an archive (a file or an unpacked folder), a project, or its folder of results.
+    An archive's file is unpacked into a temporary folder, which is removed when the block ends.
+    Raises UserError if there are no results or the archive has faults, and MachineError if the
+    archive cannot be checked on this machine.
     """
     if os.path.isfile(path) or os.path.exists(os.path.join(path, "archive.json")):
         with contextlib.ExitStack() as stack:
@@ -118,10 +126,12 @@ def open_results(path: str) -> Iterator[str]:
 
 
 def choose_names(sides: list[str], names: list[str] | None) -> list[str]:
-    """Return the names of the sides: as given, or of their files, numbered where equal.
+    """Return a unique name for each side: the given one, or that of its file.
 
-    Raises UserError for fewer than two sides, another number of names than of sides, or equal
-    names.
+    sides: paths.  names: one for each side; None or empty: the names of the files, with the number
+    of the side, from 1, appended where two are equal.
+    Raises UserError for fewer than two sides, for more or fewer names than sides, and for equal
+    names that were given.
     """
     if len(sides) < 2:
         raise UserError(
@@ -141,13 +151,19 @@ def choose_names(sides: list[str], names: list[str] | None) -> list[str]:
 
 
 def _name_file(path: str) -> str:
-    """Return the name of an archive or of a project, also for the path of its folder `results`."""
+    """Return the base name of an archive, without ``.zip``, or of a project.
+
+    The path of a project's folder `results` gives the name of the project.
+    """
     project = os.path.dirname(path) if os.path.basename(path) == "results" else path
     return os.path.basename(project).removesuffix(".zip")
 
 
 def parse_share(effect: str) -> float:
-    """Return the number of a share such as ``2%``.  Raises UserError for any other text."""
+    """Return a percentage such as ``2%`` as a fraction, here 0.02; the percent sign may be missing.
+
+    Raises UserError for another text, and for less than 0 % or 100 % and more.
+    """
     try:
         share = float(effect.removesuffix("%")) / 100
     except ValueError:

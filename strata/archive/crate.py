@@ -36,21 +36,25 @@ _MEDIA_TYPES = {
 
 
 def _entity(identifier: str, kind: str | list[str], **properties: Any) -> Fields:
+    """Return an entity of JSON-LD with its ``@id``, its ``@type`` and further properties."""
     return {"@id": identifier, "@type": kind, **properties}
 
 
 def _refer(*identifiers: str) -> Any:
-    """Return a reference to an entity, or a list of references to several."""
+    """Return a JSON-LD reference to one entity, or a list of references to several."""
     references = [{"@id": identifier} for identifier in identifiers]
     return references if len(references) > 1 else references[0]
 
 
 def _describe_file(folder: str, name: str) -> Fields:
-    """Return the entity of a file of the archive."""
+    """Return the JSON-LD entity of a file.
+
+    folder: of the archive.  name: the file's path in it, which need not exist for SHA256SUMS.
+    """
     entity = _entity(urllib.parse.quote(name), "File", name=name)
     other = "application/octet-stream" if name.startswith("image/") else "text/plain"
     entity["encodingFormat"] = _MEDIA_TYPES.get(os.path.splitext(name)[1], other)
-    # The list of checksums is made last.
+    # SHA256SUMS is written after the crate, which it lists, so its size is not known yet.
     if name != checksums.NAME:
         entity["contentSize"] = str(os.path.getsize(os.path.join(folder, name)))
     return entity
@@ -59,7 +63,10 @@ def _describe_file(folder: str, name: str) -> Fields:
 def format_crate(folder: str, facts: Fields) -> str:
     """Return the text of ro-crate-metadata.json for the files in a folder.
 
-    facts: the object of archive.json.  Raises UserError where the workflow's file is missing.
+    facts: the object of archive.json.
+    The text depends on names and sizes of the files and on `facts` alone.  ``verify`` compares it
+    byte by byte with an archive's file: a change here makes it reject all archives written before.
+    Raises UserError if Snakefile, the file of the workflow, is missing.
     """
     source, measured = facts["source"], facts["measured"]
     workflow = "source/Snakefile" if source["packed"] else "Snakefile"

@@ -34,15 +34,18 @@ def write_archive(
     light: bool = False,
     snakemake: str | None = None,
 ) -> None:
-    """Write the archive to the file `out`, and print what it lacks, its notes and its checksum.
+    """Write the archive of the project in the working directory to a file, and print its checksum.
 
-    with_image: whether the files of the image go into it.
-    allowed: texts, or places as FILE:LINE, that are published although they look private.
-    light: whether the commit stands for the source, and the image's list of files is left out.
+    out: path of the file, which is replaced.
+    with_image: whether the files of the image go into the archive.
+    allowed: texts, files, or places as FILE:LINE, that are published although they look private.
+    light: whether the commit stands for the source, and the manifest of the image is left out.
     snakemake: the version that made the results; None: the one installed.
 
+    Also prints the files that git does not track, and the notes of
+    :func:`strata.archive.metadata.describe_origin`.
     Raises UserError if a file is missing or holds something private, or if the archive would not
-    verify.
+    verify, and MachineError if that cannot be checked.  `out` is then as it was before.
     """
     os.makedirs("results/tmp", exist_ok=True)
     project = source.list_source(os.getcwd())
@@ -99,7 +102,12 @@ def write_archive(
 
 
 def _copy_files(folder: str, files: dict[str, str]) -> None:
-    """Copy files into a folder.  files: the path of each, by its name in the folder."""
+    """Copy files into a folder, and make the folders between.
+
+    files: the path of each source file, by its relative path in `folder`.
+    Of the modes only the owner's right to execute is kept: archives of equal files are
+    byte-identical.
+    """
     for name, path in files.items():
         target = os.path.join(folder, name)
         os.makedirs(os.path.dirname(target), exist_ok=True)
@@ -108,6 +116,7 @@ def _copy_files(folder: str, files: dict[str, str]) -> None:
 
 
 def _write_text(folder: str, name: str, text: str) -> None:
+    """Write a text, with the ends of its lines as they are, to a file in a folder."""
     path = os.path.join(folder, name)
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "w", encoding="utf-8", newline="") as file:
@@ -122,7 +131,10 @@ def _installed_version(package: str) -> str:
 
 
 def _require_tracked(experiment: Plan, project: source.Source) -> None:
-    """Raise UserError if git does not track a file by which something was measured."""
+    """Raise UserError if git does not track a file on which the measurements depend.
+
+    These are the files of the image, and each planned workload's declaration and parser.
+    """
     image = {**config.read_config()["image"], "workloads": experiment["image"].get("workloads", [])}
     needed = {*recipe.list_files(image)}
     for name in experiment["workloads"]:
@@ -135,9 +147,12 @@ def _require_tracked(experiment: Plan, project: source.Source) -> None:
 
 
 def _list_results(experiment: Plan, light: bool) -> list[str]:
-    """Return the names of the plan, the image's facts, logs, records, and products.
+    """Return the paths of all files of results that go into the archive.
 
-    Raises UserError if one of them is missing.
+    These are the plan, the facts on the image, logs, records, decisions, tables and papers; of a
+    failed cell, what is known of it.
+    light: whether the manifest of the image is left out.
+    Raises UserError, with the command that helps, if a record, a table or a paper is missing.
     """
     optional = [paths.PLAN, paths.CELLS, paths.IMAGE, *([] if light else [paths.MANIFEST])]
     names = [name for name in optional if os.path.exists(name)]
@@ -165,9 +180,11 @@ def _list_results(experiment: Plan, light: bool) -> list[str]:
 
 
 def _list_image(experiment: Plan) -> dict[str, str]:
-    """Return the paths of the image's files in this machine's cache, by their names in the archive.
+    """Return the paths of the image's files in this machine's cache, by their paths in the archive.
 
-    The tree of files is left out, since the image's tar file holds it, and so are keys.
+    The unpacked tree is left out, since the image's tar file holds it, and so are the keys of
+    virtual machines.
+    Raises UserError if the image is not complete in the cache.
     """
     cached = cache.require_image(experiment["image"]["recipe"])["folder"]
     files = {}
@@ -182,9 +199,12 @@ def _list_image(experiment: Plan) -> dict[str, str]:
 def _find_private(
     folder: str, experiment: Plan, project: source.Source, allowed: list[str]
 ) -> list[private.Finding]:
-    """Return what is private in the archive's files and not allowed.
+    """Return the private texts in the files of an archive that are not allowed.
 
-    Files of the image, its facts and the list of its files hold nothing of this machine.
+    folder: of the files, with the source below ``source``.
+    allowed: texts, files, or places as FILE:LINE, that may be published.
+    Files of the image, image.json and the manifest are not searched: they hold nothing of this
+    machine.  Source files that equal the commit, other than config.yaml, count as public.
     """
     changed = {*project.changed, "config.yaml"}
     public_texts = [*experiment["environments"], *experiment["workloads"]]
@@ -216,5 +236,5 @@ def _find_private(
 
 
 def _shorten(lines: list[str]) -> list[str]:
-    """Return the first lines of a list, and how many there are more."""
+    """Return the first `MOST` lines, and if there are more, a last line that counts the others."""
     return lines[:MOST] + ([f"… and {len(lines) - MOST} more"] if len(lines) > MOST else [])

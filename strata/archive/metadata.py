@@ -16,6 +16,7 @@ from strata.util.progress import format_duration
 
 FACTS = "archive.json"
 README = "README.md"
+# The format of archives: ``verify`` of this version reads this one only.
 FORMAT = 4
 # Keys of archive.json that do not follow from the archive's other files.
 GIVEN = ("strata", "snakemake", "source")
@@ -43,7 +44,10 @@ _SHOWN = 10
 
 
 def _capture_lines(*command: str) -> list[str]:
-    """Return the lines that a tool prints; one that says "not available" where it fails."""
+    """Run a tool and return the lines that it prints, of stderr if stdout is empty.
+
+    Returns the one line `NOT_AVAILABLE` if the tool is missing, fails or prints nothing.
+    """
     try:
         done = programs.run_tool(command)
     except UserError:
@@ -54,7 +58,11 @@ def _capture_lines(*command: str) -> list[str]:
 
 @functools.cache
 def list_software() -> dict[str, list[str]]:
-    """Return the lines of the files in environment/: packages of Python and R, tools, fonts."""
+    """Return the lines of each file in environment/: packages of Python and R, fonts, and tools.
+
+    The keys are the files' paths in an archive.  :func:`list_differences` compares the lines with
+    those of an archive: a line begins with the name of a package or tool, then its version.
+    """
     python = {
         f"{package.metadata['Name']}=={package.version}"
         for package in importlib.metadata.distributions()
@@ -72,10 +80,11 @@ def list_software() -> dict[str, list[str]]:
 
 
 def list_differences(folder: str) -> list[str]:
-    """Return how this machine's software differs from the archive's, if papers depend on it.
+    """Return a phrase for each difference between this machine's software and that of an archive.
 
-    Each sentence names a version of R, of one of its packages, of pandoc or LaTeX, or the font of
-    figures.
+    folder: of the unpacked archive.
+    Only software on which the bytes of papers depend is compared: R and its packages, pandoc, LaTeX
+    and the font of figures.  Of packages only those installed here are.
     """
     software, fonts = list_software(), "environment/fonts.txt"
     differences = []
@@ -97,7 +106,7 @@ def list_differences(folder: str) -> list[str]:
 
 
 def _read_lines(folder: str, name: str) -> list[str]:
-    """Return the lines of an archive's file that are not empty; none if it is missing."""
+    """Return the lines of an archive's file, stripped, without empty ones; none without a file."""
     path = os.path.join(folder, name)
     if not os.path.isfile(path):
         return []
@@ -106,7 +115,10 @@ def _read_lines(folder: str, name: str) -> list[str]:
 
 
 def read_facts(folder: str) -> Fields:
-    """Return the object of archive.json.  Raises UserError with each key that breaks its schema."""
+    """Return the object of archive.json in a folder, after checking it against its schema.
+
+    Raises UserError with a sentence for each key that breaks the schema.
+    """
     facts: Fields = load_object(folder, FACTS)
     validation.raise_findings(
         FACTS, validation.find_faults(validation.load_schema("archive"), facts)
@@ -117,7 +129,9 @@ def read_facts(folder: str) -> Fields:
 def collect_facts(folder: str, given: Fields) -> Fields:
     """Return the object of archive.json (schemas/archive.json) for the files in a folder.
 
-    given: the values of `GIVEN`.  Raises UserError if nothing was measured.
+    given: the values of the keys `GIVEN`, which do not follow from the files.
+    ``verify`` compares each key with what this function returns for the archive's own files.
+    Raises UserError if nothing was measured.
     """
     experiment = load_object(folder, paths.PLAN)
     cells = blocks.Order(experiment, os.path.join(folder, "results")).cells()
@@ -162,7 +176,10 @@ def collect_facts(folder: str, given: Fields) -> Fields:
 
 
 def _list_authors(citation: Fields) -> list[str]:
-    """Return the names of the authors in a CITATION.cff, which anybody may have written."""
+    """Return the names of the authors in a CITATION.cff; none where its `authors` are malformed.
+
+    citation: the file's mapping, which is not checked by a schema.
+    """
     authors = citation.get("authors")
     return [
         str(author.get("name") or f"{author.get('given-names')} {author.get('family-names')}")
@@ -172,7 +189,11 @@ def _list_authors(citation: Fields) -> list[str]:
 
 
 def describe_origin(facts: Fields) -> list[str]:
-    """Return notes where the source of the archive and of all runs is not one clean commit."""
+    """Return a note for each way in which the archive and its runs are not of one clean commit.
+
+    facts: the object of archive.json.  README.md holds the notes, so ``verify`` relies on the
+    texts.
+    """
     revision, changed = facts["source"]["revision"], facts["source"]["changed"]
     notes = []
     if revision is None:
@@ -200,12 +221,16 @@ def describe_origin(facts: Fields) -> list[str]:
 
 
 def _escape_markdown(text: str) -> str:
-    """Return a text of others as one line of Markdown that shows it letter by letter."""
+    """Return a text as one line of Markdown, escaped so that no character of it is markup."""
     return re.sub(r"([\\`*<>\[\]|&!])", r"\\\1", " ".join(text.split()))
 
 
 def format_readme(facts: Fields) -> str:
-    """Return the text of README.md: review.md with the facts of archive.json."""
+    """Return the text of README.md: the template review.md filled in with the facts.
+
+    facts: the object of archive.json.  ``verify`` compares the text byte by byte with an archive's
+    README.md: a change here or in the template makes it reject all archives written before.
+    """
     with open(os.path.join(os.path.dirname(__file__), "review.md"), encoding="utf-8") as file:
         template = file.read()
     source, measured = facts["source"], facts["measured"]

@@ -9,17 +9,17 @@ from strata.util import programs
 from strata.util.errors import MachineError, UserError
 from strata.util.files import remove_tree
 
-# A disk with fewer free bytes is the reason why a program in it fails.
+# Where a disk has fewer free bytes (1 MiB), this is taken as the reason of a failure.
 _FULL = 1 << 20
 
 
 @contextlib.contextmanager
 def whole_folder(target: str) -> Iterator[str]:
-    """Yield a temporary folder whose files are moved into `target` when the block ends.
+    """Yield a temporary folder whose files are moved into a target folder when the block ends.
 
-    Where the block fails, `target` and the folders above it are left as they were.
-    Raises UserError where `target` cannot be a folder that this user writes, and MachineError where
-    its disk is full.
+    target: the folder, made with its parents if missing.  Files of equal names are replaced.
+    If the block fails, nothing is moved, and all folders that were made are removed.
+    Raises UserError if this user cannot write `target`, and MachineError if its disk is full.
     """
     ancestors = [target, *map(str, Path(target).parents)]
     missing = [folder for folder in ancestors if not os.path.lexists(folder)]
@@ -47,6 +47,7 @@ def whole_folder(target: str) -> Iterator[str]:
 
 @contextlib.contextmanager
 def _writing(target: str) -> Iterator[None]:
+    """Raise UserError, which names the target and the remedy, for any failure to write it."""
     try:
         yield
     except (MachineError, OSError) as error:

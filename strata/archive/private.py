@@ -21,9 +21,10 @@ SECRET = "a key, token or password"
 
 
 class Rule(NamedTuple):
-    """One kind of private text: each match of a pattern that passes a check.
+    """A rule that finds one kind of private text: each match of a pattern that passes a check.
 
-    kind: a noun for messages.  check: whether a match is private; every one is by default.
+    kind: a noun for messages.
+    check: returns whether a matched text is private; by default each one is.
     """
 
     kind: str
@@ -47,7 +48,10 @@ _PAIR = "[0-9A-Fa-f]{2}"
 
 
 def _is_card(text: str) -> bool:
-    """Whether six pairs of digits are a network card's address: no zeros alone, and no date."""
+    """Return whether six pairs of hexadecimal digits are a network interface's (MAC) address.
+
+    Six equal pairs such as zeros are none, nor are decimal digits between hyphens, as in a date.
+    """
     digits = text.replace("-", "").replace(":", "")
     return len(set(digits.lower())) > 1 and (":" in text or not digits.isdigit())
 
@@ -60,7 +64,11 @@ _CARD = Rule(
 
 
 class Finding(NamedTuple):
-    """A private text: file, line (from 1), kind, and the text, of a secret its beginning only."""
+    """A private text in a file.
+
+    name: path of the file.  line: from 1.  kind: of the rule that found it.
+    text: the private text; of a secret only its first four characters, as messages print it.
+    """
 
     name: str
     line: int
@@ -69,18 +77,21 @@ class Finding(NamedTuple):
 
     @property
     def place(self) -> str:
-        """File and line, by which it can be allowed."""
+        """The place as FILE:LINE, the form in which the option archive_allow lists it."""
         return f"{self.name}:{self.line}"
 
 
 def decode_text(content: bytes) -> str | None:
-    """Return the text of a content; None for binary content."""
+    """Return bytes decoded to text; None for binary content, which has NUL characters."""
     text = wrappings.decode_text(content)
     return None if "\0" in text else text
 
 
 def split_words(texts: Iterable[str]) -> set[str]:
-    """Return the words of texts, in each form in which the name of a user or host could occur."""
+    """Return the words of texts, in each form in which the name of a user or host could occur.
+
+    A word with dots, hyphens or underscores is returned whole and in its parts.
+    """
     words: set[str] = set()
     for text in texts:
         words.update(re.findall(r"[A-Za-z0-9][A-Za-z0-9_.-]*[A-Za-z0-9]|[A-Za-z0-9]", text))
@@ -89,7 +100,7 @@ def split_words(texts: Iterable[str]) -> set[str]:
 
 
 def _own_users() -> set[str]:
-    """Return the names of the user."""
+    """Return the names of the user who runs this process, and of who called sudo; may hold ""."""
     users = {os.environ.get(key, "") for key in ("USER", "LOGNAME", "SUDO_USER")}
     with contextlib.suppress(KeyError):  # The system need not have a name for the user.
         users.add(pwd.getpwuid(os.getuid()).pw_name)
@@ -97,7 +108,7 @@ def _own_users() -> set[str]:
 
 
 def _host_names(host: str) -> set[str]:
-    """Return the names of a host, with and without its domain; an address is its only name."""
+    """Return a host's name with and without its domain; of an IP address, the address alone."""
     with contextlib.suppress(ValueError):
         ipaddress.ip_address(host)
         return {host}
@@ -105,7 +116,7 @@ def _host_names(host: str) -> set[str]:
 
 
 def _own_folders(project: str) -> set[str]:
-    """Return the folders of this machine by which it, or its user, can be recognised."""
+    """Return the folders, also with links resolved, that identify this machine or its user."""
     paths = [project]
     paths += [os.environ.get(key, "") for key in ("HOME", "STRATA_HOME", "XDG_CACHE_HOME")]
     folders: set[str] = set()
@@ -116,16 +127,17 @@ def _own_folders(project: str) -> set[str]:
 
 
 def _own_addresses() -> set[str]:
-    """Return the machine's addresses in its networks; none where it cannot list them."""
+    """Return the addresses of the machine's physical network interfaces; none if unknown."""
     with contextlib.suppress(UserError):
         return addresses.physical_addresses()
     return set()
 
 
 def _rules_for(kind: str, texts: Iterable[str], neighbours: str) -> list[Rule]:
-    """Return the rule that finds any of some texts, where no character of a class is next to it.
+    """Return one rule that finds any of the texts as a whole word; none if there are no texts.
 
-    neighbours: the class, as in a pattern.  There is no rule where there are no texts.
+    neighbours: character class of a regular expression; a text next to such a character is part of
+    a longer word, and not found.
     """
     longest_first = "|".join(map(re.escape, sorted(texts, key=len, reverse=True)))
     if not longest_first:
@@ -134,7 +146,7 @@ def _rules_for(kind: str, texts: Iterable[str], neighbours: str) -> list[Rule]:
 
 
 class Scanner:
-    """Finds what is private on this machine in files."""
+    """A scanner that finds private texts of this machine, its user and its networks in files."""
 
     def __init__(
         self,
@@ -144,11 +156,13 @@ class Scanner:
         folders: Collection[str] = (),
         clients: Collection[str] = (),
     ) -> None:
-        """Collect what is private here.
+        """Collect the private names, folders and addresses of this machine as rules.
 
-        project: its folder.  public: words of the project's own source; a user or host of that name
-        is not found.  allowed: texts, or places as FILE:LINE, that may be published.
-        folders: further ones of this machine.  clients: other machines, as ``user@host``.
+        project: the project's folder.
+        public: words of the project's public source; a user or host of such a name is not found.
+        allowed: texts, files, or places as FILE:LINE, that may be published.
+        folders: further folders that count as private.
+        clients: other machines, as ``user@host`` or ``host``, whose names count as private.
         """
         users, hosts = _own_users(), _host_names(os.uname().nodename)
         for client in clients:
@@ -172,9 +186,12 @@ class Scanner:
         ]
 
     def scan_file(self, name: str, content: bytes, public: bool = False) -> Iterator[Finding]:
-        """Yield what of a file is private or cannot be looked through, and is not allowed.
+        """Yield a finding, once, for each text of a file that is private and not allowed.
 
-        public: whether the file is source that git tracks.
+        Yields one also for each part of the file that cannot be searched.
+        name: path of the file, which is searched too.
+        public: whether the file is source that git tracks: in it only secrets and folders of this
+        machine are found.
         """
         seen: set[Finding] = set()
         for part in wrappings.unwrap_file(name, content):
@@ -187,9 +204,10 @@ class Scanner:
     def _scan_part(
         self, part: wrappings.Part, public: bool, depth: int = 2
     ) -> Iterator[tuple[Finding, str]]:
-        """Yield findings in a part of a file, each with its whole text, which may be allowed.
+        """Yield each finding in a part of a file, with the whole text, by which it may be allowed.
 
-        depth: how often a text that is decoded may hold packed data with such a text.
+        public: whether the file is source that git tracks.
+        depth: how many levels of compressed data within decoded texts are searched, too.
         """
         name = part.name
         if part.trouble:

@@ -16,17 +16,17 @@ LIMIT = 3600
 
 
 def rebuild(path: str, target: str | None, boxed: str | None = None) -> int:
-    """Make an archive's paper again and print for each product whether it is the same.
+    """Run an archive's own code on its logs, and print whether each table and paper is the same.
 
-    path: the archive, or the folder of an unpacked one.
-    target: the folder to write; None: ARCHIVE-rebuilt in the working directory.
-    boxed: whether the archive's code runs in a sandbox, "yes" or "no"; None: where bubblewrap is
+    path: the archive's file, or the folder of an unpacked one.
+    target: the folder to write, empty or missing; None: ARCHIVE-rebuilt in the working directory.
+    boxed: whether the archive's code runs in a sandbox, "yes" or "no"; None: yes if bubblewrap is
     installed.
 
-    Returns the exit status: 0 if every table is byte-identical, else 1.
+    Returns the exit status: 0 if every table is byte-identical and no paper is missing, else 1.
     Raises UserError if a file of the archive does not fit its checksum, if `target` holds files or
-    cannot be written, or if the archive's code fails or exceeds `LIMIT`.  Nothing is left at
-    `target` then.
+    cannot be written, or if the archive's code fails or exceeds `LIMIT`.  `target` is then as it
+    was before.
     """
     target = target or f"{os.path.basename(os.path.abspath(path)).removesuffix('.zip')}-rebuilt"
     programs.remove_abandoned_folders(target)
@@ -68,11 +68,12 @@ def rebuild(path: str, target: str | None, boxed: str | None = None) -> int:
 
 
 def _run_archived_code(folder: str, work: str, target: str, sandboxed: bool) -> None:
-    """Make tables and papers in `work` by the archive's code, and end all its processes.
+    """Run an archive's own code to compute its tables and papers, and end all its processes.
 
-    folder: of the archive.
-
+    folder: of the unpacked archive.
+    work: the folder into which code, logs and outputs go; the code may do anything in it.
     target: the folder that messages name.
+    sandboxed: whether the code runs in a sandbox.  If not, it can do all that this user can.
     """
     reach = "WITHOUT a sandbox: it can do all that you can"
     if sandboxed:

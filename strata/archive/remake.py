@@ -1,6 +1,7 @@
-"""Make tables and papers from logs, by the code of a folder.
+"""Compute tables and papers from logs, by the code of a folder.
 
-Nothing is measured, and neither Docker nor QEMU is needed."""
+Nothing is measured, and neither Docker nor QEMU is needed.
+"""
 
 import contextlib
 import filecmp
@@ -33,7 +34,10 @@ _CODE = ("strata", "schemas", "published", "workloads", "analysis", "paper")
 
 
 def copy_own_code(work: str) -> None:
-    """Copy the code of this checkout into the folder `work`."""
+    """Copy the code of this checkout that computes tables and papers into a folder.
+
+    work: the folder.  Tests and fixtures are left out; existing files are overwritten.
+    """
     unneeded = shutil.ignore_patterns("__pycache__", "tests", "fixtures")
     for name in _CODE:
         path = os.path.join(paths.PROJECT, name)
@@ -42,9 +46,10 @@ def copy_own_code(work: str) -> None:
 
 
 def copy_archived_code(folder: str, work: str) -> None:
-    """Copy the source of the archive in `folder`, or else the commit that it names, into `work`.
+    """Copy the source of an archive into a folder: the packed files, or those of its commit.
 
-    Raises UserError if the archive holds no source and this repository has no such commit.
+    folder: of the unpacked archive.  work: the folder into which the source is copied.
+    Raises UserError if the archive holds no source and this repository lacks the commit.
     """
     origin = metadata.read_facts(folder)["source"]
     if origin["packed"]:
@@ -61,8 +66,8 @@ def copy_archived_code(folder: str, work: str) -> None:
     ).stdout
     objects = os.path.join(paths.PROJECT, objects.strip())
     tar = os.path.abspath(os.path.join(work, "source.tar"))
-    # A repository of its own has no settings: those of this one may name programs that change
-    # files.
+    # A new, empty repository that borrows the objects has no settings: settings of the project's
+    # repository may name programs (filters) that change the content of files.
     with programs.temporary_folder("objects") as bare:
         programs.run_git(bare, "init", "--quiet", "--bare", check=True)
         command = ("archive", "--output", tar, revision)
@@ -72,7 +77,10 @@ def copy_archived_code(folder: str, work: str) -> None:
 
 
 def copy_measurements(folder: str, work: str) -> None:
-    """Copy the results that were measured or decided from the archive in `folder` into `work`."""
+    """Copy the measured or decided results (`INPUTS`) of an archive into a folder.
+
+    folder: of the unpacked archive.  work: the project folder whose ``results`` are written.
+    """
     results = os.path.join(folder, "results")
 
     def ignore(place: str, names: list[str]) -> set[str]:
@@ -82,8 +90,10 @@ def copy_measurements(folder: str, work: str) -> None:
 
 
 def make_outputs(folder: str, work: str, papers: bool) -> None:
-    """Make an archive's tables, and its papers if requested, by the code and logs in `work`.
+    """Compute an archive's tables, and its papers if requested, from the logs in a work folder.
 
+    folder: of the unpacked archive; only its archive.json is read.
+    work: a copy of code and logs, whose code runs, and into which the outputs go.
     Raises as :func:`make_tables`.
     """
     make_tables(work, ["--partial"] if metadata.read_facts(folder)["partial"] else [])
@@ -92,11 +102,12 @@ def make_outputs(folder: str, work: str, papers: bool) -> None:
 
 
 def make_tables(work: str, options: list[str], to: str = "results") -> str:
-    """Make all tables of the project in `work` from its logs, by its own code.
+    """Run the code of a project to compute all its tables from its logs.
 
-    options: of the command ``tidy``.  to: the folder below `work` that is written.
+    work: folder of the project.  options: of its command ``tidy``.
+    to: the folder to write, relative to `work` or absolute.
 
-    Returns sentences about logs that are left out.
+    Returns what ``tidy`` prints on stderr: a line for each log that is left out.
     Raises UserError if a log or record is refused, MachineError if a program fails.
     """
     # Code of older archives has no option for the folder, and needs none.
@@ -107,15 +118,21 @@ def make_tables(work: str, options: list[str], to: str = "results") -> str:
 
 
 def make_papers(work: str) -> None:
-    """Make the papers of the project in `work` from its tables, by its own code."""
+    """Run the code of a project to write its papers from its tables.
+
+    work: folder of the project.
+    """
     for paper_file in outputs.PAPERS:
         programs.run_r("analysis/report.R", paper_file, folder=work)
 
 
 def write_tables(partial: bool, to: str) -> None:
-    """Write the project's tables and their checksums (rule `tables`).
+    """Write the tables of the project in the working directory, and their SHA256SUMS.
 
-    partial: whether cells may be missing.  to: the folder to write.
+    The rule `tables` of Snakemake runs this.
+    partial: whether cells may be missing.  to: the folder to write, made if missing.
+    :func:`write_paper` reads the checksums to find tables that were edited.  Prints the notes of
+    :func:`make_tables`, and raises as it does.
     """
     os.makedirs(to, exist_ok=True)
     for line in make_tables(".", ["--partial"] if partial else [], to).splitlines():
@@ -128,9 +145,11 @@ def write_tables(partial: bool, to: str) -> None:
 
 
 def write_paper(out: str) -> None:
-    """Write a paper of the project in the working directory (rule `paper`).
+    """Write a paper of the project in the working directory from its tables.
 
-    Tables that were edited after they were made are made again first.
+    The rule `paper` of Snakemake runs this.  out: path of the paper.
+    Tables that do not fit their checksums, since they were edited, are computed again first: a
+    message names them, each file is replaced atomically, and the folders are flushed to disk.
     """
     if edited := _list_edited_tables():
         print_topic("tables", f"made again, since these were edited: {', '.join(edited)}")
@@ -148,7 +167,7 @@ def _list_tables() -> list[str]:
 
 
 def _list_edited_tables() -> list[str]:
-    """Return the tables that do not fit their checksums."""
+    """Return the paths of the tables that are missing or do not fit their checksums."""
     listed: list[str] = []
     with (
         contextlib.suppress(FileNotFoundError),
@@ -163,10 +182,12 @@ def _list_edited_tables() -> list[str]:
 
 
 def compare_products(folder: str, work: str, names: list[str]) -> dict[str, str]:
-    """Return for each product of the archive in `folder` how the file in `work` compares with it.
+    """Compare each table and paper of an archive with the one computed again, byte by byte.
 
-    The state is "identical", "different", "missing", or, for a paper that was made with other fonts
-    or versions of R, pandoc or LaTeX than this machine's, `NOT_COMPARABLE`.
+    folder: of the unpacked archive.  work: the folder with the new files.  names: relative paths.
+    Returns the state of each: "identical", "different", "missing" (there is no new file), or, for a
+    paper that differs and was made with other fonts or versions of R, pandoc or LaTeX than this
+    machine's, `NOT_COMPARABLE`.  The command ``rebuild`` prints the states.
     """
     states = {}
     for name in names:

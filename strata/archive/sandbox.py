@@ -28,7 +28,8 @@ _NOBODY = 65534
 # PR_SET_CHILD_SUBREAPER of prctl(2).
 _SET_CHILD_SUBREAPER = 36
 # The program that starts the sandboxed command, which is its arguments.  A keyring of its own takes
-# the caller's keys away (keyctl JOIN_SESSION_KEYRING), and root becomes nobody.
+# the caller's keys away (the system call keyctl, by its number on each architecture, with operation
+# 1, KEYCTL_JOIN_SESSION_KEYRING), and root becomes nobody.
 _DROP_RIGHTS = f"""
 import ctypes, os, platform, sys
 keyctl = {{"x86_64": 250, "aarch64": 219}}.get(platform.machine())
@@ -48,15 +49,17 @@ _NAMESPACES = ["--unshare-all", "--cap-drop", "ALL"]
 
 
 def is_installed() -> bool:
-    """Whether bubblewrap is installed."""
+    """Return whether bubblewrap is installed; the kernel may forbid a sandbox all the same."""
     return shutil.which("bwrap") is not None
 
 
 @contextlib.contextmanager
 def sandboxed(folder: str) -> Iterator[None]:
-    """Let `strata.util.programs` start R and Python in a sandbox that may write `folder`.
+    """Let the block's programs of R and Python run in a sandbox that may write one folder.
 
-    No other user may enter the folder.  Raises MachineError if this machine allows no sandbox.
+    folder: the one to write; root must first call :func:`give_to_nobody` on it.
+    Within the block :func:`strata.util.programs.wrap_programs` puts bubblewrap before each command.
+    Raises MachineError if this machine allows no sandbox.
     """
     prefix = _sandbox_argv(os.path.abspath(folder))
     done = programs.run_tool([*prefix, "true"])
@@ -71,7 +74,11 @@ def sandboxed(folder: str) -> Iterator[None]:
 
 
 def _sandbox_argv(folder: str) -> list[str]:
-    """Return the words before a command that make it run in the sandbox of a folder."""
+    """Return the arguments to put before a command so that it runs in the sandbox of a folder.
+
+    folder: an absolute path; the only one, besides /tmp, that the command may write.
+    The order binds: bubblewrap carries out its options one after the other.
+    """
     root = os.geteuid() == 0
     readable = [*_SYSTEM, *(f"/etc/{name}" for name in _SETTINGS), *_CACHES, *_program_folders()]
     argv = ["bwrap", *(_NAMESPACES_OF_ROOT if root else _NAMESPACES)]
@@ -91,9 +98,10 @@ def _sandbox_argv(folder: str) -> list[str]:
 
 
 def _program_folders() -> list[str]:
-    """Return the folders of Python, R, pandoc and LaTeX that are not the system's.
+    """Return the paths of Python, R, pandoc and LaTeX that the sandbox may read, sorted.
 
-    No folder is a whole home: of a program in one, the program itself is returned.
+    These are the installation folders outside the system's own.  The home folder is never one of
+    them: of a program right in it, or in ``~/.local``, only the program's file is returned.
     """
     folders = {sys.prefix, sys.base_prefix}
     folders |= {path for path in sys.path if path.endswith(("/site-packages", "/dist-packages"))}
@@ -109,10 +117,11 @@ def _program_folders() -> list[str]:
 
 @contextlib.contextmanager
 def all_ended() -> Iterator[None]:
-    """End every process that was started in this block, whatever it did to outlive its parent.
+    """Kill every process that was started in the block, whatever it did to outlive its parent.
 
-    Orphans become children of this process meanwhile, among them the first process of a sandbox,
-    whose end is the end of all others in it.
+    Within the block this process is a subreaper: orphans become its children, among them the first
+    process of a sandbox, whose end is the end of all others in it.
+    Children from before the block are spared.
     """
     libc = ctypes.CDLL(None)
     before = _list_children()
@@ -132,13 +141,16 @@ def all_ended() -> Iterator[None]:
 
 
 def _list_children() -> set[int]:
-    """Return the ids of the processes whose parent is this one."""
+    """Return the process IDs of the children of this process."""
     with open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as file:
         return {int(pid) for pid in file.read().split()}
 
 
 def give_to_nobody(folder: str) -> None:
-    """Make nobody, as whom root's code runs in the sandbox, the owner of a folder's files."""
+    """Give a folder and all files below it to the user nobody; do so as root only.
+
+    Code that root starts in the sandbox runs as nobody.  Links are given, not what they lead to.
+    """
     if os.geteuid() == 0:
         for place, names, files in os.walk(folder):
             for path in (place, *(os.path.join(place, name) for name in (*names, *files))):
@@ -146,9 +158,11 @@ def give_to_nobody(folder: str) -> None:
 
 
 def copy_plain_files(folder: str, target: str) -> None:
-    """Copy the plain files of a folder that sandboxed code wrote, as files of this user.
+    """Copy the regular files below a folder that sandboxed code wrote, as files of this user.
 
-    Links, which may lead elsewhere, and pipes and other special files are left out.
+    target: the folder to write, made if missing.
+    Links, which may lead elsewhere, pipes and other special files are left out.
+    The code's processes must have ended: one could put a link in the place of a checked file.
     """
     for place, names, files in os.walk(folder):
         into = os.path.join(target, os.path.relpath(place, folder))

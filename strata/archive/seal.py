@@ -13,16 +13,21 @@ FILE = "results/sealed.json"
 
 
 def hash_plan(plan: Plan) -> str:
-    """Return the SHA-256 of a plan without the keys that say who made and sealed it."""
+    """Return the SHA-256, in hexadecimal, of a plan without its keys `source` and `sealed`.
+
+    The hash must stay the same for a plan: a change of the keys or of the JSON would break the
+    seals that exist.
+    """
     content = {key: value for key, value in plan.items() if key not in ("source", "sealed")}
     return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def seal_plan(plan: Plan, source: Source) -> Fields:
-    """Write the seal of a plan and return it: ``{sha256, at, revision, changed}``.
+    """Write the seal of a plan, durably, and return it: ``{sha256, at, revision, changed}``.
 
     source: ``{revision, changed}`` of :func:`strata.experiment.plan.read_source`.
-    Raises UserError if there is a seal, if something was measured, or if it is not known yet
+    Writes results/sealed.json, from which papers quote the seal.
+    Raises UserError if that file exists, if something was measured, or if it is not known yet
     whether KVM runs virtual machines here.
     """
     if read_json(FILE) is not None:
@@ -42,7 +47,10 @@ def seal_plan(plan: Plan, source: Source) -> Fields:
 
 
 def read_seal(plan: Plan) -> Fields | None:
-    """Return the seal with ``kept``, whether it is of this plan; None if none was sealed."""
+    """Return the seal, with the key ``kept``: whether the plan is still the sealed one.
+
+    Returns None if no plan was sealed.
+    """
     content = read_json(FILE)
     return (
         None if content is None else {**content, "kept": content.get("sha256") == hash_plan(plan)}

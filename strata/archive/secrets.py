@@ -26,7 +26,7 @@ _SECONDS = 120
 
 
 class Secret(NamedTuple):
-    """A secret, and the line of the text in which it begins, from 1."""
+    """A secret in a text, and the number of the line in which it begins, from 1."""
 
     line: int
     text: str
@@ -34,6 +34,7 @@ class Secret(NamedTuple):
 
 @functools.cache
 def _load_scanner() -> "Scanner":
+    """Return the scanner of Kingfisher with the rules of secrets.yaml, compiled once a process."""
     # The import takes half a second, and only commands that write an archive need it.
     from kingfisher_sdk import Rules, Scanner
 
@@ -41,9 +42,9 @@ def _load_scanner() -> "Scanner":
 
 
 def find_secrets(text: str, public: bool = False) -> set[Secret]:
-    """Return the secrets of a text.
+    """Return the keys, tokens and passwords in a text.
 
-    public: whether it is source, where rules of the group `results` would find mere names.
+    public: whether the rules named ``results.…`` are left out, which find mere names in source.
     Raises TimeoutError if the search takes longer than `_SECONDS`.
     """
     secrets = set()

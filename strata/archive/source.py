@@ -21,11 +21,12 @@ _COMPARE_BYTES = ("--relative", "--no-renames", "--no-ext-diff", "--no-textconv"
 
 @dataclass
 class Source:
-    """The files of a project, and how they differ from its commit.
+    """The files of a project's source, and how they differ from its commit.
 
-    files: tracked files, relative to the project.  revision: the commit; None where there is none.
-    changed: files that differ from the commit.  untracked: files that git neither tracks nor
-    ignores.
+    files: paths of the tracked files that exist, relative to the project.
+    revision: ID of the commit that is checked out; None if there is no commit yet.
+    changed: paths of tracked files that differ from the commit, or were added or deleted.
+    untracked: paths of files that git neither tracks nor ignores.
     """
 
     files: list[str] = field(default_factory=list)
@@ -35,22 +36,27 @@ class Source:
 
 
 class Tree(NamedTuple):
-    """Git's id of a tree of files, and the mode and id of each file by its path."""
+    """A tree of files as git knows it.
+
+    id: git's object ID of the tree.  files: by its path, the mode (such as "100644") and object ID
+    of each file.
+    """
 
     id: str
     files: dict[str, tuple[str, str]]
 
     @property
     def swhid(self) -> str:
-        """The name by which Software Heritage knows the tree."""
+        """The identifier (SWHID) by which Software Heritage knows the tree as a directory."""
         return f"swh:1:dir:{self.id}"
 
 
 def list_source(project: str) -> Source:
-    """Return the source of a project as it is now.
+    """Return the source of a project in its present state.
 
-    Raises UserError if git does not track the project's files, or tracks one that is no regular
-    file.
+    project: its folder.
+    Raises UserError if git does not track the project's files, or tracks a link or a folder (a
+    submodule).
     """
     names = _git_names(project, "ls-files", "-z")
     if "Snakefile" not in names:
@@ -76,9 +82,9 @@ def list_source(project: str) -> Source:
 
 
 def hash_source(project: str) -> str:
-    """Return a hash that changes when the name or content of a file of the source does.
+    """Return a SHA-256 of the names and contents of a project's source files.
 
-    Raises as :func:`list_source`.
+    Callers only compare the hash.  Raises as :func:`list_source`.
     """
     digest = hashlib.sha256()
     for name in list_source(project).files:
@@ -88,14 +94,17 @@ def hash_source(project: str) -> str:
 
 
 def read_tree(folder: str) -> Tree:
-    """Return the tree of all files in a folder, of their bytes as they are.
+    """Return the git tree of all files in a folder, hashed byte by byte.
 
+    Neither .gitignore nor .gitattributes counts.  Uses a temporary repository; the folder is left
+    as it is.
     Raises MachineError if git is not installed or fails.
     """
     with programs.temporary_folder("tree") as repository:
         places = (f"--git-dir={repository}", f"--work-tree={os.path.abspath(folder)}")
 
         def git(*arguments: str) -> str:
+            """Run git on the temporary repository, and return what it prints."""
             return programs.run_git(folder, *places, *arguments, check=True).stdout
 
         git("init", "--quiet", "--object-format=sha1")
@@ -109,7 +118,10 @@ def read_tree(folder: str) -> Tree:
 
 
 def read_commit(project: str, revision: str | None) -> Tree | None:
-    """Return the tree of a commit of a project; None if its repository has no such commit."""
+    """Return the git tree of a commit; None if the project's repository lacks the commit.
+
+    revision: the commit's ID, in full; None, or any other text, names no commit.
+    """
     if revision is None or not re.fullmatch(r"[0-9a-f]{40,64}", revision):
         return None
     tree = _git(project, "rev-parse", "--verify", "--quiet", f"{revision}^{{tree}}")
@@ -120,10 +132,11 @@ def read_commit(project: str, revision: str | None) -> Tree | None:
 
 
 def _parse_git_listing(tree_id: str, listing: str, id_column: int) -> Tree:
-    """Parse the files of a tree from git's listing.
+    """Parse git's listing of the files in a tree.
 
-    listing: entries "MODE … ID …", a tab, and the path, as :func:`_split_names` separates them.
-    id_column: the column of the file's id, from 0; git's commands differ in it.
+    tree_id: git's object ID of the tree.
+    listing: entries "MODE … ID …", a tab and the path, each ended by a NUL character.
+    id_column: the column of a file's object ID, from 0: 1 in ``ls-files``, 2 in ``ls-tree``.
     """
     files = {}
     for entry in _split_names(listing):
@@ -134,14 +147,17 @@ def _parse_git_listing(tree_id: str, listing: str, id_column: int) -> Tree:
 
 
 def hash_blob(path: str) -> str:
-    """Return the id that git gives a file's content."""
+    """Return the object ID (SHA-1 of a blob) that git gives the content of a file."""
     with open(path, "rb") as file:
         content = file.read()
     return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
 
 
 def explain_missing_commit(project: str, revision: str | None) -> str:
-    """Return why `read_commit` finds no such commit and what would help, without a full stop."""
+    """Return why :func:`read_commit` finds no such commit, and what would help.
+
+    The sentence has no full stop: callers add to it.
+    """
     if revision is None:
         return "No commit is named"
     if not _is_in_repository(project):
@@ -158,7 +174,7 @@ def explain_missing_commit(project: str, revision: str | None) -> str:
 
 
 def _explain_untracked(project: str) -> str:
-    """Return why git does not track a project's files, and what would help."""
+    """Return why git does not track a project's files, and the remedy, for the end of a message."""
     if not _is_in_repository(project):
         return "this folder is in no git repository; `git init && git add .` makes one of it"
     if reason := _read_refusal(project):
@@ -170,27 +186,31 @@ def _explain_untracked(project: str) -> str:
 
 
 def _is_in_repository(project: str) -> bool:
-    """Whether a folder, or one above it, has a repository, which git may refuse to read."""
+    """Return whether a folder, or one above it, has a repository, even one that git refuses."""
     folder = pathlib.Path(os.path.realpath(project))
     return any(os.path.lexists(place / ".git") for place in (folder, *folder.parents))
 
 
 def _read_refusal(project: str) -> str | None:
-    """Return git's own reason for refusing to read a repository; None where it reads it."""
+    """Return git's own message if git refuses to read a project's repository; else None."""
     done = programs.run_git(project, "rev-parse", "--git-dir")
     return None if done.returncode == 0 else done.stderr.strip()
 
 
 def _git(project: str, *arguments: str) -> str | None:
-    """Return what git prints; None where it fails."""
+    """Run git in a project, and return what it prints; None if it fails."""
     done = programs.run_git(project, *arguments)
     return done.stdout if done.returncode == 0 else None
 
 
 def _git_names(project: str, *arguments: str) -> list[str]:
-    """Return the names that git prints, in order; none where it fails."""
+    """Run git in a project, and return the names that it prints, sorted; none if it fails.
+
+    arguments: with the option ``-z``.
+    """
     return sorted(set(_split_names(_git(project, *arguments) or "")))
 
 
 def _split_names(text: str) -> list[str]:
+    """Split the output of git's option ``-z``, whose entries end in NUL characters."""
     return [name for name in text.split("\0") if name]

@@ -1,7 +1,7 @@
-"""Unwrap files: the packed data in them, and the encodings that hide a text.
+"""Find all text in files, through compression, archive formats and encodings.
 
-A file is searched for packed data at every place, so neither other bytes around it nor a missing
-end hides it.
+A file is searched for compressed data at every offset, so that neither other bytes around that data
+nor a missing end hides it: modules such as `zipfile` need a whole file.
 """
 
 import base64
@@ -21,21 +21,22 @@ from typing import Any, NamedTuple
 
 from strata.measure import log_sections
 
-# The most bytes to which one file may unpack, and how often a packed file may be packed again.
+# The most bytes to which one file may unpack, and the most levels of compression in compression.
 MOST_BYTES = 64 << 20
 DEEPEST = 6
-# Bytes that are unpacked at once: few, so that little is lost before a damage.
+# Bytes that are decompressed at a time: few, so that little is lost before a damaged place.
 _STEP = 16
-# Beginnings of packed data: gzip, bzip2, xz, the older lzma, zlib (in PDF and PNG), a member of a
-# zip file; and in base64 these, PDF, PNG, ELF, SQLite, and base64 of packed data.
+# First bytes of compressed data: gzip, bzip2, xz, the older lzma, zlib (in PDF and PNG), a member
+# of a zip file; and in base64 these, PDF, PNG, ELF, SQLite, and base64 of compressed data.
 _PACKED = re.compile(
     rb"\x1f\x8b\x08[\0-\x1f]|BZh[1-9]1AY&SY|\xfd7zXZ\0|\A\x5d\0\0[\0-\xff]{2}"
     rb"|x[\x01\x5e\x9c\xda]|PK\x03\x04"
     rb"|(?P<base64>(?:H4sI|Qlpo[MNOQRSTUV]|/Td6WFo|UEsDB|XQAA|e[AFJNV][A-Za-z0-9+/]|JVBERi|iVBORw"
     rb"|f0VMRg|U1FMaXRl|SDRzS|UWxwb|L1RkN|VUVzRE)(?:[A-Za-z0-9+/]|\\[nr]|[\s\"']){20,})"
 )
-# The unpacker of each, by the first byte of its beginning; those of zip are by its method of
-# packing.
+# The decompressor of each format, by its first byte; those of zip members by the number of their
+# compression method (8 deflate, 12 bzip2).  zlib's window bits: 31 expects the header of gzip, -15
+# none.
 _UNPACKERS: dict[bytes | int, Callable[[], Any]] = {
     b"\x1f": lambda: zlib.decompressobj(31),
     b"x": zlib.decompressobj,
@@ -45,7 +46,7 @@ _UNPACKERS: dict[bytes | int, Callable[[], Any]] = {
     8: lambda: zlib.decompressobj(-15),
     12: bz2.BZ2Decompressor,
 }
-# Beginnings of pictures, fonts, films and PDF, whose packed data is no sign of encryption.
+# First bytes of images, fonts, videos and PDF, in which noise is no sign of encryption.
 _MEDIA = re.compile(rb"\x89PNG|\xff\xd8\xff|GIF8|RIFF|wOF[F2]|%PDF|\0{3}.ftyp", re.DOTALL)
 # A value of a database that is no text, as SQL writes it.
 _BLOB = re.compile("X'((?:[0-9A-Fa-f]{2})+)'")
@@ -54,10 +55,12 @@ _PRINTED = bytes(range(32, 127)) + b"\t\n\r\x1b"
 
 
 class Part(NamedTuple):
-    """A file, or data that was packed in one.
+    """A file, or data that was unpacked from one.
 
-    trouble: why not all of it could be looked through, or empty.
-    whole: whether it is a file of its own, and no piece of one.
+    name: path of the file; a member of an archive format adds its own path after a slash.
+    content: the bytes, without those that other parts hold unpacked.
+    trouble: why not all of the part can be searched; empty if all can.
+    whole: whether the part is a file of its own, and not a piece of one.
     noise: whether its bytes look random, so that short texts in them mean nothing.
     """
 
@@ -69,12 +72,16 @@ class Part(NamedTuple):
 
 
 def unwrap_file(name: str, content: bytes) -> Iterator[Part]:
-    """Yield a file, without what is packed in it, and all that is packed in it, at any depth."""
+    """Yield a file without the compressed data in it, and then that data, unpacked at any depth.
+
+    At most `DEEPEST` levels and `MOST_BYTES` bytes are unpacked: `trouble` of a part says so.
+    :func:`unwrap_text` relies on the file being the first part.
+    """
     yield from _unwrap(Part(name, content), DEEPEST, [MOST_BYTES])
 
 
 def unwrap_text(name: str, text: str) -> list[Part]:
-    """Return what is packed, in base64, in a text that was decoded."""
+    """Return all that is unpacked from base64 in a text; none if it holds no compressed base64."""
     content = text.encode(errors="replace")
     if not any(match["base64"] for match in _PACKED.finditer(content)):
         return []
@@ -82,16 +89,17 @@ def unwrap_text(name: str, text: str) -> list[Part]:
 
 
 def _unwrap(part: Part, depth: int, budget: list[int]) -> Iterator[Part]:
-    """Yield a part and what is packed in it.
+    """Yield a part without the compressed data in it, and then that data, unpacked at any depth.
 
-    depth: how often that may be packed again.  budget: the bytes that may still be unpacked, which
-    it lowers.
+    depth: how many levels may still be unpacked.
+    budget: a list of one number, the bytes that may still be unpacked, which is lowered.
     """
     name, content, trouble, whole, _ = part
     if content.startswith(b"\x89PNG"):
         content = _remove_pixels(content)
     if content.startswith(b"SQLite format 3\0"):
         inner, rest = _read_sqlite(name, content), content
+    # The magic of a tar header.
     elif content[257:262] == b"ustar":
         inner, rest = _split_tar(name, content)
     else:
@@ -110,7 +118,8 @@ def _unwrap(part: Part, depth: int, budget: list[int]) -> Iterator[Part]:
 
 
 def _remove_pixels(content: bytes) -> bytes:
-    """Return a PNG file without its picture; bytes that are no chunk stay."""
+    """Return a PNG file without its pixels (chunks IDAT); bytes that are no chunk stay."""
+    # After a signature of 8 bytes, a chunk is its length (4 bytes), type (4), data and CRC (4).
     kept, at = [content[:8]], 8
     while at + 12 <= len(content):
         end = at + 12 + int.from_bytes(content[at : at + 4], "big")
@@ -124,7 +133,11 @@ def _remove_pixels(content: bytes) -> bytes:
 
 
 def _is_noise(content: bytes) -> bool:
-    """Whether a content has no visible structure: packed and encrypted data has none."""
+    """Return whether bytes look random, as compressed or encrypted data does.
+
+    Such bytes are no UTF-8, are mostly not printable, and compress by less than 5 %; only the first
+    256 KiB are considered.
+    """
     sample = content[: 1 << 18].replace(b"\0", b"")
     with contextlib.suppress(UnicodeError):
         sample.decode()
@@ -136,7 +149,11 @@ def _is_noise(content: bytes) -> bool:
 
 
 def _split_tar(name: str, content: bytes) -> tuple[list[Part], bytes]:
-    """Return the files in a tar archive, or those before its damage, and its other bytes."""
+    """Return the regular files in a tar archive as parts, and its other bytes.
+
+    Of a damaged archive the files before the damaged place are returned, and a part that names the
+    trouble.
+    """
     members: list[Part] = []
     rest: list[bytes] = []
     at = 0
@@ -155,9 +172,10 @@ def _split_tar(name: str, content: bytes) -> tuple[list[Part], bytes]:
 
 
 def _read_sqlite(name: str, content: bytes) -> list[Part]:
-    """Return the rows of a database as SQL, and its binary values.
+    """Return parts with the content of an SQLite database: all of it as SQL, and each binary value.
 
-    The file itself may hold a text in pieces."""
+    In the database's file a long text may be split over pages.
+    """
     with contextlib.closing(sqlite3.connect(":memory:")) as database:
         try:
             database.deserialize(content)
@@ -169,7 +187,10 @@ def _read_sqlite(name: str, content: bytes) -> list[Part]:
 
 
 def _find_packed(name: str, content: bytes, budget: list[int]) -> tuple[list[Part], bytes]:
-    """Return all that is packed in a content, at any place, and the other bytes."""
+    """Return parts for the compressed data at any offset of a content, and the other bytes.
+
+    budget: a list of one number, the bytes that may still be unpacked, which is lowered.
+    """
     members: list[Part] = []
     rest: list[bytes] = []
     at = done = 0
@@ -207,20 +228,27 @@ def _find_packed(name: str, content: bytes, budget: list[int]) -> tuple[list[Par
 def _unpack_zip_member(
     name: str, content: bytes, start: int, budget: list[int]
 ) -> tuple[int, Part, int] | None:
-    """Return the place of a member's data, the member, and the end of its data.
+    """Unpack one member of a zip file, which may be damaged or lack its central directory.
 
-    start: of its header in a zip file.
+    start: offset in `content` of the bytes that look like the member's local header.
+    budget: a list of one number, the bytes that may still be unpacked, which is lowered.
 
-    None where only the first bytes look like a header.
+    Returns the offset of the member's data, the member, and the offset after its data; None if the
+    bytes are no such header.
     """
+    # Local file header: signature, version needed, flags, compression method, time, date, CRC-32,
+    # compressed size, size, length of the name, length of the extra field.
     header = content[start : start + 30].ljust(30, b"\0")
     version, flags, method, size, length, extra = struct.unpack("<4xHHH8xI4xHH", header)
+    # No version is above 9.9, and a name this long is no path of Linux.
     if version > 99 or not 0 < length < 4096:
         return None
     name += "/" + content[start + 30 : start + 30 + length].decode(errors="replace")
     start += 30 + length + extra
+    # Flag 1 is encryption.
     if flags & 1:
         return start, Part(name, b"", "it is encrypted"), start
+    # Method 0 stores the data without compression.
     if method == 0:
         end = min(start + size, len(content))
         return start, Part(name, content[start:end]), end
@@ -232,7 +260,12 @@ def _unpack_zip_member(
 
 
 def _read_gzip_texts(content: bytes, start: int) -> bytes:
-    """Return extra field, name and comment of gzip data (RFC 1952), a space before each."""
+    """Return the extra field, name and comment of gzip data, a space before each.
+
+    start: offset in `content` of the gzip header (RFC 1952).
+    """
+    # The fixed header has 10 bytes, its flags at 3: 4 FEXTRA (with a length of 2 bytes), 8 FNAME
+    # and 16 FCOMMENT (each ended by NUL).
     flags, at, texts = content[start + 3], start + 10, b""
     if flags & 4:
         end = at + 2 + int.from_bytes(content[at : at + 2], "little")
@@ -249,9 +282,11 @@ def _read_gzip_texts(content: bytes, start: int) -> bytes:
 def _decompress(
     unpacker: Any, content: bytes, start: int, budget: list[int]
 ) -> tuple[bytes, int, str]:
-    """Return unpacked data, the end of its packed form, and why it is incomplete, or empty.
+    """Decompress data from an offset of a content until its end, damage, or an empty budget.
 
-    unpacker: of zlib, bz2 or lzma.  budget: the bytes that may still be unpacked, which it lowers.
+    unpacker: a new decompressor object of zlib, bz2 or lzma.
+    budget: a list of one number, the bytes that may still be unpacked, which is lowered.
+    Returns the data, the offset after its compressed form, and why the data is incomplete, or "".
     """
     pieces: list[bytes] = []
     at = start
@@ -292,7 +327,7 @@ _ESCAPED = re.compile(
     r"""(?P<percent>(?:%[0-9A-Fa-f]{2})+)|\\(?:(?:x|u00)(?P<byte>[0-9A-Fa-f]{2})"""
     r"""|u(?P<code>[0-9A-Fa-f]{4})|(?P<octal>[0-3][0-7]{2})|[nrtfb]|(?P<letter>[\\/"']))"""
 )
-# The number before a text in a binary file, which may look like a letter of the text.
+# The length before a text in a binary file, which may look like a letter of the text.
 _COUNT = re.compile(r"([\0-\x08\x0e-\x1f\ufffd])[ -~](?=[!-~]{8})")
 # The end of one quoted text and the beginning of the next, as programs and lists of JSON join them.
 _QUOTES = re.compile(r"""(?<=[\w.+/=-])(["'`])[ \t]*[+.,]?[ \t]*\1(?=[\w.+/=-])""")
@@ -312,10 +347,12 @@ _LAYERS = 8
 
 
 class Reading(NamedTuple):
-    """One way to read a content, line by line; lines that an earlier way has may be empty.
+    """The text of a content by one way of reading it.
 
+    text: has the line numbers of the content; lines equal to those of an earlier reading may be
+    empty.
+    cut: whether letters were joined or separated that need not belong together.
     decoded: whether escapes or base64 were decoded.
-    cut: whether letters were joined or parted that need not belong together.
     """
 
     text: str
@@ -324,10 +361,11 @@ class Reading(NamedTuple):
 
 
 def decode_text(content: bytes) -> str:
-    """Return the text of a content: UTF-32 or UTF-16 where it has their mark, or else UTF-8.
+    """Decode bytes as UTF-32 or UTF-16 if they begin with its byte order mark, else as UTF-8.
 
-    Bytes that are no letters become U+FFFD: a tool may print in an encoding of its own.
+    Bytes that are no characters become U+FFFD: a tool may print in an encoding of its own.
     """
+    # UTF-32 comes first: its little-endian mark begins with that of UTF-16.
     for mark, encoding in (
         (codecs.BOM_UTF32_LE, "utf-32"),
         (codecs.BOM_UTF32_BE, "utf-32"),
@@ -340,10 +378,11 @@ def decode_text(content: bytes) -> str:
 
 
 def read_text(content: bytes) -> Iterator[Reading]:
-    """Yield the ways to read a content: as it is, decoded layer by layer, and joined over lines.
+    """Yield the readings of a content: as it is, decoded layer by layer, and joined over lines.
 
-    Hidden characters are once dropped, since they may part a text, and once replaced by a space,
-    since they may be all that parts it from others.
+    Invisible characters are dropped in one reading, since they may split a text, and replaced by a
+    space in another, since they may be all that separates it from others.
+    The order binds: the caller skips a secret of a later reading that an earlier one has shown.
     """
     plain = decode_text(content)
     # Letters of UTF-16 and UTF-32 without a mark stand between zeros, also amid other data.
@@ -359,9 +398,10 @@ def read_text(content: bytes) -> Iterator[Reading]:
 
 
 def _decode_layers(text: str, gap: str) -> Iterator[Reading]:
-    """Yield a text after each layer of escapes or base64 is decoded.
+    """Yield a reading of a text after each layer of escapes or base64 that is decoded.
 
-    Lines that a layer leaves unchanged are empty.  gap: the text that replaces hidden characters.
+    gap: the text that replaces invisible characters.
+    Lines that a layer leaves unchanged are empty.  At most `_LAYERS` layers of each are decoded.
     """
     for _ in range(_LAYERS):
         for _ in range(_LAYERS):
@@ -378,9 +418,14 @@ def _decode_layers(text: str, gap: str) -> Iterator[Reading]:
 
 
 def _unescape(text: str, gap: str) -> str:
-    """Return a text without hidden characters, with its escapes decoded once."""
+    """Return a text without invisible characters, with its escapes decoded once.
+
+    gap: the text that replaces invisible characters and escapes of white space.
+    The number of lines stays.
+    """
 
     def decode(match: re.Match[str]) -> str:
+        """Return the characters for which a match of `_ESCAPED` stands."""
         if match["percent"]:
             letters = urllib.parse.unquote(match["percent"])
         elif digits := match["byte"] or match["code"]:
@@ -389,14 +434,17 @@ def _unescape(text: str, gap: str) -> str:
             letters = chr(int(match["octal"], 8))
         else:
             return gap + (match["letter"] or "")
-        # Half of a pair of UTF-16 is no letter.
+        # A surrogate, half of a pair of UTF-16, is no character.
         return "" if "\ud800" <= letters[:1] <= "\udfff" else letters.replace("\n", " ")
 
     return _ESCAPED.sub(decode, _UNSEEN.sub(gap, text))
 
 
 def _keep_changed_lines(old: str, new: str) -> str:
-    """Return the new text with empty lines where it equals the old one; "" where all lines do."""
+    """Return the new text with each line empty that equals the old one's; "" if all do.
+
+    Raises ValueError if the texts differ in their number of lines, which must stay.
+    """
     if new == old:
         return ""
     pairs = zip(new.split("\n"), old.split("\n"), strict=True)
@@ -404,7 +452,10 @@ def _keep_changed_lines(old: str, new: str) -> str:
 
 
 def _decode_base64(match: re.Match[str]) -> str:
-    """Return the text that base64 stands for, in one line, or the base64 where that is no text."""
+    """Return the text that a match of base64 stands for, in one line.
+
+    Returns the base64 itself if its decoded bytes are no text.
+    """
     letters = match[0].rstrip("=").replace("-", "+").replace("_", "/")
     with contextlib.suppress(ValueError):
         whole = letters[: len(letters) - (len(letters) % 4 == 1)]
@@ -418,10 +469,10 @@ def _decode_base64(match: re.Match[str]) -> str:
 
 
 def _join_lines(lines: list[str]) -> str:
-    """Join lines between which a text may be cut.
+    """Join each line to those after it into which a text may run on.
 
     Each line of the result holds the line joined to the next, to the next two, and so on; it is
-    empty where no text is cut at the line's end.
+    empty if no text runs on over the line's end.  The number of lines stays.
     """
     joined = [""] * len(lines)
     for number, line in enumerate(lines):

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from strata.util.errors import MachineError, UserError
 
+# The earliest time that a zip file can hold; all members have it.
 EPOCH = (1980, 1, 1, 0, 0, 0)
 # Logs and tables pack to a tenth.  A file whose members claim more than this many times its size is
 # refused.
@@ -18,7 +19,10 @@ MOST = 100
 
 
 def list_files(folder: str) -> list[str]:
-    """Return the files and links below a folder, relative to it, in an archive's order (bytes)."""
+    """Return the relative paths of the files and links below a folder, sorted by their bytes.
+
+    Archives and their SHA256SUMS have this order, so that equal files give equal bytes.
+    """
     found = []
     for place, folders, names in os.walk(folder):
         names += [name for name in folders if os.path.islink(os.path.join(place, name))]
@@ -27,9 +31,11 @@ def list_files(folder: str) -> list[str]:
 
 
 def pack_folder(folder: str, out: str) -> None:
-    """Write the archive of a folder's files to the file `out`, whole or not at all.
+    """Write the files of a folder to a zip file, atomically.
 
-    Equal files give equal bytes.  Raises UserError where the file cannot be written.
+    out: path of the zip file, which is replaced; folders above it are made.
+    Equal files give byte-identical zip files: times, owners and order do not depend on the machine.
+    Raises UserError if the file cannot be written; nothing is left of it then.
     """
     sibling = f"{out}.{os.getpid()}.part"
     try:
@@ -39,6 +45,7 @@ def pack_folder(folder: str, out: str) -> None:
                 path = os.path.join(folder, name)
                 status, info = os.stat(path), zipfile.ZipInfo(name, EPOCH)
                 mode = 0o755 if status.st_mode & stat.S_IXUSR else 0o644
+                # 3 is Unix: the upper 16 bits of external_attr are then the file's mode.
                 info.create_system = 3
                 info.external_attr = (stat.S_IFREG | mode) << 16
                 info.compress_type = zipfile.ZIP_DEFLATED
@@ -54,13 +61,14 @@ def pack_folder(folder: str, out: str) -> None:
 
 
 def unpack_archive(path: str, folder: str) -> None:
-    """Unpack an archive into an empty folder.
+    """Unpack an archive's zip file into an empty folder.
 
-    Entries for folders, which other packers add, hold nothing and are left out.
-    Raises UserError for a file that is no zip file or is broken, and, before anything is written,
-    for members that no archive has: links, names that lead elsewhere or occur twice, sizes beyond
-    `MOST`.
-    Raises MachineError where this machine cannot read or write.
+    Entries for folders, which other packers add, are left out.  Of a member's mode only the owner's
+    right to execute is kept.
+    Raises UserError for a file that is no zip file or is damaged, and, before anything is written,
+    for members that no archive of Strata has: links, paths that lead out of the folder or occur
+    twice, and sizes beyond `MOST`.
+    Raises MachineError if the file is missing, or if this machine cannot read or write.
     """
     if not os.path.isfile(path):
         raise MachineError(f"{path}: there is no such file")
@@ -89,13 +97,16 @@ def unpack_archive(path: str, folder: str) -> None:
 
 
 def _is_folder(info: zipfile.ZipInfo) -> bool:
-    """Whether a member is the entry of a folder, as `zip -r` and file managers write them."""
+    """Return whether a member is the entry of a folder, as `zip -r` and file managers add it."""
     name, kind = info.filename.removesuffix("/"), stat.S_IFMT(info.external_attr >> 16)
     return info.is_dir() and info.file_size == 0 and kind in (0, stat.S_IFDIR) and _is_plain(name)
 
 
 def _is_plain(name: str) -> bool:
-    """Whether a name is printable, not too long, and the plainest path within the archive."""
+    """Return whether a path is printable, not too long, relative, normal, and within the archive.
+
+    A part of the path has at most 255 bytes, as Linux demands.
+    """
     if len(name) >= 2000 or any(
         len(part.encode(errors="replace")) > 255 for part in name.split("/")
     ):
@@ -106,7 +117,10 @@ def _is_plain(name: str) -> bool:
 
 
 def _require_plain(members: list[zipfile.ZipInfo], size: int) -> None:
-    """Raise ValueError for members that no archive has.  size: of the zip file, in bytes."""
+    """Raise ValueError if an archive of Strata cannot have one of the members, or their total size.
+
+    size: of the zip file, in bytes.
+    """
     names: set[str] = set()
     folders: set[str] = set()
     for info in members:
@@ -131,7 +145,10 @@ def _require_plain(members: list[zipfile.ZipInfo], size: int) -> None:
 
 @contextlib.contextmanager
 def _reading(path: str) -> Iterator[None]:
-    """Turn any error of reading a zip file into UserError or MachineError."""
+    """Raise MachineError if the block fails for this machine's fault, else UserError.
+
+    path: of the zip file that the block reads, for the message.
+    """
     try:
         yield
     except (UserError, MemoryError):
@@ -145,7 +162,10 @@ def _reading(path: str) -> Iterator[None]:
 
 
 def _explain(path: str, error: Exception) -> str:
-    """Return why a file is no archive: a zip file that was cut short begins like a whole one."""
+    """Return why a file cannot be read as an archive, also recognising one that was cut short.
+
+    A whole zip file and one that was cut short both begin with the bytes "PK".
+    """
     with contextlib.suppress(OSError), open(path, "rb") as file:
         if isinstance(error, zipfile.BadZipFile) and file.read(2) == b"PK":
             size = os.path.getsize(path)
@@ -157,6 +177,7 @@ def _explain(path: str, error: Exception) -> str:
 
 @contextlib.contextmanager
 def _writing(target: str) -> Iterator[None]:
+    """Raise MachineError, which names the target, for an OSError of the block."""
     try:
         yield
     except OSError as error:

@@ -16,7 +16,7 @@ from strata.reanalysis.reading import (
 
 Readings = Iterator[Value | Refusal]
 
-# The sockets that a number of threads takes.
+# The number of CPU sockets that a number of threads occupies.
 SOCKETS = {32: 2, 16: 1}
 # Synchronisation between sockets bounds RandomAccess: a run below this rate, in GUPS, was on both.
 GUPS_OF_TWO_SOCKETS = 0.025
@@ -31,9 +31,10 @@ MEANS = {
     "lat": "latency_total",
     "bw": "thread_bandwidth",
 }
-# Factors that give microseconds, and KB/s.
+# Factors by which a number in the unit is multiplied to give microseconds, or KB/s.
 SCALES = {"nsec": 0.001, "usec": 1.0, "msec": 1e3, "sec": 1e6}
 SCALES |= {"B/s": 1 / 1024, "KB/s": 1.0, "MB/s": 1024.0, "GB/s": 1024.0**2}
+# The tests in the order in which redis-benchmark runs them: the last one completes a round.
 REDIS_TESTS = ("PING_INLINE", "PING_BULK", "SET", "GET", "LPUSH", "LPOP", "SADD")
 
 
@@ -43,7 +44,10 @@ def _select(sockets: int | None) -> str:
 
 
 def read_randomaccess(lines: Sequence[str]) -> Readings:
-    """Yield the rate of each run, in GUPS."""
+    """Yield the rate (GUPS) of each run of RandomAccess; a refusal if it failed its verification.
+
+    The log does not name the number of sockets: the rate tells it (`GUPS_OF_TWO_SOCKETS`).
+    """
     for block in find_blocks(lines, "^Running gups", "^Main table size"):
         rate = block.find_number(r"^(\S+) Billion\(10\^9\) Updates +per second")
         if not rate:
@@ -57,7 +61,10 @@ def read_randomaccess(lines: Sequence[str]) -> Readings:
 
 
 def read_stream(lines: Sequence[str]) -> Readings:
-    """Yield the best rate of each kernel in each run, in GB/s."""
+    """Yield the best rate (GB/s) of each kernel in each run of STREAM; else a refusal of the run.
+
+    Runs without all rates, a unit, a known number of threads or a validated solution are refused.
+    """
     for block in find_blocks(lines, "^Running stream", "^This system uses"):
         kernels = ("Copy", "Scale", "Add", "Triad")
         rates = {kernel: block.find_number(rf"^{kernel}: +(\S+)") or 0 for kernel in kernels}
@@ -85,11 +92,14 @@ def read_stream(lines: Sequence[str]) -> Readings:
 
 
 class LinpackStart(NamedTuple):
-    """One start of Linpack in a log.
+    """One start of Linpack in a log, with the trials that passed.
 
-    number: of the start, from 1.  tuned: whether its machine saw the topology of the host.
-    complete: whether its mean may have been published.
-    trials: of each trial that passed, the order of the matrix, GFLOPS, and the line.
+    number: of the start in the log, from 1.
+    tuned: whether its machine saw the topology of the host's CPUs.
+    sockets: the number of CPU sockets on which it ran.
+    complete: whether the original may show its mean: it ran on both sockets to its end, and all of
+    at least `TRIALS` trials passed.
+    trials: the order of the matrix, the GFLOPS and the line of each trial that passed.
     """
 
     number: int
@@ -100,12 +110,12 @@ class LinpackStart(NamedTuple):
 
 
 def read_linpack(lines: Sequence[str], name: str) -> Readings:
-    """Yield the trials of each start of Linpack, in GFLOPS.
+    """Yield the rate (GFLOPS) of each trial that passed, and a refusal for each problem of a start.
 
-    name: of the log; vm.log holds the starts of two machines.
-
-    For each machine the original shows the last complete start: on both sockets, with at least
-    `TRIALS` trials, which all passed.  A machine that sees the topology of the host is tuned.
+    name: of the log.  vm.log holds the starts of two virtual machines, of which the tuned one, which
+    sees the topology of the host's CPUs, is the environment ``vm-tuned``.
+    The original shows the last complete start of each machine: its values alone have the selection
+    ``paper``, and the others the factor `run`.
     """
     starts = []
     for number, block in enumerate(_find_linpack_starts(lines), 1):
@@ -129,7 +139,10 @@ def read_linpack(lines: Sequence[str], name: str) -> Readings:
 
 
 def _find_linpack_starts(lines: Sequence[str]) -> list[Block]:
-    """Return a block for each start: not each has the authors' heading before Linpack's own."""
+    """Return a block for each start of Linpack in a log.
+
+    A start begins with the heading of the authors or, if that is missing, with that of Linpack.
+    """
     starts, headed = [], False
     for place, line in enumerate(lines):
         heading = line.startswith("Running linpack")
@@ -141,7 +154,11 @@ def _find_linpack_starts(lines: Sequence[str]) -> list[Block]:
 
 
 def _read_linpack_start(number: int, block: Block) -> tuple[LinpackStart | None, list[str]]:
-    """Return a start, None where nothing of it can be used, and what is wrong with it."""
+    """Return a start of Linpack, and a phrase for each problem with it.
+
+    number: of the start in the log, from 1.  The start is None if nothing of it can be used.
+    """
+    # A row of 8 columns is a trial; one of 5 belongs to the summary at the end.
     trials, summary = [], False
     for line, text in enumerate(block.lines, block.first):
         row = text.split()
@@ -174,10 +191,11 @@ def _read_linpack_start(number: int, block: Block) -> tuple[LinpackStart | None,
 
 
 def read_fio(lines: Sequence[str]) -> Readings:
-    """Yield operations, bandwidths, and means and percentiles of the latency, by job and direction.
+    """Yield fio's IOPS, bandwidths (KB/s) and latencies (µs), by job and direction.
 
-    Bandwidths are in KB/s, latencies in µs.  For a job that reads and writes, the direction
-    ``both`` has the sums of operations and of bandwidths.
+    Of the latency these are means and percentiles.  For a job that reads and writes, the direction
+    ``both`` has the sums of IOPS and of bandwidths.
+    Yields a refusal for each job with an error, and for an output without fio's summary.
     """
     end = next(
         (place for place, line in enumerate(lines) if line.startswith("Run status group")), None
@@ -212,7 +230,10 @@ def read_fio(lines: Sequence[str]) -> Readings:
 
 
 def _read_fio_direction(job: str, section: Block) -> Readings:
-    """Yield the values of a job's reads or writes."""
+    """Yield the values of one direction, the reads or the writes, of a job of fio.
+
+    section: the lines of the direction; the first has its name, bandwidth and IOPS.
+    """
     direction = section.lines[0].split()[0].rstrip(":")
     factors: Factors = {"job": job, "direction": direction}
     head = re.search(r"bw=([\d.]+)([KMG]?B/s), +iops=([\d.]+)(K?)", section.lines[0])
@@ -239,7 +260,11 @@ def _read_fio_direction(job: str, section: Block) -> Readings:
 
 
 class RedisRound(NamedTuple):
-    """One run for one number of connections; tests: name, rate and line of each."""
+    """The tests of redis-benchmark in one run with one number of connections.
+
+    run: number of the run.  first: number of the round's first line in the file.
+    tests: name, rate (requests/s) and line of each complete test.
+    """
 
     run: int
     connections: int
@@ -248,9 +273,11 @@ class RedisRound(NamedTuple):
 
 
 def read_redis(lines: Sequence[str]) -> Readings:
-    """Yield requests per second, and the latency in ms, by run, connections and test.
+    """Yield the throughput (requests/s) and the latency (ms) of each test, in the order of the runs.
 
-    The latency is connections over rate.  A last run that was cut off is left out.
+    The latency is computed: the number of connections over the rate.
+    Yields a refusal for each result that is missing, and for a last run that was cut off, which is
+    left out.
     """
     rounds = []
     for block in find_blocks(lines, r"^\[DBG\] Run #\d+: Connections \d+"):
@@ -284,7 +311,10 @@ def read_redis(lines: Sequence[str]) -> Readings:
 
 
 def _read_redis_tests(block: Block, connections: int) -> Iterator[tuple[str, float, int]]:
-    """Yield the name, rate and line of each complete test for a number of connections."""
+    """Yield the name, rate (requests/s) and line of each complete test in a round.
+
+    connections: those of the round; a test with another number of clients is left out.
+    """
     heads = [
         place for place, line in enumerate(block.lines) if re.search("====== .* ======$", line)
     ]

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 
 from strata.reanalysis.reading import Factors, Refusal, Value, find_blocks, parse_number
 
-# A run of sysbench, in dstat's samples of a second each, has at least so many, all of at least this
-# share of user time, in %.
+# By these a run of sysbench is found in dstat's samples, one a second: at least so many samples in
+# succession, each with at least this share (%) of user time.
 LEAST_SECONDS, BUSY_USER = 20, 2
 FIELDS = {
     "threads": r"^Number of threads: *(\d+)",
@@ -19,7 +19,11 @@ FIELDS = {
 
 
 def read_sysbench(lines: Sequence[str]) -> Iterator[Value | Refusal]:
-    """Yield transactions per second, and latencies in ms, of each read-only test that ended."""
+    """Yield the throughput (tx/s) and latencies (ms) of each complete read-only test of sysbench.
+
+    Yields a refusal for each test that was cut off or also wrote.
+    Within a test the throughput comes first: the caller takes the factors of runs from it.
+    """
     for block in find_blocks(lines, r"^sysbench [\d.]+:"):
         numbers = {name: block.find_number(pattern) or 0 for name, pattern in FIELDS.items()}
         if missing := [name for name, number in numbers.items() if not number]:
@@ -38,9 +42,13 @@ def read_sysbench(lines: Sequence[str]) -> Iterator[Value | Refusal]:
 
 
 def read_dstat(lines: Sequence[str], outputs: list[list[Factors]]) -> Iterator[Value | Refusal]:
-    """Yield the host's processor use in %, in each run but its first and last second.
+    """Yield the host's mean CPU usage (%) of each run that a file of dstat shows.
 
-    outputs: for each of sysbench's outputs, the factors of its runs, in their order.
+    outputs: for each of sysbench's files, the factors of its runs in their order, by which the runs
+    here are told apart.  Files of equal runs may stand for more repetitions than there are files.
+    The first and the last second of a run are left out of its mean.
+    Yields one refusal instead of values if dstat shows another number of runs, and one for each
+    line that is incomplete.
     """
     if not any(line.replace('"', "").startswith("usr,sys,idl") for line in lines):
         yield Refusal(1, "no header of dstat with usr, sys and idl in this file")

@@ -10,12 +10,13 @@ Factors = dict[str, int | str]
 
 
 class Value(NamedTuple):
-    """One measured value.
+    """A measured value of a published file.
 
-    factors: names and numbers or texts.  line: in the file, from 1.
+    factors: the settings of the measurement, numbers or texts by their names.
+    line: number of the value's line or row in the file, from 1.
     selection: ``paper`` for a value that a table or figure of the original shows; ``variant`` for
-    another setting; ``superseded`` for a run that was repeated, and the repetition shown.
-    environment: where the file's content decides it; else empty.
+    another setting; ``superseded`` for a run that was repeated, if the repetition is shown.
+    environment: if the file's content tells it; else empty, and the file's name tells it.
     """
 
     metric: str
@@ -28,39 +29,48 @@ class Value(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """A part of a file that cannot be used: its first line (0: the whole file), and why."""
+    """A part of a file that cannot be used, and why.
+
+    line: number of its first line, from 1; 0 for the whole file.
+    """
 
     line: int
     reason: str
 
 
 class Block(NamedTuple):
-    """A part of a log: its lines, and the number of the first, from 1."""
+    """A part of a log: its lines, and the number of its first line in the file, from 1."""
 
     lines: list[str]
     first: int
 
     def find_number(self, pattern: str) -> float | None:
-        """Return the number in group 1 of the first line that matches; None where none does."""
+        """Return the number in group 1 of a pattern in the first line that it matches.
+
+        Returns None if it matches no line, or if the group is not a finite number.
+        """
         for line in self.lines:
             if match := re.search(pattern, line):
                 return parse_number(match[1])
         return None
 
     def find_line(self, pattern: str) -> int:
-        """Return the number of the first line that matches, or else that of the block."""
+        """Return the number, in the file, of the first line that a pattern matches.
+
+        Returns the number of the block's first line if it matches none.
+        """
         for number, line in enumerate(self.lines, self.first):
             if re.search(pattern, line):
                 return number
         return self.first
 
     def contains(self, pattern: str) -> bool:
-        """Whether any line matches."""
+        """Return whether a pattern matches any line of the block."""
         return any(re.search(pattern, line) for line in self.lines)
 
 
 def parse_number(text: str) -> float | None:
-    """Return a finite number; None for any other text."""
+    """Return the finite number that a text represents; None for any other text."""
     try:
         number = float(text)
     except ValueError:
@@ -69,9 +79,10 @@ def parse_number(text: str) -> float | None:
 
 
 def cut_lines(lines: Sequence[str], starts: Sequence[int], first: int = 1) -> list[Block]:
-    """Return the blocks of lines that begin at some places.
+    """Cut lines into blocks, each up to the start of the next; lines before the first are left out.
 
-    starts: places in `lines`, from 0.  first: the number of the first of `lines`.
+    starts: index in `lines` of each block's first line, in ascending order.
+    first: the number of the first of `lines` in the file.
     """
     return [
         Block(list(lines[start:end]), start + first)
@@ -80,7 +91,11 @@ def cut_lines(lines: Sequence[str], starts: Sequence[int], first: int = 1) -> li
 
 
 def find_blocks(lines: Sequence[str], *patterns: str) -> list[Block]:
-    """Return the blocks that begin with lines of one pattern: the first that any line matches."""
+    """Cut lines into blocks that each begin with a line which matches a pattern.
+
+    patterns: alternatives, of which the first that matches any line is used.
+    Returns no blocks if none matches.
+    """
     for pattern in patterns:
         starts = [place for place, line in enumerate(lines) if re.search(pattern, line)]
         if starts:

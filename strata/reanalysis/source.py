@@ -14,7 +14,7 @@ FOLDERS = ("RandomAccess", "Stream", "linpack", "fio", "mysql", "netperf", "nutt
 
 
 def explain_refusal(path: str) -> str | None:
-    """Return why a path is not the published raw results; None where it is."""
+    """Return why a path does not hold the published raw results, for a message; None if it does."""
     try:
         names = set(os.listdir(path))
     except OSError as error:
@@ -32,7 +32,11 @@ def explain_refusal(path: str) -> str | None:
 
 
 def hash_files(path: str) -> str:
-    """Return a hash of the commit and of the files' names, sizes and times; no file is opened."""
+    """Return a SHA-256 of the commit and of the files' names, sizes and modification times.
+
+    path: folder of the published results.
+    Callers only compare the hash.  No file is opened: some hold private keys.
+    """
     digest = hashlib.sha256(read_revision(path).encode())
     for folder in FOLDERS:
         for place, folders, names in os.walk(os.path.join(path, folder)):
@@ -45,9 +49,9 @@ def hash_files(path: str) -> str:
 
 
 def require_folder(settings: Fields) -> str:
-    """Return the folder that the settings name by `published_raw`.
+    """Return the folder of the published results that the settings name by `published_raw`.
 
-    Raises UserError where they name none, or one without published results.
+    Raises UserError if they name none, or a folder without published results.
     """
     if settings["published_raw"] is None:
         raise UserError(
@@ -59,21 +63,26 @@ def require_folder(settings: Fields) -> str:
 
 
 def check_folder(settings: Fields) -> None:
-    """Raise UserError if the settings name a folder that does not hold the published results."""
+    """Raise UserError if the settings name a folder that does not hold the published results.
+
+    Settings that name no folder pass.
+    """
     path = settings["published_raw"]
     if path is not None and (wrong := explain_refusal(path)):
         raise UserError(f"{settings['source']('published_raw')}: published_raw: {wrong}")
 
 
 def read_revision(path: str) -> str:
-    """Return the commit that HEAD names; empty where the folder is not a repository."""
+    """Return the ID of the commit that HEAD names; empty if the folder is not a repository."""
     return _git_text(path, "rev-parse", "--verify", "--quiet", "HEAD^{commit}").strip()
 
 
 class Files:
-    """The files of a folder, or of a git directory's HEAD; links are not followed.
+    """The published files in a folder, or in the commit HEAD of a git directory.
 
-    names: paths of the files, below `FOLDERS` or in the commit, in order.
+    names: relative paths of the files below `FOLDERS`, or of all in the commit, sorted: the order
+    of redis' and MySQL's runs, and so the numbers of repetitions, follow from it.
+    Symbolic links are not followed.
     """
 
     def __init__(self, path: str) -> None:
@@ -92,9 +101,10 @@ class Files:
         self.names = sorted(names)
 
     def read(self, name: str) -> bytes | None:
-        """Return the content of a file; None where there is none.
+        """Return the bytes of a file; None if there is no such file.
 
-        name: a path of `names`, or ``at-REVISION/PATH`` for a file of another commit.
+        name: a path as in `names`, or ``at-REVISION/PATH`` for the file of another commit, which a
+        folder without a repository holds at that path.
         """
         path = os.path.join(self._path, name)
         if os.path.isfile(path) and os.path.realpath(path) == path:
@@ -108,13 +118,15 @@ class Files:
 
 
 def _git_text(path: str, *arguments: str) -> str:
+    """Return as text what git prints for a repository; empty if git fails."""
     return (_git(path, *arguments) or b"").decode(errors="replace")
 
 
 def _git(path: str, *arguments: str) -> bytes | None:
-    """Return what git prints for the repository at exactly this path.
+    """Run git on the repository at exactly this path, and return what it prints.
 
-    None if there is no repository, or if git fails or is not installed.
+    path: a checkout or a git directory; repositories of folders above it do not count.
+    Returns None if there is no repository, or if git fails or is not installed.
     """
     inner = os.path.join(path, ".git")
     repository = inner if os.path.exists(inner) else path

@@ -17,6 +17,7 @@ from strata.results.tidy import FACTOR, merge_orders
 from strata.util import files, paths, programs, progress
 from strata.util.errors import UserError
 
+# The columns of tidy.csv, with those of the factors between: analysis/reanalysis.R reads them.
 SERIES_COLUMNS = ("workload", "environment", "metric", "unit")
 VALUE_COLUMNS = ("selection", "repetition", "value", "file", "line")
 # Files of the repository, and the environments that Strata calls so.
@@ -38,7 +39,10 @@ Read = Callable[[Any], Iterator[Value | Refusal]]
 
 
 class Row(NamedTuple):
-    """A value or a refusal, and its file; a refusal has no workload or environment."""
+    """A value or a refusal, and the file that holds it.
+
+    workload, environment: of a value; those of a refusal are not used.
+    """
 
     file: str
     reading: Value | Refusal
@@ -47,13 +51,16 @@ class Row(NamedTuple):
 
 
 def write_tables(folder: str, to: str, paper: str | None = None) -> None:
-    """Write tidy.csv, unreadable.csv and source.json, and if requested the paper.
+    """Write tidy.csv, unreadable.csv and source.json, and if requested the paper of reanalysis.
 
     folder: a checkout or git directory of the published results, or a folder of their files, in
-    which those of the older revision are below ``at-b72ae3e``.  to: the folder to write.
-    paper: the file of the paper, whose tables are written too; None: no paper.
+    which those of the older revision are below ``at-b72ae3e``.
+    to: the folder to write, which analysis/reanalyse.R then reads.
+    paper: path of the paper, whose tables are written into `to`; None: no paper.
 
-    Raises UserError if nothing in the folder can be read.
+    Prints a line for each place that cannot be used, and the number of values.
+    Repetitions of a series are numbered, from 1, in the order in which its values are read.
+    Raises UserError if the folder holds no value that can be read.
     """
     if reason := explain_refusal(folder):
         raise UserError(reason)
@@ -101,7 +108,10 @@ def write_tables(folder: str, to: str, paper: str | None = None) -> None:
 
 
 def _read_all(source: Files) -> Iterator[Row]:
-    """Yield the rows of all files that the original's figures rest on."""
+    """Yield the rows of all files on which the original's figures rest.
+
+    The order binds: it is that of the rows in tidy.csv, and numbers the repetitions.
+    """
     for place, workload, read in (
         ("RandomAccess", "randomaccess", logs.read_randomaccess),
         ("Stream", "stream", logs.read_stream),
@@ -135,16 +145,18 @@ def _read_all(source: Files) -> Iterator[Row]:
 
 
 def _missing(values: str, environment: str) -> Refusal:
+    """Return a refusal which says that values of an environment, or of all if "", are missing."""
     return Refusal(0, f"missing: no {values}{f' in {environment}' if environment else ''}")
 
 
 def _read_file(
     source: Files, file: str, workload: str, environment: str, read: Read, text: bool = True
 ) -> Iterator[Row]:
-    """Yield the rows of a file.
+    """Yield the rows of a file; one refusal if the file is missing, empty or unreadable.
 
-    read: takes the lines of a text, or else the content.  environment: unless the values name
-    theirs.
+    environment: of the values that name none themselves.
+    read: the reader; it is given the lines of the file or, unless `text`, its bytes, and raises
+    ValueError for content of another kind.
     """
     content = source.read(file)
     if content is None:
@@ -172,7 +184,10 @@ def _split_lines(content: bytes) -> list[str]:
 
 
 def _read_replaced_log(source: Files) -> Iterator[Row]:
-    """Yield fio's values in the virtual machine, from the figures' log and its replacement."""
+    """Yield fio's values in the virtual machine from two logs, the replacement and the old one.
+
+    The figures show the old log, so the values of its replacement are a variant, if the two differ.
+    """
     old = f"at-{REVISION}/{REPLACED}"
     if source.read(REPLACED) != source.read(old):
         yield from _select(_read_file(source, REPLACED, "fio", "vm", logs.read_fio), "variant")
@@ -180,7 +195,7 @@ def _read_replaced_log(source: Files) -> Iterator[Row]:
 
 
 def _select(rows: Iterator[Row], selection: str) -> Iterator[Row]:
-    """Yield rows whose values have another selection."""
+    """Yield the rows, with the selection of their values set; refusals stay as they are."""
     for row in rows:
         if isinstance(row.reading, Value):
             row = row._replace(reading=row.reading._replace(selection=selection))
@@ -188,7 +203,11 @@ def _select(rows: Iterator[Row], selection: str) -> Iterator[Row]:
 
 
 def _read_database(source: Files, folder: str, environment: str) -> Iterator[Row]:
-    """Yield the values of MySQL, and the host's processor use during its runs."""
+    """Yield the values of MySQL in an environment, and the host's CPU usage during its runs.
+
+    folder: of the outputs of sysbench (``records-…``) and dstat (``dstat….csv``).
+    Sysbench's come first: dstat's runs get their factors.
+    """
     names = [file for file in source.names if os.path.dirname(file) == folder]
     # The factors of the runs in each of sysbench's outputs.
     outputs: list[list[Factors]] = []

@@ -14,7 +14,7 @@ from openpyxl.utils.exceptions import InvalidFileException
 
 from strata.reanalysis.reading import Factors, Refusal, Value
 
-# The environments, by what the heads of their columns begin with.
+# The environments, by the first words of their columns' headings.
 ENVIRONMENTS = {
     "Docker Host": "docker-hostnet",
     "Docker NAT": "docker",
@@ -23,14 +23,18 @@ ENVIRONMENTS = {
 }
 # The system under test is the client.
 DIRECTIONS = {"C->S": "transmit", "S->C": "receive"}
-# Rows with the heads of columns.
+# Rows, from 1, with the headings of columns.
 NETPERF_HEAD, NUTTCP_HEAD, CONNECTIONS_HEAD = 3, 4, 19
 # Rows with rates in Mbit/s.  Those below them hold the same in Gbit/s.
 NUTTCP_ROWS = (5, 7)
 
 
 def read_netperf(content: bytes) -> Iterator[Value | Refusal]:
-    """Yield transactions per second, and their reciprocal in µs, by environment and test."""
+    """Yield the rate (tx/s) and the latency (µs), its reciprocal, of each test and environment.
+
+    content: of netperf's workbook.  Yields a refusal for each test without a rate.
+    Raises ValueError if the content is no workbook.
+    """
     sheet = _open_sheet(content)
     columns = {
         column: environment
@@ -52,7 +56,10 @@ def read_netperf(content: bytes) -> Iterator[Value | Refusal]:
 
 
 def read_nuttcp(content: bytes) -> Iterator[Value | Refusal]:
-    """Yield throughput: by direction in Mbit/s, and by number of connections in Gbit/s."""
+    """Yield the throughput by direction (Mbit/s), and by number of connections (Gbit/s).
+
+    content: of nuttcp's workbook.  Raises ValueError if the content is no workbook.
+    """
     sheet = _open_sheet(content)
     for row in NUTTCP_ROWS:
         direction = DIRECTIONS.get(_read_text(sheet, row, 1))
@@ -69,7 +76,10 @@ def read_nuttcp(content: bytes) -> Iterator[Value | Refusal]:
 def _read_throughput(
     sheet: Any, row: int, head: int, unit: str, factors: Factors, selection: str
 ) -> Iterator[Value]:
-    """Yield the rates in a row.  head: the row with the heads of its columns."""
+    """Yield the throughput of each environment in a row; cells without a number are left out.
+
+    head: number of the row with the columns' headings.
+    """
     for column, environment in _find_environments(sheet, head):
         rate = _read_number(sheet, row, column)
         if rate is not None:
@@ -77,9 +87,9 @@ def _read_throughput(
 
 
 def _open_sheet(content: bytes) -> Any:
-    """Return the first sheet of a workbook, with the values of its formulas.
+    """Return the first sheet of an Excel workbook, with values in the place of formulas.
 
-    Raises ValueError for any other content.
+    Raises ValueError if the content is no workbook.
     """
     try:
         with warnings.catch_warnings():
@@ -98,7 +108,10 @@ def _open_sheet(content: bytes) -> Any:
 
 
 def _find_environments(sheet: Any, row: int) -> Iterator[tuple[int, str]]:
-    """Yield the columns whose head in a row names an environment, and the environment."""
+    """Yield each column whose heading in a row names an environment, and that environment.
+
+    Columns are numbered from 1; the first one holds the headings of rows and is left out.
+    """
     for column in range(2, sheet.max_column + 1):
         head = _read_text(sheet, row, column)
         for beginning, environment in ENVIRONMENTS.items():
@@ -108,11 +121,15 @@ def _find_environments(sheet: Any, row: int) -> Iterator[tuple[int, str]]:
 
 
 def _read_text(sheet: Any, row: int, column: int) -> str:
+    """Return the text in a cell, stripped; empty for a number or an empty cell."""
     value = sheet.cell(row, column).value
     return value.strip() if isinstance(value, str) else ""
 
 
 def _read_number(sheet: Any, row: int, column: int) -> float | None:
-    """Return the number in a cell; None for text, and for zero, the value of empty cells."""
+    """Return the positive number in a cell; None for any other content.
+
+    Formulas that refer to empty cells have the value 0, which is no result.
+    """
     value = sheet.cell(row, column).value
     return float(value) if isinstance(value, int | float) and value > 0 else None

@@ -19,7 +19,11 @@ FAULTS = dict.fromkeys(("adrift", "wrong"), 0)
 
 
 class Probe(NamedTuple):
-    """A probe: its number of users, whether it passed and had the published mix, and its load."""
+    """A probe of the search: the load of one number of users.
+
+    passed: whether operations were answered in time.  mixed: whether their shares were those of the
+    published mix.
+    """
 
     users: int
     passed: bool
@@ -28,7 +32,11 @@ class Probe(NamedTuple):
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """Return the number of users, and the values of the first and the highest passing probe."""
+    """Return the number of users, and the values of the first and the highest passing probe.
+
+    The object "found" at the log's end is the result that search.py prints.
+    Raises BrokenLogError if no probe has the published mix, or if a check fails.
+    """
     sites = int(parameters["systems"])
     log = read_log(lines, sites, MIX, MIX, "+", last=" found")
     probes = []
@@ -55,7 +63,11 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
 
 
 def latencies(load: Load, cycle: float) -> list[Value]:
-    """Return the latency of each frequent operation that has a limit of time."""
+    """Return the mean and 99th percentile (ms) of the latency of each operation with a time limit.
+
+    cycle: mean seconds between the operations of a user, on which the limits depend.
+    Operations that are too rare for a latency are left out.
+    """
     limited = [item for item in load.frequent(MIX, cycle).items() if limit(item[0], cycle)]
     values = []
     for metric, key in (("latency", "mean_ms"), ("p99", "p99_ms")):
@@ -65,7 +77,11 @@ def latencies(load: Load, cycle: float) -> list[Value]:
 
 
 def read_probe(point: Point, number_of_probe: int, sites: int, parameters: Object) -> Probe:
-    """Read and check a probe, which are numbered from 1."""
+    """Read and check a probe of the search.
+
+    number_of_probe: from 1.  sites: how many the users load.
+    Raises BrokenLogError if the settings are others, or if a passing probe has another mix.
+    """
     name, users = f"probe-{number_of_probe}", int(number(point.head, "users"))
     wanted = {"users": users, "sites": sites, "auctions": math.ceil(users / 15)}
     wanted |= {key: parameters[f"{key}_seconds"] for key in ("cycle", "ramp")}
@@ -80,7 +96,11 @@ def read_probe(point: Point, number_of_probe: int, sites: int, parameters: Objec
 
 
 def check_search(probes: list[Probe], result: Object, parameters: Object) -> None:
-    """Check that the result of the search follows from its probes."""
+    """Raise BrokenLogError unless the result of the search follows from its probes.
+
+    result: the object "found": the number of probes, the highest number of users that passed (0:
+    none), and the lowest that failed.
+    """
     require_equal("the users of the first probe", probes[0].users, parameters["start_users"])
     failed = [probe.users for probe in probes if not probe.passed]
     require(failed, "the probe with most_users passes: increase most_users")

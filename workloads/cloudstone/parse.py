@@ -17,7 +17,8 @@ ADDED = {"person": "AddPerson", "socialevent": "AddEvent"}
 def parse(lines: list[str], parameters: Object) -> list[Value]:
     """Return the values of each number of `users`.
 
-    Latency is by `operation`; several sites have the factor `instances`.
+    Latencies have the factor `operation`; if there are several sites, all values have `instances`.
+    Each point is between two observations of the CPUs, in the order of the log.
     """
     instances = len(parameters["web_ports"]) * int(parameters["systems"])
     points = f"{{{len(parameters['users'])}}}"
@@ -37,10 +38,12 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
 
 
 def measured(load: Load, cycle: float, points: float, busy: float, factors: Object) -> list[Value]:
-    """Return the values of one point.
+    """Check the mix and the load generator at a point, and return the values.
 
-    cycle: mean seconds between a user's operations.
-    points: the tolerance of the mix, in percentage points.  busy: share (%) of the processors.
+    cycle: mean seconds between the operations of a user.
+    points: the tolerance of the mix, in percentage points.
+    busy: CPU usage (%) of the host.  factors: of all values.
+    Raises BrokenLogError if the mix is another one, or if the load generator was the bottleneck.
     """
     # The tolerance is for 10,000 operations; with fewer, chance allows for more.
     most = points * load.total / 100 * max(1, math.sqrt(10000 / load.total))

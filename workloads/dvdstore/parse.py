@@ -11,7 +11,7 @@ FAULTS = dict.fromkeys(("lost", "adrift"), 0)
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """Return the values of each number of `customers`; response times are by `operation`."""
+    """Return the values of each number of `customers`; latencies have the factor `operation`."""
     threads = parameters["threads"]
     shops = len(parameters["ports"]) * int(parameters["systems"])
     log = read_log(lines, shops, OPERATIONS, ["login", "new"], f"{{{len(threads)}}}")
@@ -29,7 +29,10 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
 
 
 def measured(load: Load, users: int) -> list[Value]:
-    """Return the values of one point."""
+    """Check the counts of a point, and return its values.
+
+    users: number of customers at each shop, the factor `customers`.
+    """
     counted, counts, orders = load.totals["counted"], load.counts, load.total
     require_equal("orders", orders, counted["orders"] + counted["rolled_back"])
     pages = (counts["purchase"], counts["browse"])

@@ -14,7 +14,8 @@ from kit.checks import (
 )
 from kit.logs import Object, Point, Value, decoded, read, value
 
-# The options that job.sh gives fio: operation, bytes of a block, depth, threads.
+# The options that job.sh gives fio: operation, block size in bytes, queue depth, threads.  Both
+# files must agree.
 JOBS = {
     "sequential-fill": ("write", 1048576, 16, 1),
     "seq-read-1": ("read", 1048576, 1, 1),
@@ -29,16 +30,16 @@ JOBS = {
 READS = 0.70
 # The percentiles that fio prints, in hundredths of a percent.
 PERCENTILES = [100, 500, *range(1000, 9001, 1000), 9500, 9900, 9950, 9990, 9995, 9999]
-# ns: longer latencies all fall into the last bin of fio's distribution.
+# In ns: this and longer latencies all fall into the last bin of fio's distribution.
 LONGEST = 2**34
 # Operations that must lie beyond a percentile: with fewer it is little more than the longest one.
 BEYOND = 3
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """Return the values of all jobs, by `job` and `direction`.
+    """Return the values of all jobs, with the factors `job` and `direction`.
 
-    Those of the latency's distribution are also by `percentile`.
+    Percentiles of the latency also have the factor `percentile`, a text such as "99.00".
     """
     jobs = parameters["jobs"]
     log = read(lines, f" layout( point end){{{len(jobs)}}}")
@@ -53,7 +54,10 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
 
 
 def measured(point: Point, layout: Object, parameters: Object) -> list[Value]:
-    """Return the values of one job."""
+    """Check the options and counts of one job, and return its values.
+
+    layout: the object by which layout.sh names fio's version and the file.
+    """
     name = point.head["point"]
     operation, block, _, threads = JOBS[name]
     require_parameters(point.head, parameters, "bytes", "seconds", "ramp_seconds")
@@ -88,7 +92,10 @@ def measured(point: Point, layout: Object, parameters: Object) -> list[Value]:
 
 
 def check_options(name: str, options: Object, layout: Object, parameters: Object) -> None:
-    """Check that fio ran a job with the options of its parameters."""
+    """Raise BrokenLogError unless fio ran a job with the options that its parameters demand.
+
+    options: fio's own list, all texts.  layout: its key "layout" is the path of the file.
+    """
     operation, block, depth, threads = JOBS[name]
     wanted = {
         "name": name,
@@ -108,7 +115,11 @@ def check_options(name: str, options: Object, layout: Object, parameters: Object
 
 
 def check_side(what: str, side: Object, block: int, threads: int, seconds: float) -> None:
-    """Check the counts of a job in one direction."""
+    """Raise BrokenLogError unless the counts of a job in one direction fit each other.
+
+    what: job and direction, for messages.  side: fio's object of the direction.
+    block: in bytes.  threads: of the job.  seconds: for which it should run.
+    """
     bad = (side["short_ios"], side["drop_ios"])
     require_equal(f"{what}: incomplete and dropped operations", bad, (0, 0))
     longest = number(side["clat_ns"], "max")
@@ -123,19 +134,22 @@ def check_side(what: str, side: Object, block: int, threads: int, seconds: float
 
 
 def check_mix(name: str, reads: float, writes: float) -> None:
-    """Check the share of reads in the mixed job.
+    """Raise BrokenLogError unless the share of reads in the mixed job is near `READS`.
 
-    The direction of each operation is drawn by itself: with few of them the share varies.
+    reads, writes: numbers of operations.
+    The direction of each operation is drawn independently: with few of them the share varies.
     """
     share, tolerance = reads / (reads + writes), 0.02 + 2 / math.sqrt(reads + writes)
     require(abs(share - READS) <= tolerance, f"{name}: {100 * share:.1f} % were reads")
 
 
 def latencies(clat: Object, job: str, direction: str) -> list[Value]:
-    """Return the mean completion latency in one direction, and its percentiles.
+    """Return the mean completion latency (µs) in one direction, and its percentiles.
 
-    A percentile is left out where too few operations lie beyond it.  It is the middle of the bin in
-    which the nearest rank lies; where a rank is a whole number, fio itself may take the bin above.
+    clat: fio's object of completion latencies, in ns, with the count of each bin by its middle.
+    A percentile is left out if too few operations (`BEYOND`) lie beyond it.  It is the middle of
+    the bin in which the nearest rank lies; if a rank is a whole number, fio itself may take the bin
+    above.
     """
     at = {"job": job, "direction": direction}
     values = [value("latency", "us", number(clat, "mean") / 1000, **at)]

@@ -1,1 +1,1 @@
-"""What workloads share on the host's side."""
+"""Code that the parsers of workloads share, which run on the host, outside the image."""

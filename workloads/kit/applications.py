@@ -1,7 +1,7 @@
-"""How the parsers of web applications under load read a log.
+"""Functions by which the parsers of web applications under load read a log.
 
-The client prints the operations of each point, and the books of the sites: what their databases
-hold before and after the load.
+The client (kit/load/driver.py and each workload's own) prints the operations of each point, and the
+books of the sites: what their databases hold before and after the load.
 """
 
 from collections.abc import Callable, Iterable
@@ -18,21 +18,25 @@ from kit.checks import (
 )
 from kit.logs import Log, Point, read
 
-# The load generator is the bottleneck if one of its processes was busy for this share of the time.
+# The load generator counts as the bottleneck if one of its processes used a CPU for this share of
+# the time or more.
 BUSIEST = 0.9
-# Operations that are expected less often in a lap have no latency.
+# Operations that are expected less often than this in a lap have no latency.
 LEAST = 10
 # The settings by which a PostgreSQL server keeps the transactions that it confirms.
 SAFE = dict.fromkeys(("synchronous_commit", "fsync", "full_page_writes"), "on")
 
 
 class Load:
-    """The results of a point.
+    """The checked results of a point of load.
 
-    operations: the object of each operation, by name.  counts: how often each was done.
-    total: of the counts.  totals: the object of all operations.  users: at all sites.
-    seconds: of the time that counts.  driver_share: the load generator's share (%) of the client's
-    processors.
+    operations: the log's object of each operation, by its name, in the order of the log.
+    counts: how often each operation was done.
+    total: how many operations of all, or of the chosen kind, were done.
+    totals: the log's object of all operations together, whose first key is "drove".
+    users: number of emulated users at all sites.
+    seconds: duration of the measurement, without ramp and warm-up.
+    driver_share: CPU usage (%) of the load generator, of all CPUs of the client.
     """
 
     def __init__(
@@ -43,12 +47,14 @@ class Load:
         wanted: Object,
         total: str = "",
     ) -> None:
-        """Read a point.
+        """Read and check the results of a point.
 
-        name: of the point.  operations: their names, in the order of the log.
-        wanted: settings that its head must have, among them users, sites and seconds.
-        total: the operation whose count is the total; unless given, the total is of all.
-        Raises BrokenLogError.
+        name: of the point, which its first and its last object must have.
+        operations: their names, in the order in which the driver prints them.
+        wanted: settings that the first object must have, among them users (of each site), sites and
+        seconds.
+        total: name of the operation whose count is the total; empty: the sum of all counts.
+        Raises BrokenLogError if the log has other settings, names or counts.
         """
         *lines, self.totals = point.objects
         names = (point.head["point"], self.totals["drove"])
@@ -72,17 +78,18 @@ class Load:
         self.driver_share = 100 * number(self.totals, "share")
 
     def require_idle(self) -> None:
-        """Require that no process of the load generator was busy enough to be the bottleneck."""
+        """Raise BrokenLogError if a process of the load generator may have been the bottleneck."""
         busiest = number(self.totals, "busiest_share")
         reason = f"one of its processes was busy for {100 * busiest:.3g} % of the time"
         users = f"with {self.users} users"
         require(busiest < BUSIEST, f"the load generator is the bottleneck: {reason} {users}")
 
     def off_mix(self, mix: dict[str, float], most: Callable[[float], float]) -> str:
-        """Describe how the operations differ from the published mix; "" if they do not.
+        """Return how the first operation that is too rare or too frequent differs from the mix.
 
-        mix: of each operation its share in per cent.
-        most: the largest good difference from an expected count.
+        mix: the published share (%) of each operation.
+        most: returns the largest accepted difference from an expected count.
+        Returns "" if all operations are within it.
         """
         done = sum(self.counts.values())
         for name, share in mix.items():
@@ -92,9 +99,12 @@ class Load:
         return ""
 
     def frequent(self, mix: dict[str, float], cycle: float) -> dict[str, Object]:
-        """Select the operations whose latency counts: those expected often enough in a lap.
+        """Return the objects of the operations that are expected often enough to have a latency.
 
-        cycle: mean seconds between a user's operations.  The selection is the same in every lap.
+        mix: the published share (%) of each operation.
+        cycle: mean seconds between the operations of a user.
+        The selection depends on expected counts, so that all runs of a cell have the same values,
+        unless an operation was never done.
         """
         expected = self.users * self.seconds / cycle
         frequent = {}
@@ -113,12 +123,15 @@ def read_log(
     observed: str = "",
     last: str = "",
 ) -> Log:
-    """Read a log in which every site was tried, and its books were read before and after the load.
+    """Read a log in which each site was tried, and its books were read before and after the load.
 
-    operations: of each point.  tried: the operations that were tried at each site.
-    points: how many points there are, as a regular expression.
-    observed: the key around each point.  last: the key at the end.
-    Raises BrokenLogError.
+    sites: how many there are, numbered from 0.
+    operations: names of the operations of a point, each of which has one object.
+    tried: names of the operations that were tried at each site, in their order.
+    points: how many points there are, as a quantifier of a regular expression, such as ``{3}``.
+    observed: key, after a space, of an object before and after each point; empty: there is none.
+    last: key, after a space, of the object at the end; empty: there is none.
+    Raises BrokenLogError if the log is incomplete or in another order.
     """
     count = len(list(operations))
     point = f"{observed} point( operation){{{count}}} drove end{observed}"
@@ -132,9 +145,10 @@ def read_log(
 
 
 def require_books(log: Log, wanted: Object, same: Iterable[str] = ()) -> None:
-    """Require the wanted values, such as 0 faults, in the books of every site.
+    """Raise BrokenLogError unless the books of all sites, before and after, have the wanted values.
 
-    same: keys whose values must be alike in all books.
+    wanted: values by their keys, such as 0 faults.
+    same: keys whose values, whatever they are, must be equal in all books.
     """
     all_books = log.objects["opened"] + log.objects["closed"]
     expected = {**{key: all_books[0][key] for key in same}, **wanted}
@@ -144,13 +158,20 @@ def require_books(log: Log, wanted: Object, same: Iterable[str] = ()) -> None:
 
 
 def require_grown(log: Log, key: str, added: float) -> None:
-    """Require that the books have as many more of something as the users added."""
+    """Raise BrokenLogError unless the databases grew by the rows or amounts that the users added.
+
+    key: of a number in the books, which is summed over all sites.
+    added: by how much the load generator says that the sum grew.
+    """
     before = sum(numbers(log.objects["opened"], key, zero=True))
     after = sum(numbers(log.objects["closed"], key, zero=True))
     require_equal(f"new {key} in the databases", after - before, added)
 
 
 def summed(log: Log, event: str) -> float:
-    """Count an event over all points."""
+    """Return how often an event occurred in all points, ramps and warm-ups included.
+
+    event: a key of the counters ``in_all``; one that never occurred is missing there.
+    """
     events = [{event: 0, **line["in_all"]} for line in log.objects["drove"]]
     return sum(numbers(events, event, zero=True))

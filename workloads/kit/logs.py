@@ -1,4 +1,4 @@
-"""How the workloads' parsers read logs.
+"""Functions by which the workloads' parsers read logs.
 
 A workload's ``parse(lines, parameters)`` returns the values that a log holds, or refuses the log:
 it alone decides whether a run passed.  It checks that the log is complete and in order, that the
@@ -34,13 +34,18 @@ from kit.checks import Object as Object
 
 
 class Value(namedtuple("Value", ["metric", "unit", "value", "factors"], defaults=[{}])):
-    """A measured value, a number, with its factors: a mapping of names to numbers or texts."""
+    """A measured value of a log.
+
+    metric, unit: as workload.yaml declares them.  value: a number.
+    factors: the settings of the measurement, numbers or texts by their names, which become columns
+    of the tables.
+    """
 
     __slots__ = ()
 
     @property
     def key(self) -> tuple[str, ...]:
-        """The metric and the factors, as texts: no two values of a log have the same."""
+        """The metric and the sorted factors, as texts, which identify the value in its log."""
         return (self.metric, *sorted(f"{name}={plain(x)}" for name, x in self.factors.items()))
 
 
@@ -48,22 +53,34 @@ Parser = Callable[[list[str], Object], list[Value]]
 
 
 class Point(namedtuple("Point", ["head", "objects", "lines"])):
-    """A point of a sweep: the object that opens it, and the objects and lines up to its end."""
+    """A point of a sweep, which is one measurement with its own settings.
+
+    head: the object that opens it.  objects, lines: all between the head and the object that ends
+    the point; the lines include those of other tools.
+    """
 
     __slots__ = ()
 
 
 class Log(namedtuple("Log", ["objects", "points"])):
-    """A complete log: its objects by their first key, and its points, each in the log's order."""
+    """A complete log.
+
+    objects: lists of its objects, by their first key.  points: a list of its points.
+    Both are in the order of the log.
+    """
 
     __slots__ = ()
 
 
 def guarded(parse: Parser) -> Parser:
-    """Wrap a parser so that it raises BrokenLogError alone where it does not understand a log."""
+    """Return a parser that raises BrokenLogError instead of the errors by which another one fails.
+
+    The new parser also raises it if a factor is neither a number nor a text.
+    """
 
     @functools.wraps(parse)
     def guarded_parse(lines: list[str], parameters: Object) -> list[Value]:
+        """Call the parser, and raise BrokenLogError for its KeyError, TypeError and the like."""
         try:
             values = parse(lines, parameters)
             for value in values:
@@ -86,15 +103,16 @@ def guarded(parse: Parser) -> Parser:
 
 
 def value(metric: str, unit: str, number: float, **factors: object) -> Value:
-    """Make a value with its factors; those that are None are left out."""
+    """Return a value with its factors; factors that are None are left out."""
     present = {name: factor for name, factor in factors.items() if factor is not None}
     return Value(metric, unit, float(number), present)
 
 
 def decoded(text: str, what: str) -> Object:
-    """Decode a JSON object.
+    """Return the JSON object that a text holds.
 
-    Raises BrokenLogError for other texts; `what` names the text in its reason.
+    what: the text's name in the message.
+    Raises BrokenLogError if the text is not one complete JSON object.
     """
     try:
         content = json.loads(text)
@@ -106,14 +124,14 @@ def decoded(text: str, what: str) -> Object:
 
 
 def read(lines: list[str], order: str) -> Log:
-    """Read a log whose objects are complete and in the expected order.
+    """Decode the objects of a log, and check that they are complete and in the expected order.
 
     order: regular expression for the first keys of all objects, each after a space, without the
-    last one, "done".
+    last one, "done".  The programs in the image print their first keys for this.
     A point goes from an object "point" to the object "end" of the same name.  A run that went on in
-    slices (:func:`seconds_worked`) begins with "slice", where the order allows that, and has
-    "slices" behind "done".
-    Raises BrokenLogError.
+    slices (:func:`seconds_worked`) begins with "slice", if the order allows that, and has an object
+    "slices" after "done", which Strata adds.
+    Raises BrokenLogError if an object is incomplete, missing or out of order.
     """
     places = [at for at, line in enumerate(lines) if line.startswith("{") and line.rstrip() != "{"]
     objects = [decoded(lines[at], f"line {at + 1}") for at in places]
@@ -140,12 +158,14 @@ def read(lines: list[str], order: str) -> Log:
 
 
 def seconds_worked(log: Log, runs: list[Object], seconds: float) -> float:
-    """Sum the seconds for which runs went on: all, unless they were frozen between slices.
+    """Return the seconds for which runs were not frozen: all seconds if the log has no slices.
 
-    runs: each with its `seconds`, and the moment when it `ended`, in microseconds since the epoch.
-    seconds: of all runs together.
-    A slice counts until its freeze is requested; a run may begin or end until the freeze is seen.
-    Raises BrokenLogError where runs and slices contradict each other.
+    runs: objects with the key `seconds`, and with `ended`, the moment in microseconds since 1970
+    when the run ended.
+    seconds: duration of all runs together, which must be the sum of theirs.
+    A slice counts from its thaw until its freeze is requested; a run may begin or end until the
+    freeze is seen.
+    Raises BrokenLogError if runs and slices contradict each other.
     """
     require_close("seconds", seconds, sum(numbers(runs, "seconds")))
     if "slices" not in log.objects:
@@ -170,25 +190,34 @@ def seconds_worked(log: Log, runs: list[Object], seconds: float) -> float:
 
 
 def _is_in_slice(moment: float, slices: list[list[float]]) -> bool:
-    """Whether a moment lies in a slice, from its thaw until its freeze is seen."""
+    """Return whether a moment lies in a slice, from its thaw until its freeze is seen.
+
+    moment: in microseconds since 1970; 2 µs of rounding are accepted.
+    slices: the moments of thaw, request of the freeze, and freeze.
+    """
     return any(thawed - 2 <= moment <= frozen for thawed, _, frozen in slices)
 
 
 def settings(lines: list[str]) -> Object:
-    """Read lines KEY=value, each key once: numbers where they are written as numbers, or texts."""
+    """Return the values of lines KEY=value by their keys, of capital letters; skip other lines.
+
+    A value is a number if it is written as one, else a text.
+    Raises BrokenLogError if a key is there twice.
+    """
     pairs = [line.rstrip().split("=", 1) for line in lines if re.match("[A-Z][A-Z0-9_]*=", line)]
     require(len(dict(pairs)) == len(pairs), "a line KEY=value is there twice")
     return {key: text_or_number(text) for key, text in pairs}
 
 
 def text_or_number(text: str) -> str | float:
-    """Return the number that a text is, or the text."""
+    """Return the number that a text represents in decimal notation, or else the text."""
     return float(text) if re.fullmatch(r"-?[0-9]+([.][0-9]+)?", text) else text
 
 
 def check_cpu_usage(observed: list[Object], seconds: float) -> tuple[float, float]:
     """Return the host's CPU usage between two observations, after checking that it is possible.
 
+    observed: the objects from before and after a run, with `seconds`, `busy_seconds` and `cpus`.
     seconds: duration of the run between them.
     Returns the busy time in CPU seconds, and the utilisation: 1 if all CPUs were always busy.
     Raises BrokenLogError if the observations contradict each other or the duration.
@@ -199,7 +228,8 @@ def check_cpu_usage(observed: list[Object], seconds: float) -> tuple[float, floa
     cpus = number(before, "cpus")
     require_equal("the number of processors", number(after, "cpus"), cpus)
     require_duration("the processors were observed for", elapsed, seconds)
-    # Busy time is counted in hundredths of a second, in several sums for each processor.
+    # Busy time is counted in hundredths of a second, in several sums for each CPU: 0.05 s more are
+    # accepted for each, at least 0.1 s in all, and 2 % of the elapsed time.
     largest = 1.02 * cpus * elapsed + max(0.1, 0.05 * cpus)
     reason = f"the processors cannot have been busy for {plain(busy)} of {plain(elapsed)} s"
     require(0 < busy <= largest, reason)

@@ -1,4 +1,4 @@
-"""The output of netperf, for the parsers of the workloads that use it."""
+"""Reading and checking the output of netperf, for the parsers of the workloads that use it."""
 
 from kit.checks import (
     Object,
@@ -15,11 +15,13 @@ from kit.logs import Point, settings
 def read_netperf(
     point: Point, wanted: Object, port: int, cpu: int | None, parameters: Object
 ) -> Object:
-    """Read netperf's lines KEY=value at a point of a sweep.
+    """Return netperf's lines KEY=value at a point of a sweep, after checking them.
 
-    wanted: lines that must be there.  port: of the server, by the parameters.
-    cpu: the processor to which the client must be pinned, or None.
-    Raises BrokenLogError.
+    wanted: values by their keys that the lines must have.
+    port: of the server, by the parameters.
+    cpu: number of the CPU to which the client must be pinned; None: not pinned.
+    parameters: of the cell, among them seconds.
+    Raises BrokenLogError if the test had other settings or was too short.
     """
     require(point.head["tool"].startswith("Netperf "), "this is not a log of netperf")
     require_parameters(point.head, parameters, "seconds")

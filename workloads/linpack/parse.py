@@ -13,7 +13,10 @@ from kit.logs import Log, Object, Value, read, seconds_worked, value
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """Return the rates by the matrix' `order`: in GFLOPS, and of the first write in GB/s."""
+    """Return the rates by the matrix's `order`: in GFLOPS, and of the first write in GB/s.
+
+    linpack.c prints a line for each trial, then the result of all trials of the size.
+    """
     log = read(lines, "( slice)? tool( first( n)+)+")
     header = log.objects["tool"][0]
     require_equal("the program", header["tool"], "strata-linpack")
@@ -46,15 +49,18 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
 
 
 def rate(printed: float, log: Log, runs: list[Object], seconds: float) -> float:
-    """Correct a printed rate of runs that took so many seconds for the time they were frozen."""
+    """Return a printed rate, corrected for the time in which its runs were frozen.
+
+    seconds: duration of the runs with that time.
+    """
     return printed * seconds / seconds_worked(log, runs, seconds)
 
 
 def check_size(result: Object, trials: list[Object], parameters: Object) -> None:
-    """Check the result of all trials of one size.
+    """Raise BrokenLogError unless the result of one size is verified, long enough, and of its trials.
 
-    The count of operations: J. Dongarra, P. Luszczek, A. Petitet, The LINPACK benchmark: past,
-    present and future, Concurrency and Computation 15, 2003.
+    The count of floating-point operations: J. Dongarra, P. Luszczek, A. Petitet, The LINPACK
+    benchmark: past, present and future, Concurrency and Computation 15, 2003.
     """
     n, count = number(result, "n"), number(result, "trials")
     seconds = number(result, "seconds")

@@ -15,7 +15,7 @@ QUERIES = {
     "read-only": {"read": 14, "write": 0, "other": 2},
     "read-write": {"read": 14, "write": 4, "other": 2},
 }
-# For each transaction that was done, at most so many were begun again because two wanted one row.
+# The most transactions, for each one done, that were begun again because two wanted one row.
 MOST_IGNORED = 0.05
 # The server's settings: it takes less where the system does not let it open enough files.
 SETTINGS = {
@@ -27,7 +27,11 @@ SETTINGS = {
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """Return the values by `threads`, with the factor `test` where it is not read-only."""
+    """Return the values by `threads`, with the factor `test` unless that is read-only.
+
+    Each point is between two observations of the CPUs, in the order of the log.  report.lua prints
+    sysbench's report, and database.sh the server's settings and counts.
+    """
     grid = [(test, threads) for test in parameters["tests"] for threads in parameters["threads"]]
     order_of_point = " warmed observed point sysbench end observed accounted"
     log = read(lines, f" server({order_of_point}){{{len(grid)}}} rows_left")
@@ -53,7 +57,10 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
 
 
 def check_table(filled: Object, finished: Object, parameters: Object) -> None:
-    """Check the server and its table, before and after the sweep."""
+    """Raise BrokenLogError unless the server, its settings and its table are as expected.
+
+    filled, finished: the objects from before and after the sweep; all rows must be left.
+    """
     server = filled["server"]
     require("MariaDB" in server, f"the server should be MariaDB, and is {server}")
     for content, key in ((filled, "rows"), (filled, "rows_of_index"), (finished, "rows_left")):
@@ -70,7 +77,11 @@ def check_table(filled: Object, finished: Object, parameters: Object) -> None:
 
 
 def read_report(point: Point, test: str, seconds: float) -> Object:
-    """Return sysbench's report of a point, checked."""
+    """Check and return sysbench's report of a point.
+
+    test: a key of `QUERIES`.  seconds: for which the test should run.
+    Raises BrokenLogError if the report shows errors, too few queries or another duration.
+    """
     report: Object = point.objects[0]
     name = point.head["point"]
     errors = [line for line in point.lines if "FATAL" in line or "ERROR" in line]
@@ -95,10 +106,11 @@ def read_report(point: Point, test: str, seconds: float) -> Object:
 def check_account(
     warmed: Object, accounted: Object, name: str, test: str, transactions: float
 ) -> None:
-    """Check the server's own counts of a point, from its warm-up to its end.
+    """Raise BrokenLogError unless the server's own counts of a point fit sysbench's report.
 
-    It must have committed sysbench's transactions, and read from the disk only rows that others
-    had changed.
+    warmed, accounted: the objects with the server's counts after the warm-up and at the end.
+    transactions: of sysbench, all of which the server must have committed.
+    Pages may be read from the disk in the read-write test only.
     """
     require_equal("the server's account", (warmed["warmed"], accounted["accounted"]), (name, name))
     require_equal("the server's commits", accounted["commits"] - warmed["commits"], transactions)

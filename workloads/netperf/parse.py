@@ -1,4 +1,4 @@
-"""netperf: the times of round trips, by test."""
+"""netperf: the latency of round trips, by test."""
 
 from kit.checks import number, require, require_close, require_equal, require_parameters
 from kit.logs import Object, Point, Value, read, value
@@ -9,7 +9,10 @@ METRICS = {"latency": "RT_LATENCY", "p50": "P50_LATENCY", "p99": "P99_LATENCY"}
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """Return the values of all tests, with client and server on two processors, and on one."""
+    """Return the values of all tests, with client and server on two CPUs, and on one.
+
+    The log has the points in the order of the parameters: by placement, then by test.
+    """
     tests = parameters["tests"]
     grid = [(test, placement) for placement in parameters["placements"] for test in tests]
     log = read(lines, f"( warmup warmed){{{len(tests)}}}( point end){{{len(grid)}}}")
@@ -20,11 +23,13 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
 
 
 def measured(point: Point, test: str, placement: str, parameters: Object) -> list[Value]:
-    """Return the values of one test, in µs.
+    """Check one test, and return its latencies in µs.
 
-    placement: "apart", or "together" where client and server share a processor.
-    The mean is the time over the number of transactions, as in the original.  The percentiles come
-    from a histogram of whole microseconds, and of coarser steps above 100.
+    test: its name, such as TCP_RR.
+    placement: "apart", or "together" if client and server share a CPU; then only the mean is
+    returned.
+    The mean is the elapsed time over the number of transactions, as in the original.  The
+    percentiles come from a histogram of whole microseconds, and of coarser steps above 100.
     """
     require_equal("the test", (point.head["point"], point.head["placement"]), (test, placement))
     require_parameters(point.head, parameters, "request_bytes", "response_bytes")

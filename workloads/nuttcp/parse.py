@@ -1,4 +1,4 @@
-"""nuttcp: throughput of bulk transfers, and the processors' time for them at a fixed rate."""
+"""nuttcp: throughput of bulk transfers, and their CPU time at a fixed rate."""
 
 import re
 
@@ -18,8 +18,9 @@ from kit.netperf import read_netperf
 def parse(lines: list[str], parameters: Object) -> list[Value]:
     """Return the values of each `direction`.
 
-    `connections` is a factor if there are several.  `rate=not-reached` marks the cost of a transfer
-    that was slower than its fixed rate, which compares with no other.
+    If there are several connections, their number is the factor `connections`.  The factor
+    `rate=not-reached` marks the cost of a transfer that was slower than its fixed rate: such a cost
+    compares with no other.
     """
     directions = parameters["directions"]
     order = " point end observed point end observed point end"
@@ -37,10 +38,11 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
 def measured(
     points: list[Point], observed: list[Object], direction: str, parameters: Object
 ) -> list[Value]:
-    """Return the values of one direction.
+    """Check the transfers in one direction, and return their values.
 
-    points: the unlimited transfer, the one at the fixed rate, and the one by netperf.
-    observed: of the processors, before and after the one at the fixed rate.
+    points: the unlimited transfer, the one at the fixed rate, and the one by netperf, in the order
+    in which the log has them.
+    observed: the objects of the host's CPUs from before and after the one at the fixed rate.
     """
     rate, streams = parameters["rate_mbit"], parameters["streams"]
     unlimited = transfer(points[0], "throughput", direction, None, parameters)
@@ -68,9 +70,9 @@ def measured(
 def transfer(
     point: Point, name: str, direction: str, rate: float | None, parameters: Object
 ) -> Object:
-    """Return nuttcp's report of one transfer, checked; its `megabytes` are of 2^20 bytes.
+    """Check and return nuttcp's report of one transfer, in which a megabyte has 2^20 bytes.
 
-    rate: the fixed one, in Mbit/s; None for an unlimited transfer.
+    name: of the point.  rate: the fixed one, in Mbit/s; None: unlimited.
     """
     head = point.head
     printed = (head["point"], head["direction"], head["rate_mbit"])
@@ -95,7 +97,10 @@ def transfer(
 
 
 def stream(point: Point, direction: str, parameters: Object) -> float:
-    """Return the throughput of netperf's transfer, in Mbit/s."""
+    """Check netperf's transfer in one direction, and return its throughput in Mbit/s.
+
+    direction: of the system under test, which is netperf's server.
+    """
     head = point.head
     test, sends = ("TCP_STREAM", "Send") if direction == "receive" else ("TCP_MAERTS", "Receive")
     printed = (head["point"], head["direction"], head["test"])

@@ -12,7 +12,10 @@ from kit.logs import Object, Value, read, seconds_worked, value
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """Return the throughput, in MB/s."""
+    """Return the throughput, in MB/s of uncompressed text.
+
+    prepare.sh prints the object of the corpus, and measure.sh all others.
+    """
     log = read(lines, " corpus round_trip( slice)? tool( pass)+ passes")
     [corpus], [header], [total] = log.objects["corpus"], log.objects["tool"], log.objects["passes"]
     passes = log.objects["pass"]

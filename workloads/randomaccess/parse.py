@@ -12,7 +12,10 @@ from kit.logs import Object, Value, read, seconds_worked, value
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """Return the rates, in GUPS: 1e9 updates a second."""
+    """Return the rate over all passes, and that of the first one, in GUPS: 1e9 updates per second.
+
+    randomaccess.c prints the log's objects.
+    """
     log = read(lines, "( slice)? tool first( pass)+ passes")
     [header], [first], [total] = (log.objects[key] for key in ("tool", "first", "passes"))
     passes = log.objects["pass"]

@@ -11,16 +11,19 @@ from kit.checks import (
 )
 from kit.logs import Object, Point, Value, read, value
 
-# Processes of the load generator for each server.
+# Processes of the load generator for each server, as point.py starts them.
 PROCESSES = 4
 # Per cent of the requests that are GET, and the most by which the share may differ.
 GETS, TOLERANCE = 75, 10
-# Keys that are set and read through each set-up before its load.
+# Keys that point.py sets and reads through each set-up before its load: both must agree.
 CHECKED = 64
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """Return the values by `setup` and `servers`, and the gain of many servers over one."""
+    """Return the values by `setup` and `servers`, and the speed-up of many servers over one.
+
+    The points are in the order of the parameter `setups`, which always has a baseline.
+    """
     setups = parameters["setups"]
     servers = len(parameters["ports"]) * int(parameters.get("systems") or 1)
     counts = [1 if setup == "baseline" else servers for setup in setups]
@@ -39,7 +42,11 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
 
 
 def measured(point: Point, setup: str, count: int, parameters: Object) -> list[Value]:
-    """Return the values of one set-up of `count` servers; the throughput comes first."""
+    """Check one set-up, and return its values.
+
+    count: number of its servers.
+    The throughput comes first: :func:`parse` takes it from there.
+    """
     head, [checked, *servers, total, client] = point.head, point.objects
     require_equal("the set-up", head["point"], setup)
     require(head["client"].startswith("redis-benchmark "), "this is not a log of redis-benchmark")
@@ -75,7 +82,10 @@ def measured(point: Point, setup: str, count: int, parameters: Object) -> list[V
 
 
 def check_server(server: Object, seconds: float) -> None:
-    """Check the counters of one server, which were read so many seconds apart or more."""
+    """Raise BrokenLogError unless the counters of one server fit each other and show no failures.
+
+    seconds: the least time between their two readings.
+    """
     gets, sets = number(server, "gets"), number(server, "sets")
     require_equal("failed requests", number(server, "failed", zero=True), 0)
     enough = number(server, "seconds") >= seconds

@@ -7,7 +7,7 @@ import re
 from kit.checks import require, require_equal, require_parameters, require_pinned
 from kit.logs import Object, Point, Value, read, value
 
-# The columns of redis-benchmark's table.
+# The columns of redis-benchmark's table, as its option --csv prints them.
 LATENCIES = ("avg", "min", "p50", "p95", "p99", "max")
 COLUMNS = ["test", "rps", *(f"{name}_latency_ms" for name in LATENCIES)]
 HEADER = ",".join(f'"{name}"' for name in COLUMNS)
@@ -19,7 +19,10 @@ METRICS = {"throughput": ("requests/s", "rps"), "latency": ("ms", "avg"), "p99":
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """Return throughput, mean and 99th percentile of latency of every command at every point."""
+    """Return throughput, mean and 99th percentile of latency of every command at every point.
+
+    The log has the points in the order of the parameters: by connections, then by pipelining.
+    """
     grid = list(itertools.product(parameters["connections"], parameters["pipelines"]))
     points = read(lines, f" warmup warmed( point end){{{len(grid)}}}").points
     values = []
@@ -29,7 +32,10 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
 
 
 def measured(point: Point, connections: int, pipeline: int, parameters: Object) -> list[Value]:
-    """Return the values of one point."""
+    """Check one point, and return its values.
+
+    pipeline: requests that a connection sends at once, a factor only if they are several.
+    """
     head, commands = point.head, parameters["tests"]
     require(head["client"].startswith("redis-benchmark "), "this is not a log of redis-benchmark")
     wanted = {"connections": connections, "pipeline": pipeline}
@@ -54,7 +60,11 @@ def measured(point: Point, connections: int, pipeline: int, parameters: Object) 
 
 
 def table(lines: list[str]) -> dict[str, dict[str, float]]:
-    """Return the rows of redis-benchmark's table, by command."""
+    """Return the rows of redis-benchmark's table by command: the rate, and latencies in ms.
+
+    lines: those that begin with a quote are the table.
+    Raises BrokenLogError if its header is another one, or a row is incomplete or there twice.
+    """
     head, *lines_of_rows = [line.rstrip() for line in lines if line.startswith('"')]
     require_equal("the header of the table", head, HEADER)
     rows: dict[str, dict[str, float]] = {}
@@ -68,7 +78,10 @@ def table(lines: list[str]) -> dict[str, dict[str, float]]:
 
 
 def check_server(lines: list[str], tests: list[str], requests: int) -> None:
-    """Check by the server's counters that it did all requests and no others, without errors."""
+    """Raise BrokenLogError unless the server's counters show all requests, no others and no errors.
+
+    tests: the commands, in lower case.  requests: of each command.
+    """
     calls = [line.rstrip() for line in lines if line.startswith("cmdstat_")]
     require_equal("the number of the server's counters", len(calls), len(tests))
     counters = {}
@@ -88,9 +101,10 @@ def check_server(lines: list[str], tests: list[str], requests: int) -> None:
 
 
 def check_row(row: dict[str, float], under_way: int, requests: int) -> None:
-    """Check that rate and latency agree by Little's law.
+    """Raise BrokenLogError unless rate and latency agree by Little's law.
 
-    Their product is the mean number of requests under way.
+    Their product is the mean number of requests under way, of which `under_way` is the most.
+    requests: of the whole test.
     """
     require(min(row["rps"], row["avg"], row["p99"]) > 0, "a rate or a latency is zero")
     mean = row["rps"] * row["avg"] / 1000

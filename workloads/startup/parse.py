@@ -8,7 +8,11 @@ WAYS = {"created": "created", "boot": "booted", "snapshot": "restored"}
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """Return the time, in s, by `start`, and the system's memory, where the log has it."""
+    """Return the time to the first command (s) and the system's memory (MB), by the way of `start`.
+
+    The memory is left out if the log has none.
+    Raises BrokenLogError if the system started in another way than the parameter `way` demands.
+    """
     [start] = [decoded(line, "the start") for line in lines if line.startswith("{")]
     require(start["start"] in WAYS, "the log does not say how it started")
     way = WAYS[start["start"]]

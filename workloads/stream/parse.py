@@ -9,7 +9,10 @@ BYTES = {"copy": 16, "scale": 16, "add": 24, "triad": 24}
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """Return the rates, in GB/s."""
+    """Return the rates in GB/s: each kernel's mean and best one, and that of the first trial.
+
+    stream.c prints the log's objects; the kernels are in the order of `BYTES`.
+    """
     log = read(lines, f" tool first( kernel){{{len(BYTES)}}} verified")
     [header], [check], [first] = (log.objects[key] for key in ("tool", "verified", "first"))
     kernels = log.objects["kernel"]

@@ -92,10 +92,12 @@ class Inputs:
         return result
 
     def of_all(self, values: Fields) -> Fields:
-        """Return the values for commands at the client, with lists of what each system has for itself.
+        """Return the values for commands at the client.
 
-        In a group of systems that work together, each system has its own address, and the ports of
-        the first system stand for all of them.
+        Where each system has a value of its own, the value is a list.  In a group of systems that
+        work together, each system has its own address, and the ports of the first stand for all of
+        them.
+        values: parameters by name; they are not changed.
         """
         systems = [self.of(part, values) for part in range(self.parts)]
         firsts = systems[:: len(self.groups)]

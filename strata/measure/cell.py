@@ -111,7 +111,7 @@ class Cell:
         return self.steps.inputs.system
 
     def start_record(self) -> None:
-        """Start the cell's clock, and replace its record by a new one with the facts known so far."""
+        """Start the cell's clock, and begin a new record with the facts that are known so far."""
         self.watch = Clock()
         self.record = {
             "format": FORMAT,
@@ -331,7 +331,7 @@ class Cell:
             self.record["servers"] = ended
 
     def _cpus_of_each(self, system: lifecycle.System, inside: Fields) -> int | None:
-        """Return how many CPUs each system of the cell uses; None where a system does not show them.
+        """Return how many CPUs each system of the cell uses; None where a system does not show any.
 
         A virtual machine has CPUs of its own.  Systems that see the host's CPUs get equal shares of
         at

@@ -165,7 +165,7 @@ class Order:
         self._add_blocks(added)
 
     def _add_blocks(self, added: dict[str, list[list[str]]]) -> None:
-        """Append blocks, spread evenly over as many rounds as the workload with most new blocks needs.
+        """Append blocks, spread evenly over the rounds that the workload with most of them needs.
 
         added: for each workload, the environments of each of its new blocks.
         The random order follows from the plan's seed and the round.  The number and sequence of
@@ -205,7 +205,7 @@ class Order:
 
     @functools.cached_property
     def _cannot(self) -> set[tuple[str, str]]:
-        """The (environment, workload) pairs whose first repetition showed that they are impossible."""
+        """The (environment, workload) pairs that proved impossible in their first repetition."""
         doubtful = [name for name in self.paired if self.plan["environments"][name].get("doubtful")]
         impossible = set()
         for pair in [(name, load) for name in doubtful for load in self.blocks]:

@@ -315,7 +315,7 @@ def make_plan(config: Fields, machine: HostFacts) -> Plan:
 
 
 def _make_plan(config: Fields, machine: HostFacts) -> Plan:
-    """Return the plan, as :func:`make_plan` does; messages name config.yaml, whatever file it is."""
+    """Return the plan, as :func:`make_plan` does, but with config.yaml in all messages."""
     workloads: dict[str, Fields] = {}
 
     def add_workload(name: str) -> None:
@@ -430,7 +430,7 @@ def _add_small_sizes(
 
 
 def _plan_environment(entry: Fields, config: Fields, machine: HostFacts) -> Fields:
-    """Return an environment as the plan holds it: with resolved layers, and whether it is available.
+    """Return an environment as the plan holds it: its resolved layers and its availability.
 
     entry: the value in the configuration's `environments`.
     config: the whole configuration.

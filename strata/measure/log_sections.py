@@ -72,7 +72,10 @@ def lines_of_system(sections: Sections, system: int | None) -> list[str]:
 
 
 def last_words(text: str) -> str:
-    """Return the last three non-empty lines of an output in one line, cut to 200 characters each."""
+    """Return the last three non-empty lines of an output in one line.
+
+    Each of the three is cut to 200 characters.
+    """
     lines = [line.strip()[:200] for line in text.splitlines() if line.strip()]
     return " / ".join(lines[-3:])
 
@@ -102,9 +105,10 @@ class Log:
         self._marked = None
 
     def mark(self, system: int | None) -> None:
-        """Write the marker of a system; for None the marker of no system, if a system was marked last.
+        """Write the marker of a system, or the marker of no system for None.
 
-        In the log of a single system, nothing is written.
+        The latter is written only if the last marker named a system.  In the log of a single
+        system, nothing is written.
         """
         if self._systems > 1 and (system is not None or self._marked is not None):
             self.write(json.dumps({"system": system}))

@@ -61,8 +61,9 @@ class Server:
         self._serve("start", *self._filled(self.declared["argv"]))
 
     def check_ready(self) -> bool:
-        """Send one request, and return whether the server is ready; if so, record its start-up time.
+        """Send one request, and return whether the server is ready.
 
+        If it is, its record gets the seconds since its start.
         Raises CellFailed, with the last lines of the server's output, if the server has ended or
         its time limit has passed.
         """
@@ -107,7 +108,7 @@ class Server:
             raise CommandFailed(f"its server {self.shown} reports: {line.strip()[:KEPT]}")
 
     def _trouble(self, output: str) -> str | None:
-        """Return the first output line that matches the declared pattern of errors; None if none does."""
+        """Return the first line of an output that the declaration calls an error; None if none."""
         pattern = self.declared.get("trouble")
         if pattern is None:
             return None

@@ -100,7 +100,7 @@ class Shell:
         return code, self.clock.seconds() - begun
 
     def close(self) -> None:
-        """Close the shell's standard input, wait for its end, and kill it if it exceeds the limit."""
+        """Close the shell's standard input and wait for its end; after the limit, kill it."""
         self._input.close()
         wait_for_process(self._process.pid, SECONDS_TO_END)
         end_processes(self._process)

@@ -253,10 +253,13 @@ def _add_paper_file(parser: Parser) -> None:
 class Command:
     """A command of the command line.
 
-    function: is called with the options as keyword arguments, and returns the exit status or
-    None; it may be named as MODULE:NAME.  about: help, whose first line is in the list of commands.
-    example: words that follow the command.  add_options: adds its options to a parser.
-    rule: the rule of Snakemake that calls it, where people seldom do; the list leaves it out.
+    function: called with the options as keyword arguments; returns the exit status, where None
+    counts as 0.  A text MODULE:NAME names a function whose module is imported only when it is
+    called.
+    about: the help text, whose first line is in the list of commands.
+    example: words that follow the command in an example.
+    add_options: a function that adds the command's options to a parser.
+    rule: the rule of Snakemake that calls the command, which is then left out of the list.
     """
 
     function: Callable[..., int | None] | str

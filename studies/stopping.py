@@ -103,7 +103,7 @@ class Ratios:
     def measure(self, blocks: int) -> None:
         """Simulate further blocks, and append their logarithms.
 
-        The sequence of random draws must stay: the published table follows from it.
+        The sequence of random draws must stay: the numbers in docs/statistics.md follow from it.
         """
         drift, walk, correlation, wild = self.machine
         period = self.seconds / PERIOD

@@ -38,7 +38,7 @@ REFERENCE = "native"
 # Native at the sizes of emulated machines, which are compared with it; it is in no block.
 SMALL_REFERENCE = "native-beside"
 SMALL_SCALE = "tiny"
-# How often a block is measured again if something else used the machine during it.
+# How many times a block may be measured again if another process disturbed it.
 MAX_RETRIES = 2
 
 
@@ -169,8 +169,7 @@ class Order:
 
         added: for each workload, the environments of each of its new blocks.
         The random order follows from the plan's seed and the round.  The number and sequence of
-        random
-        draws must stay: a change would reorder the cells of every plan.
+        random draws must stay: a change would reorder the cells of every plan.
         """
         length = max(map(len, added.values()))
         for position in range(1, length + 1):

@@ -204,7 +204,10 @@ def _normalize_layer(layer: str | Fields) -> Fields:
 
 
 def _cross_check(data: Fields) -> Iterator[Finding]:
-    """Yield the mistakes that the schema of config.yaml cannot express."""
+    """Yield the mistakes that the schema of config.yaml cannot express.
+
+    data: the merged configuration, which matches the schema.
+    """
     rule = data["repetitions"]
     if isinstance(rule, dict) and rule["max"] < rule["min"]:
         yield "repetitions.max", f"is {rule['max']}; must be at least min, {rule['min']}"
@@ -377,9 +380,10 @@ def _check_image(made: Plan, pairs: list[tuple[str, str]]) -> Iterator[Finding]:
 
 
 def _plan_omissions(config: Fields, available: list[str], workloads: Fields) -> Fields:
-    """Return ``not_emulated`` and ``leave_out`` of the plan, without keys that omit nothing.
+    """Return the plan's ``not_emulated`` and ``leave_out``, without keys that omit nothing.
 
-    Workloads that a narrowed experiment does not measure at all are no omission.
+    available: the names of the environments that can be measured here.
+    workloads: the planned workloads by name; other workloads are no omissions.
     Raises UserError if every available environment leaves a workload out.
     """
     not_emulated = [name for name in config.get("not_emulated", []) if name in workloads]
@@ -473,7 +477,10 @@ def _plan_environment(entry: Fields, config: Fields, machine: HostFacts) -> Fiel
 
 
 def _plan_repetitions(config: Fields) -> Fields:
-    """Return ``repetitions`` (the largest number of blocks) and, if it is open, ``precision``."""
+    """Return ``repetitions`` (the largest number of blocks) and, if it is open, ``precision``.
+
+    The number is open if a precision is the target, or if disturbed blocks are measured again.
+    """
     rule = config["repetitions"]
     repeats = config["quiet"]["action"] == "retry" and config["order"] != "sequential"
     retries = blocks.MAX_RETRIES if repeats else 0

@@ -12,6 +12,7 @@ from strata.util.errors import UserError
 from strata.util.files import read_json, write_if_changed
 from strata.util.placeholders import as_list
 
+# The version of the plan's format: a plan with another one is rejected.
 FORMAT = 9
 # The most systems that run one workload at the same time (schemas/workload.schema.json).
 MAX_SYSTEMS = 64
@@ -273,7 +274,7 @@ def find_mistakes(plan: Plan) -> list[str]:
 def write_plan(plan: Plan) -> None:
     """Write results/plan.json and results/plan.csv, each only if its content changed.
 
-    Snakemake compares the times of these files.
+    plan: complete, with its `source`, and with `sealed` if it was sealed.
     """
     write_cell_order(plan)
     write_if_changed(paths.PLAN, json.dumps(plan, indent=1, ensure_ascii=False) + "\n")

@@ -18,11 +18,12 @@ from strata.util.data_types import Fields
 # With fewer blocks a run mostly ends where a width is too small by chance, so that intervals cover
 # too little.
 FIRST_STAGE = 10
-# A workload beyond the target gets blocks until this share of the target is foreseen.
+# A workload whose intervals are wider than the target gets blocks until a width of this share of
+# the target is expected.
 AIM = 0.9
-# A decision multiplies the blocks of a workload by this at most.
+# The largest factor by which one decision may multiply the blocks of a workload.
 GROWTH = 2
-# A claim gets blocks only if the budget pays for this many times their foreseen cost.
+# A claim gets blocks only if the remaining time is at least this many times their expected time.
 TO_SPARE = 1.2
 # The level of the intervals whose widths decide.
 LEVEL = 0.95

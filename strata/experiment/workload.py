@@ -73,7 +73,10 @@ def read_declaration(name: str) -> Fields:
 
 
 def _cross_check(data: Fields) -> Iterator[Finding]:
-    """Yield the mistakes of a declaration that its schema cannot express."""
+    """Yield the mistakes of a declaration that its schema cannot express.
+
+    These are invalid values of parameters, unknown placeholders, and ports without a single role.
+    """
     parameters = data.get("parameters", {})
     for name, parameter in parameters.items():
         accepted = validation.make_validator(parameter["schema"])

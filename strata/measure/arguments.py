@@ -8,7 +8,7 @@ from strata.testbed.lifecycle import System
 from strata.util.data_types import CellWork, Fields, Step
 from strata.util.placeholders import as_list, find_parameter
 
-# The folder of the workloads' own programs in every system.
+# The folder of the workloads' own programs in every system and at the client.
 PROGRAMS = "/opt/strata/workloads"
 
 
@@ -94,7 +94,7 @@ class Inputs:
     def of_all(self, values: Fields) -> Fields:
         """Return the values for commands at the client.
 
-        Where each system has a value of its own, the value is a list.  In a group of systems that
+        Where systems have values of their own, the value is a list.  In a group of systems that
         work together, each system has its own address, and the ports of the first stand for all of
         them.
         values: parameters by name; they are not changed.

@@ -103,7 +103,7 @@ def _ensure_image(cell: Cell) -> None:
 def _measure_block(cell: Cell) -> None:
     """Measure a cell, interleaved with the cells of its block that are due.
 
-    The results of all of them become pending results.
+    The logs and records of all of them are stored as pending results.
     Raises CellFailed for any failure of the cell itself, and then leaves none of the systems up.
     """
     mates = _mates(cell)

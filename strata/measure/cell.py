@@ -31,10 +31,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
-# The format of the record.
+# The version of the record's format; readers rely on it.
 FORMAT = 7
-# Seconds after a thaw that belong to no lap: from then on a server of a network is as quick as
-# before it was frozen (docs/method.md).
+# Seconds after a thaw that belong to no lap: a network server responds as quickly as before the
+# freeze only after them (docs/method.md).
 THAWING = 0.2
 
 
@@ -226,9 +226,8 @@ class Cell:
 
         Sets ``running`` to None once the run has ended.  Then the log gets the times of each slice:
         when it was thawed, when its freeze was requested, and when it was seen frozen.  A slice
-        counts until
-        its freeze is requested: to see the freeze takes ten times as long as the program goes on
-        meanwhile.
+        counts until its freeze is requested: to see the freeze takes ten times as long as the
+        program goes on meanwhile.
         Raises the error of the run.
         """
         assert self.running
@@ -334,8 +333,7 @@ class Cell:
         """Return how many CPUs each system of the cell uses; None where a system does not show any.
 
         A virtual machine has CPUs of its own.  Systems that see the host's CPUs get equal shares of
-        at
-        least one, by their parameters alone: nothing else limits them to their share.
+        at least one, by their parameters alone: nothing else limits them to their share.
         """
         count = inside["cpus"]
         if not isinstance(count, int):

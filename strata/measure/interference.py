@@ -21,21 +21,23 @@ from strata.util.errors import CellFailed
 
 # A share of less CPU time than this is not measurable: the kernel counts in hundredths of a second.
 LEAST_SECONDS = 0.05
-# A hypervisor takes memory back in bursts of about 1 GB that are two to three seconds apart: so
-# many readings in a row, so many seconds apart, must be free of them; at most so many seconds.
+# A hypervisor takes memory back in bursts of about 1 GB that are two to three seconds apart.  The
+# wait ends after READINGS readings in a row, READING_SECONDS apart, that show no burst, and at the
+# latest after LONGEST_SECONDS.
 READINGS, READING_SECONDS, LONGEST_SECONDS = 7, 0.5, 20.0
-# The most by which two clocks may differ that are read one after the other, though none was set.
+# By how many seconds the offset between two clocks may change although neither clock was set.
 CLOCK_SECONDS = 0.001
 VMSTAT = "/proc/vmstat"
 _KERNEL_THREAD = 0x00200000
 _TICK = os.sysconf("SC_CLK_TCK")
 
 # These are no classes of typing, whose import every cell would pay for.
-# The CPU time of a process in seconds: its own, and that of children that it waited for; its name
-# and its parent's id.
+# A process: its name, the ID of its parent, and its CPU time in seconds: its own, and that of
+# children that it waited for.
 Usage = namedtuple("Usage", ["name", "parent", "own", "waited"])
-# The counters of a moment, in seconds, ticks and bytes; None: cannot be read.
-# processes: (id, start) → Usage.  clock: how far the clock of the day is ahead of `moment`.
+# The clocks and counters of a moment, in seconds, ticks and bytes; None if one cannot be read.
+# processes: (process ID, start time) → Usage.
+# clock: how many seconds the clock of the day is ahead of `moment`, the monotonic clock.
 Reading = namedtuple("Reading", ["moment", "ticks", "processes", "throttled", "swapped", "clock"])
 
 

@@ -15,15 +15,15 @@ from collections.abc import Callable, Iterator, Sequence
 
 from strata.util.units import parse_size
 
-# The markers of systems, and of laps.
+# The markers of systems and of laps: part of the format of logs, which must stay.
 SYSTEM_MARKER = re.compile(r'\{"system": (null|[0-9]{1,9})\}')
 LAP_MARKER = re.compile(r'\{"lap": ([0-9]{1,9})\}')
 # How a line with an observation of the host begins.
 OBSERVED = '{"observed":'
 # (number in the marker, or None; the lines after it) of each section.
 Sections = list[tuple[int | None, list[str]]]
-# The most that the programs of a cell may print, unless its workload sets another limit.  The
-# largest log of ours has 7 kB at the smallest scale, and some MB at the scale `paper`.
+# How much the programs of a cell may print, unless the workload sets another limit.  The largest
+# log of Strata's workloads has 7 kB at the smallest scale, and some MB at the scale `paper`.
 LIMIT = "64MiB"
 
 

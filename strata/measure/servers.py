@@ -16,11 +16,11 @@ from strata.util.timeouts import stretch
 
 # The program in the image that runs a server in the background.
 SERVE = "/opt/strata/bin/serve"
-# Seconds between two requests whether a server is ready, at the least.  The pause is as long as the
-# last request took: in an emulated machine, where each is a session of its own, requests would else
-# take half of the processors' time from the servers that start.
+# The shortest pause, in seconds, between two requests whether a server is ready.  A pause is as long
+# as the last request took: in an emulated machine, where each request opens a session of its own,
+# requests would otherwise take half of the CPU time from the servers that start.
 PAUSE = 0.05
-# Characters of a server's output that the record keeps.
+# How many of the last characters of a server's output the record keeps.
 KEPT = 4000
 # The beginning of the state of a server that printed more than `serve` keeps.
 TOO_LONG = "printed more"

@@ -19,9 +19,9 @@ from strata.util.timeouts import stretch
 PROGRAM = "sh"
 # Seconds that the shell may take to end once its standard input is closed.
 SECONDS_TO_END = 5.0
-# Bytes: longer than the mark of a command that has ended.
+# A number of bytes that is larger than the mark printed after each command.
 MARK_BYTES = 64
-# Seconds between two looks at a command whose time is nearly over.
+# The shortest wait, in seconds, for output of a command whose time is nearly over.
 SHORTEST_WAIT = 0.05
 
 

@@ -70,7 +70,7 @@ class Steps:
         """
         steps = expanded(self.inputs.cell["steps"], self.inputs.values)
         if any("observe" in step for step, _ in steps):
-            # The processors' cycles are counted only where a step reads them.
+            # CPU cycles are counted only where a step reads them.
             from strata.host import counters
 
             self._counters = self._resources.enter_context(counters.count_cycles())

@@ -13,7 +13,7 @@ from strata.util.data_types import Fields
 from strata.util.process import has_root
 from strata.vm import acceleration
 
-# A line of the report: its subject, whether it is available (None: a remark), and the details.
+# A line of the report: its subject, whether that is available (None: only a note), and details.
 Row = tuple[str, bool | None, str]
 PROGRAMS = {
     "packer": "provisions the image",
@@ -67,7 +67,7 @@ def _check_host() -> list[Row]:
 
 
 def _print(rows: list[Row]) -> bool:
-    """Print lines of the report, and return whether none of them is an error."""
+    """Print lines of the report, and return whether none of them has the mark NO."""
     for subject, is_available, details in rows:
         progress.print_line(f"  {subject:18} {MARKS[is_available]:9} {details}")
     return all(is_available is not False for _, is_available, _ in rows)

@@ -67,8 +67,8 @@ def hash_decision_basis(plan: Plan) -> str:
 class Order:
     """Determine the order of a plan's cells, as far as it is decided.
 
-    The order must stay for a given plan and given decisions: positions and rounds are in records
-    and in results/plan.csv.
+    The order must stay for a given plan and given decisions: the records of cells hold rounds, and
+    results/plan.csv holds positions.
 
     places: the position (from 1) and the round of every cell, in the planned order.
     last: the number of the last round.
@@ -120,7 +120,7 @@ class Order:
     def _sequential_places(self, repetitions: int) -> dict[Cell, tuple[int, int]]:
         """Return the places of all cells, one environment after the other.
 
-        repetitions: the number of repetitions of each cell, which is also the number of rounds.
+        repetitions: the number of repetitions of each cell; emulated machines have only one.
         """
         cells: list[Cell] = []
         for name in available_environments(self.plan):
@@ -255,7 +255,10 @@ class Order:
         return [mate for mate in mates if mate[0] in self.paired]
 
     def as_csv(self) -> str:
-        """Return the text of results/plan.csv: one row for each cell, in the planned order."""
+        """Return the text of results/plan.csv: one row for each cell, in the planned order.
+
+        The format must stay: the check of an archive compares its file with this text.
+        """
         lines = ["position,round,environment,workload,repetition"]
         lines += [",".join(map(str, (*place, *cell))) for cell, place in self.places.items()]
         return "\n".join(lines) + "\n"

@@ -15,7 +15,7 @@ from strata.util.placeholders import as_list
 
 # Names of the machine's facts in rules → keys of strata.host.capacity.read_facts.
 FACTS = {"cache": "cache_bytes", "memory": "memory_bytes", "processors": "cpus"}
-# Shape → two functions: from a parameter's value n to bytes, and from bytes to the smallest value.
+# Shape → two functions: from a parameter's value n to bytes, and from bytes to the smallest n.
 SHAPES: dict[str, tuple[Callable[[float], float], Callable[[float], int]]] = {
     "n": (lambda n: n, math.ceil),
     "n^2": (lambda n: n**2, lambda size: math.isqrt(max(math.ceil(size) - 1, 0)) + 1),

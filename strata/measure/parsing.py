@@ -61,6 +61,7 @@ def read(given: Iterable[LoggedCell], folder: str, named: bool = True) -> Iterat
 def require_parser(workload: str, folder: str) -> None:
     """Raise UserError if the parser of a workload is missing or cannot be loaded.
 
+    The parser is loaded in a process with limits on time and memory.
     folder: the folder of the project.
     """
 

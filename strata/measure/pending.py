@@ -50,11 +50,11 @@ def is_pending(experiment: Plan, cell: blocks.Cell) -> bool:
 
 
 def store(cell: blocks.Cell, draft: str, record: Fields) -> None:
-    """Store a log and its record durably as the pending results of a cell.
+    """Store a log and its record as the pending results of a cell.
 
     draft: the path of the log, which is moved.
-    The log is written last, so that its presence shows that the record is complete.  Earlier
-    pending and failed results of the cell are removed.
+    The record is flushed to disk before the log is moved, so that the presence of the log shows
+    that the record is complete.  Earlier pending and failed results of the cell are removed.
     Raises UserError if a file cannot be written.
     """
     remove("pending", cell)

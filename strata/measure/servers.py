@@ -16,9 +16,9 @@ from strata.util.timeouts import stretch
 
 # The program in the image that runs a server in the background.
 SERVE = "/opt/strata/bin/serve"
-# The shortest pause, in seconds, between two requests whether a server is ready.  A pause is as long
-# as the last request took: in an emulated machine, where each request opens a session of its own,
-# requests would otherwise take half of the CPU time from the servers that start.
+# The shortest pause, in seconds, between two requests whether a server is ready.  A pause is as
+# long as the last request took: in an emulated machine, where each request opens a session of its
+# own, requests would otherwise take half of the CPU time from the servers that start.
 PAUSE = 0.05
 # How many of the last characters of a server's output the record keeps.
 KEPT = 4000
@@ -108,7 +108,11 @@ class Server:
             raise CommandFailed(f"its server {self.shown} reports: {line.strip()[:KEPT]}")
 
     def _trouble(self, output: str) -> str | None:
-        """Return the first line of an output that the declaration calls an error; None if none."""
+        """Return the first line of an output that is an error; None if there is none.
+
+        The declaration's regular expression `trouble` matches such lines.  The search has a time
+        limit.
+        """
         pattern = self.declared.get("trouble")
         if pattern is None:
             return None

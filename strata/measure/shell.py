@@ -36,16 +36,16 @@ class Stopwatch:
         self._state: tuple[float, float | None] = (0.0, time.monotonic())
 
     def seconds(self) -> float:
-        """Return the seconds for which the stopwatch has run, without those of stops."""
+        """Return the elapsed seconds, without those in which the stopwatch was stopped."""
         passed, since = self._state
         return passed if since is None else passed + time.monotonic() - since
 
     def stop(self) -> None:
-        """Stop the stopwatch."""
+        """Stop the stopwatch, whose elapsed seconds are kept."""
         self._state = (self.seconds(), None)
 
     def go_on(self) -> None:
-        """Continue after a stop; a running stopwatch keeps running."""
+        """Start the stopwatch again; one that is running keeps running."""
         self._state = (self.seconds(), time.monotonic())
 
 

@@ -434,7 +434,8 @@ def refuse_wrong_start(words: Sequence[str]) -> None:
 def main(words: list[str]) -> int:
     """Run a command, and return its exit status.
 
-    words: the command line after the program's name.
+    words: the command line after the program's name.  If it is empty, the help is printed and the
+    status is 2.
     A mistake in the command line is printed, and raises SystemExit with status 2.
     """
     parser, by_name = make_parser()

@@ -247,7 +247,7 @@ def resolve_parameters(
 
 
 def _check_memory(name: str, values: Fields, systems: int, memory: int) -> None:
-    """Raise UserError if a parameter needs more memory than the machine has.
+    """Raise UserError if a parameter needs more than MOST_OF_MEMORY of the machine's memory.
 
     values: the parameters by name.
     systems: the number of equal systems, each of which needs the memory.

@@ -34,7 +34,11 @@ ORDERS = ["blocks", "sequential"]
 
 
 def main() -> None:
-    """Measure the missing cells of all experiments, and compare them."""
+    """Measure the missing cells of all experiments, and compare their results by studies/aa.R.
+
+    Folders in results/aa are named after order, budget or repetitions, and number, so that a
+    repeated call continues where the last one ended.
+    """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--experiments", type=int, default=6, help="experiments in each order")
     parser.add_argument(

@@ -14,27 +14,34 @@ MARKED = re.compile(r"<!-- keys of (schemas/\w+\.schema\.json) -->\n.*?<!-- end 
 
 
 def escape_cell(text: str) -> str:
-    """Return a text as a cell of a Markdown table, with bars outside of code escaped."""
+    """Return a text as a cell of a Markdown table.
+
+    Bars outside of code are escaped, and line breaks become spaces.
+    """
     return re.sub(
         r"(`+).+?\1|\|", lambda match: match[0] if match[1] else "&#124;", text.replace("\n", " ")
     )
 
 
 def format_code(text: str) -> str:
-    """Return a text, which may contain backquotes, as Markdown code."""
+    """Return a text as Markdown code; the text may contain backquotes."""
     return f"`` {text} ``" if "`" in text else f"`{text}`"
 
 
 def format_table(heads: list[str], rows: list[list[str]]) -> str:
-    """Return a Markdown table."""
+    """Return a Markdown table.
+
+    heads: the headings of the columns.
+    rows: the cells of each row, which are escaped already.
+    """
     lines = [heads, ["---"] * len(heads), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def describe_values(schema: dict, root: dict) -> str:
-    """Return a phrase for the values that a schema accepts.
+    """Return a phrase that describes the values that a schema accepts.
 
-    root: the whole schema, whose definitions it may refer to.
+    root: the whole schema, whose definitions `schema` may refer to.
     """
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
@@ -61,7 +68,10 @@ def describe_values(schema: dict, root: dict) -> str:
 
 
 def _describe_type(kind: str, schema: dict, root: dict) -> str:
-    """Return a phrase for the values of one type of a schema."""
+    """Return a phrase that describes the values of one type that a schema accepts.
+
+    kind: the type, such as "integer".
+    """
     if kind in ("integer", "number"):
         low, high = schema.get("minimum"), schema.get("maximum")
         words = "integer" if kind == "integer" else "number"
@@ -79,7 +89,11 @@ def _describe_type(kind: str, schema: dict, root: dict) -> str:
 
 
 def list_keys(schema: dict, root: dict, prefix: str = "") -> list[tuple[str, dict, bool]]:
-    """Return (key, schema, required) for each key of a mapping, followed by its inner keys."""
+    """Return (key, schema, required) for each key of a mapping, each followed by its inner keys.
+
+    root: the whole schema.
+    prefix: the key of the mapping with a period, such as ``vm.``; empty for the whole schema.
+    """
     rows = []
     entries = [
         (f"{prefix}{name}", inner, name in schema.get("required", []))
@@ -97,14 +111,14 @@ def list_keys(schema: dict, root: dict, prefix: str = "") -> list[tuple[str, dic
 
 
 def _properties(schema: dict) -> list[tuple[str, dict]]:
-    """Return (key, schema) for the keys of a mapping; NAME stands for any name."""
+    """Return (key, schema) for each key of a mapping; the key NAME stands for any name."""
     more = schema.get("additionalProperties")
     named = [("NAME", more)] if isinstance(more, dict) else []
     return [*schema.get("properties", {}).items(), *named]
 
 
 def format_keys(schema: dict) -> str:
-    """Return the table of a schema's described keys.
+    """Return a Markdown table of the keys in a schema that have a description.
 
     Neighbouring keys with the same description share a row.
     """
@@ -121,7 +135,7 @@ def format_keys(schema: dict) -> str:
 
 
 def update_tables(text: str) -> str:
-    """Return the text of a document with its tables made again from the schemas."""
+    """Return the text of a document in which each marked table is made again from its schema."""
 
     def make_table(match: re.Match) -> str:
         keys = format_keys(json.loads((ROOT / match[1]).read_text()))

@@ -15,7 +15,11 @@ OWN_FILES = {"config.yaml", "results", "paper"}
 def measure(folder: Path, config: dict, workloads: list[str]) -> None:
     """Measure the missing cells of some workloads in a side project, and make their tidy tables.
 
-    folder: of the side project, which is made if it is missing.  config: its config.yaml.
+    The folder is created if it is missing, with links to the files of this project.  Its
+    config.yaml is always overwritten.
+    folder: the folder of the side project.
+    config: the content of its config.yaml.
+    workloads: the names of the workloads to measure.
     Raises CalledProcessError if Snakemake fails.
     """
     if not folder.exists():

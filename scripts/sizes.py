@@ -35,7 +35,12 @@ MARK = "<!-- measured -->\n"
 
 
 def size_of(name: str, factor: float) -> dict:
-    """Return the parameters of a workload at a multiple of the bytes of its standard size."""
+    """Return the size parameters of a workload at a multiple of the bytes of its standard size.
+
+    Only parameters whose standard value is the smallest one that size rules allow are returned.
+    name: the name of the workload.
+    factor: the multiple.
+    """
     standard, _ = workload.resolve_parameters(name, {}, "standard", capacity.read_facts())
     declared = workload.read_declaration(name)
     parameters = {}
@@ -59,7 +64,11 @@ def size_of(name: str, factor: float) -> dict:
 
 
 def config_of(size: str, blocks: int) -> dict:
-    """Return the config.yaml of an experiment of this size with this number of blocks."""
+    """Return the config.yaml of the experiment with one size.
+
+    size: a key of FACTORS.
+    blocks: the number of blocks.
+    """
     config = yaml_files.read_mapping("config.yaml")
     return {
         "scale": "tiny" if size == "tiny" else "standard",
@@ -75,18 +84,24 @@ def config_of(size: str, blocks: int) -> dict:
 
 
 def folder_of(size: str) -> Path:
-    """Return the folder of a size's side project."""
+    """Return the folder of the side project of a size."""
     return BASE / size.replace(" ", "-")
 
 
 def read_table(path: Path) -> list[dict]:
-    """Return the rows of a CSV table."""
+    """Return the rows of a CSV table, each as a mapping of column names to texts."""
     with open(path, newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
 
 
 def headline_rows(size: str, name: str, table: str, environment: str) -> list[dict]:
-    """Return the rows of a workload's headline series in a table of results."""
+    """Return the rows of a workload's headline metrics in a table of results.
+
+    size: a key of FACTORS.
+    name: the name of the workload.
+    table: the name of the table, such as "summary".
+    environment: the environment of the rows.
+    """
     rows = read_table(folder_of(size) / f"results/{table}.csv")
     headlines = [row for row in rows if row["headline"] == "yes"]
     pair = (name, environment)
@@ -94,7 +109,11 @@ def headline_rows(size: str, name: str, table: str, environment: str) -> list[di
 
 
 def values_by_block(size: str, name: str, metric: str) -> dict[str, float]:
-    """Return native's value of a headline series in each block."""
+    """Return native's value of a headline metric in each block that counts, by the block's number.
+
+    size: a key of FACTORS.
+    name: the name of the workload.
+    """
     summary = headline_rows(size, name, "summary", ENVIRONMENTS[0])
     (series,) = (row for row in summary if row["metric"] == metric)
     rows = read_table(folder_of(size) / f"results/tidy/{name}.csv")
@@ -106,9 +125,12 @@ def values_by_block(size: str, name: str, metric: str) -> dict[str, float]:
 
 
 def share_of_standard(size: str, name: str, metric: str) -> str:
-    """Return native's level in per cent of its level at the standard size, with its interval.
+    """Return native's level in per cent of its level at the standard size, with a 95 % interval.
 
-    It is the geometric mean over the blocks that both sizes have.
+    It is the geometric mean over the blocks that both sizes have, as text.  The result is "not
+    available" if these are fewer than two.
+    size: a key of FACTORS.
+    name: the name of the workload.
     """
     if FACTORS[size] == 1:
         return "100 %"
@@ -125,12 +147,17 @@ def share_of_standard(size: str, name: str, metric: str) -> str:
 
 
 def note_count(count: int) -> str:
-    """Return a note with the number of blocks if some did not count, else an empty text."""
+    """Return a note on the number of blocks if some blocks did not count, else an empty text."""
     return "" if count == BLOCKS else f" (n = {count})"
 
 
 def table_rows(size: str, name: str) -> list[str]:
-    """Return a Markdown row for each headline series: native's level, Docker's ratio, scatter."""
+    """Return a Markdown row for each headline metric of a workload at one size.
+
+    A row has native's level, Docker's ratio to it and the scatter of the ratio.
+    size: a key of FACTORS.
+    name: the name of the workload.
+    """
     plan = json.loads((folder_of(size) / "results/plan.json").read_text())
     parameters = plan["workloads"][name]["parameters"]
     rules = (
@@ -157,12 +184,15 @@ def table_rows(size: str, name: str) -> list[str]:
 
 
 def format_value(value: object) -> str:
-    """Return a parameter's number, or list of numbers, with separators of thousands."""
+    """Return the number, or the list of numbers, of a parameter with thousands separators."""
     return ", ".join(f"{number:,}" for number in (value if isinstance(value, list) else [value]))
 
 
 def main() -> None:
-    """Measure the missing cells of all sizes, and write docs/sizes.md."""
+    """Measure the missing cells of all sizes, and replace the tables in docs/sizes.md.
+
+    The text of the document before the mark is kept.
+    """
     os.chdir(ROOT)
     names = list(yaml_files.read_mapping("config.yaml")["workloads"])
     for blocks in range(1, BLOCKS + 1):

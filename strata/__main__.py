@@ -9,6 +9,11 @@ import sys
 
 
 def _measure_cell(words: list[str]) -> int:
+    """Measure the cell that three arguments name, and return the exit status.
+
+    words: environment, workload and repetition.  Raises UserError unless these are given, and as
+    :func:`strata.measure.block.measure_cell`.  Switches garbage collection off.
+    """
     # A cell leaves little garbage, and collecting it costs more time than it frees memory.
     gc.disable()
     from strata.measure import block
@@ -24,7 +29,12 @@ def _measure_cell(words: list[str]) -> int:
 
 
 def _run_command(words: list[str]) -> int:
-    """Run another command than `cell`, by the Python of .venv if this one lacks packages."""
+    """Run a command other than `cell`, and return its exit status.
+
+    words: the command line after the program's name.
+    If this Python lacks a package, the process is replaced by the Python of .venv.
+    Raises MachineError if a package or a part of Strata is missing.
+    """
     from strata.util import paths
     from strata.util.errors import MachineError
 
@@ -59,11 +69,13 @@ def _is_own(missing: ImportError) -> bool:
 
 
 def main(words: list[str]) -> int:
-    """Run a command, and return its exit status.
+    """Run a command, print the message of an error, and return the exit status.
 
-    words: the command line behind the program's name.
-    A user's mistake gives a message and status 1.  Status 2 means that nothing could be done for
-    another reason: the command line, trouble of the machine, or a bug, which gives a traceback.
+    words: the command line after the program's name.
+    The status is 0 for success, 1 for a user's mistake, and 2 for an invalid command line, a fault
+    of the machine, or a bug, whose traceback is printed.  It is 130 or 143 after a signal, and 141
+    if the reader of the output has closed it.
+    Sets the file mode creation mask (umask) of the process.
     """
     from strata.util import paths, progress, run, signals
     from strata.util.errors import MachineError, UserError
@@ -105,7 +117,10 @@ def main(words: list[str]) -> int:
 
 
 def run() -> None:
-    """Run the command line of this process, and end the process with the command's status."""
+    """Run the command line of this process, and end the process with the command's status.
+
+    After `cell` the process ends without cleaning the interpreter up, which would take time.
+    """
     for stream in (sys.stdout, sys.stderr):
         # UTF-8 in every locale.  A stream that the caller closed is None.
         if isinstance(stream, io.TextIOWrapper):

@@ -34,7 +34,12 @@ PROGRAM = "strata" if os.path.basename(sys.argv[0]) == "strata" else NAME
 
 
 def print_plan(overrides: Fields, show: bool, seal: bool) -> None:
-    """Print what is due and how long it takes (`show`: in which order, too); `seal` the plan."""
+    """Check the project, and print what has to be measured and how long it takes.
+
+    overrides: values that replace those of config.yaml.
+    show: whether the order of the cells is printed, too.
+    seal: whether the plan is sealed first: its SHA-256 is recorded and printed.
+    """
     settings = config.read_config(overrides)
     experiment = config.make_plan(settings, capacity.read_facts())
     checks = [
@@ -49,16 +54,19 @@ def print_plan(overrides: Fields, show: bool, seal: bool) -> None:
 
 
 def probe_machine() -> None:
-    """Test whether KVM runs a guest, and write results/machine.json."""
+    """Test whether KVM can run a guest, and write results/machine.json."""
     finding = build.probe_acceleration(plan.read_checked_plan()["image"]["settings"])
     circumstances = acceleration.current_circumstances()
     write_json(paths.MACHINE, {**capacity.read_facts(), **finding, "circumstances": circumstances})
 
 
 def build_image(overrides: Fields, planned: list[str] | None) -> None:
-    """Build the image for config.yaml, or for these environments of the plan.
+    """Build the image that some environments need, if the cache lacks it.
 
-    planned: names of environments; none of them: results/image.json is written.
+    overrides: values that replace those of config.yaml; used only if `planned` is None.
+    planned: the names of environments in the plan.  None means the environments of config.yaml.  If
+    empty, the image is built without a disk, and results/image.json is written.
+    Unless environments of the plan are named, images that are no longer needed are removed.
     """
     if planned is None:
         settings = config.read_config(overrides)
@@ -82,7 +90,11 @@ def build_image(overrides: Fields, planned: list[str] | None) -> None:
 
 
 def check_project(overrides: Fields) -> None:
-    """Check config.yaml, all workloads with their parsers, and the published claims."""
+    """Check config.yaml, all workloads with their parsers, and the published claims.
+
+    overrides: values that replace those of config.yaml.
+    Raises UserError with all mistakes.
+    """
 
     def check_config() -> None:
         settings = config.read_config(overrides)
@@ -98,7 +110,11 @@ def check_project(overrides: Fields) -> None:
 
 
 def clean_machine(images: bool) -> None:
-    """Remove what killed runs left on this machine, with `images` the cache of images, too."""
+    """Remove what killed runs left on this machine, and print each thing that was removed.
+
+    images: whether the cache of images is removed, too.
+    Holds the lock of the machine meanwhile.
+    """
     with locks.hold_machine():
         removed = lifecycle.clean_machine(images)
     for item in removed:
@@ -110,19 +126,19 @@ def clean_machine(images: bool) -> None:
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that takes no abbreviated options, and answers a mistake with one sentence."""
+    """A parser that accepts no abbreviated options, and reports a mistake in one sentence."""
 
     def __init__(self, **settings: Any) -> None:
         layout = argparse.RawDescriptionHelpFormatter
         super().__init__(allow_abbrev=False, formatter_class=layout, **settings)
 
     def error(self, message: str) -> NoReturn:
-        """Print a mistake that argparse found, and end with status 2."""
+        """Print a mistake that argparse found, and end the process with status 2."""
         refuse(f"{message}; `{self.prog} --help` describes what it takes")
 
 
 def refuse(message: str) -> NoReturn:
-    """Print what is wrong with the command line, and end with status 2."""
+    """Print what is wrong with the command line, and end the process with status 2."""
     progress.print_message(f"strata: {message}")
     sys.exit(2)
 
@@ -237,10 +253,13 @@ def _add_paper_file(parser: Parser) -> None:
 class Command:
     """A command of the command line.
 
-    function: is called with the options as keyword arguments, and returns the exit status or
-    None; it may be named as MODULE:NAME.  about: help, whose first line is in the list of commands.
-    example: words that follow the command.  add_options: adds its options to a parser.
-    rule: the rule of Snakemake that calls it, where people seldom do; the list leaves it out.
+    function: called with the options as keyword arguments; returns the exit status, where None
+    counts as 0.  A text MODULE:NAME names a function whose module is imported only when it is
+    called.
+    about: the help text, whose first line is in the list of commands.
+    example: words that follow the command in an example.
+    add_options: a function that adds the command's options to a parser.
+    rule: the rule of Snakemake that calls the command, which is then left out of the list.
     """
 
     function: Callable[..., int | None] | str
@@ -345,7 +364,7 @@ COMMANDS = {
 
 
 def make_parser() -> tuple[Parser, dict[str, Parser]]:
-    """Return the parser of all command lines, and the parser of each command by its name."""
+    """Return the parser of all command lines, and each command's parser by its name."""
     parser = Parser(prog=PROGRAM, description=ABOUT)
     parser.add_argument("--version", action="version", version=f"Strata {__version__}")
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
@@ -375,9 +394,11 @@ MADE = (".pdf", ".html", ".csv", ".log")
 
 
 def explain_word(word: str, command: str, actions: Sequence[argparse.Action]) -> str:
-    """Say that a command does not take a word, and what to type instead.
+    """Return a sentence that says that a command does not take a word, and what to type instead.
 
-    actions: what the parser of the command takes.
+    word: an argument that the command's parser did not accept.
+    command: the name of the command.
+    actions: the options and arguments that the command's parser accepts.
     """
     typed = f"{PROGRAM} {command}"
     options = [option for action in actions for option in action.option_strings]
@@ -395,7 +416,10 @@ def explain_word(word: str, command: str, actions: Sequence[argparse.Action]) ->
 
 
 def refuse_wrong_start(words: Sequence[str]) -> None:
-    """End with a hint where the first word of a command line is no command."""
+    """End the process with a hint and status 2 if the first word is no command.
+
+    words: the command line after the program's name; not empty.
+    """
     first = words[0]
     if first in COMMANDS or first in ("-h", "--help", "--version"):
         return
@@ -408,10 +432,11 @@ def refuse_wrong_start(words: Sequence[str]) -> None:
 
 
 def main(words: list[str]) -> int:
-    """Run a command.
+    """Run a command, and return its exit status.
 
-    words: the command line behind the program's name.
-    Returns the exit status.  A mistake in the command line raises SystemExit with status 2.
+    words: the command line after the program's name.  If it is empty, the help is printed and the
+    status is 2.
+    A mistake in the command line is printed, and raises SystemExit with status 2.
     """
     parser, by_name = make_parser()
     if not words:

@@ -13,7 +13,7 @@ from strata.util.data_types import Fields
 from strata.util.process import has_root
 from strata.vm import acceleration
 
-# A line of the report: its subject, whether it is available (None: a remark), and the details.
+# A line of the report: its subject, whether that is available (None: only a note), and details.
 Row = tuple[str, bool | None, str]
 PROGRAMS = {
     "packer": "provisions the image",
@@ -26,6 +26,7 @@ NEEDED_BYTES = 10e9
 
 
 def _check_root() -> Row:
+    """Return the line of the report on root rights."""
     if os.geteuid() == 0:
         return "root rights", True, "this user is root"
     if has_root():
@@ -38,6 +39,7 @@ def _check_root() -> Row:
 
 
 def _check_space() -> Row:
+    """Return the line of the report on the disk space for Strata's files."""
     folder = paths.home_folder()
     while not os.path.isdir(folder):
         folder = os.path.dirname(folder)
@@ -49,7 +51,7 @@ def _check_space() -> Row:
 
 
 def _check_host() -> list[Row]:
-    """Return remarks on settings of the host that change results."""
+    """Return lines of the report on settings of the host that affect results."""
     host = observe.observe_host(capacity.usable_processors())
     rows: list[Row] = []
     mark = observe.emulated_host_mark()
@@ -65,16 +67,17 @@ def _check_host() -> list[Row]:
 
 
 def _print(rows: list[Row]) -> bool:
-    """Print lines of the report; return whether none of them is an error."""
+    """Print lines of the report, and return whether none of them has the mark NO."""
     for subject, is_available, details in rows:
         progress.print_line(f"  {subject:18} {MARKS[is_available]:9} {details}")
     return all(is_available is not False for _, is_available, _ in rows)
 
 
 def main(overrides: Fields) -> int:
-    """Print the report; return 0 if every configured environment can be measured, otherwise 1.
+    """Print the report, and return 0 if every configured environment can be measured, otherwise 1.
 
-    overrides: values laid over config.yaml.
+    A missing program or too little disk space gives 1, too.
+    overrides: values that replace those of config.yaml.
     """
     facts = capacity.read_facts()
     cache = observe.NOT_AVAILABLE

@@ -18,8 +18,10 @@ def require_known(
 ) -> None:
     """Raise UserError with a line for each target that no rule makes.
 
-    words: the command line of Snakemake, behind its name.  rules: all rules of the workflow.
-    require_cell: raises UserError for an environment, workload and repetition that are not planned.
+    words: the command line of Snakemake after the program's name.
+    rules: all rules of the workflow.
+    require_cell: a function that raises UserError unless the given environment, workload and
+    repetition are a planned cell.
     """
     for word in words:
         if cell := re.fullmatch(r"results/raw/([^/]+)/([^/]+)/([1-9][0-9]*)\.log", word):
@@ -53,9 +55,10 @@ def require_known(
 
 
 def find_hint(target: str, names: Sequence[str], rules: Iterable[Any]) -> str:
-    """Say what to type instead of a target that no rule makes.
+    """Return what to type instead of a target that no rule makes.
 
     names: the rules and files that can be targets.
+    rules: all rules of the workflow.
     """
     from strata import commands
 
@@ -78,4 +81,5 @@ def find_hint(target: str, names: Sequence[str], rules: Iterable[Any]) -> str:
 
 
 def _stem(name: str) -> str:
+    """Return the name of a file without its folder and ending."""
     return os.path.splitext(os.path.basename(name))[0]

@@ -39,20 +39,26 @@ _experiments: list["Experiment"] = []
 
 
 def begin() -> None:
-    """Start the run of the experiment: for the `onstart` of a workflow that imports this one."""
+    """Start the run of the last experiment that was read.
+
+    The `onstart` of a workflow that imports this one calls it.
+    """
     _experiments[-1].start_run()
 
 
 class Experiment:
-    """The experiment of config.yaml, as the rules see it.
+    """Provide the experiment of config.yaml to the rules of Snakemake.
 
-    settings: the checked configuration.  plan: the object of results/plan.json.
-    order: all cells as far as it is decided how many there are.
-    digest: changes with the plan.  rests_on: the part of the plan on which decisions on more blocks
-    rest.  tables: the files of all tables.  partial: whether products are made of the cells that
-    exist.
-    get_triggers: returns the rerun triggers of this Snakemake.
-    makes_environments: returns whether this Snakemake makes the software environments of rules.
+    settings: the checked configuration.
+    plan: the object of results/plan.json.
+    order: the order of the cells, as far as the number of cells is decided.
+    digest: a hash that changes with the plan.
+    rests_on: a hash of the part of the plan on which decisions on further blocks depend.
+    tables: the paths of all tables.
+    partial: whether tables and papers are made from the cells that exist.
+    get_triggers: a function that returns the rerun triggers of this Snakemake.
+    makes_environments: a function that returns whether this Snakemake creates the software
+    environments of rules.
     """
 
     def __init__(
@@ -62,12 +68,14 @@ class Experiment:
         makes_files: Callable[[], bool] = lambda: True,
         names: Sequence[str] = (),
     ) -> None:
-        """Read the experiment, and prepare this process for the rules' commands.
+        """Read the experiment, and prepare this process for the commands of the rules.
 
-        overrides: values laid over config.yaml, of the configuration files `names` and of --config.
-        project: the folder of the project.
-        makes_files: returns whether this Snakemake makes anything; a dry run does not.
-        Raises UserError with all mistakes, or where Snakemake could not work in this folder.
+        Sets PATH, PYTHONPATH and STRATA_CPUS, which the commands inherit, and declares the run.
+        overrides: values that replace those of config.yaml, from files and from --config.
+        project: the path of the project's folder, which must be the working directory.
+        makes_files: a function that returns whether this Snakemake makes files; a dry run does not.
+        names: the paths of the configuration files in `overrides`.
+        Raises UserError with all mistakes, or if Snakemake could not work in this folder.
         """
         self._makes_files = makes_files
         run.drop_steering_variables()
@@ -99,6 +107,7 @@ class Experiment:
         _experiments.append(self)
 
     def _make_plan(self) -> None:
+        """Make the plan from the configuration, and set the attributes that follow from it."""
         self.plan = config.make_plan(self.settings, capacity.read_facts())
         self.digest = seal.hash_plan(self.plan)
         self.rests_on = blocks.hash_decision_basis(self.plan)
@@ -109,10 +118,11 @@ class Experiment:
     # For the rule `cell`.
 
     def cell_priority(self, environment: str, workload: str, repetition: str) -> int:
-        """Return the priority of a cell: the earlier in the plan, the higher.
+        """Return the priority of a cell, which is higher the earlier the cell is in the plan.
 
-        On several nodes a cell that failed comes last.  The job of a block ends with the first cell
-        that fails; otherwise one would hold up the cells behind it in every run.
+        On several nodes, a cell that failed has the lowest priority, 0.  The job of a block ends
+        with the first cell that fails; otherwise that cell would delay the cells after it in every
+        run.
         """
         cell = (environment, workload, int(repetition))
         if self.plan.get("spread") and os.path.exists(paths.cell_path("failed", *cell, "json")):
@@ -121,7 +131,7 @@ class Experiment:
         return MOST_CELLS - place[0] if place else 0
 
     def require_cell(self, environment: str, workload: str, repetition: str) -> None:
-        """Raise UserError for a cell that is not planned."""
+        """Raise UserError unless a cell is planned."""
         cell = (environment, workload, int(repetition))
         if cell in self.order.places:
             return
@@ -132,9 +142,10 @@ class Experiment:
             raise UserError(f"{log}: {order.explain_missing(*cell)}")
 
     def cell_fingerprint(self, environment: str, workload: str, repetition: str) -> str:
-        """Return the digest of all that decides a cell's result: if it changes, the cell is due.
+        """Return the hash of everything that decides a cell's result; a change makes the cell due.
 
-        Raises UserError for a cell that is not planned.
+        If KVM was not tried yet and the cell needs it, KVM is tried and the plan is made again.
+        Raises UserError unless the cell is planned.
         """
         self.require_cell(environment, workload, repetition)
         if self._makes_files() and is_untried(self.plan, [environment]):
@@ -149,10 +160,12 @@ class Experiment:
     # For the rules that need many cells.
 
     def resolve_order(self, checkpoints: Any) -> blocks.Order:
-        """Return the order of all cells, once it is decided how many there are.
+        """Return the order of all cells once their number is decided, and set ``order`` to it.
 
-        checkpoints: Snakemake's, which raise an exception of Snakemake while they are not made.
-        Raises UserError where an option of Snakemake would keep results of other logs.
+        Before that, an exception of Snakemake is raised, which makes Snakemake run the missing
+        checkpoint and ask again.
+        checkpoints: the checkpoints of the workflow.
+        Raises UserError if an option of Snakemake would keep results of other parameters or logs.
         """
         missing = set(TRIGGERS) - set(self.get_triggers())
         if missing:
@@ -173,28 +186,33 @@ class Experiment:
         return self.order
 
     def list_logs(self, checkpoints: Any) -> list[str]:
-        """Return the logs of all cells; in a partial run those that exist."""
+        """Return the paths of the logs of all cells, or in a partial run of those that exist."""
         cells = self.resolve_order(checkpoints).cells()
         logs = [paths.cell_path("raw", *cell, "log") for cell in cells]
         return [log for log in logs if os.path.exists(log)] if self.partial else logs
 
     def list_measured(self, checkpoints: Any) -> list[str]:
-        """Return all logs and records, and the decisions on further blocks."""
+        """Return the paths of all logs, records and decisions on further blocks."""
         logs = self.list_logs(checkpoints)
         records = [log.removesuffix("log") + "json" for log in logs]
         return [*logs, *records, *outputs.decision_paths(self.plan)]
 
     def list_logs_before(self, round: str) -> list[str]:
-        """Return the logs on which a decision rests; none once it is made, since it then stands."""
+        """Return the paths of the logs that a decision on further blocks needs.
+
+        The list is empty after the decision, so that later changes of logs do not repeat it.
+        round: the number of the round after which the decision is due.
+        """
         order = blocks.Order(self.plan)
         if order.decided or int(round) < order.last:
             return []
         return [paths.cell_path("raw", *cell, "log") for cell in order.cells()]
 
     def list_folders(self) -> list[str]:
-        """Return the folders of all logs, and make them; a dry run returns those that exist.
+        """Return the folders of all logs, and create those that are missing.
 
-        The deletion of a log makes its folder newer than the tables.
+        A dry run creates none, and gets those that exist.  The removal of a log makes its folder
+        newer than the tables, so that these are made again.
         """
         logs = [paths.cell_path("raw", *cell, "log") for cell in self.order.cells()]
         folders = sorted({os.path.dirname(log) for log in logs})
@@ -205,9 +223,9 @@ class Experiment:
         return folders
 
     def list_archived(self) -> list[str]:
-        """Return the tables and papers of an archive.
+        """Return the paths of the tables and papers that an archive contains.
 
-        Raises UserError where making them would measure cells, and `measure` is not set.
+        Raises UserError if making them would measure cells and the key `measure` is not set.
         """
         order = blocks.Order(self.plan)
         due = sum(pending.is_due(self.plan, cell) for cell in order.cells())
@@ -234,7 +252,7 @@ class Experiment:
     # For the rules that make products.
 
     def list_image_files(self) -> list[str]:
-        """Return the files that describe the image; none where only the bare host is measured."""
+        """Return the paths of the files that describe the image; empty if none is used."""
         names = []
         for environment in blocks.available_environments(self.plan):
             for layer in self.plan["environments"][environment]["layers"]:
@@ -242,13 +260,16 @@ class Experiment:
         return [paths.IMAGE, paths.MANIFEST] if registry.image_forms(names) else []
 
     def describe_circumstances(self) -> str:
-        """Return the circumstances for which a trial of KVM holds, as JSON."""
+        """Return, as JSON, the circumstances in which the result of a test of KVM remains valid.
+
+        Callers only compare the text.
+        """
         return json.dumps(acceleration.current_circumstances())
 
     def describe_source(self) -> str:
-        """Return a digest of the project's source; empty where git does not list its files.
+        """Return a hash of the project's source, or an empty text if git does not list its files.
 
-        The command that archives then says why.
+        In the latter case the command that makes the archive reports the reason.
         """
         from strata.archive import source as project_source
 
@@ -257,9 +278,9 @@ class Experiment:
         return ""
 
     def locate_published_raw(self) -> tuple[str, str]:
-        """Return the folder of the published raw results, and a digest of its state.
+        """Return the folder of the published raw results, and a hash of the files in it.
 
-        Raises UserError where it does not exist.
+        Raises UserError if the folder does not exist.
         """
         folder = source.require_folder(self.settings)
         return folder, source.hash_files(folder)
@@ -267,9 +288,10 @@ class Experiment:
     # A run.
 
     def start_run(self) -> None:
-        """Lock the project's folder for this run, and write the plan.
+        """Lock the project's folder for this run, check the image, and write the plan.
 
-        The kernel frees the lock when this process ends.
+        The kernel releases the lock when this process ends.  A note is printed if R is missing.
+        Raises UserError if another run is active in the folder, or if the image was changed.
         """
         os.makedirs("results/tmp", exist_ok=True)
         # Network file systems refuse the lock of a file that is not open for writing.
@@ -295,6 +317,10 @@ class Experiment:
             )
 
     def _write_plan(self) -> None:
+        """Write the plan, with its source and seal, and how to connect to the client.
+
+        Starts the count of the cells that are due, which later messages show.
+        """
         complete: Plan = {**self.plan, "source": plan.read_source(os.getcwd())}
         sealed = seal.read_seal(self.plan)
         if sealed:
@@ -305,8 +331,10 @@ class Experiment:
         progress.start_count(sum(not pending.is_due(self.plan, cell) for cell in cells))
 
     def finish_run(self, is_good: bool) -> None:
-        """Remove what killed cells and pending results left, and list the cells that failed.
+        """Clean up after the run, and print the cells that failed if not all jobs succeeded.
 
+        What killed cells left is removed, and so are pending results whose copies are in
+        results/raw.
         is_good: whether all jobs succeeded.
         """
         lifecycle.clean_up_run(run.identify_run())
@@ -329,18 +357,24 @@ class Experiment:
 
 
 def _list_names(experiment: Any) -> list[str]:
-    """Return the names of a plan's environments and workloads."""
+    """Return the names of the environments and workloads of a plan."""
     return [*experiment.get("environments", ()), *experiment.get("workloads", ())]
 
 
 def is_untried(experiment: Plan, environments: Iterable[str]) -> bool:
-    """Return whether one of the environments has a virtual machine, and KVM was not tried yet."""
+    """Return whether an environment has a virtual machine but KVM was not tried yet.
+
+    environments: the names of the environments to look at.
+    """
     entries = [experiment["environments"][name] for name in environments]
     return any("accelerator" in entry and entry["accelerator"] is None for entry in entries)
 
 
 def list_code(*patterns: str) -> list[str]:
-    """Return the project's files that some patterns match, without those of tests."""
+    """Return the sorted paths of the project's files that match some patterns, without tests.
+
+    patterns: of :func:`glob.glob`, where ``**`` matches any folders.
+    """
     names: set[str] = set()
     for pattern in patterns:
         names.update(glob.glob(pattern, recursive=True))
@@ -348,12 +382,12 @@ def list_code(*patterns: str) -> list[str]:
 
 
 def describe_error(error: UserError | OSError) -> str:
-    """Return the message of an error that a user can mend."""
+    """Return the message of an error that the user can correct."""
     return access.explain_error(error) if isinstance(error, OSError) else str(error)
 
 
 def end_with(error: UserError | OSError) -> None:
-    """Print an error that a user can mend, and end this process with status 1."""
+    """Print an error that the user can correct, and end this process with status 1."""
     if isinstance(error, OSError):
         error = UserError(access.explain_error(error))
     progress.print_error(error)

@@ -56,15 +56,19 @@ CORRELATION_LIMITS = (0.15, 0.8)
 
 
 def student_quantile(freedom: float) -> float:
-    """Return the two-sided 95 % quantile of Student's distribution."""
+    """Return the two-sided 95 % quantile of Student's distribution.
+
+    freedom: the degrees of freedom, at least 2.
+    """
     return sum(term / freedom**power for power, term in enumerate(STUDENT))
 
 
 def half_width(logarithms: Sequence[float]) -> float:
-    """Return the relative half-width of the paper's interval of a geometric mean.
+    """Return the relative half-width of the paper's 95 % interval of a geometric mean.
 
-    logarithms: of the ratios in the order of their blocks, of which neighbours may be correlated
-    (`estimate_standard_error` of analysis/statistics.R).
+    logarithms: the logarithms of the ratios in the order of their blocks.  Neighbouring values may
+    be correlated (`estimate_standard_error` of analysis/statistics.R, which this function must
+    follow).
     """
     count, mean = len(logarithms), statistics.fmean(logarithms)
     deviations = [value - mean for value in logarithms]
@@ -79,9 +83,14 @@ def half_width(logarithms: Sequence[float]) -> float:
 
 
 class Ratios:
-    """The logarithms of a workload's ratios to native, block by block, on a simulated machine.
+    """Simulate the logarithms of a workload's ratios to native, block by block.
 
-    machine: (drift, random walk, correlation of neighbours, share of wild runs) of MACHINES.
+    chance: the random numbers.
+    others: the number of environments besides native.
+    noise: the standard deviation of a run's logarithm.
+    seconds: the duration of a run.
+    machine: a value of MACHINES: drift, random walk, correlation of neighbours, share of wild runs.
+    logarithms: for each environment besides native, the logarithm of its ratio in each block.
     """
 
     def __init__(
@@ -92,7 +101,10 @@ class Ratios:
         self.logarithms: list[list[float]] = [[] for _ in range(others)]
 
     def measure(self, blocks: int) -> None:
-        """Simulate further blocks."""
+        """Simulate further blocks, and append their logarithms.
+
+        The sequence of random draws must stay: the numbers in docs/statistics.md follow from it.
+        """
         drift, walk, correlation, wild = self.machine
         period = self.seconds / PERIOD
         fresh = math.sqrt(1 - correlation**2)
@@ -108,11 +120,11 @@ class Ratios:
                 logarithms.append(value - values[0])
 
     def width(self) -> float:
-        """Return the widest half-width."""
+        """Return the largest half-width of the ratios."""
         return max(map(half_width, self.logarithms))
 
     def holds(self) -> list[bool]:
-        """Return for each ratio whether its interval holds the true ratio, 1."""
+        """Return for each ratio whether its interval contains the true ratio, 1."""
         return [
             abs(statistics.fmean(logarithms)) <= math.asinh(half_width(logarithms))
             for logarithms in self.logarithms
@@ -122,8 +134,12 @@ class Ratios:
 def simulate(chance: random.Random, rule: tuple, machine: tuple) -> tuple[float, float, float]:
     """Simulate an experiment until no workload gets further blocks.
 
-    Returns the share of intervals that hold the truth, the share of workloads within the target,
-    and the mean number of blocks of a workload.
+    chance: the random numbers.
+    rule: a value of RULES.
+    machine: a value of MACHINES.
+    Sets FIRST_STAGE of :mod:`strata.experiment.precision` to the rule's value.
+    Returns the share of intervals that contain the truth, the share of workloads that reach the
+    target, and the mean number of blocks of a workload.
     """
     others, names, target, budget, precision.FIRST_STAGE = rule
     loads = {name: Ratios(chance, others, *WORKLOADS[name], machine) for name in names}
@@ -149,7 +165,11 @@ def simulate(chance: random.Random, rule: tuple, machine: tuple) -> tuple[float,
 
 
 def main(experiments: int) -> None:
-    """Print a row for each rule and machine; each has random numbers of its own."""
+    """Print a Markdown table with a row for each rule and machine.
+
+    Each row has a random generator of its own, so that rows do not depend on each other.
+    experiments: the number of simulated experiments for each row; at least 2.
+    """
     print("| rule | machine | the interval holds the truth, % | within the target | blocks |")
     print("|---|---|---:|---:|---:|")
     for rule_name, rule in RULES.items():

@@ -38,7 +38,7 @@ REFERENCE = "native"
 # Native at the sizes of emulated machines, which are compared with it; it is in no block.
 SMALL_REFERENCE = "native-beside"
 SMALL_SCALE = "tiny"
-# How often a block is measured again if something else used the machine during it.
+# How many times a block may be measured again if another process disturbed it.
 MAX_RETRIES = 2
 
 
@@ -53,9 +53,10 @@ def is_unpaired(entry: PlannedEnvironment) -> bool:
 
 
 def hash_decision_basis(plan: Plan) -> str:
-    """Return a hash of all in a plan that decides how many blocks there are.
+    """Return a hash of everything in a plan that decides how many blocks there are.
 
-    A decision on further blocks holds while this stays the same.
+    A decision on further blocks is valid only while this hash stays the same, and stored decisions
+    contain it: any change of its computation makes them invalid.
     """
     basis = [plan.get("precision"), sorted(plan["workloads"]), sorted(available_environments(plan))]
     if "leave_out" in plan:
@@ -64,21 +65,29 @@ def hash_decision_basis(plan: Plan) -> str:
 
 
 class Order:
-    """The order of a plan's cells, as far as it is decided.
+    """Determine the order of a plan's cells, as far as it is decided.
 
-    places: position (from 1) and round of every cell, in the planned order.
-    last: the last round.
-    asked: the rounds after which a decision on further blocks is due.
-    decided: whether no decision is open.
+    The order must stay for a given plan and given decisions: the records of cells hold rounds, and
+    results/plan.csv holds positions.
+
+    places: the position (from 1) and the round of every cell, in the planned order.
+    last: the number of the last round.
+    decision_rounds: the rounds after which a decision on further blocks is due.
+    decided: whether no decision is missing.
     blocks: the number of blocks of each workload.
-    aside: the blocks that were disturbed and are measured again.
-    tries: for a block that replaces a disturbed one, how many were measured before it.
-    paired: the environments of blocks.  emulated: those in no block.
-    of_machines: the workloads that emulated machines measure.
+    disturbed: the blocks that were disturbed and are measured again.
+    earlier_tries: for a block that replaces a disturbed one, how many were measured before it.
+    paired: the environments that are in blocks.
+    emulated: the environments that are in no block.
+    emulated_workloads: the workloads that emulated machines measure.
     """
 
     def __init__(self, plan: Plan, results: str = "results") -> None:
-        """Read the decisions, and what environments cannot run, from the folder of results."""
+        """Read the decisions and compute the order.
+
+        results: the folder of results, with the decisions and the records of impossible cells.
+        Raises UserError if the file of a decision is unreadable.
+        """
         self.plan = plan
         self.results = results
         self.sequential = plan["order"] == "sequential"
@@ -109,7 +118,10 @@ class Order:
             self.places = self._sequential_places(least)
 
     def _sequential_places(self, repetitions: int) -> dict[Cell, tuple[int, int]]:
-        """Return the places of all cells, environment by environment."""
+        """Return the places of all cells, one environment after the other.
+
+        repetitions: the number of repetitions of each cell; emulated machines have only one.
+        """
         cells: list[Cell] = []
         for name in available_environments(self.plan):
             emulated = name in self.emulated
@@ -120,7 +132,7 @@ class Order:
         return {cell: (place, cell[2]) for place, cell in enumerate(cells, 1)}
 
     def _read_decision(self) -> Fields | None:
-        """Return the decision after the last round; None if this plan has none yet."""
+        """Return the decision after the last round; None if there is none for this plan."""
         path = os.path.join(self.results, "precision", f"{self.last}.json")
         if not os.path.exists(path):
             return None
@@ -153,9 +165,11 @@ class Order:
         self._add_blocks(added)
 
     def _add_blocks(self, added: dict[str, list[list[str]]]) -> None:
-        """Append blocks, spread evenly over as many rounds as the largest number needs.
+        """Append blocks, spread evenly over the rounds that the workload with most of them needs.
 
         added: for each workload, the environments of each of its new blocks.
+        The random order follows from the plan's seed and the round.  The number and sequence of
+        random draws must stay: a change would reorder the cells of every plan.
         """
         length = max(map(len, added.values()))
         for position in range(1, length + 1):
@@ -177,7 +191,7 @@ class Order:
                     self.places[cell] = (len(self.places) + 1, self.last)
 
     def _emulated_units(self) -> list[list[Cell]]:
-        """Return all cells of each emulated machine, which are measured one after the other."""
+        """Return the cells of each emulated machine, which are measured one after the other."""
         units: list[list[Cell]] = []
         for name in self.emulated:
             loads = [
@@ -190,7 +204,7 @@ class Order:
 
     @functools.cached_property
     def _cannot(self) -> set[tuple[str, str]]:
-        """The (environment, workload) pairs that proved impossible at their first repetition."""
+        """The (environment, workload) pairs that proved impossible in their first repetition."""
         doubtful = [name for name in self.paired if self.plan["environments"][name].get("doubtful")]
         impossible = set()
         for pair in [(name, load) for name in doubtful for load in self.blocks]:
@@ -200,7 +214,7 @@ class Order:
         return impossible
 
     def environments_of_next_block(self, workload: str) -> list[str]:
-        """Return the environments in a further block of a workload."""
+        """Return the environments that a further block of a workload can hold."""
         names = self._first_block(workload)
         return [name for name in names if (name, workload) not in self._cannot]
 
@@ -209,11 +223,11 @@ class Order:
         return [name for name in self.paired if (name, workload) not in self._left_out]
 
     def cells(self) -> list[Cell]:
-        """Return (environment, workload, repetition) of every cell, in the planned order."""
+        """Return every cell in the planned order."""
         return list(self.places)
 
     def explain_missing(self, environment: str, workload: str, repetition: int) -> str:
-        """Return the sentence that says why a cell is not in the plan."""
+        """Return a sentence that says why a cell is not in the plan."""
         environments = self.plan["environments"]
         planned = {
             "environment": (environment, [*environments]),
@@ -230,7 +244,7 @@ class Order:
         return f"there is no repetition {repetition} of {pair}: {count} are planned{later}"
 
     def cells_of_block(self, environment: str, workload: str, repetition: int) -> list[Cell]:
-        """Return the cells of a cell's block in the planned order.
+        """Return the cells of the block that a cell belongs to, in the planned order.
 
         A cell that is in no block is returned alone.
         """
@@ -241,7 +255,10 @@ class Order:
         return [mate for mate in mates if mate[0] in self.paired]
 
     def as_csv(self) -> str:
-        """Return the text of results/plan.csv."""
+        """Return the text of results/plan.csv: one row for each cell, in the planned order.
+
+        The format must stay: the check of an archive compares its file with this text.
+        """
         lines = ["position,round,environment,workload,repetition"]
         lines += [",".join(map(str, (*place, *cell))) for cell, place in self.places.items()]
         return "\n".join(lines) + "\n"

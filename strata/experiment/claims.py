@@ -13,7 +13,7 @@ FILE = "published/claims.json"
 
 
 def check_claims(path: str = FILE) -> None:
-    """Raise UserError with every mistake in the file of claims."""
+    """Check the file of the published claims, and raise UserError with every mistake in it."""
     try:
         with open(path, encoding="utf-8") as file:
             data = json.load(file)
@@ -30,17 +30,17 @@ def check_claims(path: str = FILE) -> None:
 
 
 def _add_id(key: str, data: Fields) -> str:
-    """Return a key with the id of its claim, by which a reader finds it in the file."""
+    """Return a key of the file, followed by the ID of its claim, by which people find the claim."""
     section, *rest = key.split(".")
     claim = data["claims"][int(rest[0])] if section == "claims" and rest else None
     return f"{key} ({claim['id']})" if isinstance(claim, dict) and "id" in claim else key
 
 
 def _cross_check(data: Fields) -> Iterator[Finding]:
-    """Yield the mistakes that a schema cannot express.
+    """Yield the mistakes that the schema of the claims cannot express.
 
-    An id names one claim, limits are in order, and the workloads of tested claims declare their
-    metrics.
+    These are an ID of two claims, a tolerance whose high limit is below the low one, and a metric
+    that the workload does not declare.
     """
     numbers: dict[str, int] = {}
     for number, claim in enumerate(data["claims"]):

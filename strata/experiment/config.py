@@ -23,9 +23,10 @@ FILE = "config.yaml"
 
 
 def merge_mappings(base: Fields, over: Fields) -> Fields:
-    """Return `base` with the values of `over` laid over it, mapping by mapping.
+    """Return a copy of `base` with the values of `over` in place of its own, at every level.
 
-    Snakemake merges the values of --config in the same way.
+    Only mappings are merged; a list replaces the whole list.  Snakemake merges the values of
+    --config in the same way.
     """
     merged = copy.copy(base)
     for key, value in over.items():
@@ -37,9 +38,10 @@ def merge_mappings(base: Fields, over: Fields) -> Fields:
 
 
 class Overrides(dict[str, Any]):
-    """Values that replace those of config.yaml, and the configuration files that they come from.
+    """Values that replace those of config.yaml, with the configuration files that they come from.
 
-    names: the paths of these files; values of --config, which win, come from none of them.
+    names: the paths of these files; later files win.  Values of --config, which win over all files,
+    come from none of them.
     """
 
     def __init__(self, values: Fields, names: Sequence[str]) -> None:
@@ -48,8 +50,10 @@ class Overrides(dict[str, Any]):
 
 
 def read_overrides(names: Sequence[str], words: Sequence[str]) -> Overrides:
-    """Merge configuration files, of which later ones win, and the words ``KEY=VALUE`` of --config.
+    """Merge configuration files and the words of --config into one mapping.
 
+    names: the paths of the files; later ones win.
+    words: texts ``KEY=VALUE``, which win over the files.
     Raises UserError that names the file and its line, or the word.
     """
     mappings: list[Fields] = [*map(yaml_files.read_mapping, names)]
@@ -65,9 +69,11 @@ def read_overrides(names: Sequence[str], words: Sequence[str]) -> Overrides:
 
 
 def _source(path: str, over: Fields) -> Callable[[str], str]:
-    """Return the function that maps a key to the file that sets it, or to "--config".
+    """Return a function that maps a key to the file that sets it, or to "--config".
 
-    path: of config.yaml.  over: the values laid over it; a plain mapping names no files.
+    path: the path of config.yaml.
+    over: the values that replace those of config.yaml.  If it is a plain mapping, its files are not
+    known, and the function always returns `path`.
     """
     if not isinstance(over, Overrides):
         return lambda key: path
@@ -92,9 +98,9 @@ def _source(path: str, over: Fields) -> Callable[[str], str]:
 
 
 def _walk(data: Any, steps: Sequence[str]) -> tuple[int, Any]:
-    """Follow a key through nested mappings and lists.
+    """Follow the steps of a key through nested mappings and lists.
 
-    Returns ``(depth, value)``: how many of its steps exist, and the value at the last of these.
+    Returns ``(depth, value)``: how many steps exist, and the value at the last one that does.
     """
     for depth, step in enumerate(steps):
         if isinstance(data, dict) and step in data:
@@ -107,10 +113,10 @@ def _walk(data: Any, steps: Sequence[str]) -> tuple[int, Any]:
 
 
 def read_config(over: Fields | None = None, path: str = FILE) -> Fields:
-    """Read the configuration file at `path`, lay `over` over it, check it and fill in defaults.
+    """Read the configuration file, apply replacing values, check the result and fill in defaults.
 
-    over: values of some keys, or all of the configuration with these values in it, as Snakemake's
-    ``config`` is.  A number or true may be text in it, as on the command line.
+    over: values of some keys, or the whole configuration with these values in it, as Snakemake's
+    ``config`` is.  Numbers and booleans may be given as text, as on the command line.
     Returns the keys of config.yaml, with layers as ``[{name: options}, …]``, workloads as
     ``{name: {parameter: value}}``, and ``source``: the function that maps a key to its file.
     Raises UserError with one line for each mistake: file, key, what is wrong, what is accepted.
@@ -163,17 +169,18 @@ def read_config(over: Fields | None = None, path: str = FILE) -> Fields:
 
 
 def _with_defaults(schema: Fields, values: Fields) -> Fields:
-    """Return a mapping with the defaults of its schema for the keys that it leaves out."""
+    """Return a mapping to which the defaults of its schema are added for missing keys."""
     properties = schema["properties"].items()
     return {key: entry["default"] for key, entry in properties if "default" in entry} | values
 
 
 def plan_interference(given: Fields, again: bool = False) -> Quiet:
-    """Return ``{action, thresholds}`` of interference, as the plan holds them.
+    """Return the ``{action, thresholds}`` for interference, as the plan holds them.
 
-    given: the key `quiet` of config.yaml.  again: whether disturbed blocks are measured again
-    where the key does not decide it.  Thresholds are shares, bytes, degrees or seconds; None means
-    that a quantity is not judged.
+    given: the value of `quiet` in config.yaml.
+    again: whether disturbed blocks are measured again by default, if `given` has no action.
+    Thresholds are shares, bytes, degrees Celsius or seconds; None means that a quantity is not
+    judged.
     """
     schema = validation.load_schema("config").schema["properties"]["quiet"]
     chosen = _with_defaults(schema, ({"action": "retry"} if again else {}) | given)
@@ -184,7 +191,10 @@ def plan_interference(given: Fields, again: bool = False) -> Quiet:
 
 
 def _normalize_layer(layer: str | Fields) -> Fields:
-    """Return a layer as ``{name: options}``, its options converted to the types of their schema."""
+    """Return a layer as ``{name: options}``, with options converted to the types of their schema.
+
+    layer: the name alone, or a mapping of the name to its options.
+    """
     ((name, options),) = ({layer: {}} if isinstance(layer, str) else layer).items()
     options = {} if options is None else options
     if name not in registry.layer_names():
@@ -194,7 +204,10 @@ def _normalize_layer(layer: str | Fields) -> Fields:
 
 
 def _cross_check(data: Fields) -> Iterator[Finding]:
-    """Yield the mistakes that the schema of config.yaml cannot express."""
+    """Yield the mistakes that the schema of config.yaml cannot express.
+
+    data: the merged configuration, which matches the schema.
+    """
     rule = data["repetitions"]
     if isinstance(rule, dict) and rule["max"] < rule["min"]:
         yield "repetitions.max", f"is {rule['max']}; must be at least min, {rule['min']}"
@@ -219,7 +232,7 @@ def _cross_check(data: Fields) -> Iterator[Finding]:
 
 
 def _check_paths(data: Fields) -> Iterator[Finding]:
-    """Yield the keys that name a file or a folder of this host which does not exist."""
+    """Yield a mistake for each key that names a missing file or folder of this host."""
     chosen = data.get("client")
     settings = chosen.get("ssh_config") if isinstance(chosen, dict) else None
     if settings and (os.path.isdir(settings) or not os.access(settings, os.R_OK)):
@@ -261,7 +274,7 @@ def _check_stack(key: str, stack: Stack, data: Fields) -> Iterator[Finding]:
 
 
 def _check_memory(made: Plan, pairs: list[tuple[str, str]]) -> Iterator[Finding]:
-    """Yield the profiles of virtual machines whose memory does not fit the host or a workload.
+    """Yield a mistake for each VM profile whose memory does not fit the host or a workload.
 
     pairs: the environments and workloads that are measured.
     """
@@ -285,10 +298,12 @@ def _check_memory(made: Plan, pairs: list[tuple[str, str]]) -> Iterator[Finding]
 
 
 def make_plan(config: Fields, machine: HostFacts) -> Plan:
-    """Make the plan (the object of results/plan.json) of a checked configuration on this machine.
+    """Return the plan (the object of results/plan.json) of a checked configuration on this machine.
 
-    config: as :func:`read` returns it.  machine: of :func:`strata.host.capacity.read_facts`.
-    Raises UserError if no environment can be measured here, or if something does not fit.
+    config: as :func:`read_config` returns it.
+    machine: the facts of :func:`strata.host.capacity.read_facts`.
+    Raises UserError if no environment can be measured on this machine, or if the sizes, ports or
+    memory do not fit it.  The message names the file that sets the key.
     """
     try:
         return _make_plan(config, machine)
@@ -303,7 +318,7 @@ def make_plan(config: Fields, machine: HostFacts) -> Plan:
 
 
 def _make_plan(config: Fields, machine: HostFacts) -> Plan:
-    """Make the plan; messages name config.yaml whatever file sets the key."""
+    """Return the plan, as :func:`make_plan` does, but with config.yaml in all messages."""
     workloads: dict[str, Fields] = {}
 
     def add_workload(name: str) -> None:
@@ -346,8 +361,9 @@ def _make_plan(config: Fields, machine: HostFacts) -> Plan:
 
 
 def _check_image(made: Plan, pairs: list[tuple[str, str]]) -> Iterator[Finding]:
-    """Yield environments without the image, for workloads whose client or data set needs it.
+    """Yield a mistake for each environment that lacks the image although a workload needs it.
 
+    A workload needs the image for its client or its data set.
     pairs: the environments and workloads that are measured.
     """
     for environment, load in pairs:
@@ -364,9 +380,10 @@ def _check_image(made: Plan, pairs: list[tuple[str, str]]) -> Iterator[Finding]:
 
 
 def _plan_omissions(config: Fields, available: list[str], workloads: Fields) -> Fields:
-    """Return ``not_emulated`` and ``leave_out`` of the plan, without keys that omit nothing.
+    """Return the plan's ``not_emulated`` and ``leave_out``, without keys that omit nothing.
 
-    Workloads that a narrowed experiment does not measure at all are no omission.
+    available: the names of the environments that can be measured here.
+    workloads: the planned workloads by name; other workloads are no omissions.
     Raises UserError if every available environment leaves a workload out.
     """
     not_emulated = [name for name in config.get("not_emulated", []) if name in workloads]
@@ -386,7 +403,7 @@ def _plan_omissions(config: Fields, available: list[str], workloads: Fields) -> 
 
 
 def _count_interleaved(environments: Fields) -> int:
-    """Return how many environments may be up together, idle while another one is measured."""
+    """Return how many environments may be up at the same time, idle while another is measured."""
     count = 0
     for entry in environments.values():
         kinds = [registry.layer_class(name) for layer in entry["layers"] for name in layer]
@@ -398,7 +415,10 @@ def _count_interleaved(environments: Fields) -> int:
 def _add_small_sizes(
     config: Fields, machine: HostFacts, environments: Fields, workloads: Fields
 ) -> None:
-    """Where machines are emulated, add their small sizes, and native at these sizes."""
+    """Add the small sizes of emulated machines, and a native environment with these sizes.
+
+    Changes `environments` and `workloads`, unless no machine is emulated or all sizes are small.
+    """
     reference = environments.get(blocks.REFERENCE)
     emulated = any(entry["emulated"] and entry["available"] for entry in environments.values())
     if config["scale"] == blocks.SMALL_SCALE or not emulated:
@@ -414,9 +434,11 @@ def _add_small_sizes(
 
 
 def _plan_environment(entry: Fields, config: Fields, machine: HostFacts) -> Fields:
-    """Return an environment as the plan holds it: its layers resolved, and whether it is available.
+    """Return an environment as the plan holds it: its resolved layers and its availability.
 
-    entry: of the configuration's `environments`.
+    entry: the value in the configuration's `environments`.
+    config: the whole configuration.
+    machine: the facts of the host.
     """
     reason: str | None = None
     stack: Stack = []
@@ -455,7 +477,10 @@ def _plan_environment(entry: Fields, config: Fields, machine: HostFacts) -> Fiel
 
 
 def _plan_repetitions(config: Fields) -> Fields:
-    """Return ``repetitions`` (blocks at most) and, if their number is open, ``precision``."""
+    """Return ``repetitions`` (the largest number of blocks) and, if it is open, ``precision``.
+
+    The number is open if a precision is the target, or if disturbed blocks are measured again.
+    """
     rule = config["repetitions"]
     repeats = config["quiet"]["action"] == "retry" and config["order"] != "sequential"
     retries = blocks.MAX_RETRIES if repeats else 0

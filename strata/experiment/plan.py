@@ -12,6 +12,7 @@ from strata.util.errors import UserError
 from strata.util.files import read_json, write_if_changed
 from strata.util.placeholders import as_list
 
+# The version of the plan's format: a plan with another one is rejected.
 FORMAT = 9
 # The most systems that run one workload at the same time (schemas/workload.schema.json).
 MAX_SYSTEMS = 64
@@ -34,7 +35,7 @@ def workload_in_environment(plan: Plan, environment: str, workload: str) -> Plan
 
 
 def scale_in_environment(plan: Plan, environment: str) -> str:
-    """Return the scale of the sizes in an environment: tiny in emulated machines."""
+    """Return the scale of the sizes in an environment: `tiny` in and beside emulated machines."""
     return (
         blocks.SMALL_SCALE
         if blocks.is_unpaired(plan["environments"][environment])
@@ -43,18 +44,20 @@ def scale_in_environment(plan: Plan, environment: str) -> str:
 
 
 def cell_seed(plan: Plan, workload: str, repetition: int) -> int:
-    """Return the seed of a cell, below 2^31.
+    """Return the seed of a cell, an integer from 0 to below 2^31.
 
-    It is the same in every environment, so that all of them do equal work.
+    It is the same in every environment, so that all environments do equal work.  Its computation
+    must stay, because the fingerprints of cells do not show a change of it.
     """
     text = f"{plan['seed']}/{workload}/{repetition}"
     return int.from_bytes(sha256(text.encode()).digest()[:4], "big") >> 1
 
 
 def fingerprint(plan: Plan, environment: str, workload: str) -> str:
-    """Return a hash of all that decides a cell's result, and how it is measured.
+    """Return a hash of everything that decides the result of a cell, and how it is measured.
 
-    A cell is measured again when its fingerprint changes.
+    A cell is measured again when its fingerprint changes.  So the hash of an unchanged cell must
+    stay: a new key may be added only for plans that use a new feature.
     """
     planned = workload_in_environment(plan, environment, workload)
     cell = planned["cell"]
@@ -85,7 +88,10 @@ def fingerprint(plan: Plan, environment: str, workload: str) -> str:
 
 
 def _signature(step: Step) -> list[Any]:
-    """Return all of a planned step that decides a result; its time limit does not."""
+    """Return the parts of a planned step that decide a result; its time limit does not.
+
+    The format must stay: it is hashed in the fingerprints of cells.
+    """
     if "argv" in step:
         extra = [f"{key} {step[key]}" for key in ("at", "fresh") if key in step]
         return [step["step"], *step["argv"], *extra]
@@ -110,7 +116,7 @@ def uses_client(cell: CellWork) -> bool:
 def count_systems(planned: PlannedWorkload) -> int:
     """Return how many systems under test run a workload at the same time.
 
-    They are equal systems, or equal groups of systems with roles.
+    These are equal systems, or several equal groups of systems with roles.
     """
     name = planned["cell"].get("systems")
     equal = 1 if name is None else int(planned["parameters"][name])
@@ -118,7 +124,7 @@ def count_systems(planned: PlannedWorkload) -> int:
 
 
 def count_laps(plan: Plan, environment: str, workload: str) -> int:
-    """Return how many laps a cell has: one in emulated machines and beside them."""
+    """Return how many laps a cell has; always one in and beside emulated machines."""
     planned = workload_in_environment(plan, environment, workload)
     name = planned["cell"].get("laps")
     if name is None or blocks.is_unpaired(plan["environments"][environment]):
@@ -127,9 +133,9 @@ def count_laps(plan: Plan, environment: str, workload: str) -> int:
 
 
 def slice_seconds(plan: Plan, environment: str, workload: str) -> float | None:
-    """Return the seconds of a slice, for which a run goes on while the others are frozen.
+    """Return the length of a slice in seconds, for which one run continues while others are frozen.
 
-    None: a run goes on to its end.
+    None means that a run continues to its end.
     """
     planned = workload_in_environment(plan, environment, workload)
     if count_systems(planned) > 1 or blocks.is_unpaired(plan["environments"][environment]):
@@ -138,16 +144,18 @@ def slice_seconds(plan: Plan, environment: str, workload: str) -> float | None:
 
 
 def list_role_groups(cell: CellWork, values: Fields) -> list[list[str]]:
-    """Return the roles of each of the systems that work together.
+    """Return the roles of each system in a group of systems that work together.
 
-    cell: of the plan.  values: of its parameters.  Without roles there is one system, with none.
+    cell: the `cell` of the planned workload.
+    values: the parameters by name.
+    Without roles, the group is a single system with no role.
     """
     roles = cell.get("roles")
     return [group.split("+") for group in values[roles["parameter"]]] if roles else [[]]
 
 
 def list_ports(planned: PlannedWorkload) -> list[tuple[str, int]]:
-    """Return (parameter, port) for every port of a workload of the plan."""
+    """Return (parameter, port) for every port of a planned workload."""
     return [
         (name, port)
         for name in planned["cell"].get("ports", [])
@@ -156,14 +164,17 @@ def list_ports(planned: PlannedWorkload) -> list[tuple[str, int]]:
 
 
 def add_port_offset(ports: int | list[int], part: int) -> int | list[int]:
-    """Return a port, or a list of ports, as the system with this number (from 0) uses them."""
+    """Return a port, or each port of a list, increased by an offset.
+
+    part: the offset; for one of several equal systems it is the number of the system, from 0.
+    """
     return [port + part for port in ports] if isinstance(ports, list) else ports + part
 
 
 def port_offset(ports: list[int]) -> int:
-    """Return the offset between the ports of two systems that are up together.
+    """Return the distance between the ports of two cells whose systems are up at the same time.
 
-    ports: those of one system, sorted.
+    ports: the ports of one system, sorted.  Without ports the distance is 0.
     """
     return (
         (ports[-1] - ports[0] + MAX_SYSTEMS - 1) // MAX_SYSTEMS * MAX_SYSTEMS + MAX_SYSTEMS
@@ -173,9 +184,10 @@ def port_offset(ports: list[int]) -> int:
 
 
 def check_ports(workloads: Fields, together: int) -> Iterator[tuple[str, str]]:
-    """Yield (key, mistake) for ports that two systems would share, or that are no port.
+    """Yield (key, mistake) for each port that two systems would share or that is out of range.
 
-    together: how many environments are up together for a workload of several laps.
+    workloads: the planned workloads by name.
+    together: how many environments are up at the same time for a workload with several laps.
     """
     for name, entry in workloads.items():
         number, cell, ports = count_systems(entry), entry["cell"], list_ports(entry)
@@ -204,9 +216,10 @@ def check_ports(workloads: Fields, together: int) -> Iterator[tuple[str, str]]:
 def read_source(project: str) -> Source:
     """Return ``{revision, changed}`` of the project's source.
 
-    revision: the commit.  changed: whether files that git tracks differ from it.  Both are None
-    if no repository tracks the project in this very folder.  If git refuses to read a repository
-    that is there, its message is shown on standard error.
+    revision: the ID of the commit.
+    changed: whether files that git tracks differ from the commit.
+    Both are None if no git repository has this folder as its root and tracks the project.  If git
+    refuses to read a repository that exists there, its message is printed to standard error.
     """
     from strata.util import programs, progress
 
@@ -227,12 +240,15 @@ def read_source(project: str) -> Source:
 
 
 def _is_list_of_texts(value: object) -> bool:
-    """Return whether a value is a list of texts that is not empty."""
+    """Return whether a value is a non-empty list of texts."""
     return isinstance(value, list) and bool(value) and all(isinstance(item, str) for item in value)
 
 
 def find_mistakes(plan: Plan) -> list[str]:
-    """Return a sentence with file and key for each mistake in a plan (schemas/plan.schema.json)."""
+    """Return a sentence, with file and key, for each mistake in a plan (schemas/plan.schema.json).
+
+    A plan of another format gives a single sentence.
+    """
     from strata.util import validation
 
     written = plan.get("format") if isinstance(plan, dict) else None
@@ -256,20 +272,24 @@ def find_mistakes(plan: Plan) -> list[str]:
 
 
 def write_plan(plan: Plan) -> None:
-    """Write results/plan.json and results/plan.csv, each only if it changed."""
+    """Write results/plan.json and results/plan.csv, each only if its content changed.
+
+    plan: complete, with its `source`, and with `sealed` if it was sealed.
+    """
     write_cell_order(plan)
     write_if_changed(paths.PLAN, json.dumps(plan, indent=1, ensure_ascii=False) + "\n")
 
 
 def write_cell_order(plan: Plan) -> None:
-    """Write results/plan.csv: the cells in their order, as far as it is decided."""
+    """Write results/plan.csv, the cells in their order as far as it is decided, if it changed."""
     write_if_changed(paths.PLAN.replace(".json", ".csv"), blocks.Order(plan).as_csv())
 
 
 def read_plan() -> Plan:
-    """Return the plan in results/, checked for its format alone, since every cell reads it.
+    """Return the plan in results/, of which only the format number is checked.
 
-    Raises UserError if there is none of this format.
+    The schema is not checked, since every cell reads the plan: :func:`read_checked_plan` checks it.
+    Raises UserError if there is no plan of this format.
     """
     plan: Plan | None = read_json(paths.PLAN)
     if plan is None or plan.get("format") != FORMAT:
@@ -285,7 +305,7 @@ def read_plan() -> Plan:
 def read_checked_plan() -> Plan:
     """Return the plan in results/, checked against its schema.
 
-    Raises UserError with file and key of each mistake.
+    Raises UserError with the file and key of each mistake.
     """
     plan = read_plan()
     if mistakes := find_mistakes(plan):

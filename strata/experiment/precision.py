@@ -18,25 +18,28 @@ from strata.util.data_types import Fields
 # With fewer blocks a run mostly ends where a width is too small by chance, so that intervals cover
 # too little.
 FIRST_STAGE = 10
-# A workload beyond the target gets blocks until this share of the target is foreseen.
+# A workload whose intervals are wider than the target gets blocks until a width of this share of
+# the target is expected.
 AIM = 0.9
-# A decision multiplies the blocks of a workload by this at most.
+# The largest factor by which one decision may multiply the blocks of a workload.
 GROWTH = 2
-# A claim gets blocks only if the budget pays for this many times their foreseen cost.
+# A claim gets blocks only if the remaining time is at least this many times their expected time.
 TO_SPARE = 1.2
 # The level of the intervals whose widths decide.
 LEVEL = 0.95
 
 
 class Precision(NamedTuple):
-    """What is known of a workload, or of a published claim about one.
+    """What is known about a workload, or about a published claim on one.
 
-    counted: blocks that count.  again: disturbed blocks that are measured again.
-    room: how many more blocks are allowed.
-    half_width: the widest relative half-width; infinite if there is none yet.
-    seconds: the cost of one more block.  ratios: how many ratios the workload measures.
-    Of a claim alone: target (the half-width that decides it), environments of its blocks, claim
-    (its name).
+    counted: the number of blocks that count.
+    again: the number of disturbed blocks that are measured again.
+    room: how many further blocks are allowed.
+    half_width: the largest relative half-width of an interval; infinite if there is none yet.
+    seconds: the expected duration of one more block.
+    ratios: how many ratios the workload measures.
+    Only for a claim: `target` (the half-width that decides it), `environments` (of its blocks) and
+    `claim` (its name).
     """
 
     counted: int
@@ -51,17 +54,17 @@ class Precision(NamedTuple):
 
     @property
     def kept(self) -> int:
-        """The blocks that count once the disturbed ones are measured again."""
+        """The number of blocks that count after the disturbed ones are measured again."""
         return self.counted + self.again
 
     @property
     def width(self) -> float:
-        """The half-width, 1 if unknown; it shrinks with the square root of the blocks."""
+        """The half-width, or 1 if it is unknown; it shrinks with the square root of the blocks."""
         return self.half_width if math.isfinite(self.half_width) else 1.0
 
 
 def mean_cell_seconds(records: Mapping[Cell, Fields]) -> dict[tuple[str, str], float]:
-    """Return the mean seconds of a cell for each (environment, workload)."""
+    """Return the mean duration of a cell, in seconds, for each (environment, workload)."""
     seconds: dict[tuple[str, str], list[float]] = defaultdict(list)
     for cell, record in records.items():
         seconds[cell[:2]].append(record["seconds"])
@@ -71,10 +74,12 @@ def mean_cell_seconds(records: Mapping[Cell, Fields]) -> dict[tuple[str, str], f
 def allot_blocks(
     states: dict[str, Precision], target: float, budget: float | None, left: float
 ) -> dict[str, int]:
-    """Return how many more blocks each workload gets.
+    """Return how many further blocks each workload gets.
 
-    target: relative half-width.  budget: seconds of measurement; None is no limit.
-    left: seconds that can still be spent; infinite without a budget.
+    states: what is known about each workload.
+    target: the relative half-width to reach.
+    budget: the seconds of the whole measurement; None means no limit.
+    left: the seconds that can still be spent; infinite without a budget.
     """
     # A workload that could not be measured at all gets no further block.
     measured = {load: state for load, state in states.items() if state.kept}
@@ -113,9 +118,10 @@ def allot_blocks_to_claims(
 ) -> dict[str, tuple[int, Precision]]:
     """Return (blocks, claim) for each workload with a claim that further blocks would decide.
 
-    claims: (workload, state) of each undecided claim.  left: seconds.
-    Claims that take least time come first.  A claim that neither `left` nor the largest number of
-    blocks can decide gets none.
+    claims: (workload, state) of each undecided claim.
+    left: the seconds that can still be spent.
+    Claims that need the least time come first.  A claim gets no block if neither the remaining time
+    nor the largest allowed number of blocks can decide it.
     """
     candidates: list[tuple[float, str, int, Precision]] = []
     for load, claim in claims:

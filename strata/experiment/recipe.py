@@ -35,9 +35,11 @@ _C_TOKENS = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|//[^\n]*|/\*
 
 
 def strip_comments(name: str, content: bytes) -> bytes:
-    """Return a file's content without comments and blank lines, which cannot change the image.
+    """Return the content of a file without comments and blank lines, which cannot change the image.
 
-    Only files of C, shell, Ruby and HCL are shortened, by the ending of their name.
+    name: the name of the file, whose ending tells its language.  Only files in C, shell, Ruby and
+    HCL are shortened.
+    The result is hashed: a change of it for an unchanged file makes images be built again.
     """
     kind = os.path.splitext(name)[1]
     if kind not in (".c", ".h", ".sh", ".hcl", ".rb"):
@@ -52,10 +54,11 @@ def strip_comments(name: str, content: bytes) -> bytes:
 
 
 def list_workloads_in_image(image: Fields) -> list[str]:
-    """Return the names of the workloads that are in the image.
+    """Return the names of the workloads that the image contains.
 
-    These are all but the ones that declare ``image: planned`` and that the plan lacks.
-    image: from :func:`strata.experiment.config.read_config`; its `workloads` are those of the plan.
+    These are all workloads, without those that declare ``image: planned`` and are not in the plan.
+    image: the value of `image` from :func:`strata.experiment.config.read_config`, whose `workloads`
+    are those of the plan.
     """
     names = workload.list_workloads()
     planned = image.get("workloads", [])
@@ -63,14 +66,14 @@ def list_workloads_in_image(image: Fields) -> list[str]:
 
 
 def _is_optional(name: str) -> bool:
-    """Return whether a workload is in the image only if the plan has it."""
+    """Return whether the image contains a workload only if the workload is in the plan."""
     return bool(workload.read_declaration(name).get("image") == "planned")
 
 
 def list_files(image: Fields) -> list[str]:
-    """Return the paths, relative to the project, of the files that go into the build.
+    """Return the sorted paths, relative to the project, of the files that the build uses.
 
-    Files that git ignores (.gitignore) are left out; without a repository every file counts.
+    Files that git ignores (.gitignore) are left out; outside a git repository every file counts.
     """
     folders = ["common", "kit/load", *list_workloads_in_image(image)]
     paths = [f"packer/{name}" for name in _listed("packer", ["."]) if _is_of_packer(name)]
@@ -89,12 +92,16 @@ def _is_of_packer(name: str) -> bool:
 
 
 def _is_built(path: str) -> bool:
-    """Return whether a file of a workload's folder goes into the image."""
+    """Return whether a file in a workload's folder goes into the image."""
     return not path.endswith(".md") and NOT_IN_IMAGE.isdisjoint(path.split("/"))
 
 
 def _listed(folder: str, inner: list[str]) -> list[str]:
-    """Return the paths, relative to `folder`, of the files in these folders inside it."""
+    """Return the paths of all files in some subfolders, relative to their common folder.
+
+    folder: the common folder.
+    inner: the paths of the subfolders relative to it.
+    """
     place = os.path.realpath(folder)
     listing = ["ls-files", "-z", "-t", "--cached", "--others", "--exclude-standard", "--", *inner]
     try:
@@ -119,7 +126,7 @@ def _content(path: str) -> bytes:
 
 
 def list_packages(image: Fields) -> list[str]:
-    """Return the names of the packages that the workloads and the build need."""
+    """Return the sorted names of the packages that the workloads and the build need."""
     names = set(BASE_PACKAGES)
     for name in list_workloads_in_image(image):
         names.update(workload.read_declaration(name)["packages"])
@@ -127,9 +134,9 @@ def list_packages(image: Fields) -> list[str]:
 
 
 def list_base_packages(image: Fields, chosen: Chosen) -> list[str]:
-    """Return the names of all packages of the base root filesystem.
+    """Return the sorted names of all packages in the base root filesystem.
 
-    chosen: ``{distribution, release}``.
+    chosen: ``{distribution, release}`` of the image.
     """
     names = {*list_packages(image), *MACHINE_PACKAGES}
     names.add(KERNELS[image.get("kernel", "machines")][chosen["distribution"]])
@@ -141,9 +148,13 @@ def list_base_packages(image: Fields, chosen: Chosen) -> list[str]:
 
 
 def describe_image(image: Fields) -> Described:
-    """Return ``{recipe, base, distribution, release}``: hashes of the recipe and of its base.
+    """Return ``{recipe, base, distribution, release}`` of the image that the workloads need.
 
-    With ``workloads``, a list of names, if some are in the image only because the plan has them.
+    `base` is the SHA-256 of everything that decides the base root filesystem, and `recipe` that of
+    everything that decides the image.  The computation must stay: a changed hash makes images be
+    built and cells be measured again.
+    The key ``workloads`` is added if the image has some workloads only because they are in the
+    plan.
     """
     chosen = distribution.choose_release(image, distribution.os_release())
     script = strip_comments(BASE_SCRIPT, _content(BASE_SCRIPT)).decode()

@@ -15,7 +15,7 @@ from strata.util.placeholders import as_list
 
 # Names of the machine's facts in rules → keys of strata.host.capacity.read_facts.
 FACTS = {"cache": "cache_bytes", "memory": "memory_bytes", "processors": "cpus"}
-# Shape → functions from a parameter's value n to bytes, and from bytes to the least value.
+# Shape → two functions: from a parameter's value n to bytes, and from bytes to the smallest n.
 SHAPES: dict[str, tuple[Callable[[float], float], Callable[[float], int]]] = {
     "n": (lambda n: n, math.ceil),
     "n^2": (lambda n: n**2, lambda size: math.isqrt(max(math.ceil(size) - 1, 0)) + 1),
@@ -24,7 +24,10 @@ SHAPES: dict[str, tuple[Callable[[float], float], Callable[[float], int]]] = {
 
 
 def share_machine(machine: Fields, systems: int) -> Fields:
-    """Return the facts of one of several equal systems, which share the last-level caches."""
+    """Return the facts of a machine as one of several equal systems sees them.
+
+    The systems share memory and CPUs evenly, but all use the same last-level caches.
+    """
     shares = {key: max(machine[key] // systems, 1) for key in ("memory_bytes", "cpus")}
     return {**machine, **shares, "systems": systems}
 
@@ -34,7 +37,7 @@ def check_planned_sizes(
 ) -> list[Fields]:
     """Return the outcomes of a planned workload's size rules on the plan's machine.
 
-    values, metrics, result: as of :func:`outcomes`.
+    values, metrics and the result are those of :func:`check_sizes`.
     """
     planned = experiment["workloads"][workload]
     machine = share_machine(dict(experiment["machine"]), plan.count_systems(planned))
@@ -46,11 +49,13 @@ def check_sizes(
 ) -> list[Fields]:
     """Return ``[{rule, source, value, least, holds}, …]``, one entry for each size rule.
 
-    declared: with the keys ``sizes`` and ``facts``, as in workload.yaml or in the plan's `cell`.
-    values: the workload's parameters.  machine: of :func:`strata.host.capacity.read_facts`.
+    declared: a mapping with the keys ``sizes`` and ``facts``, as workload.yaml and the plan's
+    `cell`.
+    values: the parameters of the workload, by name.
+    machine: the facts of :func:`strata.host.capacity.read_facts`.
     metrics: (name, value) from the log; the smallest value of each name counts.
     ``holds`` is None if a quantity is unknown or the rule cannot be checked (``told`` says why).
-    A parameter that is null is the program's own choice, and its rule holds.
+    A parameter whose value is null is chosen by the program itself, and its rule holds.
     """
     results = []
     numbers = _numbers(declared, values, machine, metrics)
@@ -72,17 +77,19 @@ def check_sizes(
 
 
 def has_broken_rule(found: Iterable[Fields]) -> bool:
-    """Return whether one of these outcomes says that its rule does not hold."""
+    """Return whether one of the outcomes of :func:`check_sizes` says that a rule is broken."""
     return any(outcome["holds"] is False for outcome in found)
 
 
 def smallest_valid_size(
     declared: Fields, name: str, values: Fields, machine: Fields, at_least: int, multiple: int
 ) -> int:
-    """Return the smallest multiple of a number with which a parameter keeps its size rules.
+    """Return the smallest multiple of a number for which a parameter meets its size rules.
 
-    These are the rules about this parameter alone.  at_least: the value if the rules require less,
-    or if a fact is unknown.
+    Only rules on this parameter alone are considered.
+    declared, values, machine: as for :func:`check_sizes`.
+    name: the name of the parameter.
+    at_least: the smallest value, also if the rules require less or a fact is unknown.
     """
     numbers, size = _numbers(declared, values, machine), at_least
     for rule in declared.get("sizes", []):
@@ -95,9 +102,9 @@ def smallest_valid_size(
 
 
 def compute_bytes(form: str, value: float) -> float:
-    """Return the bytes that a parameter's value needs.
+    """Return the bytes of memory that a parameter's value needs.
 
-    form: a factor and a shape, such as ``24*n``, ``8*n^2`` or ``8*2^n``.
+    form: a factor and a shape of :data:`SHAPES`, such as ``24*n``, ``8*n^2`` or ``8*2^n``.
     """
     factor, shape = form.split("*", 1)
     # Larger values never fit, and 2^n of them would fill the memory with one number.
@@ -107,9 +114,9 @@ def compute_bytes(form: str, value: float) -> float:
 def _numbers(
     declared: Fields, values: Fields, machine: Fields, metrics: Iterable[tuple[str, float]] = ()
 ) -> dict[str, float | None]:
-    """Return the number for each name that rules use; None if it is unknown.
+    """Return the number for each name that size rules use; None if it is unknown.
 
-    A list counts with its largest number, a metric with its smallest.
+    The largest number of a list counts, and the smallest value of a metric.
     """
     numbers: dict[str, float | None] = {name: machine.get(key) for name, key in FACTS.items()}
     numbers["laps"] = 1
@@ -128,7 +135,7 @@ def _numbers(
 def _product(
     numbers: Mapping[str, float | None], names: list[str], factor: float = 1
 ) -> float | None:
-    """Return the product of named numbers and a factor; None if one is unknown."""
+    """Return the product of a factor and the numbers with these names; None if one is unknown."""
     product = factor
     for name in names:
         number = numbers.get(name)

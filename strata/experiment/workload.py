@@ -22,7 +22,10 @@ MOST_OF_MEMORY = 0.9
 
 
 def list_workloads() -> list[str]:
-    """Return the names of this project's workloads, also of those that this user may not read."""
+    """Return the sorted names of this project's workloads.
+
+    They include folders that this user may not read.  Empty if the project has no workloads folder.
+    """
     if not os.path.isdir(FOLDER):
         return []
     names = []
@@ -37,7 +40,8 @@ def list_workloads() -> list[str]:
 def read_declaration(name: str) -> Fields:
     """Return the checked declaration of a workload (workload.yaml, docs/workload-reference.md).
 
-    Raises UserError that names file and key of each mistake.
+    The same object is returned for every call: callers must not change it.
+    Raises UserError that names the file and key of each mistake.
     """
     path = f"{FOLDER}/{name}/workload.yaml"
     try:
@@ -69,7 +73,10 @@ def read_declaration(name: str) -> Fields:
 
 
 def _cross_check(data: Fields) -> Iterator[Finding]:
-    """Yield the mistakes of a declaration that its schema cannot express."""
+    """Yield the mistakes of a declaration that its schema cannot express.
+
+    These are invalid values of parameters, unknown placeholders, and ports without a single role.
+    """
     parameters = data.get("parameters", {})
     for name, parameter in parameters.items():
         accepted = validation.make_validator(parameter["schema"])
@@ -96,7 +103,7 @@ def _cross_check(data: Fields) -> Iterator[Finding]:
 
 
 def list_sections(data: Fields) -> list[tuple[str, list[Any]]]:
-    """Return (section, steps) of a declaration in the order in which a cell runs them."""
+    """Return the (section, steps) of a workload's declaration in the order of their execution."""
     return [
         ("prepare", data.get("prepare", [])),
         ("warmup", data.get("warmup", {}).get("steps", [])),
@@ -105,7 +112,7 @@ def list_sections(data: Fields) -> list[tuple[str, list[Any]]]:
 
 
 def _commands(data: Fields) -> Iterator[tuple[str, list[str]]]:
-    """Yield (key, argv) of every declared command."""
+    """Yield the (key, argv) of every command in a workload's declaration."""
 
     def commands_of(key: str, steps: list[Step]) -> Iterator[tuple[str, list[str]]]:
         for number, step in enumerate(steps):
@@ -131,9 +138,9 @@ def _overrides_validator(name: str) -> Any:
 
 
 def convert_overrides(name: str, overrides: Fields) -> Fields:
-    """Return the parameters that the configuration sets, converted to the types of their schemas.
+    """Return a workload's configured parameters, converted to the types of their schemas.
 
-    Words of the command line are texts.
+    overrides: the configured parameters; values from the command line are texts.
     """
     texts = {str(key): value for key, value in overrides.items()}
     converted: Fields = validation.convert_texts(_overrides_validator(name), texts)
@@ -141,7 +148,10 @@ def convert_overrides(name: str, overrides: Fields) -> Fields:
 
 
 def check_overrides(name: str, overrides: Fields) -> Iterator[Finding]:
-    """Yield the mistakes in the parameters that the configuration sets for a workload."""
+    """Yield the mistakes in the parameters that the configuration sets for a workload.
+
+    Raises UserError for mistakes in the workload's own declaration.
+    """
     values, key_of_workload = convert_overrides(name, overrides), f"workloads.{name}"
     mistakes = validation.find_faults(_overrides_validator(name), values, key_of_workload)
     yield from mistakes
@@ -160,9 +170,9 @@ def check_overrides(name: str, overrides: Fields) -> Iterator[Finding]:
 def plan_workload(name: str, overrides: Fields, scale: str, machine: HostFacts) -> Fields:
     """Return a workload as the plan holds it.
 
-    overrides: parameters that the configuration sets.  machine: of
-    :func:`strata.host.capacity.read_facts`.
-    Raises UserError if its parameters do not fit the machine.
+    overrides: the parameters that the configuration sets.
+    machine: the facts of :func:`strata.host.capacity.read_facts`.
+    Raises UserError if the parameters do not fit the machine.
     """
     declared = read_declaration(name)
     parameters, notes = resolve_parameters(name, overrides, scale, machine)
@@ -182,7 +192,7 @@ def plan_workload(name: str, overrides: Fields, scale: str, machine: HostFacts) 
 def plan_small_sizes(name: str, overrides: Fields, machine: HostFacts) -> Fields:
     """Return the keys of a planned workload that emulated machines replace, at the tiny scale.
 
-    Parameters that depend on the scale have the tiny value, whatever the configuration sets.
+    Parameters that depend on the scale have the tiny value, even if the configuration sets them.
     """
     declared = read_declaration(name)["parameters"]
     kept = {key: value for key, value in overrides.items() if "value" in declared[key]}
@@ -192,7 +202,10 @@ def plan_small_sizes(name: str, overrides: Fields, machine: HostFacts) -> Fields
 
 
 def _memory_entry(name: str, parameters: Fields) -> Fields:
-    """Return ``{memory_bytes}`` that a workload holds in each system; empty if it declares none."""
+    """Return ``{memory_bytes}``, the memory that a workload needs in each system.
+
+    The mapping is empty if no parameter declares a need of memory.
+    """
     needed = memory_needed(name, parameters)
     return {"memory_bytes": sum(size for _, size in needed)} if needed else {}
 
@@ -200,9 +213,10 @@ def _memory_entry(name: str, parameters: Fields) -> Fields:
 def resolve_parameters(
     name: str, overrides: Fields, scale: str, machine: HostFacts
 ) -> tuple[Fields, list[str]]:
-    """Return a workload's parameters on this machine, and sentences on how they came about.
+    """Return a workload's parameters on this machine, and sentences that explain their values.
 
-    Several equal systems share the machine's memory evenly.
+    Rules that only a cell can resolve remain mappings.  Several equal systems share the machine's
+    memory evenly.
     Raises UserError if a value needs more memory than the machine has, or breaks its schema.
     """
     declared = read_declaration(name)
@@ -233,7 +247,12 @@ def resolve_parameters(
 
 
 def _check_memory(name: str, values: Fields, systems: int, memory: int) -> None:
-    """Raise UserError if a value needs more than the machine's memory (bytes) in all systems."""
+    """Raise UserError if a parameter needs more than MOST_OF_MEMORY of the machine's memory.
+
+    values: the parameters by name.
+    systems: the number of equal systems, each of which needs the memory.
+    memory: the bytes of memory of the machine.
+    """
     for key, needed in memory_needed(name, values):
         if needed * systems > MOST_OF_MEMORY * memory:
             count = f" in {systems} systems" if systems > 1 else ""
@@ -245,7 +264,7 @@ def _check_memory(name: str, values: Fields, systems: int, memory: int) -> None:
 
 
 def _check_roles(name: str, declared: Fields, values: Fields) -> None:
-    """Raise UserError unless the parameter of roles names each role once."""
+    """Raise UserError unless the parameter that assigns roles to systems names each role once."""
     if "roles" not in declared:
         return
     key, roles = declared["roles"]["parameter"], list(declared["roles"]["ports"])
@@ -261,7 +280,7 @@ def _check_roles(name: str, declared: Fields, values: Fields) -> None:
 def _check_resolved(name: str, parameter: str, value: Any, scale: str) -> None:
     """Raise UserError if the value that a rule gave breaks the schema of its parameter.
 
-    A mapping is a rule that only the cell can resolve.
+    A value that is a mapping is not checked: it is a rule that only the cell can resolve.
     """
     if not isinstance(value, dict):
         entry = read_declaration(name)["parameters"][parameter]
@@ -271,7 +290,7 @@ def _check_resolved(name: str, parameter: str, value: Any, scale: str) -> None:
 
 
 def memory_needed(name: str, values: Fields) -> list[tuple[str, int]]:
-    """Return (parameter, bytes) that a workload with these parameters holds in each system."""
+    """Return (parameter, bytes) for each parameter that needs memory, in each system."""
     declared = read_declaration(name)["parameters"]
     needed = []
     for key, value in values.items():
@@ -284,10 +303,11 @@ def memory_needed(name: str, values: Fields) -> list[tuple[str, int]]:
 def plan_cell(name: str, scale: str) -> Fields:
     """Return what a cell of the workload does, for the plan's `cell` (docs/files.md).
 
-    Always present: ``steps`` and ``files``, the parameters whose values are files of
-    the host.  Present if declared: ``servers``, ``data``, and these names of parameters: ``ports``
-    (which hold ports), ``systems`` (how many equal systems run at once), ``laps`` (how many times
-    the run steps are taken).  ``slice`` is the seconds of a slice.
+    Always present: ``steps`` and ``files``, the names of parameters whose values are files of the
+    host.  Present if declared: ``servers``; ``data``; ``ports``, the names of parameters that hold
+    ports; ``systems`` and ``laps``, the names of the parameters with the number of equal systems
+    and of laps; ``slice``, the seconds of a slice.
+    The steps are hashed in the fingerprints of cells.
     """
     declared = read_declaration(name)
 

@@ -8,15 +8,18 @@ from strata.testbed.lifecycle import System
 from strata.util.data_types import CellWork, Fields, Step
 from strata.util.placeholders import as_list, find_parameter
 
-# The folder of the workloads' own programs in every system.
+# The folder of the workloads' own programs in every system and at the client.
 PROGRAMS = "/opt/strata/workloads"
 
 
 def fill(argv: list[str], values: Fields, workload: str) -> list[str]:
-    """Replace the placeholders of a declared command by values.
+    """Return a declared command with its placeholders replaced by values.
 
-    A list becomes ``a,b``, and None the empty word.  A program without a slash is one of the
-    workload's own.
+    argv: the program and its arguments, as workload.yaml declares them.
+    values: the value of each parameter by name.  A list becomes ``a,b``, and None an empty
+    argument.
+    workload: the name of the workload.  A program without a slash is one of that workload's own
+    programs, and gets its full path.
     """
     filled = []
     for word in argv:
@@ -31,7 +34,10 @@ def fill(argv: list[str], values: Fields, workload: str) -> list[str]:
 
 
 def expanded(steps: list[Step], values: Fields) -> Iterator[tuple[Step, Fields]]:
-    """Yield each step in order with its values; a group's steps once for each value of its list."""
+    """Yield each step with its values, in the order in which the steps are executed.
+
+    A group (``for``) yields its inner steps once for each value in the list of its parameter.
+    """
     for step in steps:
         if "for" not in step:
             yield step, values
@@ -41,12 +47,15 @@ def expanded(steps: list[Step], values: Fields) -> Iterator[tuple[Step, Fields]]
 
 
 class Inputs:
-    """The values that the commands of one cell are given.
+    """Provide the values that the commands of one cell are given.
 
-    cell: of the plan.  values: the parameters and the seed.
-    groups: the roles of each of the systems that work together; system k has those of the
-    (k modulo their number)-th.
-    parts: how many equal systems are up; each has ports and an address of its own.
+    workload: the name of the workload.
+    cell: the plan's `cell` of that workload.
+    system: the systems under test and the client; replaced where a step starts a new system.
+    values: the parameters and the seed, by name.
+    groups: the roles of each system in a group of systems that work together.  System k (from 0)
+    has the roles at index k modulo the size of the group.
+    parts: the number of systems that are up; each has ports and an address of its own.
     """
 
     def __init__(self, workload: str, cell: CellWork, system: System, values: Fields) -> None:
@@ -55,15 +64,20 @@ class Inputs:
         self.parts = len(system.tops)
 
     def place(self, part: int | None) -> Layer:
-        """The layer in which commands run: of the system with this number, or (None) the client."""
+        """Return the layer in which commands are executed.
+
+        part: the number of the system (from 0); None for the client.
+        """
         place = self.system.client if part is None else self.system.tops[part]
         assert place
         return place
 
     def of(self, part: int, values: Fields) -> Fields:
-        """The values for commands in the system with this number.
+        """Return the values for commands in one system.
 
-        They hold its own ports and address, and those of the system with each role.
+        They hold the system's own ports and address, and those of the systems with each role.
+        part: the number of the system (from 0).
+        values: parameters by name; they are not changed.
         """
         offset = self.system.port_offset
         result = {**values, "part": part, "listen": self.system.listen_address(part)}
@@ -78,10 +92,12 @@ class Inputs:
         return result
 
     def of_all(self, values: Fields) -> Fields:
-        """The values for commands at the client, with lists where each system has its own.
+        """Return the values for commands at the client.
 
-        Of systems that work together each has its address, and the ports of all are those of the
-        first.
+        Where systems have values of their own, the value is a list.  In a group of systems that
+        work together, each system has its own address, and the ports of the first stand for all of
+        them.
+        values: parameters by name; they are not changed.
         """
         systems = [self.of(part, values) for part in range(self.parts)]
         firsts = systems[:: len(self.groups)]
@@ -96,6 +112,6 @@ class Inputs:
         return result
 
     def _part_with(self, role: str, part: int) -> int:
-        """The number of the system with a role, among those that work together with `part`."""
+        """Return the number of the system that has a role, in the group of the system `part`."""
         number = next(number for number, roles in enumerate(self.groups) if role in roles)
         return part - part % len(self.groups) + number

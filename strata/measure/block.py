@@ -32,17 +32,19 @@ from strata.util.files import write_json, write_text
 from strata.util.signals import Interrupted
 from strata.util.units import parse_ranges
 
-# The share of the memory that stays free while several systems are up.
+# The share of the available memory that stays free while several systems are up.
 MEMORY_KEPT = 0.1
 # Bytes of freed memory that a hypervisor takes back at once: the next workload need not wait.
 QUICKLY_FREED = 2**30
 
 
 def measure_cell(environment: str, workload: str, repetition: int) -> None:
-    """Measure a cell, unless its results are pending, and put them into results/raw.
+    """Measure a cell, unless its results are pending, and copy them into results/raw.
 
-    Raises CellFailed with the reason and the command that reruns the cell.  The output so far is
-    then in results/failed, and results/raw is as it was.
+    Holds the lock of the machine meanwhile, and builds the image if the cache lacks it.
+    Raises UserError for a cell that is not planned, and CellFailed with the reason and the command
+    that measures the cell again.  After a failed measurement the output so far is in
+    results/failed, and results/raw is unchanged.
     """
     signals.raise_on_signals()
     run.end_with_run()
@@ -70,9 +72,9 @@ def measure_cell(environment: str, workload: str, repetition: int) -> None:
 
 
 def processors(experiment: Plan) -> set[int]:
-    """The processors on which a plan's cells are measured.
+    """Return the numbers of the CPUs on which a plan's cells are measured.
 
-    On a node of a cluster (`spread`) they are those of its job.
+    On a node of a cluster (`spread`) these are the CPUs that the node's job may use.
     """
     if experiment.get("spread"):
         return os.sched_getaffinity(0)
@@ -81,7 +83,10 @@ def processors(experiment: Plan) -> set[int]:
 
 
 def _ensure_image(cell: Cell) -> None:
-    """Have the image built, and the disk of its machine, where the cache lacks them."""
+    """Build the image and the disk of its virtual machine where the cache lacks them.
+
+    Raises CellFailed if the build fails.
+    """
     forms, recipe = registry.image_forms(cell.layers), cell.plan["image"]["recipe"]
     missing = bool(forms) and cache.find_image(recipe) is None
     if "disk" in forms and not missing:
@@ -98,7 +103,8 @@ def _ensure_image(cell: Cell) -> None:
 def _measure_block(cell: Cell) -> None:
     """Measure a cell, interleaved with the cells of its block that are due.
 
-    Raises CellFailed for any failure of the cell itself; then none of the systems stays up.
+    The logs and records of all of them are stored as pending results.
+    Raises CellFailed for any failure of the cell itself, and then leaves none of the systems up.
     """
     mates = _mates(cell)
     names = ", ".join(mate.environment for mate in mates)
@@ -116,7 +122,7 @@ def _measure_block(cell: Cell) -> None:
 
 
 def _mates(cell: Cell) -> list[Cell]:
-    """The other cells of a block that are due, and whose laps can be interleaved with a cell's."""
+    """Return the other cells of a cell's block that are due and can be interleaved with it."""
     if not cell.is_interleaved:
         return []
     keys = [key for key in cell.order.cells_of_block(*cell.key) if key != cell.key]
@@ -125,7 +131,11 @@ def _mates(cell: Cell) -> list[Cell]:
 
 
 def _failure(cell: Cell, error: BaseException) -> CellFailed:
-    """Take all systems down, keep the output in results/failed, and return the error to raise."""
+    """Return the error to raise for a failed cell, after cleaning up.
+
+    Takes all systems down, ignores signals from now on, moves the output so far to results/failed,
+    and writes the reason into results/logs/cells.  The output of an interrupted cell is not kept.
+    """
     signals.ignore_signals()
     _try_take_down()
     if isinstance(error, Interrupted):
@@ -152,7 +162,10 @@ def _failure(cell: Cell, error: BaseException) -> CellFailed:
 
 
 def _try_take_down() -> None:
-    """Take down all systems, and print which failed: the next cell, or `clean`, tries again."""
+    """Take down all systems, and print an error instead of raising it.
+
+    The next cell and the command `clean` try again.
+    """
     try:
         lifecycle.take_down_systems()
     except (UserError, OSError) as trouble:
@@ -161,7 +174,7 @@ def _try_take_down() -> None:
 
 
 def _report(cell: Cell, record: Fields) -> None:
-    """Print that a cell is in its place, and how many are left."""
+    """Print how a cell ended and how many cells are left, and write it into results/logs/cells."""
     outcome = f"measured in {record['seconds']} s"
     if "cannot" in record:
         outcome = f"cannot be done there: {record['cannot']['reason']}"
@@ -171,7 +184,11 @@ def _report(cell: Cell, record: Fields) -> None:
 
 
 def _write_outcome(cell: Cell, outcome: str, error: BaseException | None = None) -> None:
-    """Write how a cell ended into results/logs/cells, with the traceback of an unforeseen error."""
+    """Write how a cell ended into results/logs/cells.
+
+    error: an unexpected error, whose traceback is added; None if there was none.
+    Errors in writing the file are ignored.
+    """
     if error is not None:
         import traceback
 
@@ -182,7 +199,10 @@ def _write_outcome(cell: Cell, outcome: str, error: BaseException | None = None)
 
 
 def _bytes_freed_before(cell: Cell) -> int:
-    """Bytes that the cell before this one in the plan freed; 0 for the same workload."""
+    """Return how many bytes of memory the previous cell of the plan freed when it ended.
+
+    It is 0 where that cell measured the same workload.
+    """
     cells = cell.order.cells()
     environment, workload, _ = cells[max(0, cells.index(cell.key) - 1)]
     if workload == cell.workload:
@@ -192,12 +212,13 @@ def _bytes_freed_before(cell: Cell) -> int:
 
 
 class Block:
-    """The cells of a block that are measured at the same time, or one cell alone.
+    """Measure the cells of a block together, or one cell alone.
 
     In each lap every cell takes its run once: one after the other, in random order, or in slices.
 
-    first: the cell whose process this is.
-    seconds: of each cell that still takes part, how long its own steps have taken so far.
+    first: the cell that this process was started for; its errors are raised.
+    seconds: the time that the steps of each remaining cell have taken so far.  A cell that is
+    dropped is removed from this mapping.
     """
 
     def __init__(self, first: Cell, mates: Sequence[Cell] = ()) -> None:
@@ -207,7 +228,8 @@ class Block:
     def measure(self) -> None:
         """Measure the cells, and store their pending results.
 
-        Raises the error of the first cell.  Any other cell with an error is dropped.
+        Brings the systems up, and takes them down at the end.
+        Raises the error of the first cell.  Any other cell that fails is dropped, and stays due.
         """
         begun, first = time.monotonic(), self.first
         if _bytes_freed_before(first) > QUICKLY_FREED:
@@ -238,10 +260,12 @@ class Block:
             pending.store(cell.key, cell.draft, cell.record)
 
     def _prepare(self) -> None:
-        """Take the steps before the run.
+        """Execute the steps before the run in each cell.
 
-        The first cell goes on alone where the memory does not hold the systems of all: each is
-        expected to take as much as the first one's steps did, and its run as much as declared.
+        If the memory cannot hold the systems of all cells, the other cells are dropped and the
+        first one is measured alone, which its record says (`alone`).  Each system is expected to
+        need as much memory as the first one's steps took, and its run as much as the workload
+        declares.
         """
         first, *mates = self.seconds
         before = observe.available_memory()
@@ -265,10 +289,12 @@ class Block:
         first.record["alone"] = "memory"
 
     def _run_in_slices(self, lap: int, seconds: float) -> None:
-        """Take the runs of a lap in slices of so many seconds.
+        """Execute the runs of a lap in turns, each for a slice of time.
 
-        While one run goes on the others are frozen.  Each run that has not ended has one slice in
-        each round, in an order drawn anew.
+        While one run goes on, the other cells are frozen.  In each round, every run that has not
+        ended has one slice, in a new random order.
+        lap: the number of the lap, from 1.
+        seconds: the length of a slice.
         """
         from concurrent.futures import ThreadPoolExecutor
 
@@ -280,7 +306,11 @@ class Block:
             round_number += 1
 
     def _shuffled(self, *numbers: int) -> list[Cell]:
-        """The cells in a random order that follows from the plan's seed and these numbers."""
+        """Return the cells in a random order.
+
+        The order follows from the plan's seed, the first cell and these numbers alone, so that a
+        repeated measurement has the same order.
+        """
         cells = sorted(self.seconds, key=lambda cell: cell.environment)
         first = self.first
         seed = [first.plan["seed"], first.workload, first.repetition, *numbers]
@@ -290,10 +320,13 @@ class Block:
     def _do(
         self, step: Callable[..., None], *arguments: object, order: Sequence[Cell] | None = None
     ) -> None:
-        """Take a step of each cell in turn, and freeze its system where others use the machine.
+        """Execute a step of each cell in turn, and freeze its system while others are measured.
 
-        order: the cells, all of them unless given.  Cells whose inability is known take none.
-        Raises the error of the first cell.  Any other cell with an error is dropped.
+        step: a method of Cell; `arguments` are passed to it.
+        order: the cells; None for all.  Cells whose environment cannot run the workload are
+        skipped.
+        Raises the error of the first cell, unless it shows that its environment cannot run the
+        workload: then its record says so.  Any other cell that fails is dropped.
         """
         for cell in list(self.seconds) if order is None else order:
             if "cannot" in cell.record:
@@ -315,7 +348,10 @@ class Block:
             self.seconds[cell] += time.monotonic() - begun
 
     def _drop(self, cell: Cell, error: Exception) -> None:
-        """Go on without a cell, which stays due: its own job measures it alone."""
+        """Continue without a cell: take its systems down and remove its log.
+
+        The cell stays due, and its own job measures it alone.
+        """
         del self.seconds[cell]
         progress.print_topic(
             "cell", f"{cell.name} is no longer interleaved and is measured alone: {error}"
@@ -325,9 +361,10 @@ class Block:
             os.unlink(cell.draft)
 
     def _complete_records(self, seconds: float, monitor: interference.InterferenceMonitor) -> None:
-        """Add to the records the facts that are known at the end.
+        """Add to the record of each cell the facts that are known only at the end.
 
-        seconds: for all cells; each has its own ones, and an equal share of the others.
+        seconds: the duration of the whole measurement.  Each cell is charged with the time of its
+        own steps and an equal share of the rest.
         """
         shared = (seconds - sum(self.seconds.values())) / len(self.seconds)
         for cell, own_seconds in self.seconds.items():

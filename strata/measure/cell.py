@@ -31,23 +31,25 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
-# The format of the record.
+# The version of the record's format; readers rely on it.
 FORMAT = 7
-# Seconds after a thaw that belong to no lap: from then on a server of a network is as quick as
-# before it was frozen (docs/method.md).
+# Seconds after a thaw that belong to no lap: a network server responds as quickly as before the
+# freeze only after them (docs/method.md).
 THAWING = 0.2
 
 
 class Cell:
-    """One cell: its system while that is up, and its record as far as it is known.
+    """Measure one cell: hold its system while that is up, and build its record.
 
-    key: environment, workload and repetition.
+    key: the environment, the workload and the repetition.
     entry, planned: the environment and the workload in the plan.
-    systems: how many equal systems take its run at the same time.  laps: how often it is taken.
-    slice: for how many seconds its run goes on while those of other cells are frozen; None where
-    it goes on to its end.
-    record: as in results/raw, whole once the cell is measured.
-    running: the run of a lap in slices, until it has ended.  steps: there once the system is up.
+    systems: the number of equal systems that run the workload at the same time.
+    laps: the number of times that the run is repeated.
+    slice: the seconds for which its run goes on while those of other cells are frozen; None where a
+    run goes on to its end.
+    record: the content of the JSON file in results/raw; complete once the cell is measured.
+    running: the run of the current lap in slices; None if none is going on.
+    steps: the steps of the cell; set by :meth:`bring_up`.
     """
 
     steps: Steps
@@ -67,7 +69,7 @@ class Cell:
 
     @property
     def mask(self) -> str | None:
-        """The processors to which the systems and the client are bound; None: all."""
+        """The CPUs to which the systems and the client are bound, such as ``0-3``; None for all."""
         return self.plan["machine"]["mask"]
 
     @property
@@ -77,17 +79,17 @@ class Cell:
 
     @property
     def draft(self) -> str:
-        """The path of the log while it grows."""
+        """The path of the log while the cell is measured."""
         return paths.cell_path("tmp", *self.key, "log")
 
     @property
     def layers(self) -> list[str]:
-        """The names of the layers of its system, the lowest first."""
+        """The names of the layers of the cell's system, from the lowest."""
         return [name for layer in self.entry["layers"] for name in layer]
 
     @functools.cached_property
     def image(self) -> Image | None:
-        """The image of its system; None where no layer uses one."""
+        """The image of the cell's system; None where no layer uses one."""
         return (
             cache.require_image(self.plan["image"]["recipe"])
             if registry.image_forms(self.layers)
@@ -96,20 +98,20 @@ class Cell:
 
     @property
     def is_interleaved(self) -> bool:
-        """Whether its laps are interleaved with those of other cells of its block.
+        """Whether the laps of this cell are interleaved with those of other cells of its block.
 
-        They are where it has laps or slices, and its system uses no CPU between commands.
+        They are if the cell has laps or slices, and its system uses no CPU time between commands.
         """
         has_parts = self.laps > 1 or self.slice is not None
         return has_parts and all(registry.layer_class(name).stands_idle for name in self.layers)
 
     @property
     def system(self) -> lifecycle.System:
-        """Its system, which is up."""
+        """The system of the cell; available only after :meth:`bring_up`."""
         return self.steps.inputs.system
 
     def start_record(self) -> None:
-        """Begin the record, and start the watch from which its times are read."""
+        """Start the cell's clock, and begin a new record with the facts that are known so far."""
         self.watch = Clock()
         self.record = {
             "format": FORMAT,
@@ -127,10 +129,12 @@ class Cell:
             self.record["patience"] = timeouts.read_patience()
 
     def bring_up(self, link: lifecycle.Client | None, offset: int) -> None:
-        """Bring its system up, observe it, and copy the files that its commands need into it.
+        """Bring the system up, record its facts, and copy the files that its commands need into it.
 
-        link: the client's, where the workload has one.
-        offset: how many systems of the block are up before it; its servers' ports follow theirs.
+        Sets ``steps`` and creates the log.
+        link: the client; None where the workload has none.
+        offset: the number of systems of the block that are up already; it shifts the ports of
+        servers, so that no two systems share one.
         """
         limit = self.planned["cell"].get("log_limit", log_sections.LIMIT)
         log = log_sections.Log(self.draft, self.systems, limit)
@@ -171,7 +175,10 @@ class Cell:
     def _make_system(
         self, stack: Stack, link: lifecycle.Client | None, offset: int
     ) -> lifecycle.System:
-        """Bring a system of these layers up, whose ports lie above those of `offset` others."""
+        """Bring up and return a system of these layers.
+
+        offset: the number of other systems, above whose ports its ports lie.
+        """
         ports = sorted({port for _, port in plan.list_ports(self.planned)})
         shift = offset * plan.port_offset(ports)
         return lifecycle.System(
@@ -179,25 +186,35 @@ class Cell:
         )
 
     def _restart_system(self, way: str) -> lifecycle.System:
-        """Take its system down and bring it up again in the given way (such as `boot`)."""
+        """Take the system down, and bring up and return a new one.
+
+        way: the start method of the virtual machine, such as `boot`.
+        """
         lifecycle.take_down_systems(self.environment)
         return self._make_system(
             registry.with_start_method(self.entry["layers"], way), self.system.link, 0
         )
 
     def prepare(self) -> None:
-        """Take the steps before its run, and start its servers."""
+        """Execute the steps before the run, and start the servers."""
         self.steps.prepare()
 
     def run_lap(self, lap: int) -> None:
-        """Take the steps of its run, in the lap with this number (from 1)."""
+        """Execute the steps of the run in one lap, after thawing the system if it is frozen.
+
+        lap: the number of the lap, from 1.
+        """
         if self.system.frozen:
             self.system.freeze(False)
             time.sleep(THAWING if "ports" in self.planned["cell"] else 0)
         self.steps.run(lap if self.laps > 1 else None)
 
     def start_lap(self, lap: int, threads: ThreadPoolExecutor) -> None:
-        """Start the run of a lap in its frozen system; :meth:`run_slice` lets it go on."""
+        """Start the run of a lap in a thread while the system is frozen.
+
+        :meth:`run_slice` lets the run continue.
+        Sets ``running``, and stops the clock of the shell.
+        """
         assert self.steps.shell
         self.steps.shell.clock.stop()
         number = lap if self.laps > 1 else None
@@ -205,11 +222,13 @@ class Cell:
         self._slices = []
 
     def run_slice(self, seconds: float) -> None:
-        """Let the run of a lap go on for so many seconds or to its end.
+        """Let the run of a lap continue for some seconds or to its end, then freeze the system.
 
-        At its end the log says when each slice was thawed, requested to freeze, and seen frozen.
-        A slice counts until its freeze is requested: to see the freeze takes ten times as long as
-        the program goes on meanwhile.
+        Sets ``running`` to None once the run has ended.  Then the log gets the times of each slice:
+        when it was thawed, when its freeze was requested, and when it was seen frozen.  A slice
+        counts until its freeze is requested: to see the freeze takes ten times as long as the
+        program goes on meanwhile.
+        Raises the error of the run.
         """
         assert self.running
         assert self.steps.shell
@@ -230,23 +249,28 @@ class Cell:
             self.steps.log.write(json.dumps({"slices": self._slices}))
 
     def stop(self) -> None:
-        """End the shell and the servers in its system.  Raises CellFailed where a server failed."""
+        """Thaw the system, and end the shell and the servers in it.
+
+        Raises CellFailed if a server failed.
+        """
         self.system.freeze(False)
         self.steps.finish()
 
     def freeze(self) -> None:
-        """Freeze its system while other cells run; files that it wrote are on the disk before.
+        """Freeze the system while other cells run.
 
-        A server would answer timers, and a sandbox's kernel does, without any request.
+        A server would answer timers, and so does a sandbox's kernel, without any request.
+        Where the workload uses storage, written files are flushed to disk first.
         """
         if self.planned.get("storage"):
             os.sync()
         self.system.freeze()
 
     def parse_log(self) -> None:
-        """Have the log parsed, and add to the record the facts that follow from it.
+        """Parse the log, add the facts that follow from it to the record, and keep the values.
 
-        Raises CellFailed where the parser refuses the log, and UserError where it exceeds a limit.
+        Raises CellFailed if the parser rejects the log, and UserError if the parser exceeds a
+        limit.
         """
         self._complete_log()
         record: Any = self.record
@@ -263,17 +287,17 @@ class Cell:
         parsed.keep(self.key, record, self.planned, outcome)
 
     def _complete_log(self) -> bytes:
-        """Return the whole log, whose size and digest are in the record from now on."""
+        """Return the whole log, and add its size and digest to the record."""
         content = self.steps.log.whole()
         self.record["log"] = {"bytes": len(content), "sha256": sha256(content).hexdigest()}
         return content
 
     def shows_inability(self, failure: CommandFailed) -> bool:
-        """Whether a failure shows that the environment cannot do the workload.
+        """Return whether a failure shows that the environment cannot run the workload.
 
         It does in environments that the plan calls `doubtful`, unless another repetition of the
-        cell was measured.  A run without an end shows it only where another repetition failed by
-        itself: one may be a fault of the machine.
+        cell was measured.  A command that timed out shows it only if another repetition was
+        recorded as impossible, since a single timeout may be a fault of the machine.
         """
         if not self.entry.get("doubtful"):
             return False
@@ -288,7 +312,11 @@ class Cell:
         return bool(records) or not isinstance(failure, CommandTimedOut)
 
     def record_inability(self, failure: CellFailed) -> None:
-        """Make a failure the cell's result: its environment cannot do the workload."""
+        """Record a failure as the result of the cell: the environment cannot run the workload.
+
+        Sets ``cannot`` in the record, and keeps only commands that succeeded and servers that
+        ended.
+        """
         words = log_sections.last_words(self._complete_log().decode(errors="replace"))
         # The message of a failed command holds them already.
         printed = f"; it printed last: {words}" if words and words not in str(failure) else ""
@@ -302,10 +330,10 @@ class Cell:
             self.record["servers"] = ended
 
     def _cpus_of_each(self, system: lifecycle.System, inside: Fields) -> int | None:
-        """How many CPUs each of its systems has for itself; None where the system shows no number.
+        """Return how many CPUs each system of the cell uses; None where a system does not show any.
 
-        A machine has its own.  Systems that see the host's CPUs share them evenly, with one at the
-        least, but by their parameters alone: nothing else keeps them to their share.
+        A virtual machine has CPUs of its own.  Systems that see the host's CPUs get equal shares of
+        at least one, by their parameters alone: nothing else limits them to their share.
         """
         count = inside["cpus"]
         if not isinstance(count, int):
@@ -315,10 +343,11 @@ class Cell:
     def _resolve_parameters(
         self, cpus: int | None, inside: Fields, client: Fields | None
     ) -> Fields:
-        """Return the parameters and the cell's seed, with the values of rules on CPUs.
+        """Return the parameters and the cell's seed, with rules on CPUs replaced by their values.
 
-        inside, client: as observed in the system and at the client.
-        Raises CellFailed where these do not show their CPUs.
+        cpus: the number of CPUs of each system.
+        inside, client: the facts observed in the system and at the client.
+        Raises CellFailed if the system or the client does not show its CPUs.
         """
         values = dict(self.planned["parameters"])
         for key, value in values.items():
@@ -337,9 +366,11 @@ class Cell:
         return values
 
     def _copy_files(self, system: lifecycle.System, values: Fields, data: str | None) -> Fields:
-        """Copy the data set and the files that parameters name into each of the systems.
+        """Copy the data set, and the files that parameters name, into each system.
 
-        Returns the values, with the copies' paths for those parameters.
+        values: the parameters by name.
+        data: the path of the data set; None if there is none.
+        Returns the values, with the path of the copy for each parameter that names a file.
         """
         targets = {}
         for key in self.planned["cell"]["files"]:

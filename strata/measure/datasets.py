@@ -20,9 +20,13 @@ INSIDE = "/data/prepared"
 
 
 def ensure(workload: str, planned: PlannedWorkload, seed: int, image: Image | None) -> str | None:
-    """Return the path of a workload's data set, which is made now if the cache lacks it.
+    """Return the path of a workload's data set, and create the data set if the cache lacks it.
 
-    None where the workload declares none.  Raises CellFailed with the command's last lines.
+    None where the workload declares none.
+    seed: the value of `seed` in the command that creates the data set.
+    image: the image in whose native system the command is executed; its folder holds the data sets.
+    The file's name contains a hash of the image and the command, so that either change creates a
+    new data set.  Raises CellFailed with the last lines of a command that failed.
     """
     declared = planned["cell"].get("data")
     if declared is None:

@@ -21,26 +21,28 @@ from strata.util.errors import CellFailed
 
 # A share of less CPU time than this is not measurable: the kernel counts in hundredths of a second.
 LEAST_SECONDS = 0.05
-# A hypervisor takes memory back in bursts of about 1 GB that are two to three seconds apart: so
-# many readings in a row, so many seconds apart, must be free of them; at most so many seconds.
+# A hypervisor takes memory back in bursts of about 1 GB that are two to three seconds apart.  The
+# wait ends after READINGS readings in a row, READING_SECONDS apart, that show no burst, and at the
+# latest after LONGEST_SECONDS.
 READINGS, READING_SECONDS, LONGEST_SECONDS = 7, 0.5, 20.0
-# The most by which two clocks may differ that are read one after the other, though none was set.
+# By how many seconds the offset between two clocks may change although neither clock was set.
 CLOCK_SECONDS = 0.001
 VMSTAT = "/proc/vmstat"
 _KERNEL_THREAD = 0x00200000
 _TICK = os.sysconf("SC_CLK_TCK")
 
 # These are no classes of typing, whose import every cell would pay for.
-# The CPU time of a process in seconds: its own, and that of children that it waited for; its name
-# and its parent's id.
+# A process: its name, the ID of its parent, and its CPU time in seconds: its own, and that of
+# children that it waited for.
 Usage = namedtuple("Usage", ["name", "parent", "own", "waited"])
-# The counters of a moment, in seconds, ticks and bytes; None: cannot be read.
-# processes: (id, start) → Usage.  clock: how far the clock of the day is ahead of `moment`.
+# The clocks and counters of a moment, in seconds, ticks and bytes; None if one cannot be read.
+# processes: (process ID, start time) → Usage.
+# clock: how many seconds the clock of the day is ahead of `moment`, the monotonic clock.
 Reading = namedtuple("Reading", ["moment", "ticks", "processes", "throttled", "swapped", "clock"])
 
 
 def take_reading() -> Reading:
-    """Take a reading of this moment."""
+    """Read the clocks and counters of this moment."""
     return Reading(
         time.monotonic(),
         clock=_clock_offset(),
@@ -52,7 +54,10 @@ def take_reading() -> Reading:
 
 
 def _clock_offset() -> float:
-    """Seconds by which the clock of the day is ahead of the monotonic one, until it is set."""
+    """Return how many seconds the clock of the day is ahead of the monotonic clock.
+
+    The offset changes only when the clock of the day is set.
+    """
     offsets = []
     for _ in range(5):
         before, day, after = time.monotonic(), time.time(), time.monotonic()
@@ -62,7 +67,10 @@ def _clock_offset() -> float:
 
 
 def _processes() -> dict[tuple[int, str], Usage] | None:
-    """Every process but the kernel's threads, by id and start; None where some are hidden."""
+    """Return the CPU time of every process except kernel threads; None where some are hidden.
+
+    The keys are (process ID, start time): the kernel uses an ID again after a process has ended.
+    """
     usages = {}
     for entry in filter(str.isdecimal, observe.list_folder("/proc")):
         first, _, last = (observe.read_file(f"/proc/{entry}/stat") or "").rpartition(")")
@@ -83,7 +91,7 @@ def _processes() -> dict[tuple[int, str], Usage] | None:
 
 
 def _throttled() -> int | None:
-    """How often heat throttled our processors; None where the kernel does not count it."""
+    """Return how often heat throttled the usable CPUs; None where the kernel does not count it."""
     counts = []
     for processor in usable_processors():
         for kind in ("core", "package"):
@@ -95,7 +103,7 @@ def _throttled() -> int | None:
 
 
 def _swapped() -> int | None:
-    """Bytes swapped in or out since the machine's start; None where they are not counted."""
+    """Return the bytes swapped in or out since the machine booted; None if they are not counted."""
     lines = (observe.read_file(VMSTAT) or "").splitlines()
     counts = dict(line.split(" ", 1) for line in lines if " " in line)
     pages = [observe.parse_number(counts.get(key)) for key in ("pswpin", "pswpout")]
@@ -103,13 +111,15 @@ def _swapped() -> int | None:
 
 
 def cpu_seconds(early: Reading, late: Reading) -> dict[tuple[int, str], float] | None:
-    """Seconds of CPU time of each process between two readings, with children that it waited for.
+    """Return the CPU time, in seconds, that each process used between two readings.
 
-    A process of the first reading that has ended counts from that reading on.  A process that came
-    and went while a reading was taken may be in one of them alone, with its past: so the sum is
-    limited to the time of all processors of the machine, for other processes may use processors
+    It includes the time of child processes that the process waited for.  The keys are those of
+    `processes` of a reading.  None where processes are hidden in one of the readings.
+
+    A process of the first reading that ended counts from that reading on.  A process that started
+    and ended while a reading was taken may be in only one of the two, with all its earlier time.
+    So the sum is limited to the time of all CPUs of the machine, since other processes may use CPUs
     on which nothing is measured.
-    None where a reading has no processes.
     """
     if early.processes is None or late.processes is None:
         return None
@@ -135,9 +145,12 @@ def cpu_seconds(early: Reading, late: Reading) -> dict[tuple[int, str], float] |
 def is_ours(
     pid: int, processes: dict[int, Usage], roots: set[int], daemons: Collection[str]
 ) -> bool:
-    """Whether a process belongs to this run.
+    """Return whether a process belongs to this run.
 
-    It does below one of the processes `roots`, in a system of ours, and as a daemon of one.
+    It does if it descends from one of `roots`, is one of `daemons`, or is in a system of this home.
+    pid: the ID of a process in `processes`.
+    roots: the IDs of processes of this run.
+    daemons: the names of the daemons that serve the systems of this run.
     """
     ancestor, seen = pid, set()
     # Readings of processes one after the other may name a parent whose id is a child's by now.
@@ -158,9 +171,9 @@ def is_ours(
 
 
 def _groups_up() -> set[str]:
-    """Names in the paths of the control groups of this home's systems.
+    """Return the names that appear in the control group paths of this home's systems.
 
-    Systems of other homes may still run.
+    Systems of other homes may run at the same time, and are left out.
     """
     folder = paths.systems_folder()
     systems = os.listdir(folder) if os.path.isdir(folder) else []
@@ -171,12 +184,13 @@ def _groups_up() -> set[str]:
 def foreign_processes(
     early: Reading, late: Reading, daemons: Collection[str], measuring: bool
 ) -> list[Fields] | None:
-    """``[{name, share}]`` of processes that are not ours, the busiest first.
+    """Return ``[{name, share}]`` of the processes outside of this run, the busiest first.
 
-    A share of 1 is all of one CPU.  None where some processes are hidden.
-    daemons: names of processes that serve anybody, and now us.
-    measuring: whether a run is measured, during which this process alone is ours beside the
-    system.  While a system is brought up, all processes of the Snakemake run are ours.
+    Processes of the same name are summed.  A share of 1 is one CPU in full use.  None where some
+    processes are hidden.
+    daemons: the names of daemons that also serve other users, and count as part of this run.
+    measuring: whether a run is measured.  Then only this process and its descendants belong to it,
+    beside the systems; otherwise all processes of the Snakemake run do.
     """
     spent = cpu_seconds(early, late)
     if spent is None:
@@ -195,9 +209,10 @@ def foreign_processes(
 def compare_readings(
     early: Reading, late: Reading, daemons: Collection[str], measuring: bool = False
 ) -> Fields:
-    """What the record holds of the time between two readings.
+    """Return the facts about the time between two readings, as the record holds them.
 
-    Shares of CPU time, the foreign processes, bytes swapped, and how often heat throttled.
+    These are shares of CPU time, the foreign processes, the bytes swapped, and how often heat
+    throttled the CPUs.  Parameters as of :func:`foreign_processes`.
     """
     others = foreign_processes(early, late, daemons, measuring)
     total = NOT_AVAILABLE
@@ -213,15 +228,16 @@ def compare_readings(
 
 
 def _growth(before: int | None, after: int | None) -> Any:
-    """By how much a counter grew; 0 where it began anew."""
+    """Return by how much a counter grew, 0 if it was reset, or NOT_AVAILABLE if a value is None."""
     return NOT_AVAILABLE if before is None or after is None else max(0, after - before)
 
 
 def longest_stall(commands: list[Fields]) -> float:
-    """The longest stall of a cell's commands in seconds; below 0 without any.
+    """Return the longest stall of a cell's commands, in seconds; at most 0 if there was none.
 
-    That is how much longer a command took in one lap than twice its median over the laps: noise
-    may take half of a lap's time, and a machine that stands still any time.
+    A stall is the time by which a command in one lap exceeds twice its median over the laps: noise
+    may take half of a lap's time, but a machine that stands still may take any time.
+    commands: as in the cell's record.
     """
     laps: dict[int, list[float]] = {}
     for command in commands:
@@ -237,11 +253,14 @@ def longest_stall(commands: list[Fields]) -> float:
 
 
 def find_flags(when: str, seconds: float, seen: Fields, thresholds: Fields) -> list[Fields]:
-    """``[{what, when, value, threshold}]`` of each value above its threshold; for busy also `by`.
+    """Return ``[{what, when, value, threshold}]`` of the values that exceed their thresholds.
 
-    when: "before" or "during".  seconds: how long that took.
-    seen: as from :func:`facts`, with the load and temperature of
+    A flag for busy processes also has ``by``, their names and shares.
+    when: "before" or "during" the run.
+    seconds: the length of the time in which the values were observed.
+    seen: the facts of :func:`compare_readings`, with the load and temperature of
     :func:`strata.host.observe.observe_moment`.
+    thresholds: the limit of each quantity; a quantity with the limit None is not judged.
     """
     values = {
         # During a run the load is the cell's own.
@@ -267,7 +286,10 @@ def find_flags(when: str, seconds: float, seen: Fields, thresholds: Fields) -> l
 
 
 def describe_cause(flags: list[Fields]) -> str:
-    """Describe a disturbance of a cell: the busiest foreign process, else its first flag."""
+    """Return the main cause of a disturbance: the busiest foreign process, or else the first flag.
+
+    flags: as from :func:`find_flags`; at least one.
+    """
     for flag in flags:
         if flag.get("by"):
             busiest = flag["by"][0]
@@ -277,11 +299,12 @@ def describe_cause(flags: list[Fields]) -> str:
 
 
 def wait_for_reclaim(limit: float | None) -> None:
-    """Wait until a hypervisor has taken back the memory that was freed, for 20 s at most.
+    """Wait until a hypervisor has taken back memory that was freed, for 20 s at most.
 
-    Meanwhile it steals time, which only busy processors show: so ours are kept busy until for some
-    seconds no share above `limit` was stolen.  A machine that never lost time to a hypervisor does
-    not wait.
+    Meanwhile the hypervisor steals CPU time, which only busy CPUs show.  So this function keeps the
+    usable CPUs busy, until no larger share than `limit` was stolen for some seconds.
+    limit: the largest share of stolen time; None returns at once, and so does a machine from which
+    no hypervisor ever stole time.
     """
     ours = usable_processors()
     ticks = observe.cpu_times(ours)
@@ -300,30 +323,35 @@ def wait_for_reclaim(limit: float | None) -> None:
 
 
 class InterferenceMonitor:
-    """The readings around the cells that are measured at the same time.
+    """Take the readings around cells that are measured at the same time, and judge them.
 
-    report: as the records have it under `quiet`.  host: as they have it under `observed`.  Both
-    grow with the readings.
+    report: the value of `quiet` in the records.
+    host: the value of `observed.host` in the records.
+    Each reading adds to both; they are complete after :meth:`read_after`.
     """
 
     def __init__(self, settings: Quiet) -> None:
-        """Take the reading at the cells' start."""
+        """Take the reading at the start of the cells.
+
+        settings: the action and the thresholds of the plan's `quiet`.
+        """
         self._reading = take_reading()
         self.report: Fields = {**settings, "flags": []}
         self.host: Fields = {"static": None, "before": observe.observe_moment(usable_processors())}
 
     def read_before(self, daemons: Collection[str]) -> None:
-        """Take the reading before the first command of the run.
+        """Take the reading before the first command of the run, and add to `host` and `report`.
 
-        daemons: those that serve any environment of the experiment.
+        daemons: the names of the daemons that serve any environment of the experiment.
         """
         self.host["before"] |= self._judge("before", self.host["before"], daemons)
 
     def read_after(self, daemons: Collection[str], commands: Sequence[list[Fields]]) -> None:
-        """Take the reading after the last command; then `host` and `report` are whole.
+        """Take the reading after the last command, and complete `host` and `report`.
 
-        daemons: those that serve the environments of the cells.  commands: of each cell.
-        Raises CellFailed where the machine's clock was set meanwhile.
+        daemons: the names of the daemons that serve the environments of the cells.
+        commands: the commands in the record of each cell.
+        Raises CellFailed if the machine's clock was set during the run.
         """
         after, offset = observe.observe_moment(usable_processors()), self._reading.clock
         stall = max(0.0, *map(longest_stall, commands))
@@ -341,9 +369,10 @@ class InterferenceMonitor:
             )
 
     def _judge(self, when: str, moment: Fields, daemons: Collection[str], **more: float) -> Fields:
-        """Take a reading, flag each disturbance since the last one, and return the facts.
+        """Take a reading, flag each disturbance since the last reading, and return the facts.
 
-        moment: of the host.  more: further facts.
+        moment: the facts of the host at this moment.
+        more: further facts, by name.
         """
         early, self._reading = self._reading, take_reading()
         seen = compare_readings(early, self._reading, daemons, measuring=when == "during") | more

@@ -15,24 +15,27 @@ from collections.abc import Callable, Iterator, Sequence
 
 from strata.util.units import parse_size
 
-# The markers of systems, and of laps.
+# The markers of systems and of laps: part of the format of logs, which must stay.
 SYSTEM_MARKER = re.compile(r'\{"system": (null|[0-9]{1,9})\}')
 LAP_MARKER = re.compile(r'\{"lap": ([0-9]{1,9})\}')
 # How a line with an observation of the host begins.
 OBSERVED = '{"observed":'
 # (number in the marker, or None; the lines after it) of each section.
 Sections = list[tuple[int | None, list[str]]]
-# The most that the programs of a cell may print, unless its workload sets another limit.  The
-# largest log of ours has 7 kB at the smallest scale, and some MB at the scale `paper`.
+# How much the programs of a cell may print, unless the workload sets another limit.  The largest
+# log of Strata's workloads has 7 kB at the smallest scale, and some MB at the scale `paper`.
 LIMIT = "64MiB"
 
 
 class LongLogError(Exception):
-    """The programs of a cell print more than its log may hold."""
+    """Raised where the programs of a cell print more than its log may hold."""
 
 
 def split_sections(lines: list[str], mark: re.Pattern[str]) -> Sections:
-    """Split lines at markers, whose number is None before the first marker and for ``null``."""
+    """Return the sections of lines between markers.
+
+    The number of a section is None before the first marker, and after a marker with ``null``.
+    """
     sections: Sections = [(None, [])]
     for line in lines:
         if match := mark.fullmatch(line):
@@ -43,7 +46,10 @@ def split_sections(lines: list[str], mark: re.Pattern[str]) -> Sections:
 
 
 def split_laps(lines: list[str]) -> Sections:
-    """The lines of each lap, after those before all laps; without laps all lines, at None."""
+    """Return the lines of each lap, preceded by the lines before all laps.
+
+    Without laps, return all lines as one section with the number None.
+    """
     (_, before), *sections = split_sections(lines, LAP_MARKER)
     if not sections:
         return [(None, before)]
@@ -51,9 +57,10 @@ def split_laps(lines: list[str]) -> Sections:
 
 
 def lines_of_system(sections: Sections, system: int | None) -> list[str]:
-    """The lines of a system (from 0) among :func:`parts`, with the observations of the host.
+    """Return the lines of one system (from 0), with the observations of the host.
 
-    At None the lines of no system.
+    sections: as from :func:`split_sections` with SYSTEM_MARKER.
+    system: None returns the lines of no system.
     """
     kept = []
     for mark, lines in sections:
@@ -65,15 +72,20 @@ def lines_of_system(sections: Sections, system: int | None) -> list[str]:
 
 
 def last_words(text: str) -> str:
-    """The last three lines of an output that are not empty, in one, of each 200 characters."""
+    """Return the last three non-empty lines of an output in one line.
+
+    Each of the three is cut to 200 characters.
+    """
     lines = [line.strip()[:200] for line in text.splitlines() if line.strip()]
     return " / ".join(lines[-3:])
 
 
 class Log:
-    """The log of a cell while it grows.
+    """Write the log of a cell while it is measured.
 
-    systems: how many run at the same time.  limit: how much their programs may print in all.
+    path: the file, which is emptied, or created with its folders.
+    systems: the number of systems that run at the same time.
+    limit: the size that the output of all programs together may have, such as ``64MiB``.
     """
 
     def __init__(self, path: str, systems: int = 1, limit: str = LIMIT) -> None:
@@ -84,7 +96,7 @@ class Log:
         self._descriptor = os.open(path, flags, 0o644)
 
     def write(self, line: str) -> None:
-        """Write a line of the harness, which counts in no limit."""
+        """Write a line of the harness; it does not count toward the limit."""
         _write_all(self._descriptor, line.encode() + b"\n")
 
     def begin_lap(self, number: int) -> None:
@@ -93,17 +105,21 @@ class Log:
         self._marked = None
 
     def mark(self, system: int | None) -> None:
-        """Write the marker of a system, or of none, where there are several and it is another."""
+        """Write the marker of a system, or the marker of no system for None.
+
+        The latter is written only if the last marker named a system.  In the log of a single
+        system, nothing is written.
+        """
         if self._systems > 1 and (system is not None or self._marked is not None):
             self.write(json.dumps({"system": system}))
         self._marked = system
 
     @contextlib.contextmanager
     def outputs(self, systems: Sequence[int | None]) -> Iterator[list[Callable[[bytes], None]]]:
-        """Yield a function for each system (None: no system) that takes its output.
+        """Yield for each system (None: no system) a function that takes its command's output.
 
-        The functions raise LongLogError once the log is full.  Outputs of several systems are put
-        into the log one after the other, once all have ended.
+        The functions raise LongLogError once the limit of the log is reached.  The outputs of
+        several systems are written to the log one after the other, after all commands have ended.
         """
         if self._systems == 1:
             yield [self._writer(self._descriptor)]
@@ -124,7 +140,7 @@ class Log:
                 _write_all(self._descriptor, text if ends_line else text + b"\n")
 
     def _writer(self, descriptor: int) -> Callable[[bytes], None]:
-        """A function that writes to a file what the log's limit leaves of a text."""
+        """Return a function that writes as much of a text to a file as the log's limit allows."""
 
         def write_limited(text: bytes) -> None:
             kept, rest = text[: self._bytes_left], text[self._bytes_left :]
@@ -136,7 +152,7 @@ class Log:
         return write_limited
 
     def whole(self) -> bytes:
-        """Have the disk hold the log, and return its content."""
+        """Flush the log to disk, and return its content."""
         os.fsync(self._descriptor)
         os.lseek(self._descriptor, 0, os.SEEK_SET)
         with open(self._descriptor, "rb", closefd=False) as file:
@@ -144,6 +160,6 @@ class Log:
 
 
 def _write_all(descriptor: int, text: bytes) -> None:
-    """Write a text, of which the kernel may take less at once."""
+    """Write all of a text to a file descriptor, in several writes if necessary."""
     while text:
         text = text[os.write(descriptor, text) :]

@@ -19,16 +19,20 @@ from strata.util.files import read_json, write_json
 
 
 def keep(cell: Cell, record: Record, planned: PlannedWorkload, outcome: Fields) -> None:
-    """Keep the outcome for a cell's log, as :func:`strata.measure.parsing.read` yields it."""
+    """Store the outcome of a cell's log in results/parsed.
+
+    outcome: as :func:`strata.measure.parsing.read` yields it.
+    """
     content = {"follows_from": _digest(record, planned, outcome), "outcome": outcome}
     write_json(paths.cell_path("parsed", *cell, "json"), content, indent=None)
 
 
 def read(cells: Sequence[Cell], given: Iterable[parsing.LoggedCell]) -> Iterator[Fields]:
-    """Yield the outcome for each cell, in their order, from its kept values or from its log.
+    """Yield the outcome of each cell, in the order of `cells`, from kept values or from its log.
 
-    given: for each cell, its log, record and planned workload.  Raises as
-    :func:`strata.measure.parsing.read`.
+    given: the log, the record and the planned workload of each cell, in the same order.
+    A log without valid kept values is parsed, and its values are stored.
+    Raises as :func:`strata.measure.parsing.read`.
     """
     logs = list(given)
     kept = []
@@ -44,7 +48,7 @@ def read(cells: Sequence[Cell], given: Iterable[parsing.LoggedCell]) -> Iterator
 
 
 def _kept(cell: Cell, record: Record, planned: PlannedWorkload) -> Fields | None:
-    """The kept outcome of a cell; None where there is none, or its digest is another."""
+    """Return the kept outcome of a cell; None where there is none, or its digest does not match."""
     content = read_json(paths.cell_path("parsed", *cell, "json")) or {}
     outcome: Fields | None = content.get("outcome")
     if content.get("follows_from") != _digest(record, planned, outcome):
@@ -53,7 +57,10 @@ def _kept(cell: Cell, record: Record, planned: PlannedWorkload) -> Fields | None
 
 
 def _digest(record: Record, planned: PlannedWorkload, outcome: Fields | None) -> str:
-    """The SHA-256 of all that values follow from: the log, the code, and the parser's inputs."""
+    """Return the SHA-256 of all that the values follow from: log, code and the parser's inputs.
+
+    It decides whether a log is parsed again: any change of this computation parses all logs again.
+    """
     inputs = [
         record["log"],
         record["workload"],
@@ -70,7 +77,7 @@ def _digest(record: Record, planned: PlannedWorkload, outcome: Fields | None) ->
 
 @functools.cache
 def _code_digest() -> str:
-    """The SHA-256 of the code that parses logs in the project of the working directory."""
+    """Return the SHA-256 of the code that parses logs, in the project of the working directory."""
     digest = sha256()
     for path in [*sorted(glob.glob("workloads/*/*.py")), parsing.__file__, log_sections.__file__]:
         with open(path, "rb") as file:

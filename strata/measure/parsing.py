@@ -32,10 +32,13 @@ LapValues = tuple[Value, list[float]]
 def read(given: Iterable[LoggedCell], folder: str, named: bool = True) -> Iterator[Fields]:
     """Yield the outcome of each log: ``{values, program}``, or ``{broken}`` with the reason.
 
-    folder: of the project.  named: whether messages name the log.
-    values: as from :func:`parse_log`, with lists for tuples.  program: as from :func:`program`.
-    Raises UserError where a parser exceeds a limit (:mod:`strata.util.bounded`) or cannot be
-    loaded.
+    The parsers run in a process with limits on time and memory (:mod:`strata.util.bounded`).
+    given: the log's path, the record and the planned workload of each cell.
+    folder: the folder of the project whose parsers are used.
+    named: whether error messages name the log.
+    values: as from :func:`parse_log`, with lists instead of tuples.
+    program: as from :func:`find_program`; missing where the log does not describe a program.
+    Raises UserError where a parser exceeds a limit or cannot be loaded.
     """
 
     def work(at: bounded.NamePart) -> Iterator[Fields]:
@@ -56,7 +59,11 @@ def read(given: Iterable[LoggedCell], folder: str, named: bool = True) -> Iterat
 
 
 def require_parser(workload: str, folder: str) -> None:
-    """Raise UserError where the parser of a workload cannot be loaded."""
+    """Raise UserError if the parser of a workload is missing or cannot be loaded.
+
+    The parser is loaded in a process with limits on time and memory.
+    folder: the folder of the project.
+    """
 
     path = f"workloads/{workload}/parse.py"
     if not os.path.lexists(os.path.join(folder, path)):
@@ -71,10 +78,11 @@ def require_parser(workload: str, folder: str) -> None:
 
 
 def find_program(log: bytes) -> Fields:
-    """Return ``{program: …}``: how the first program described itself, a line with the key `tool`.
+    """Return ``{program: …}``, the first line of a log in which a program describes itself.
 
-    With the largest `huge_page_bytes` of all lines; empty where no line has either.
-    Raises BrokenLogError where that line is no JSON.
+    That is a JSON object with the key `tool`.  The largest `huge_page_bytes` of all lines is added.
+    The result is empty where no line has either.
+    Raises BrokenLogError if the line is not valid JSON.
     """
     line = re.search(rb'^\{.*"tool":.*\}$', log, re.MULTILINE)
     try:
@@ -89,12 +97,12 @@ def find_program(log: bytes) -> Fields:
 
 @functools.cache
 def load_parser(workload: str, folder: str = paths.PROJECT) -> Parser:
-    """Load the function `parse` of workloads/NAME/parse.py below a project's folder.
+    """Load the function `parse` from workloads/NAME/parse.py in a project's folder.
 
+    The function takes the lines of a log and the parameters of the cell's record, and raises only
+    BrokenLogError.  The module's folder is added to `sys.path`, and each parser is loaded once.
     folder: an absolute path.
-    Returns the function, which takes the lines of a log and the parameters of the cell's record,
-    and raises BrokenLogError alone.  Raises UserError that names the file if it cannot be loaded
-    or defines no such function.
+    Raises UserError that names the file if it cannot be loaded or defines no such function.
     """
     workloads = os.path.join(folder, "workloads")
     path = os.path.join(workloads, workload, "parse.py")
@@ -116,18 +124,20 @@ def load_parser(workload: str, folder: str = paths.PROJECT) -> Parser:
 
 
 def parse_log(log: bytes, record: Record, metrics: Fields, parse: Parser) -> list[LapValues]:
-    """Parse the log of a cell: its values, each with the values of the cell's laps.
+    """Return the values of a cell's log, each with its values in the cell's laps.
 
-    log: the content of the file.  record: of the cell.
-    metrics: of the workload, as in the plan: name to `unit`, and if declared `statistic` and
-    `optional`.
+    log: the content of the file.
+    record: the record of the cell.
+    metrics: the metrics of the workload by name, as in the plan: each has `unit`, and if declared
+    `statistic` and `optional`.
     parse: as from :func:`load_parser`.
 
-    Returns the values in the order of the metrics, and for each metric in the order of the log.
-    Without laps the list beside a value is empty.  With laps a value is the mean over them: the
-    arithmetic one, the harmonic one for a metric with `statistic: harmonic`, and the median for a
+    The values are in the order of the metrics, and those of one metric in the order of the log.
+    Without laps the list beside a value is empty.  With laps the value is the mean over them: the
+    arithmetic mean, or the harmonic mean for ``statistic: harmonic``, or the median for a
     percentile.  Values of equal systems that ran at once have the factor `system` (from 0), unless
-    a load generator measured them together.  Raises BrokenLogError with the reason.
+    a load generator measured them together.
+    Raises BrokenLogError with the reason.
     """
     require(b"\0" not in log, "not a text file: it contains NUL bytes")
     lines = log.decode(errors="surrogateescape").removesuffix("\n").split("\n")
@@ -146,7 +156,7 @@ def parse_log(log: bytes, record: Record, metrics: Fields, parse: Parser) -> lis
 
 
 def _of_systems(lines: list[str], record: Record, parse: Parser) -> list[Value]:
-    """Parse the lines of a lap: of each system, or of the client that reaches all systems."""
+    """Return the values of one lap: those of each system, or those of the client of all systems."""
     parameters, count = record["parameters"], record.get("system", {}).get("parts") or 1
     if count == 1:
         return parse(lines, parameters)
@@ -166,7 +176,10 @@ def _of_systems(lines: list[str], record: Record, parse: Parser) -> list[Value]:
 
 
 def _averaged(laps: list[list[Value]], metrics: Fields) -> list[LapValues]:
-    """Average each value over the laps; a percentile that not every lap has is left out."""
+    """Return each value averaged over the laps; a percentile that some lap lacks is left out.
+
+    Raises BrokenLogError if another value is missing in some lap.
+    """
     measured: dict[tuple[str, ...], list[Value]] = {}
     for lap in laps:
         for value in lap:
@@ -184,7 +197,11 @@ def _averaged(laps: list[list[Value]], metrics: Fields) -> list[LapValues]:
 
 
 def _average(numbers: Sequence[float], statistic: str | None) -> float:
-    """The average of the laps' values, by the metric's `statistic`."""
+    """Return the average of a value over the laps.
+
+    statistic: of the metric: "harmonic" for the harmonic mean, "percentile" for the median,
+    otherwise the arithmetic mean.
+    """
     if statistic == "harmonic":
         # The rate of all work over all time: J. E. Smith, Characterizing computer performance with
         # a single number, Communications of the ACM 31, 1988.
@@ -197,7 +214,7 @@ def _average(numbers: Sequence[float], statistic: str | None) -> float:
 
 
 def _check(values: list[Value], metrics: Fields) -> None:
-    """Raise BrokenLogError where the values are not those of the workload's metrics, each once."""
+    """Raise BrokenLogError unless the values are distinct, positive, and as the metrics declare."""
     for metric, unit, number, _ in values:
         require(metric in metrics, f"the parser returns {metric}, which is no declared metric")
         declared = metrics[metric]["unit"]

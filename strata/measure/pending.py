@@ -22,20 +22,20 @@ from strata.util.files import flush_to_disk, read_json, write_json
 
 
 def is_due(experiment: Plan, cell: blocks.Cell) -> bool:
-    """Whether a cell is still to be measured."""
+    """Return whether a cell still has to be measured."""
     return not (is_measured(experiment, cell) or is_pending(experiment, cell))
 
 
 def is_measured(experiment: Plan, cell: blocks.Cell) -> bool:
-    """Whether the log and record of a cell are in their place, with the plan's fingerprint."""
+    """Return whether results/raw has a cell's log and record, with the plan's fingerprint."""
     return _record("raw", cell).get("fingerprint") == plan.fingerprint(experiment, *cell[:2])
 
 
 def is_pending(experiment: Plan, cell: blocks.Cell) -> bool:
-    """Whether a cell has pending results of this node, with the plan's fingerprint.
+    """Return whether a cell has pending results of this node, with the plan's fingerprint.
 
-    Results of a cell that was interleaved with others count only while those of the cell whose
-    process measured the block are there: a block is measured as a whole, and on one node.
+    Results of a cell that was interleaved with others count only if the results of the first cell
+    exist, which started the measurement: a block is measured as a whole, and on one node.
     """
     record = _record("pending", cell)
     if record.get("fingerprint") != plan.fingerprint(experiment, *cell[:2]):
@@ -50,9 +50,12 @@ def is_pending(experiment: Plan, cell: blocks.Cell) -> bool:
 
 
 def store(cell: blocks.Cell, draft: str, record: Fields) -> None:
-    """Make the draft of a log and its record a cell's pending results; what failed before is gone.
+    """Store a log and its record as the pending results of a cell.
 
-    The log comes last: where it is, the record is, too.  Raises UserError.
+    draft: the path of the log, which is moved.
+    The record is flushed to disk before the log is moved, so that the presence of the log shows
+    that the record is complete.  Earlier pending and failed results of the cell are removed.
+    Raises UserError if a file cannot be written.
     """
     remove("pending", cell)
     write_json(paths.cell_path("pending", *cell, "json"), record, lasting=True)
@@ -61,9 +64,11 @@ def store(cell: blocks.Cell, draft: str, record: Fields) -> None:
 
 
 def put_in_place(cell: blocks.Cell) -> Fields:
-    """Copy a cell's pending results into results/raw, the log last, and return its record.
+    """Copy the pending results of a cell into results/raw, and return the record.
 
-    Raises UserError.
+    Both files are flushed to disk.  The log is written last, so that its presence shows that the
+    record is complete.
+    Raises UserError if the pending results are missing or a file cannot be written.
     """
     record = _record("pending", cell)
     log = paths.cell_path("raw", *cell, "log")
@@ -75,21 +80,30 @@ def put_in_place(cell: blocks.Cell) -> Fields:
 
 
 def remove(kind: str, cell: blocks.Cell) -> None:
-    """Remove the log and the record of a cell (`kind`: :func:`strata.util.paths.cell_path`)."""
+    """Remove the log and the record of a cell, if they exist.
+
+    kind: the folder of results, as :func:`strata.util.paths.cell_path` takes it.
+    """
     for suffix in ("log", "json"):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(paths.cell_path(kind, *cell, suffix))
 
 
 def remove_placed(experiment: Plan, cells: Iterable[blocks.Cell]) -> None:
-    """Remove the pending results that are in place: a log removed there is measured again."""
+    """Remove the pending results of cells whose results are in results/raw.
+
+    Otherwise a log that a user removes there would be restored instead of measured again.
+    """
     for cell in cells:
         if is_measured(experiment, cell):
             remove("pending", cell)
 
 
 def move_file(source: str, target: str) -> None:
-    """Move a file, also to another file system.  Raises UserError."""
+    """Move a file, also to another file system, and create the folders of the target.
+
+    Raises UserError if the target cannot be written.
+    """
     try:
         os.makedirs(os.path.dirname(target), exist_ok=True)
         os.replace(source, target)
@@ -101,7 +115,10 @@ def move_file(source: str, target: str) -> None:
 
 
 def _copy(source: str, target: str) -> None:
-    """Copy a file so that it lasts; what the target was stays until the copy is whole."""
+    """Copy a file atomically and flush the copy to disk.
+
+    An existing target is replaced only once the copy is complete.  Raises UserError.
+    """
     sibling, folder = f"{target}.{os.getpid()}.part", os.path.dirname(target)
     try:
         os.makedirs(folder, exist_ok=True)
@@ -118,7 +135,7 @@ def _copy(source: str, target: str) -> None:
 
 
 def _record(kind: str, cell: blocks.Cell) -> Fields:
-    """The record of a cell whose log is there; else nothing."""
+    """Return the record of a cell; empty where its log or its record is missing."""
     if not os.path.exists(paths.cell_path(kind, *cell, "log")):
         return {}
     return read_json(paths.cell_path(kind, *cell, "json")) or {}

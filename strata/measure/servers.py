@@ -16,11 +16,11 @@ from strata.util.timeouts import stretch
 
 # The program in the image that runs a server in the background.
 SERVE = "/opt/strata/bin/serve"
-# Seconds between two requests whether a server is ready, at the least.  The pause is as long as the
-# last request took: in an emulated machine, where each is a session of its own, requests would else
-# take half of the processors' time from the servers that start.
+# The shortest pause, in seconds, between two requests whether a server is ready.  A pause is as
+# long as the last request took: in an emulated machine, where each request opens a session of its
+# own, requests would otherwise take half of the CPU time from the servers that start.
 PAUSE = 0.05
-# Characters of a server's output that the record keeps.
+# How many of the last characters of a server's output the record keeps.
 KEPT = 4000
 # The beginning of the state of a server that printed more than `serve` keeps.
 TOO_LONG = "printed more"
@@ -29,10 +29,12 @@ PASSWORD = "/data/password"
 
 
 class Server:
-    """One server.
+    """Start, check and stop one server.
 
-    declared: its declaration in the plan.  part: the number of the system in which it runs.
-    record: as in the cell's record.  shown: its name in messages.
+    declared: the declaration of the server in the plan.
+    part: the number of the system in which the server runs (from 0).
+    record: the entry in `servers` of the cell's record; filled as the server starts and ends.
+    shown: the name of the server in messages.
     """
 
     def __init__(self, declared: Fields, inputs: Inputs, part: int) -> None:
@@ -45,23 +47,25 @@ class Server:
         self.record |= {"ready_seconds": None, "exit": None, "output": None}
 
     def _filled(self, argv: list[str]) -> list[str]:
-        """A declared command with the values of the server's system."""
+        """Return a declared command with the values of the server's system."""
         return fill(argv, self._inputs.of(self._part, self._inputs.values), self._inputs.workload)
 
     def _serve(self, action: str, *arguments: str) -> str:
-        """Have `serve` act on the server in its system, and return what `serve` prints."""
+        """Execute an action of `serve` for the server in its system, and return what it prints."""
         argv = [SERVE, action, self.declared["name"], *arguments]
         return capture(self._inputs.place(self._part).measured_command(argv)).stdout
 
     def start(self) -> None:
-        """Start it; :meth:`check_ready` says when it takes requests."""
+        """Start the server; :meth:`check_ready` tells when it accepts requests."""
         self._begun = time.monotonic()
         self._serve("start", *self._filled(self.declared["argv"]))
 
     def check_ready(self) -> bool:
-        """Request once whether it is ready.
+        """Send one request, and return whether the server is ready.
 
-        Raises CellFailed, with the server's last lines, where it has ended or its time is over.
+        If it is, its record gets the seconds since its start.
+        Raises CellFailed, with the last lines of the server's output, if the server has ended or
+        its time limit has passed.
         """
         ready = self.declared["ready"]
         limit = stretch(ready["timeout"])
@@ -83,10 +87,10 @@ class Server:
         return False
 
     def stop(self) -> None:
-        """End it.
+        """Stop the server, and record its exit code and the end of its output.
 
-        Raises CellFailed where it had ended before, does not end in its time, ends with another
-        exit code than declared, or printed a line of trouble.
+        Raises CellFailed if the server had ended before, does not end in time, ends with an exit
+        code that is not declared, or printed a line that the declared pattern `trouble` matches.
         """
         self._require_running("ended during the run")
         limit = stretch(self.declared["stop"]["timeout"])
@@ -104,7 +108,11 @@ class Server:
             raise CommandFailed(f"its server {self.shown} reports: {line.strip()[:KEPT]}")
 
     def _trouble(self, output: str) -> str | None:
-        """The first line of an output that the declared pattern of trouble matches."""
+        """Return the first line of an output that is an error; None if there is none.
+
+        The declaration's regular expression `trouble` matches such lines.  The search has a time
+        limit.
+        """
         pattern = self.declared.get("trouble")
         if pattern is None:
             return None
@@ -119,7 +127,10 @@ class Server:
         return lines[0]
 
     def _require_running(self, failure: str) -> None:
-        """Raise CellFailed with the failure and the last lines where the server does not run."""
+        """Raise CellFailed, with the last lines of its output, unless the server is running.
+
+        failure: the phrase for a server that has ended.
+        """
         state = self._serve("state").strip()
         if state.startswith(TOO_LONG):
             raise CellFailed(f"its server {self.shown} {state}, its limit: {self.last_words()}")
@@ -127,7 +138,7 @@ class Server:
             raise CommandFailed(f"its server {self.shown} {failure}: {self.last_words()}")
 
     def last_words(self) -> str:
-        """Return the last lines of its output, whose end goes into the record."""
+        """Return the last lines of the server's output, and record the end of the output."""
         try:
             self.record["output"] = self._serve("output")[-KEPT:]
         except UserError as error:
@@ -136,7 +147,10 @@ class Server:
 
 
 def bring_password(system: System) -> None:
-    """Copy the password to the servers and their client; no command, log or record shows it."""
+    """Copy the password of the servers into all systems and to the client.
+
+    No command, log or record contains the password.
+    """
     import tempfile
 
     assert system.link
@@ -149,10 +163,10 @@ def bring_password(system: System) -> None:
 
 
 def make_servers(inputs: Inputs) -> list[Server]:
-    """Make the servers of a cell, in the order of their start.
+    """Return the servers of a cell in the order in which they are to be started.
 
-    One with a role is in the systems with that role, any other in every system; so several may be
-    of one declaration.
+    A declaration with a role gives one server in each system with that role; one without a role
+    gives a server in every system.
     """
     servers = []
     for declared in inputs.cell.get("servers", []):
@@ -164,9 +178,11 @@ def make_servers(inputs: Inputs) -> list[Server]:
 
 
 def start_servers(servers: list[Server], system: System) -> None:
-    """Start the servers; all of one declaration are ready before those of the next are started.
+    """Start the servers, and wait until all of them are ready.
 
-    Raises CellFailed where one ends or its time is over.
+    All servers of one declaration are ready before those of the next declaration are started.
+    If a server needs the password, it is copied first.
+    Raises CellFailed if a server ends or is not ready in time.
     """
     if any(server.declared.get("password") for server in servers):
         bring_password(system)

@@ -19,16 +19,16 @@ from strata.util.timeouts import stretch
 PROGRAM = "sh"
 # Seconds that the shell may take to end once its standard input is closed.
 SECONDS_TO_END = 5.0
-# Bytes: longer than the mark of a command that has ended.
+# A number of bytes that is larger than the mark printed after each command.
 MARK_BYTES = 64
-# Seconds between two looks at a command whose time is nearly over.
+# The shortest wait, in seconds, for output of a command whose time is nearly over.
 SHORTEST_WAIT = 0.05
 
 
 class Stopwatch:
-    """Counts the seconds for which a command goes on, and none while it is frozen.
+    """Measure the seconds for which a command is executed, without the time in which it is frozen.
 
-    It runs at first.  One thread may stop it while another reads it.
+    The stopwatch runs from its creation.  One thread may stop it while another reads it.
     """
 
     def __init__(self) -> None:
@@ -36,24 +36,24 @@ class Stopwatch:
         self._state: tuple[float, float | None] = (0.0, time.monotonic())
 
     def seconds(self) -> float:
-        """Return the seconds for which it has run."""
+        """Return the elapsed seconds, without those in which the stopwatch was stopped."""
         passed, since = self._state
         return passed if since is None else passed + time.monotonic() - since
 
     def stop(self) -> None:
-        """Stop counting."""
+        """Stop the stopwatch, whose elapsed seconds are kept."""
         self._state = (self.seconds(), None)
 
     def go_on(self) -> None:
-        """Count on, also where it was not stopped."""
+        """Start the stopwatch again; one that is running keeps running."""
         self._state = (self.seconds(), time.monotonic())
 
 
 class Shell:
-    """A waiting shell.
+    """Hold a waiting shell, which executes one command after another in a system.
 
-    argv: the host's command that starts the shell in the system; it reads its standard input.
-    clock: counts the time of its commands; the caller stops it while they are frozen.
+    argv: the host's command that starts the shell in the system and connects its standard input.
+    clock: measures the time of the shell's commands; the caller stops it while they are frozen.
     """
 
     def __init__(self, argv: Sequence[str]) -> None:
@@ -77,12 +77,12 @@ class Shell:
     def run(
         self, argv: Sequence[str], output: Callable[[bytes], None], timeout: float
     ) -> tuple[int | None, float]:
-        """Run a command, and return its exit code and the seconds for which it went on.
+        """Execute a command, and return its exit code and the seconds that it took.
 
-        output: called with the text that the command prints.
-        The code is None where the command does not end within `timeout` such seconds (as
-        stretched), and the shell's own where the shell ended meanwhile.  In both cases, and where
-        `output` raises, the shell is gone afterwards.
+        output: called with each piece of text that the command prints.
+        timeout: the limit in seconds of ``clock``, before it is stretched for slow machines.
+        The exit code is None where the command does not end in time, and that of the shell where
+        the shell itself ended.  In both cases, and if `output` raises, the shell is ended.
         """
         # Cells without laps, which have no shell, do not pay for this import.
         import shlex
@@ -100,7 +100,7 @@ class Shell:
         return code, self.clock.seconds() - begun
 
     def close(self) -> None:
-        """Close the shell's input, so that it ends, and wait for that."""
+        """Close the shell's standard input and wait for its end; after the limit, kill it."""
         self._input.close()
         wait_for_process(self._process.pid, SECONDS_TO_END)
         end_processes(self._process)
@@ -109,7 +109,7 @@ class Shell:
     def _pass_on(self, output: Callable[[bytes], None], deadline: float) -> int | None:
         """Pass the output on until the command has ended, and return its exit code.
 
-        deadline: of the clock; there the code is None.
+        deadline: the reading of ``clock`` at which the result is None.
         """
         source = self._output.fileno()
         mark = re.compile(rb"\n%s ([0-9]+)\n" % self._mark.encode())

@@ -25,17 +25,20 @@ SECONDS_TO_ANSWER = 60.0
 
 
 class Steps:
-    """The steps of one cell.
+    """Execute the steps of one cell.
 
-    Where several equal systems are up, each step in a system is taken in all of them at the same
-    time; the log then says which one printed the lines that follow
+    Where several equal systems are up, each step in a system is executed in all of them at the same
+    time; markers in the log say which system printed the lines that follow
     (:mod:`strata.measure.log_sections`).
 
-    inputs: what commands are given.  watch: the cell's clock.
-    restart_system: brings the system up again, in the given way.
-    waits: whether a shell waits in the system for the commands of its laps.
-    commands: as in the record; it grows with the steps.
-    shell: the one that waits, once the steps before the run were taken.
+    inputs: the values that commands are given.
+    log: the log of the cell, which gets the output of commands and the observations.
+    watch: the clock of the cell.
+    restart_system: a function that brings the system up again by the given start method, and
+    returns the new system.
+    waits: whether a shell waits in the system for the commands of laps.
+    commands: the `commands` of the cell's record; each step adds to this list.
+    shell: the waiting shell; None before :meth:`prepare` has ended, or without `waits`.
     """
 
     def __init__(
@@ -59,14 +62,15 @@ class Steps:
         self._resources = contextlib.ExitStack()
 
     def prepare(self) -> None:
-        """Take the steps before the run, and start the servers.
+        """Execute the steps before the run, and start the servers and the waiting shell.
 
-        Raises CellFailed with the step's name, and the number of the system where there are
+        The shell is started only with `waits`.
+        Raises CellFailed with the name of the step, and the number of the system where there are
         several.
         """
         steps = expanded(self.inputs.cell["steps"], self.inputs.values)
         if any("observe" in step for step, _ in steps):
-            # The processors' cycles are counted only where a step reads them.
+            # CPU cycles are counted only where a step reads them.
             from strata.host import counters
 
             self._counters = self._resources.enter_context(counters.count_cycles())
@@ -80,9 +84,12 @@ class Steps:
                 self.shell.run(["true"], output, SECONDS_TO_ANSWER)
 
     def run(self, lap: int | None = None, slice_seconds: float | None = None) -> None:
-        """Take the steps of the run.
+        """Execute the steps of the run.
 
-        lap: its number, for a cell with laps.  slice_seconds: for a run that goes on in slices.
+        lap: the number of the lap, whose marker is written to the log; None for a cell without
+        laps.
+        slice_seconds: the length of a slice, which is written to the log; None for a run without
+        slices.
         """
         if lap is not None:
             self._lap = {"lap": lap}
@@ -92,7 +99,10 @@ class Steps:
         self._take("run")
 
     def finish(self) -> None:
-        """End the shell and the servers.  Raises CellFailed where a server failed."""
+        """End the shell, and stop the servers in the reverse order of their start.
+
+        Raises CellFailed if a server failed.
+        """
         if self.shell is not None:
             self.shell.close()
         for server in reversed(self.servers):
@@ -100,7 +110,10 @@ class Steps:
         self._resources.close()
 
     def _take(self, section: str) -> None:
-        """Take the steps of a section: `prepare`, `warmup` or `run`."""
+        """Execute the steps of a section.
+
+        section: `prepare`, `warmup` or `run`.
+        """
         declared = [step for step in self.inputs.cell["steps"] if step["step"] == section]
         for step, values in expanded(declared, self.inputs.values):
             if "observe" in step:
@@ -114,7 +127,11 @@ class Steps:
                 self._run_command(step, values)
 
     def _run_command(self, step: Step, values: Fields) -> None:
-        """Run a step's command at the client, or in all systems at the same time."""
+        """Execute the command of a step at the client, or in all systems at the same time.
+
+        Adds its record to ``commands``.  Raises CellFailed if the command fails, is ended, or
+        prints more than the log may hold.
+        """
         at_client = step.get("at") == "client"
         parts: list[int | None] = [None] if at_client else [*range(self.inputs.parts)]
         commands = [self._new_command(step, values, part) for part in parts]
@@ -135,7 +152,10 @@ class Steps:
         self._require_success(step, commands)
 
     def _new_command(self, step: Step, values: Fields, part: int | None) -> Fields:
-        """The record of a command that starts now, in the system `part` or (None) at the client."""
+        """Return the record of a command that starts now.
+
+        part: the number of the system in which it is executed; None for the client.
+        """
         values = {"lap": 0, **self._lap, **values}
         arguments = self.inputs.of_all(values) if part is None else self.inputs.of(part, values)
         record: Fields = {"step": step["step"], **self._lap}
@@ -149,9 +169,11 @@ class Steps:
     def _run_in(
         self, parts: list[int | None], argvs: list[list[str]], timeout: float
     ) -> list[tuple[int | None, float]]:
-        """Run a command in each of these systems; for each its exit code, and its seconds.
+        """Execute a command in each of these systems, and return each exit code and duration.
 
-        The code is None for a command that was ended.
+        parts: the numbers of the systems; None stands for the client.
+        argvs: the command for each of them.
+        timeout: the limit in seconds.  The exit code of a command that exceeded it is None.
         """
         with self.log.outputs(parts) as outputs:
             if self.shell is not None and parts != [None]:
@@ -162,7 +184,7 @@ class Steps:
             return run_together(commands, outputs, timeout, self._machines)
 
     def _require_success(self, step: Step, commands: list[Fields]) -> None:
-        """Raise CellFailed where commands of a step were ended, or ended with a bad exit code."""
+        """Raise CellFailed if a command of a step was ended or returned a nonzero exit code."""
         name = f"its {step['step']} step"
         for command in commands:
             if command["exit"]:
@@ -184,20 +206,24 @@ class Steps:
             raise CommandTimedOut(f"{name} was ended: {limit}{self._servers_words()}")
 
     def _cause(self, command: Fields) -> str:
-        """The end of a message about a failed command: a missing program, or its last lines."""
+        """Return the end of a message on a failed command: a missing program, or its last lines."""
         if command["exit"] == 127:
             return f": {command['argv'][0]} or a program that it calls was not found"
         printed = last_words(self.log.whole().decode(errors="replace"))
         return f"; it printed last: {printed}" if printed else ""
 
     def _servers_words(self) -> str:
-        """The last lines of each server that was ready, for the message about a failed step."""
+        """Return the last lines of each server that was ready, for a message on a failed step."""
         ready = [server for server in self.servers if server.record["ready_seconds"] is not None]
         words = [f"; {server.shown} said last: {server.last_words()}" for server in ready]
         return "".join(words)
 
     def _run_in_new_system(self, step: Step, values: Fields) -> None:
-        """Bring the system up again, and run the command in it; the log gets the times of both."""
+        """Bring the system up again, execute the step's command in it, and log the times of both.
+
+        Sets the system of ``inputs``, and adds to ``commands``.  Raises CommandFailed if the
+        command fails.
+        """
         system = self.inputs.system = self.restart_system(values[step["fresh"]])
         argv = fill(step["argv"], self.inputs.of(0, values), self.inputs.workload)
         command: Fields = {"step": step["step"], "fresh": step["fresh"], "argv": argv}
@@ -227,7 +253,10 @@ class Steps:
 
 
 def _machine_processes(system: System) -> list[int]:
-    """The host's processes of a system's virtual machines: without them its commands hang."""
+    """Return the IDs of the host's processes of a system's virtual machines; empty if it has none.
+
+    If one of these processes ends, commands in the machine hang.
+    """
     processes = []
     for top in system.tops:
         if machine := top.virtual_machine():
@@ -236,16 +265,17 @@ def _machine_processes(system: System) -> list[int]:
 
 
 def _systems_of(commands: list[Fields]) -> str:
-    """Words that name the systems in which commands ran; none where there is but one system."""
+    """Return the words that name the systems of some commands; empty for a single system."""
     numbers = [str(command["system"]) for command in commands if "system" in command]
     plural = "s" if len(numbers) > 1 else ""
     return f" in system{plural} {', '.join(numbers)}" if numbers else ""
 
 
 def memory_held(processes: list[int]) -> int | None:
-    """Bytes of memory that processes of the host hold, shared pages by their share.
+    """Return the bytes of memory that some processes of the host hold.
 
-    None without processes.  Raises OSError or UserError where one's memory cannot be read.
+    A page that several processes share counts in equal parts.  None if there are no processes.
+    Raises OSError or UserError if the memory of a process cannot be read.
     """
     text = read_text([f"/proc/{process}/smaps_rollup" for process in processes])
     shares = [int(line.split()[1]) * 1024 for line in text.splitlines() if line.startswith("Pss:")]

@@ -156,8 +156,12 @@ describe_tested_claims <- function(paper) {
   if (!paper$valid) return("No published claim is tested at these sizes.")
   count_verdicts <- function(...) sum(paper$claims$verdict %in% c(...))
   open <- count_verdicts("undecided", "tested in part")
+  sized <- count_verdicts("same direction", "other size")
+  of_other_size <- ""
+  if (sized > 0) of_other_size <- glue(", {sized} of another size than published")
   glue("Of {nrow(paper$claims)} published claims, {count_verdicts('reproduced')} could be ",
-       "reproduced, {count_verdicts('contradicted')} contradicted and {open} not decided; ",
+       "reproduced, {count_verdicts('contradicted')} contradicted{of_other_size} ",
+       "and {open} not decided; ",
        "the others are about what was not measured here.")
 }
 
@@ -219,8 +223,9 @@ FAMILIES <- c(containers = "Containers", sandboxes = "Sandboxed containers",
 #' Describe the verdicts of one family of environments
 #'
 #' @param rows verdicts of the family, one for each workload and environment
+#' @param headlines headline comparisons of the family, whose intervals bound the loss
 #' @return sentence
-describe_family <- function(rows) {
+describe_family <- function(rows, headlines) {
   counts <- table(rows$outcome)
   worst <- format_share(suppressWarnings(min(rows$ratio[rows$outcome == "slower"])))
   best <- format_share(suppressWarnings(max(rows$ratio[rows$outcome == "faster"])))
@@ -232,8 +237,8 @@ describe_family <- function(rows) {
     "no interval" = glue("{counts[['no interval']]} without an interval")
   )
   outcomes <- join_words(clauses[counts[names(clauses)] > 0])
-  # The intervals hold for all verdicts together.
-  limit <- suppressWarnings(min(rows$low, na.rm = TRUE))
+  # The intervals hold for all verdicts together; without one of them nothing is excluded in all.
+  limit <- min(headlines$low_all, Inf)
   bound <- ""
   if (counts[["slower"]] == 0 && is.finite(limit) && limit < 1) {
     bound <- glue("; a loss above {format_share(1 - limit, 1)} is excluded in all")

@@ -165,7 +165,11 @@ describe_finding <- function(paper) {
   }
   if (nrow(valid) == 0) return("The sizes of these runs answer no question and test no claim.")
   families <- split(valid, factor(valid$family, intersect(names(FAMILIES), valid$family)))
-  paste(vapply(families, describe_family, ""), collapse = " ")
+  headlines <- filter(paper$headlines, !workload %in% paper$invalid)
+  sentences <- vapply(families, function(rows) {
+    describe_family(rows, filter(headlines, family == rows$family[[1]]))
+  }, "")
+  paste(sentences, collapse = " ")
 }
 
 #' Suggest what to measure next

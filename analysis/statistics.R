@@ -402,9 +402,10 @@ decide_workloads <- function(rows, margin = MARGIN) {
     verdict <- if (all(judged$within)) "equivalent" else "undecided"
     if (any(judged$outside)) verdict <- "different"
     shown <- (if (verdict == "different") outer else inner)[at, ]
+    more <- if (verdict == "undecided") stats::na.omit(parts$more)
     data.frame(margin = margin, verdict = verdict,
                direction = if (verdict == "different") parts$direction[[at]] else "",
-               more = if (verdict == "undecided") max(parts$more, -Inf, na.rm = TRUE) else NA_real_,
+               more = if (length(more) > 0) max(more) else NA_real_,
                series = parts$series[[at]], n = parts$n[[at]], ratio = parts$ratio[[at]],
                low = shown$low, high = shown$high,
                level = if (verdict == "different") outer_level else level)

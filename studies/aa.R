@@ -52,7 +52,12 @@ compare_both_ways <- function(name, headlines, order) {
   })
   columns <- c("low", "high")
   taken <- if (grepl("^braked", name)) as.numeric(sub("^braked-", "", name)) / 100 else 0
-  rbind(cbind(order = order, comparison = "in blocks", taken = taken, paired[columns]),
+  # Without blocks no runs are pairs.
+  in_blocks <- NULL
+  if (!is.null(paired)) {
+    in_blocks <- cbind(order = order, comparison = "in blocks", taken = taken, paired[columns])
+  }
+  rbind(in_blocks,
         cbind(order = order, comparison = "unpaired", taken = taken, unpaired[columns]))
 }
 

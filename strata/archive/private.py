@@ -193,12 +193,12 @@ class Scanner:
         public: whether the file is source that git tracks: in it only secrets and folders of this
         machine are found.
         """
-        seen: set[Finding] = set()
+        yielded: set[Finding] = set()
         for part in wrappings.unwrap_file(name, content):
             for finding, text in self._scan_part(part, public):
                 names = {finding.place, finding.name, name, text}
-                if finding not in seen and not names & self.allowed:
-                    seen.add(finding)
+                if finding not in yielded and not names & self.allowed:
+                    yielded.add(finding)
                     yield finding
 
     def _scan_part(
@@ -215,21 +215,21 @@ class Scanner:
         if secrets.KEY_FILES.search(name):
             yield Finding(name, 1, "a file of keys, by its name", name), ""
         rules = self._folders if public else self._rules
-        known: set[str] = set()
+        yielded_secrets: set[str] = set()
         # The name of a file may be private as its text is.
         for reading in (wrappings.Reading(name), *wrappings.read_text(part.content)):
             try:
-                found = secrets.find_secrets(reading.text, public or reading.cut)
+                secrets_in_text = secrets.find_secrets(reading.text, public or reading.cut)
             except TimeoutError:
                 reason = "the search for secrets in it took too long"
                 yield Finding(name, 1, "not looked through", reason), ""
-                found = set()
-            for secret in found:
+                secrets_in_text = set()
+            for secret in secrets_in_text:
                 if reading.cut and any(
-                    secret.text in text or text in secret.text for text in known
+                    secret.text in text or text in secret.text for text in yielded_secrets
                 ):
                     continue
-                known.add(secret.text)
+                yielded_secrets.add(secret.text)
                 yield Finding(name, secret.line, SECRET, secret.text[:4] + "…"), secret.text
             if reading.decoded and depth:
                 for inner in wrappings.unwrap_text(name, reading.text):

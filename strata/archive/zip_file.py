@@ -23,11 +23,11 @@ def list_files(folder: str) -> list[str]:
 
     Archives and their SHA256SUMS have this order, so that equal files give equal bytes.
     """
-    found = []
+    paths = []
     for place, folders, names in os.walk(folder):
         names += [name for name in folders if os.path.islink(os.path.join(place, name))]
-        found += [os.path.relpath(os.path.join(place, name), folder) for name in names]
-    return sorted(found, key=lambda name: name.encode(errors="surrogateescape"))
+        paths += [os.path.relpath(os.path.join(place, name), folder) for name in names]
+    return sorted(paths, key=lambda name: name.encode(errors="surrogateescape"))
 
 
 def pack_folder(folder: str, out: str) -> None:

@@ -61,7 +61,7 @@ def prepare_guest(folder: str) -> list[str]:
 
 
 def observe_machine(
-    folder: str, wanted: WantedMachine, profile: Fields, refused: dict[str, str]
+    folder: str, requested: WantedMachine, profile: Fields, refused: dict[str, str]
 ) -> Fields:
     """Prepare the guest, and return the observed part of ``system.vm`` (docs/files.md).
 
@@ -75,9 +75,9 @@ def observe_machine(
         observe.split_files(ssh.run(folder, observe.print_command(), check=False))
     )
     host_caches = capture(["sh", "-c", _PRINT_CACHES]).stdout.splitlines()
-    seen = {
-        **domain.read(libvirt.virsh("dumpxml", wanted["name"])),
-        **observe_process(libvirt.domain_process(wanted["name"])),
+    observed = {
+        **domain.read(libvirt.virsh("dumpxml", requested["name"])),
+        **observe_process(libvirt.domain_process(requested["name"])),
         "cpus": guest["cpus"],
         "memory_bytes": guest["memory_bytes"],
         "shape": [guest[key] for key in ("sockets", "cores_per_socket", "threads_per_core")],
@@ -85,21 +85,21 @@ def observe_machine(
         "nodes": max(1, int(nodes)),
         "caches": ", ".join(caches),
         "host_caches": ", ".join(host_caches),
-        "card": passthrough.set_address(folder, wanted) if wanted["card"] else None,
+        "card": passthrough.set_address(folder, requested) if requested["card"] else None,
     }
-    _require_mask(wanted["extra"]["mask"], seen)
+    _require_mask(requested["extra"]["mask"], observed)
     return {
         "vcpus": guest["cpus"],
-        "memory_bytes": wanted["memory_mib"] * 2**20,
-        "settings": compare_settings(profile, wanted, seen, refused),
+        "memory_bytes": requested["memory_mib"] * 2**20,
+        "settings": compare_settings(profile, requested, observed, refused),
         "versions": versions(),
     }
 
 
-def _require_mask(mask: str | None, seen: Fields) -> None:
+def _require_mask(mask: str | None, observed: Fields) -> None:
     """Raise UserError if QEMU's threads may run on CPUs outside the mask; None allows all."""
     used: set[int] = set()
-    for cpus in [seen["emulator"], *seen["vcpus"].values()]:
+    for cpus in [observed["emulator"], *observed["vcpus"].values()]:
         used.update(parse_ranges(cpus or ""))
     if mask and not used <= set(parse_ranges(mask)):
         raise UserError(
@@ -162,13 +162,13 @@ def bound_memory(numa_maps: str) -> dict[str, int]:
 
 
 def compare_settings(
-    profile: Fields, wanted: WantedMachine, seen: Fields, refused: dict[str, str]
+    profile: Fields, requested: WantedMachine, observed: Fields, refused: dict[str, str]
 ) -> list[Fields]:
     """Return ``[{name, asked, seen, applied, why}, …]``, a row for each request of the profile.
 
     profile: the complete profile of the machine.
-    wanted: the result of :func:`strata.vm.settings.resolve`.
-    seen: the results of :func:`strata.vm.domain.read` and :func:`observe_process`, and of the guest
+    requested: the result of :func:`strata.vm.settings.resolve`.
+    observed: the results of :func:`strata.vm.domain.read` and :func:`observe_process`, and of the guest
     ``{cpus, memory_bytes, shape: [sockets, cores of each, threads of each], queues, nodes, caches,
     host_caches, card}``.
     refused: key of the profile → why the setting was left out before the start.
@@ -176,12 +176,12 @@ def compare_settings(
     """
     rows = []
     for row in (
-        *_size_rows(profile, wanted, seen),
-        *_topology_rows(profile, wanted, seen),
-        *_huge_page_rows(profile, wanted, seen),
-        *_disk_rows(profile, seen),
-        *_thread_rows(profile, wanted, seen),
-        *_device_rows(profile, wanted, seen),
+        *_size_rows(profile, requested, observed),
+        *_topology_rows(profile, requested, observed),
+        *_huge_page_rows(profile, requested, observed),
+        *_disk_rows(profile, observed),
+        *_thread_rows(profile, requested, observed),
+        *_device_rows(profile, requested, observed),
     ):
         key, why = row.pop("key"), row["why"]
         row["why"] = None
@@ -192,12 +192,12 @@ def compare_settings(
 
 
 def _row(
-    key: str, name: str, asked: object, seen: object, applied: bool | None = None, why: str = ""
+    key: str, name: str, asked: object, observed: object, applied: bool | None = None, why: str = ""
 ) -> Fields:
     """Return a row for a key of the profile.
 
     name: the setting, as the records call it.
-    seen: the observed value; None if it cannot be observed.
+    observed: the observed value; None if it cannot be observed.
     applied: whether the setting is applied; None: it is if both values are equal.
     why: the reason if it is known why the setting may not be applied.
     """
@@ -205,65 +205,67 @@ def _row(
         "key": key,
         "name": name,
         "asked": str(asked),
-        "seen": NOT_AVAILABLE if seen is None else str(seen),
-        "applied": seen == asked if applied is None else applied,
+        "seen": NOT_AVAILABLE if observed is None else str(observed),
+        "applied": observed == asked if applied is None else applied,
         "why": why,
     }
 
 
-def _size_rows(profile: Fields, wanted: WantedMachine, seen: Fields) -> Iterator[Fields]:
+def _size_rows(profile: Fields, requested: WantedMachine, observed: Fields) -> Iterator[Fields]:
     """Yield the rows for the numbers of vCPUs and of MiB of memory.
 
     The guest's kernel manages less memory than the machine has: from 85 % on, it is as requested.
     """
-    yield _row("cpus", "vCPUs", wanted["cpus"], seen["cpus"])
-    mib, managed = wanted["memory_mib"], 0
-    if seen["memory_bytes"] != NOT_AVAILABLE:
-        managed = seen["memory_bytes"] // 2**20
+    yield _row("cpus", "vCPUs", requested["cpus"], observed["cpus"])
+    mib, managed = requested["memory_mib"], 0
+    if observed["memory_bytes"] != NOT_AVAILABLE:
+        managed = observed["memory_bytes"] // 2**20
     text = f"{managed} MiB that the guest's kernel manages" if managed else None
     yield _row("memory", "memory", f"{mib} MiB", text, 0.85 < managed / mib <= 1)
 
 
-def _huge_page_rows(profile: Fields, wanted: WantedMachine, seen: Fields) -> Iterator[Fields]:
+def _huge_page_rows(
+    profile: Fields, requested: WantedMachine, observed: Fields
+) -> Iterator[Fields]:
     """Yield the row for huge pages, if the profile requests them.
 
     The setting counts as applied if any of the machine's memory is in huge pages.
     """
     if profile["huge_pages"]:
-        held = seen["huge_mib"]
+        held = observed["huge_mib"]
         text = None if held is None else f"{held} MiB in use"
-        asked = f"{wanted['memory_mib']} MiB"
+        asked = f"{requested['memory_mib']} MiB"
         yield _row("huge_pages", "memory in huge pages", asked, text, bool(held))
 
 
-def _topology_rows(profile: Fields, wanted: WantedMachine, seen: Fields) -> Iterator[Fields]:
+def _topology_rows(profile: Fields, requested: WantedMachine, observed: Fields) -> Iterator[Fields]:
     """Yield the rows for pinned vCPUs, and for the host's topology, memory nodes and caches."""
     if profile["pin"]:
-        asked, shown = _listed("{}→{}", wanted["affinity"]), _listed("{}→{}", seen["vcpus"])
+        asked, shown = _listed("{}→{}", requested["affinity"]), _listed("{}→{}", observed["vcpus"])
         yield _row("pin", "vCPUs pinned one to one", asked, shown)
     if profile["topology"] != "host":
         return
-    shape = wanted["topology"]
+    shape = requested["topology"]
     why = "" if shape else "the host's is uneven, or there are more vCPUs than CPUs"
     asked = _shape(*shape.values()) if shape else "the host's"
-    shown = None if NOT_AVAILABLE in seen["shape"] else _shape(*seen["shape"])
+    shown = None if NOT_AVAILABLE in observed["shape"] else _shape(*observed["shape"])
     yield _row("topology", "topology of the host", asked, shown, why=why)
-    shares = [cell["memory"] for cell in wanted["numa"] or [{"memory": wanted["memory_mib"]}]]
-    yield _row("topology", "memory nodes", len(shares), seen["nodes"])
-    if nodes := wanted["extra"]["memory_nodes"]:
+    shares = [cell["memory"] for cell in requested["numa"] or [{"memory": requested["memory_mib"]}]]
+    yield _row("topology", "memory nodes", len(shares), observed["nodes"])
+    if nodes := requested["extra"]["memory_nodes"]:
         by_node = {str(node): share for node, share in zip(nodes, shares, strict=True)}
         place = "{1} MiB on node {0}"
-        asked, shown = _listed(place, by_node) or "", _listed(place, seen["bound"])
-        same = by_node.keys() == seen["bound"].keys()
+        asked, shown = _listed(place, by_node) or "", _listed(place, observed["bound"])
+        same = by_node.keys() == observed["bound"].keys()
         yield _row("topology", "memory beside its vCPUs", asked, shown, same)
-    caches = seen["host_caches"] or NOT_AVAILABLE
-    why = _emulation_reason(wanted)
-    yield _row("topology", "caches of the host", caches, seen["caches"] or None, why=why)
+    caches = observed["host_caches"] or NOT_AVAILABLE
+    why = _emulation_reason(requested)
+    yield _row("topology", "caches of the host", caches, observed["caches"] or None, why=why)
 
 
-def _disk_rows(profile: Fields, seen: Fields) -> Iterator[Fields]:
+def _disk_rows(profile: Fields, observed: Fields) -> Iterator[Fields]:
     """Yield the rows for the disks' cache mode, I/O mode and I/O thread."""
-    disks = seen["disks"]
+    disks = observed["disks"]
     for key, name in (("disk_cache", "cache mode of the disks"), ("disk_io", "disk I/O")):
         if profile[key] != "default":
             modes = {disk[key.removeprefix("disk_")] or "default" for disk in disks}
@@ -274,32 +276,32 @@ def _disk_rows(profile: Fields, seen: Fields) -> Iterator[Fields]:
         yield _row("iothread", name, f"for {len(disks)} disks", f"for {served} disks")
 
 
-def _thread_rows(profile: Fields, wanted: WantedMachine, seen: Fields) -> Iterator[Fields]:
+def _thread_rows(profile: Fields, requested: WantedMachine, observed: Fields) -> Iterator[Fields]:
     """Yield the row for the CPUs of QEMU's other threads, if the profile pins them."""
     if profile["pin_emulator"]:
-        asked, cpus = wanted["extra"]["emulator"], seen["emulator"]
+        asked, cpus = requested["extra"]["emulator"], observed["emulator"]
         same = parse_ranges(cpus or "") == parse_ranges(asked)
         yield _row("pin_emulator", "QEMU's other threads", asked, cpus, same)
 
 
-def _device_rows(profile: Fields, wanted: WantedMachine, seen: Fields) -> Iterator[Fields]:
+def _device_rows(profile: Fields, requested: WantedMachine, observed: Fields) -> Iterator[Fields]:
     """Yield the rows for the network interface and for the devices that are passed through."""
     if profile["vhost"]:
-        opened = {True: "open", False: "not open", None: None}[seen["vhost"]]
-        yield _row("vhost", "vhost-net", "open", opened, why=_emulation_reason(wanted))
+        opened = {True: "open", False: "not open", None: None}[observed["vhost"]]
+        yield _row("vhost", "vhost-net", "open", opened, why=_emulation_reason(requested))
     if profile["queues"] != 1:
-        queues = wanted["extra"]["queues"] or 1
-        yield _row("queues", "queues of the network card", queues, seen["queues"])
+        queues = requested["extra"]["queues"] or 1
+        yield _row("queues", "queues of the network card", queues, observed["queues"])
     for address in profile["passthrough"]:
-        state = "in the domain" if address in seen["devices"] else "missing"
+        state = "in the domain" if address in observed["devices"] else "missing"
         yield _row("passthrough", f"device {address}", "in the domain", state)
     if profile.get("card"):
-        yield _row("card", "address of its card", profile["card"]["address"], seen["card"])
+        yield _row("card", "address of its card", profile["card"]["address"], observed["card"])
 
 
-def _emulation_reason(wanted: WantedMachine) -> str:
+def _emulation_reason(requested: WantedMachine) -> str:
     """Return the reason why emulation does not apply a setting of KVM's; empty under KVM."""
-    return "emulation does not offer it" if wanted["driver"] == "qemu" else ""
+    return "emulation does not offer it" if requested["driver"] == "qemu" else ""
 
 
 def _listed(template: str, by_number: Mapping[str, object]) -> str | None:

@@ -88,7 +88,7 @@ class Machine:
             if not restores:
                 self._run_warmup()
             profile = self.options["settings"]
-            seen = applied.observe_machine(self.folder, self.wanted, profile, self.refused)
+            observed = applied.observe_machine(self.folder, self.wanted, profile, self.refused)
         return {
             "accelerator": self.options["accelerator"],
             "accelerator_reason": acceleration.known_accelerator()["accelerator_reason"],
@@ -96,7 +96,7 @@ class Machine:
             "started": "snapshot" if restores else "boot",
             **self.booted,
             "restore_seconds": restore_seconds,
-            **seen,
+            **observed,
         }
 
     def prepare(self) -> WantedMachine:
@@ -125,7 +125,7 @@ class Machine:
         if complaint:
             self.refused["huge_pages"] = complaint
         mac, address = libvirt.card_address(subnet, part)
-        wanted: WantedMachine = {
+        requested: WantedMachine = {
             **machines[part],
             "huge_pages": machines[part]["huge_pages"] and not complaint,
             "huge_pages_refused": complaint,
@@ -141,8 +141,8 @@ class Machine:
         }
         key = os.path.join(box["folder"], "key")
         ssh.write_configuration(self.folder, address, key, box["host_key"])
-        write_json(os.path.join(self.folder, "vm.json"), wanted)
-        return wanted
+        write_json(os.path.join(self.folder, "vm.json"), requested)
+        return requested
 
     def _share_host(self, machines: list[WantedMachine]) -> tuple[str, str | None]:
         """Make what equal machines share, or read it from the first machine's folder.
@@ -293,26 +293,26 @@ class Machine:
                 raise UserError(f"no ssh answered within {timeout:g} s")
 
 
-def define(folder: str, wanted: WantedMachine) -> None:
+def define(folder: str, requested: WantedMachine) -> None:
     """Define the machine in libvirt, with its console and data disk, without starting it.
 
-    folder: the system's, whose vm.json Vagrant reads.  wanted: the content of vm.json.
+    folder: the system's, whose vm.json Vagrant reads.  requested: the content of vm.json.
     The first definition from a box copies the box's disk into the storage pool; a file with the
     ending ``.whole`` says that the copy is complete.  Raises UserError if Vagrant or libvirt fails.
     """
-    _make_console(wanted["console"])
-    _make_data_disk(wanted)
+    _make_console(requested["console"])
+    _make_data_disk(requested)
     # Vagrant copies the disk of a box into the pool once, and then assumes that an existing copy is
     # complete.
-    copy = f"{wanted['box']}{vagrant_box.COPY}"
+    copy = f"{requested['box']}{vagrant_box.COPY}"
     complete = vagrant_box.cache_path("pool", f"{copy}.whole")
     if not os.path.exists(complete):
         vagrant_box.remove_volumes(copy)
     libvirt.virsh("pool-refresh", paths.name_prefix())
     _vagrant_up(folder)
     write_text(complete, "")
-    defined = libvirt.virsh("dumpxml", "--inactive", wanted["name"])
-    libvirt.create_object("define", domain.tune(defined, wanted["extra"]))
+    defined = libvirt.virsh("dumpxml", "--inactive", requested["name"])
+    libvirt.create_object("define", domain.tune(defined, requested["extra"]))
 
 
 def _make_console(path: str) -> None:
@@ -325,14 +325,14 @@ def _make_console(path: str) -> None:
     capture(as_root(["install", *owner, "/dev/null", path]))
 
 
-def _make_data_disk(wanted: WantedMachine) -> None:
+def _make_data_disk(requested: WantedMachine) -> None:
     """Create the sparse data disk with an initialized ext4 file system.
 
     So the guest initializes nothing during a measurement.
     """
     path, kib = (
-        vagrant_box.cache_path("pool", wanted["data_disk"]),
-        wanted["data_disk_bytes"] // 1024,
+        vagrant_box.cache_path("pool", requested["data_disk"]),
+        requested["data_disk_bytes"] // 1024,
     )
     options = ["-q", "-F", "-t", "ext4", "-L", applied.DATA_LABEL, "-m", "0"]
     options += ["-E", "lazy_itable_init=0,lazy_journal_init=0"]

@@ -60,24 +60,24 @@ def complaint(address: str, accelerator: str | None) -> str | None:
     return None
 
 
-def set_address(folder: str, wanted: WantedMachine) -> str:
+def set_address(folder: str, requested: WantedMachine) -> str:
     """Give the guest's own network card its IP address, and return the address seen there.
 
     folder: the system's, with the ssh configuration.
     Writes a network configuration in the guest.  Raises UserError if the guest has not exactly one
     such card, or if the card has no link.
     """
-    address = (wanted["card"] or {})["address"]
-    script = ["sh", "-c", _SET_ADDRESS, "strata", wanted["mac"], address]
-    cards, *seen = ssh.run(folder, script, timeout=180).splitlines()
-    if not seen:
+    address = (requested["card"] or {})["address"]
+    script = ["sh", "-c", _SET_ADDRESS, "strata", requested["mac"], address]
+    cards, *addresses = ssh.run(folder, script, timeout=180).splitlines()
+    if not addresses:
         raise UserError(
-            f"the guest has no card with {address}: of {', '.join(wanted['passthrough'])} it has "
+            f"the guest has no card with {address}: of {', '.join(requested['passthrough'])} it has "
             f"drivers for {cards or 'none'}; there must be one (image.kernel: hardware has the "
             f"drivers of all), whose link is up within {LINK_TIMEOUT} s: see that it is plugged "
             "in, and up on the host's side"
         )
-    return seen[0]
+    return addresses[0]
 
 
 def network_device(address: str) -> str:

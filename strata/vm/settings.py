@@ -54,8 +54,8 @@ def complete(profile: Fields | None, scale: str, memory_bytes: int = 0) -> Field
     scale: the name of the experiment's scale.
     memory_bytes: what the largest workload uses, for a machine with ``memory: needed``.
     """
-    given = DEFAULTS | (profile or {})
-    settings = {key: value_at_scale(value, scale) for key, value in given.items()}
+    merged = DEFAULTS | (profile or {})
+    settings = {key: value_at_scale(value, scale) for key, value in merged.items()}
     if settings["memory"] == NEEDED:
         gib = max(LEAST_GIB, math.ceil(memory_bytes / MOST_OF_MEMORY / GIB))
         settings["memory"] = f"{gib}GiB"
@@ -105,14 +105,14 @@ def _guest_nodes(cpus: list[Fields], memory_mib: int) -> list[Fields]:
     return nodes
 
 
-def _cpus_of(part: int, wanted: int, topology: list[Fields], of: int) -> list[Fields]:
+def _cpus_of(part: int, vcpus: int, topology: list[Fields], of: int) -> list[Fields]:
     """Return the host's CPU for each vCPU of one of several equal machines.
 
-    part: the machine's number, from 0.  wanted: its number of vCPUs.  of: the number of machines.
+    part: the machine's number, from 0.  vcpus: its number of vCPUs.  of: the number of machines.
     The host's CPUs recur if there are not enough of them.
     """
-    first = part * max(_cpu_share(topology, of), wanted)
-    return [topology[(first + number) % len(topology)] for number in range(wanted)]
+    first = part * max(_cpu_share(topology, of), vcpus)
+    return [topology[(first + number) % len(topology)] for number in range(vcpus)]
 
 
 def _cpu_share(topology: list[Fields], of: int) -> int:
@@ -141,12 +141,12 @@ def resolve(
     :func:`strata.vm.domain.tune`, except the kernel's `arguments`.
     """
     kvm, from_host = accelerator == "kvm", profile["topology"] == "host"
-    wanted = _cpu_share(topology, of) if profile["cpus"] == "host" else int(profile["cpus"])
-    cpus = _cpus_of(part, wanted, topology, of)
+    vcpus = _cpu_share(topology, of) if profile["cpus"] == "host" else int(profile["cpus"])
+    cpus = _cpus_of(part, vcpus, topology, of)
     from_profile = profile["memory"] != "host"
     memory = parse_size(profile["memory"]) if from_profile else spare_memory(memory_bytes) // of
     memory_mib = memory // MIB // 2 * 2
-    guest_shape = shape(cpus) if from_host and wanted <= len(topology) else None
+    guest_shape = shape(cpus) if from_host and vcpus <= len(topology) else None
     affinity = {}
     if profile["pin"]:
         affinity = {str(vcpu): str(cpu["cpu"]) for vcpu, cpu in enumerate(cpus)}
@@ -157,9 +157,9 @@ def resolve(
     for key in ("cache", "io"):
         if profile[f"disk_{key}"] != "default":
             disk[key] = profile[f"disk_{key}"]
-    queues = wanted if profile["queues"] == "cpus" else int(profile["queues"])
+    queues = vcpus if profile["queues"] == "cpus" else int(profile["queues"])
     return {
-        "cpus": wanted,
+        "cpus": vcpus,
         "memory_mib": memory_mib,
         "driver": "kvm" if kvm else "qemu",
         "cpu": processor,
@@ -176,7 +176,7 @@ def resolve(
             "mask": mask,
             # Only the CPU model host-passthrough can show the host's caches.
             "host_caches": bool(guest_shape and kvm),
-            "emulator": _emulator_cpus(wanted, topology, part, of)
+            "emulator": _emulator_cpus(vcpus, topology, part, of)
             if profile["pin_emulator"]
             else None,
             "iothread": profile["iothread"],
@@ -189,16 +189,16 @@ def resolve(
     }
 
 
-def _emulator_cpus(wanted: int, topology: list[Fields], part: int, of: int) -> str:
+def _emulator_cpus(vcpus: int, topology: list[Fields], part: int, of: int) -> str:
     """Return the CPUs for QEMU's other threads, as a list separated by commas.
 
     They are the CPUs without a vCPU of any machine, or else the first CPU of this machine.
     """
-    taken: set[int] = set()
+    of_vcpus: set[int] = set()
     for machine in range(of):
-        taken.update(cpu["cpu"] for cpu in _cpus_of(machine, wanted, topology, of))
-    free = sorted({cpu["cpu"] for cpu in topology} - taken)
-    first = _cpus_of(part, wanted, topology, of)[0]["cpu"]
+        of_vcpus.update(cpu["cpu"] for cpu in _cpus_of(machine, vcpus, topology, of))
+    free = sorted({cpu["cpu"] for cpu in topology} - of_vcpus)
+    first = _cpus_of(part, vcpus, topology, of)[0]["cpu"]
     return ",".join(map(str, free or [first]))
 
 

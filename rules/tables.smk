@@ -48,6 +48,8 @@ rule draft_tables:
 rule tables:
     input:
         TABLES_OF,
+        # Snakemake does not compare times for a job that waits for a decision, as the draft's does.
+        folders,
         draft="results/tmp/tables",
     output:
         tables=report(experiment.tables, category="Tables"),

@@ -229,6 +229,12 @@ def _add_reanalysis_options(parser: Parser) -> None:
     parser.add_argument("--paper", metavar="FILE", help=text)
 
 
+def _add_block(parser: Parser) -> None:
+    parser.add_argument("workload", metavar="WORKLOAD")
+    parser.add_argument("repetition", type=int, metavar="REPETITION", help="its number, from 1")
+    _add_overrides(parser)
+
+
 def _add_cell(parser: Parser) -> None:
     parser.add_argument("cell", nargs=3, metavar=("ENVIRONMENT", "WORKLOAD", "REPETITION"))
 
@@ -275,6 +281,13 @@ COMMANDS = {
         "List the cells that are due, what has to be built, and the time.",
         "--show",
         _add_plan_options,
+    ),
+    "again": Command(
+        "strata.results.again:measure_again",
+        "Measure a block again: a repetition of a workload, in all its environments.\n"
+        "Logs stay until the new ones are whole; the next run for tables makes these again.",
+        "stream 3",
+        _add_block,
     ),
     "doctor": Command(
         "strata.doctor:main",

@@ -18,9 +18,10 @@ from strata.host import capacity
 from strata.image import build, cache
 from strata.measure import pending
 from strata.reanalysis import source
-from strata.results import outputs
+from strata.results import outputs, pairs
 from strata.testbed import lifecycle
 from strata.util import access, paths, progress, run, signals
+from strata.util.constants import result_path
 from strata.util.data_types import Fields, Plan
 from strata.util.errors import UserError
 from strata.util.files import read_json
@@ -98,6 +99,7 @@ class Experiment:
         files = [*map(os.path.relpath, names)]
         self.settings: dict[str, Any] = config.read_config(config.Overrides(overrides, files))
         self.partial: bool = self.settings["partial"]
+        self._torn: tuple[Any, pairs.Torn] = (None, {})
         self._lock: int | None = None
         self.get_triggers: Callable[[], Iterable[str]] = lambda: TRIGGERS
         self.makes_environments: Callable[[], bool] = lambda: False
@@ -181,9 +183,22 @@ class Experiment:
                 self._write_plan()
         # Snakemake asks for the priorities of cells after this: they find their places in it.
         self.order = blocks.Order(self.plan)
-        if not self.partial and not self.order.decided:
+        if not self._is_decided(self.order):
             checkpoints.decide.get(round=self.order.last)
         return self.order
+
+    def _is_decided(self, order: blocks.Order) -> bool:
+        """Return whether the order holds all cells that are measured; a partial run adds none."""
+        return self.partial or (order.decided and not self._find_torn_blocks(order))
+
+    def _find_torn_blocks(self, order: blocks.Order) -> pairs.Torn:
+        """Return the torn blocks that have no replacement, found once for each decision."""
+        decision = result_path("precision", round=order.last)
+        age = os.stat(decision).st_mtime_ns if os.path.exists(decision) else None
+        key = (self.rests_on, order.last, age)
+        if self._torn[0] != key:
+            self._torn = key, pairs.find_torn_blocks(self.plan, order)
+        return self._torn[1]
 
     def list_logs(self, checkpoints: Any) -> list[str]:
         """Return the paths of the logs of all cells, or in a partial run of those that exist."""
@@ -200,11 +215,12 @@ class Experiment:
     def list_logs_before(self, round: str) -> list[str]:
         """Return the paths of the logs that a decision on further blocks needs.
 
-        The list is empty after the decision, so that later changes of logs do not repeat it.
+        The list is empty after the decision, so that later changes of logs do not repeat it.  The
+        last decision, which added no block, is made again where a block was torn since.
         round: the number of the round after which the decision is due.
         """
         order = blocks.Order(self.plan)
-        if order.decided or int(round) < order.last:
+        if self._is_decided(order) or int(round) < order.last:
             return []
         return [paths.cell_path("raw", *cell, "log") for cell in order.cells()]
 
@@ -228,6 +244,8 @@ class Experiment:
         Raises UserError if making them would measure cells and the key `measure` is not set.
         """
         order = blocks.Order(self.plan)
+        torn = pairs.find_torn_blocks(self.plan, order)
+        order.add_replacements(torn)
         due = sum(pending.is_due(self.plan, cell) for cell in order.cells())
         is_complete = not due and order.decided
         if is_untried(self.plan, blocks.available_environments(self.plan)):
@@ -237,6 +255,8 @@ class Experiment:
         reason = f"{due} of {len(order.cells())} cells are not measured"
         if not order.decided:
             reason += " so far"
+        if torn:
+            reason += f" ({'; '.join(pairs.describe_torn_blocks(torn))})"
         last_plan = read_json(paths.PLAN) or self.plan
         names, last_names = _list_names(self.plan), _list_names(last_plan)
         if names != last_names:
@@ -309,6 +329,8 @@ class Experiment:
         if image:
             cache.require_unchanged(image)
         self._write_plan()
+        for sentence in pairs.describe_torn_blocks(self._torn[1]):
+            progress.print_topic("plan", sentence)
         if shutil.which("Rscript") is None and not self.makes_environments():
             progress.print_topic(
                 "setup",
@@ -334,12 +356,16 @@ class Experiment:
         """Clean up after the run, and print the cells that failed if not all jobs succeeded.
 
         What killed cells left is removed, and so are pending results whose copies are in
-        results/raw.
+        results/raw.  Printed is also in whose place the next run for tables adds whole blocks.
         is_good: whether all jobs succeeded.
         """
         lifecycle.clean_up_run(run.identify_run())
         cells = [*self.order.cells()]
         pending.remove_placed(self.plan, cells)
+        if not self.partial:
+            torn = pairs.find_torn_blocks(self.plan, blocks.Order(self.plan))
+            for sentence in pairs.describe_torn_blocks(torn):
+                progress.print_topic("plan", f"{sentence} by the next run for tables or papers")
         failures = []
         for cell in cells:
             record = read_json(paths.cell_path("failed", *cell, "json"))

@@ -10,6 +10,10 @@ its further blocks, spread evenly over as many rounds as the largest number need
 says which environments further blocks hold: those with wide intervals, or those that a published
 claim compares.  The configuration may leave workloads out of environments.
 
+A decision also adds a whole block in place of one that was disturbed, which is set aside, and of
+one that is torn: some of its runs were not measured together with native's (results/pairs.py), and
+form no ratio to it.  The other pairs of a torn block, and the levels of its runs, still count.
+
 Emulated machines are compared with no published number.  They measure each of their workloads
 once, in the first round, at the smallest scale, and so does native beside them.  An environment
 that cannot run a workload is in no further block of it.
@@ -22,6 +26,7 @@ import functools
 import json
 import os
 import random
+from collections.abc import Iterable
 from hashlib import sha256
 
 from strata.util.data_types import Fields, Plan, PlannedEnvironment
@@ -38,7 +43,7 @@ REFERENCE = "native"
 # Native at the sizes of emulated machines, which are compared with it; it is in no block.
 SMALL_REFERENCE = "native-beside"
 SMALL_SCALE = "tiny"
-# How many times a block may be measured again if another process disturbed it.
+# How many times in a row a block may be replaced because it was disturbed or torn.
 MAX_RETRIES = 2
 
 
@@ -72,11 +77,12 @@ class Order:
 
     places: the position (from 1) and the round of every cell, in the planned order.
     last: the number of the last round.
-    decision_rounds: the rounds after which a decision on further blocks is due.
-    decided: whether no decision is missing.
+    decision_rounds: the rounds after which a decision on further blocks is due or possible.
+    decided: whether no decision is missing, unless a block is torn.
     blocks: the number of blocks of each workload.
-    disturbed: the blocks that were disturbed and are measured again.
-    earlier_tries: for a block that replaces a disturbed one, how many were measured before it.
+    disturbed: the blocks that were disturbed and are set aside.
+    replacements: disturbed or torn block → the number of the block that is measured in its place.
+    earlier_tries: for a block that replaces another one, how many were measured before it.
     paired: the environments that are in blocks.
     emulated: the environments that are in no block.
     emulated_workloads: the workloads that emulated machines measure.
@@ -104,18 +110,19 @@ class Order:
         self.last = 0
         self.decision_rounds: list[int] = []
         self.disturbed: set[Block] = set()
+        self.replacements: dict[Block, int] = {}
         self.earlier_tries: dict[Block, int] = {}
         least = plan["precision"]["min"] if "precision" in plan else plan["repetitions"]
         self._add_blocks({load: [self._first_block(load)] * least for load in self.blocks})
         self.decided = "precision" not in plan
-        while not self.decided:
-            self.decision_rounds.append(self.last)
-            if (decision := self._read_decision()) is None:
-                break
-            self._apply_decision(decision["workloads"])
-            self.decided = self.last == self.decision_rounds[-1]
         if self.sequential:
             self.places = self._sequential_places(least)
+            return
+        while self.decision_rounds[-1:] != [self.last]:
+            self.decision_rounds.append(self.last)
+            if decision := self._read_decision():
+                self._apply_decision(decision["workloads"])
+                self.decided = "precision" not in plan or self.decision_rounds[-1] == self.last
 
     def _sequential_places(self, repetitions: int) -> dict[Cell, tuple[int, int]]:
         """Return the places of all cells, one environment after the other.
@@ -144,25 +151,34 @@ class Order:
         return decision if decision.get("rests_on") == hash_decision_basis(self.plan) else None
 
     def _apply_decision(self, states: Fields) -> None:
-        """Add the blocks that replace disturbed ones, then the further blocks of each workload.
+        """Add the blocks that replace others, then the further blocks of each workload.
 
-        states: ``{workload: {again, more, environments}}`` of the decision.
+        states: ``{workload: {again, torn, more, environments}}`` of the decision.
         """
         added: dict[str, list[list[str]]] = {load: [] for load in self.blocks}
         for load, state in states.items():
-            for place, number in enumerate(state["again"], self.blocks[load] + 1):
-                self.disturbed.add((load, number))
-                # The disturbed block may itself have replaced one.
+            self.disturbed.update((load, number) for number in state["again"])
+            replaced = [*state["again"], *state.get("torn", ())]
+            for place, number in enumerate(replaced, self.blocks[load] + 1):
+                self.replacements[load, number] = place
+                # The replaced block may itself have replaced one.
                 self.earlier_tries[load, place] = self.earlier_tries.get((load, number), 0) + 1
             whole = self.environments_of_next_block(load)
             chosen = state.get("environments") or whole
             replacements = [
                 [name for name in whole if (name, load, number) in self.places]
-                for number in state["again"]
+                for number in replaced
             ]
             further = [name for name in whole if name in chosen]
             added[load] = replacements + [further] * state["more"]
         self._add_blocks(added)
+
+    def add_replacements(self, torn: Iterable[Block]) -> None:
+        """Add the blocks that the next decision adds in place of torn ones."""
+        states: Fields = {load: {"again": [], "torn": [], "more": 0} for load in self.blocks}
+        for load, number in torn:
+            states[load]["torn"].append(number)
+        self._apply_decision(states)
 
     def _add_blocks(self, added: dict[str, list[list[str]]]) -> None:
         """Append blocks, spread evenly over the rounds that the workload with most of them needs.

@@ -42,11 +42,12 @@ class Overrides(dict[str, Any]):
 
     names: the paths of these files; later files win.  Values of --config, which win over all files,
     come from none of them.
+    words: the options of Snakemake that give the same values; known for a command line alone.
     """
 
-    def __init__(self, values: Fields, names: Sequence[str]) -> None:
+    def __init__(self, values: Fields, names: Sequence[str], words: Sequence[str] = ()) -> None:
         super().__init__(values)
-        self.names = names
+        self.names, self.words = names, words
 
 
 def read_overrides(names: Sequence[str], words: Sequence[str]) -> Overrides:
@@ -65,7 +66,11 @@ def read_overrides(names: Sequence[str], words: Sequence[str]) -> Overrides:
                 "if it has spaces"
             )
         mappings.append({key: yaml_files.parse_text(f"--config {key}", text)})
-    return Overrides(functools.reduce(merge_mappings, mappings, {}), names)
+    options = [
+        *(["--configfile", *names] if names else []),
+        *(["--config", *words] if words else []),
+    ]
+    return Overrides(functools.reduce(merge_mappings, mappings, {}), names, options)
 
 
 def _source(path: str, over: Fields) -> Callable[[str], str]:

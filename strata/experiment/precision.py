@@ -33,7 +33,7 @@ class Precision(NamedTuple):
     """What is known about a workload, or about a published claim on one.
 
     counted: the number of blocks that count.
-    again: the number of disturbed blocks that are measured again.
+    again: the number of disturbed or torn blocks in whose place others are measured.
     room: how many further blocks are allowed.
     half_width: the largest relative half-width of an interval; infinite if there is none yet.
     seconds: the expected duration of one more block.
@@ -54,7 +54,7 @@ class Precision(NamedTuple):
 
     @property
     def kept(self) -> int:
-        """The number of blocks that count after the disturbed ones are measured again."""
+        """The number of blocks that count after the disturbed and torn ones are replaced."""
         return self.counted + self.again
 
     @property

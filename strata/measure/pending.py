@@ -5,7 +5,8 @@ results/pending until the run ends: a job puts its cell's in place, and does so 
 Snakemake removed the log of a job that a signal met, or repeats a job that was killed.
 
 Files alone decide which cells are due: those whose record in its place has another fingerprint than
-the plan, or is missing, and which have no pending results of that fingerprint.
+the plan, or is missing, and which have no pending results of that fingerprint.  A run that measures
+a block again (:data:`AGAIN`) does not count the records from before.
 """
 
 import contextlib
@@ -20,6 +21,10 @@ from strata.util.data_types import Fields, Plan
 from strata.util.errors import UserError
 from strata.util.files import flush_to_disk, read_json, write_json
 
+# The variable that names a block to be measured again, and since when its records count, as
+# WORKLOAD/REPETITION/MOMENT (results/again.py).
+AGAIN = "STRATA_AGAIN"
+
 
 def is_due(experiment: Plan, cell: blocks.Cell) -> bool:
     """Return whether a cell still has to be measured."""
@@ -28,7 +33,7 @@ def is_due(experiment: Plan, cell: blocks.Cell) -> bool:
 
 def is_measured(experiment: Plan, cell: blocks.Cell) -> bool:
     """Return whether results/raw has a cell's log and record, with the plan's fingerprint."""
-    return _record("raw", cell).get("fingerprint") == plan.fingerprint(experiment, *cell[:2])
+    return _is_current(experiment, cell, _record("raw", cell))
 
 
 def is_pending(experiment: Plan, cell: blocks.Cell) -> bool:
@@ -38,7 +43,7 @@ def is_pending(experiment: Plan, cell: blocks.Cell) -> bool:
     exist, which started the measurement: a block is measured as a whole, and on one node.
     """
     record = _record("pending", cell)
-    if record.get("fingerprint") != plan.fingerprint(experiment, *cell[:2]):
+    if not _is_current(experiment, cell, record):
         return False
     if node.node_of_record(record) not in (None, node.read_facts()["name"]):
         return False
@@ -47,6 +52,22 @@ def is_pending(experiment: Plan, cell: blocks.Cell) -> bool:
         return True
     first = (together["first"], *cell[1:])
     return any(_record(kind, first).get("together") == together for kind in ("raw", "pending"))
+
+
+def read_measured(experiment: Plan, cell: blocks.Cell) -> Fields:
+    """Return the record of a cell in results/raw, or else of its pending results; empty if due."""
+    record = _record("raw", cell)
+    if _is_current(experiment, cell, record):
+        return record
+    return _record("pending", cell) if is_pending(experiment, cell) else {}
+
+
+def _is_current(experiment: Plan, cell: blocks.Cell, record: Fields) -> bool:
+    """Return whether a cell's record has the plan's fingerprint, and counts in this run."""
+    if record.get("fingerprint") != plan.fingerprint(experiment, *cell[:2]):
+        return False
+    block, _, moment = os.environ.get(AGAIN, "").rpartition("/")
+    return block != f"{cell[1]}/{cell[2]}" or bool(record["started"] >= moment)
 
 
 def store(cell: blocks.Cell, draft: str, record: Fields) -> None:

@@ -1,7 +1,7 @@
-"""Decide which blocks come next: the disturbed ones again, and more where intervals are wide.
+"""Decide which blocks come next: in place of disturbed and torn ones, and where intervals are wide.
 
-Widths of intervals (analysis/widths.R), costs, the budget and the machine's flags decide, and never
-a difference between environments.
+Widths of intervals (analysis/widths.R), costs, the budget, the machine's flags and the times of
+runs decide, and never a difference between environments.
 """
 
 import json
@@ -12,7 +12,7 @@ from collections.abc import Container, Sequence
 from strata.experiment import blocks, plan, precision
 from strata.experiment.precision import Precision
 from strata.measure import interference
-from strata.results import tidy
+from strata.results import pairs, tidy
 from strata.util import programs, progress
 from strata.util.constants import result_path
 from strata.util.data_types import Fields, Plan
@@ -30,11 +30,9 @@ def decide(round: int) -> None:
     experiment = plan.read_checked_plan()
     order = blocks.Order(experiment)
     if order.decision_rounds[-1:] != [round]:
-        due = (
-            f"one is due after {order.last}"
-            if order.decision_rounds
-            else "the config adds no blocks"
-        )
+        due = "an order of cells without blocks has none"
+        if order.decision_rounds:
+            due = f"one is due after {order.last}"
         raise UserError(f"no decision is due after round {round}; {due}")
     decision = _Decision(experiment, order, tidy.parse_cells()).fields()
     write_json(result_path("precision", round=round), decision, lasting=True)
@@ -48,6 +46,7 @@ class _Decision:
     """The decision that is due in a plan's order of cells, by the values measured so far.
 
     again: the blocks that are measured again → the disturbance.
+    torn: the blocks in whose place another is measured → the environments that are measured apart.
     left: the seconds of the budget that are not used; infinite without a budget.
     states: workload → the number of its blocks, its width and its cost, as a :class:`Precision`.
     more: workload → how many blocks are added.
@@ -57,22 +56,27 @@ class _Decision:
     def __init__(self, experiment: Plan, order: blocks.Order, values: tidy.CellValues) -> None:
         self._experiment = experiment
         self._order = order
-        self._settings = experiment["precision"]
-        self._target = self._settings["target"]
-        self._budget = self._settings["budget"]
+        settings: Fields = experiment.get("precision", {})
+        self._retries: int = settings.get("retries", 0)
+        self._target: float | None = settings.get("target")
+        self._budget: float | None = settings.get("budget")
         self._costs = precision.mean_cell_seconds(values.records)
-        self._spent = sum(record["seconds"] for record in values.records.values())
+        self.torn = pairs.find_torn_blocks(experiment, order)
+        # A block in whose place another one is measured costs the budget nothing.
+        torn = {*self.torn, *order.replacements} - order.disturbed
+        counted = [record for cell, record in values.records.items() if cell[1:] not in torn]
+        self._spent = sum(record["seconds"] for record in counted)
         self.left = math.inf if self._budget is None else self._budget - self._spent
         self.again: dict[blocks.Block, str] = {}
         self._repeat_disturbed_blocks(values)
         self._ratios: dict[tuple[str, str], list[Fields]] = defaultdict(list)
-        for row in _interval_widths(values, self.again):
+        for row in _interval_widths(values, self.again) if self._target is not None else ():
             self._ratios[row["workload"], row["id"]].append(row)
         self.states = {name: self._state(name) for name in experiment["workloads"]}
         self.more = dict.fromkeys(self.states, 0)
         self.claims: dict[str, Precision] = {}
         if self._target is not None:
-            self._add_blocks()
+            self._add_blocks(self._target, bool(settings.get("claims")))
 
     def _block_seconds(self, workload: str, environments: Container[str]) -> float:
         """Return the expected seconds of a workload's next block in some environments.
@@ -89,7 +93,7 @@ class _Decision:
     def _repeat_disturbed_blocks(self, values: tidy.CellValues) -> None:
         """Choose the disturbed blocks that are measured again, as far as the budget allows.
 
-        Sets `again` and reduces `left`.
+        Sets `again`, reduces `left`, and takes the chosen blocks out of `torn`.
         """
         order = self._order
         disturbed: dict[blocks.Block, str] = {}
@@ -101,11 +105,9 @@ class _Decision:
         for block in sorted(disturbed, key=lambda block: block[::-1]):
             environments = {cell[0] for cell in order.places if cell[1:] == block}
             seconds = self._block_seconds(block[0], environments)
-            if (
-                order.earlier_tries.get(block, 0) < self._settings["retries"]
-                and seconds <= self.left
-            ):
+            if order.earlier_tries.get(block, 0) < self._retries and seconds <= self.left:
                 self.again[block] = disturbed[block]
+                self.torn.pop(block, None)
                 self.left -= seconds
 
     def _state(self, workload: str, claim: str = "") -> Precision:
@@ -114,10 +116,10 @@ class _Decision:
         claim: the claim's ID; "": the workload as a whole.
         """
         order, rows = self._order, self._ratios[workload, claim]
-        repeated = sum(block[0] == workload for block in self.again)
-        aside = sum(block[0] == workload for block in order.disturbed)
-        # A block that could not be measured takes the place of another; one set aside does not.
-        room = self._settings["max"] - order.blocks[workload] + aside
+        repeated = sum(block[0] == workload for block in [*self.again, *self.torn])
+        replaced = sum(block[0] == workload for block in order.replacements)
+        # A block that could not be measured takes the place of another; one replaced does not.
+        room = self._experiment["repetitions"] - order.blocks[workload] + replaced
         wide = [
             row for row in rows if self._target is not None and row["half_width"] > self._target
         ]
@@ -142,13 +144,13 @@ class _Decision:
             claim=claim,
         )
 
-    def _add_blocks(self) -> None:
+    def _add_blocks(self, target: float, for_claims: bool) -> None:
         """Choose how many blocks each workload gets: for the target, else for published claims.
 
         Sets `more` and `claims`.
         """
-        self.more = precision.allot_blocks(self.states, self._target, self._budget, self.left)
-        if not self._settings.get("claims") or any(self.more.values()):
+        self.more = precision.allot_blocks(self.states, target, self._budget, self.left)
+        if not for_claims or any(self.more.values()):
             return
         states = [
             (workload, self._state(workload, claim)) for workload, claim in [*self._ratios] if claim
@@ -169,7 +171,9 @@ class _Decision:
             sentences.append(f"{self._spent:.0f} of {self._budget:.0f} s are used")
         return {
             "round": self._order.last,
-            "enough": not any(entry["again"] or entry["more"] for entry in workloads.values()),
+            "enough": not any(
+                entry["again"] or entry["torn"] or entry["more"] for entry in workloads.values()
+            ),
             "reason": "; ".join(sentences),
             "rests_on": blocks.hash_decision_basis(self._experiment),
             "spent_seconds": round(self._spent, 3),
@@ -184,15 +188,17 @@ class _Decision:
         if not more or environments == self._order.paired:
             environments = None
         again = {number: cause for (name, number), cause in self.again.items() if name == workload}
+        torn = {number: names for (name, number), names in self.torn.items() if name == workload}
         return {
             "blocks": self._order.blocks[workload],
             "seconds": round(state.seconds, 3),
             "half_width": state.half_width if math.isfinite(state.half_width) else None,
             "again": [*again],
+            "torn": [*torn],
             "more": more,
             "environments": environments,
             "claim": claim.claim if claim else None,
-            "reason": _reason(state, more, environments, self._target, claim, again),
+            "reason": _reason(state, more, environments, self._target, claim, again, torn),
         }
 
 
@@ -228,6 +234,7 @@ def _reason(
     target: float | None,
     claim: Precision | None,
     again: dict[int, str],
+    torn: dict[int, list[str]],
 ) -> str:
     """Return a phrase on a workload's interval width and target, and on the blocks that are added.
 
@@ -235,13 +242,17 @@ def _reason(
     target: the largest relative half-width that is wanted; None without one.
     claim: the published claim for which blocks are added, or None.
     again: number of a block that is measured again → its disturbance.
+    torn: number of a torn block that is replaced → its environments that are measured apart.
     """
+    phrases = [f"block {number} again: {cause}" for number, cause in again.items()]
+    for number, names in torn.items():
+        phrases.append(f"block {number} is replaced: {pairs.describe_environments(names)}")
+    if target is None:
+        return ", ".join(phrases) or "no block was disturbed or torn"
     known = math.isfinite(state.half_width)
-    phrases = [f"± {100 * state.half_width:.1f} %" if known else "no interval"]
-    if target is not None:
-        phrases[0] += f" (target ± {100 * target:.1f} %)"
-    phrases += [f"block {number} again: {cause}" for number, cause in again.items()]
-    if more or target is None:
+    width = f"± {100 * state.half_width:.1f} %" if known else "no interval"
+    phrases.insert(0, f"{width} (target ± {100 * target:.1f} %)")
+    if more:
         blocks_added = f"{more} more"
         if environments:
             blocks_added += f" of {', '.join(environments)}"

@@ -6,6 +6,7 @@ from strata.environments.common import registry
 from strata.experiment import blocks, precision
 from strata.image import cache
 from strata.measure import pending
+from strata.results import pairs
 from strata.util import paths, progress
 from strata.util.data_types import Plan
 from strata.util.files import read_json
@@ -22,6 +23,8 @@ def print_forecast(experiment: Plan, order: bool = False) -> None:
     order: whether every cell is also printed, in the order of measurement.
     """
     planned = blocks.Order(experiment)
+    torn = pairs.find_torn_blocks(experiment, planned)
+    planned.add_replacements(torn)
     if order:
         for (environment, workload, repetition), (place, round) in planned.places.items():
             cell = f"{environment} · {workload} · repetition {repetition}"
@@ -31,6 +34,8 @@ def print_forecast(experiment: Plan, order: bool = False) -> None:
     progress.print_line(
         f"{len(due)} of {len(planned.places)} cells are due at {experiment['scale']} scale{more}"
     )
+    for sentence in pairs.describe_torn_blocks(torn):
+        progress.print_line(sentence)
     _show_environments(experiment, due)
     _show_obstacles(experiment, due)
     _show_builds(experiment, due)

@@ -1,0 +1,76 @@
+"""Measure a block again as a whole: all its cells, native's included, side by side."""
+
+import json
+import os
+import shlex
+import shutil
+import sys
+
+from strata.experiment import blocks, config, plan
+from strata.host import capacity
+from strata.measure import pending
+from strata.util import paths, progress
+from strata.util.clock import Clock
+from strata.util.data_types import Plan
+from strata.util.errors import MachineError, UserError
+
+
+def measure_again(workload: str, repetition: int, overrides: config.Overrides) -> None:
+    """Replace this process by a Snakemake that measures all cells of a block again.
+
+    Each log and record stays until the new one is whole.
+    overrides: values that replace those of config.yaml.
+    Raises UserError for a block that is not planned or is set aside, and for a configuration that
+    is not that of results/plan.json; MachineError where there is no Snakemake.
+    """
+    settings = config.read_config(overrides)
+    experiment = config.make_plan(settings, capacity.read_facts())
+    _require_same_plan(experiment)
+    logs = [
+        paths.cell_path("raw", *cell, "log")
+        for cell in _list_cells(blocks.Order(experiment), (workload, repetition))
+    ]
+    program = shutil.which("snakemake") or os.path.join(paths.PROJECT, ".venv/bin/snakemake")
+    if not os.path.exists(program):
+        raise MachineError("Snakemake is not installed: `make setup` installs it")
+    words = ["--cores", "1", *overrides.words, "--force", "--", *logs]
+    progress.print_message(shlex.join(["snakemake", *words]))
+    os.environ[pending.AGAIN] = f"{workload}/{repetition}/{Clock().now()}"
+    sys.stdout.flush()
+    os.execv(program, [program, *words])
+
+
+def _require_same_plan(experiment: Plan) -> None:
+    """Raise UserError unless a plan is that of results/plan.json, which the last run wrote."""
+    made, last = json.loads(json.dumps(experiment)), plan.read_plan()
+    keys = sorted(made.keys() | last.keys() - {"source", "sealed"})
+    if different := [key for key in keys if made.get(key) != last.get(key)]:
+        raise UserError(
+            f"{paths.PLAN}: the last run had another configuration ({', '.join(different)}): give "
+            "its --configfile and --config here, too, or run `snakemake` with these first"
+        )
+
+
+def _list_cells(order: blocks.Order, block: blocks.Block) -> list[blocks.Cell]:
+    """Return the cells of a block, in the planned order.
+
+    Raises UserError where the block is not planned, is set aside, or the order has no blocks.
+    """
+    workload, repetition = block
+    if order.sequential:
+        raise UserError(
+            "order: is sequential, which has no blocks: `snakemake --cores 1 --force LOG` measures "
+            "one cell again"
+        )
+    cells = [cell for cell in order.places if cell[1:] == block and cell[0] in order.paired]
+    if not cells:
+        first = [*order.paired, *order.plan["environments"]][0]
+        raise UserError(order.explain_missing(first, *block))
+    if block in order.disturbed:
+        while (workload, repetition) in order.replacements:
+            repetition = order.replacements[workload, repetition]
+        raise UserError(
+            f"repetition {block[1]} of {workload} was disturbed and is set aside; repetition "
+            f"{repetition} was added in its place: type `strata again {workload} {repetition}`"
+        )
+    return cells

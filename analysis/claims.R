@@ -154,8 +154,8 @@ compare_part <- function(part, level, value = 1) {
 #' @inheritParams test_claims
 #' @param claim an entry of published/claims.json
 #' @return list of lists: environment, reference, series and bounds, with workload and
-#'   ratio, session and machine (of each block) or with x, y and how (as of compare_samples) and exact (no errors); for a
-#'   part that cannot be tested, reason (a code) and because (a sentence)
+#'   ratio, session and machine (of each block) or with x, y and how (as of compare_samples) and
+#'   exact (no errors); for a part that cannot be tested, reason (a code) and because (a sentence)
 list_claim_parts <- function(claim, published, values, context) {
   tests <- claim$tests %or% list(list())
   parts <- lapply(tests, function(test) {

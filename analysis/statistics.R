@@ -414,8 +414,8 @@ compare_environments <- function(pairs) {
   map_groups(pairs, c(COMPARISON_KEYS, "reference"), function(series) {
     robust <- compare_sessions(series$robust, series$session, series$machine)
     quotient <- compare_pairs(series$robust / series$ratio)
-    cbind(compare_sessions(series$ratio, series$session, series$machine), robust = robust$ratio, robust_low = robust$low,
-          robust_high = robust$high,
+    cbind(compare_sessions(series$ratio, series$session, series$machine), robust = robust$ratio,
+          robust_low = robust$low, robust_high = robust$high,
           robust_differs = (quotient$low > 1 | quotient$high < 1) %in% TRUE)
   })
 }

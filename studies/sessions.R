@@ -17,8 +17,9 @@ MACHINE_SD <- 0.05
 #' Simulate one comparison, and say what its intervals hold
 #'
 #' @param sessions number of sessions of each machine
-#' @return logical vector: whether the interval holds the first session's ratio, the first machine's,
-#'   the mean of all machines, and whether the prediction interval holds another machine's
+#' @return numeric vector, TRUE as 1: whether the interval holds the ratio of the first session, of
+#'   the first machine, and of all machines; whether the prediction interval holds another
+#'   machine's; width (half of the interval's)
 simulate <- function(sessions) {
   machine <- rep(seq_along(sessions), sessions)
   machine_means <- stats::rnorm(length(sessions), 0, MACHINE_SD)
@@ -35,7 +36,8 @@ simulate <- function(sessions) {
 designs <- list("1 machine, 1 session" = 1, "1 machine, 2 sessions" = 2,
                 "1 machine, 3 sessions" = 3, "1 machine, 5 sessions" = 5,
                 "5 machines, 1 session each" = rep(1, 5), "5 machines, 3 sessions each" = rep(3, 5),
-                "5 machines, 1 to 5 sessions" = 1:5, "8 machines, 1 or 3 sessions" = rep(c(1, 3), 4))
+                "5 machines, 1 to 5 sessions" = 1:5,
+                "8 machines, 1 or 3 sessions" = rep(c(1, 3), 4))
 set.seed(2014)
 for (name in names(designs)) {
   found <- rowMeans(replicate(EXPERIMENTS, simulate(designs[[name]])))

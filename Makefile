@@ -20,9 +20,9 @@ endif
 .DEFAULT:
 	@echo "make: '$@' is no target; \`make help\` lists them" >&2; exit 2
 
-.PHONY: help paper everything paper-partial plan summary report archive verify rebuild test \
+.PHONY: help paper everything paper-partial plan summary report archive light verify rebuild test \
     test-unit test-papers test-system test-long test-rig rig lint format keys aa sizes bench \
-    gallery release lock image-paper doctor setup clean
+    gallery readme-table release lock image-paper doctor setup clean
 
 help:                   ## list these commands
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/make \1\t\2/p' Makefile | expand -t 20
@@ -47,6 +47,9 @@ report: checked         ## Snakemake's report of papers and tables: report.zip
 
 archive: checked        ## pack the paper and all that it rests on into archive.zip
 	$(SNAKEMAKE) $(PAGES) -- archive
+
+light: checked          ## pack ratios and sessions alone into light.zip, to send
+	$(SNAKEMAKE) $(PAGES) -- light
 
 verify: setup-paper     ## check an archive: make verify ARCHIVE=archive.zip
 	$(require_archive)
@@ -119,6 +122,9 @@ keys:                   ## write the tables of docs/ that follow from schemas
 
 gallery:                ## measure docs/gallery.md by the last commit: gallery.zip, docs/small.zip
 	scripts/gallery.sh
+
+readme-table: setup-paper  ## write README's first table from docs/sessions
+	$(PYTHON) scripts/readme_table.py
 
 aa: setup               ## the A/A test: one environment under two names
 	$(PYTHON) scripts/aa_test.py $(AA)

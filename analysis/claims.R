@@ -139,7 +139,9 @@ compare_with_published <- function(part, value) {
 #' @param value number by which the part's ratio is divided
 #' @return row of compare_values
 compare_part <- function(part, level, value = 1) {
-  if (!is.null(part$ratio)) return(compare_pairs(part$ratio / value, level))
+  if (!is.null(part$ratio)) {
+    return(compare_sessions(part$ratio / value, part$session, part$machine, level))
+  }
   row <- compare_samples(part$x / value, part$y, part$how, level)
   if (!part$exact) return(row)
   row[c("low", "high")] <- row$ratio
@@ -152,8 +154,8 @@ compare_part <- function(part, level, value = 1) {
 #' @inheritParams test_claims
 #' @param claim an entry of published/claims.json
 #' @return list of lists: environment, reference, series and bounds, with workload and
-#'   ratio (of each block) or with x, y and how (as of compare_samples) and exact (no errors); for a
-#'   part that cannot be tested, reason (a code) and because (a sentence)
+#'   ratio, session and machine (of each block) or with x, y and how (as of compare_samples) and
+#'   exact (no errors); for a part that cannot be tested, reason (a code) and because (a sentence)
 list_claim_parts <- function(claim, published, values, context) {
   tests <- claim$tests %or% list(list())
   parts <- lapply(tests, function(test) {
@@ -274,5 +276,5 @@ make_part <- function(claim, rows, reference_rows, context) {
   pairs <- pair_runs(rows, reference_rows)
   lower_is_better <- rows$better[[1]] == "lower"
   if (isTRUE(claim$performance) && lower_is_better) pairs$ratio <- 1 / pairs$ratio
-  c(part, list(workload = rows$workload[[1]], ratio = pairs$ratio))
+  c(part, list(workload = rows$workload[[1]]), pairs[c("ratio", "session", "machine")])
 }

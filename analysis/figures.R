@@ -147,7 +147,7 @@ write_forest_caption <- function(paper) {
   rows <- paper$headlines
   intervals <- if (any(!is.na(rows$low))) ", with 95\u00a0% intervals"
   paste0("Performance as a share of native\u2019s", intervals, "; left of the line is worse. ",
-         "Grey: within \u00b1\u00a0", format_margin(MARGIN), ".",
+         describe_scope(rows), " Grey: within \u00b1\u00a0", format_margin(MARGIN), ".",
          if (nrow(paper$published) > 0) " Diamonds: Table I of the original, on other hardware.",
          if (nrow(select_forest_rows(rows)) < nrow(rows)) " The appendix has all series.",
          if (any(is.na(rows$low))) " Crosses have no interval.")

@@ -202,6 +202,33 @@ describe_disturbed_runs <- function(runs) {
   paste(paste(subjects, fates)[counts > 0], collapse = ", ")
 }
 
+#' Say for what the intervals of a table or figure hold, for its caption
+#'
+#' @param rows data frame: low, holds, sessions, machines, as of compare_sessions
+#' @return sentence; "" of no intervals
+describe_scope <- function(rows) {
+  rows <- rows[!is.na(rows$low), ]
+  if (nrow(rows) == 0) return("")
+  describe <- function(holds, rows) {
+    sessions <- join_words(sort(unique(rows$sessions)))
+    of_sessions <- paste(sessions, if (sessions == "1") "session" else "sessions")
+    switch(holds,
+           session = "within this session",
+           sessions = paste("within these", of_sessions),
+           machine = paste0("for this machine (", of_sessions, ")"),
+           machines = paste0("for machines of this kind (", join_words(unique(rows$machines)),
+                             " of them)"))
+  }
+  kinds <- intersect(SCOPES, rows$holds)
+  scopes <- vapply(kinds, function(holds) describe(holds, rows[rows$holds == holds, ]), "")
+  counts <- vapply(kinds, function(holds) sum(rows$holds == holds), 0L)
+  if (length(kinds) > 1) scopes <- paste0(counts, " ", scopes)
+  paste0("Intervals hold ", join_words(scopes), ".")
+}
+
+# For what intervals may hold, from the narrowest on.
+SCOPES <- c("session", "sessions", "machine", "machines")
+
 OUTCOMES <- c("slower", "faster", "equivalent", "undecided", "no interval")
 
 #' Classify comparisons by one word of OUTCOMES each
@@ -260,6 +287,22 @@ describe_lost_pairs <- function(paper) {
   lost <- sum(paper$runs$paired %in% "no")
   if (lost == 0) return("")
   glue("That concerns {format_count(lost, 'run')} here.")
+}
+
+#' Say how many sessions a paper rests on, and what they allow
+#'
+#' @param paper list of read_paper
+#' @return sentences
+describe_session_count <- function(paper) {
+  count <- nrow(paper$sessions)
+  machines <- n_distinct(paper$sessions$machine)
+  if (count == 1) {
+    return(glue("These runs are of one session: measure the same again on {MACHINE_SESSIONS - 1} ",
+                "other days for intervals that hold for this machine, and on ",
+                "{POOLED_MACHINES} machines for some that hold for machines."))
+  }
+  glue("These runs are of {count} sessions on {format_count(machines, 'machine')}. ",
+       "{describe_scope(paper$comparisons)}")
 }
 
 #' Say whether robust estimates differ from those of all work over all time

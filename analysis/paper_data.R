@@ -2,11 +2,12 @@
 
 # The tables of results of which a paper is made.
 PAPER_TABLES <- c("summary", "comparisons", "ratios", "verdicts", "stalls", "choices", "emulated",
-                  "claims", "blocks", "runs", "left_out")
+                  "claims", "blocks", "runs", "sessions", "left_out")
 
 # Columns of these tables that hold texts, whatever they look like.
 PAPER_TEXT_COLUMNS <- c("workload", "metric", "environment", "series", "label", "title", "flags",
-                        "unit", "why", "direction", "against_published", "because", "transferred")
+                        "unit", "why", "direction", "against_published", "because", "transferred",
+                        "session", "machine", "holds", "kernel", "docker", "gvisor")
 
 #' Read the data of a paper
 #'

@@ -8,6 +8,9 @@ TEXT_COLUMNS <- c("metric", "unit", "counts", "log")
 # The names of the columns of factors begin so.  A column is empty where a row has no such factor.
 FACTOR <- "factor_"
 
+# A sitting ends if no cell was measured for so many seconds.
+SITTING_GAP <- 3600
+
 # A value, or `default` where the value is NULL.
 `%or%` <- function(value, default) if (is.null(value)) default else value
 
@@ -80,7 +83,8 @@ list_differing_keys <- function(pair) {
 #'   all (rows of the tidy tables with their labels, and `laps`, a list of the values of each row's
 #'   laps), tidy (those that count, of environments that are not emulated), emulated (those that
 #'   count, of emulated machines and of the native runs at their sizes);
-#'   planned (cells), records (of planned cells, named by their log);
+#'   planned (cells), records (of planned cells, named by their log), sessions (data frame of
+#'   assign_sessions);
 #'   valid (whether the scale can answer a question), sizes (rules of the sizes), invalid (workloads
 #'   that answer no question, because the scale is tiny or a size rule is broken)
 #' @section Errors: the plan or all values are missing; an environment or metric is not in the plan
@@ -107,7 +111,9 @@ read_results <- function(folder, tables = folder) {
   planned$log <- do.call(sprintf, c("results/raw/%s/%s/%s.log",
                                     planned[c("environment", "workload", "repetition")]))
   records <- read_records(planned$log, folder)
-  rows <- cbind(rows, list_run_times(rows, records))
+  sessions <- assign_sessions(records)
+  rows <- cbind(rows, list_run_times(rows, records),
+                sessions[match(rows$log, sessions$log), c("session", "machine")])
   emulated_names <- environments$environment[environments$emulated]
   emulated <- rows$environment %in% emulated_names
   counts <- rows$counts == "yes"
@@ -117,9 +123,91 @@ read_results <- function(folder, tables = folder) {
   broken <- unique(sizes$workload[sizes$holds %in% FALSE])
   list(folder = folder, plan = plan, environments = environments, metrics = metrics, all = rows,
        planned = planned, tidy = rows[!emulated & counts, ], emulated = rows[emulated & counts, ],
-       records = records, valid = valid, sizes = sizes,
+       records = records, sessions = sessions, valid = valid, sizes = sizes,
        invalid = if (valid) broken else names(plan$workloads))
 }
+
+#' Assign each cell to its session: one sitting on one machine, with its engines started once
+#'
+#' A session ends with a boot of the machine, with a start of Docker's daemon, and where no cell was
+#' measured for SITTING_GAP.  A cell during which no daemon was seen belongs to the session around
+#' it.
+#'
+#' @param records list of records, named by their logs
+#' @return data frame, one row for each record in the order of measurement on each machine: log,
+#'   session (machine and first start; equal for the cells of a session) and machine
+assign_sessions <- function(records) {
+  get_text <- function(record, key) as.character(record$node[[key]] %or% NA)
+  get_moments <- function(key) {
+    parse_moments(vapply(records, function(record) record[[key]] %or% NA_character_, ""))
+  }
+  runs <- data.frame(log = as.character(names(records)),
+                     machine = vapply(records, function(record) record$node$machine %or% "", ""),
+                     boot = vapply(records, get_text, "", "boot"),
+                     docker = vapply(records, get_text, "", "docker"),
+                     started = get_moments("started"), ended = get_moments("ended"))
+  runs <- runs[order(runs$machine, runs$started, method = "radix"), ]
+  rownames(runs) <- NULL
+  by_machine <- split(runs, factor(runs$machine, unique(runs$machine)))
+  sessions <- stack_rows(lapply(by_machine, function(runs) {
+    last_end <- c(-Inf, cummax(runs$ended)[-nrow(runs)])
+    begins <- runs$started - last_end > SITTING_GAP | changes(runs$boot) | changes(runs$docker)
+    first <- runs$started[begins][cumsum(begins)]
+    text <- format(as.POSIXct(first, origin = "1970-01-01", tz = "UTC"), "%Y-%m-%dT%H:%M:%SZ")
+    data.frame(log = runs$log, session = paste0(runs$machine, "-", text), machine = runs$machine)
+  }))
+  sessions %or% data.frame(log = character(), session = character(), machine = character())
+}
+
+# Whether each value differs from the last known one before it; NA differs from none.
+changes <- function(values) {
+  known <- c(NA, values)[cummax(ifelse(is.na(values), 0, seq_along(values))) + 1]
+  (known != c(NA, known[-length(known)])) %in% TRUE
+}
+
+# Moments of records as seconds.
+parse_moments <- function(texts) {
+  as.numeric(as.POSIXct(texts, format = "%Y-%m-%dT%H:%M:%OS", tz = "UTC"))
+}
+
+#' Describe the sessions of a folder of results, with the facts of their machines
+#'
+#' @param results list of read_results
+#' @return data frame, one row for each session: session, machine, from, to (moments), cells
+#'   (number), and the facts of SESSION_FACTS and ENGINE_FACTS as texts; "" for what is not known
+describe_sessions <- function(results) {
+  list_values <- function(records, get_value) {
+    values <- unlist(lapply(records, function(record) {
+      value <- get_value(record) %or% ""
+      if (is.numeric(value)) format(value, scientific = FALSE, digits = 15) else value
+    }))
+    paste(sort(setdiff(unique(values), c("", "not available")), method = "radix"),
+          collapse = "; ")
+  }
+  logs <- split(results$sessions$log,
+                factor(results$sessions$session, unique(results$sessions$session)))
+  rows <- stack_rows(Map(function(session, logs) {
+    records <- unname(results$records[logs])
+    host <- lapply(SESSION_FACTS, function(key) {
+      list_values(records, function(record) record$observed$host$static[[key]])
+    })
+    engines <- lapply(ENGINE_FACTS, function(get_value) list_values(records, get_value))
+    moments <- range(vapply(records, `[[`, "", "started"), vapply(records, `[[`, "", "ended"))
+    data.frame(session = session, from = moments[[1]], to = moments[[2]], cells = length(logs),
+               stats::setNames(host, SESSION_FACTS), engines)
+  }, names(logs), logs))
+  machine <- results$sessions$machine[match(rows$session, results$sessions$session)]
+  cbind(rows["session"], machine = machine, rows[names(rows) != "session"])
+}
+
+# The facts of a session: keys of `observed.host.static` of records, and functions of records.
+SESSION_FACTS <- c("cpu_model", "cpus", "memory_bytes", "cache_bytes", "kernel", "os",
+                   "virtualization")
+ENGINE_FACTS <- list(
+  docker = function(record) record$system$docker$engine,
+  gvisor = function(record) record$system$docker$sandbox$version,
+  vm = function(record) record$system$vm$accelerator
+)
 
 # When each tidy row was measured, from the records: together (the same text for runs that took
 # their laps in turns; "" for others), started and ended (seconds), block_seconds (the time of all
@@ -127,8 +215,7 @@ read_results <- function(folder, tables = folder) {
 list_run_times <- function(rows, records) {
   records <- records[unique(rows$log)]
   read_moment <- function(key) {
-    texts <- vapply(records, function(record) record[[key]] %or% NA_character_, "")
-    as.numeric(as.POSIXct(texts, format = "%Y-%m-%dT%H:%M:%OS", tz = "UTC"))
+    parse_moments(vapply(records, function(record) record[[key]] %or% NA_character_, ""))
   }
   together <- vapply(records, function(record) paste(unlist(record$together), collapse = " "), "")
   seconds <- vapply(records, function(record) as.numeric(record$seconds %or% NA), 0)

@@ -10,6 +10,9 @@ ALPHA <- 0.05
 # An interval takes so many blocks, and a verdict so many.
 INTERVAL_BLOCKS <- 3
 VERDICT_BLOCKS <- 5
+# So many sessions give an interval for their machine, and so many machines one for machines.
+MACHINE_SESSIONS <- 3
+POOLED_MACHINES <- 5
 # Limits of the estimated correlation of neighbouring blocks.
 LEAST_CORRELATION <- 0.15
 MOST_CORRELATION <- 0.8
@@ -79,6 +82,100 @@ compare_values <- function(samples, level, transform_back = exp, items = "runs",
   row$low <- transform_back(distance - half_width)
   row$high <- transform_back(distance + half_width)
   row
+}
+
+#' Estimate the mean ratio of blocks of several sessions, which are nested in machines
+#'
+#' From three sessions on, all of one machine, the interval is Student's of the means of the
+#' sessions, and holds for the machine.  From five machines on it is that of pool_machines, and
+#' holds for machines.  A session counts if it has INTERVAL_BLOCKS.  Of fewer sessions, or of two to
+#' four machines, the interval is that of all blocks, and holds within these sessions.
+#'
+#' @param ratios,level as of compare_pairs
+#' @param sessions,machines names, for each ratio
+#' @return the row of compare_pairs with sessions and machines (numbers), holds (for what the
+#'   interval holds: "session", "sessions", "machine" or "machines"), next_low and next_high (the
+#'   interval that holds another machine's ratio; NA unless it holds for machines)
+compare_sessions <- function(ratios, sessions, machines, level = 1 - ALPHA) {
+  row <- compare_pairs(ratios, level)
+  row$sessions <- length(unique(sessions))
+  row$machines <- length(unique(machines))
+  row$holds <- if (row$sessions > 1) "sessions" else "session"
+  row[c("next_low", "next_high")] <- NA_real_
+  if (row$why != "") return(row)
+  means <- summarise_sessions(log(ratios), sessions, machines)
+  nested <- nest_sessions(means)
+  if (is.null(nested)) return(row)
+  half_widths <- stats::qt((1 + level) / 2, nested$df) * nested$se
+  row$n <- sum(means$n)
+  row$ratio <- exp(nested$mean)
+  row[c("low", "high")] <- exp(nested$mean + c(-1, 1) * half_widths)
+  row[c("se", "df", "holds")] <- nested[c("se", "df", "holds")]
+  row$sessions <- nrow(means)
+  row$machines <- length(unique(means$machine))
+  if (!is.null(nested$next_se)) {
+    half_widths <- stats::qt((1 + level) / 2, nested$next_df) * nested$next_se
+    row[c("next_low", "next_high")] <- exp(nested$mean + c(-1, 1) * half_widths)
+  }
+  row
+}
+
+# The sessions with at least INTERVAL_BLOCKS values: data frame of session, machine, n, mean and se
+# (standard error within the session); NULL of none.
+summarise_sessions <- function(values, sessions, machines) {
+  places <- split(seq_along(values), factor(sessions, unique(sessions)))
+  stack_rows(lapply(places, function(at) {
+    if (length(at) < INTERVAL_BLOCKS) return(NULL)
+    data.frame(session = sessions[[at[[1]]]], machine = machines[[at[[1]]]], n = length(at),
+               mean = mean(values[at]), se = estimate_standard_error(values[at])$se)
+  }))
+}
+
+# The mean of sessions with its standard error and degrees of freedom, and for what it holds;
+# `means` as of summarise_sessions.  NULL if there are too few, or if they do not vary.
+nest_sessions <- function(means) {
+  count <- NROW(means)
+  machines <- length(unique(means$machine))
+  if (machines >= POOLED_MACHINES) return(c(pool_machines(means), holds = "machines"))
+  if (machines != 1 || count < MACHINE_SESSIONS) return(NULL)
+  scatter <- stats::sd(means$mean)
+  if (scatter < 1e-12) return(NULL)
+  list(mean = mean(means$mean), se = scatter / sqrt(count), df = count - 1, holds = "machine")
+}
+
+#' Pool the means of machines that differ at random
+#'
+#' The variance between machines is that of Paule and Mandel (1982), the interval that of Hartung
+#' and Knapp (2001), which is never narrower than the variances of the machines' means allow.  The
+#' interval for another machine is that of Higgins, Thompson and Spiegelhalter (2009).
+#'
+#' @param means data frame of summarise_sessions, of three machines at least
+#' @return list: mean, se, df; next_se and next_df (of another machine's mean)
+pool_machines <- function(means) {
+  groups <- split(means, means$machine)
+  counts <- vapply(groups, nrow, 1L)
+  values <- vapply(groups, function(sessions) mean(sessions$mean), 0)
+  # The variance of a session's mean: from machines with several, else as it is within a session.
+  between <- sum(vapply(groups, function(group) sum((group$mean - mean(group$mean)) ^ 2), 0))
+  variance <- between / max(sum(counts - 1), 1)
+  within <- vapply(groups, function(sessions) mean(sessions$se ^ 2), 0)
+  variances <- pmax(variance, within, 1e-12) / counts
+  df <- length(values) - 1
+  compute_weights <- function(heterogeneity) 1 / (variances + heterogeneity)
+  compute_spread <- function(weights) {
+    sum(weights * (values - stats::weighted.mean(values, weights)) ^ 2)
+  }
+  exceeds <- function(heterogeneity) compute_spread(compute_weights(heterogeneity)) - df
+  heterogeneity <- 0
+  if (exceeds(0) > 0) {
+    # There the spread is at most 1, and so below its expectation.
+    upper <- sum((values - mean(values)) ^ 2)
+    heterogeneity <- stats::uniroot(exceeds, c(0, upper), tol = 1e-12)$root
+  }
+  weights <- compute_weights(heterogeneity)
+  variance_of_mean <- max(compute_spread(weights) / df, 1) / sum(weights)
+  list(mean = stats::weighted.mean(values, weights), se = sqrt(variance_of_mean), df = df,
+       next_se = sqrt(heterogeneity + variance_of_mean), next_df = df - 1)
 }
 
 #' Compute the intervals of ratios at another level
@@ -244,8 +341,9 @@ map_groups <- function(rows, keys, make) {
 #' the time that the whole block takes.
 #'
 #' @param rows,reference tidy rows of one series in the two environments
-#' @return data frame, one row for each pair: repetition (the block), ratio (of rows to reference),
-#'   robust (the pseudomedian of the ratios of their laps; the ratio where they have no laps)
+#' @return data frame, one row for each pair: session and machine (of the row), repetition (the
+#'   block), ratio (of rows to reference), robust (the pseudomedian of the ratios of their laps; the
+#'   ratio where they have no laps)
 pair_runs <- function(rows, reference) {
   at <- match(rows$repetition, reference$repetition)
   at[!are_paired(rows, reference[at, ])] <- NA
@@ -256,7 +354,8 @@ pair_runs <- function(rows, reference) {
     paired <- length(laps) > 1 && length(laps) == length(base_laps)
     if (paired) pseudomedian(laps / base_laps) else ratio
   }, measured$laps, base$laps, ratio)
-  data.frame(repetition = measured$repetition, ratio = ratio, robust = as.numeric(robust))
+  data.frame(measured[c("session", "machine", "repetition")], ratio = ratio,
+             robust = as.numeric(robust))
 }
 
 # Whether each row and the row of the reference beside it were measured close enough in time.
@@ -282,8 +381,8 @@ pseudomedian <- function(x) {
 #' Pair the runs of two environments in every series
 #'
 #' @param rows,reference tidy rows of the two environments
-#' @return data frame: the columns of a comparison, reference, repetition, ratio and robust
-#'   (performance as a share of the reference's); NULL if no runs are paired
+#' @return data frame: the columns of a comparison, reference, and those of pair_runs (ratios are
+#'   of performance as a share of the reference's); NULL if no runs are paired
 pair_environments <- function(rows, reference) {
   places <- split(seq_len(nrow(reference)), make_keys(reference))
   map_groups(rows, COMPARISON_KEYS, function(series) {
@@ -308,15 +407,15 @@ pair_with_native <- function(tidy) {
 #'
 #' @param pairs data frame of pair_environments, or NULL
 #' @return data frame, one row for each series: the columns of a comparison, reference, those of
-#'   compare_pairs, robust, robust_low and robust_high (the same from the robust ratios), and
+#'   compare_sessions, robust, robust_low and robust_high (the same from the robust ratios), and
 #'   robust_differs (whether the 95 % interval of the quotient of both excludes 1); NULL of no pairs
 compare_environments <- function(pairs) {
   if (is.null(pairs)) return(NULL)
   map_groups(pairs, c(COMPARISON_KEYS, "reference"), function(series) {
-    robust <- compare_pairs(series$robust)
+    robust <- compare_sessions(series$robust, series$session, series$machine)
     quotient <- compare_pairs(series$robust / series$ratio)
-    cbind(compare_pairs(series$ratio), robust = robust$ratio, robust_low = robust$low,
-          robust_high = robust$high,
+    cbind(compare_sessions(series$ratio, series$session, series$machine), robust = robust$ratio,
+          robust_low = robust$low, robust_high = robust$high,
           robust_differs = (quotient$low > 1 | quotient$high < 1) %in% TRUE)
   })
 }
@@ -328,11 +427,16 @@ compare_environments <- function(pairs) {
 #' @return data frame of compare_environments with the columns of add_verdicts, and `family`
 #'   ("containers", "sandboxes" or "machines"); NULL of no pairs
 compare_with_native <- function(results, pairs = pair_with_native(results$tidy)) {
-  rows <- compare_environments(pairs)
+  rows <- add_families(compare_environments(pairs), results)
+  if (!is.null(rows)) add_verdicts(rows, list_verdict_groups(rows))
+}
+
+# Adds the family of each row's environment; NULL stays NULL.
+add_families <- function(rows, results) {
   if (is.null(rows)) return(NULL)
   environments <- results$environments
   rows$family <- environments$family[match(rows$environment, environments$environment)]
-  add_verdicts(rows, list_verdict_groups(rows))
+  rows
 }
 
 #' Number the verdicts to which the rows of comparisons belong
@@ -356,7 +460,8 @@ list_verdict_groups <- function(rows) {
 #' @param margin the smallest difference that matters
 #' @return rows with low_all, high_all and level_all (the interval for all verdicts), verdict
 #'   ("different", "equivalent", "undecided"; "" without one), direction ("slower" or "faster" if
-#'   different) and more (how many further blocks would decide, if undecided)
+#'   different) and more (how many further blocks would decide, if undecided and if the interval
+#'   is of blocks, not of sessions)
 add_verdicts <- function(rows, groups, margin = MARGIN) {
   count <- max(groups, 0, na.rm = TRUE)
   sizes <- tabulate(as.integer(groups), count)[groups]
@@ -374,8 +479,9 @@ add_verdicts <- function(rows, groups, margin = MARGIN) {
                            ifelse(rows$ratio < 1, "slower", "faster"))
   needed <- mapply(estimate_blocks_needed, rows$ratio, rows$se * sqrt(rows$n), margin,
                    ALPHA / max(count, 1))
-  rows$more <- ifelse(rows$verdict == "undecided" & rows$why == "", pmax(needed - rows$n, 1),
-                      NA_real_)
+  of_blocks <- !(rows$holds %or% "") %in% c("machine", "machines")
+  rows$more <- ifelse(rows$verdict == "undecided" & rows$why == "" & of_blocks,
+                      pmax(needed - rows$n, 1), NA_real_)
   rows
 }
 
@@ -385,8 +491,8 @@ add_verdicts <- function(rows, groups, margin = MARGIN) {
 #' @param margin the smallest difference that matters
 #' @return data frame, one row for each workload and environment: workload, title, environment,
 #'   label, family, reference, margin, verdict, direction, more (the largest of its rows), and of
-#'   the series that decides: series, n, ratio, low, high (the interval that decides) and level;
-#'   NULL of no rows
+#'   the series that decides: series, n, sessions, machines, holds, ratio, low, high (the interval
+#'   that decides) and level; NULL of no rows
 decide_workloads <- function(rows, margin = MARGIN) {
   if (is.null(rows)) return(NULL)
   headlines <- rows[rows$headline, ]
@@ -406,7 +512,8 @@ decide_workloads <- function(rows, margin = MARGIN) {
     data.frame(margin = margin, verdict = verdict,
                direction = if (verdict == "different") parts$direction[[at]] else "",
                more = if (length(more) > 0) max(more) else NA_real_,
-               series = parts$series[[at]], n = parts$n[[at]], ratio = parts$ratio[[at]],
+               series = parts$series[[at]],
+               parts[at, c("n", "sessions", "machines", "holds", "ratio")],
                low = shown$low, high = shown$high,
                level = if (verdict == "different") outer_level else level)
   })

@@ -15,16 +15,19 @@ for (file in files) source(file.path(analysis, paste0(file, ".R")))
 # columns of all factors.
 SERIES_COLUMNS <- "workload,title,metric,metric_label,factors,series,unit,better,environment,label"
 LEVEL_COLUMNS <- "n,mean,sd,mean_low,mean_high,median,median_low,median_high,min,max"
-RATIO_COLUMNS <- paste("n,ratio,low,high,low_all,high_all,level_all,verdict,direction,why,more",
-                       "scatter,robust,robust_low,robust_high,robust_differs", sep = ",")
+RATIO_COLUMNS <- paste("n,sessions,machines,holds,ratio,low,high,low_all,high_all,level_all",
+                       "verdict,direction,why,more,scatter,robust,robust_low,robust_high",
+                       "robust_differs", sep = ",")
 COMPARISON_COLUMNS <- "question,reference,family,valid,headline"
+PAIR_COLUMNS <- "session,machine,repetition,ratio,robust"
 TABLES <- c(
   summary = paste(SERIES_COLUMNS, LEVEL_COLUMNS, "level,level_low,level_high,valid,headline",
                   sep = ","),
   comparisons = paste(SERIES_COLUMNS, COMPARISON_COLUMNS, RATIO_COLUMNS, sep = ","),
-  ratios = paste(SERIES_COLUMNS, "reference,valid,headline,repetition,ratio,robust", sep = ","),
+  ratios = paste(SERIES_COLUMNS, COMPARISON_COLUMNS, PAIR_COLUMNS, sep = ","),
   verdicts = paste("workload,title,environment,label,family,reference,margin,valid,verdict",
-                   "direction,more,series,n,ratio,low,high,level", sep = ","),
+                   "direction,more,series,n,sessions,machines,holds,ratio,low,high,level",
+                   sep = ","),
   stalls = paste(SERIES_COLUMNS, "reference,valid,laps,share,reference_share,p", sep = ","),
   choices = paste(SERIES_COLUMNS, "choice,control", COMPARISON_COLUMNS, RATIO_COLUMNS, sep = ","),
   emulated = paste(SERIES_COLUMNS, LEVEL_COLUMNS, "ratio", sep = ","),
@@ -32,8 +35,10 @@ TABLES <- c(
                  "tolerance_high,environment,reference,series,n,ratio,low,high,level,parts,verdict",
                  "against_published,reason,because,note,transferred", sep = ","),
   blocks = "workload,title,series,blocks,share,p",
-  runs = paste("environment,label,workload,title,repetition,round,order,counts,how,paired,flags",
-               "emulated,seconds,log,record", sep = ",")
+  runs = paste("environment,label,workload,title,repetition,round,order,session,counts,how,paired",
+               "flags,emulated,seconds,log,record", sep = ","),
+  sessions = paste("session,machine,from,to,cells", paste(SESSION_FACTS, collapse = ","),
+                   paste(names(ENGINE_FACTS), collapse = ","), sep = ",")
 )
 
 # Writes the CSV table `name` of TABLES into a folder; NULL is an empty table, with the columns of
@@ -105,7 +110,7 @@ main <- function(folder, out = folder) {
   comparisons <- compare_with_native(results, pairs)
   write_result(add_levels(summarise_runs(results$tidy), comparisons), "summary")
   write_result(comparisons, "comparisons")
-  write_result(pairs, "ratios")
+  write_result(add_families(pairs, results), "ratios")
   verdicts <- lapply(MARGINS, decide_workloads, rows = comparisons)
   write_result(stack_rows(verdicts), "verdicts")
   write_result(compare_stalls(results$tidy), "stalls")
@@ -113,6 +118,7 @@ main <- function(folder, out = folder) {
   write_result(summarise_emulated(results), "emulated")
   write_result(estimate_block_share(results$tidy), "blocks")
   write_result(list_runs(results), "runs")
+  write_table(describe_sessions(results), "sessions", out, results$all)
   published <- jsonlite::read_json(file.path(dirname(analysis), "published", "claims.json"))
   write_result(test_claims(published, results$tidy, describe_run(results)), "claims")
 }

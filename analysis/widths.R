@@ -50,6 +50,8 @@ list_claim_widths <- function(claim, published, results) {
 
 main <- function(folder, tables) {
   results <- read_results(folder, tables)
+  # Blocks narrow the interval within a session alone, whatever it is for.
+  results$tidy$session <- rep("", nrow(results$tidy))
   published <- jsonlite::read_json(file.path(dirname(analysis), "published", "claims.json"))
   headlines <- results$tidy[results$tidy$headline, ]
   widths <- stack_rows(c(list(list_headline_widths(headlines)),

@@ -1,4 +1,4 @@
-# One file with all that the paper rests on.  It packs what exists, and measures only on request.
+# One file with all that the paper rests on, and a light one with its ratios and sessions alone.  It packs what exists, and measures only on request.
 
 
 rule archive:
@@ -22,3 +22,22 @@ rule archive:
     shell:
         "python3 -m strata archive --out {output} {params.image} {params.allow:q}"
         " --snakemake {params.snakemake} 2>&1 | tee {log}"
+
+
+rule light:
+    input:
+        lambda light: call(experiment.list_archived, papers=False),
+        "results/SHA256SUMS",
+        list_code("strata/archive/*"),
+    output:
+        "light.zip",
+    log:
+        "results/logs/light.log",
+    localrule: True
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        allow=[f"--allow={text}" for text in experiment.settings["archive_allow"]],
+        source=lambda light: experiment.describe_source(),
+    shell:
+        "python3 -m strata archive --light --out {output} {params.allow:q} 2>&1 | tee {log}"

@@ -20,7 +20,7 @@ make setup
 .venv/bin/snakemake --cores 1 --config \
     'only={environments: [native, docker], workloads: [stream, randomaccess]}' repetitions=5 \
     'quiet={action: flag}' measure=true -- archive
-.venv/bin/python -m strata archive --light --out small.zip
+.venv/bin/python -m strata archive --without-source --out small.zip
 report=$(.venv/bin/python -m strata verify archive.zip 2>&1) || { echo "$report" && exit 1; }
 echo "$report"
 if grep -q "note:" <<<"$report"; then

@@ -171,16 +171,18 @@ def _add_image_options(parser: Parser) -> None:
 
 
 def _add_archive_options(parser: Parser) -> None:
-    out, image = "archive.zip", "include the image (default: its hashes alone)"
-    text = f"the file to write (default: {out})"
-    parser.add_argument("--out", metavar="FILE", default=out, help=text)
+    image = "include the image (default: its hashes alone)"
+    text = "the file to write (default: archive.zip, or light.zip)"
+    parser.add_argument("--out", metavar="FILE", help=text)
     parser.add_argument("--image", dest="with_image", action="store_true", help=image)
     text = "accept this text, or this FILE:LINE, although it looks private (default: none)"
     parser.add_argument("--allow", dest="allowed", action="append", metavar="TEXT", help=text)
     text = "the version of Snakemake that made the results (default: the one installed here)"
     parser.add_argument("--snakemake", metavar="VERSION", help=text)
     text = "leave out the source, whose commit is named, and the list of the image's files"
-    parser.add_argument("--light", action="store_true", help=text)
+    parser.add_argument("--without-source", action="store_true", help=text)
+    text = "write a few kilobytes alone: ratios, sessions, plan and the digest of all logs"
+    parser.add_argument("--light", dest="is_light", action="store_true", help=text)
 
 
 def _add_archive_path(parser: Parser) -> None:
@@ -210,6 +212,14 @@ def _add_compare_options(parser: Parser) -> None:
     text = "smallest difference that matters, such as 5%% (default: the paper's)"
     parser.add_argument("--effect", metavar="SHARE", help=text)
     out = "comparison"
+    text = f"output folder (default: {out})"
+    parser.add_argument("--to", dest="out", metavar="FOLDER", default=out, help=text)
+
+
+def _add_pool_options(parser: Parser) -> None:
+    text = "a light archive, a whole one, a project, or a folder of results"
+    parser.add_argument("archives", nargs="+", metavar="ARCHIVE", help=text)
+    out = "pool"
     text = f"output folder (default: {out})"
     parser.add_argument("--to", dest="out", metavar="FOLDER", default=out, help=text)
 
@@ -306,8 +316,8 @@ COMMANDS = {
         add_options=_add_image_options,
     ),
     "archive": Command(
-        "strata.archive.make:write_archive",
-        "Pack results, paper and source into one file.",
+        "strata.archive.make:main",
+        "Pack results, paper and source into one file, or ratios alone into a light one.",
         "--out mine.zip",
         _add_archive_options,
     ),
@@ -331,6 +341,12 @@ COMMANDS = {
         "3: all is undecided.",
         "before.zip results --names before after",
         _add_compare_options,
+    ),
+    "pool": Command(
+        "strata.archive.pool:pool",
+        "Put sessions side by side, and pool them for a machine or for machines.",
+        "docs/sessions/*.zip --to pool",
+        _add_pool_options,
     ),
     "clean": Command(
         clean_machine,

@@ -238,8 +238,8 @@ class Experiment:
             os.makedirs(folder, exist_ok=True)
         return folders
 
-    def list_archived(self) -> list[str]:
-        """Return the paths of the tables and papers that an archive contains.
+    def list_archived(self, papers: bool = True) -> list[str]:
+        """Return the paths of the tables, and of the papers if requested, for an archive.
 
         Raises UserError if making them would measure cells and the key `measure` is not set.
         """
@@ -251,7 +251,7 @@ class Experiment:
         if is_untried(self.plan, blocks.available_environments(self.plan)):
             is_complete = False
         if is_complete or self.partial or self.settings.get("measure"):
-            return [*self.tables, *outputs.PAPERS]
+            return [*self.tables, *(outputs.PAPERS if papers else ())]
         reason = f"{due} of {len(order.cells())} cells are not measured"
         if not order.decided:
             reason += " so far"

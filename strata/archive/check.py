@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from strata.archive import checksums, crate, metadata, remake, source, zip_file
+from strata.archive import checksums, crate, light, metadata, remake, source, zip_file
 from strata.experiment import blocks, plan
 from strata.image import manifest
 from strata.results import outputs, validate
@@ -77,23 +77,27 @@ def verify(path: str, papers: bool = False) -> int:
     Raises MachineError, for which the command exits with status 2, if a check was not possible.
     """
     notes: list[str] = []
+    checked = (
+        "every file is as it was archived, every record fits its log, and all tables follow from "
+        "the logs"
+    )
     with report_machine_failures(path), open_archive(path) as folder:
-        faults = find_faults(folder, papers)
-        if not faults:
+        if light.is_light(folder):
+            faults = light.find_faults(folder)
+            checked = "every file is as it was archived, and every row has its session"
+            notes = [light.NOTE]
+        elif not (faults := find_faults(folder, papers)):
             facts = metadata.read_facts(folder)
             notes = [*metadata.describe_origin(facts), *_note_missing_commit(facts)]
-    for fault in faults:
-        progress.print_line(fault)
-    for note in notes:
-        progress.print_message(f"{path}: note: {note}")
     if faults:
+        for fault in faults:
+            progress.print_line(fault)
         count = f"{len(faults)} finding{'s' if len(faults) > 1 else ''}"
         progress.print_message(f"{path}: NOT good: {count}")
         return 1
-    progress.print_message(
-        f"{path}: good: every file is as it was archived, every record fits its log, and all "
-        "tables follow from the logs"
-    )
+    for note in notes:
+        progress.print_message(f"{path}: note: {note}")
+    progress.print_message(f"{path}: good: {checked}")
     return 0
 
 
@@ -107,6 +111,8 @@ def find_faults(folder: str, papers: bool = False) -> list[str]:
     Raises MachineError or any other error but UserError if a check was not possible; callers use
     :func:`report_machine_failures` around it.
     """
+    if light.is_light(folder):
+        return [f"{light.FACTS}: this is a light archive, without logs; `strata pool` reads it"]
     if not any(
         os.path.exists(os.path.join(folder, name)) for name in (metadata.FACTS, checksums.NAME)
     ):

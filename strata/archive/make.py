@@ -1,13 +1,24 @@
-"""Write the archive of the project in the working directory, and what describes it."""
+"""Write the archive of the project in the working directory, or a light one of a few kilobytes."""
 
 import importlib.metadata
 import json
 import os
 import shutil
 import stat
+from typing import Any
 
 from strata import __version__
-from strata.archive import check, checksums, crate, metadata, private, source, zip_file
+from strata.archive import (
+    check,
+    checksums,
+    crate,
+    light,
+    metadata,
+    private,
+    remake,
+    source,
+    zip_file,
+)
 from strata.experiment import blocks, config, plan, recipe
 from strata.host.observe import NOT_AVAILABLE
 from strata.image import cache
@@ -27,11 +38,60 @@ _REMEDY = (
 )
 
 
+def main(is_light: bool, out: str | None, allowed: list[str] | None, **options: Any) -> None:
+    """Run the command ``archive``.
+
+    is_light: whether :func:`write_light` writes the archive; else :func:`write_archive` does.
+    out: path of the file; None: archive.zip, or light.zip.
+    options: the further arguments of :func:`write_archive`.
+    """
+    if not is_light:
+        write_archive(out or "archive.zip", allowed=allowed, **options)
+    elif options["with_image"] or options["without_source"]:
+        raise UserError("archive: --light holds neither image nor source: leave the other out")
+    else:
+        write_light(out or "light.zip", allowed)
+
+
+def write_light(out: str, allowed: list[str] | None = None) -> None:
+    """Write the light archive of the project in the working directory, and print its checksum.
+
+    out: path of the file, which is replaced.  allowed: as of :func:`write_archive`.
+    Raises UserError if a table is missing, was edited or holds something private; `out` is then as
+    it was before.
+    """
+    os.makedirs("results/tmp", exist_ok=True)
+    project = source.list_source(os.getcwd())
+    experiment = plan.read_checked_plan()
+    stale = {*light.FILES} & {*remake.list_edited_tables()}
+    if stale or not os.path.exists(paths.PLAN):
+        names = ", ".join(sorted(stale)) or paths.PLAN
+        raise UserError(
+            f"{names}: missing or edited; `{run.format_command('light')}` makes it anew"
+        )
+    with programs.temporary_folder("light", "results/tmp") as folder:
+        _copy_files(folder, {name: name for name in light.FILES})
+        given = {
+            "strata": __version__,
+            "source": {"revision": project.revision, "changed": bool(project.changed)},
+        }
+        facts = light.collect_facts(".", given)
+        _write_text(folder, light.FACTS, json.dumps(facts, indent=1) + "\n")
+        _refuse_private(folder, experiment, project, allowed or [])
+        checksums.write_checksums(folder)
+        if faults := light.find_faults(folder):
+            raise UserError("archive: not written, since it would not verify:", *faults)
+        zip_file.pack_folder(folder, out)
+    progress.print_message(
+        f"archive: {out}: {os.path.getsize(out):,} bytes, SHA-256 {checksums.hash_file(out)}"
+    )
+
+
 def write_archive(
     out: str,
     with_image: bool = False,
     allowed: list[str] | None = None,
-    light: bool = False,
+    without_source: bool = False,
     snakemake: str | None = None,
 ) -> None:
     """Write the archive of the project in the working directory to a file, and print its checksum.
@@ -39,7 +99,8 @@ def write_archive(
     out: path of the file, which is replaced.
     with_image: whether the files of the image go into the archive.
     allowed: texts, files, or places as FILE:LINE, that are published although they look private.
-    light: whether the commit stands for the source, and the manifest of the image is left out.
+    without_source: whether the commit stands for the source, and the manifest of the image is left
+    out.
     snakemake: the version that made the results; None: the one installed.
 
     Also prints the files that git does not track, and the notes of
@@ -49,12 +110,14 @@ def write_archive(
     """
     os.makedirs("results/tmp", exist_ok=True)
     project = source.list_source(os.getcwd())
-    if light and (project.revision is None or project.changed):
+    if without_source and (project.revision is None or project.changed):
         raise UserError("an archive without its source is of a commit: commit all changes first")
     experiment = plan.read_checked_plan()
     with programs.temporary_folder("archive", "results/tmp") as folder:
         on_top = [name for name in metadata.ON_TOP if name in project.files]
-        _copy_files(folder, {name: name for name in on_top + _list_results(experiment, light)})
+        _copy_files(
+            folder, {name: name for name in on_top + _list_results(experiment, without_source)}
+        )
         _require_tracked(experiment, project)
         _copy_files(folder, {f"source/{name}": name for name in project.files})
         if with_image:
@@ -68,19 +131,14 @@ def write_archive(
                 "revision": project.revision,
                 "changed": project.changed,
                 "swhid": source.read_tree(os.path.join(folder, "source")).swhid,
-                "packed": not light,
+                "packed": not without_source,
             },
         }
         facts = metadata.collect_facts(folder, given)
         _write_text(folder, metadata.FACTS, json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
         _write_text(folder, metadata.README, metadata.format_readme(facts))
-        if findings := _find_private(folder, experiment, project, allowed or []):
-            lines = [
-                f"{finding.place}: {finding.kind}: {finding.text[:80]}" for finding in findings
-            ]
-            reason = "archive: not written, since this is private or cannot be looked through:"
-            raise UserError(reason, *_shorten(lines), _REMEDY)
-        if light:
+        _refuse_private(folder, experiment, project, allowed or [])
+        if without_source:
             remove_tree(os.path.join(folder, "source"))
         _write_text(folder, crate.FILE, crate.format_crate(folder, facts))
         checksums.write_checksums(folder)
@@ -146,15 +204,16 @@ def _require_tracked(experiment: Plan, project: source.Source) -> None:
         )
 
 
-def _list_results(experiment: Plan, light: bool) -> list[str]:
+def _list_results(experiment: Plan, without_manifest: bool) -> list[str]:
     """Return the paths of all files of results that go into the archive.
 
     These are the plan, the facts on the image, logs, records, decisions, tables and papers; of a
     failed cell, what is known of it.
-    light: whether the manifest of the image is left out.
+    without_manifest: whether the manifest of the image is left out.
     Raises UserError, with the command that helps, if a record, a table or a paper is missing.
     """
-    optional = [paths.PLAN, paths.CELLS, paths.IMAGE, *([] if light else [paths.MANIFEST])]
+    manifest = [] if without_manifest else [paths.MANIFEST]
+    optional = [paths.PLAN, paths.CELLS, paths.IMAGE, *manifest]
     names = [name for name in optional if os.path.exists(name)]
     for cell in blocks.Order(experiment).cells():
         log, record = (paths.cell_path("raw", *cell, kind) for kind in ("log", "json"))
@@ -194,6 +253,16 @@ def _list_image(experiment: Plan) -> dict[str, str]:
         if regular and name.endswith(IMAGE_FILES) and "tree" not in name.split("/"):
             files[f"image/{name}"] = path
     return files
+
+
+def _refuse_private(
+    folder: str, experiment: Plan, project: source.Source, allowed: list[str]
+) -> None:
+    """Raise UserError if an archive holds something private; arguments as of _find_private."""
+    if findings := _find_private(folder, experiment, project, allowed):
+        lines = [f"{finding.place}: {finding.kind}: {finding.text[:80]}" for finding in findings]
+        reason = "archive: not written, since this is private or cannot be looked through:"
+        raise UserError(reason, *_shorten(lines), _REMEDY)
 
 
 def _find_private(

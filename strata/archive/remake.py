@@ -151,7 +151,7 @@ def write_paper(out: str) -> None:
     Tables that do not fit their checksums, since they were edited, are computed again first: a
     message names them, each file is replaced atomically, and the folders are flushed to disk.
     """
-    if edited := _list_edited_tables():
+    if edited := list_edited_tables():
         print_topic("tables", f"made again, since these were edited: {', '.join(edited)}")
         with programs.temporary_folder("tables", "results/tmp") as folder:
             write_tables(True, folder)
@@ -166,7 +166,7 @@ def _list_tables() -> list[str]:
     return outputs.table_paths(plan.read_checked_plan())
 
 
-def _list_edited_tables() -> list[str]:
+def list_edited_tables() -> list[str]:
     """Return the paths of the tables that are missing or do not fit their checksums."""
     listed: list[str] = []
     with (

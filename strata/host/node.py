@@ -1,6 +1,6 @@
-"""This machine among several: the name by which Slurm knows it, and the start of its kernel.
+"""This machine among several, and the starts of its kernel and of Docker's daemon.
 
-Records name nobody: a node has a mark in them, made of its name.
+Records name nobody: machines and nodes have marks in them, which are hashes.
 """
 
 import os
@@ -14,23 +14,49 @@ from strata.util.data_types import Any, Fields
 # Slurm's daemon of a node sets it for all that runs there.
 SLURM = "SLURMD_NODENAME"
 BOOT = "/proc/sys/kernel/random/boot_id"
+# The ID of the system's installation.  It must not be published itself (machine-id(5)).
+INSTALLATION = "/etc/machine-id"
+# The process of Docker's daemon, as the daemon itself writes it.
+DOCKER = "/run/docker.pid"
 
 
 def read_facts() -> Fields:
-    """Return ``{name, boot}`` of this machine, for records.
+    """Return ``{name, machine, boot, docker}`` of this machine, for records.
 
     name: a hash of the name that Slurm gave the node, or of the host name where there is none.
-    The hash must stay: records of one node are recognized by it.
+    machine: a hash of that name and of the installation's ID.
+    Both hashes must stay: records of one node, and of one machine, are recognized by them.
     boot: as of :func:`boot_id`; two names with the same ID are one machine.
+    docker: as of :func:`docker_start`.
     """
-    mark = sha256((os.environ.get(SLURM) or os.uname().nodename).encode()).hexdigest()[:6]
-    return {"name": f"node-{mark}", "boot": boot_id()}
+    name = os.environ.get(SLURM) or os.uname().nodename
+    installation = observe.read_file(INSTALLATION) or ""
+    machine = sha256(f"strata machine\n{installation}\n{name}".encode()).hexdigest()[:12]
+    mark = sha256(name.encode()).hexdigest()[:6]
+    return {
+        "name": f"node-{mark}",
+        "machine": machine,
+        "boot": boot_id(),
+        "docker": docker_start(),
+    }
 
 
 def boot_id() -> str | None:
     """Return the kernel's boot ID, which each boot changes; None where the kernel gives none."""
     match = re.fullmatch("[0-9a-f-]{36}", observe.read_file(BOOT) or "")
     return match and match[0]
+
+
+def docker_start() -> int | None:
+    """Return when Docker's daemon started, in ticks of the kernel since the boot.
+
+    None where no daemon runs that says its process in :data:`DOCKER`.
+    """
+    number = observe.parse_number(observe.read_file(DOCKER))
+    status = observe.read_file(f"/proc/{number}/stat") or ""
+    # The start is in the 22nd column of the file (proc(5)).
+    match = re.fullmatch(r"[0-9]+ \(dockerd\)(?: \S+){19} ([0-9]{1,18}) .*", status)
+    return match and int(match[1])
 
 
 def node_of_record(record: Mapping[str, Any] | None) -> str | None:

@@ -19,6 +19,7 @@ _TABLES = (
     "claims",
     "blocks",
     "runs",
+    "sessions",
 )
 
 

@@ -133,6 +133,7 @@ else:
         repetition: int
         round: int
         fingerprint: str
+        node: Fields
         started: str
         ended: str
         seconds: float
@@ -147,7 +148,6 @@ else:
         observed: Fields
         quiet: Fields
         log: Fields
-        node: NotRequired[Fields]
         patience: NotRequired[int]
         cannot: NotRequired[Fields]
         interleaved: NotRequired[list[str]]

@@ -169,6 +169,7 @@ def record(
         "repetition": repetition,
         "round": round,
         "fingerprint": plan.fingerprint(experiment, environment, load),
+        "node": {"name": "node-000000", "machine": "0" * 12, "boot": None, "docker": None},
         "started": format_utc(begun),
         "ended": format_utc(begun + 8),
         "seconds": 8.0,

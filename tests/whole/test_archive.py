@@ -319,7 +319,7 @@ def test_a_file_that_is_no_archive_is_an_error_that_names_it(packed, tmp_path):
 
 
 def test_an_archive_without_its_source_names_a_commit_and_is_of_it_alone(packed, project, tmp_path):
-    make.write_archive("light.zip", light=True)
+    make.write_archive("light.zip", without_source=True)
     assert os.path.getsize("light.zip") < 500_000
     folder = unpack(project / "light.zip", tmp_path / "light")
     assert not (folder / "source").exists()
@@ -331,7 +331,7 @@ def test_an_archive_without_its_source_names_a_commit_and_is_of_it_alone(packed,
     assert "SWHID" in findings[0]
     (project / "config.yaml").write_text((project / "config.yaml").read_text() + "\n")
     with pytest.raises(UserError, match="commit all changes first"):
-        make.write_archive("light.zip", light=True)
+        make.write_archive("light.zip", without_source=True)
 
 
 def test_a_missing_cell_makes_the_archive_partial_and_its_failure_goes_along(project, tmp_path):
@@ -452,7 +452,7 @@ def paper(tmp_path_factory, patch):
     remake.make_tables(str(folder), [])
     remake.make_papers(str(folder))
     make.write_archive("archive.zip")
-    make.write_archive("light.zip", light=True)
+    make.write_archive("light.zip", without_source=True)
     return folder
 
 

@@ -77,12 +77,14 @@ WORKLOADS <- list(
 #' @param kind of host in OBSERVED: "bare" or "guest"
 #' @param host list of observations of the host that replace those of OBSERVED
 #' @param engine function of a cell's number that returns the record's entry about Docker
+#' @param choose_day function of a block's number that returns the day of its runs
 #' @param sizes named by workloads: whether each kept the rule of its size
 #' @return path of the folder
 make_experiment <- function(environments, workloads, blocks = 6, change = identity,
                             lost = character(), flags = list(), disturbed = seq_len(blocks),
                             aside = integer(), kind = "bare", host = list(), sizes = c(),
-                            engine = function(i) NULL) {
+                            engine = function(i) NULL,
+                            choose_day = function(block) "2026-01-02") {
   set.seed(1)
   folder <- file.path(tempfile("made"), "results")
   for (name in c("tidy", "laps")) dir.create(file.path(folder, name), recursive = TRUE)
@@ -106,8 +108,9 @@ make_experiment <- function(environments, workloads, blocks = 6, change = identi
     cell <- cells[i, ]
     is_flagged <- i %% 2 == 0 && cell$repetition %in% disturbed
     record <- list(environment = cell$environment, workload = cell$workload,
-                   started = "2026-01-02T03:04:05.000Z",
-                   ended = "2026-01-02T03:04:07.000Z", seconds = 2,
+                   started = paste0(choose_day(cell$repetition), "T03:04:05.000Z"),
+                   ended = paste0(choose_day(cell$repetition), "T03:04:07.000Z"), seconds = 2,
+                   node = list(name = "node-1", machine = strrep("a", 12)),
                    system = list(up_seconds = i / 10),
                    quiet = list(flags = if (is_flagged) flags else list()), observed = observed)
     if (cell$environment == "docker") record$system$docker <- engine(i)

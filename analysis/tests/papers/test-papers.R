@@ -31,6 +31,7 @@ test_that("a small run: the first page says what was found, and every number is 
   rows <- read_csv(folder, "comparisons")
   expect_equal(rows$verdict, rep("equivalent", 2))
   expect_says(papers$first, "of 1.workload and environment, 1 equivalent")
+  expect_says(papers$first, "within this session")
   expect_says(papers$first, "Figure 1")
   # The processor of this host has no flag of a hypervisor.
   for (text in c(papers$text, papers$html)) {
@@ -53,13 +54,16 @@ test_that("a small run: the first page says what was found, and every number is 
   expect_equal(tools::md5sum(papers$files), before)
 })
 
-test_that("all environments and kinds of figures", {
-  folder <- make_experiment(names(ENVIRONMENTS), names(WORKLOADS), change = function(plan) {
+test_that("all environments and kinds of figures, of three sessions on one machine", {
+  add_machine <- function(plan) {
     plan$environments[["vm-docker"]] <- make_environment("Docker in a VM",
       list(list(vm = list()), list(docker = list())), "machine", available = FALSE,
       reason = "no room for the_machine")
     plan
-  })
+  }
+  folder <- make_experiment(names(ENVIRONMENTS), names(WORKLOADS), blocks = 9,
+                            change = add_machine,
+                            choose_day = function(block) paste0("2026-01-0", 1 + block %% 3))
   papers <- make_papers(folder)
   expect_whole(papers)
   expect_says(papers$first, "Virtual Machines, Containers and Bare Linux")
@@ -77,6 +81,10 @@ test_that("all environments and kinds of figures", {
   claims <- read_csv(folder, "claims")
   expect_says(papers$first, paste("Of", nrow(claims), "published claims,",
                                   sum(claims$verdict == "reproduced"), "could be reproduced"))
+  expect_equal(read_csv(folder, "sessions")$cells, rep(9 * 6 * 4 / 3, 3))
+  expect_equal(unique(rows$holds), "machine")
+  expect_says(papers$first, "this machine .3 sessions")
+  for (text in c(papers$text, papers$html)) expect_says(text, "within this session", not = TRUE)
 })
 
 test_that("emulated machines stand in one table of the appendix and nowhere else", {

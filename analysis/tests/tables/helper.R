@@ -22,8 +22,8 @@ make_values <- function(..., n = 8, noise = 0.002, seed = 1, better = "higher",
     data.frame(workload = workload, title = "STREAM", question = "memory", metric = metric,
                metric_label = "Triad", series = "STREAM Triad", unit = "GB/s",
                better = better, environment = name, label = name,
-               headline = TRUE, repetition = seq_len(n), together = "", started = 0,
-               ended = 0, block_seconds = 0,
+               headline = TRUE, session = "s", machine = "m", repetition = seq_len(n),
+               together = "", started = 0, ended = 0, block_seconds = 0,
                value = levels[[name]] * block * exp(stats::rnorm(n, 0, noise)))
   }))
   rows$laps <- rep(list(numeric()), nrow(rows))

@@ -189,3 +189,76 @@ test_that("the share of variance between blocks is the intraclass correlation", 
   within <- sum(residuals^2) / (7 * 2)
   expect_equal(estimate_block_share(values)$share, (between - within) / (between + 2 * within))
 })
+
+test_that("sessions are the sample: of one machine from three on, of machines from five on", {
+  set.seed(3)
+  simulate <- function(machines, sessions, blocks = 6) {
+    rows <- expand.grid(block = seq_len(blocks), session = seq_len(sessions),
+                        machine = seq_len(machines))
+    rows$session <- paste(rows$machine, rows$session)
+    shift <- stats::rnorm(machines * sessions, 0, 0.05)
+    rows$ratio <- exp(shift[match(rows$session, unique(rows$session))] +
+                        stats::rnorm(nrow(rows), 0, 0.01))
+    rows
+  }
+  estimate <- function(rows, ...) compare_sessions(rows$ratio, rows$session, rows$machine, ...)
+  get_means <- function(rows) tapply(log(rows$ratio), rows$session, mean)
+  holds <- c(`1 1` = "session", `1 2` = "sessions", `1 3` = "machine", `2 3` = "sessions",
+             `4 1` = "sessions", `5 1` = "machines")
+  for (design in names(holds)) {
+    counts <- as.integer(strsplit(design, " ")[[1]])
+    rows <- simulate(counts[[1]], counts[[2]])
+    row <- estimate(rows)
+    expect_equal(c(row$holds, row$machines, row$sessions),
+                 as.character(c(holds[[design]], counts[[1]], prod(counts))))
+    within <- compare_pairs(rows$ratio)
+    # Fewer sessions are blocks; else each is a value, of equal weight where all have one variance.
+    interval <- within[c("low", "high")]
+    if (holds[[design]] %in% c("machine", "machines")) {
+      interval <- exp(stats::t.test(get_means(rows))$conf.int)
+    }
+    expect_equal(unlist(row[c("low", "high")], use.names = FALSE),
+                 as.numeric(interval), tolerance = 0.002)
+    expect_equal(is.na(row$next_low), holds[[design]] != "machines")
+  }
+  # An interval at another level follows from its standard error, as for the verdicts.
+  three <- simulate(1, 3)
+  expect_equal(unlist(compute_intervals(estimate(three), 0.9)),
+               unlist(estimate(three, level = 0.9)[c("low", "high")]))
+  # A session of two blocks is no session of its own.
+  fourth <- data.frame(block = 1:2, session = "1 4", machine = 1, ratio = 2)
+  expect_equal(estimate(rbind(three, fourth))$ratio, estimate(three)$ratio)
+  expect_equal(estimate(rbind(three[three$session != "1 3", ], fourth))$holds, "sessions")
+  # Machines that do not differ are pooled by what their sessions tell, and not below it.
+  values <- data.frame(machine = letters[1:5], mean = 0.1, se = 0.01)
+  pooled <- pool_machines(values)
+  expect_equal(unlist(pooled[c("mean", "se")], use.names = FALSE), c(0.1, 0.01 / sqrt(5)))
+})
+
+test_that("a session ends with a boot, a start of Docker, or an hour without a cell", {
+  assign <- function(...) {
+    rows <- list(...)
+    records <- lapply(rows, function(row) {
+      started <- as.POSIXct("2026-01-02", tz = "UTC") + 60 * row[[1]]
+      format_moment <- function(moment) format(moment, "%Y-%m-%dT%H:%M:%S.000Z")
+      list(started = format_moment(started), ended = format_moment(started + 30),
+           node = list(machine = row[[2]], boot = row[[3]], docker = row[[4]]))
+    })
+    names(records) <- seq_along(records)
+    found <- assign_sessions(records)
+    found <- found[match(names(records), found$log), ]
+    expect_true(all(startsWith(found$session, found$machine)))
+    match(found$session, unique(found$session))
+  }
+  expect_equal(assign(list(0, "a", "x", 5), list(1, "a", "x", 5)), c(1, 1))
+  expect_equal(assign(list(0, "a", "x", 5), list(1, "a", "y", 5)), c(1, 2))
+  expect_equal(assign(list(0, "a", "x", 5), list(1, "a", "x", 6)), c(1, 2))
+  # Before Docker is started, and where a kernel says nothing, nothing is another session.
+  expect_equal(assign(list(0, "a", NULL, NULL), list(1, "a", "x", 5), list(2, "a", NULL, NULL),
+                      list(3, "a", "x", 6)), c(1, 1, 1, 2))
+  expect_equal(assign(list(0, "a", "x", 5), list(60, "a", "x", 5), list(122, "a", "x", 5)),
+               c(1, 1, 2))
+  # Two machines at once, whatever the order of their records.
+  expect_equal(assign(list(3, "b", "y", 1), list(0, "a", "x", 5), list(1, "b", "y", 1),
+                      list(2, "a", "x", 5)), c(1, 2, 1, 2))
+})

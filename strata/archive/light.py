@@ -1,0 +1,179 @@
+"""The light archive: a few kilobytes that hold the ratios and sessions of results, and no log.
+
+It is made to be sent and kept: ``strata pool`` puts several side by side.  It is read as carefully
+as a whole archive.  Nothing in it can be made again from logs; it names the digest of these.
+"""
+
+import csv
+import hashlib
+import os
+import re
+
+from strata.archive import checksums, zip_file
+from strata.experiment import blocks, plan
+from strata.results import validate
+from strata.results.validate import load_object
+from strata.util import paths, validation
+from strata.util.constants import result_path
+from strata.util.data_types import Fields, Plan
+from strata.util.errors import UserError
+
+FACTS = "light.json"
+# The format of light archives: this version reads this one only.
+FORMAT = 1
+RATIOS, SESSIONS = result_path("ratios"), result_path("sessions")
+FILES = (paths.PLAN, RATIOS, SESSIONS)
+NOTE = "A light archive holds no logs, from which its tables could be made again."
+# The columns of both tables whose values are numbers or must have a form; "" is a factor's.
+_NUMBER = r"[0-9]+(\.[0-9]+)?(e[+-]?[0-9]{1,2})?"
+_MOMENT = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?Z"
+_MACHINE = r"[0-9a-f]{12}"
+_SESSION = rf"{_MACHINE}-{_MOMENT}"
+_TEXT = r"[^\x00-\x1f\x7f]{0,400}"
+_FORMS = {
+    RATIOS: {
+        **dict.fromkeys(("workload", "metric", "environment", "reference", "title"), _TEXT),
+        **dict.fromkeys(("metric_label", "series", "unit", "label", "question"), _TEXT),
+        "better": "higher|lower",
+        "family": "containers|sandboxes|machines",
+        "valid": "yes|no",
+        "headline": "yes|no",
+        "session": _SESSION,
+        "machine": _MACHINE,
+        "repetition": "[1-9][0-9]{0,8}",
+        "ratio": _NUMBER,
+        "robust": _NUMBER,
+    },
+    SESSIONS: {
+        "session": _SESSION,
+        "machine": _MACHINE,
+        "from": _MOMENT,
+        "to": _MOMENT,
+        "cells": "[1-9][0-9]{0,8}",
+        **dict.fromkeys(("cpu_model", "cpus", "memory_bytes", "cache_bytes", "kernel"), _TEXT),
+        **dict.fromkeys(("os", "virtualization", "docker", "gvisor", "vm"), _TEXT),
+    },
+}
+Row = dict[str, str]
+
+
+def collect_facts(folder: str, given: Fields) -> Fields:
+    """Return the object of light.json (schemas/light.schema.json) for results in a folder.
+
+    folder: a project's, with logs.  given: the keys that do not follow from results.
+    Raises UserError if nothing was measured.
+    """
+    experiment = load_object(folder, paths.PLAN)
+    cells = blocks.Order(experiment, os.path.join(folder, "results")).cells()
+    measured = validate.measured_cells(cells, folder)
+    if not measured:
+        raise UserError("nothing was measured yet, so there is nothing to archive")
+    names = {
+        paths.cell_path("raw", *cell, suffix) for cell in measured for suffix in ("log", "json")
+    }
+    lines = [f"{checksums.hash_file(os.path.join(folder, name))}  {name}\n" for name in names]
+    # The order and form of a whole archive's SHA256SUMS.
+    lines.sort(key=lambda line: line.split("  ", 1)[1].encode())
+    digest = hashlib.sha256("".join(lines).encode()).hexdigest()
+    return {
+        "format": FORMAT,
+        **given,
+        "scale": experiment["scale"],
+        "missing": len(cells) - len(measured),
+        "raw": {"files": len(lines), "sha256": digest},
+    }
+
+
+def is_light(folder: str) -> bool:
+    """Return whether an unpacked archive is a light one."""
+    return os.path.lexists(os.path.join(folder, FACTS))
+
+
+def find_faults(folder: str) -> list[str]:
+    """Return a sentence for each fault of an unpacked light archive; none for a good one.
+
+    Callers use :func:`strata.archive.check.report_machine_failures` around it.
+    """
+    try:
+        return (
+            checksums.find_faults(folder) or _find_wrong_facts(folder) or _find_wrong_rows(folder)
+        )
+    except UserError as error:
+        return [*error.args]
+
+
+def _find_wrong_facts(folder: str) -> list[str]:
+    """Return a sentence for each file that is missing or too many, and each fault of JSON."""
+    names = set(zip_file.list_files(folder))
+    expected = {FACTS, checksums.NAME, *FILES}
+    faults = [f"{name}: missing" for name in sorted(expected - names)]
+    faults += [f"{name}: no light archive holds it" for name in sorted(names - expected)]
+    if faults:
+        return faults
+    facts = load_object(folder, FACTS)
+    if facts.get("format") != FORMAT:
+        reads = f"this version reads format {FORMAT}"
+        return [f"{FACTS}: its format is {facts.get('format')}; {reads}"]
+    schema = validation.load_schema("light")
+    faults = [f"{FACTS}: {key}: {text}" for key, text in validation.find_faults(schema, facts)]
+    experiment = load_object(folder, paths.PLAN)
+    faults += plan.find_mistakes(experiment)
+    if not faults and experiment["scale"] != facts["scale"]:
+        faults.append(f"{FACTS}: scale: is not that of {paths.PLAN}")
+    return faults
+
+
+def _find_wrong_rows(folder: str) -> list[str]:
+    """Return a sentence for the first wrong row of each table, or for what contradicts the plan."""
+    experiment: Plan = load_object(folder, paths.PLAN)
+    sessions, ratios = (_read_rows(folder, name) for name in (SESSIONS, RATIOS))
+    machines = {row["session"]: row["machine"] for row in sessions}
+    if not sessions or len(machines) < len(sessions):
+        return [f"{SESSIONS}: it must name each session once"]
+    for line, row in enumerate(sessions, 2):
+        if not row["session"].startswith(f"{row['machine']}-") or row["from"] > row["to"]:
+            return [f"{SESSIONS}:{line}: session, machine, from and to contradict one another"]
+    seen = set()
+    for line, row in enumerate(ratios, 2):
+        workload, environment = row["workload"], row["environment"]
+        planned = experiment["workloads"].get(workload)
+        known = planned and row["metric"] in planned["metrics"]
+        if not known or environment not in experiment["environments"]:
+            return [f"{RATIOS}:{line}: its workload, metric or environment is not in the plan"]
+        if machines.get(row["session"]) != row["machine"]:
+            return [f"{RATIOS}:{line}: its session and machine are not in {SESSIONS}"]
+        if not 1e-9 < float(row["ratio"]) < 1e9 or not 1e-9 < float(row["robust"]) < 1e9:
+            return [f"{RATIOS}:{line}: a ratio must be above 0, and no larger than 1e9"]
+        factors = tuple(text for name, text in row.items() if name.startswith("factor_"))
+        key = (workload, row["metric"], factors, environment, row["repetition"])
+        if key in seen:
+            return [f"{RATIOS}:{line}: the block of this series is there twice"]
+        seen.add(key)
+    return []
+
+
+def _read_rows(folder: str, name: str) -> list[Row]:
+    """Return the rows of a table whose columns and values all have the form that `_FORMS` gives.
+
+    Raises UserError, which names the line, where one has not.
+    """
+    forms = _FORMS[name]
+    try:
+        with open(os.path.join(folder, name), newline="", encoding="utf-8") as file:
+            lines: list[list[str]] = [*csv.reader(file, strict=True)]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise UserError(f"{name}: is no table of texts: {error}") from None
+    header = lines[0] if lines else []
+    factors = [column for column in header if re.fullmatch(r"factor_[A-Za-z0-9_]{1,60}", column)]
+    if sorted(header) != sorted([*forms, *(factors if name == RATIOS else [])]):
+        raise UserError(f"{name}:1: its columns must be {', '.join(forms)}")
+    rows = []
+    for line, values in enumerate(lines[1:], 2):
+        if len(values) != len(header):
+            raise UserError(f"{name}:{line}: has {len(values)} values for {len(header)} columns")
+        row = dict(zip(header, values, strict=True))
+        for column, value in row.items():
+            if not re.fullmatch(forms.get(column, _TEXT), value):
+                raise UserError(f"{name}:{line}: {column}: is no value that this column has")
+        rows.append(row)
+    return rows

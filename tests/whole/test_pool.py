@@ -1,0 +1,220 @@
+"""Sessions, from records to light archives and to what is pooled of them, and what is refused."""
+
+import csv
+import json
+import shutil
+
+import measured
+import projects
+import pytest
+from archives import change, unpack
+
+from strata.archive import checksums, light, make, remake, zip_file
+from strata.experiment import workload
+from strata.util.errors import UserError
+
+MACHINES = ("a" * 12, "b" * 12)
+# The machine and day of each session, and how much slower Docker is in it.
+SESSIONS = [
+    (MACHINES[0], "2026-01-02", 1.00),
+    (MACHINES[0], "2026-01-03", 1.03),
+    (MACHINES[0], "2026-01-05", 1.05),
+    (MACHINES[1], "2026-01-05", 1.04),
+]
+
+
+def move(folder, machine, day, repetitions=range(1, 7)):
+    """Let records of a project say that they are of another machine and day."""
+
+    def change_record(record):
+        record["node"]["machine"] = machine
+        for key in ("started", "ended"):
+            record[key] = day + record[key][10:]
+
+    for path in folder.glob("results/raw/*/*/*.json"):
+        if int(path.stem) in repetitions:
+            measured.edit(path, change_record)
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    """A folder of four projects, 0 to 3, and of a light archive of each."""
+    root = tmp_path_factory.mktemp("sessions")
+    with pytest.MonkeyPatch.context() as patch:
+        for number, (machine, day, slower) in enumerate(SESSIONS):
+            folder = measured.project(
+                root / str(number),
+                patch,
+                measured.page(repetitions=6),
+                {"native": 1.0, "docker": slower},
+                seed=number,
+                noise=0.003,
+            )
+            move(folder, machine, day)
+            remake.write_tables(False, "results")
+            make.write_light(str(root / f"{number}.zip"))
+    workload.read_declaration.cache_clear()
+    return root
+
+
+def run(folder, *words):
+    done = projects.run(folder, "strata", *map(str, words))
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def rows(path, **wanted):
+    found = projects.table(path)
+    return [row for row in found if all(row[key] == text for key, text in wanted.items())]
+
+
+def test_a_light_archive_holds_the_tables_in_a_few_kilobytes_and_names_its_logs(root, tmp_path):
+    assert (root / "0.zip").stat().st_size < 10_000
+    folder = unpack(root / "0.zip", tmp_path / "light")
+    assert set(zip_file.list_files(str(folder))) == {light.FACTS, checksums.NAME, *light.FILES}
+    for name in light.FILES:
+        assert (folder / name).read_bytes() == (root / "0" / name).read_bytes()
+    # The digest is of the lines of a whole archive's checksums.
+    checksums.write_checksums(str(root / "0"))
+    lines = (root / "0" / checksums.NAME).read_text().splitlines(keepends=True)
+    (root / "0" / checksums.NAME).unlink()
+    raw = [line for line in lines if "  results/raw/" in line]
+    (tmp_path / "raw").write_text("".join(raw))
+    facts = json.loads((folder / light.FACTS).read_text())
+    assert facts["raw"] == {
+        "files": len(raw),
+        "sha256": checksums.hash_file(str(tmp_path / "raw")),
+    }
+    done = run(root / "0", "verify", root / "0.zip")
+    assert (done.returncode, done.stdout) == (0, "")
+    done = run(tmp_path, "compare", root / "0.zip", root / "1.zip")
+    assert done.returncode == 2
+    assert "strata pool" in done.stderr
+
+
+def test_sessions_of_one_machine_give_its_interval_and_others_stand_beside_it(root, tmp_path):
+    files = [root / f"{number}.zip" for number in range(4)]
+    # A project counts as its light archive does.
+    done = run(tmp_path, "pool", *files[:3], root / "3")
+    assert done.returncode == 0, done.stderr
+    table = tmp_path / "pool/verdicts.csv"
+    triad = {"environment": "docker", "workload": "stream"}
+    scopes = [(row["scope"], row["mark"], row["widest"]) for row in rows(table, **triad)]
+    assert sorted(scopes) == [
+        ("machine", "A", "TRUE"),
+        ("session", "A", "FALSE"),
+        ("session", "A", "FALSE"),
+        ("session", "A", "FALSE"),
+        ("session", "B", "TRUE"),
+    ]
+    [machine] = rows(table, **triad, scope="machine")
+    assert (machine["holds"], machine["sessions"], machine["n"]) == ("machine", "3", "18")
+    [own] = rows(table, **triad, scope="session", date="2026-01-02")
+    paper = rows(root / "0/results/verdicts.csv", **triad, margin="0.02")
+    assert [float(own[key]) for key in ("low", "high")] == pytest.approx(
+        [float(paper[0][key]) for key in ("low", "high")], rel=1e-6
+    )
+    # Sessions that differ by per cents make the machine's interval wider than each one's.
+    assert float(machine["high"]) - float(machine["low"]) > 0.05
+    lines = (tmp_path / "pool/table.md").read_text().splitlines()
+    assert len([line for line in lines if line.startswith("| STREAM")]) == 2
+    assert (tmp_path / "pool/index.html").stat().st_size > 10_000
+
+
+def test_runs_of_other_days_are_other_sessions_of_the_same_results(root, tmp_path, monkeypatch):
+    shutil.copytree(root / "0", tmp_path / "project")
+    monkeypatch.chdir(tmp_path / "project")
+    move(tmp_path / "project", MACHINES[0], "2026-02-02", (3, 4))
+    move(tmp_path / "project", MACHINES[0], "2026-02-03", (5, 6))
+    remake.write_tables(False, "results")
+    sessions = projects.table(tmp_path / "project/results/sessions.csv")
+    assert [row["from"][:10] for row in sessions] == ["2026-01-02", "2026-02-02", "2026-02-03"]
+    # Two blocks are too few for a session of its own.
+    found = rows(tmp_path / "project/results/verdicts.csv", environment="docker")
+    assert {(row["holds"], row["sessions"], row["n"]) for row in found} == {("sessions", "3", "6")}
+
+
+def edit_row(name, column, text):
+    """A change of a light archive: another text in a column of a table's first row."""
+
+    def change_folder(folder):
+        found = projects.table(folder / name)
+        found[0][column] = text
+        with open(folder / name, "w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, found[0], restval="", lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(found)
+
+    return change_folder
+
+
+HOSTILE = [
+    (edit_row(light.RATIOS, "ratio", "-1"), "ratio"),
+    (edit_row(light.RATIOS, "ratio", "1e99"), "1e9"),
+    (edit_row(light.RATIOS, "ratio", "NA"), "ratio"),
+    (edit_row(light.RATIOS, "environment", "elsewhere"), "not in the plan"),
+    (edit_row(light.RATIOS, "repetition", "2"), "there twice"),
+    (edit_row(light.RATIOS, "session", f"{'c' * 12}-2026-01-02T03:04:05Z"), "session"),
+    (edit_row(light.RATIOS, "label", "a\x1b[31mb"), "label"),
+    (edit_row(light.RATIOS, "more", "x"), "columns"),
+    (edit_row(light.SESSIONS, "machine", MACHINES[1]), "contradict"),
+    (edit_row(light.SESSIONS, "to", "2025-01-01T00:00:00.000Z"), "contradict"),
+    (edit_row(light.SESSIONS, "cells", "0"), "cells"),
+    (lambda folder: change(folder / light.RATIOS, "", b"\xff"), "no table"),
+    (lambda folder: change(folder / light.RATIOS, "", b""), "columns"),
+    (lambda folder: change(folder / light.FACTS, "format", 9), "format is 9"),
+    (lambda folder: change(folder / light.FACTS, "raw.sha256", "x"), "raw.sha256"),
+    (lambda folder: change(folder / light.FACTS, "scale", "paper"), "scale"),
+    (lambda folder: change(folder / light.FACTS, "", b"[" * 100_000), "not JSON"),
+    (lambda folder: change(folder / "results/plan.json", "workloads", {}), "workloads"),
+    (lambda folder: (folder / "results/plan.json").unlink(), "missing"),
+    (lambda folder: change(folder / "results/run.R", "", b"stop()"), "no light archive holds it"),
+]
+
+
+@pytest.mark.parametrize(("change_folder", "says"), HOSTILE)
+def test_a_light_archive_that_somebody_changed_knowingly_is_refused(
+    root, tmp_path, change_folder, says
+):
+    folder = unpack(root / "0.zip", tmp_path / "light")
+    change_folder(folder)
+    assert checksums.find_faults(str(folder))
+    checksums.write_checksums(str(folder))
+    faults = light.find_faults(str(folder))
+    assert says in "; ".join(faults)
+
+
+def test_what_cannot_be_pooled_is_refused_by_name(root, tmp_path):
+    (tmp_path / "no.zip").write_text("no archive")
+    shutil.copy(root / "0.zip", tmp_path / "copy.zip")
+    other = unpack(root / "3.zip", tmp_path / "other")
+    change(other / "results/plan.json", "environments.docker.layers", [{"docker": {"cpus": 1}}])
+    checksums.write_checksums(str(other))
+    for words, says in [
+        ([tmp_path / "no.zip"], "no.zip"),
+        ([tmp_path / "none.zip"], "none.zip"),
+        ([root / "0.zip", tmp_path / "copy.zip"], "same session"),
+        ([root / "0.zip", other], "options of docker"),
+    ]:
+        done = run(tmp_path, "pool", *words, "--to", "made")
+        assert done.returncode != 0
+        assert says in done.stderr
+        assert not (tmp_path / "made").exists()
+
+
+def test_a_light_archive_is_not_written_of_what_was_edited_or_is_private(
+    root, tmp_path, monkeypatch
+):
+    shutil.copytree(root / "0", tmp_path / "project")
+    monkeypatch.chdir(tmp_path / "project")
+    measured.edit(
+        tmp_path / "project/results/plan.json",
+        lambda plan: plan["environments"]["docker"].update(label="of somebody@example.org"),
+    )
+    with pytest.raises(UserError, match=r"plan\.json:.*e-mail"):
+        make.write_light("light.zip")
+    shutil.copy(root / "0/results/plan.json", tmp_path / "project/results/plan.json")
+    with open("results/ratios.csv", "a") as file:
+        file.write("\n")
+    with pytest.raises(UserError, match=r"ratios\.csv: .*edited"):
+        make.write_light("light.zip")

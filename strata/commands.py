@@ -78,7 +78,7 @@ def build_image(overrides: Fields, planned: list[str] | None) -> None:
         environments = experiment["environments"]
     layers = {name for entry in names for layer in environments[entry]["layers"] for name in layer}
     available = [name for name in layers if not registry.layer_class(name).unavailable_reason()]
-    with_disk = "disk" in registry.image_forms(available)
+    with_disk = "disk" in registry.image_forms(available) and "docker" not in image
     if with_disk:
         build.probe_acceleration(image)
     built = build.ensure_image(image, with_disk)

@@ -58,7 +58,7 @@ find_added_layer <- function(stacks) {
 find_differing_option <- function(options) {
   differing <- list_differing_keys(options)
   holds_settings <- function(key) {
-    any(vapply(options, function(side) is.list(side[[key]]), NA))
+    any(vapply(options, function(side) is.list(side[[key]]) && !is.null(names(side[[key]])), NA))
   }
   named <- Filter(Negate(holds_settings), differing)
   if (length(named) == 0 && length(differing) == 1) {

@@ -139,6 +139,18 @@ describe_unshared_laps <- function(paper) {
        "all its laps after the other.")
 }
 
+#' Tell where the files of all environments come from
+#'
+#' @param image of the plan
+#' @return phrase in Markdown
+describe_image <- function(image) {
+  if (image$distribution != "docker") {
+    return(write_markdown("which Packer [@packer] provisions once"))
+  }
+  write_markdown(paste("those of the Docker image {image$release}, exported once, with its",
+                       "variables, user, folder and volumes"))
+}
+
 #' Name the workloads of a paper, or their number if there are many
 #'
 #' @param paper list of read_paper

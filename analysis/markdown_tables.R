@@ -462,3 +462,20 @@ tabulate_states <- function(paper) {
     transmute(State = name, Native = native, Environments = label, "In them" = here,
               "Declared by" = by)
 }
+
+#' List the options that were passed on to Docker, and what was seen of them inside
+#'
+#' @param paper list of read_paper
+#' @return data frame; NULL if no environment has such options
+tabulate_options <- function(paper) {
+  rows <- bind_rows(lapply(unname(paper$records), function(record) {
+    settings <- bind_rows(lapply(record$system$docker$settings, as_tibble))
+    if (nrow(settings) == 0) return(NULL)
+    filter(settings, startsWith(name, "--") | name == "options together") |>
+      mutate(environment = record$environment)
+  }))
+  if (nrow(rows) == 0) return(NULL)
+  distinct(rows) |>
+    left_join(select(paper$environments, environment, label), by = "environment") |>
+    transmute(Environment = label, Option = asked, "Seen inside" = seen)
+}

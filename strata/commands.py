@@ -12,16 +12,16 @@ from typing import Any, NoReturn
 from strata import __version__
 from strata.archive import seal as sealing
 from strata.environments.common import registry
-from strata.experiment import claims, config, plan, workload
+from strata.experiment import claims, config, plan, recipe, workload
 from strata.host import capacity
-from strata.image import build
+from strata.image import build, cache
 from strata.measure import parsing
 from strata.reanalysis import source as published
 from strata.results import forecast
 from strata.testbed import lifecycle
 from strata.util import locks, paths, progress, validation
 from strata.util.data_types import Fields
-from strata.util.files import write_json
+from strata.util.files import read_json, write_json
 from strata.vm import acceleration
 
 ABOUT = """Measure what containers and virtual machines cost against bare Linux.
@@ -60,14 +60,44 @@ def probe_machine() -> None:
     write_json(paths.MACHINE, {**capacity.read_facts(), **finding, "circumstances": circumstances})
 
 
-def build_image(overrides: Fields, planned: list[str] | None) -> None:
+def list_packages(image: Fields) -> None:
+    """Print the packages of the image with their versions, a line each.
+
+    image: the configuration's ``image``.
+    Of an image that is not built yet, the packages are printed that it is made of, without those
+    that they need.
+    """
+    described = recipe.describe_image(image)
+    if cached := cache.find_image(described["recipe"]):
+        manifest = read_json(os.path.join(cached["folder"], "manifest.json"))
+        packages = [f"{name} {version}" for name, version in manifest["packages"].items()]
+        remark = f"{len(packages)} packages are in the image {described['recipe'][:12]}"
+    elif "docker" in image:
+        packages = []
+        remark = f"the files of {image['docker']} are not taken over yet: `{NAME} image` does it"
+    else:
+        packages = recipe.list_base_packages(image, described)
+        remark = (
+            f"the image is not built yet: {described['release']} comes with these packages and all "
+            "that they need; docs/workloads.md lists what an image of Debian 13 holds"
+        )
+    for line in packages:
+        progress.print_line(line)
+    progress.print_topic("image", remark)
+
+
+def build_image(overrides: Fields, planned: list[str] | None, packages: bool) -> None:
     """Build the image that some environments need, if the cache lacks it.
 
     overrides: values that replace those of config.yaml; used only if `planned` is None.
     planned: the names of environments in the plan.  None means the environments of config.yaml.  If
     empty, the image is built without a disk, and results/image.json is written.
     Unless environments of the plan are named, images that are no longer needed are removed.
+    packages: whether only the image's packages are printed, and nothing is built.
     """
+    if packages:
+        list_packages(config.read_config(overrides)["image"])
+        return
     if planned is None:
         settings = config.read_config(overrides)
         names, image = list(settings["environments"]), settings["image"]
@@ -78,7 +108,7 @@ def build_image(overrides: Fields, planned: list[str] | None) -> None:
         environments = experiment["environments"]
     layers = {name for entry in names for layer in environments[entry]["layers"] for name in layer}
     available = [name for name in layers if not registry.layer_class(name).unavailable_reason()]
-    with_disk = "disk" in registry.image_forms(available)
+    with_disk = "disk" in registry.image_forms(available) and "docker" not in image
     if with_disk:
         build.probe_acceleration(image)
     built = build.ensure_image(image, with_disk)
@@ -168,6 +198,8 @@ def _add_image_options(parser: Parser) -> None:
         "results/image.json, for the rule `image` of Snakemake (default: use config.yaml)"
     )
     parser.add_argument("--planned", nargs="*", metavar="ENVIRONMENT", help=text)
+    text = "build nothing, and list the packages that the image holds"
+    parser.add_argument("--packages", action="store_true", help=text)
 
 
 def _add_archive_options(parser: Parser) -> None:

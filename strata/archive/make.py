@@ -272,8 +272,8 @@ def _find_private(
 
     folder: of the files, with the source below ``source``.
     allowed: texts, files, or places as FILE:LINE, that may be published.
-    Files of the image, image.json and the manifest are not searched: they hold nothing of this
-    machine.  Source files that equal the commit, other than config.yaml, count as public.
+    Files of the image and the manifest are not searched: they hold nothing of this machine.
+    Source files that equal the commit, other than config.yaml, count as public.
     """
     changed = {*project.changed, "config.yaml"}
     public_texts = [*experiment["environments"], *experiment["workloads"]]
@@ -296,7 +296,7 @@ def _find_private(
     )
     findings: list[private.Finding] = []
     for name in zip_file.list_files(folder):
-        if name.startswith("image/") or name in (paths.IMAGE, paths.MANIFEST):
+        if name.startswith("image/") or name == paths.MANIFEST:
             continue
         public = name.startswith("source/") and name.removeprefix("source/") not in changed
         with open(os.path.join(folder, name), "rb") as file:

@@ -26,6 +26,20 @@ mount --bind "$data" "$root/data"
 mount --bind "$tmp" "$root/tmp"
 """
 
+# Arguments: the root, the image's files, a folder, and folders of an image of the user's own, each
+# of which gets a writable copy of its files.  Run as root by sh -eu.
+MOUNT_COPIES = """
+root=$1 tree=$2 folder=$3
+shift 3
+number=0
+for path; do
+    number=$((number + 1))
+    mkdir -p "$folder/$number"
+    cp -a -- "$tree$path/." "$folder/$number"
+    mount --bind "$folder/$number" "$root$path"
+done
+"""
+
 _NUMACTL_OPTION = (
     r"--(interleave|membind|preferred|cpunodebind|physcpubind|localalloc)(=[0-9a-z,+!-]+)?"
 )
@@ -78,7 +92,8 @@ class Layer(layer.Layer):
     def up(self) -> None:
         """Mount the image's files as the root, and create the control group of all commands.
 
-        Creates the folders for the root, /data and /tmp in the system's folder.
+        Creates the folders for the root, /data and /tmp in the system's folder.  Volumes of an
+        image of the user's own are folders there, too, with a copy of the image's files.
         """
         temporary = os.path.join(self.context.folder, "tmp")
         for folder in (self.root, self.context.data, temporary):
@@ -86,18 +101,32 @@ class Layer(layer.Layer):
         os.chmod(temporary, 0o1777)
         mount = [MOUNT, "strata", self.root, self.tree, self.context.data, temporary]
         capture(as_root(["sh", "-euc", *mount]))
+        if self.context.own_image:
+            copies = os.path.join(self.context.folder, "copies")
+            paths = ["/tmp", *self.context.volumes]
+            copy = [MOUNT_COPIES, "strata", self.root, self.tree, copies, *paths]
+            capture(as_root(["sh", "-euc", *copy]))
+        if self.context.user:
+            os.chmod(self.context.data, 0o1777)
         cgroups.create_groups(self.context.id, self.context.mask)
 
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
         """Return the command that runs `argv` in the new root and in the system's control group.
 
-        If the option `numactl` is set, numactl runs the command.
+        If the option `numactl` is set, numactl runs the command.  The user and the folder are
+        those of the image.
         """
+        user, options = self.context.user, []
+        if user:
+            groups = ",".join(map(str, user["groups"]))
+            options = [f"--userspec={user['uid']}:{user['gid']}", f"--groups={groups}"]
+        if self.context.folder_inside != "/":
+            argv = ["sh", "-c", 'cd "$0" && exec "$@"', self.context.folder_inside, *argv]
         numactl = []
         if "numactl" in self.options:
             numactl = ["numactl", *self.options["numactl"].split(), "--"]
         return as_root(
-            [*cgroups.join_command(self.context.id), *numactl, "chroot", self.root, *argv]
+            [*cgroups.join_command(self.context.id), *numactl, "chroot", *options, self.root, *argv]
         )
 
     def cgroup(self) -> str | None:

@@ -4,17 +4,21 @@ gVisor runs a container in a sandbox, whose kernel is a program of the host.
 """
 
 import functools
+import hashlib
 import json
 import math
 import os
 import re
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
-from strata.environments.common import engine, limits
+from strata.environments.common import engine, limits, passed_options
 from strata.host import cgroups, daemons, firewall
 from strata.host.daemons import find_program
 from strata.host.observe import NOT_AVAILABLE
 from strata.util.data_types import Fields, HostFacts
 from strata.util.errors import UserError
+from strata.util.files import read_json, write_json
 from strata.util.process import DOCKER_GROUP, capture
 from strata.util.progress import one_off
 
@@ -28,6 +32,8 @@ VERSION, PLATFORM = (
 STACKS = {"sandbox": "the sandbox’s stack", "host": "the host’s stack"}
 # Docker's storage drivers that use the kernel's overlay file system.
 OVERLAYS = ("overlay", "overlay2", "overlayfs")
+# The kernel's name of a kind of processor → Docker's.
+ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "i686": "386"}
 BRIDGE = "com.docker.network.bridge.name"
 MTU = "com.docker.network.driver.mtu"
 # The text that ends a label for each key that `unusual` returns; {} is the value.
@@ -80,23 +86,31 @@ def security_options(info: Fields) -> dict[str, str]:
 
 
 @functools.cache
-def bridge_options() -> Fields:
-    """Return the options of the default bridge network of the host's daemon.
+def _inspect_network(network: str) -> Fields:
+    """Return what the host's daemon says of one of its networks; empty if it has none such."""
+    printed = capture(["docker", "network", "inspect", network], check=False).stdout
+    networks: list[Fields] = json.loads(printed or "[]")
+    return networks[0] if networks else {}
 
-    Empty if the daemon has no such network.
+
+def bridge_options(network: str = "bridge") -> Fields:
+    """Return the options of a bridge network of the host's daemon, by default of its usual one.
+
+    They hold the name of the bridge (:data:`BRIDGE`).  Empty if there is no such network, or if it
+    has no bridge.
     """
-    printed = capture(["docker", "network", "inspect", "bridge"], check=False).stdout
-    networks = json.loads(printed or "[]")
-    return networks[0]["Options"] or {} if networks else {}
+    described = _inspect_network(network)
+    if described.get("Driver") != "bridge":
+        return {}
+    return {BRIDGE: f"br-{described['Id'][:12]}", **(described["Options"] or {})}
 
 
-@functools.cache
-def _has_nat() -> bool | None:
-    """Return whether the kernel translates addresses for the daemon's default bridge.
+def _has_nat(network: str = "bridge") -> bool | None:
+    """Return whether the kernel translates addresses for a bridge network of the daemon.
 
     None if there is no such bridge, or if the kernel's rules cannot be read.
     """
-    options = bridge_options()
+    options = bridge_options(network)
     return (
         firewall.read_packet_filter().serves_bridge(options[BRIDGE]) if BRIDGE in options else None
     )
@@ -111,7 +125,7 @@ def unusual(options: Fields, info: Fields, rules: bool = True) -> dict[str, str]
     change, cells are measured again.
     """
     differences = {}
-    if rules and options["network"] == "bridge" and _has_nat() is False:
+    if rules and options["network"] != "host" and _has_nat(options["network"]) is False:
         differences["ports"] = "docker-proxy"
     profiles = security_options(info)
     if "userns" in profiles:
@@ -154,6 +168,34 @@ def daemon_facts(info: Fields) -> Fields:
         "users": users,
         "security": ", ".join(sorted(confined)) or "none",
     }
+
+
+@functools.cache
+def inspect_image(reference: str) -> Fields:
+    """Return what ``docker image inspect`` says of an image, and its `reference`.
+
+    reference: the name or ID of an image that the host's daemon has.  None is ever fetched.
+    Raises UserError with the remedy if the daemon does not have it, or if it is of another kind of
+    machine than this one.
+    """
+    key = f"config.yaml: image.docker: is {reference}; "
+    if reason := Layer.unavailable_reason() or Layer.permission_reason():
+        raise UserError(f"{key}{reason}")
+    done = capture(["docker", "image", "inspect", reference], check=False)
+    if done.returncode != 0:
+        if not Layer.host_info():
+            remedy = "no Docker daemon answers: `scripts/dockerd.sh` starts one"
+        else:
+            remedy = f"Docker has no such image here: `docker pull {reference}` fetches it"
+        raise UserError(key + remedy)
+    inspected: Fields = json.loads(done.stdout)[0]
+    here, built = os.uname().machine, inspected.get("Architecture")
+    if inspected.get("Os") != "linux" or ARCHITECTURES.get(here, here) != built:
+        raise UserError(
+            f"{key}it is built for {inspected.get('Os')} on {built}, and this machine is {here}: "
+            "take one for this machine"
+        )
+    return {**inspected, "reference": reference}
 
 
 def daemon_socket() -> str:
@@ -235,8 +277,9 @@ class Layer(engine.Container):
     """A container of the host's Docker daemon, or of the daemon in the virtual machine below.
 
     Options: `runtime`, which is runc or runsc (gVisor); `stack`, the network stack of gVisor's
-    sandbox.  In the plan, ``sandbox`` replaces `stack`, and ``daemon`` says what is unusual about
-    the host's daemon.
+    sandbox; `options`, further ones of ``docker run`` that are passed on as they stand, of which
+    ``--network`` replaces the key `network`.  In the plan, ``sandbox`` replaces `stack`, and
+    ``daemon`` says what is unusual about the host's daemon.
     """
 
     title = "Docker container"
@@ -251,7 +294,10 @@ class Layer(engine.Container):
             "enum": list(STACKS),
             "description": "whose network stack: the sandbox's own, or the host's",
         },
+        options=passed_options.SCHEMA,
     )
+    _explained: Mapping[str, str] = MappingProxyType({})
+
     # The guest's daemon is up before a cell begins, like the host's: under emulation, starting the
     # daemon takes longer than starting a container.
     warmup = (["systemctl", "start", "docker.service"],)
@@ -303,7 +349,7 @@ class Layer(engine.Container):
         elif below != "host":
             sentence = "gVisor is not in a machine’s image; it runs on the host alone"
             wrong.append(("runtime", sentence))
-        elif options["network"] == "host" and options.get("stack") != "host":
+        elif options.get("network") == "host" and options.get("stack") != "host":
             sentence = "the sandbox’s own stack cannot be the host’s network; set stack: host"
             wrong.append(("stack", sentence))
         return wrong
@@ -312,9 +358,11 @@ class Layer(engine.Container):
     def resolve_options(cls, options: Fields, config: Fields) -> Fields:
         """Return the options with `stack` replaced by ``sandbox``: {platform, version, stack}.
 
-        Options without a sandbox stay as they are.  The plan contains runsc's version, so cells are
-        measured again after an upgrade.
+        Options without a sandbox keep their keys.  The plan contains runsc's version, so cells are
+        measured again after an upgrade.  A network that an option names gets the key `network`.
         """
+        if network := passed_options.network_of(options):
+            options = {**options, "network": network}
         if not in_sandbox(options):
             return options
         sandbox = {
@@ -361,6 +409,12 @@ class Layer(engine.Container):
             return cls._sandbox_refusal(resolved, None)
         if reason := foreign_daemon(info):
             return reason
+        own_network = passed_options.network_of(resolved)
+        if own_network and not _inspect_network(own_network):
+            return (
+                f"the Docker daemon has no network {own_network}: `docker network create "
+                f"{own_network}` makes one"
+            )
         if resolved["network"] == "bridge" and BRIDGE not in bridge_options():
             return (
                 "the Docker daemon has no bridge of its own: take `bridge: none` out of its "
@@ -410,9 +464,9 @@ class Layer(engine.Container):
 
     @classmethod
     def labels(cls, resolved: Fields) -> Fields:
-        """Return the paper's names of network and data, and of an unusual daemon or a sandbox.
+        """Return the paper's names of network and data, of an unusual daemon, options or a sandbox.
 
-        Those two change the title, a sandbox also the kind.
+        Those three change the title, a sandbox also the kind.
         """
         labels, differences = super().labels(resolved), resolved.get("daemon", {})
         if "ports" in differences:
@@ -422,6 +476,9 @@ class Layer(engine.Container):
         in_title = {key: differences[key] for key in ("users", "seccomp") if key in differences}
         if in_title:
             labels["title"] = f"{cls.title}, {label_ending(in_title)}"
+        if "options" in resolved:
+            listed = " ".join(resolved["options"])
+            labels["title"] = f"{labels.get('title', cls.title)} with {listed}"
         if in_sandbox(resolved):
             sandbox = resolved["sandbox"]
             container = labels.get("title", cls.title)
@@ -432,13 +489,16 @@ class Layer(engine.Container):
 
     @classmethod
     def describe(cls, resolved: Fields) -> Fields:
-        """Return what is unusual about the daemon, as ``otherwise``.
+        """Return the passed options and what is unusual about the daemon, as ``otherwise``.
 
         A sandbox is also ``doubtful``, because it lacks some system calls.
         """
         facts: Fields = {}
-        if "daemon" in resolved:
-            facts["otherwise"] = label_ending(resolved["daemon"])
+        endings = [label_ending(resolved["daemon"])] if "daemon" in resolved else []
+        if "options" in resolved:
+            endings.insert(0, passed_options.text_for_label(resolved["options"]))
+        if endings:
+            facts["otherwise"] = ", ".join(endings)
         if in_sandbox(resolved):
             facts["doubtful"] = True
         return facts
@@ -494,9 +554,10 @@ class Layer(engine.Container):
         Containers survive their daemon: clean-up starts the daemon, if necessary, to remove them.
         A sandbox has another entry, for the processes that it leaves when it fails.
         """
-        containers = [
-            {**entry, "start": "scripts/dockerd.sh"} for entry in super().cleanup_entries()
-        ]
+        entries = super().cleanup_entries()
+        if entries and self.passed_options():
+            entries.append(self.cleanup_entry(self._look_name))
+        containers = [{**entry, "start": "scripts/dockerd.sh"} for entry in entries]
         if in_sandbox(self.options):
             return [{"kind": "group", "id": self.id_file}, *containers]
         return containers
@@ -554,10 +615,54 @@ class Layer(engine.Container):
         Raises UserError if one of them is not as planned.
         """
         super().observe_container()
+        if self.passed_options():
+            self._observe_consequences()
         if self.published():
             self._require_planned_ports()
         if in_sandbox(self.options):
             self._require_planned_sandbox()
+
+    @property
+    def _look_name(self) -> str:
+        """The name of the containers that exist only while a look into them is made."""
+        return f"{self.context.id}-look"
+
+    def _observe_consequences(self) -> None:
+        """Record what the look inside finds otherwise than without the passed options.
+
+        It is added to the settings in the facts for the records, and explains differences from
+        native.
+        """
+        argv = self.wrap(passed_options.print_command())
+        look = passed_options.parse_look(self.run_below(argv, check=False))
+        found = passed_options.Consequences(self.passed_options(), look, self._look_into)
+        self._facts["settings"] = [*self._facts.get("settings", []), *found.rows]
+        self._explained = found.declared
+
+    def _look_into(self, passed: Sequence[str], number: int) -> passed_options.Look:
+        """Return what is found in a new container with some of the passed options.
+
+        number: distinguishes looks into equal containers.
+        A look is kept beside the image until the kernel or the daemon is another.
+        Raises UserError if no container starts with these options alone.
+        """
+        options = ["--rm", "--name", self._look_name]
+        argv = self.start_command(options, passed, passed_options.print_command())
+        circumstances = [self.info.get(key) for key in ("ServerVersion", "KernelVersion", "ID")]
+        text = json.dumps([number, self.below.name, *circumstances, *argv])
+        text = text.replace(self.below.data, "DATA").replace(self._look_name, "NAME")
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        path = os.path.join(self.image["folder"], "looks", f"{digest}.json")
+        look: passed_options.Look | None = read_json(path)
+        if look is None:
+            look = passed_options.parse_look(self.run_below(argv))
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            write_json(path, look)
+        return look
+
+    def observed_differences(self) -> dict[str, str]:
+        """Return the differences from native that the passed options make."""
+        return {**self._explained}
 
     def _require_planned_ports(self) -> None:
         """Record the host's bridge, and require that packets reach published ports as planned.
@@ -567,13 +672,15 @@ class Layer(engine.Container):
         """
         if self.virtual_machine() is None:
             for key, option in (("bridge", BRIDGE), ("mtu", MTU)):
-                self._facts["network"][key] = bridge_options().get(option, NOT_AVAILABLE)
+                options = bridge_options(self.options["network"])
+                self._facts["network"][key] = options.get(option, NOT_AVAILABLE)
         path = self._facts["network"]["ports"]
         planned = engine.PROXY if "ports" in self.options.get("daemon", {}) else engine.NAT
         if path == engine.NOTHING:
             raise UserError(
                 "no rule of the kernel and no docker-proxy leads to the published ports: the "
-                "Docker daemon has iptables and userland-proxy switched off; switch one on"
+                "Docker daemon has iptables and userland-proxy switched off; switch one on, or "
+                "choose a network with a bridge"
             )
         if path not in (planned, NOT_AVAILABLE):
             raise UserError(

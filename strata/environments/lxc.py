@@ -33,6 +33,7 @@ class Layer(chroot.Layer):
     programs = ("lxc-start",)
     package = "lxc"
     stands_idle = False
+    refuses_own_images = "LXC does not apply the image’s USER and WORKDIR; Docker does"
     differences = layer.CONTAINER_DIFFERENCES
     option_differences = MappingProxyType({})
     options_schema = layer.options_schema()

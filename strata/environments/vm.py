@@ -29,6 +29,7 @@ class Layer(layer.Layer):
     isolation = "machine"
     title = "virtual machine"
     image_forms = ("disk",)
+    refuses_own_images = "the image has no kernel and init"
     # QEMU, libvirt, Vagrant, ssh, and the program that makes the data disk.
     programs = (
         "qemu-system-x86_64",

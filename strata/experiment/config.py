@@ -230,10 +230,18 @@ def _cross_check(data: Fields) -> Iterator[Finding]:
                 f"is '{label}', but no layer is a virtual machine; must not contain {{vm}}",
             )
     yield from _check_paths(data)
+    yield from _check_keys_of_image(data.get("image", {}))
     for name, parameters in data["workloads"].items():
         # Mistakes in the workload's own file are reported for that file.
         with contextlib.suppress(UserError):
             yield from workload.check_overrides(name, parameters or {})
+
+
+def _check_keys_of_image(image: Fields) -> Iterator[Finding]:
+    """Yield a mistake for each key of `image` that contradicts an image of the user's own."""
+    for key, value in image.items() if "docker" in image else ():
+        if key != "docker" and (key, value) != ("distribution", "host"):
+            yield f"image.{key}", f"is of the image that Strata builds; leave {key} or docker out"
 
 
 def _check_paths(data: Fields) -> Iterator[Finding]:
@@ -361,8 +369,24 @@ def _make_plan(config: Fields, machine: HostFacts) -> Plan:
         "workloads": workloads,
     }
     pairs = sorted({cell[:2] for cell in blocks.Order(made).places})
-    validation.raise_findings(FILE, [*_check_memory(made, pairs), *_check_image(made, pairs)])
+    findings = [*_check_memory(made, pairs), *_check_image(made, pairs)]
+    validation.raise_findings(FILE, [*findings, *_check_own_image(config["image"], pairs)])
     return cast(Plan, made)
+
+
+def _check_own_image(image: Fields, pairs: list[tuple[str, str]]) -> Iterator[Finding]:
+    """Yield a mistake for each workload that needs Strata's own image, if another is configured.
+
+    pairs: the environments and workloads that are measured.
+    """
+    for load in sorted({load for _, load in pairs}) if "docker" in image else ():
+        if needs := workload.list_image_needs(load):
+            yield (
+                f"workloads.{load}",
+                f"needs {', '.join(needs)} of Strata’s own image, and image.docker is "
+                f"{image['docker']}: leave the workload or image.docker out; programs of that "
+                "image, and files that a parameter names, can be measured in it",
+            )
 
 
 def _check_image(made: Plan, pairs: list[tuple[str, str]]) -> Iterator[Finding]:
@@ -458,6 +482,8 @@ def _plan_environment(entry: Fields, config: Fields, machine: HostFacts) -> Fiel
             continue
         kind = registry.layer_class(name)
         settled = kind.add_observations(kind.resolve_options(options, config), below)
+        if "docker" in config["image"]:
+            reason = reason or kind.refuses_own_images
         reason = reason or kind.unavailable_reason() or kind.refusal_reason(settled, below, machine)
         machine = kind.machine_above(settled, machine)
         below = name

@@ -8,6 +8,7 @@ import json
 import os
 import re
 
+from strata.environments import docker
 from strata.experiment import workload
 from strata.host import distribution
 from strata.util import programs
@@ -74,7 +75,10 @@ def list_files(image: Fields) -> list[str]:
     """Return the sorted paths, relative to the project, of the files that the build uses.
 
     Files that git ignores (.gitignore) are left out; outside a git repository every file counts.
+    An image of the user's own uses none.
     """
+    if "docker" in image:
+        return []
     folders = ["common", "kit/load", *list_workloads_in_image(image)]
     paths = [f"packer/{name}" for name in _listed("packer", ["."]) if _is_of_packer(name)]
     paths += [f"workloads/{name}" for name in _listed("workloads", folders) if _is_built(name)]
@@ -155,7 +159,18 @@ def describe_image(image: Fields) -> Described:
     built and cells be measured again.
     The key ``workloads`` is added if the image has some workloads only because they are in the
     plan.
+    An image of the user's own (`docker`) has its name as the release, and a recipe that follows
+    from its ID.  Raises UserError if Docker does not have it.
     """
+    if "docker" in image:
+        inspected = docker.inspect_image(image["docker"])
+        identity = json.dumps(["docker", inspected["Id"]])
+        return {
+            "recipe": hashlib.sha256(identity.encode()).hexdigest(),
+            "base": "",
+            "distribution": "docker",
+            "release": image["docker"],
+        }
     chosen = distribution.choose_release(image, distribution.os_release())
     script = strip_comments(BASE_SCRIPT, _content(BASE_SCRIPT)).decode()
     names = list_base_packages(image, chosen)

@@ -15,6 +15,8 @@ from strata.util.validation import Finding, find_unknown, show_value
 
 FOLDER = "workloads"
 SCALES = ("value", "tiny", "standard", "paper")
+# The folder of the image in which Strata's own programs are.
+STRATA = "/opt/strata/"
 # Keys of a declaration that the plan's `cell` holds unchanged.
 AS_DECLARED = ("systems", "laps", "slice", "log_limit", "ports", "roles", "sizes", "facts")
 # Systems under test that run at the same time need at most this share of a machine's memory.
@@ -127,6 +129,20 @@ def _commands(data: Fields) -> Iterator[tuple[str, list[str]]]:
     for number, server in enumerate(data.get("servers", [])):
         yield f"servers.{number}.argv", server["argv"]
         yield f"servers.{number}.ready.argv", server["ready"]["argv"]
+
+
+def list_image_needs(name: str) -> list[str]:
+    """Return what a workload needs that only Strata's own image has, as words for a message.
+
+    These are packages, programs that a build script makes, and the program that holds servers.
+    """
+    declared = read_declaration(name)
+    needs = [*declared["packages"], *(["servers"] if "servers" in declared else [])]
+    for _, argv in _commands(declared):
+        program = argv[0]
+        if not find_parameter(program) and ("/" not in program or program.startswith(STRATA)):
+            needs.append(program)
+    return [*dict.fromkeys(needs)]
 
 
 def _overrides_validator(name: str) -> Any:

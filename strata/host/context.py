@@ -5,17 +5,13 @@ from collections.abc import Callable, Sequence
 
 from strata.util.data_types import Fields, Image
 
-# The environment variables of every measured command, the same in every layer.
+# The environment variables of every measured command, the same in every layer; an image of the
+# user's own has others.
 VARIABLES = [
     "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
     "HOME=/root",
     "LC_ALL=C.UTF-8",
 ]
-
-
-def with_variables(argv: Sequence[str]) -> list[str]:
-    """Return the command line that runs a command with no variables but :data:`VARIABLES`."""
-    return ["env", "-i", *VARIABLES, *argv]
 
 
 class Context:
@@ -31,6 +27,10 @@ class Context:
     mask: a list of the CPUs to which all that is measured is restricted; None: all of the host.
     part, of: the system is number `part` (from 0) of `of` equal ones; `first` is the folder of
     number 0.
+    An image of the user's own sets further attributes: `own_image` is whether it is one; `user` is
+    ``{uid, gid, groups, name}`` of the user as whom programs run (None: root), `folder_inside` the one
+    in which they start, `variables` their environment variables, `entrypoint` the words before a
+    command, `volumes` the folders that programs may write to besides /data and /tmp.
     note: the attribute `note_cleanup`, called with the entry in the journal
     (:mod:`strata.testbed.journal`) of each thing on the host before the thing is made: clean-up
     after a kill relies on that order.
@@ -60,3 +60,14 @@ class Context:
         self.first_folder = first or folder
         self.data = os.path.join(folder, "data")
         self.note_cleanup = note
+        run: Fields = image.get("run", {}) if image else {}
+        self.own_image = bool(run)
+        self.user: Fields | None = run.get("user")
+        self.folder_inside: str = run.get("folder", "/")
+        self.variables: list[str] = run.get("variables", VARIABLES)
+        self.entrypoint: list[str] = run.get("entrypoint", [])
+        self.volumes: list[str] = run.get("volumes", [])
+
+    def with_variables(self, argv: Sequence[str]) -> list[str]:
+        """Return the command line that runs a command with the declared variables and no others."""
+        return ["env", "-i", *self.variables, *argv]

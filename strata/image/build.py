@@ -19,7 +19,7 @@ from strata.environments import docker
 from strata.environments.common import engine, registry
 from strata.experiment import recipe
 from strata.host import daemons, distribution
-from strata.image import cache, manifest
+from strata.image import cache, manifest, own_image
 from strata.util import paths, programs
 from strata.util.data_types import Described, Fields, Image
 from strata.util.errors import MachineError, UserError
@@ -49,7 +49,8 @@ exit 1
 def ensure_image(config: Fields, machines: bool = False) -> Image:
     """Return the image of a configuration; build it, which takes minutes, if it is not cached.
 
-    config: the configuration's ``image``.
+    config: the configuration's ``image``.  With its key `docker`, the files of that image are
+    taken over, and nothing is built.
     machines: whether the Vagrant box of virtual machines is needed, too.
     Marks the image as used now, by its folder's modification time: :func:`prune_images` keeps the
     images that were used last.
@@ -176,7 +177,7 @@ def _build_image(config: Fields, described: Described) -> Image:
         # Removed are Docker's image of a failed build, and an image that lost its name to this one.
         # The base stays for later builds.
         _discard_images(engine.base_tag(described["base"]))
-    print_topic("image", f"{name[:12]} is built")
+    print_topic("image", f"{name[:12]} is {'taken over' if 'docker' in config else 'built'}")
     return cache.require_image(name)
 
 
@@ -186,11 +187,17 @@ def _make_files(config: Fields, described: Described, work: str) -> None:
     The facts are image.json, whose readers rely on its keys.  Its time of change must be the last:
     :func:`strata.image.cache.require_unchanged` compares the files with it.
     """
-    tag, base = engine.tag(described), _provide_base(config, described)
-    with report_step("image", "provisioning with Packer"):
-        _run_packer(config, work, {"base": base, "tag": tag, "home": paths.home_mark()})
+    inspected: Fields | None = None
+    if "docker" in config:
+        inspected = docker.inspect_image(config["docker"])
+        tag = inspected["Id"]
+    else:
+        tag, base = engine.tag(described), _provide_base(config, described)
+        with report_step("image", "provisioning with Packer"):
+            _run_packer(config, work, {"base": base, "tag": tag, "home": paths.home_mark()})
     with report_step("image", "taking its files out of Docker"):
         archive = _save_files(tag, work)
+    run = own_image.describe_run(inspected, os.path.join(work, "tree")) if inspected else None
     with report_step("image", "hashing every file"):
         listing = {
             "packages": manifest.list_packages(os.path.join(work, "tree")),
@@ -211,6 +218,9 @@ def _make_files(config: Fields, described: Described, work: str) -> None:
         "base": described["base"],
         "built": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
+    if inspected:
+        digests = inspected.get("RepoDigests") or [None]
+        image |= {"source": inspected["reference"], "digest": digests[0], "run": run}
     write_json(os.path.join(work, "image.json"), image)
 
 
@@ -291,11 +301,12 @@ def _save_files(tag: str, work: str) -> str:
         export = ["docker", "export", "--output", archive, container]
         capture(_build_command(work, export), timeout=600)
     finally:
-        capture(["docker", "rm", container])
+        capture(["docker", "rm", "--volumes", container])
     os.mkdir(tree)
     # The first would make systemd take a machine for a container; the second is Packer's own.
-    spare = ["--exclude=.dockerenv", "--exclude=packer-files"]
-    unpack = ["tar", "-C", tree, "--numeric-owner", *spare, "-xpf", archive]
+    spare = ["--anchored", "--exclude=.dockerenv", "--exclude=packer-files"]
+    rights = ["--numeric-owner", "--xattrs", "--xattrs-include=security.capability"]
+    unpack = ["tar", "-C", tree, *rights, *spare, "-xpf", archive]
     capture(_build_command(work, unpack, root=True), timeout=600)
     return archive
 

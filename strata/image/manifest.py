@@ -5,6 +5,7 @@ import json
 import os
 import tarfile
 
+from strata.image import own_image
 from strata.util.data_types import Fields
 from strata.util.process import capture
 
@@ -30,20 +31,25 @@ def hash_archive(path: str) -> dict[str, str]:
             if member.issym():
                 entries[key] = f"link:{member.linkname}"
             elif member.islnk():
-                entries[key] = entries[os.path.normpath(member.linkname)]
+                target = entries.get(os.path.normpath(member.linkname))
+                if target is not None:
+                    entries[key] = target
             elif member.isfile():
                 content = archive.extractfile(member)
                 assert content
-                entries[key] = f"sha256:{hashlib.sha256(content.read()).hexdigest()}"
+                entries[key] = f"sha256:{hashlib.file_digest(content, 'sha256').hexdigest()}"  # type: ignore[arg-type]
     return dict(sorted(entries.items()))
 
 
 def list_packages(tree: str) -> dict[str, str]:
     """Return the installed packages, name → version, sorted by name.
 
-    tree: the folder of the image's files, whose package database is read.
+    tree: the folder of the image's files, whose package database is read: that of dpkg or apk.
+    Empty if it has neither.
     """
     database = os.path.join(tree, "var/lib/dpkg")
+    if not os.path.exists(os.path.join(database, "status")):
+        return own_image.list_packages(tree)
     form = "${db:Status-Status} ${Package} ${Version}\n"
     query = ["dpkg-query", "--admindir", database, "--show", "--showformat", form]
     lines = capture(query).stdout.splitlines()

@@ -17,18 +17,21 @@ def fill(argv: list[str], values: Fields, workload: str) -> list[str]:
 
     argv: the program and its arguments, as workload.yaml declares them.
     values: the value of each parameter by name.  A list becomes ``a,b``, and None an empty
-    argument.
+    argument; `entrypoint` is as many words as the image has in its ENTRYPOINT.
     workload: the name of the workload.  A program without a slash is one of that workload's own
     programs, and gets its full path.
     """
     filled = []
     for word in argv:
         name = find_parameter(word)
+        if name == "entrypoint":
+            filled += values[name]
+            continue
         if name is not None:
             items = as_list(values[name])
             word = ",".join(str("" if item is None else item) for item in items)
         filled.append(word)
-    if "/" not in filled[0]:
+    if "/" not in filled[0] and find_parameter(argv[0]) != "entrypoint":
         filled[0] = f"{PROGRAMS}/{workload}/{filled[0]}"
     return filled
 
@@ -81,6 +84,7 @@ class Inputs:
         """
         offset = self.system.port_offset
         result = {**values, "part": part, "listen": self.system.listen_address(part)}
+        result["entrypoint"] = self.system.top.context.entrypoint
         result["address"] = self.system.tops[part].address()
         for name in self.cell.get("ports", []):
             result[name] = plan.add_port_offset(values[name], offset + part)

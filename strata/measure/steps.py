@@ -7,7 +7,6 @@ import json
 import time
 from collections.abc import Callable
 
-from strata.host.context import with_variables
 from strata.measure import servers
 from strata.measure.arguments import Inputs, expanded, fill
 from strata.measure.log_sections import LIMIT, Log, LongLogError, last_words
@@ -177,7 +176,8 @@ class Steps:
         """
         with self.log.outputs(parts) as outputs:
             if self.shell is not None and parts != [None]:
-                return [self.shell.run(with_variables(argvs[0]), outputs[0], timeout)]
+                argv = self.inputs.system.top.context.with_variables(argvs[0])
+                return [self.shell.run(argv, outputs[0], timeout)]
             commands = []
             for part, argv in zip(parts, argvs, strict=True):
                 commands.append(self.inputs.place(part).measured_command(argv))

@@ -76,7 +76,10 @@ def _show_builds(experiment: Plan, due: list[blocks.Cell]) -> None:
             forms |= registry.image_forms(layer)
     recipe = experiment["image"]["recipe"]
     if forms and cache.find_image(recipe) is None:
-        progress.print_line(f"to build: the image {recipe[:12]}, about 2 min")
+        line = f"to build: the image {recipe[:12]}, about 2 min"
+        if own := experiment["image"]["settings"].get("docker"):
+            line = f"to take over: the files of the image {own}"
+        progress.print_line(line)
     if "disk" in forms and not vagrant_box.has_box(recipe):
         progress.print_line("to build: the machines' disk, less than a minute")
 

@@ -172,6 +172,9 @@ else:
         base: str
         built: str
         folder: str
+        source: NotRequired[str]
+        digest: NotRequired[str | None]
+        run: NotRequired[Fields]
 
     class WantedMachine(TypedDict, total=False):
         """The settings of a virtual machine for Vagrant and libvirt.

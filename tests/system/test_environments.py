@@ -11,7 +11,7 @@ import pytest
 from strata.environments.common import registry
 from strata.experiment import config
 from strata.host import capacity, cgroups, observe
-from strata.host.context import VARIABLES, with_variables
+from strata.host.context import VARIABLES
 from strata.measure.shell import PROGRAM, Shell
 from strata.testbed import journal, lifecycle
 from strata.util import locks
@@ -278,7 +278,7 @@ def test_systems_that_wait_for_their_turn_stand_idle_and_tell_their_own_from_oth
     for top, shell in zip(tops, shells, strict=True):
         for argv in (["env"], ["id", "-u"], ["hostname"], ["cat", "/proc/self/mounts"]):
             with open(tmp_path / "printed", "wb") as file:
-                assert shell.run(with_variables(argv), file.write, 60)[0] == 0
+                assert shell.run(top.context.with_variables(argv), file.write, 60)[0] == 0
             assert (tmp_path / "printed").read_text().strip() == inside(top, *argv)
     for system in systems:
         system.freeze()

@@ -177,9 +177,14 @@ def daemon(monkeypatch):
     def answers(printed, nat=True, bridge=True):
         monkeypatch.setattr(docker.Layer, "answers", lambda: True)
         monkeypatch.setattr(docker, "_daemon_info", lambda *place: printed)
-        monkeypatch.setattr(docker, "_has_nat", lambda: nat)
+        monkeypatch.setattr(docker, "_has_nat", lambda network: nat)
         monkeypatch.setattr(
-            docker, "bridge_options", lambda: {docker.BRIDGE: "docker0"} if bridge else {}
+            docker,
+            "bridge_options",
+            lambda network="bridge": {docker.BRIDGE: "docker0"} if bridge else {},
+        )
+        monkeypatch.setattr(
+            docker, "_inspect_network", lambda name: {"Driver": "bridge"} if name == "mine" else {}
         )
 
     return answers

@@ -9,9 +9,9 @@ from __future__ import annotations
 import functools
 import json
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
-from strata.environments.common import layer, limits
+from strata.environments.common import layer, limits, passed_options
 from strata.host import capacity, cgroups, firewall, observe, starting_state
 from strata.host.observe import NOT_AVAILABLE
 from strata.util import paths
@@ -25,6 +25,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import ClassVar
 
+# Argument: the mode of /data.  Makes /data and /tmp where an image of the user's own lacks them, and
+# lets the user as whom programs run write to /data.
+MAKE_FOLDERS = """
+[ -d /data ] || mkdir /data
+chmod "$1" /data
+[ -d /tmp ] || mkdir -m 1777 /tmp
+"""
+# The first program of a container, which only waits.
+HOLDER = ("sleep", "infinity")
 # Labels of the containers of systems, and of those in which an image is built; the value is the
 # home's mark.  `Container.remove_containers` finds containers by these labels.
 LABEL, BUILDING = "strata.home", "strata.building"
@@ -81,7 +90,8 @@ def container_schema(**more: Fields) -> Fields:
         "network": {"enum": list(NETWORKS), "description": "bridge or host"},
         "data": {"enum": list(DATA), "description": "volume, layered or tmpfs"},
     }
-    return layer.options_schema(*required, **required, **limits.PROPERTIES, **more)
+    needed = [key for key in required if not (key == "network" and "options" in more)]
+    return layer.options_schema(*needed, **required, **limits.PROPERTIES, **more)
 
 
 class Container(layer.Layer):
@@ -113,8 +123,11 @@ class Container(layer.Layer):
 
     @classmethod
     def check_options(cls, options: Fields, below: str) -> list[tuple[str, str]]:
-        """Return (option, what is wrong) for each limit that no container can have."""
-        return limits.check(options)
+        """Return (option, what is wrong) for limits that no container can have.
+
+        Options that an engine passes on and that would break the measurement are returned, too.
+        """
+        return limits.check(options) + passed_options.check(options)
 
     @classmethod
     def refusal_reason(cls, resolved: Fields, below: str, machine: HostFacts) -> str | None:
@@ -124,7 +137,8 @@ class Container(layer.Layer):
     @classmethod
     def labels(cls, resolved: Fields) -> Fields:
         """Return the paper's names of the container's network and of the storage of its data."""
-        return {"network": NETWORKS[resolved["network"]], "data": DATA[resolved["data"]]}
+        name = resolved["network"]
+        return {"network": NETWORKS.get(name, f"network {name}"), "data": DATA[resolved["data"]]}
 
     @classmethod
     def remove_containers(cls, label: str = LABEL) -> list[str]:
@@ -224,16 +238,13 @@ class Container(layer.Layer):
         """
         if self.virtual_machine() is not None:
             return []
-        named = f"name=^/?{self.context.id}$"
-        remove = self.tool("rm", "--force", "--volumes", self.context.id)
-        return [
-            {
-                "kind": "container",
-                "id": self.context.id,
-                "find": self.tool("ps", "--all", "--quiet", "--filter", named),
-                "remove": [self.complete(remove)],
-            }
-        ]
+        return [self.cleanup_entry(self.context.id)]
+
+    def cleanup_entry(self, name: str) -> Fields:
+        """Return the journal's entry that removes the container with this name."""
+        find = self.tool("ps", "--all", "--quiet", "--filter", f"name=^/?{name}$")
+        remove = self.complete(self.tool("rm", "--force", "--volumes", name))
+        return {"kind": "container", "id": name, "find": find, "remove": [remove]}
 
     def up(self) -> None:
         """Start the container, and check that the engine applied its limits.
@@ -249,6 +260,9 @@ class Container(layer.Layer):
             if not self._load_image():
                 raise
             self.run_below(argv)
+        if self.context.own_image or self._serves_user:
+            make = ["sh", "-euc", MAKE_FOLDERS, "strata", "1777" if self._serves_user else "0755"]
+            self.run_below(self.tool("exec", "--user", "0", self.context.id, *make))
         if limits.set_options(self.options):
             inside = self.run_below(self.wrap(limits.PRINT_FILES), check=False)
             self._facts["settings"] = limits.applied(self.options, inside)
@@ -260,15 +274,42 @@ class Container(layer.Layer):
 
         Clean-up relies on the container's name and label.
         """
-        options = ["--detach", "--init", "--pull", "never", "--name", self.context.id]
-        options += ["--label", f"{LABEL}={paths.home_mark()}", "--network", self.options["network"]]
-        if self.options["network"] != "host":
-            options += ["--hostname", "strata"]
+        options = ["--detach", "--name", self.context.id, *self.published()]
         if self.virtual_machine() is None:
             options += ["--cidfile", self.id_file]
-        options += [*self.run_options(), *self._data_options(), *self.published()]
-        options += [*self._state_options(), *limits.run_options(self.options)]
-        return self.complete(self.tool("run", *options, self._image_id, "sleep", "infinity"))
+        return self.complete(self.start_command(options, self.passed_options(), HOLDER))
+
+    def passed_options(self) -> list[str]:
+        """Return the options that the configuration passes on to the engine as they stand."""
+        return list(self.options.get("options", ()))
+
+    def start_command(
+        self, options: Sequence[str], passed: Sequence[str], argv: Sequence[str]
+    ) -> list[str]:
+        """Return the engine's command that starts a container of this layer's image and options.
+
+        options: further options of the engine.  passed: the options that are passed on.
+        argv: the container's first program, in place of the image's own.
+        """
+        # The key `network` of a container with an option of that name holds the option's network.
+        chosen = "bridge" if passed_options.network_of(self.options) else self.options["network"]
+        named = passed_options.network_of({"options": passed})
+        network = [] if named else ["--network", chosen]
+        if chosen != "host":
+            network += ["--hostname", "strata"]
+        settings = [*self.run_options(), *self._data_options(), *self._state_options()]
+        settings += [*limits.run_options(self.options), *passed]
+        fixed = ["--init", "--pull", "never", "--label", f"{LABEL}={paths.home_mark()}", *options]
+        if self.context.own_image:
+            fixed.append("--no-healthcheck")
+        program = ["--entrypoint", argv[0], self._image_id, *argv[1:]]
+        # Of an option that is given twice, the last counts.
+        return self.tool("run", *network, *settings, *fixed, *program)
+
+    @property
+    def _serves_user(self) -> bool:
+        """Whether programs may run as another user than root, who then writes to /data too."""
+        return bool(self.context.user) or passed_options.sets_user(self.options)
 
     @property
     def _image_id(self) -> str:
@@ -401,7 +442,13 @@ class Container(layer.Layer):
         """The container's IP address on its bridge, read from the engine once."""
         template = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}"
         inspect = self.tool("inspect", "--format", template, self.context.id)
-        return self.run_below(inspect).strip()
+        address = self.run_below(inspect).strip()
+        if not address:
+            raise UserError(
+                f"the container has no address in the network {self.options['network']}, at which "
+                "a client could reach its servers: choose another network"
+            )
+        return address
 
     def cgroup(self) -> str | None:
         """Return the container's id, by which its control group on the host is found.

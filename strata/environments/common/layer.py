@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from strata.host.context import Context, with_variables
+from strata.host.context import Context
 from strata.host.daemons import find_program
 from strata.util.data_types import Fields, HostFacts, Image
 from strata.util.errors import UserError
@@ -87,6 +87,9 @@ class Layer(ABC):
 
     image_forms: ClassVar[tuple[str, ...]] = ("container",)
     """Forms of the image that it runs: "tree" (its files), "container", "disk" (a machine's)."""
+
+    refuses_own_images: ClassVar[str | None] = None
+    """Why it cannot run an image of the user's own; None if it can."""
 
     programs: ClassVar[tuple[str, ...]] = ()
     """Programs of the host without which it is not available."""
@@ -228,6 +231,14 @@ class Layer(ABC):
 
     # One layer of a stack.
 
+    def observed_differences(self) -> dict[str, str]:
+        """Return the differences from native that a look into this system found and explained.
+
+        The name of a value in programs' starting state → what sets it, as
+        :func:`strata.environments.common.registry.declared_differences` returns it.
+        """
+        return {}
+
     def __init__(self, below: Layer | None, options: Fields, context: Context) -> None:
         """Link a new layer to the layer below.
 
@@ -363,7 +374,7 @@ class Layer(ABC):
 
         The command gets the environment variables of measured commands and no others.
         """
-        return self.plain_command(with_variables(argv))
+        return self.plain_command(self.context.with_variables(argv))
 
     def plain_command(self, argv: list[str], fed: bool = False) -> list[str]:
         """Return the host's command that runs `argv` in this layer.

@@ -38,15 +38,19 @@ def declared_differences(top: Layer) -> dict[str, str]:
 
     top: the uppermost layer of the stack.
     Returns the name of each value in that state → why it differs: the layer and its reason, or the
-    option that sets the value.  An option's entry replaces a layer's.
+    option that sets the value, or the user of an image.  An option's entry replaces a layer's.
     """
     declared: dict[str, str] = {}
+    if user := top.context.user:
+        names = ("user", "group", "groups", "capabilities")
+        declared = dict.fromkeys(names, f"image: USER {user['name']}")
     for layer in top.stack():
         for name, reason in layer.differences.items():
             declared.setdefault(name, f"{layer.name}: {reason}")
         for option, set_values in layer.option_differences.items():
             if layer.options.get(option) not in (None, ""):
                 declared |= dict.fromkeys(set_values, f"option {option}: {layer.options[option]}")
+        declared |= layer.observed_differences()
     return declared
 
 

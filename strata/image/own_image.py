@@ -1,0 +1,174 @@
+"""What is taken over of a Docker image of the user's own: how its programs run, and its folders."""
+
+import os
+import posixpath
+from collections.abc import Sequence
+
+from strata.util.data_types import Fields
+from strata.util.errors import UserError
+from strata.util.process import as_root, capture
+
+# Programs that Strata runs in every system.
+NEEDED = ("sh", "cat", "chmod", "env", "head", "mkdir", "sleep", "tail")
+# Folders of every system that are mounted over the image's.
+MOUNTED = ("/proc", "/sys", "/dev", "/data", "/tmp")
+PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+# Key of an image's configuration → the instruction that sets it, which has no effect here.
+WITHOUT_EFFECT = {
+    "Cmd": "CMD",
+    "ExposedPorts": "EXPOSE",
+    "Healthcheck": "HEALTHCHECK",
+    "StopSignal": "STOPSIGNAL",
+    "OnBuild": "ONBUILD",
+}
+
+# Arguments: names of programs.  Prints those that are missing.
+FIND = 'for name; do command -v "$name" >/dev/null || echo "$name"; done'
+# Arguments: the image's files, and absolute paths of folders.  Makes the folders; prints a path that
+# leads over a symbolic link, by which the host's own folder would be mounted over.
+MAKE_FOLDERS = """
+tree=$1
+shift
+for path; do
+    at=$tree rest=${path#/}
+    while [ -n "$rest" ]; do
+        at=$at/${rest%%/*}
+        case $rest in */*) rest=${rest#*/} ;; *) rest= ;; esac
+        if [ -L "$at" ] || { [ -e "$at" ] && [ ! -d "$at" ]; }; then echo "$path"; exit 0; fi
+    done
+    [ -d "$at" ] || mkdir -p "$at"
+done
+chmod 1777 "$tree/tmp"
+ls -A "$tree/data" | sed 's|^|/data/|;q'
+"""
+
+
+def describe_run(inspected: Fields, tree: str) -> Fields:
+    """Return how programs of an image run, and make the folders of its files that are mounted over.
+
+    inspected: what ``docker image inspect`` says of the image.
+    tree: the folder with the image's files.
+    Returns ``{variables, user, folder, entrypoint, volumes, without_effect}``: the variables as
+    NAME=VALUE, the user as of :func:`resolve_user` (None: root), the folder in which programs
+    start, the words before a command, the folders of its volumes, and the instructions that have
+    no effect.
+    Raises UserError if a part of the image cannot be taken over.
+    """
+    reference, settings = inspected["reference"], inspected["Config"] or {}
+    _require_programs(reference, tree)
+    volumes = sorted(map(posixpath.normpath, settings.get("Volumes") or {}))
+    _make_folders(reference, tree, volumes)
+    user = None
+    if name := settings.get("User"):
+        passwd, group = (_read_inside(tree, f"/etc/{file}") for file in ("passwd", "group"))
+        user = resolve_user(name, passwd, group)
+        if user is None:
+            raise refuse(reference, f"USER {name}: the image has no such user or group")
+    variables = dict(word.partition("=")[::2] for word in settings.get("Env") or ())
+    declared = {"PATH": PATH.partition("=")[2], "HOME": user["home"] if user else "/root"}
+    return {
+        "variables": [f"{key}={value}" for key, value in {**declared, **variables}.items()],
+        "user": user
+        if user and (user["uid"], user["gid"], user["groups"]) != (0, 0, [0])
+        else None,
+        "folder": settings.get("WorkingDir") or "/",
+        "entrypoint": settings.get("Entrypoint") or [],
+        "volumes": volumes,
+        "without_effect": [word for key, word in WITHOUT_EFFECT.items() if settings.get(key)],
+    }
+
+
+def refuse(reference: str, reason: str) -> UserError:
+    """Return the error for an image that cannot be taken over.
+
+    reference: the image's name, as configured.
+    """
+    return UserError(f"config.yaml: image.docker: is {reference}; {reason}")
+
+
+def _run_inside(tree: str, argv: Sequence[str]) -> tuple[int, str]:
+    """Run a command in an image's files by a change of root; return its exit code and output."""
+    done = capture(as_root(["env", "-i", PATH, "chroot", tree, *argv]), check=False)
+    return done.returncode, done.stdout
+
+
+def _read_inside(tree: str, path: str) -> str:
+    """Return the text of a file of an image; empty if it has no such file."""
+    return _run_inside(tree, ["cat", path])[1]
+
+
+def _require_programs(reference: str, tree: str) -> None:
+    """Raise UserError if an image lacks a program that Strata runs in every system."""
+    code, printed = _run_inside(tree, ["sh", "-c", FIND, "strata", *NEEDED])
+    missing = printed.split()
+    if code != 0:
+        missing = ["a shell (sh) that runs here"]
+    if missing:
+        raise refuse(
+            reference,
+            f"it lacks {', '.join(missing)}, which Strata runs in every system: add a package such "
+            "as busybox or coreutils to the image",
+        )
+
+
+def _make_folders(reference: str, tree: str, volumes: Sequence[str]) -> None:
+    """Make the folders that are mounted over, where an image lacks them.
+
+    volumes: the folders of its volumes.
+    Raises UserError if one of them is no folder, or if the image has files in /data.
+    """
+    argv = ["sh", "-euc", MAKE_FOLDERS, "strata", tree, *MOUNTED, *volumes]
+    path = capture(as_root(argv)).stdout.strip()
+    if path.startswith("/data/"):
+        raise refuse(reference, f"it has {path}, and Strata keeps data in /data: move it")
+    if path:
+        kind = f"VOLUME {path}" if path in volumes else path
+        raise refuse(reference, f"{kind} is no folder or behind a symbolic link: make it a folder")
+
+
+def resolve_user(text: str, passwd: str, group: str) -> Fields | None:
+    """Return ``{name, uid, gid, groups, home}`` of an image's USER, as Docker resolves it.
+
+    text: USER[:GROUP], each a name or a number.  passwd, group: the texts of these files in /etc.
+    `groups` are the group and, if USER names none, the user's further ones.  None if a name is
+    unknown.
+    """
+    name, _, group_name = text.partition(":")
+    users = [line.split(":") for line in passwd.splitlines() if line.count(":") >= 6]
+    groups = [line.split(":") for line in group.splitlines() if line.count(":") >= 3]
+    entry = next((fields for fields in users if name in (fields[0], fields[2])), None)
+    if entry is None and not name.isdecimal():
+        return None
+    uid, gid = (int(entry[2]), int(entry[3])) if entry else (int(name), 0)
+    further: list[int] = []
+    if group_name:
+        chosen = next((fields for fields in groups if group_name in (fields[0], fields[2])), None)
+        if chosen is None and not group_name.isdecimal():
+            return None
+        gid = int(chosen[2]) if chosen else int(group_name)
+    elif entry:
+        further = [int(fields[2]) for fields in groups if entry[0] in fields[3].split(",")]
+    home = entry[5] if entry else "/"
+    return {
+        "name": text,
+        "uid": uid,
+        "gid": gid,
+        "groups": sorted({gid, *further}),
+        "home": home or "/",
+    }
+
+
+def list_packages(tree: str) -> dict[str, str]:
+    """Return the packages of an Alpine image, name → version; empty if it has no such database.
+
+    tree: the folder of the image's files.
+    """
+    path = "/lib/apk/db/installed"
+    if not os.path.lexists(tree + path):
+        return {}
+    names: dict[str, str] = {}
+    for entry in _read_inside(tree, path).split("\n\n"):
+        fields = dict(line.split(":", 1) for line in entry.splitlines() if line[1:2] == ":")
+        if {"P", "V"} <= fields.keys():
+            names[fields["P"]] = fields["V"]
+    return dict(sorted(names.items()))

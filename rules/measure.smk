@@ -48,7 +48,7 @@ checkpoint machine:
 checkpoint decide:
     # How many blocks each workload gets next, if any.  A decision stands when code or logs change.
     input:
-        lambda decide: experiment.list_logs_before(decide.round),
+        lambda decide: experiment.list_measured_before(decide.round),
     output:
         "results/precision/{round}.json",
     log:

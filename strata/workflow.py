@@ -209,11 +209,10 @@ class Experiment:
     def list_measured(self, checkpoints: Any) -> list[str]:
         """Return the paths of all logs, records and decisions on further blocks."""
         logs = self.list_logs(checkpoints)
-        records = [log.removesuffix("log") + "json" for log in logs]
-        return [*logs, *records, *outputs.decision_paths(self.plan)]
+        return [*logs, *_list_records(logs), *outputs.decision_paths(self.plan)]
 
-    def list_logs_before(self, round: str) -> list[str]:
-        """Return the paths of the logs that a decision on further blocks needs.
+    def list_measured_before(self, round: str) -> list[str]:
+        """Return the paths of the logs and records that a decision on further blocks needs.
 
         The list is empty after the decision, so that later changes of logs do not repeat it.  The
         last decision, which added no block, is made again where a block was torn since.
@@ -222,7 +221,8 @@ class Experiment:
         order = blocks.Order(self.plan)
         if self._is_decided(order) or int(round) < order.last:
             return []
-        return [paths.cell_path("raw", *cell, "log") for cell in order.cells()]
+        logs = [paths.cell_path("raw", *cell, "log") for cell in order.cells()]
+        return [*logs, *_list_records(logs)]
 
     def list_folders(self) -> list[str]:
         """Return the folders of all logs, and create those that are missing.
@@ -380,6 +380,11 @@ class Experiment:
             f"strata: {len(failures)} of {len(cells)} cells failed; once the causes are gone, the "
             "same command measures them again:\n  " + "\n  ".join(shown)
         )
+
+
+def _list_records(logs: Iterable[str]) -> list[str]:
+    """Return the paths of the records that belong to some logs."""
+    return [log.removesuffix("log") + "json" for log in logs]
 
 
 def _list_names(experiment: Any) -> list[str]:

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import time
 from collections import Counter
+from fnmatch import fnmatch
 from pathlib import Path
 
 import projects
@@ -123,12 +124,6 @@ def project(measured, tmp_path):
     return copied(measured, tmp_path)
 
 
-def cells(*patterns: str) -> list[str]:
-    """The names of cells: `*` stands for each environment."""
-    names = [pattern.replace("*", name) for pattern in patterns for name in PAGE["environments"]]
-    return sorted(set(names))
-
-
 def test_cells_come_in_the_order_of_the_plan_and_take_turns_within_their_set(measured):
     records = projects.records(measured.folder)
     assert [projects.cell_of(record) for record in records] == projects.planned(measured.folder)
@@ -167,25 +162,60 @@ def test_a_changed_command_or_other_code_measures_nothing_again(project):
     assert project.jobs.keys() <= {"cells"}
 
 
-@pytest.mark.parametrize("files", [["load/2.log"], ["load/2.log", "load/2.json"], ["load/2.json"]])
-def test_a_cell_that_is_missing_is_measured_alone_and_the_tables_follow(project, files):
-    for name in files:
-        project.path(f"results/raw/docker/{name}").unlink()
+# What is done to cells that are measured → the cells measured next, and the torn repetitions.
+TORN = {
+    "a log is deleted": ("rm results/raw/docker/load/2.log", ["docker/load/2", "*/load/4"], [2]),
+    "a log and its record": ("rm results/raw/docker/load/2.*", ["docker/load/2", "*/load/4"], [2]),
+    "a record": ("rm results/raw/docker/load/2.json", ["docker/load/2", "*/load/4"], [2]),
+    "native's log": ("rm results/raw/native/load/2.log", ["native/load/2", "*/load/4"], [2]),
+    "a folder of logs": (
+        "rm -r results/raw/docker/load",
+        [*(f"docker/load/{number}" for number in (1, 2, 3)), *(f"*/load/{n}" for n in (4, 5, 6))],
+        [1, 2, 3],
+    ),
+    "a whole block": ("rm results/raw/*/load/2.log", ["*/load/2"], []),
+    # No environment but native forms a ratio.
+    "all but native": ("rm results/raw/[do]*/load/2.log", ["[do]*/load/2", "*/load/4"], [2]),
+}
+
+
+@pytest.mark.parametrize("change", TORN)
+def test_a_block_whose_cells_are_measured_apart_gets_another_and_the_tables_follow(project, change):
+    command, measured, torn = TORN[change]
+    subprocess.run(command, shell=True, cwd=project.folder, check=True)
+    forecast = projects.good(project.folder, "strata", "plan", PYTHONPATH="").stdout
+    measured = expand(measured)
+    assert f"{len(measured)} of " in forecast
     project.good(TABLES)
-    assert project.measured == ["docker/load/2"]
-    assert project.jobs == {"cell": 1, "tables": 1}
-    assert "interleaved" not in project.record("docker/load/2")
+    assert project.measured == measured
+    assert project.jobs == {"cell": len(measured), "tables": 1, **({"decide": 1} if torn else {})}
+    # Both say it before anything is measured.
+    for text in (forecast, project.said.partition("[")[0]):
+        assert bool(torn) == ("measured apart" in text)
+    assert all(f" {', '.join(map(str, torn))}:" in text for text in [forecast] if torn)
+    check_pairs(project, "load", torn)
     project.good(TABLES)
     assert not project.jobs
 
 
-def test_a_whole_folder_of_logs_that_is_deleted_is_measured_again(project):
-    shutil.rmtree(project.path("results/raw/docker/load"))
-    project.good(TABLES)
-    assert project.measured == ["docker/load/1", "docker/load/2", "docker/load/3"]
-    assert project.jobs["tables"] == 1
-    project.good(TABLES)
-    assert not project.jobs
+def expand(names: list[str]) -> list[str]:
+    """The names of cells: a pattern stands for the environments that it matches."""
+    found = set()
+    for name in names:
+        pattern, rest = name.split("/", 1)
+        found |= {f"{one}/{rest}" for one in PAGE["environments"] if fnmatch(one, pattern)}
+    return sorted(found)
+
+
+def check_pairs(project: Project, workload: str, torn: list[int]) -> None:
+    """Each environment has as many ratios as before, and R's tables know the torn ones as well."""
+    rows = projects.table(project.path("results/runs.csv"))
+    apart = {int(row["repetition"]) for row in rows if row["paired"] == "no"}
+    assert apart == set(torn), rows
+    rows = projects.table(project.path("results/comparisons.csv"))
+    counts = [int(row["n"]) for row in rows if row["workload"] == workload]
+    assert counts
+    assert min(counts) == 3
 
 
 @pytest.mark.parametrize("folder", ["results/raw", "results"])
@@ -211,15 +241,15 @@ def test_a_log_that_was_changed_is_refused_and_named_and_measured_again_once_it_
     assert "results/raw/docker/load/2.log" in project.said
     log.unlink()
     project.good(TABLES)
-    assert project.measured == ["docker/load/2"]
+    assert "docker/load/2" in project.measured
 
 
 def test_a_changed_parameter_measures_its_workload_again_in_blocks_and_back(project):
     project.good("--config", "workloads={work: {number: 8}}", "--", TABLES)
-    assert project.measured == cells(*(f"*/work/{number}" for number in (1, 2, 3)))
+    assert project.measured == expand([f"*/work/{number}" for number in (1, 2, 3)])
     assert all(len(project.record(cell)["interleaved"]) == 2 for cell in project.measured)
     project.good(TABLES)
-    assert project.measured == cells(*(f"*/work/{number}" for number in (1, 2, 3)))
+    assert project.measured == expand([f"*/work/{number}" for number in (1, 2, 3)])
 
 
 @pytest.mark.parametrize(("left", "without"), [("mtime", "params"), ("params", "mtime")])
@@ -282,7 +312,7 @@ def test_a_cell_that_fails_says_where_and_how_to_rerun_it_and_the_others_are_mea
     assert failing.path("results/failed/docker/load/2.json").exists()
     first_do(failing)
     failing.good(TABLES)
-    assert failing.measured == ["docker/load/2"]
+    assert failing.measured == expand(["docker/load/2", "*/load/4"])
     assert not failing.path("results/failed/docker/load/2.json").exists()
 
 
@@ -296,6 +326,10 @@ def test_a_good_log_stays_where_a_forced_one_fails(failing):
     first_do(failing)
     failing.good("--force", "results/raw/docker/load/2.log")
     assert failing.measured == ["docker/load/2"]
+    assert "measured apart" in failing.said
+    failing.good(TABLES)
+    assert failing.measured == expand(["*/load/4"])
+    check_pairs(failing, "load", [2])
 
 
 def test_a_partial_run_makes_tables_of_what_is_there_and_measures_nothing(project):
@@ -303,7 +337,7 @@ def test_a_partial_run_makes_tables_of_what_is_there_and_measures_nothing(projec
     project.good("--config", "partial=true", "--", TABLES)
     assert project.jobs == {"tables": 1}
     project.good(TABLES)
-    assert project.measured == ["docker/load/2"]
+    assert project.measured == expand(["docker/load/2", "*/load/4"])
 
 
 @pytest.mark.parametrize(
@@ -328,8 +362,9 @@ def test_a_plan_that_was_edited_is_written_again(project):
     path = project.path("results/plan.json")
     path.write_text(path.read_text().replace('"seed": 1', '"seed": 2'))
     project.path("results/raw/docker/load/2.log").unlink()
-    project.good(TABLES)
+    project.good("results/raw/docker/load/2.log")
     assert project.measured == ["docker/load/2"]
+    assert json.loads(path.read_text())["seed"] == 1
 
 
 def test_a_parser_that_is_changed_is_applied_to_logs_that_are_there(project):
@@ -353,12 +388,13 @@ def test_a_log_is_parsed_once_for_each_version_of_its_parser(project):
     parser.write_text(parser.read_text().replace("parameters):\n", noting))
     project.good("results/raw/native/load/1.log", "--force")
     assert calls.read_text() == "xx"
-    # Once for each of two laps; the other eight logs were parsed by the parser as it was.
+    # Once for each of two laps; the other eight logs were parsed by the parser as it was.  The
+    # block of the forced cell is torn, and gets another of three cells.
     project.good(TABLES)
-    assert calls.read_text() == 18 * "x"
+    assert calls.read_text() == 24 * "x"
     project.path(TABLES).unlink()
     project.good(TABLES)
-    assert (calls.read_text(), project.jobs) == (18 * "x", {"tables": 1})
+    assert (calls.read_text(), project.jobs) == (24 * "x", {"tables": 1})
 
 
 def test_a_log_that_its_parser_refuses_is_a_failed_cell(project):
@@ -374,7 +410,7 @@ def test_a_log_that_its_parser_refuses_is_a_failed_cell(project):
     assert project.path("results/failed/docker/load/2.log").exists()
     parser.write_text(good)
     project.good("cells")
-    assert project.measured == ["docker/load/2"]
+    assert project.measured == expand(["docker/load/2", "*/load/4"])
 
 
 def test_a_target_that_is_no_cell_of_the_plan_is_refused(project):
@@ -487,10 +523,21 @@ def test_blocks_are_added_until_it_is_enough(decided):
 
 def test_a_decision_stands_whatever_becomes_of_code_and_logs(adaptive):
     adaptive.path("strata/results/decide.py").touch()
+    for name in PAGE["environments"]:
+        adaptive.path(f"results/raw/{name}/load/2.log").unlink()
+    adaptive.good(TABLES)
+    assert adaptive.measured == expand(["*/load/2"])
+    assert "decide" not in adaptive.jobs
+
+
+def test_a_torn_block_gets_another_though_all_was_decided(adaptive):
     adaptive.path("results/raw/docker/load/2.log").unlink()
     adaptive.good(TABLES)
-    assert adaptive.measured == ["docker/load/2"]
-    assert "decide" not in adaptive.jobs
+    assert adaptive.measured == expand(["docker/load/2", "*/load/7"])
+    rows = projects.table(adaptive.path("results/comparisons.csv"))
+    assert {row["n"] for row in rows if row["environment"] == "docker"} == {"6"}
+    adaptive.good(TABLES)
+    assert not adaptive.jobs
 
 
 @pytest.mark.parametrize("text", ["", "[", '{"enough": tru'])

@@ -24,7 +24,7 @@ main <- function(listing, out, ...) {
   write_rows(sources$sessions, "sessions.csv")
   environments <- c(...) %or% unique(pooled$verdicts$environment)
   replace_file(file.path(out, "table.md"), function(part) {
-    writeLines(format_scope_table(pooled$verdicts, sources$sessions, environments), part)
+    writeLines(format_scope_table(pooled, sources$sessions, environments), part)
   })
   page <- file.path(normalizePath(out), "index.html")
   render_document(root, "pool.Rmd", page, "Sessions, pooled", c(sources, pooled))

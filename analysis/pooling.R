@@ -73,22 +73,23 @@ require_alike <- function(plans) {
 #'
 #' @param sessions data frame of read_sources
 #' @return data frame, one row for each scope: scope ("session", "machine", "machines"), mark (of
-#'   the machine; "" of machines), date (of a session), widest (whether no other scope of the
-#'   machine is wider), sessions (list of their names)
+#'   the machine; "" of machines), began (date and time of a session), widest (whether no other
+#'   scope of the machine is wider), sessions (list of their names)
 list_scopes <- function(sessions) {
   by_machine <- split(sessions, factor(sessions$mark, unique(sessions$mark)))
   scopes <- stack_rows(lapply(by_machine, function(rows) {
     rows <- rows[order(rows$from), ]
     has_machine <- nrow(rows) >= MACHINE_SESSIONS
     singles <- list2DF(list(scope = rep("session", nrow(rows)), mark = rows$mark,
-                            date = substr(rows$from, 1, 10), widest = rep(!has_machine, nrow(rows)),
+                            began = sub("T", " ", substr(rows$from, 1, 16)),
+                            widest = rep(!has_machine, nrow(rows)),
                             sessions = as.list(rows$session)))
-    whole <- list2DF(list(scope = "machine", mark = rows$mark[[1]], date = "", widest = TRUE,
+    whole <- list2DF(list(scope = "machine", mark = rows$mark[[1]], began = "", widest = TRUE,
                           sessions = list(rows$session)))
     if (has_machine) stack_rows(list(singles, whole)) else singles
   }))
   if (length(by_machine) < POOLED_MACHINES) return(scopes)
-  stack_rows(list(scopes, list2DF(list(scope = "machines", mark = "", date = "", widest = TRUE,
+  stack_rows(list(scopes, list2DF(list(scope = "machines", mark = "", began = "", widest = TRUE,
                                        sessions = list(sessions$session)))))
 }
 
@@ -98,12 +99,12 @@ list_scopes <- function(sessions) {
 #'
 #' @param pairs,sessions of read_sources
 #' @return list: comparisons (rows of compare_environments and add_verdicts) and verdicts (rows of
-#'   decide_workloads with their `outcome`), each with scope, mark, date and widest of list_scopes,
+#'   decide_workloads with their `outcome`), each with scope, mark, began and widest of list_scopes,
 #'   and `place` of name_scopes; sorted by workload
 pool_sessions <- function(pairs, sessions) {
   scopes <- list_scopes(sessions)
   compared <- lapply(seq_len(nrow(scopes)), function(i) {
-    scope <- scopes[i, c("scope", "mark", "date", "widest")]
+    scope <- scopes[i, c("scope", "mark", "began", "widest")]
     rows <- compare_environments(pairs[pairs$session %in% scopes$sessions[[i]], ])
     if (is.null(rows)) return(NULL)
     rows$family <- pairs$family[match(rows$environment, pairs$environment)]
@@ -122,23 +123,29 @@ pool_sessions <- function(pairs, sessions) {
 
 #' Name a scope for readers
 #'
-#' @param rows data frame: scope, mark, date, sessions, machines
-#' @return texts such as "machine A (3 sessions)" or "machine B, within the session of 2026-11-27"
+#' @param rows data frame: scope, mark, began, sessions, machines
+#' @return texts such as "machine A (3 sessions)" or "machine B, session of 2026-11-27 10:05"
 name_scopes <- function(rows) {
   ifelse(rows$scope == "machines", paste(rows$machines, "machines"),
          paste0("machine ", rows$mark,
                 ifelse(rows$scope == "machine", paste0(" (", rows$sessions, " sessions)"),
-                       paste0(", within the session of ", rows$date))))
+                       paste0(", session of ", rows$began))))
 }
 
 #' Set the verdicts of the widest scopes as a Markdown table, with a line about each machine
 #'
-#' @param verdicts of pool_sessions
+#' Each cell has the ratio of the series that decides, with its interval of 95 %.
+#'
+#' @param pooled list of pool_sessions
 #' @param sessions of read_sources
 #' @param environments names of the environments that have a column
 #' @return lines of Markdown
-format_scope_table <- function(verdicts, sessions, environments = unique(verdicts$environment)) {
-  rows <- verdicts[verdicts$widest & verdicts$environment %in% environments, ]
+format_scope_table <- function(pooled, sessions, environments) {
+  rows <- pooled$verdicts
+  key <- c("place", "environment", "series")
+  at <- match(make_keys(rows, key), make_keys(pooled$comparisons, key))
+  rows[c("low", "high")] <- pooled$comparisons[at, c("low", "high")]
+  rows <- rows[rows$widest & rows$environment %in% environments, ]
   rows$cell <- ifelse(is.na(rows$low), "no interval",
                       paste0(format_share_interval(rows$ratio, rows$low, rows$high), ", ",
                              rows$outcome, " (n\u00a0=\u00a0", rows$n, ")"))

@@ -2,7 +2,9 @@
 
 import csv
 import json
+import runpy
 import shutil
+import types
 
 import measured
 import projects
@@ -109,7 +111,7 @@ def test_sessions_of_one_machine_give_its_interval_and_others_stand_beside_it(ro
     ]
     [machine] = rows(table, **triad, scope="machine")
     assert (machine["holds"], machine["sessions"], machine["n"]) == ("machine", "3", "18")
-    [own] = rows(table, **triad, scope="session", date="2026-01-02")
+    [own] = rows(table, **triad, scope="session", began="2026-01-02 00:00")
     paper = rows(root / "0/results/verdicts.csv", **triad, margin="0.02")
     assert [float(own[key]) for key in ("low", "high")] == pytest.approx(
         [float(paper[0][key]) for key in ("low", "high")], rel=1e-6
@@ -119,6 +121,20 @@ def test_sessions_of_one_machine_give_its_interval_and_others_stand_beside_it(ro
     lines = (tmp_path / "pool/table.md").read_text().splitlines()
     assert len([line for line in lines if line.startswith("| STREAM")]) == 2
     assert (tmp_path / "pool/index.html").stat().st_size > 10_000
+
+
+def test_the_readmes_table_is_what_its_sessions_give(root):
+    path = projects.ROOT / "scripts/readme_table.py"
+    script = types.SimpleNamespace(**runpy.run_path(str(path)))
+    text = (projects.ROOT / "README.md").read_text()
+    made = script.replace_table(text, script.make_table([str(root / "0.zip")]))
+    assert "| STREAM | machine A, session of 2026-01-02" in made
+    before, after = (text.split(mark) for mark in (script.BEGIN, script.END))
+    assert made.startswith(before[0] + script.BEGIN)
+    assert made.endswith(script.END + after[1])
+    assert script.replace_table(made, "") == script.replace_table(text, "")
+    if archives := script.list_archives():
+        assert text == script.replace_table(text, script.make_table(archives))
 
 
 def test_runs_of_other_days_are_other_sessions_of_the_same_results(root, tmp_path, monkeypatch):

@@ -338,8 +338,8 @@ class Consequences:
                 for name, (before, after) in consequences.items()
             ]
             seen = observe.printable("; ".join(texts)) or AS_REQUESTED
-            name = option if option == TOGETHER else f"--{split_option(option)[0]}"
+            name = TOGETHER if option == TOGETHER else f"--{split_option(option)[0]}"
             self.rows.append({"name": name, "asked": asked, "seen": seen[:2000]})
             self.declared |= dict.fromkeys(consequences, f"option {asked}")
-            if on_host := ON_THE_HOST.get(split_option(option)[0]):
+            if on_host := ON_THE_HOST.get(name.removeprefix("--")):
                 self.declared[on_host] = f"option {asked}"

@@ -44,6 +44,7 @@ PRINTED = """\
 def own(tmp_path, monkeypatch):
     """Have a cache of one's own, and afterwards no image of the tests in Docker."""
     monkeypatch.setenv("STRATA_HOME", str(tmp_path / "home"))
+    debian_python.remove(debian_python.NAME)
     subprocess.run(["docker", "network", "create", NETWORK], capture_output=True)
     yield tmp_path
     debian_python.remove(debian_python.NAME)

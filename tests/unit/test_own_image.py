@@ -9,7 +9,9 @@ from strata.experiment import config, recipe
 from strata.host.context import Context
 from strata.image import own_image
 from strata.measure.arguments import fill
+from strata.util import paths
 from strata.util.errors import UserError
+from strata.util.files import write_json
 
 PASSWD = "root:x:0:0:root:/root:/bin/sh\napp:x:1000:100:An app:/home/app:/bin/sh\nbroken\n"
 GROUP = "root:x:0:\nusers:x:100:\nvideo:x:44:app,other\nwheel:x:10:app\n"
@@ -67,6 +69,18 @@ def test_what_cannot_run_it_is_not_available_and_its_name_is_in_the_plan(checkou
     assert made["image"]["release"] == "app:1"
     # Another image behind the same recipe of Strata's makes cells due.
     assert made["image"]["recipe"] != recipe.describe_image({"docker": "app:2"})["recipe"]
+
+
+def test_a_paper_is_made_without_it_and_nothing_else(project, monkeypatch):
+    def inspect(reference):
+        raise UserError("Docker has no such image here")
+
+    monkeypatch.setattr(docker, "inspect_image", inspect)
+    planned = {"distribution": "docker", "release": "app:1", "recipe": "r"}
+    write_json(paths.PLAN, {"image": planned})
+    assert recipe.describe_image({"docker": "app:1"}) == planned | {"base": ""}
+    with pytest.raises(UserError, match="no such image"):
+        recipe.describe_image({"docker": "app:2"})
 
 
 @pytest.mark.parametrize(

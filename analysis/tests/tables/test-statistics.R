@@ -189,3 +189,14 @@ test_that("the share of variance between blocks is the intraclass correlation", 
   within <- sum(residuals^2) / (7 * 2)
   expect_equal(estimate_block_share(values)$share, (between - within) / (between + 2 * within))
 })
+
+test_that("options that are passed on to Docker are a choice", {
+  describe <- function(...) {
+    docker <- list(network = "bridge", data = "volume", ...)
+    list(available = TRUE, layers = list(list(docker = docker)),
+         told = list(list(title = paste(unlist(docker), collapse = " "), network = "", data = "")))
+  }
+  plan <- list(environments = list(docker = describe(),
+                                   limited = describe(options = list("--cpus=1", "--init"))))
+  expect_equal(find_choice_pairs(plan)$choice, "docker options")
+})

@@ -122,9 +122,10 @@ def print_command() -> list[str]:
 
 def split_option(option: str) -> tuple[str, str | None]:
     """Return the long name and the value of an option; the value is None if it has none."""
-    dashes, name, value = re.fullmatch(r"(--?)([^=]*)(?:=(.*))?", option, re.DOTALL).groups()  # type: ignore[union-attr]
-    long = SHORT.get(name, name) if dashes == "-" else HIDDEN.get(name, name)
-    return long, value
+    word, equals, value = option.partition("=")
+    name = word.lstrip("-")
+    is_long = word.startswith("--")
+    return (HIDDEN if is_long else SHORT).get(name, name), value if equals else None
 
 
 def network_of(options: Fields) -> str | None:

@@ -237,7 +237,10 @@ def format_readme(facts: Fields) -> str:
     partial = revision = ""
     if facts["missing"]:
         partial = f" {len(facts['missing'])} planned cells are missing, as the paper says."
-    image = "no image: it is built again from its recipe when needed"
+    image = (
+        "no image: it is built again from its recipe when needed; a Docker image of somebody's own "
+        "is in `image.json` with its name and ID"
+    )
     if facts["image"]:
         image = "the image itself"
     content, place = (

@@ -11,9 +11,10 @@ import re
 from strata.environments import docker
 from strata.experiment import workload
 from strata.host import distribution
-from strata.util import programs
+from strata.util import paths, programs
 from strata.util.data_types import Chosen, Described, Fields
 from strata.util.errors import UserError
+from strata.util.files import read_json
 
 # These of a workload's folder belong to the analysis or the plan, not to the image.
 NOT_IN_IMAGE = {"workload.yaml", "parse.py", "fixtures", "__pycache__"}
@@ -80,12 +81,12 @@ def list_files(image: Fields) -> list[str]:
     if "docker" in image:
         return []
     folders = ["common", "kit/load", *list_workloads_in_image(image)]
-    paths = [f"packer/{name}" for name in _listed("packer", ["."]) if _is_of_packer(name)]
-    paths += [f"workloads/{name}" for name in _listed("workloads", folders) if _is_built(name)]
-    scripts = b"".join(_content(path) for path in paths if path.endswith("/build.sh"))
+    files = [f"packer/{name}" for name in _listed("packer", ["."]) if _is_of_packer(name)]
+    files += [f"workloads/{name}" for name in _listed("workloads", folders) if _is_built(name)]
+    scripts = b"".join(_content(path) for path in files if path.endswith("/build.sh"))
     return sorted(
         path
-        for path in paths
+        for path in files
         if os.path.dirname(path) not in SHARED
         or os.path.relpath(path, "workloads").encode() in scripts
     )
@@ -114,8 +115,8 @@ def _listed(folder: str, inner: list[str]) -> list[str]:
         rows = []
     # "H" is a tracked file.  A repository that tracks no file here is not the project's own.
     if any(row.startswith("H ") for row in rows):
-        paths = {row[2:] for row in rows}
-        return [path for path in paths if os.path.isfile(os.path.join(place, path))]
+        listed = {row[2:] for row in rows}
+        return [path for path in listed if os.path.isfile(os.path.join(place, path))]
     walked = [entry for name in inner for entry in os.walk(os.path.join(place, name))]
     return [
         os.path.relpath(os.path.join(where, name), place)
@@ -151,6 +152,23 @@ def list_base_packages(image: Fields, chosen: Chosen) -> list[str]:
     return sorted(names)
 
 
+def _describe_own_image(reference: str) -> Described:
+    """Return the description of a Docker image of the user's own.
+
+    If Docker does not have it any more, it is the one of the last plan with the same name: papers
+    are made without it.  Raises UserError if there is no such plan.
+    """
+    described = {"base": "", "distribution": "docker", "release": reference}
+    try:
+        identity = json.dumps(["docker", docker.inspect_image(reference)["Id"]])
+    except UserError:
+        planned = (read_json(paths.PLAN) or {}).get("image", {})
+        if (planned.get("distribution"), planned.get("release")) != ("docker", reference):
+            raise
+        return {**described, "recipe": planned["recipe"]}
+    return {**described, "recipe": hashlib.sha256(identity.encode()).hexdigest()}
+
+
 def describe_image(image: Fields) -> Described:
     """Return ``{recipe, base, distribution, release}`` of the image that the workloads need.
 
@@ -163,14 +181,7 @@ def describe_image(image: Fields) -> Described:
     from its ID.  Raises UserError if Docker does not have it.
     """
     if "docker" in image:
-        inspected = docker.inspect_image(image["docker"])
-        identity = json.dumps(["docker", inspected["Id"]])
-        return {
-            "recipe": hashlib.sha256(identity.encode()).hexdigest(),
-            "base": "",
-            "distribution": "docker",
-            "release": image["docker"],
-        }
+        return _describe_own_image(image["docker"])
     chosen = distribution.choose_release(image, distribution.os_release())
     script = strip_comments(BASE_SCRIPT, _content(BASE_SCRIPT)).decode()
     names = list_base_packages(image, chosen)

@@ -28,7 +28,7 @@ from strata.util.process import as_root, capture, find_remedy
 from strata.util.progress import print_topic, report_step
 from strata.vm import acceleration, vagrant_box
 
-# The number of images that stay, those used last, with their bases and boxes.
+# The number of images that stay, those used last, with their bases and boxes; and of the user's own.
 KEPT = 3
 # An environment variable of all processes that a build starts, with the home's mark as its value:
 # they are found by it, even after the build was killed.
@@ -399,7 +399,11 @@ def prune_images(keep: int = KEPT) -> list[str]:
             )
             return []
         removed = _remove_builds()
-        for name in cache.list_image_recipes()[keep:]:
+        names = cache.list_image_recipes()
+        # Images of the user's own displace none that took minutes to build.
+        own = [name for name in names if "run" in (cache.find_image(name) or {})]
+        built = [name for name in names if name not in own]
+        for name in [*built[keep:], *own[keep:]]:
             vagrant_box.remove_box(name)
             remove_at_once(cache.image_folder(name), paths.unfinished_folder("removed"))
             removed.append(f"image {name[:12]}")

@@ -1,5 +1,6 @@
 """A Docker image of one's own: Python and a few programs of Debian 13, made without a network."""
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -26,8 +27,13 @@ CHANGES = [
 ]
 
 
-def make(tree: str, folder: Path, name: str = NAME, changes: list[str] = CHANGES) -> str:
-    """Make the image of the files in `tree`, an image of Strata's; return its ID."""
+def make(
+    tree: str, folder: Path, name: str = NAME, changes: list[str] = CHANGES, more: str = "true"
+) -> str:
+    """Make the image of the files in `tree`, an image of Strata's; return its ID.
+
+    more: commands of a shell in the folder of added files.
+    """
     argv = ["chroot", tree, "sh", "-c", LIBRARIES, "ldd", *PROGRAMS]
     printed = subprocess.run(argv, capture_output=True, text=True).stdout
     loaded = {word for line in printed.splitlines() for word in line.split() if word[0] == "/"}
@@ -46,8 +52,9 @@ def make(tree: str, folder: Path, name: str = NAME, changes: list[str] = CHANGES
     (folder / "add/var/kept").mkdir(parents=True)
     (folder / "add/var/kept/first").write_text("kept\n")
     (folder / "add/var/kept").chmod(0o777)
+    subprocess.run(["sh", "-euc", more], cwd=folder / "add", check=True)
     add = ["tar", "-C", folder / "add", "--numeric-owner", "--owner=0", "--group=0"]
-    subprocess.run([*add, "-rf", archive, "usr", "var"], check=True)
+    subprocess.run([*add, "-rf", archive, *sorted(os.listdir(folder / "add"))], check=True)
     options = [word for change in changes for word in ("--change", change)]
     done = subprocess.run(
         ["docker", "import", *options, archive, name], check=True, capture_output=True, text=True

@@ -52,6 +52,13 @@ def test_container_and_tree_are_the_same_files(image, see_image):
     assert files_below(os.path.join(image["folder"], "tree")) == listed
 
 
+def test_the_guide_lists_the_packages_that_the_image_holds(image):
+    guide = (projects.ROOT / "docs/workloads.md").read_text()
+    listed = guide.split("<!-- packages -->")[1].split("<!-- end -->")[0].split()
+    held = json.loads(open(os.path.join(image["folder"], "manifest.json")).read())["packages"]
+    assert listed == [name for name in held if not name.startswith(("lib", "linux-image-6"))]
+
+
 def test_the_image_names_no_source_of_packages(image):
     tree = os.path.join(image["folder"], "tree")
     assert not os.path.exists(f"{tree}/etc/apt/sources.list")

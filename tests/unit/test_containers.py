@@ -13,7 +13,7 @@ import projects
 import pytest
 
 from strata.environments import docker, podman
-from strata.environments.common import limits, registry
+from strata.environments.common import limits, passed_options, registry
 from strata.experiment import config
 from strata.host import cgroups, firewall
 from strata.host.context import Context
@@ -69,6 +69,32 @@ def test_a_limit_that_was_not_applied_is_an_error(asked, printed):
     assert limits.applied(PLAIN, printed) == []
 
 
+# Options that are not passed on to Docker, and why.
+PASSED = [
+    ("--name=x", "removes it by that name"),
+    ("--rm", "Strata itself removes"),
+    ("-d", "in the background"),
+    ("-dit", "in the background"),
+    ("--entrypoint=x", "only waits"),
+    ("--env=A=b", "`env NAME=VALUE`"),
+    ("-e=A=b", "`env NAME=VALUE`"),
+    ("--restart=always", "start again"),
+    ("--runtime=runsc", "write runtime: runc or runtime: runsc"),
+    ("--cgroup-parent=x", "one parent group"),
+    ("-m=1g", "long form, --memory=VALUE"),
+    ("--cpu=1", "did you mean 'cpus'"),
+    ("--privilege", "did you mean 'privileged'"),
+    ("--volume", "write --volume=VALUE"),
+    ("cpus=1", "an option of `docker run`"),
+    ("--label=strata.home=x", "choose another"),
+    ("--volume=/x:/data:ro", "set the key data"),
+    ("--volume=/data/", "set the key data"),
+    ("--tmpfs=/data:size=1m", "set the key data"),
+    ("--mount=type=tmpfs,target=/x/../data", "set the key data"),
+    ("--network=container:x", "shares no network"),
+]
+
+
 @pytest.mark.parametrize(
     ("below", "name", "entry", "key", "remedy"),
     [
@@ -84,14 +110,108 @@ def test_a_limit_that_was_not_applied_is_an_error(asked, printed):
         (["vm"], "docker", {"runtime": "runsc"}, "runtime", "it runs on the host alone"),
         ([], "podman", {"runtime": "runsc"}, "runtime", '"crun" or "runc"'),
         ([], "podman", {"network": "pasta"}, "network", '"bridge" or "host"'),
+        ([], "podman", {"options": ["--cpus=1"]}, "options", "unknown"),
+        *(
+            ([], "docker", {"options": ["--cpus=1", word]}, "options.1", why)
+            for word, why in PASSED
+        ),
+        (["vm"], "docker", {"options": ["--rm"]}, "options.0", "Strata itself removes"),
+        ([], "docker", {"options": ["--memory=1g"], "memory": "1GiB"}, "options.0", "key memory"),
+        ([], "docker", {"options": ["--network=a"]}, "options.0", "key network sets the same"),
+        ([], "docker", {"network": ..., "options": ["--cpus=1"]}, "network", "--network=NAME"),
+        ([], "docker", {"network": ..., "options": ["--net=host"]}, "options.0", "network: host"),
+        (
+            [],
+            "docker",
+            {"network": ..., "options": ["--network=a", "--network=b"]},
+            "options.1",
+            "one network",
+        ),
     ],
 )
-def test_a_mistake_in_an_option_is_refused_by_its_key(checkout, below, name, entry, key, remedy):
-    stack = [*below, {name: {**PLAIN, **entry}}]
+def test_a_mistake_in_an_option_is_refused_by_its_key(
+    checkout, monkeypatch, below, name, entry, key, remedy
+):
+    names = {"cpus": True, "memory": True, "network": True, "privileged": False, "volume": True}
+    more = {"mount": True, "tmpfs": True, "label": True, "security-opt": True}
+    monkeypatch.setattr(passed_options, "known_options", lambda: names | more)
+    entry = {key: value for key, value in {**PLAIN, **entry}.items() if value is not ...}
+    stack = [*below, {name: entry}]
     with pytest.raises(UserError) as caught:
         config.read_config(projects.on_host(environments={"e": {"layers": stack}}))
     assert f"environments.e.layers.{len(below)}.{name}.{key}" in str(caught.value)
     assert remedy in str(caught.value)
+
+
+# What a container shows; the last line is another one in each.
+BASE = {"limit nofile": "16384", "cpu.max": "max", "mount /x": "", "random": "1"}
+
+
+@pytest.mark.parametrize(
+    ("options", "alone", "together", "seen", "declared"),
+    [
+        (
+            ["--ulimit=nofile=9:9"],
+            {"--ulimit=nofile=9:9": {"limit nofile": "9"}},
+            {},
+            {"--ulimit": "limit nofile: 9 (without: 16384)"},
+            {"limit nofile": "option --ulimit=nofile=9:9"},
+        ),
+        (["--gpus=all"], {"--gpus=all": {}}, {}, {"--gpus": "as requested"}, {}),
+        (
+            ["--cpus=1", "--volume=/y:/x"],
+            {"--cpus=1": {"cpu.max": "1"}, "--volume=/y:/x": {"mount /x": "ext4 rw"}},
+            {},
+            {
+                "--cpus": "cpu.max: 1 (without: max)",
+                "--volume": "mount /x: ext4 rw (without: none)",
+            },
+            {"cpu.max": "option --cpus=1", "mount /x": "option --volume=/y:/x"},
+        ),
+        # One needs the other, and what they do together neither does alone.
+        (
+            ["--ip=10.1.1.1", "--network=mine"],
+            {"--ip=10.1.1.1": None, "--network=mine": {}},
+            {"limit nofile": "7"},
+            {
+                "--ip": "as requested",
+                "--network": "as requested",
+                "options together": "limit nofile: 7 (without: 16384)",
+            },
+            {"limit nofile": "option --ip=10.1.1.1 --network=mine"},
+        ),
+    ],
+)
+def test_what_differs_from_a_container_without_an_option_is_its_consequence(
+    options, alone, together, seen, declared
+):
+    def look_into(passed, number):
+        changed = {}
+        for option in passed:
+            if alone[option] is None:
+                raise UserError("no container")
+            changed |= alone[option]
+        return BASE | changed | {"random": f"{passed}{number}"}
+
+    changes = [change for change in alone.values() if change]
+    look = BASE | {key: value for change in changes for key, value in change.items()} | together
+    found = passed_options.Consequences(options, {**look, "random": "x"}, look_into)
+    assert {row["name"]: row["seen"] for row in found.rows} == seen
+    assert found.declared == declared
+
+
+def test_options_are_named_in_label_and_title_and_another_network_is_one_of_them(daemon):
+    daemon(info(NEW))
+    layer = registry.layer_class("docker")
+    options = {"data": "volume", "options": ["--network=mine", "--cpus=1.5"]}
+    assert passed_options.check(options) == []
+    resolved = layer.resolve_options(options, {})
+    assert layer.labels(resolved)["network"] == "network mine"
+    assert layer.labels(resolved)["title"].endswith("with --network=mine --cpus=1.5")
+    assert layer.describe(resolved)["otherwise"] == "--network=mine --cpus=1.5"
+    assert layer.refusal_reason(resolved, "host", MACHINE) is None
+    other = layer.resolve_options({**options, "options": ["--network=other"]}, {})
+    assert "docker network create other" in layer.refusal_reason(other, "host", MACHINE)
 
 
 FLAGS_2022 = (

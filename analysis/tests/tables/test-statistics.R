@@ -262,3 +262,14 @@ test_that("a session ends with a boot, a start of Docker, or an hour without a c
   expect_equal(assign(list(3, "b", "y", 1), list(0, "a", "x", 5), list(1, "b", "y", 1),
                       list(2, "a", "x", 5)), c(1, 2, 1, 2))
 })
+
+test_that("options that are passed on to Docker are a choice", {
+  describe <- function(...) {
+    docker <- list(network = "bridge", data = "volume", ...)
+    list(available = TRUE, layers = list(list(docker = docker)),
+         told = list(list(title = paste(unlist(docker), collapse = " "), network = "", data = "")))
+  }
+  plan <- list(environments = list(docker = describe(),
+                                   limited = describe(options = list("--cpus=1", "--init"))))
+  expect_equal(find_choice_pairs(plan)$choice, "docker options")
+})

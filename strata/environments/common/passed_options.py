@@ -122,9 +122,10 @@ def print_command() -> list[str]:
 
 def split_option(option: str) -> tuple[str, str | None]:
     """Return the long name and the value of an option; the value is None if it has none."""
-    dashes, name, value = re.fullmatch(r"(--?)([^=]*)(?:=(.*))?", option, re.DOTALL).groups()  # type: ignore[union-attr]
-    long = SHORT.get(name, name) if dashes == "-" else HIDDEN.get(name, name)
-    return long, value
+    word, equals, value = option.partition("=")
+    name = word.lstrip("-")
+    is_long = word.startswith("--")
+    return (HIDDEN if is_long else SHORT).get(name, name), value if equals else None
 
 
 def network_of(options: Fields) -> str | None:
@@ -338,8 +339,8 @@ class Consequences:
                 for name, (before, after) in consequences.items()
             ]
             seen = observe.printable("; ".join(texts)) or AS_REQUESTED
-            name = option if option == TOGETHER else f"--{split_option(option)[0]}"
+            name = TOGETHER if option == TOGETHER else f"--{split_option(option)[0]}"
             self.rows.append({"name": name, "asked": asked, "seen": seen[:2000]})
             self.declared |= dict.fromkeys(consequences, f"option {asked}")
-            if on_host := ON_THE_HOST.get(split_option(option)[0]):
+            if on_host := ON_THE_HOST.get(name.removeprefix("--")):
                 self.declared[on_host] = f"option {asked}"

@@ -1,0 +1,120 @@
+"""An image of one's own, without Docker: its users, and the experiments that cannot have it."""
+
+import projects
+import pytest
+from test_config import MACHINE
+
+from strata.environments import docker
+from strata.experiment import config, recipe
+from strata.host.context import Context
+from strata.image import own_image
+from strata.measure.arguments import fill
+from strata.util import paths
+from strata.util.errors import UserError
+from strata.util.files import write_json
+
+PASSWD = "root:x:0:0:root:/root:/bin/sh\napp:x:1000:100:An app:/home/app:/bin/sh\nbroken\n"
+GROUP = "root:x:0:\nusers:x:100:\nvideo:x:44:app,other\nwheel:x:10:app\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "resolved"),
+    [
+        ("app", (1000, 100, [10, 44, 100], "/home/app")),
+        ("1000", (1000, 100, [10, 44, 100], "/home/app")),
+        ("app:video", (1000, 44, [44], "/home/app")),
+        ("app:7", (1000, 7, [7], "/home/app")),
+        ("4242", (4242, 0, [0], "/")),
+        ("4242:users", (4242, 100, [100], "/")),
+        ("root", (0, 0, [0], "/root")),
+        ("nobody", None),
+        ("app:nobody", None),
+    ],
+)
+def test_a_user_is_the_one_that_docker_makes_of_it(text, resolved):
+    user = own_image.resolve_user(text, PASSWD, GROUP)
+    keys = ("uid", "gid", "groups", "home")
+    assert (user and tuple(user[key] for key in keys)) == resolved
+
+
+@pytest.fixture
+def image(monkeypatch):
+    """Docker has the image app:1, whatever is asked for."""
+
+    def inspect(reference):
+        return {"reference": reference, "Id": f"sha256:{reference}", "Config": {}}
+
+    monkeypatch.setattr(docker, "inspect_image", inspect)
+
+
+def planned(**over):
+    podman = {"podman": {"network": "host", "data": "layered"}}
+    stacks = {"native": ["chroot"], "vm": ["vm"], "podman": [podman]}
+    settings = {
+        "environments": {name: {"layers": layers} for name, layers in stacks.items()},
+        "workloads": {"startup": None},
+        "image": {"docker": "app:1"},
+    }
+    over = {**settings, **over}
+    over["only"] = {"environments": [*stacks], "workloads": [*over["workloads"]]}
+    return config.make_plan(config.read_config(projects.on_host(**over)), MACHINE)
+
+
+def test_what_cannot_run_it_is_not_available_and_its_name_is_in_the_plan(checkout, image):
+    made = planned()
+    environments = made["environments"]
+    assert environments["native"]["available"]
+    assert environments["vm"]["reason"] == "the image has no kernel and init"
+    assert "Docker has it already" in environments["podman"]["reason"]
+    assert made["image"]["release"] == "app:1"
+    # Another image behind the same recipe of Strata's makes cells due.
+    assert made["image"]["recipe"] != recipe.describe_image({"docker": "app:2"})["recipe"]
+
+
+def test_a_paper_is_made_without_it_and_nothing_else(project, monkeypatch):
+    def inspect(reference):
+        raise UserError("Docker has no such image here")
+
+    monkeypatch.setattr(docker, "inspect_image", inspect)
+    planned = {"distribution": "docker", "release": "app:1", "recipe": "r"}
+    write_json(paths.PLAN, {"image": planned})
+    assert recipe.describe_image({"docker": "app:1"}) == planned | {"base": ""}
+    with pytest.raises(UserError, match="no such image"):
+        recipe.describe_image({"docker": "app:2"})
+
+
+@pytest.mark.parametrize(
+    ("over", "key", "remedy"),
+    [
+        ({"workloads": {"stream": None}}, "workloads.stream", "needs "),
+        ({"workloads": {"redis": None}}, "workloads.redis", "redis-server"),
+        ({"image": {"docker": "app:1", "release": "trixie"}}, "image.release", "leave release"),
+        ({"image": {"docker": "app:1", "distribution": "debian"}}, "image.distribution", "or docker"),
+        ({"image": {"docker": "-v"}}, "image.docker", "a Docker image of your own"),
+        ({"image": {"docker": "a b"}}, "image.docker", "a Docker image of your own"),
+    ],
+)  # fmt: skip
+def test_what_contradicts_it_is_refused_by_its_key(checkout, image, over, key, remedy):
+    with pytest.raises(UserError) as caught:
+        planned(**over)
+    assert key in str(caught.value)
+    assert remedy in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("argv", "entrypoint", "filled"),
+    [
+        (["{entrypoint}", "/app", "{n}"], ["tini", "--"], ["tini", "--", "/app", "1"]),
+        (["{entrypoint}", "app"], [], ["app"]),
+        (["run", "{entrypoint}"], ["a", "b"], ["/opt/strata/workloads/w/run", "a", "b"]),
+    ],
+)
+def test_an_entrypoint_is_as_many_words_as_it_has(argv, entrypoint, filled):
+    assert fill(argv, {"n": 1, "entrypoint": entrypoint}, "w") == filled
+
+
+def test_programs_have_the_variables_of_the_image_and_no_others():
+    run = {"variables": ["PATH=/bin", "A=b"]}
+    own = Context("x", "/x", {"folder": "/y", "run": run})
+    assert own.with_variables(["true"]) == ["env", "-i", "PATH=/bin", "A=b", "true"]
+    assert "A=b" not in Context("x", "/x", {"folder": "/y"}).with_variables(["true"])

@@ -98,7 +98,24 @@ tabulate_environments <- function(paper) {
 HIDDEN_PARAMETERS <- c("corpus", "corpus_sha1", "laps", "systems")
 HIDDEN_PARAMETER_NAMES <- "port|sha1|timeout|warm"
 
-#' List the measured workloads with their main parameters
+# How the runs of a workload were taken, such as "4 laps; in slices: Docker; whole: KVM".
+describe_ways <- function(paper, name) {
+  words <- c(alone = "alone", laps = "whole", slices = "in slices",
+             "slices and laps" = "in slices and whole")
+  runs <- paper$runs[paper$runs$workload == name, ]
+  ways <- words[sub(",.*", "", runs$how)]
+  environments <- vapply(split(runs$label, factor(ways, unique(ways))), function(labels) {
+    join_words(intersect(paper$environments$label, labels))
+  }, "")
+  if (length(environments) > 1) environments <- paste0(names(environments), ": ", environments)
+  else environments <- names(environments)
+  entry <- paper$plan$workloads[[name]]
+  laps <- if (!is.null(entry$cell$laps)) entry$parameters[[entry$cell$laps]]
+  if (!is.null(laps)) laps <- format_count(laps, "lap")
+  paste(c(laps, environments), collapse = "; ")
+}
+
+#' List the measured workloads with their main parameters and how their runs were taken
 #'
 #' @param paper list of read_paper
 tabulate_workloads <- function(paper) {
@@ -111,13 +128,15 @@ tabulate_workloads <- function(paper) {
     }
     paste(unlist(value), collapse = "/")
   }
-  rows <- lapply(paper$plan$workloads[unique(paper$runs$workload)], function(workload) {
+  rows <- lapply(unique(paper$runs$workload), function(name) {
+    workload <- paper$plan$workloads[[name]]
     shown <- workload$parameters[setdiff(names(workload$parameters), HIDDEN_PARAMETERS)]
     shown <- Filter(function(value) !identical(value, 1L), shown)
     shown <- shown[!grepl(HIDDEN_PARAMETER_NAMES, names(shown))]
     values <- vapply(shown, format_parameter, "")
     tibble(Workload = workload$title, Measures = workload$about,
-           Parameters = paste(gsub("_", " ", names(shown)), values, collapse = ", "))
+           Parameters = paste(gsub("_", " ", names(shown)), values, collapse = ", "),
+           "How it ran" = describe_ways(paper, name))
   })
   bind_rows(rows)
 }

@@ -3,7 +3,7 @@
 NATIVE <- "native"
 
 # Columns of the tidy tables that hold texts, whatever they look like.
-TEXT_COLUMNS <- c("metric", "unit", "counts", "log")
+TEXT_COLUMNS <- c("metric", "unit", "counts", "log", "how")
 
 # The names of the columns of factors begin so.  A column is empty where a row has no such factor.
 FACTOR <- "factor_"
@@ -80,9 +80,9 @@ list_differing_keys <- function(pair) {
 #' @return list:
 #'   folder, plan;
 #'   environments, metrics (data frames in the plan's order);
-#'   all (rows of the tidy tables with their labels, and `laps`, a list of the values of each row's
-#'   laps), tidy (those that count, of environments that are not emulated), emulated (those that
-#'   count, of emulated machines and of the native runs at their sizes);
+#'   all (rows of the tidy tables as of keep_whole_runs, with their labels, and `laps`, a list of
+#'   the values of each row's laps), tidy (those that count, of environments that are not emulated),
+#'   emulated (those that count, of emulated machines and of the native runs at their sizes);
 #'   planned (cells), records (of planned cells, named by their log), sessions (data frame of
 #'   assign_sessions);
 #'   valid (whether the scale can answer a question), sizes (rules of the sizes), invalid (workloads
@@ -114,6 +114,7 @@ read_results <- function(folder, tables = folder) {
   sessions <- assign_sessions(records)
   rows <- cbind(rows, list_run_times(rows, records),
                 sessions[match(rows$log, sessions$log), c("session", "machine")])
+  rows <- keep_whole_runs(rows)
   emulated_names <- environments$environment[environments$emulated]
   emulated <- rows$environment %in% emulated_names
   counts <- rows$counts == "yes"
@@ -209,8 +210,37 @@ ENGINE_FACTS <- list(
   vm = function(record) record$system$vm$accelerator
 )
 
-# When each tidy row was measured, from the records: together (the same text for runs that took
-# their laps in turns; "" for others), started and ended (seconds), block_seconds (the time of all
+#' Keep one row for each value of a cell: that of whole runs, or else that of runs in slices
+#'
+#' @param rows tidy rows, with `together`
+#' @return rows; those in slices with what makes them comparable with whole runs: native_laps (list
+#'   of the laps of native in slices, measured together with the row), and scale and lap_scale
+#'   (list), native's value and laps in whole runs as a share of those in slices.  Rows of whole
+#'   runs have a scale of 1; the scale is NA where native has no such runs.
+keep_whole_runs <- function(rows) {
+  keys <- paste(make_keys(rows), rows$repetition, sep = "\r")
+  is_whole <- rows$how == "whole"
+  find_native <- function(candidates) {
+    at <- which(candidates & rows$environment == NATIVE)
+    at <- at[match(keys, keys[at])]
+    replace(at, !(rows$together[at] == rows$together & rows$together != "") %in% TRUE, NA)
+  }
+  in_slices <- find_native(!is_whole)
+  whole <- find_native(is_whole)
+  rows$native_laps <- ifelse(is_whole | is.na(in_slices), list(NULL), rows$laps[in_slices])
+  rows$scale <- ifelse(is_whole, 1, rows$value[whole] / rows$value[in_slices])
+  rows$lap_scale <- Map(function(whole_laps, laps) {
+    if (length(whole_laps) == length(laps)) whole_laps / laps else NA_real_
+  }, rows$laps[whole], rows$native_laps)
+  rows$lap_scale[is_whole] <- list(1)
+  cells <- paste(rows$environment, keys)
+  rows <- rows[is_whole | !cells %in% cells[is_whole], ]
+  rownames(rows) <- NULL
+  rows
+}
+
+# When each tidy row was measured, from the records: together (the same text for runs whose laps
+# were interleaved; "" for others), started and ended (seconds), block_seconds (the time of all
 # cells of the row's block).
 list_run_times <- function(rows, records) {
   records <- records[unique(rows$log)]
@@ -240,8 +270,8 @@ read_values <- function(workload, tables) {
   path <- file.path(tables, "tidy", paste0(workload, ".csv"))
   if (!file.exists(path)) return(NULL)
   rows <- read_table(path, TEXT_COLUMNS)
-  keys <- c("environment", "repetition", "metric", "factors")
-  laps <- read_table(file.path(tables, "laps", basename(path)), "metric")
+  keys <- c("environment", "repetition", "how", "metric", "factors")
+  laps <- read_table(file.path(tables, "laps", basename(path)), c("metric", "how"))
   values <- split(laps$value, make_keys(laps, keys))
   rows$laps <- lapply(unname(values[make_keys(rows, keys)]), as.numeric)
   rows$described <- describe_factors(rows)

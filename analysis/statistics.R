@@ -274,8 +274,8 @@ COMPARISON_KEYS <- c(SERIES_KEYS, "environment", "label")
 #' The mean has Student's interval, the median the interval of its order statistics.
 #'
 #' @param tidy tidy rows
-#' @return data frame: the columns of a comparison without `question`, n, mean, sd, mean_low,
-#'   mean_high, median, median_low, median_high, min, max; NULL of no rows
+#' @return data frame: the columns of a comparison without `question`, how (the runs were taken), n,
+#'   mean, sd, mean_low, mean_high, median, median_low, median_high, min, max; NULL of no rows
 summarise_runs <- function(tidy) {
   map_groups(tidy, setdiff(COMPARISON_KEYS, "question"), function(rows) {
     x <- rows$value
@@ -285,7 +285,8 @@ summarise_runs <- function(tidy) {
     # The interval of the median ends at the rank-th smallest and the rank-th largest value.
     rank <- stats::qbinom(ALPHA / 2, n, 0.5)
     ends <- if (rank < 1) c(NA_real_, NA_real_) else sort(x)[c(rank, n + 1 - rank)]
-    list2DF(list(n = n, mean = mean(x), sd = stats::sd(x), mean_low = mean(x) - half_width,
+    list2DF(list(how = paste(unique(rows$how), collapse = "; "), n = n, mean = mean(x),
+                 sd = stats::sd(x), mean_low = mean(x) - half_width,
                  mean_high = mean(x) + half_width, median = stats::median(x),
                  median_low = ends[[1]], median_high = ends[[2]], min = min(x), max = max(x)))
   })
@@ -337,8 +338,9 @@ map_groups <- function(rows, keys, make) {
 
 #' Pair the runs of two environments in the same blocks
 #'
-#' Two runs of a block form a pair if they took their laps in turns, or if both were measured within
-#' the time that the whole block takes.
+#' Two runs of a block form a pair if their laps were interleaved, or if both were measured within
+#' the time that the whole block takes.  A run in slices and a whole run are compared by way of
+#' native, which took both in the block: so each ratio to native is of two runs of one kind.
 #'
 #' @param rows,reference tidy rows of one series in the two environments
 #' @return data frame, one row for each pair: session and machine (of the row), repetition (the
@@ -349,20 +351,27 @@ pair_runs <- function(rows, reference) {
   at[!are_paired(rows, reference[at, ])] <- NA
   measured <- rows[!is.na(at), ]
   base <- reference[at[!is.na(at)], ]
-  ratio <- measured$value / base$value
-  robust <- mapply(function(laps, base_laps, ratio) {
+  alike <- measured$how == base$how
+  ratio <- measured$value / base$value * ifelse(alike, 1, measured$scale / base$scale)
+  measured$lap_scale[alike] <- list(1)
+  base$lap_scale[alike] <- list(1)
+  robust <- mapply(function(laps, base_laps, scale, base_scale, ratio) {
     paired <- length(laps) > 1 && length(laps) == length(base_laps)
-    if (paired) pseudomedian(laps / base_laps) else ratio
-  }, measured$laps, base$laps, ratio)
+    if (!paired || anyNA(scale / base_scale)) return(ratio)
+    pseudomedian(laps / base_laps * (scale / base_scale))
+  }, measured$laps, base$laps, measured$lap_scale, base$lap_scale, ratio)
   data.frame(measured[c("session", "machine", "repetition")], ratio = ratio,
              robust = as.numeric(robust))
 }
 
-# Whether each row and the row of the reference beside it were measured close enough in time.
+# Whether each row and the row of the reference beside it were measured close enough in time, and in
+# one way or in ways that can be compared.
 are_paired <- function(rows, reference) {
+  comparable <- rows$how == reference$how | !is.na(rows$scale + reference$scale)
   gap <- pmax(rows$started, reference$started) - pmin(rows$ended, reference$ended)
-  in_turns <- rows$together != "" & reference$together != ""
-  ifelse(in_turns, rows$together == reference$together, gap <= rows$block_seconds) %in% TRUE
+  interleaved <- rows$together != "" & reference$together != ""
+  near <- ifelse(interleaved, rows$together == reference$together, gap <= rows$block_seconds)
+  (near & comparable) %in% TRUE
 }
 
 #' The pseudomedian of positive values (Hodges and Lehmann 1963)
@@ -521,8 +530,9 @@ decide_workloads <- function(rows, margin = MARGIN) {
 
 #' Compare how often laps stall in an environment and natively
 #'
-#' A lap stalled if it took more than STALL times the median of its cell's laps.  A one-sided sign
-#' test asks whether more blocks have more stalled laps in the environment than natively.
+#' A lap stalled if it took more than STALL times the median of its cell's laps.  Laps in slices are
+#' compared with native's in slices.  A one-sided sign test asks whether more blocks have more
+#' stalled laps in the environment than natively.
 #'
 #' @param tidy tidy rows
 #' @return data frame, one row for each headline series and environment with laps: the columns of a
@@ -541,8 +551,9 @@ compare_stalls <- function(tidy) {
   make_key <- function(rows) paste(make_keys(rows), rows$repetition)
   at <- match(make_key(rows), make_key(reference))
   at[!are_paired(rows, reference[at, ])] <- NA
-  rows$base_stalled <- reference$stalled[at]
-  rows$base_count <- reference$lap_count[at]
+  base_laps <- ifelse(rows$how == "slices", rows$native_laps, reference$laps[at])
+  rows$base_stalled <- mapply(count_stalls, base_laps, rows$better)
+  rows$base_count <- lengths(base_laps)
   rows <- rows[rows$environment != NATIVE & !is.na(at), ]
   if (nrow(rows) == 0) return(NULL)
   map_groups(rows, COMPARISON_KEYS, function(series) {

@@ -14,7 +14,7 @@ for (file in files) source(file.path(analysis, paste0(file, ".R")))
 # The columns of every table in their order, which an empty table has too; "factors" stands for the
 # columns of all factors.
 SERIES_COLUMNS <- "workload,title,metric,metric_label,factors,series,unit,better,environment,label"
-LEVEL_COLUMNS <- "n,mean,sd,mean_low,mean_high,median,median_low,median_high,min,max"
+LEVEL_COLUMNS <- "how,n,mean,sd,mean_low,mean_high,median,median_low,median_high,min,max"
 RATIO_COLUMNS <- paste("n,sessions,machines,holds,ratio,low,high,low_all,high_all,level_all",
                        "verdict,direction,why,more,scatter,robust,robust_low,robust_high",
                        "robust_differs", sep = ",")
@@ -83,21 +83,19 @@ list_runs <- function(results) {
   rows
 }
 
-# How each run was measured: "alone" to its end, in "laps" that alternate with those of the block's
-# other cells, or in laps whose runs go on in "slices".  ", unlike native" follows where native's
-# run of the block was measured in another way.
+# How each run was measured: "alone" to its end, in whole "laps" that alternate with those of the
+# block's other cells, in laps whose runs go on in "slices", or in both ("slices and laps").
+# ", unlike native" follows where native's run of the block was not measured in this way.
 classify_runs <- function(rows, results) {
-  records <- results$records[rows$log]
-  has_slices <- vapply(results$plan$workloads, function(workload) !is.null(workload$cell$slice), NA)
-  how <- vapply(records, function(record) {
+  ways <- lapply(results$records[rows$log], function(record) {
     if (length(record$interleaved) == 0) return("alone")
-    one_system <- (record$system$parts %or% 1) == 1
-    if (has_slices[[record$workload]] && one_system) "slices" else "laps"
-  }, "")
+    c(slices = "slices", whole = "laps")[unlist(record$ways)]
+  })
   native <- match(paste(NATIVE, rows$workload, rows$repetition),
                   paste(rows$environment, rows$workload, rows$repetition))
-  alike <- how == how[native]
-  paste0(how, ifelse(alike %in% FALSE & !rows$emulated, ", unlike native", ""))
+  alike <- mapply(function(ways, native) all(ways %in% native), ways, ways[native])
+  unlike <- !is.na(native) & !alike & !rows$emulated
+  paste0(vapply(ways, paste, "", collapse = " and "), ifelse(unlike, ", unlike native", ""))
 }
 
 main <- function(folder, out = folder) {

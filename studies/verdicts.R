@@ -107,7 +107,8 @@ for (design in list(c(4, 35), c(8, 20), c(8, 36))) {
       blocks <- seq_len(design[[2]])
       tidy <- data.frame(environment = rep(c(NATIVE, "docker"), each = design[[2]]),
                          headline = TRUE, better = "higher", repetition = rep(blocks, 2),
-                         together = "", started = 0, ended = 0, block_seconds = 0)
+                         together = "", started = 0, ended = 0, block_seconds = 0,
+                         how = "whole", scale = 1)
       tidy$laps <- c(list_laps(native), list_laps(docker))
       for (key in setdiff(COMPARISON_KEYS, names(tidy))) tidy[[key]] <- "x"
       c(judged$within, compare_stalls(tidy)$p < ALPHA)

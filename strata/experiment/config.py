@@ -366,6 +366,7 @@ def _make_plan(config: Fields, machine: HostFacts) -> Plan:
         "environments": environments,
         **_plan_omissions(config, available, workloads),
         **({"spread": True} if config.get("spread") else {}),
+        **({"ways": "both"} if config["ways"] == "both" else {}),
         "workloads": workloads,
     }
     pairs = sorted({cell[:2] for cell in blocks.Order(made).places})

@@ -13,7 +13,10 @@ from strata.util.files import read_json, write_if_changed
 from strata.util.placeholders import as_list
 
 # The version of the plan's format: a plan with another one is rejected.
-FORMAT = 9
+FORMAT = 10
+# The ways in which a run of a lap is taken: in slices, during each of which the runs of other
+# environments are frozen, or whole, without an interruption.
+SLICES, WHOLE = "slices", "whole"
 # The most systems that run one workload at the same time (schemas/workload.schema.json).
 MAX_SYSTEMS = 64
 LAST_PORT = 65535
@@ -83,7 +86,9 @@ def fingerprint(plan: Plan, environment: str, workload: str) -> str:
     if (count := count_laps(plan, environment, workload)) > 1:
         deciding["laps"] = count
     if seconds := slice_seconds(plan, environment, workload):
-        deciding["slice"] = seconds
+        ways = deciding["ways"] = list_ways(plan, environment, workload)
+        if SLICES in ways:
+            deciding["slice"] = seconds
     return sha256(json.dumps(deciding, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -135,12 +140,30 @@ def count_laps(plan: Plan, environment: str, workload: str) -> int:
 def slice_seconds(plan: Plan, environment: str, workload: str) -> float | None:
     """Return the length of a slice in seconds, for which one run continues while others are frozen.
 
-    None means that a run continues to its end.
+    None means that a run continues to its end, because the workload has no slices or several
+    systems run it at the same time, or because the environment is in or beside an emulated machine.
     """
     planned = workload_in_environment(plan, environment, workload)
     if count_systems(planned) > 1 or blocks.is_unpaired(plan["environments"][environment]):
         return None
     return planned["cell"].get("slice")
+
+
+def list_ways(plan: Plan, environment: str, workload: str) -> list[str]:
+    """Return the ways, SLICES before WHOLE, in which a cell takes its run in each lap.
+
+    Containers on the host's kernel take slices.  Slices hide a part of the cost of a sandbox or a
+    virtual machine, which take their runs whole (docs/method.md).  Native takes both, so that it is
+    compared with each in the same way.  A cell that is measured without others takes no slices.
+    """
+    if slice_seconds(plan, environment, workload) is None:
+        return [WHOLE]
+    kinds = {layer["kind"] for layer in plan["environments"][environment]["told"]}
+    if "machine" in kinds:
+        return [WHOLE]
+    if environment == blocks.REFERENCE or plan.get("ways") == "both":
+        return [SLICES, WHOLE]
+    return [WHOLE] if "sandbox" in kinds else [SLICES]
 
 
 def list_role_groups(cell: CellWork, values: Fields) -> list[list[str]]:

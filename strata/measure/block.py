@@ -214,7 +214,8 @@ def _bytes_freed_before(cell: Cell) -> int:
 class Block:
     """Measure the cells of a block together, or one cell alone.
 
-    In each lap every cell takes its run once: one after the other, in random order, or in slices.
+    In each lap some cells take their runs together, in slices; and others, or the same, take whole
+    runs one after the other, in random order.  Which of the two comes first is random, too.
 
     first: the cell that this process was started for; its errors are raised.
     seconds: the time that the steps of each remaining cell have taken so far.  A cell that is
@@ -244,11 +245,9 @@ class Block:
             self._do(Cell.bring_up, link, offset, order=[cell])
         self._prepare()
         monitor.read_before(plan.list_daemons(first.plan))
+        ways = self._ways()
         for lap in range(1, first.laps + 1):
-            if first.slice and len(self.seconds) > 1:
-                self._run_in_slices(lap, first.slice)
-            else:
-                self._do(Cell.run_lap, lap, order=self._shuffled(lap))
+            self._run_lap(lap, ways)
         self._do(Cell.stop)
         daemons = {name for cell in self.seconds for name in cell.entry["daemons"]}
         monitor.read_after(daemons, [cell.record["commands"] for cell in self.seconds])
@@ -276,10 +275,9 @@ class Block:
         if before is not None and after is not None:
             needed = max(0, before - after) * len(mates)
             available = after - MEMORY_KEPT * before
-        if first.slice:
-            # The runs of all cells hold it at the same time.
-            bytes_of_run = first.planned.get("memory_bytes", 0) * first.systems
-            needed += bytes_of_run * len(self.seconds)
+        # The runs in slices hold it at the same time.
+        in_slices = sum(plan.SLICES in cell.ways for cell in self.seconds)
+        needed += first.planned.get("memory_bytes", 0) * first.systems * in_slices
         if not mates or needed <= available:
             self._do(Cell.prepare, order=mates)
             return
@@ -288,33 +286,61 @@ class Block:
             self._drop(cell, CellFailed(reason))
         first.record["alone"] = "memory"
 
-    def _run_in_slices(self, lap: int, seconds: float) -> None:
-        """Execute the runs of a lap in turns, each for a slice of time.
+    def _ways(self) -> dict[Cell, list[str]]:
+        """Return the ways in which each cell takes its run, and add them to its record.
 
-        While one run goes on, the other cells are frozen.  In each round, every run that has not
+        A cell whose run could alternate with no other one takes it whole.
+        """
+        has_slices = sum(plan.SLICES in cell.ways for cell in self.seconds) > 1
+        ways = {cell: cell.ways if has_slices else [plan.WHOLE] for cell in self.seconds}
+        for cell in ways:
+            cell.record["ways"] = ways[cell]
+        return ways
+
+    def _run_lap(self, lap: int, ways: dict[Cell, list[str]]) -> None:
+        """Execute the runs of all cells in one lap, each in its ways.
+
+        lap: the number of the lap, from 1.
+        ways: as from :meth:`_ways`.
+        """
+        phases = [plan.SLICES, plan.WHOLE]
+        self._chance(lap, "phases").shuffle(phases)
+        for way in phases:
+            cells = [cell for cell in self._shuffled(lap) if way in ways[cell]]
+            if way == plan.WHOLE:
+                self._do(Cell.run_lap, lap, order=cells)
+            elif cells:
+                self._run_in_slices(lap, cells)
+
+    def _run_in_slices(self, lap: int, cells: list[Cell]) -> None:
+        """Execute the runs of some cells in one lap together, each in slices of time.
+
+        While one run goes on, all other cells are frozen.  In each round, every run that has not
         ended has one slice, in a new random order.
         lap: the number of the lap, from 1.
-        seconds: the length of a slice.
         """
         from concurrent.futures import ThreadPoolExecutor
 
-        threads, round_number = ThreadPoolExecutor(len(self.seconds)), 0
-        self._do(Cell.start_lap, lap, threads)
+        threads, round_number = ThreadPoolExecutor(len(cells)), 0
+        self._do(Cell.start_lap, lap, threads, order=cells)
         threads.shutdown(wait=False)
         while running := [cell for cell in self._shuffled(lap, round_number) if cell.running]:
-            self._do(Cell.run_slice, seconds, order=running)
+            self._do(Cell.run_slice, self.first.slice, order=running)
             round_number += 1
 
-    def _shuffled(self, *numbers: int) -> list[Cell]:
-        """Return the cells in a random order.
+    def _chance(self, *topics: object) -> random.Random:
+        """Return random numbers that follow from the plan's seed, the first cell and the topics.
 
-        The order follows from the plan's seed, the first cell and these numbers alone, so that a
-        repeated measurement has the same order.
+        So a repeated measurement has the same order.
         """
-        cells = sorted(self.seconds, key=lambda cell: cell.environment)
         first = self.first
-        seed = [first.plan["seed"], first.workload, first.repetition, *numbers]
-        random.Random("/".join(map(str, seed))).shuffle(cells)
+        seed = [first.plan["seed"], first.workload, first.repetition, *topics]
+        return random.Random("/".join(map(str, seed)))
+
+    def _shuffled(self, *numbers: int) -> list[Cell]:
+        """Return the cells in a random order, which follows from these numbers."""
+        cells = sorted(self.seconds, key=lambda cell: cell.environment)
+        self._chance(*numbers).shuffle(cells)
         return cells
 
     def _do(

@@ -45,8 +45,9 @@ class Cell:
     entry, planned: the environment and the workload in the plan.
     systems: the number of equal systems that run the workload at the same time.
     laps: the number of times that the run is repeated.
-    slice: the seconds for which its run goes on while those of other cells are frozen; None where a
-    run goes on to its end.
+    slice: the seconds for which its run goes on in slices while those of other cells are frozen;
+    None where the workload has no slices.
+    ways: the ways in which it takes its run in each lap if others of its block do, too.
     record: the content of the JSON file in results/raw; complete once the cell is measured.
     running: the run of the current lap in slices; None if none is going on.
     steps: the steps of the cell; set by :meth:`bring_up`.
@@ -62,6 +63,7 @@ class Cell:
         self.systems = plan.count_systems(self.planned)
         self.laps = plan.count_laps(experiment, self.environment, self.workload)
         self.slice = plan.slice_seconds(experiment, self.environment, self.workload)
+        self.ways = plan.list_ways(experiment, self.environment, self.workload)
         self.watch = Clock()
         self.record: Fields = {}
         self.running: Future[None] | None = None
@@ -199,26 +201,29 @@ class Cell:
         """Execute the steps before the run, and start the servers."""
         self.steps.prepare()
 
+    def _lap_number(self, lap: int) -> int | None:
+        """Return the number of a lap for the log; None where the run is taken once in one way."""
+        return lap if self.laps > 1 or self.slice is not None else None
+
     def run_lap(self, lap: int) -> None:
-        """Execute the steps of the run in one lap, after thawing the system if it is frozen.
+        """Execute the whole run of one lap, after thawing the system if it is frozen.
 
         lap: the number of the lap, from 1.
         """
         if self.system.frozen:
             self.system.freeze(False)
             time.sleep(THAWING if "ports" in self.planned["cell"] else 0)
-        self.steps.run(lap if self.laps > 1 else None)
+        self.steps.run(self._lap_number(lap))
 
     def start_lap(self, lap: int, threads: ThreadPoolExecutor) -> None:
-        """Start the run of a lap in a thread while the system is frozen.
+        """Start the run of a lap in slices, in a thread, while the system is frozen.
 
         :meth:`run_slice` lets the run continue.
         Sets ``running``, and stops the clock of the shell.
         """
         assert self.steps.shell
         self.steps.shell.clock.stop()
-        number = lap if self.laps > 1 else None
-        self.running = threads.submit(self.steps.run, number, self.slice)
+        self.running = threads.submit(self.steps.run, lap, plan.SLICES)
         self._slices = []
 
     def run_slice(self, seconds: float) -> None:
@@ -277,7 +282,7 @@ class Cell:
         [outcome] = parsing.read([(self.draft, record, self.planned)], os.getcwd(), named=False)
         if "broken" in outcome:
             raise CellFailed(f"its parser refuses the log: {outcome['broken']}")
-        metrics = [(metric, value) for (metric, _, value, _), _ in outcome["values"]]
+        metrics = [(metric, value) for (metric, _, value, _), _, _ in outcome["values"]]
         parameters = self.record["parameters"]
         self.record["sizes"] = sizes.check_planned_sizes(
             self.plan, self.workload, parameters, metrics

@@ -239,16 +239,16 @@ def longest_stall(commands: list[Fields]) -> float:
     may take half of a lap's time, but a machine that stands still may take any time.
     commands: as in the cell's record.
     """
-    laps: dict[int, list[float]] = {}
+    ways: dict[str, dict[int, list[float]]] = {}
     for command in commands:
         if "lap" in command and command["exit"] is not None:
+            laps = ways.setdefault(command["how"], {})
             laps.setdefault(command["lap"], []).append(command["seconds"])
-    if len(laps) <= 2:
-        return 0.0
-    # Laps have the same commands in the same order, but for the last one of a cell that failed.
     stalls = []
-    for seconds in zip(*laps.values(), strict=False):
-        stalls.append(max(seconds) - 2 * sorted(seconds)[len(seconds) // 2])
+    for laps in ways.values():
+        # Laps have the same commands in the same order, but for the last one of a cell that failed.
+        for seconds in zip(*laps.values(), strict=False) if len(laps) > 2 else ():
+            stalls.append(max(seconds) - 2 * sorted(seconds)[len(seconds) // 2])
     return max(stalls, default=0.0)
 
 

@@ -3,8 +3,9 @@
 Where several equal systems run at the same time, their outputs come one after the other, each
 after a line ``{"system": K}``.  Output of no system (the client's, or observations of the host)
 comes at the beginning or after ``{"system": null}``.  A log of one system has no such lines.
-Where a run is taken several times, the output of lap K comes after a line ``{"lap": K}``, from 1,
-and the output before all laps at the beginning.
+Where a run is taken several times or may be taken in slices, the output of lap K comes after a line
+``{"lap": K, "how": "whole"}`` or ``{"lap": K, "how": "slices"}``, from 1, and the output before all
+laps at the beginning.  Native may have both in each lap.
 """
 
 import contextlib
@@ -17,7 +18,9 @@ from strata.util.units import parse_size
 
 # The markers of systems and of laps: part of the format of logs, which must stay.
 SYSTEM_MARKER = re.compile(r'\{"system": (null|[0-9]{1,9})\}')
-LAP_MARKER = re.compile(r'\{"lap": ([0-9]{1,9})\}')
+LAP_MARKER = re.compile(r'\{"lap": ([0-9]{1,9}), "how": "(whole|slices)"\}')
+# How a line with the times of slices begins.
+SLICES = '{"slices":'
 # How a line with an observation of the host begins.
 OBSERVED = '{"observed":'
 # (number in the marker, or None; the lines after it) of each section.
@@ -45,15 +48,21 @@ def split_sections(lines: list[str], mark: re.Pattern[str]) -> Sections:
     return sections
 
 
-def split_laps(lines: list[str]) -> Sections:
-    """Return the lines of each lap, preceded by the lines before all laps.
+def split_laps(lines: list[str]) -> list[tuple[int | None, str, list[str]]]:
+    """Return (number, way, lines) of each run of a lap; the lines before all laps precede its own.
 
-    Without laps, return all lines as one section with the number None.
+    Without laps, return all lines as one whole run with the number None.
     """
-    (_, before), *sections = split_sections(lines, LAP_MARKER)
-    if not sections:
-        return [(None, before)]
-    return [(lap, [*before, *lap_lines]) for lap, lap_lines in sections]
+    before: list[str] = []
+    laps: list[tuple[int | None, str, list[str]]] = []
+    section = before
+    for line in lines:
+        if match := LAP_MARKER.fullmatch(line):
+            section = [*before]
+            laps.append((int(match[1]), match[2], section))
+        else:
+            section.append(line)
+    return laps or [(None, "whole", before)]
 
 
 def lines_of_system(sections: Sections, system: int | None) -> list[str]:
@@ -99,9 +108,9 @@ class Log:
         """Write a line of the harness; it does not count toward the limit."""
         _write_all(self._descriptor, line.encode() + b"\n")
 
-    def begin_lap(self, number: int) -> None:
-        """Write the marker of a lap."""
-        self.write(json.dumps({"lap": number}))
+    def begin_lap(self, number: int, way: str) -> None:
+        """Write the marker of a lap whose run is taken in this way."""
+        self.write(json.dumps({"lap": number, "how": way}))
         self._marked = None
 
     def mark(self, system: int | None) -> None:

@@ -25,8 +25,8 @@ from kit.logs import Parser, Value, guarded
 __all__ = ["BrokenLogError", "Parser", "Value", "load_parser", "parse_log", "plain"]
 # The log's path, the record, and the workload as planned for its environment.
 LoggedCell = tuple[str, Record, PlannedWorkload]
-# A value of a cell, and the values of its laps.
-LapValues = tuple[Value, list[float]]
+# A value of a cell, the way in which its runs were taken, and the values of its laps.
+LapValues = tuple[Value, str, list[float]]
 
 
 def read(given: Iterable[LoggedCell], folder: str, named: bool = True) -> Iterator[Fields]:
@@ -124,7 +124,7 @@ def load_parser(workload: str, folder: str = paths.PROJECT) -> Parser:
 
 
 def parse_log(log: bytes, record: Record, metrics: Fields, parse: Parser) -> list[LapValues]:
-    """Return the values of a cell's log, each with its values in the cell's laps.
+    """Return the values of a cell's log, each with how it ran and its values in the cell's laps.
 
     log: the content of the file.
     record: the record of the cell.
@@ -133,6 +133,8 @@ def parse_log(log: bytes, record: Record, metrics: Fields, parse: Parser) -> lis
     parse: as from :func:`load_parser`.
 
     The values are in the order of the metrics, and those of one metric in the order of the log.
+    Runs in slices and whole runs have values of their own.
+
     Without laps the list beside a value is empty.  With laps the value is the mean over them: the
     arithmetic mean, or the harmonic mean for ``statistic: harmonic``, or the median for a
     percentile.  Values of equal systems that ran at once have the factor `system` (from 0), unless
@@ -141,16 +143,23 @@ def parse_log(log: bytes, record: Record, metrics: Fields, parse: Parser) -> lis
     """
     require(b"\0" not in log, "not a text file: it contains NUL bytes")
     lines = log.decode(errors="surrogateescape").removesuffix("\n").split("\n")
-    laps = []
-    for lap, lap_lines in log_sections.split_laps(lines):
+    ways: dict[str, list[list[Value]]] = {}
+    for lap, way, lap_lines in log_sections.split_laps(lines):
         try:
-            laps.append(_of_systems(lap_lines, record, parse))
-            _check(laps[-1], metrics)
+            sliced = any(line.startswith(log_sections.SLICES) for line in lap_lines)
+            reason = "a run in slices, and no other, should say when each of them was"
+            require(sliced == (way == "slices"), reason)
+            run_values = _of_systems(lap_lines, record, parse)
+            _check(run_values, metrics)
         except BrokenLogError as error:
             raise BrokenLogError(str(error) if lap is None else f"lap {lap}: {error}") from error
-    values = [(value, []) for value in laps[0]] if lap is None else _averaged(laps, metrics)
-    # A percentile that some lap does not have was left out.
-    _check([value for value, _ in values], metrics)
+        ways.setdefault(way, []).append(run_values)
+    values: list[LapValues] = []
+    for way, laps in ways.items():
+        averages = [(value, []) for value in laps[0]] if lap is None else _averaged(laps, metrics)
+        # A percentile that some lap does not have was left out.
+        _check([value for value, _ in averages], metrics)
+        values += [(value, way, numbers) for value, numbers in averages]
     names = list(metrics)
     return sorted(values, key=lambda pair: names.index(pair[0].metric))
 
@@ -175,7 +184,7 @@ def _of_systems(lines: list[str], record: Record, parse: Parser) -> list[Value]:
     return values
 
 
-def _averaged(laps: list[list[Value]], metrics: Fields) -> list[LapValues]:
+def _averaged(laps: list[list[Value]], metrics: Fields) -> list[tuple[Value, list[float]]]:
     """Return each value averaged over the laps; a percentile that some lap lacks is left out.
 
     Raises BrokenLogError if another value is missing in some lap.

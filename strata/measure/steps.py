@@ -53,7 +53,7 @@ class Steps:
         self.servers = servers.make_servers(inputs)
         self.commands: list[Fields] = []
         self.shell: Shell | None = None
-        self._lap: dict[str, int] = {}
+        self._lap: Fields = {}
         self._waits = waits and inputs.parts == 1
         self._machines = _machine_processes(inputs.system)
         self._counters: list[int] = []
@@ -82,19 +82,16 @@ class Steps:
             with self.log.outputs([0]) as [output]:
                 self.shell.run(["true"], output, SECONDS_TO_ANSWER)
 
-    def run(self, lap: int | None = None, slice_seconds: float | None = None) -> None:
+    def run(self, lap: int | None = None, way: str = "whole") -> None:
         """Execute the steps of the run.
 
         lap: the number of the lap, whose marker is written to the log; None for a cell without
         laps.
-        slice_seconds: the length of a slice, which is written to the log; None for a run without
-        slices.
+        way: `whole` or `slices`, which the marker names, too.
         """
         if lap is not None:
-            self._lap = {"lap": lap}
-            self.log.begin_lap(lap)
-        if slice_seconds is not None:
-            self.log.write(json.dumps({"slice": slice_seconds}))
+            self._lap = {"lap": lap, "how": way}
+            self.log.begin_lap(lap, way)
         self._take("run")
 
     def finish(self) -> None:

@@ -1,6 +1,7 @@
 """Write all measured values into tables, from which the analysis in R starts.
 
-results/tidy/{workload}.csv has a row for each value of each cell, with a column for each factor.
+results/tidy/{workload}.csv has a row for each value of each cell, with a column for each factor; a
+cell that took its run in slices and whole has a row for each way (`how`).
 results/laps/{workload}.csv has a row for each value of each lap, of cells that took laps.
 results/left_out.csv names the logs that a parser refuses.
 """
@@ -61,8 +62,9 @@ def write_value_tables(cell_values: CellValues, folder: str) -> None:
     """
     for workload, rows in cell_values.values.items():
         factors = merge_orders([name for name in row if name.startswith(FACTOR)] for row in rows)
-        value_columns = (*CELL_COLUMNS, "round", "order", *VALUE_COLUMNS, *factors, "counts", "log")
-        lap_columns = (*CELL_COLUMNS, "metric", *factors, "lap", "value")
+        cell_columns = (*CELL_COLUMNS, "round", "order", "how")
+        value_columns = (*cell_columns, *VALUE_COLUMNS, *factors, "counts", "log")
+        lap_columns = (*CELL_COLUMNS, "how", "metric", *factors, "lap", "value")
         _write_table(folder, "tidy", workload, value_columns, rows)
         _write_table(folder, "laps", workload, lap_columns, cell_values.laps[workload])
 
@@ -164,16 +166,16 @@ def _add_rows(
     found: CellValues,
     workload: str,
     run: Fields,
-    outcome: Sequence[tuple[Sequence[Any], list[float]]],
+    outcome: Sequence[tuple[Sequence[Any], str, list[float]]],
 ) -> None:
     """Add the rows of a cell to the tables of its workload.
 
     found: the tables, which are changed.  run: the columns that all rows of the cell share.
-    outcome: for each value, (metric, unit, value, factors) and the values of its laps.
+    outcome: for each value, (metric, unit, value, factors), how it ran, and the values of its laps.
     """
-    for (metric, unit, number, factors), laps in outcome:
+    for (metric, unit, number, factors), how, laps in outcome:
         columns = {f"{FACTOR}{name}": plain(factor) for name, factor in factors.items()}
-        row = {**run, **columns, "metric": metric}
+        row = {**run, **columns, "how": how, "metric": metric}
         found.values[workload].append({**row, "unit": unit, "value": plain(number)})
         found.laps[workload] += [
             {**row, "lap": lap, "value": plain(value)} for lap, value in enumerate(laps, 1)

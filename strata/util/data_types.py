@@ -123,6 +123,7 @@ else:
         leave_out: NotRequired[dict[str, list[str]]]
         source: NotRequired[Source]
         sealed: NotRequired[Fields]
+        ways: NotRequired[str]
 
     class Record(TypedDict):
         """The record of a cell (results/raw/ENVIRONMENT/WORKLOAD/REPETITION.json)."""
@@ -142,6 +143,7 @@ else:
         source: Source
         parameters: Fields
         commands: list[Fields]
+        ways: list[str]
         image: Fields
         system: Fields
         starting_state: Fields

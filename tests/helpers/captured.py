@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import projects
 
-from strata.measure import parsing
+from strata.measure import log_sections, parsing
 from strata.measure.parsing import Value
 
 
@@ -28,11 +28,17 @@ class Captured(NamedTuple):
     def parse(self, lines: list[str] | None = None, **changed: object) -> list[Value] | None:
         """Parse lines, the log's own unless given, with changed parameters.
 
-        Returns the values, or None where the workload's parser refuses the lines.
+        Returns the values, or None where the workload's parser refuses the lines, or where the
+        marker of a run in slices contradicts them.
         """
+        given = list(self.lines if lines is None else lines)
+        run = [line for line in given if not log_sections.LAP_MARKER.fullmatch(line.rstrip())]
+        sliced = any(line.startswith(log_sections.SLICES) for line in run)
+        if len(given) - len(run) != sliced:
+            return None
         try:
             parse = parsing.load_parser(self.workload)
-            return parse(list(self.lines if lines is None else lines), self.parameters | changed)
+            return parse(run, self.parameters | changed)
         except parsing.BrokenLogError:
             return None
 

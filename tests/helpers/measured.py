@@ -112,7 +112,8 @@ def measure(
         factor *= 1 + chance.gauss(0, (noisier or {}).get(environment, noise))
         log = log if factor == 1 else slow_log(log, factor)
         laps = plan.count_laps(experiment, environment, load)
-        log = "".join(f'{{"lap": {lap}}}\n{log}' for lap in range(1, laps + 1)) if laps > 1 else log
+        marker = '{{"lap": {}, "how": "whole"}}\n{}'
+        log = "".join(marker.format(lap, log) for lap in range(1, laps + 1)) if laps > 1 else log
         path = folder / paths.cell_path("raw", environment, load, repetition, "log")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(log)
@@ -216,6 +217,7 @@ def record(
             "client": None,
         },
         "quiet": {**experiment["quiet"], "flags": []},
+        "ways": ["whole"],
         "log": {"bytes": len(log), "sha256": hashlib.sha256(log).hexdigest()},
     }
 
@@ -224,7 +226,8 @@ def in_laps(steps: list[dict], laps: int) -> list[tuple[list[dict], dict]]:
     """The steps before the run, and those of the run in each lap with what its commands say of it."""
     before = [step for step in steps if step["step"] != "run"]
     run = [step for step in steps if step["step"] == "run"]
-    return [(before, {}), *((run, {"lap": lap} if laps > 1 else {}) for lap in range(1, laps + 1))]
+    laps_of_run = [{"lap": lap, "how": "whole"} if laps > 1 else {} for lap in range(1, laps + 1)]
+    return [(before, {}), *((run, lap) for lap in laps_of_run)]
 
 
 def write_json(path: Path, value: object) -> None:

@@ -89,20 +89,20 @@ def test_blocks_are_added_until_one_of_the_bounds_is_reached(
 
 
 @pytest.mark.parametrize("laps", [1, pytest.param(2, marks=pytest.mark.long)])
-def test_runs_go_on_in_turns_that_never_overlap(image, tmp_path, machine_stays, laps):
+def test_runs_go_on_in_slices_that_never_overlap(image, tmp_path, machine_stays, laps):
     page = config(1, ["randomaccess"])
     page["workloads"] = {"randomaccess": {"log2": 22, "passes": 30, "laps": laps}}
     folder = measured(tmp_path, page, *TABLES)
-    turns = []
+    slices = []
     for environment in page["environments"]:
         lines = (folder / f"results/raw/{environment}/randomaccess/1.log").read_text().splitlines()
         told = [json.loads(line)["slices"] for line in lines if line.startswith('{"slices"')]
         assert len(told) == laps
-        turns += [(thawed, frozen, environment) for lap in told for thawed, _, frozen in lap]
-    turns.sort()
-    assert all(to <= since for (_, to, _), (since, _, _) in pairwise(turns))
-    # They take turns until one has ended, mostly.
-    assert sum(one[2] != other[2] for one, other in pairwise(turns)) >= len(turns) // 3 > 2 * laps
+        slices += [(thawed, frozen, environment) for lap in told for thawed, _, frozen in lap]
+    slices.sort()
+    assert all(to <= since for (_, to, _), (since, _, _) in pairwise(slices))
+    # They alternate until one has ended, mostly.
+    assert sum(one[2] != other[2] for one, other in pairwise(slices)) >= len(slices) // 3 > 2 * laps
 
 
 def test_what_was_disturbed_is_measured_again_twice_and_all_of_it_is_kept(

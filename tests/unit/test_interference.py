@@ -172,13 +172,17 @@ def test_no_setting_makes_a_cell_another_one(project):
 
 
 def test_a_lap_that_stood_still_is_a_disturbance():
-    def stall(*laps):
+    def stall(*laps, slower=1):
         commands = []
         for lap, seconds in enumerate(laps, 1):
-            commands.append({"argv": ["x"], "lap": lap, "exit": 0, "seconds": seconds})
+            command = {"argv": ["x"], "lap": lap, "exit": 0}
+            commands.append({**command, "how": "whole", "seconds": seconds})
+            commands.append({**command, "how": "slices", "seconds": slower * seconds})
         return interference.longest_stall(commands)
 
     assert stall(2.0, 2.2, 8.2, 1.9) == pytest.approx(8.2 - 2 * 2.2)
+    # Runs in slices are compared with runs in slices alone.
+    assert stall(2.0, 2.2, 3.9, 1.9, slower=5) < 0
     # Noise of half a lap is no stall, and two laps show none.
     assert stall(2.0, 2.2, 3.9) < 0
     assert stall(2.0, 8.0) == 0

@@ -48,8 +48,8 @@ def test_the_values_are_those_of_the_declared_metrics(log):
     # A small run does some operations too rarely to report them.
     metrics = {name: entry | {"optional": True} for name, entry in declared(log.workload).items()}
     parse = parsing.load_parser(log.workload)
-    pairs = parsing.parse_log("\n".join(log.lines).encode(), record, metrics, parse)
-    values = [value for value, _ in pairs]
+    entries = parsing.parse_log("\n".join(log.lines).encode(), record, metrics, parse)
+    values = [value for value, _, _ in entries]
     assert sorted(values, key=by_key) == sorted(log.parse(), key=by_key)
     order = [list(metrics).index(value.metric) for value in values]
     assert order == sorted(order)
@@ -466,7 +466,7 @@ def parsed(text, commands=({"step": "run"},), parts=1, parse=numbers, metrics=ME
     """The values of a cell's log."""
     record = {"parameters": {}, "commands": list(commands), "system": {"parts": parts}}
     log = text.encode(errors="surrogateescape")
-    return [value for value, _ in parsing.parse_log(log, record, metrics, parse)]
+    return [value for value, _, _ in parsing.parse_log(log, record, metrics, parse)]
 
 
 def test_values_are_in_the_order_of_the_metrics_and_each_in_that_of_the_log():
@@ -479,23 +479,39 @@ def test_values_are_in_the_order_of_the_metrics_and_each_in_that_of_the_log():
 
 
 LAPS = [{"step": "prepare"}, {"step": "run", "lap": 1}, {"step": "run", "lap": 2}]
+LAP_1, LAP_2 = (f'{{"lap": {lap}, "how": "whole"}}\n' for lap in (1, 2))
+SLICED = LAP_1.replace("whole", "slices") + "rate 1/s 7\ntime s 7\n"
 
 
 def test_laps_are_averaged():
-    text = '{"lap": 1}\nrate 1/s 1\ntime s 1\n{"lap": 2}\nrate 1/s 3\ntime s 3\n'
+    text = f"{LAP_1}rate 1/s 1\ntime s 1\n{LAP_2}rate 1/s 3\ntime s 3\n"
     assert parsed(text, LAPS) == [Value("rate", "1/s", 1.5), Value("time", "s", 2)]
     # Each counts, whatever its number.
-    assert parsed(text.replace("2}", "1}"), LAPS) == parsed(text, LAPS)
+    assert parsed(text.replace('"lap": 2', '"lap": 1'), LAPS) == parsed(text, LAPS)
     # What was printed before the laps belongs to each of them.
-    assert parsed('time s 4\n{"lap": 1}\nrate 1/s 1\n{"lap": 2}\nrate 1/s 1\n', LAPS)[1] == Value(
-        "time", "s", 4
-    )
+    text = f"time s 4\n{LAP_1}rate 1/s 1\n{LAP_2}rate 1/s 1\n"
+    assert parsed(text, LAPS)[1] == Value("time", "s", 4)
+
+
+def test_runs_in_slices_and_whole_runs_have_values_of_their_own():
+    sliced = SLICED + '{"slices": []}\n'
+    text = sliced + f"{LAP_1}rate 1/s 1\ntime s 1\n" + f"{LAP_2}rate 1/s 3\ntime s 3\n" + sliced
+    record = {"parameters": {}, "commands": LAPS}
+    values = parsing.parse_log(text.encode(), record, METRICS, numbers)
+    assert [(value.metric, value.value, way, laps) for value, way, laps in values] == [
+        ("rate", pytest.approx(7), "slices", [7, 7]),
+        ("rate", 1.5, "whole", [1, 3]),
+        ("time", 7, "slices", [7, 7]),
+        ("time", 2, "whole", [1, 3]),
+    ]
 
 
 def test_of_a_percentile_the_median_of_the_laps_counts():
     laps = [{"step": "run", "lap": lap} for lap in (1, 2, 3)]
     metrics = {"p99": {"unit": "ms", "statistic": "percentile"}}
-    text = "".join(f'{{"lap": {lap}}}\np99 ms {ms}\n' for lap, ms in ((1, 2), (2, 90), (3, 4)))
+    text = "".join(
+        f'{{"lap": {lap}, "how": "whole"}}\np99 ms {ms}\n' for lap, ms in ((1, 2), (2, 90), (3, 4))
+    )
     assert parsed(text, laps, metrics=metrics) == [Value("p99", "ms", 4)]
     # One that a lap has too few samples for is left out.
     assert parsed(text + "p99 ms 9 at=2\n", laps, metrics=metrics) == [Value("p99", "ms", 4)]
@@ -504,7 +520,7 @@ def test_of_a_percentile_the_median_of_the_laps_counts():
         parsed(text.replace("p99 ms 90", "p99 ms 90 at=2"), laps, metrics=metrics)
 
 
-ALL_LAPS = 'rate 1/s 1\ntime s 1\n{"lap": 1}\n{"lap": 2}\n'
+ALL_LAPS = f"rate 1/s 1\ntime s 1\n{LAP_1}{LAP_2}"
 
 
 @pytest.mark.parametrize(
@@ -512,6 +528,9 @@ ALL_LAPS = 'rate 1/s 1\ntime s 1\n{"lap": 1}\n{"lap": 2}\n'
     [
         ALL_LAPS + "memory MB 1\n",
         ALL_LAPS + "time s 1 at=2\n",
+        # A run in slices says when each of them was, and no other run does.
+        ALL_LAPS + '{"slices": []}\n',
+        SLICED,
     ],
 )
 def test_laps_that_differ_are_refused(text):

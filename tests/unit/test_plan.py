@@ -46,6 +46,33 @@ def test_the_fingerprint_follows_what_decides_a_result_and_nothing_else(path, va
     assert (plan.fingerprint(changed, "native", "a") == before) is same
 
 
+@pytest.mark.parametrize(
+    ("environment", "kinds", "entry", "chosen", "ways"),
+    [
+        ("native", ["bare"], {}, {}, ["slices", "whole"]),
+        ("docker", ["container"], {}, {}, ["slices"]),
+        ("docker", ["container"], {}, {"ways": "both"}, ["slices", "whole"]),
+        ("gvisor", ["sandbox"], {}, {}, ["whole"]),
+        ("gvisor", ["sandbox"], {}, {"ways": "both"}, ["slices", "whole"]),
+        ("vm", ["machine"], {}, {"ways": "both"}, ["whole"]),
+        ("vm", ["machine", "container"], {}, {}, ["whole"]),
+        ("beside", ["bare"], {"beside": True}, {}, ["whole"]),
+    ],
+)
+def test_how_a_cell_takes_its_run_follows_from_its_layers(environment, kinds, entry, chosen, ways):
+    entry = {"emulated": False, "layers": [], "told": [{"kind": kind} for kind in kinds], **entry}
+    made = {**experiment(), **chosen, "environments": {environment: entry}}
+    assert plan.list_ways(made, environment, "a") == ["whole"]
+    plain = plan.fingerprint(made, environment, "a")
+    made["workloads"]["a"]["cell"]["slice"] = 0.05
+    assert plan.list_ways(made, environment, "a") == ways
+    # Slices, and the ways, decide the result; without slices their length does not.
+    first = plan.fingerprint(made, environment, "a")
+    made["workloads"]["a"]["cell"]["slice"] = 0.1
+    assert (plan.fingerprint(made, environment, "a") == first) is ("slices" not in ways)
+    assert (first == plain) is (environment == "beside")
+
+
 def test_a_seal_shows_whether_the_plan_was_kept(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     source = {"revision": "a" * 40, "changed": False}

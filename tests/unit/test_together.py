@@ -36,7 +36,8 @@ def planned(project):
     def make(config=None, **changes):
         workloads = {"noop": {**projects.NOOP, **LAPS, **changes}}
         environments = {name: {"layers": ["host"]} for name in ALL}
-        folder = project(projects.on_host(environments=environments, **(config or {})), workloads)
+        settings = {"environments": environments, **(config or {})}
+        folder = project(projects.on_host(**settings), workloads)
         projects.plan(folder)
         return folder
 
@@ -76,7 +77,9 @@ def test_cells_of_a_block_are_interleaved_and_each_is_put_in_place_by_its_own_jo
     for name, cell in records.items():
         assert cell["interleaved"] == [other for other in ALL if other != name]
         assert [command["lap"] for command in cell["commands"]] == [1, 2, 3]
-        assert log(folder, name) == '{"lap": 1}\n7\n{"lap": 2}\n7\n{"lap": 3}\n7\n'
+        laps = [f'{{"lap": {lap}, "how": "whole"}}\n7\n' for lap in (1, 2, 3)]
+        assert log(folder, name) == "".join(laps)
+        assert cell["ways"] == ["whole"]
         assert cell["quiet"] == records["one"]["quiet"]
         assert cell["together"] == {"first": "two", "started": records["two"]["started"]}
     assert len({cell["system"]["id"] for cell in records.values()}) == 3
@@ -221,6 +224,37 @@ def test_laps_are_of_the_plan_and_none_of_emulated_machines(checkout):
     planned = {"cell": {"laps": "laps"}, "parameters": {"laps": 5}}
     made = {"workloads": {"a": planned}, "environments": {"vm": {"emulated": True}, "docker": {}}}
     assert (plan.count_laps(made, "docker", "a"), plan.count_laps(made, "vm", "a")) == (5, 1)
+
+
+def test_native_takes_its_run_in_slices_and_whole_and_a_cell_without_others_whole(planned):
+    config = {"environments": {name: {"layers": ["host"]} for name in ("native", "two")}}
+    step = {"argv": ["/bin/sh", "-c", "echo 7; sleep 0.1"], "timeout": 20}
+    folder = planned(config, run=[step], slice=0.05)
+    for name in ("two", "native"):
+        done = measure(folder, name)
+        assert done.returncode == 0, done.stderr
+    ways = {"native": ["slices", "whole"], "two": ["slices"]}
+    spans = {}
+    for name, expected in ways.items():
+        cell = record(folder, name)
+        assert cell["ways"] == expected
+        taken = [(command["lap"], command["how"]) for command in cell["commands"]]
+        assert sorted(taken) == [(lap, way) for lap in (1, 2, 3) for way in expected]
+        text = log(folder, name)
+        markers = [json.loads(line) for line in text.splitlines() if line.startswith('{"lap"')]
+        assert [(marker["lap"], marker["how"]) for marker in markers] == taken
+        for command in cell["commands"]:
+            begun = moment(command["started"])
+            spans[name, command["lap"], command["how"]] = begun, begun + command["seconds"]
+    for lap in (1, 2, 3):
+        # While the whole run goes on, those in slices have not begun or have ended.
+        begun, ended = spans["native", lap, "whole"]
+        for name in ways:
+            other_begun, other_ended = spans[name, lap, "slices"]
+            assert other_ended <= begun + 0.01 or ended <= other_begun + 0.01
+    (folder / "results/raw/two/noop/1.log").unlink()
+    assert measure(folder, "two").returncode == 0
+    assert record(folder, "two")["ways"] == ["whole"]
 
 
 def test_a_run_in_slices_is_limited_by_its_own_time_and_its_slices_are_in_the_log(planned):

@@ -129,8 +129,7 @@ def read(lines: list[str], order: str) -> Log:
     order: regular expression for the first keys of all objects, each after a space, without the
     last one, "done".  The programs in the image print their first keys for this.
     A point goes from an object "point" to the object "end" of the same name.  A run that went on in
-    slices (:func:`seconds_worked`) begins with "slice", if the order allows that, and has an object
-    "slices" after "done", which Strata adds.
+    slices (:func:`seconds_worked`) has an object "slices" after "done", which Strata adds.
     Raises BrokenLogError if an object is incomplete, missing or out of order.
     """
     places = [at for at, line in enumerate(lines) if line.startswith("{") and line.rstrip() != "{"]
@@ -141,8 +140,6 @@ def read(lines: list[str], order: str) -> Log:
     present = "".join(f" {key}" for key in keys)
     fits = re.fullmatch(f"{order} done( slices)?", present)
     require(fits, f"the log should hold{order} done, and holds{present}"[:600])
-    sliced = "slice" in keys
-    require(sliced == ("slices" in keys), "a run in slices should print when each of them was")
     by_key: dict[str, list[Object]] = {}
     for key, content in zip(keys, objects, strict=True):
         by_key.setdefault(key, []).append(content)

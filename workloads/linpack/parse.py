@@ -17,7 +17,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
 
     linpack.c prints a line for each trial, then the result of all trials of the size.
     """
-    log = read(lines, "( slice)? tool( first( n)+)+")
+    log = read(lines, " tool( first( n)+)+")
     header = log.objects["tool"][0]
     require_equal("the program", header["tool"], "strata-linpack")
     require_parameters(header, parameters, "threads")

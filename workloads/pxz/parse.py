@@ -16,7 +16,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
 
     prepare.sh prints the object of the corpus, and measure.sh all others.
     """
-    log = read(lines, " corpus round_trip( slice)? tool( pass)+ passes")
+    log = read(lines, " corpus round_trip tool( pass)+ passes")
     [corpus], [header], [total] = log.objects["corpus"], log.objects["tool"], log.objects["passes"]
     passes = log.objects["pass"]
     require(header["tool"].startswith("xz "), "this is not a log of xz")

@@ -16,7 +16,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
 
     randomaccess.c prints the log's objects.
     """
-    log = read(lines, "( slice)? tool first( pass)+ passes")
+    log = read(lines, " tool first( pass)+ passes")
     [header], [first], [total] = (log.objects[key] for key in ("tool", "first", "passes"))
     passes = log.objects["pass"]
     require_equal("the program", header["tool"], "strata-randomaccess")

@@ -155,13 +155,14 @@ write_values <- function(cells, workload, aside, folder) {
   value <- rows$level * ifelse(is_cost, 1 / share, share)
   name <- paste0(rows$workload[[1]], ".csv")
   values <- data.frame(rows[c("environment", "workload", "repetition")], round = rows$repetition,
-                       order = rows$position, metric = rows$metric,
+                       order = rows$position, how = "whole", metric = rows$metric,
                        unit = vapply(metrics, `[[`, "", "unit"), value = value,
                        rows[names(factors)],
                        counts = ifelse(rows$repetition %in% aside, "no", "yes"), log = rows$log)
   write_rows(values, folder, file.path("tidy", name))
   keys <- c("environment", "workload", "repetition", "metric", names(factors))
-  write_rows(data.frame(rows[keys], lap = 1, value = value)[0, ], folder, file.path("laps", name))
+  laps <- data.frame(rows[keys], how = "whole", lap = 1, value = value)
+  write_rows(laps[0, ], folder, file.path("laps", name))
 }
 
 write_rows <- function(rows, folder, name) {

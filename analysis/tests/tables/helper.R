@@ -27,6 +27,9 @@ make_values <- function(..., n = 8, noise = 0.002, seed = 1, better = "higher",
                value = levels[[name]] * block * exp(stats::rnorm(n, 0, noise)))
   }))
   rows$laps <- rep(list(numeric()), nrow(rows))
+  rows$how <- "whole"
+  rows$scale <- 1
+  rows$lap_scale <- list(1)
   rows
 }
 

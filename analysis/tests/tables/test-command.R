@@ -33,12 +33,12 @@ make_folder <- function(scale = "full", vm_emulated = FALSE) {
   values <- make_values(native = 10, docker = 10, gvisor = 7, vm = 9, "vm-docker" = 9, slow = 0.5)
   log <- paste0("results/raw/", values$environment, "/stream/", values$repetition, ".log")
   tidy <- data.frame(values[c("environment", "workload", "repetition")],
-                     round = values$repetition, order = 1,
+                     round = values$repetition, order = 1, how = "whole",
                      values[c("metric", "unit", "value")],
                      counts = ifelse(values$repetition == 3, "no", "yes"), log = log)
   utils::write.csv(tidy, file.path(folder, "tidy", "stream.csv"), row.names = FALSE)
   dir.create(file.path(folder, "laps"))
-  writeLines("environment,workload,repetition,metric,lap,value",
+  writeLines("environment,workload,repetition,how,metric,lap,value",
              file.path(folder, "laps", "stream.csv"))
   # A table of an earlier plan.
   writeLines("x", file.path(folder, "tidy", "other.csv"))
@@ -98,7 +98,7 @@ test_that("a run has the way it was measured, and whether native's was measured 
     path <- file.path("raw", environment, "stream", paste0(repetition, ".json"))
     together <- list(first = first, started = "then")
     edit_json(path, function(record) {
-      c(record, list(interleaved = list("other"), together = together))
+      c(record, list(interleaved = list("other"), together = together, ways = list("whole")))
     })
   }
   for (environment in c("native", "docker", "slow")) interleave(environment, 1, "native")
@@ -119,11 +119,54 @@ test_that("a run has the way it was measured, and whether native's was measured 
   paired <- stats::setNames(paired$paired, paste(paired$environment, paired$repetition))
   expect_equal(paired[["docker 1"]], "yes")
   expect_equal(paired[["docker 2"]], "no")
-  edit_json("plan.json", function(plan) {
-    plan$workloads$stream$cell$slice <- 0.05
-    plan
-  })
-  expect_equal(read_how(), sub("laps", "slices", how))
+  set_ways <- function(environment, ...) {
+    edit_json(file.path("raw", environment, "stream", "1.json"), function(record) {
+      record$ways <- list(...)
+      record
+    })
+  }
+  set_ways("native", "slices", "whole")
+  set_ways("docker", "slices")
+  expect_equal(read_how()[c("native 1", "docker 1")],
+               c("native 1" = "slices and laps", "docker 1" = "slices"))
+  set_ways("native", "whole")
+  expect_equal(read_how()[["docker 1"]], "slices, unlike native")
+})
+
+test_that("each ratio is of two runs of one kind, and levels are of whole runs", {
+  folder <- make_folder()
+  path <- file.path(folder, "tidy", "stream.csv")
+  rows <- utils::read.csv(path)
+  # Slices cost every run a fifth, and each of native's blocks another share of it.
+  in_slices <- rows$environment %in% c("native", "docker")
+  cost <- 0.8 * (1 + rows$repetition / 100)
+  sliced <- transform(rows, value = value * cost, how = "slices")[in_slices, ]
+  rows <- rows[rows$environment != "docker", ]
+  utils::write.csv(rbind(rows, sliced), path, row.names = FALSE)
+  laps <- do.call(rbind, lapply(1:2, function(lap) {
+    transform(sliced, lap = lap, value = value * lap)
+  }))
+  laps <- laps[c("environment", "workload", "repetition", "how", "metric", "lap", "value")]
+  whole <- transform(laps[laps$environment == "native", ], how = "whole", value = 10 * lap)
+  utils::write.csv(rbind(laps, whole), file.path(folder, "laps", "stream.csv"), row.names = FALSE)
+  for (record in Sys.glob(file.path(folder, "raw", "*", "stream", "*.json"))) {
+    block <- sub(".json", "", basename(record))
+    content <- c(jsonlite::read_json(record), list(together = list(first = block)))
+    jsonlite::write_json(content, record, auto_unbox = TRUE)
+  }
+  expected <- make_tables(make_folder())
+  tables <- make_tables(folder)
+  expect_equal(tables$comparisons$ratio, expected$comparisons$ratio, tolerance = 1e-6)
+  expect_equal(tables$comparisons$robust[1], 1, tolerance = 0.01)
+  # A run in slices and a whole one are compared by way of native.
+  expect_equal(tables$choices$ratio, expected$choices$ratio, tolerance = 1e-6)
+  summary <- tables$summary
+  expect_equal(summary$how, ifelse(summary$environment == "docker", "slices", "whole"))
+  expect_equal(summary$level, expected$summary$level, tolerance = 1e-6)
+  # Without native's slices there is no ratio of slices to whole runs.
+  rows <- rbind(rows, sliced[sliced$environment == "docker", ])
+  utils::write.csv(rows, path, row.names = FALSE)
+  expect_equal(make_tables(folder)$comparisons$environment, c("gvisor", "vm", "vm-docker"))
 })
 
 test_that("factors are columns in the order of their numbers, and laps belong to their values", {
@@ -134,7 +177,7 @@ test_that("factors are columns in the order of their numbers, and laps belong to
     transform(rows, factor_connections = number, factor_mode = ifelse(number == 4, "a=b;c", ""))
   }))
   utils::write.csv(rows, path, row.names = FALSE)
-  laps <- data.frame(environment = "docker", workload = "stream", repetition = 2,
+  laps <- data.frame(environment = "docker", workload = "stream", repetition = 2, how = "whole",
                      metric = "triad", factor_connections = 20, factor_mode = "", lap = 1:3,
                      value = c(5, 7, 6))
   utils::write.csv(laps, file.path(folder, "laps", "stream.csv"), row.names = FALSE)

@@ -203,7 +203,7 @@ def _add_rebuild_options(parser: Parser) -> None:
 
 
 def _add_compare_options(parser: Parser) -> None:
-    text = "an archive, a project, or a folder of results"
+    text = "an archive, a project, a folder of results, or a folder of three or more of these"
     parser.add_argument("sides", nargs="+", metavar="SIDE", help=text)
     text = "names of the sides, in their order (default: of the files)"
     parser.add_argument("--names", nargs="+", metavar="NAME", help=text)
@@ -313,9 +313,8 @@ COMMANDS = {
     ),
     "compare": Command(
         "strata.archive.compare:main",
-        "Compare machines or dates.\n"
-        "It ends with 0: no difference found, 1: a difference, 2: they cannot be compared,\n"
-        "3: all is undecided.",
+        "Compare versions, machines or dates by their ratios to native.\n"
+        "It ends with 0: equivalent, 1: a difference, 2: they cannot be compared, 3: undecided.",
         "before.zip results --names before after",
         _add_compare_options,
     ),

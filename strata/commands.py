@@ -214,6 +214,14 @@ def _add_compare_options(parser: Parser) -> None:
     parser.add_argument("--to", dest="out", metavar="FOLDER", default=out, help=text)
 
 
+def _add_gate_options(parser: Parser) -> None:
+    _add_overrides(parser)
+    parser.add_argument("file", metavar="FILE", help="the budgets, such as gate.yaml")
+    out = "gate"
+    text = f"folder for reports and sessions (default: {out})"
+    parser.add_argument("--to", dest="out", metavar="FOLDER", default=out, help=text)
+
+
 def _add_clean_options(parser: Parser) -> None:
     text = "also empty the cache: every image, its base and its disks"
     parser.add_argument("--images", action="store_true", help=text)
@@ -317,6 +325,14 @@ COMMANDS = {
         "It ends with 0: equivalent, 1: a difference, 2: they cannot be compared, 3: undecided.",
         "before.zip results --names before after",
         _add_compare_options,
+    ),
+    "gate": Command(
+        "strata.gate.command:main",
+        "Measure until budgets of cost are decided, for CI.\n"
+        "It ends with 0: within all budgets, 1: beyond one, 2: one cannot be compared,\n"
+        "3: one is undecided.",
+        "gate.yaml",
+        _add_gate_options,
     ),
     "clean": Command(
         clean_machine,

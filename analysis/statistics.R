@@ -38,12 +38,14 @@ compare_pairs <- function(ratios, level = 1 - ALPHA) {
 #' @param x,y values in the order of measurement; y is NULL for x alone
 #' @param how "ratio" (x / y), "difference" (x - y) or "level" (x)
 #' @param level as in compare_pairs
+#' @param items,estimate_error as in compare_values, for ratios
 #' @return the row of compare_values; `ratio` is the ratio, difference or level
-compare_samples <- function(x, y = NULL, how = "ratio", level = 1 - ALPHA) {
+compare_samples <- function(x, y = NULL, how = "ratio", level = 1 - ALPHA, items = "runs",
+                            estimate_error = estimate_standard_error) {
   samples <- Filter(Negate(is.null), list(x, y))
   if (how == "ratio") {
     logs <- lapply(samples, function(values) suppressWarnings(log(values)))
-    return(compare_values(logs, level))
+    return(compare_values(logs, level, items = items, estimate_error = estimate_error))
   }
   # Values are divided by the largest, so that no square overflows or vanishes.
   largest <- max(abs(unlist(samples)), 0)
@@ -59,11 +61,12 @@ compare_samples <- function(x, y = NULL, how = "ratio", level = 1 - ALPHA) {
 #' @param level as in compare_samples
 #' @param transform_back function from the scale of the samples to the scale of the result
 #' @param items,quantity nouns for `why`, such as "blocks" and "ratio"
+#' @param estimate_error function of a sample that returns se and df
 #' @return data frame of one row: n (of the smaller sample), ratio, low, high; se and df (standard
 #'   error and degrees of freedom on the scale of the samples); why (the reason if there is no
 #'   interval); unknown values are NA, and none is NaN
 compare_values <- function(samples, level, transform_back = exp, items = "runs",
-                           quantity = "value") {
+                           quantity = "value", estimate_error = estimate_standard_error) {
   n <- min(lengths(samples))
   distance <- Reduce(`-`, lapply(samples, mean))
   finite <- all(is.finite(unlist(samples)))
@@ -73,7 +76,7 @@ compare_values <- function(samples, level, transform_back = exp, items = "runs",
     why = explain_missing_interval(samples, items, quantity)
   ))
   if (row$why != "") return(row)
-  errors <- lapply(samples, estimate_standard_error)
+  errors <- lapply(samples, estimate_error)
   variances <- vapply(errors, function(error) error$se ^ 2, 0)
   row$se <- sqrt(sum(variances))
   # Satterthwaite's degrees of freedom.
@@ -221,6 +224,14 @@ estimate_standard_error <- function(values) {
   list(se = stats::sd(values) / sqrt(independent), df = max(independent - 1, 2))
 }
 
+#' Estimate the standard error of the mean of independent values, such as the means of sessions
+#'
+#' @param values numbers, at least two
+#' @return list: se, df (degrees of freedom)
+estimate_independent_error <- function(values) {
+  list(se = stats::sd(values) / sqrt(length(values)), df = length(values) - 1)
+}
+
 #' Judge whether values lie within bounds, or outside of them
 #'
 #' All parts together lie within the bounds if the inner interval of each does (intersection-union
@@ -229,10 +240,11 @@ estimate_standard_error <- function(values) {
 #' @param inner,outer data frames, one row for each part: low, high
 #' @param n number of blocks of each part
 #' @param low,high bounds of each part
+#' @param least the number of blocks that a verdict takes
 #' @return list: within and outside (logical, for each part), at (the part that decides: one that
 #'   lies outside, else the one that is farthest from lying within)
-judge_parts <- function(inner, outer, n, low, high) {
-  enough <- rep_len(n >= VERDICT_BLOCKS, nrow(inner))
+judge_parts <- function(inner, outer, n, low, high, least = VERDICT_BLOCKS) {
+  enough <- rep_len(n >= least, nrow(inner))
   within <- (enough & inner$low >= low & inner$high <= high) %in% TRUE
   outside <- (enough & (outer$high < low | outer$low > high)) %in% TRUE
   # Ratios of the interval's ends to the bounds; the largest is the farthest.
@@ -467,17 +479,18 @@ list_verdict_groups <- function(rows) {
 #' @param rows data frame: ratio, low, se, df, n, why
 #' @param groups number of the verdict to which each row belongs; NA of rows without a verdict
 #' @param margin the smallest difference that matters
+#' @param least the number of blocks that a verdict takes
 #' @return rows with low_all, high_all and level_all (the interval for all verdicts), verdict
 #'   ("different", "equivalent", "undecided"; "" without one), direction ("slower" or "faster" if
 #'   different) and more (how many further blocks would decide, if undecided and if the interval
 #'   is of blocks, not of sessions)
-add_verdicts <- function(rows, groups, margin = MARGIN) {
+add_verdicts <- function(rows, groups, margin = MARGIN, least = VERDICT_BLOCKS) {
   count <- max(groups, 0, na.rm = TRUE)
   sizes <- tabulate(as.integer(groups), count)[groups]
   level <- 1 - 2 * ALPHA / max(count, 1)
   inner <- compute_intervals(rows, level)
   outer <- compute_intervals(rows, 1 - 2 * ALPHA / (count * sizes))
-  judged <- judge_parts(inner, outer, rows$n, 1 - margin, 1 / (1 - margin))
+  judged <- judge_parts(inner, outer, rows$n, 1 - margin, 1 / (1 - margin), least)
   rows[c("low_all", "high_all")] <- inner
   rows$level_all <- level
   rows[is.na(groups), c("low_all", "high_all", "level_all")] <- NA_real_

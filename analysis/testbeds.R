@@ -1,93 +1,189 @@
 # Compares testbeds, or one testbed at several dates: every side with the first, and with the side
-# before it.
+# before it.  An environment is judged by the change of its ratio to native, since native is the
+# control of host, day and clock; native itself is judged by its values.
 
 #' Read one side of a comparison
 #'
-#' @param entry list: name, results (its folder), source, sha256
-#' @return list of read_results with the entry's values, image (facts and packages) and ratios (the
-#'   side's comparisons with native, if it has that table)
+#' @param entry list: name, source, sha256 and results (a folder for each session of the side)
+#' @return list: name, source, sha256; plan (of the first session); valid (whether the scale can
+#'   answer a question); records; sessions (plan, image and records of each); values (tidy rows with
+#'   emulated, session, share and with_native: see list_session_values)
+#' @section Errors: the sessions have different scales
 read_side <- function(entry) {
-  side <- read_results(entry$results)
+  sessions <- lapply(entry$results, read_session)
+  require_one_scale(sessions, rep(entry$name, length(sessions)))
+  combine_sessions(sessions, entry)
+}
+
+# A session of a side: read_results with image (facts and packages).
+read_session <- function(folder) {
+  session <- read_results(folder)
   read_image_file <- function(name) {
-    path <- file.path(entry$results, name)
+    path <- file.path(folder, name)
     if (file.exists(path)) jsonlite::read_json(path)
   }
   packages <- read_image_file("image-manifest.json")$packages
-  side$image <- c(read_image_file("image.json"), packages = list(packages))
-  path <- file.path(entry$results, "comparisons.csv")
-  if (file.exists(path)) side$ratios <- read_table(path, text = c("direction", "why"))
-  c(side, entry)
+  session$image <- c(read_image_file("image.json"), packages = list(packages))
+  session
 }
+
+# The side of read_side; sessions: lists of read_session.
+combine_sessions <- function(sessions, entry) {
+  values <- stack_rows(Map(list_session_values, sessions, seq_along(sessions)))
+  records <- unlist(lapply(sessions, `[[`, "records"), recursive = FALSE)
+  c(entry[c("name", "source", "sha256")],
+    list(plan = sessions[[1]]$plan, valid = sessions[[1]]$valid, records = unname(records),
+         sessions = sessions, values = values))
+}
+
+# The tidy rows of a session with the columns emulated, session (`number`, unless the rows say it),
+# share (performance as a share of native's in the same block; NA of a run that is not paired) and
+# with_native (whether native was measured in the same series).
+list_session_values <- function(session, number) {
+  rows <- rbind(cbind(session$tidy, emulated = rep(FALSE, nrow(session$tidy))),
+                cbind(session$emulated, emulated = rep(TRUE, nrow(session$emulated))))
+  if (is.null(rows$session)) rows$session <- rep(number, nrow(rows))
+  pairs <- pair_with_native(session$tidy)
+  keys <- c("environment", "workload", "metric", "factors", "repetition")
+  at <- match(make_keys(rows, keys), make_keys(pairs, keys))
+  rows$share <- if (is.null(pairs)) rep(NA_real_, nrow(rows)) else pairs$ratio[at]
+  rows$share[rows$emulated] <- NA_real_
+  native <- rows[rows$environment == NATIVE, ]
+  rows$with_native <- !rows$emulated & rows$environment != NATIVE &
+    make_keys(rows) %in% make_keys(native)
+  rows
+}
+
+# Stops unless all results are of one scale; names: what each is called in the message.
+require_one_scale <- function(results, names) {
+  scales <- vapply(results, function(result) result$plan$scale, "")
+  differing <- which(scales != scales[[1]])
+  if (length(differing) > 0) {
+    stop(names[[1]], " is at scale ", scales[[1]], " and ", names[[differing[[1]]]],
+         " at scale ", scales[[differing[[1]]]], "; only runs of one scale can be compared",
+         call. = FALSE)
+  }
+}
+
+# By what a row is judged.
+BY_NATIVE <- "ratio to native"
+BY_VALUE <- "value"
 
 #' Compare all sides
 #'
-#' Sides are independent samples, since no block holds runs of both.  An emulated machine is
-#' compared with emulated ones only.  The verdicts of all rows share one error rate.
+#' Sides are independent samples, since no block holds runs of both; the samples are runs or blocks,
+#' or the means of sessions where sides hold several.  An emulated machine is compared with emulated
+#' ones only.  Headline series are judged, and all verdicts share one error rate.
 #'
 #' @param sides list of read_side
 #' @param effect the smallest difference that matters, as a share
 #' @return data frame: from, to, emulated, environment, workload, metric, unit, better, the
-#'   columns of factors, series, label, question, headline, n_from, mean_from, n_to, mean_to, ratio
-#'   (of performance), low, high, low_all, high_all (the interval for all rows), why, differs
-#'   (parameters and layers that are not the same), outcome
+#'   columns of factors, series, label, question, headline; n_from, mean_from, n_to, mean_to
+#'   (geometric means of the values), ratio (of performance), low, high; blocks_from, share_from,
+#'   blocks_to, share_to (performance as a share of native's), change (of that share), change_low,
+#'   change_high; basis (BY_NATIVE or BY_VALUE), low_all, high_all (the interval that decides), why,
+#'   more (how many further blocks or sessions on each side would decide), differs (parameters and
+#'   layers that are not the same), outcome ("" of rows that are not judged)
 #' @section Errors: the sides have different scales
 compare_sides <- function(sides, effect = MARGIN) {
-  scales <- vapply(sides, function(side) side$plan$scale, "")
-  differing <- which(scales != scales[[1]])
-  if (length(differing) > 0) {
-    stop(sides[[1]]$name, " is at scale ", scales[[1]], " and ", sides[[differing[[1]]]]$name,
-         " at scale ", scales[[differing[[1]]]], "; only runs of one scale can be compared",
-         call. = FALSE)
-  }
+  require_one_scale(sides, vapply(sides, `[[`, "", "name"))
   later <- seq_along(sides)[-1]
   pairs <- unique(rbind(data.frame(from = 1, to = later), data.frame(from = later - 1, to = later)))
   rows <- stack_rows(Map(function(from, to) {
     compare_two_sides(sides[[from]], sides[[to]])
   }, pairs$from, pairs$to))
-  has_interval <- !is.na(rows$low)
-  rows <- add_verdicts(rows, ifelse(has_interval, cumsum(has_interval), NA), effect)
-  rows$outcome <- ifelse(rows$verdict == "different", rows$direction, rows$verdict)
-  rows$outcome[!has_interval] <- "no interval"
-  rows[setdiff(names(rows), c("se", "df", "n", "level_all", "verdict", "direction", "more"))]
+  decisive <- get_decisive(rows)
+  has_interval <- !is.na(decisive$low)
+  keys <- make_keys(rows, c("from", "to", "emulated", "environment", "workload"))
+  keys[!rows$headline | !has_interval] <- NA
+  least <- if (has_several_sessions(sides)) INTERVAL_BLOCKS else VERDICT_BLOCKS
+  judged <- add_verdicts(cbind(decisive, rows[c("se", "df", "n")]),
+                         match(keys, unique(keys[!is.na(keys)])), effect, least)
+  rows[c("low_all", "high_all", "more")] <- judged[c("low_all", "high_all", "more")]
+  rows$outcome <- ifelse(judged$verdict == "different", judged$direction, judged$verdict)
+  rows$outcome[rows$headline & !has_interval] <- "no interval"
+  rows[setdiff(names(rows), c("se", "df", "n"))]
+}
+
+#' Get the estimate by which each row is judged
+#'
+#' @param rows data frame of compare_sides
+#' @return data frame: ratio, low, high, why
+get_decisive <- function(rows) {
+  by_native <- rows$basis == BY_NATIVE
+  data.frame(ratio = ifelse(by_native, rows$change, rows$ratio),
+             low = ifelse(by_native, rows$change_low, rows$low),
+             high = ifelse(by_native, rows$change_high, rows$high), why = rows$why)
+}
+
+# Whether the samples are sessions: each side has enough of them for an interval.
+has_several_sessions <- function(sides) {
+  counts <- vapply(sides, function(side) length(unique(side$values$session)), 1L)
+  all(counts >= INTERVAL_BLOCKS)
 }
 
 # The columns by which the series of two sides are matched; "factors" stands for those of factors.
 SIDE_KEYS <- c("emulated", "environment", "workload", "metric", "unit", "better", "factors")
 
-# The rows of compare_sides for two sides before their verdicts, with n, se and df.
+# The rows of compare_sides for two sides before their verdicts, with the decisive n, se and df.
 compare_two_sides <- function(first, second) {
-  tables <- lapply(list(first, second), list_side_values)
+  sides <- list(first, second)
+  side_names <- c(first$name, second$name)
+  by_session <- has_several_sessions(sides)
+  tables <- lapply(sides, `[[`, "values")
   all_rows <- stack_rows(tables)
   all_keys <- make_keys(all_rows, SIDE_KEYS)
   series_keys <- split(all_keys, factor(rep(1:2, vapply(tables, nrow, 1L)), 1:2))
   at <- which(!duplicated(all_keys))
   find_differences <- make_difference_finder(first, second)
-  average <- function(values) if (length(values) > 0) mean(values) else NA_real_
   stack_rows(lapply(at, function(i) {
     series <- all_rows[i, ]
-    values <- Map(function(rows, keys) rows$value[keys == all_keys[[i]]], tables, series_keys)
-    if (all(lengths(values) > 0)) {
-      # The ratio is of performance, so that the second side's cost is divided.
-      samples <- if (series$better == "lower") values else rev(values)
-      row <- compare_samples(samples[[1]], samples[[2]])
-    } else {
-      only <- if (length(values[[1]]) > 0) first$name else second$name
-      row <- data.frame(n = 0, ratio = NA_real_, low = NA_real_, high = NA_real_, se = NA_real_,
-                        df = NA_real_, why = paste("measured on", only, "alone"))
-    }
+    runs <- Map(function(rows, keys) rows[keys == all_keys[[i]], ], tables, series_keys)
+    values <- lapply(runs, make_sample, "value", by_session)
+    # The ratio is of performance, so that the second side's cost is divided.
+    ordered <- if (series$better == "lower") values else rev(values)
+    value <- compare_side_samples(ordered, by_session, "runs")
+    shares <- lapply(runs, make_sample, "share", by_session)
+    change <- compare_side_samples(rev(shares), by_session, "blocks")
+    by_native <- all(vapply(runs, function(rows) any(rows$with_native), NA))
+    decisive <- if (by_native) change else value
+    why <- decisive$why
+    absent <- lengths(values) == 0
+    if (any(absent)) why <- paste("measured on", side_names[!absent], "alone")
     cbind(data.frame(from = first$name, to = second$name),
           series[c(expand_factors(SIDE_KEYS, series), "series", "label", "question", "headline")],
-          n_from = length(values[[1]]), mean_from = average(values[[1]]),
-          n_to = length(values[[2]]), mean_to = average(values[[2]]),
-          row[c("n", "ratio", "low", "high", "se", "df", "why")],
+          n_from = nrow(runs[[1]]), mean_from = average(values[[1]]),
+          n_to = nrow(runs[[2]]), mean_to = average(values[[2]]),
+          value[c("ratio", "low", "high")],
+          blocks_from = sum(!is.na(runs[[1]]$share)), share_from = average(shares[[1]]),
+          blocks_to = sum(!is.na(runs[[2]]$share)), share_to = average(shares[[2]]),
+          change = change$ratio, change_low = change$low, change_high = change$high,
+          basis = if (by_native) BY_NATIVE else BY_VALUE, why = why,
+          decisive[c("n", "se", "df")],
           differs = find_differences(series$environment, series$workload), row.names = NULL)
   }))
 }
 
-# The values of a side, with emulated ones marked.
-list_side_values <- function(side) {
-  rbind(cbind(side$tidy, emulated = rep(FALSE, nrow(side$tidy))),
-        cbind(side$emulated, emulated = rep(TRUE, nrow(side$emulated))))
+# The values of a column of runs that are known; of several sessions their geometric means.
+make_sample <- function(runs, column, by_session) {
+  runs <- runs[!is.na(runs[[column]]), ]
+  values <- runs[[column]]
+  if (by_session && length(values) > 0) {
+    values <- as.vector(tapply(values, runs$session, average))
+  }
+  values
+}
+
+# The geometric mean; NA of no values, and of values that are not above 0.
+average <- function(values) {
+  if (length(values) == 0 || any(values <= 0)) NA_real_ else exp(mean(log(values)))
+}
+
+# Compares the samples of two sides; items: the noun for values that are no sessions.
+compare_side_samples <- function(samples, by_session, items) {
+  if (!by_session) return(compare_samples(samples[[1]], samples[[2]], items = items))
+  compare_samples(samples[[1]], samples[[2]], items = "sessions",
+                  estimate_error = estimate_independent_error)
 }
 
 # A function of an environment and a workload that names the parameters of their cells, and
@@ -127,7 +223,7 @@ compare_origins <- function(sides) {
   rows[lengths(distinct_values) > 1, ]
 }
 
-# What the plan, the image and all records of a side state of its origin, as texts named by item.
+# What the plans, the images and all records of a side state of its origin, as texts named by item.
 collect_facts <- function(side) {
   list_record_facts <- function(record) {
     inside <- record$observed$inside
@@ -139,59 +235,117 @@ collect_facts <- function(side) {
     stats::setNames(facts, c("host", "client", record$environment, record$environment,
                              record$workload, "source"))
   }
-  recorded <- unlist(lapply(unname(side$records), list_record_facts), recursive = FALSE)
-  plan_keys <- c("machine", "seed", "order", "repetitions", "image")
-  planned <- side$plan[intersect(plan_keys, names(side$plan))]
-  facts <- unlist(c(planned, list(built = side$image), recorded))
+  list_session_facts <- function(session) {
+    plan_keys <- c("machine", "seed", "order", "repetitions", "image")
+    c(session$plan[intersect(plan_keys, names(session$plan))],
+      list(built = session$image),
+      unlist(lapply(unname(session$records), list_record_facts), recursive = FALSE))
+  }
+  facts <- unlist(lapply(side$sessions, list_session_facts))
   join_values <- function(values) paste(sort(unique(values)), collapse = " | ")
   unlist(tapply(as.character(facts), names(facts), join_values))
 }
 
 #' Summarise the outcome of a comparison
 #'
+#' It rests on the environments' rows.  Native's own are told by themselves: they answer for the
+#' machine, and decide only where nothing else was compared.
+#'
 #' @param rows data frame of compare_sides
 #' @param sides list of read_side
 #' @param effect the smallest difference that matters, as a share
-#' @return list: outcome ("difference"; "no difference" if something is decided; "undecided" if
-#'   nothing is; "nothing to compare" if nothing has an interval), text (sentences), compared
-#'   (number of rows with an interval), and the number of rows for each outcome of a row
+#' @return list: outcome ("difference" if a row differs, "equivalent" if all rows are, "undecided"
+#'   otherwise, "nothing to compare" if none has an interval), text (sentences), compared (number
+#'   of rows with a verdict), the number of rows for each outcome of a row, and native (the same
+#'   numbers of native's rows, where they decide nothing)
 summarise_outcome <- function(rows, sides, effect) {
-  counts <- as.list(table(factor(rows$outcome, OUTCOMES)))
-  compared <- sum(rows$outcome != "no interval")
+  rows <- rows[rows$outcome != "", ]
+  is_native <- rows$environment == NATIVE & !rows$emulated
+  deciding <- rows[!is_native, ]
+  if (all(deciding$outcome == "no interval")) {
+    is_native <- rep(FALSE, nrow(rows))
+    deciding <- rows
+  }
+  native <- rows[is_native, ]
+  count_outcomes <- function(rows) as.list(table(factor(rows$outcome, OUTCOMES)))
+  counts <- count_outcomes(deciding)
+  without <- counts[["no interval"]]
+  compared <- nrow(deciding) - without
   outcome <- "undecided"
-  if (counts$equivalent > 0) outcome <- "no difference"
+  if (counts$equivalent == compared) outcome <- "equivalent"
   if (counts$slower + counts$faster > 0) outcome <- "difference"
   if (compared == 0) outcome <- "nothing to compare"
-  without <- counts[["no interval"]]
-  text <- switch(
-    outcome,
-    "nothing to compare" = paste("Of", without,
-                                 "comparisons none has an interval: nothing can be said."),
-    undecided = paste0(counts$undecided, " of ", compared,
-                       " comparisons undecided: nothing can be said of ",
-                       "differences of more than ", format(100 * effect), " %",
-                       if (without > 0) paste0("; ", without, " more have no interval"), "."),
-    describe_outcome(rows, sides, effect)
+  text <- c(
+    if (compared == 0) {
+      paste("Of", without, "rows none has an interval: nothing can be said.")
+    } else {
+      c(describe_outcome(deciding, sides, effect),
+        if (without > 0) paste0(without, " more without an interval."))
+    },
+    if (any(deciding$basis == BY_VALUE & deciding$environment != NATIVE & deciding$low_all > 0,
+            na.rm = TRUE)) {
+      "Rows by value have no native on both sides: a slower host looks like a slower environment."
+    },
+    if (any(native$outcome != "no interval")) {
+      paste0("Native by itself, which is of the machine and of no environment: ",
+             describe_all_sides(native, sides), ".")
+    }
   )
-  c(list(outcome = outcome, text = text, compared = compared), counts)
+  c(list(outcome = outcome, text = paste(text, collapse = " "), compared = compared), counts,
+    if (nrow(native) > 0) list(native = count_outcomes(native)))
 }
 
-# Sentences about every side compared with the one before it, and with the first; arguments as of
-# summarise_outcome.
+# Sentences about the rows that decide; arguments as of summarise_outcome.
 describe_outcome <- function(rows, sides, effect) {
+  margin <- paste0(format(100 * effect), " %")
+  judged <- rows[rows$outcome != "no interval", ]
+  open <- judged[judged$outcome == "undecided", ]
+  unit <- if (has_several_sessions(sides)) "sessions" else "blocks"
+  need <- describe_need(open$more, unit)
+  if (nrow(open) == nrow(judged)) {
+    return(paste0(nrow(open), " of ", nrow(judged), " undecided: nothing can be said of changes ",
+                  "of more than ", margin, "; ", need, "."))
+  }
+  bases <- unique(judged$basis)
+  noun <- if (identical(bases, BY_NATIVE)) "ratio to native" else "performance"
+  c(paste0("Changes of the ", noun, " by more than ", margin, ": ",
+           describe_all_sides(rows, sides), "."),
+    if (nrow(open) > 0) {
+      paste0(nrow(open), " of ", nrow(judged), " undecided: ", need, ".")
+    })
+}
+
+# A number of blocks that nobody measures.
+TOO_MANY <- 10000
+
+# A clause about how many more blocks or sessions, `unit`, would decide; more: for each row.
+describe_need <- function(more, unit) {
+  known <- more[!is.na(more) & more < TOO_MANY]
+  if (length(known) == 0) return(paste("they lie at the margin, where no number of", unit, "tells"))
+  say <- function(number) paste("about", format(signif(number, 2), big.mark = ","))
+  half <- stats::quantile(known, 0.5, type = 1, names = FALSE)
+  rest <- paste("more", unit, "on each side would")
+  if (length(known) < length(more)) {
+    return(paste(say(max(known)), rest, "tell for", length(known), "of them, and the others lie at",
+                 "the margin, where no number tells"))
+  }
+  if (max(known) <= 1.5 * half) return(paste(say(max(known)), rest, "tell"))
+  paste0(say(half), " ", rest, " tell for half of them, ", say(max(known)), " for all")
+}
+
+# Clauses about every side compared with the one before it, and with the first.
+describe_all_sides <- function(rows, sides) {
   side_names <- vapply(sides, `[[`, "", "name")
   consecutive <- match(rows$from, side_names) == match(rows$to, side_names) - 1
   describe_sides <- function(rows) {
-    sentences <- vapply(unique(rows$to), function(name) {
+    clauses <- vapply(unique(rows$to), function(name) {
       describe_side(name, rows$outcome[rows$to == name])
     }, "")
-    paste(trimws(sentences), collapse = "; ")
+    paste(trimws(clauses), collapse = "; ")
   }
-  text <- paste0("By more than ", format(100 * effect),
-                 " %, each compared with the one before it: ",
-                 describe_sides(rows[consecutive, ]), ".")
+  text <- describe_sides(rows[consecutive, ])
   if (all(consecutive)) return(text)
-  paste0(text, " Compared with ", side_names[[1]], ": ", describe_sides(rows[!consecutive, ]), ".")
+  paste0(text, "; compared with ", side_names[[1]], ": ", describe_sides(rows[!consecutive, ]))
 }
 
 # A clause about the outcomes of one side's series, such as "b is slower in 1 of 2 series
@@ -211,6 +365,7 @@ describe_side <- function(name, outcomes) {
   if (rest != "") series <- paste0(series, " (", rest, ")")
   differences <- join_counts(decisive, "%2$s in %1$d", " and ")
   if (differences != "") return(paste(name, "is", differences, "of", series))
+  if (counts[["undecided"]] == 0) return(paste(name, "is equivalent in all", sum(counts), "series"))
   if (counts[["equivalent"]] > 0) return(paste(name, "is not found to differ in any of", series))
   paste(name, "is undecided in all", sum(counts), "series")
 }

@@ -237,7 +237,7 @@ def _add_rebuild_options(parser: Parser) -> None:
 
 
 def _add_compare_options(parser: Parser) -> None:
-    text = "an archive, a project, or a folder of results"
+    text = "an archive, a project, a folder of results, or a folder of three or more of these"
     parser.add_argument("sides", nargs="+", metavar="SIDE", help=text)
     text = "names of the sides, in their order (default: of the files)"
     parser.add_argument("--names", nargs="+", metavar="NAME", help=text)
@@ -253,6 +253,14 @@ def _add_pool_options(parser: Parser) -> None:
     parser.add_argument("archives", nargs="+", metavar="ARCHIVE", help=text)
     out = "pool"
     text = f"output folder (default: {out})"
+    parser.add_argument("--to", dest="out", metavar="FOLDER", default=out, help=text)
+
+
+def _add_gate_options(parser: Parser) -> None:
+    _add_overrides(parser)
+    parser.add_argument("file", metavar="FILE", help="the budgets, such as gate.yaml")
+    out = "gate"
+    text = f"folder for reports and sessions (default: {out})"
     parser.add_argument("--to", dest="out", metavar="FOLDER", default=out, help=text)
 
 
@@ -368,9 +376,8 @@ COMMANDS = {
     ),
     "compare": Command(
         "strata.archive.compare:main",
-        "Compare machines or dates.\n"
-        "It ends with 0: no difference found, 1: a difference, 2: they cannot be compared,\n"
-        "3: all is undecided.",
+        "Compare versions, machines or dates by their ratios to native.\n"
+        "It ends with 0: equivalent, 1: a difference, 2: they cannot be compared, 3: undecided.",
         "before.zip results --names before after",
         _add_compare_options,
     ),
@@ -379,6 +386,14 @@ COMMANDS = {
         "Put sessions side by side, and pool them for a machine or for machines.",
         "docs/sessions/*.zip --to pool",
         _add_pool_options,
+    ),
+    "gate": Command(
+        "strata.gate.command:main",
+        "Measure until budgets of cost are decided, for CI.\n"
+        "It ends with 0: within all budgets, 1: beyond one, 2: one cannot be compared,\n"
+        "3: one is undecided.",
+        "gate.yaml",
+        _add_gate_options,
     ),
     "clean": Command(
         clean_machine,

@@ -15,12 +15,14 @@ from strata.util.files import read_json, write_json
 # Exit statuses, for use in CI.
 SAME, DIFFERENT, NOT_COMPARABLE, UNDECIDED = 0, 1, 2, 3
 _STATUS = {
-    "no difference": SAME,
+    "equivalent": SAME,
     "difference": DIFFERENT,
     "nothing to compare": NOT_COMPARABLE,
     "undecided": UNDECIDED,
 }
-Testbed = dict[str, str]
+# Sessions that a side must hold if it holds more than one: fewer say too little of how they vary.
+SESSIONS = 3
+Testbed = dict[str, Any]
 
 
 def main(**options: Any) -> int:
@@ -39,27 +41,25 @@ def main(**options: Any) -> int:
 def compare(sides: list[str], names: list[str] | None, effect: str | None, out: str) -> int:
     """Compare testbeds, write the comparison into a folder, and print its outcome.
 
-    sides: paths of archives, projects or folders of results, two or more.
+    sides: paths of archives, projects or folders of results, two or more; or of folders that hold
+    several of these, one for each session.
     names: a name for each side; None: the names of their files.
     effect: the smallest difference that matters, such as ``2%``; None: that of the paper.
     out: the folder to write index.html and the tables into.
 
-    Returns the exit status: 0 if nothing differs and something is decided, 1 if something differs,
-    2 if no series has an interval on two sides, 3 if all is undecided.
+    Returns the exit status: 0 if all that decides is equivalent, 1 if something differs, 2 if no
+    series has an interval on two sides, 3 otherwise.
     Raises UserError for sides or options that cannot be compared, and MachineError if the script of
     R writes no outcome.  `out` is then as it was before.
     """
     names = choose_names(sides, names)
     options = [] if effect is None else [repr(parse_share(effect))]
     with contextlib.ExitStack() as stack:
+        listed = [list_sessions(path) for path in sides]
+        _require_equal_design(sides, listed)
         testbeds = [
-            {
-                "name": name,
-                "results": os.path.abspath(stack.enter_context(open_results(path))),
-                "source": os.path.basename(os.path.abspath(path)),
-                "sha256": hash_file(path) if os.path.isfile(path) else "",
-            }
-            for path, name in zip(sides, names, strict=True)
+            open_testbed(stack, path, sessions, name)
+            for path, sessions, name in zip(sides, listed, names, strict=True)
         ]
         _refuse_equal(testbeds)
         listing = os.path.join(
@@ -78,20 +78,72 @@ def compare(sides: list[str], names: list[str] | None, effect: str | None, out: 
     return _STATUS[outcome["outcome"]]
 
 
+def list_sessions(side: str) -> list[str]:
+    """Return the paths of the sessions that a side holds: archives, projects or results.
+
+    side: the path of one of these, which is a session itself, or of a folder of several.
+    """
+    is_session = os.path.isfile(side) or any(
+        os.path.exists(os.path.join(side, name))
+        for name in ("archive.json", "plan.json", "results/plan.json")
+    )
+    if is_session or not os.path.isdir(side):
+        return [side]
+    entries = [os.path.join(side, name) for name in sorted(os.listdir(side))]
+    sessions = [
+        entry
+        for entry in entries
+        if entry.endswith(".zip") or os.path.exists(os.path.join(entry, "results/plan.json"))
+    ]
+    return sessions or [side]
+
+
+def _require_equal_design(sides: list[str], listed: list[list[str]]) -> None:
+    """Raise UserError unless each side is one session, or each holds enough of them.
+
+    sides: paths.  listed: the sessions of each.
+    """
+    if all(len(sessions) == 1 for sessions in listed):
+        return
+    for side, sessions in zip(sides, listed, strict=True):
+        if len(sessions) < SESSIONS:
+            raise UserError(
+                f"{side}: holds {len(sessions)} of the at least {SESSIONS} sessions that each side "
+                "needs where one holds several; measure more, each after a restart, or name one "
+                "session for each side"
+            )
+
+
+def open_testbed(stack: contextlib.ExitStack, path: str, sessions: list[str], name: str) -> Testbed:
+    """Return a side as analysis/compare.R reads it; its archives stay unpacked with `stack`.
+
+    path: as it was named.  sessions: as :func:`list_sessions` returns them.  name: of the side.
+    Raises as :func:`open_results`.
+    """
+    folders = [stack.enter_context(open_results(session)) for session in sessions]
+    digests = [hash_file(session) for session in sessions if os.path.isfile(session)]
+    return {
+        "name": name,
+        "results": [os.path.abspath(folder) for folder in folders],
+        "source": os.path.basename(os.path.abspath(path)),
+        "sha256": " ".join(digests),
+    }
+
+
 def _refuse_equal(testbeds: list[Testbed]) -> None:
-    """Raise UserError if two testbeds have the same plan and tables, so that nothing can differ."""
+    """Raise UserError if two sessions have the same plan and tables, so that nothing can differ."""
     names: dict[tuple[tuple[str, str], ...], str] = {}
     for testbed in testbeds:
-        results = testbed["results"]
-        tables = sorted(glob.glob(f"{glob.escape(results)}/tidy/*.csv"))
-        files = [os.path.join(results, "plan.json"), *tables]
-        values = tuple((os.path.relpath(file, results), hash_file(file)) for file in files)
-        if tables and values in names:
-            raise UserError(
-                f"{names[values]} and {testbed['name']} hold the same values, so nothing can "
-                "differ; name results of another machine or date"
-            )
-        names[values] = testbed["name"]
+        for results in testbed["results"]:
+            tables = sorted(glob.glob(f"{glob.escape(results)}/tidy/*.csv"))
+            files = [os.path.join(results, "plan.json"), *tables]
+            values = tuple((os.path.relpath(file, results), hash_file(file)) for file in files)
+            if tables and values in names:
+                raise UserError(
+                    f"{names[values]} and {testbed['name']} hold the same values, so nothing can "
+                    "differ; name results of another machine or date"
+                )
+            names[values] = testbed["name"]
 
 
 @contextlib.contextmanager

@@ -88,8 +88,12 @@ def measure(
     seed: int = 1,
     noise: float = 0.01,
     noisier: dict[str, float] | None = None,
+    wanted: Callable[[str], bool] = lambda log: True,
 ) -> None:
-    """Write plan, image's facts, logs and records of every cell of a plan, as `snakemake cells` would."""
+    """Write plan, image's facts, logs and records of every cell of a plan, as `snakemake cells` would.
+
+    wanted: whether a log, by its path, is written.
+    """
     chance = random.Random(seed)
     slower = SLOWER if slower is None else slower
     image = {
@@ -107,6 +111,9 @@ def measure(
     write_json(folder / paths.IMAGE, image)
     write_json(folder / "results/image-manifest.json", MANIFEST)
     for (environment, load, repetition), (place, round) in blocks.Order(experiment).places.items():
+        path = folder / paths.cell_path("raw", environment, load, repetition, "log")
+        if not wanted(str(path.relative_to(folder))):
+            continue
         fixture = projects.ROOT / f"workloads/{load}/fixtures/tiny.log"
         log, factor = fixture.read_text(), slower.get(environment, 1.0)
         factor *= 1 + chance.gauss(0, (noisier or {}).get(environment, noise))
@@ -114,7 +121,6 @@ def measure(
         laps = plan.count_laps(experiment, environment, load)
         marker = '{{"lap": {}, "how": "whole"}}\n{}'
         log = "".join(marker.format(lap, log) for lap in range(1, laps + 1)) if laps > 1 else log
-        path = folder / paths.cell_path("raw", environment, load, repetition, "log")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(log)
         entry = (environment, load, repetition, place, round)

@@ -43,16 +43,52 @@ def rows(folder):
 
 
 def test_the_same_again_ends_with_zero(sides, tmp_path):
-    done = compare(tmp_path, sides / "before", sides / "again/results")
+    done = compare(tmp_path, sides / "before", sides / "again/results", "--effect", "5%")
     assert done.returncode == 0, done.stderr
-    assert {row["outcome"] for row in rows(tmp_path / "comparison")} <= {
-        "equivalent",
-        "undecided",
-        "no interval",
-    }
-    assert (
-        json.loads((tmp_path / "comparison/outcome.json").read_text())["outcome"] == "no difference"
+    table = rows(tmp_path / "comparison")
+    judged = [row for row in table if row["environment"] == "docker" and row["headline"] == "TRUE"]
+    assert {(row["outcome"], row["basis"]) for row in judged} == {("equivalent", "ratio to native")}
+    outcome = json.loads((tmp_path / "comparison/outcome.json").read_text())
+    assert (outcome["outcome"], outcome["compared"]) == ("equivalent", len(judged))
+    assert f"of {len(judged)} series" in done.stdout or f"all {len(judged)} series" in done.stdout
+
+
+def test_a_slower_machine_is_native_s_and_no_environment_s(sides, tmp_path, monkeypatch):
+    slow = {"native": 1.1, "docker": 1.122}
+    project = measured.project(
+        tmp_path / "slow", monkeypatch, measured.page(repetitions=6), slow, seed=4, noise=0.003
     )
+    projects.good(project, "strata", "tidy")
+    done = compare(tmp_path, sides / "before", project, "--effect", "5%")
+    assert done.returncode == 0, done.stdout
+    native = {
+        row["outcome"] for row in rows(tmp_path / "comparison") if row["environment"] == "native"
+    }
+    assert "slower" in native
+    assert "Native by itself" in done.stdout
+
+
+def test_a_side_may_be_a_folder_of_three_sessions(sides, tmp_path, monkeypatch):
+    for number in range(6):
+        slower = {"native": 1.0, "docker": 1.02 if number < 3 else 1.2}
+        name = f"{'old' if number < 3 else 'new'}/{number}"
+        page = measured.page(repetitions=3)
+        project = measured.project(
+            tmp_path / name, monkeypatch, page, slower, seed=number, noise=0.003
+        )
+        projects.good(project, "strata", "tidy")
+    done = compare(tmp_path, "old", "new")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert {row["n_to"] for row in rows(tmp_path / "comparison")} == {"9"}
+    for other, says in (
+        (sides / "before", "holds 1 of the at least 3"),
+        ("old", "the same values"),
+    ):
+        done = compare(tmp_path, "old", other)
+        assert (done.returncode, says in done.stderr) == (2, True), done.stderr
+    shutil.rmtree(tmp_path / "new/3")
+    done = compare(tmp_path, "old", "new")
+    assert (done.returncode, "new: holds 2" in done.stderr) == (2, True), done.stderr
 
 
 def test_a_difference_ends_with_one_and_is_where_it_was_made(sides, tmp_path):
@@ -83,7 +119,7 @@ def test_an_archive_is_a_side_and_is_verified_first(sides, tmp_path, monkeypatch
     names = ("--names", "May", "June", "Ju/ly: 3")
     done = compare(tmp_path, "before.zip", sides / "again", sides / "after", *names)
     assert done.returncode == 1, done.stderr
-    assert "June is not found to differ" in done.stdout
+    assert "June is not found to differ" in done.stdout or "June is equivalent" in done.stdout
     assert "Ju/ly: 3 is slower in" in done.stdout
     pairs = rows(tmp_path / "comparison")
     assert {(row["from"], row["to"]) for row in pairs} == {
@@ -163,7 +199,13 @@ def test_what_is_undecided_altogether_ends_with_three_and_says_so(sides, tmp_pat
     done = compare(tmp_path, *noisy)
     outcome = json.loads((tmp_path / "comparison/outcome.json").read_text())
     assert (done.returncode, outcome["outcome"]) == (3, "undecided"), done.stdout
-    assert outcome["compared"] == outcome["undecided"] == len(rows(tmp_path / "comparison")) > 1
+    judged = [
+        row
+        for row in rows(tmp_path / "comparison")
+        if row["outcome"] and row["environment"] != "native"
+    ]
+    assert outcome["compared"] == outcome["undecided"] == len(judged) > 1
+    assert "more blocks on each side would tell" in done.stdout
     assert f"{outcome['undecided']} of {outcome['compared']}" in done.stdout
 
 

@@ -1,0 +1,116 @@
+# Judges budgets: whether an environment surely costs at most so much, or surely more.
+
+#' Judge all budgets of a gate
+#'
+#' A budget passes falsely with a probability of ALPHA at most, whatever the number of looks at the
+#' growing data is; so does any budget of the gate fail falsely.
+#'
+#' @param request list: looks (the planned number), gate (how many budgets it has), sessions (folders of results, the last one
+#'   measured now), budgets (of read_budget's keys, with `baseline`, a list of folders, and
+#'   `blocks`, how many of the last session count)
+#' @return list of judge_budget, in the order of the budgets
+judge_budgets <- function(request) {
+  read_once <- local({
+    known <- list()
+    function(folder) {
+      if (is.null(known[[folder]])) known[[folder]] <<- read_session(folder)
+      known[[folder]]
+    }
+  })
+  lapply(request$budgets, function(budget) {
+    current <- lapply(request$sessions, read_once)
+    now <- current[[length(current)]]
+    if (budget$workload %in% now$invalid) {
+      return(refuse_budget("its sizes break a rule, or are those of tests: see docs/sizes.md"))
+    }
+    by_session <- length(budget$baseline) > 0
+    rows <- if (by_session) {
+      compare_with_baseline(lapply(budget$baseline, read_once), current, budget)
+    } else {
+      compare_side_by_side(now, budget)
+    }
+    if (is.null(rows)) return(refuse_budget(explain_no_rows(budget)))
+    judge_budget(rows, budget$at_most, ALPHA / request$looks,
+                 ALPHA / request$looks / request$gate, by_session)
+  })
+}
+
+# Why a budget has no rows: its environments were not measured together.
+explain_no_rows <- function(budget) {
+  paste0("no run of ", budget$workload, " in ", budget$environment, " is paired with one in ",
+         budget$reference)
+}
+
+# The verdict on a budget that cannot be judged, with the reason.
+refuse_budget <- function(why) list(verdict = "not comparable", why = why)
+
+# The rows of a budget: those of its metric, or the headlines of its workload.
+select_budget_rows <- function(rows, budget) {
+  rows <- rows[rows$workload == budget$workload, ]
+  if (is.null(budget$metric)) rows[rows$headline, ] else rows[rows$metric == budget$metric, ]
+}
+
+#' Compare the two environments of a budget within the blocks of one session
+#'
+#' @param session list of read_session
+#' @param budget list: environment, reference, workload, metric or NULL, blocks
+#' @return data frame, one row for each series, of compare_pairs with the columns of a comparison;
+#'   NULL of no pairs
+compare_side_by_side <- function(session, budget) {
+  rows <- select_budget_rows(session$tidy, budget)
+  rows <- rows[rows$repetition <= budget$blocks, ]
+  pairs <- pair_environments(rows[rows$environment == budget$environment, ],
+                             rows[rows$environment == budget$reference, ])
+  if (is.null(pairs)) return(NULL)
+  map_groups(pairs, COMPARISON_KEYS, function(series) compare_pairs(series$ratio))
+}
+
+#' Compare an environment's ratio to native with that of a baseline, session by session
+#'
+#' @param baseline,current lists of read_session
+#' @param budget as of compare_side_by_side
+#' @return data frame, one row for each series: series, ratio, low, high, why, n, se, df; NULL of
+#'   no series that both sides have with native
+compare_with_baseline <- function(baseline, current, budget) {
+  require_one_scale(c(baseline, current), c(rep("the baseline", length(baseline)),
+                                            rep("this run", length(current))))
+  join <- function(name, sessions) {
+    combine_sessions(sessions, list(name = name, source = "", sha256 = ""))
+  }
+  rows <- compare_two_sides(join("baseline", baseline), join("now", current))
+  rows <- select_budget_rows(rows, budget)
+  rows <- rows[rows$environment == budget$environment & rows$basis == BY_NATIVE, ]
+  if (nrow(rows) > 0) cbind(rows["series"], get_decisive(rows), rows[c("n", "se", "df")])
+}
+
+#' Judge whether all series of a budget stay within it
+#'
+#' All of them surely cost at most the budget (intersection-union test), or one surely costs more.
+#'
+#' @param rows data frame: series, ratio (of performance), low, high, why, n, se, df
+#' @param at_most the budget, as a share
+#' @param within_alpha,beyond_alpha error rates of the two verdicts
+#' @param by_session whether the samples are sessions, not blocks
+#' @return list: verdict ("within", "beyond", "undecided", "not comparable"), why, parts (number of
+#'   series), and of the series that decides: series, n, unit, ratio, low, high (95 %), low_all,
+#'   high_all (that decide), more (how many further blocks or sessions would decide)
+judge_budget <- function(rows, at_most, within_alpha, beyond_alpha, by_session = FALSE) {
+  least <- if (by_session) INTERVAL_BLOCKS else VERDICT_BLOCKS
+  inner <- compute_intervals(rows, 1 - 2 * within_alpha)
+  outer <- compute_intervals(rows, 1 - 2 * beyond_alpha / nrow(rows))
+  judged <- judge_parts(inner, outer, rows$n, 1 - at_most, Inf, least)
+  verdict <- if (all(judged$within)) "within" else "undecided"
+  if (any(judged$outside)) verdict <- "beyond"
+  at <- judged$at
+  why <- rows$why[rows$why != "" & rows$n >= least]
+  if (verdict == "undecided" && length(why) > 0) return(refuse_budget(why[[1]]))
+  # More performance than native's is no cost: it counts as none.
+  needed <- mapply(estimate_blocks_needed, pmin(rows$ratio, 1), rows$se * sqrt(rows$n), at_most,
+                   within_alpha)
+  more <- NA_real_
+  if (verdict == "undecided" && !anyNA(needed)) more <- max(needed - rows$n, 1)
+  row <- rows[at, ]
+  list(verdict = verdict, why = row$why, parts = nrow(rows), series = row$series, n = row$n,
+       unit = if (by_session) "sessions" else "blocks", ratio = row$ratio, low = row$low,
+       high = row$high, low_all = inner$low[[at]], high_all = outer$high[[at]], more = more)
+}

@@ -1,0 +1,121 @@
+"""The budgets of a gate: what an environment may cost, as a file says it."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from strata.archive.compare import SESSIONS, list_sessions
+from strata.experiment import blocks, workload
+from strata.util import validation, yaml_files
+from strata.util.data_types import Fields
+from strata.util.units import parse_amount
+from strata.util.validation import Finding
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A limit of the cost of one workload in one environment.
+
+    metric: the metric that counts; None means the headline series of the workload.
+    reference: the environment that it is compared with, in the same blocks.
+    at_most: the largest cost, as a share of the reference's performance, or, with a baseline, of
+    the performance relative to native in the baseline.
+    baseline: the path of a folder of sessions, as the file gives it; "" without one.
+    sessions: the paths of the baseline's sessions.
+    """
+
+    environment: str
+    workload: str
+    metric: str | None
+    reference: str
+    at_most: float
+    baseline: str
+    sessions: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The environment, the workload and the metric, if one is named."""
+        return ", ".join(filter(None, (self.environment, self.workload, self.metric)))
+
+    @property
+    def limit(self) -> str:
+        """The limit as a phrase, such as "at most 5 % than in baseline"."""
+        share = f"{100 * self.at_most:g} %"
+        if self.baseline:
+            return f"at most {share} more than in {self.baseline}"
+        return f"at most {share} of the performance of {self.reference}"
+
+
+def read_budgets(path: str, settings: Fields) -> tuple[float, list[Budget]]:
+    """Read the file of budgets, and return the seconds for measuring and the budgets.
+
+    path: of the file.  settings: the project's, as `config.read_config` returns them.
+    Raises UserError with one line for each mistake: file, key, what is wrong, what is accepted.
+    """
+    data = yaml_files.read_mapping(path)
+    schema = validation.load_schema("gate")
+    names = {key: settings[key] for key in ("environments", "workloads")}
+    validation.raise_findings(path, validation.find_faults(schema, data, names=names))
+    validation.raise_findings(path, [*_cross_check(path, data, settings)])
+    budgets = [_make_budget(path, entry) for entry in data["budgets"]]
+    seconds = parse_amount(data.get("time", "30min"))
+    assert seconds is not None
+    return seconds, budgets
+
+
+def _make_budget(path: str, entry: Fields) -> Budget:
+    """Return the budget of a checked entry of the file."""
+    at_most = parse_amount(entry["costs_at_most"])
+    assert at_most is not None
+    baseline = entry.get("baseline", "")
+    return Budget(
+        environment=entry["environment"],
+        workload=entry["workload"],
+        metric=entry.get("metric"),
+        reference=entry.get("reference", blocks.REFERENCE),
+        at_most=at_most,
+        baseline=baseline,
+        sessions=tuple(list_sessions(_beside(path, baseline))) if baseline else (),
+    )
+
+
+def _beside(path: str, name: str) -> str:
+    """Return the path of a file that another file names, relative to its folder."""
+    return os.path.join(os.path.dirname(path), name)
+
+
+def _cross_check(path: str, data: Fields, settings: Fields) -> Iterator[Finding]:
+    """Yield the mistakes that the schema of the file cannot express."""
+    if settings["scale"] == "tiny":
+        yield "budgets", "tiny sizes are for tests and decide no budget; set scale: standard"
+    for number, entry in enumerate(data["budgets"]):
+        key = f"budgets.{number}"
+        reference = entry.get("reference", blocks.REFERENCE)
+        if reference not in settings["environments"]:
+            yield f"{key}.reference", f"{reference} is no environment of the configuration; add it"
+        if entry["environment"] == reference:
+            yield f"{key}.environment", f"is {reference}, which cannot be compared with itself"
+        if "metric" in entry:
+            metrics = workload.read_declaration(entry["workload"])["metrics"]
+            yield from validation.find_unknown(
+                f"{key}.metric", entry["metric"], metrics, f"metric of {entry['workload']}"
+            )
+        for load in settings.get("leave_out", {}).get(entry["environment"], []):
+            if load == entry["workload"]:
+                yield f"{key}.workload", f"{load} is left out in {entry['environment']}"
+        if "baseline" not in entry:
+            continue
+        if reference != blocks.REFERENCE:
+            yield f"{key}.reference", "a baseline is compared by ratios to native; leave one out"
+        folder = _beside(path, entry["baseline"])
+        if not os.path.exists(folder):
+            yield f"{key}.baseline", f"there is no file or folder {folder}"
+            continue
+        held = len(list_sessions(folder))
+        if held < SESSIONS:
+            yield (
+                f"{key}.baseline",
+                f"{folder} holds {held} of the at least {SESSIONS} sessions that are needed, each "
+                "measured after a restart; two versions that can run side by side need none: name "
+                "the old one as `reference`",
+            )

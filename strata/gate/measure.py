@@ -1,0 +1,175 @@
+"""Measure one session of a gate: blocks of some environments, in a folder of its own."""
+
+import contextlib
+import glob
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from typing import Any
+
+import yaml
+
+from strata.archive.checksums import hash_file
+from strata.experiment import config
+from strata.util import paths, programs, signals
+from strata.util.data_types import Fields
+from strata.util.errors import MachineError
+from strata.util.files import read_json, write_text
+
+# Names that a session has for itself; all others are links to the project's files.
+_OWN = {"config.yaml", "results", "paper"}
+# How many lines of Snakemake's output a message repeats.
+_SHOWN = 12
+Pair = tuple[str, str]
+
+
+def session_config(content: Fields, pairs: Iterable[Pair], most: int) -> Fields:
+    """Return the configuration of a session, which holds nothing but some pairs.
+
+    content: config.yaml with the caller's overrides.
+    pairs: the environments and workloads that are measured.
+    most: the largest number of blocks.
+    """
+    measured = set(pairs)
+    environments = sorted({name for name, _ in measured})
+    workloads = sorted({name for _, name in measured})
+    leave_out = {
+        name: [load for load in workloads if (name, load) not in measured] for name in environments
+    }
+    return {
+        **{key: value for key, value in content.items() if key not in ("measure", "partial")},
+        "repetitions": most,
+        "only": {"environments": environments, "workloads": workloads},
+        "leave_out": {name: loads for name, loads in leave_out.items() if loads},
+        "order": "blocks",
+        "emulation": False,
+        # A block that is measured again would be a look too many.
+        "quiet": {**(content.get("quiet") or {}), "action": "flag"},
+    }
+
+
+class Session:
+    """The results of one session, which grow block by block.
+
+    folder: holds config.yaml, links to the project's files, and results.
+    """
+
+    def __init__(self, folder: str, content: Fields) -> None:
+        """Make the folder, unless a call of the same session was interrupted in it.
+
+        folder: its path.  content: of config.yaml, as :func:`session_config` returns it.
+        """
+        self.folder = folder
+        os.makedirs(folder, exist_ok=True)
+        project = os.getcwd()
+        top = os.path.relpath(folder, project).partition(os.sep)[0]
+        for name in os.listdir(project):
+            link = os.path.join(folder, name)
+            if name in _OWN or name == top or name.startswith(".") or os.path.lexists(link):
+                continue
+            os.symlink(os.path.join(project, name), link)
+        write_text(os.path.join(folder, config.FILE), yaml.safe_dump(content, sort_keys=False))
+
+    def measure(self, pairs: Iterable[Pair], numbers: Mapping[str, int]) -> None:
+        """Measure the missing cells of some pairs, and write the tidy tables.
+
+        pairs: environments and workloads.  numbers: how many blocks of each workload there shall be
+        in all.  Snakemake's output is added to the file measured.log.
+        Raises MachineError with the end of this output if something was not measured.
+        """
+        targets = [
+            paths.cell_path("raw", environment, workload, repetition, "log")
+            for environment, workload in pairs
+            for repetition in range(1, numbers.get(workload, 0) + 1)
+        ]
+        log = os.path.join(self.folder, "measured.log")
+        argv = [sys.executable, "-m", "snakemake", "--cores", "1", "--keep-going", "--", *targets]
+        environment = {**os.environ, "PYTHONPATH": os.path.abspath(self.folder)}
+        # Its systems under test belong to its own run.
+        environment.pop("STRATA_OWNER", None)
+        with open(log, "ab") as output:
+            begun = output.tell()
+            status = _run(argv, cwd=self.folder, env=environment, stdout=output, stderr=output)
+        if status != 0:
+            with open(log, "rb") as file:
+                file.seek(begun)
+                lines = file.read().decode(errors="replace").strip().splitlines()
+            raise MachineError(f"{log}: Snakemake ended with status {status}:", *lines[-_SHOWN:])
+        programs.run_python(self.folder, "tidy", "--partial")
+
+    def records(self) -> list[Fields]:
+        """Return the records of all measured cells."""
+        pattern = os.path.join(glob.escape(self.folder), "results/raw/*/*/*.json")
+        return [record for path in sorted(glob.glob(pattern)) if (record := read_json(path))]
+
+    def block_seconds(self) -> dict[str, float]:
+        """Return for each workload the mean seconds of a block."""
+        spent: dict[str, float] = {}
+        measured: dict[str, int] = {}
+        for record in self.records():
+            name = record["workload"]
+            spent[name] = spent.get(name, 0.0) + record["seconds"]
+            measured[name] = max(measured.get(name, 0), record["repetition"])
+        return {name: seconds / measured[name] for name, seconds in spent.items()}
+
+    def describe(self) -> Fields:
+        """Return ``{start, subject, logs}`` of the session.
+
+        start: identifies the start of the kernel and of Docker; sessions with the same are one.
+        subject: a hash of what is tested: kernels, engines, layers and image; it is the same for
+        sessions of the same versions.
+        logs: a hash of all logs.
+        """
+        records = self.records()
+        starts = sorted({str(_start_of(record)) for record in records})
+        subject = sorted({str(_subject_of(record)) for record in records})
+        pattern = os.path.join(glob.escape(self.folder), "results/raw/*/*/*.log")
+        logs = [
+            f"{os.path.relpath(log, self.folder)} {hash_file(log)}" for log in glob.glob(pattern)
+        ]
+        return {
+            "start": starts[0] if starts else "",
+            "subject": _hash("\n".join(subject)),
+            "logs": _hash("\n".join(sorted(logs))),
+        }
+
+
+def _hash(text: str) -> str:
+    return sha256(text.encode()).hexdigest()
+
+
+def _start_of(record: Fields) -> Any:
+    """Return the start of the kernel and of Docker in which a cell was measured."""
+    node = record.get("node") or {}
+    return [node.get("boot"), node.get("docker")]
+
+
+def _subject_of(record: Fields) -> Any:
+    """Return what a record says of the kernel, the engines, the layers and the image."""
+    observed = record["observed"]
+    facts = record["system"].get("docker") or {}
+    versions = {key: facts.get(key) for key in ("engine", "containerd", "runc", "sandbox")}
+    return [
+        record["environment"],
+        observed["inside"].get("kernel"),
+        observed["host"]["static"].get("kernel"),
+        record["system"]["layers"],
+        versions,
+        (record.get("image") or {}).get("recipe"),
+    ]
+
+
+def _run(argv: list[str], **start: Any) -> int:
+    """Run a command and return its exit status; an interruption ends the command, too."""
+    process: subprocess.Popen[bytes] | None = None
+    try:
+        with signals.delay_signals():
+            process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, **start)
+        return process.wait()
+    finally:
+        if process is not None and process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                process.terminate()
+            process.wait()

@@ -1,0 +1,74 @@
+#!/usr/bin/env Rscript
+# Usage: Rscript studies/gate.R [RUNS]
+# Simulates `strata gate` on costs that are known, and prints how often each verdict comes, as
+# Markdown tables: with blocks of one session, looked at as planned, and with sessions.
+
+script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
+# R writes a space in the path of a script as "~+~".
+analysis <- file.path(dirname(gsub("~+~", " ", script, fixed = TRUE)), "..", "analysis")
+for (file in c("read", "statistics", "testbeds", "budgets")) {
+  source(file.path(analysis, paste0(file, ".R")))
+}
+runs <- as.integer(c(commandArgs(TRUE), 1000)[[1]])
+
+# As in strata/gate/command.py.
+LOOKS <- c(8, 16, 32, 64, 128)
+SESSION_LOOKS <- c(3, 4, 6, 8, 12)
+# The number of budgets in the gate.
+BUDGETS <- 4
+
+# Noise of standard deviation 1 whose neighbours have the correlation `ar`.
+make_noise <- function(n, ar) {
+  if (ar == 0) return(stats::rnorm(n))
+  as.vector(stats::arima.sim(list(ar = ar), n, sd = sqrt(1 - ar ^ 2)))
+}
+
+# The verdict of the first look that decides, and its n; `compare` makes the row of a look.
+decide_by_looks <- function(looks, at_most, by_session, compare) {
+  for (n in looks) {
+    row <- cbind(series = "x", compare(n))
+    judged <- judge_budget(row, at_most, ALPHA / length(looks), ALPHA / length(looks) / BUDGETS,
+                           by_session)
+    if (judged$verdict != "undecided") break
+  }
+  c(judged$verdict, n)
+}
+
+print_rates <- function(label, verdicts) {
+  share <- function(kind) 100 * mean(verdicts[1, ] == kind)
+  cat(sprintf("| %s | %.1f %% | %.1f %% | %.1f %% | %.0f |\n", label, share("within"),
+              share("beyond"), share("undecided"), stats::median(as.numeric(verdicts[2, ]))))
+}
+
+set.seed(1)
+cat("| true cost, budget, scatter of a block, correlation | within | beyond | undecided |",
+    "blocks, median |\n|---|---|---|---|---|\n")
+for (scatter in c(0.02, 0.05)) {
+  for (ar in c(0, 0.3)) {
+    for (case in list(c(0, 0.02), c(0.02, 0.02), c(0.05, 0.02), c(0, 0.05), c(0.05, 0.05),
+                      c(0.1, 0.05))) {
+      verdicts <- replicate(runs, {
+        ratios <- (1 - case[[1]]) * exp(scatter * make_noise(max(LOOKS), ar))
+        decide_by_looks(LOOKS, case[[2]], FALSE, function(n) compare_pairs(ratios[seq_len(n)]))
+      })
+      print_rates(sprintf("%g %%, %g %%, %g %%, %g", 100 * case[[1]], 100 * case[[2]],
+                          100 * scatter, ar), verdicts)
+    }
+  }
+}
+
+cat("\n| true cost more, budget, scatter of a session | within | beyond | undecided |",
+    "sessions, median |\n|---|---|---|---|---|\n")
+for (scatter in c(0.005, 0.01, 0.03)) {
+  for (case in list(c(0, 0.02), c(0.02, 0.02), c(0.05, 0.02))) {
+    verdicts <- replicate(runs, {
+      before <- exp(scatter * stats::rnorm(6))
+      after <- (1 - case[[1]]) * exp(scatter * stats::rnorm(max(SESSION_LOOKS)))
+      decide_by_looks(SESSION_LOOKS, case[[2]], TRUE, function(n) {
+        compare_side_samples(list(after[seq_len(n)], before), TRUE, "blocks")
+      })
+    })
+    print_rates(sprintf("%g %%, %g %%, %g %%", 100 * case[[1]], 100 * case[[2]], 100 * scatter),
+                verdicts)
+  }
+}

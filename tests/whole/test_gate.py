@@ -1,0 +1,165 @@
+"""The command `gate` on measurements whose truth is known: verdicts, statuses, reports, sessions."""
+
+import json
+import shutil
+from xml.etree import ElementTree
+
+import measured
+import projects
+import pytest
+import yaml
+
+# Stands for Snakemake: "measures" the logs that are its targets.  STRATA_TRUTH holds how much
+# slower each environment is, the noise, the boot, and whether it fails.
+STUB = """
+import json, os, sys, uuid
+from pathlib import Path
+sys.path.insert(0, os.environ["STRATA_HELPERS"])
+import measured
+from strata.experiment import plan
+truth = json.loads(os.environ["STRATA_TRUTH"])
+if truth.get("fails"):
+    sys.exit("cell: the program ended with 7")
+folder, experiment = Path.cwd(), measured.planned()
+logs = {word for word in sys.argv if word.startswith("results/raw/")}
+new = {log for log in logs if not (folder / log).exists()}
+plan.write_plan({**experiment, "source": {"revision": None, "changed": None}})
+seed = hash((truth["boot"], len(new), *sorted(truth["slower"].items())))
+measured.measure(folder, experiment, truth["slower"], seed, truth["noise"], wanted=new.__contains__)
+boot = str(uuid.uuid5(uuid.NAMESPACE_DNS, str(truth["boot"])))
+for log in new:
+    node = {"name": "node-000000", "boot": boot}
+    measured.edit((folder / log).with_suffix(".json"), lambda record: record.update(
+        node={**record.get("node", {}), **node}))
+"""
+CHROOT = {"layers": ["chroot"]}
+ENVIRONMENTS = {name: {"label": name, **CHROOT} for name in ("native", "old", "new")}
+BUDGET = {"environment": "new", "workload": "linpack", "costs_at_most": "5%"}
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A project whose cells are not measured but made."""
+    page = measured.page(environments=ENVIRONMENTS)
+    folder = projects.make(tmp_path / "project", page, copy=True)
+    (folder / "snakemake").mkdir()
+    (folder / "snakemake/__init__.py").write_text("__version__ = '0'\n")
+    (folder / "snakemake/__main__.py").write_text(STUB)
+    return projects.track(folder, commit=True)
+
+
+def gate(project, *budgets, boot=1, noise=0.003, fails=False, time="5min", slower=None, **file):
+    slower = {"native": 1.0, "old": 1.0, "new": 1.0, **(slower or {})}
+    file = {"time": time, "budgets": [*budgets], **file}
+    (project / "gate.yaml").write_text(yaml.safe_dump(file))
+    truth = {"slower": slower, "noise": noise, "boot": boot, "fails": fails}
+    done = projects.run(
+        project,
+        "strata",
+        "gate",
+        "gate.yaml",
+        STRATA_TRUTH=json.dumps(truth),
+        STRATA_HELPERS=str(projects.ROOT / "tests/helpers"),
+        PYTHONHASHSEED="1",
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return done
+
+
+def history(project) -> list[dict]:
+    return [json.loads(line) for line in (project / "gate/history.jsonl").read_text().splitlines()]
+
+
+AGAINST_OLD = {**BUDGET, "reference": "old", "costs_at_most": "2%"}
+
+
+def test_budgets_are_decided_and_reported(project):
+    everything = {**BUDGET, "workload": "stream"}
+    slow = {"native": 1.1, "old": 1.32, "new": 1.33}
+    done = gate(project, AGAINST_OLD, slower=slow)
+    # The whole machine is slower, and both versions cost 20 %: the new one no more than the old.
+    assert done.returncode == 0, done.stderr + done.stdout
+    done = gate(project, AGAINST_OLD, BUDGET, everything, slower=slow)
+    assert done.returncode == 1, done.stderr + done.stdout
+    first, second = history(project)
+    assert [entry["status"] for entry in (first, second)] == [0, 1]
+    assert first["logs"] != second["logs"]
+    assert all(first[key] for key in ("commit", "budgets", "subject", "date"))
+    verdicts = second["verdicts"]
+    assert [entry["verdict"] for entry in verdicts] == ["within", "beyond", "beyond"]
+    assert all(abs(entry["ratio"] - 1.1 / 1.33) < 0.01 for entry in verdicts[1:])
+    assert verdicts[0]["n"] == 8, "it is decided at the first look"
+    suite = ElementTree.fromstring((project / "gate/junit.xml").read_text())
+    assert (suite.get("tests"), suite.get("failures")) == ("3", "2")
+    assert len(suite.findall("testcase/failure")) == 2
+    summary = (project / "gate/summary.md").read_text()
+    assert summary.count("beyond") == 3
+    assert "1 within, 2 beyond" in summary
+
+
+def test_what_is_open_when_the_time_is_over_is_undecided(project):
+    done = gate(project, BUDGET, noise=0.2, time="1s")
+    assert done.returncode == 3, done.stderr + done.stdout
+    assert "undecided" in done.stdout
+    suite = ElementTree.fromstring((project / "gate/junit.xml").read_text())
+    assert (suite.get("failures"), suite.get("skipped")) == ("0", "1")
+    # At the budget itself no look decides.
+    done = gate(project, BUDGET, noise=0.02, slower={"new": 1 / 0.95}, time="9h")
+    assert done.returncode == 3, done.stderr + done.stdout
+    assert history(project)[1]["verdicts"][0]["n"] == 128
+
+
+def test_a_baseline_takes_three_sessions_on_each_side(project):
+    for number in range(3):
+        assert gate(project, BUDGET, boot=number).returncode == 0
+        shutil.copytree(
+            project / f"gate/sessions/{number + 1}", project / f"baseline/{number}", symlinks=True
+        )
+    shutil.rmtree(project / "gate")
+    budget = {**BUDGET, "baseline": "baseline"}
+    slow_host = {"native": 1.2, "new": 1.2}
+    for boot, status, says in (
+        (10, 2, "1 of 3 sessions"),
+        # The same start of the machine is no other session.
+        (10, 2, "1 of 3 sessions"),
+        (11, 2, "2 of 3 sessions"),
+        (12, 0, "3 sessions"),
+    ):
+        done = gate(project, budget, boot=boot, slower=slow_host)
+        assert (done.returncode, says in done.stdout) == (status, True), (boot, done.stdout)
+    assert len(history(project)) == 4
+    # A session that was interrupted is continued.
+    (project / "gate/sessions/4/gate.json").unlink()
+    assert gate(project, budget, boot=12, slower=slow_host).returncode == 0
+    assert len([*(project / "gate/sessions").iterdir()]) == 4
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"environment": "newer"}, 'budgets.0.environment: "newer" is not a known environment'),
+        ({"workload": "stroem"}, "did you mean 'stream'?"),
+        ({"metric": "gflop"}, 'budgets.0.metric: "gflop" is not a known metric of linpack'),
+        ({"costs_at_most": "5"}, "must be a share below 100%, such as 5%"),
+        ({"costs_at_most": 5}, "must be a share below 100%, such as 5%"),
+        ({"reference": "older"}, "older is no environment"),
+        ({"reference": "new"}, "cannot be compared with itself"),
+        ({"baseline": "nowhere"}, "there is no file or folder nowhere"),
+        ({"baseline": "rules"}, "holds 1 of the at least 3 sessions"),
+        ({"baseline": "rules", "reference": "old"}, "compared by ratios to native"),
+        ({"budget": "5%"}, "unknown key"),
+    ],
+)
+def test_a_wrong_budget_is_refused_by_its_key(project, changes, says):
+    done = gate(project, {**BUDGET, **changes})
+    assert (done.returncode, says in done.stderr) == (2, True), done.stderr
+    assert not (project / "gate").exists()
+
+
+def test_what_cannot_be_measured_ends_with_two(project):
+    done = gate(project, BUDGET, fails=True)
+    assert (done.returncode, "the program ended with 7" in done.stderr) == (2, True), done.stderr
+    config = yaml.safe_load((project / "config.yaml").read_text())
+    projects.write_yaml(project / "config.yaml", {**config, "scale": "tiny"})
+    done = gate(project, BUDGET)
+    assert (done.returncode, "tiny sizes" in done.stderr) == (2, True), done.stderr

@@ -1,7 +1,8 @@
 """Decide which blocks come next: the disturbed ones again, and more where intervals are wide.
 
 Widths of intervals (analysis/widths.R), costs, the budget and the machine's flags decide, and never
-a difference between environments.
+a difference between environments, unless the plan names a margin: then the verdicts do that the
+tables would hold now (docs/statistics.md).
 """
 
 import json
@@ -71,7 +72,9 @@ class _Decision:
         self.states = {name: self._state(name) for name in experiment["workloads"]}
         self.more = dict.fromkeys(self.states, 0)
         self.claims: dict[str, Precision] = {}
-        if self._target is not None:
+        if "margin" in self._settings:
+            self._add_blocks_to_look()
+        elif self._target is not None:
             self._add_blocks()
 
     def _block_seconds(self, workload: str, environments: Container[str]) -> float:
@@ -123,10 +126,13 @@ class _Decision:
         ]
         staged = min((row["n"] for row in rows), default=0) >= precision.FIRST_STAGE
         narrowed = bool(wide) and staged and not claim
+        undecided = [row for row in rows if row["verdict"] == "undecided"]
         if narrowed:
             # The next blocks leave out environments whose ratio is within the target already.
             rows = wide
         environments = order.paired
+        if undecided:
+            rows, narrowed = undecided, True
         if claim or narrowed:
             chosen = {blocks.REFERENCE, *(row["environment"] for row in rows)}
             environments = [name for name in order.paired if name in chosen]
@@ -157,6 +163,21 @@ class _Decision:
             states, self.left
         ).items():
             self.more[workload], self.claims[workload] = number, claim
+
+    def _add_blocks_to_look(self) -> None:
+        """Choose how many blocks follow until differences are tested again.
+
+        Workloads with an undecided ratio get blocks, of native and the undecided environments.
+        Sets `more`.
+        """
+        for workload, state in self.states.items():
+            verdicts = [row["verdict"] for row in self._ratios[workload, ""]]
+            if "undecided" in verdicts:
+                blocks_to_look = precision.count_blocks_to_look(
+                    self._order.blocks[workload], state.seconds, self.left
+                )
+                self.more[workload] = min(blocks_to_look, max(state.room, 0))
+                self.left -= self.more[workload] * state.seconds
 
     def fields(self) -> Fields:
         """Return the decision for results/precision: readers rely on its keys (docs/files.md)."""
@@ -193,7 +214,16 @@ class _Decision:
             "environments": environments,
             "claim": claim.claim if claim else None,
             "reason": _reason(state, more, environments, self._target, claim, again),
+            **self._describe_verdicts(workload),
         }
+
+    def _describe_verdicts(self, workload: str) -> Fields:
+        """Return ``{verdicts}`` where a margin decides: the ratios so far, with their verdicts."""
+        if "margin" not in self._settings:
+            return {}
+        keys = ("environment", "n", "ratio", "from", "to", "verdict")
+        rows = self._ratios[workload, ""]
+        return {"verdicts": [{key: row[key] for key in keys} for row in rows]}
 
 
 def _interval_widths(values: tidy.CellValues, aside: Container[blocks.Block]) -> list[Fields]:
@@ -202,7 +232,9 @@ def _interval_widths(values: tidy.CellValues, aside: Container[blocks.Block]) ->
     values: the measured values.  aside: blocks whose values are not used.
     Each row is ``{id, workload, environment, n, half_width, low, high}``: `half_width` is relative,
     and infinite without an interval; `id` is that of the claim to which the ratio belongs, whose
-    tolerance ranges from `low` to `high`, or "" without a claim.
+    tolerance ranges from `low` to `high`, or "" without a claim.  Where a margin decides, `verdict`
+    is "undecided", "different" or "equivalent", and `ratio`, `from` and `to` give the ratio and its
+    interval; otherwise these are "" and None.
     Runs R (analysis/widths.R), which relies on the columns of the tables.
     """
     counted = {

@@ -7,6 +7,7 @@ if (length(arguments) != 2) stop("usage: try.R RESULTS OUT.html", call. = FALSE)
 script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
 # R writes a space in the path of a script as "~+~".
 root <- dirname(dirname(normalizePath(gsub("~+~", " ", script, fixed = TRUE))))
+out <- file.path(normalizePath(dirname(arguments[[2]])), basename(arguments[[2]]))
+results <- normalizePath(arguments[[1]])
 source(file.path(root, "analysis", "render.R"))
-render_document(root, "try.Rmd", arguments[[2]],
-                params = list(results = normalizePath(arguments[[1]]), root = root))
+render_document(root, "try.Rmd", out, params = list(results = results, root = root))

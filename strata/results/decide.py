@@ -126,7 +126,7 @@ class _Decision:
         ]
         staged = min((row["n"] for row in rows), default=0) >= precision.FIRST_STAGE
         narrowed = bool(wide) and staged and not claim
-        undecided = [row for row in rows if row["verdict"] == "undecided"]
+        undecided = [row for row in rows if _is_open(row)]
         if narrowed:
             # The next blocks leave out environments whose ratio is within the target already.
             rows = wide
@@ -171,8 +171,7 @@ class _Decision:
         Sets `more`.
         """
         for workload, state in self.states.items():
-            verdicts = [row["verdict"] for row in self._ratios[workload, ""]]
-            if "undecided" in verdicts:
+            if any(map(_is_open, self._ratios[workload, ""])):
                 blocks_to_look = precision.count_blocks_to_look(
                     self._order.blocks[workload], state.seconds, self.left
                 )
@@ -224,6 +223,12 @@ class _Decision:
         keys = ("environment", "n", "ratio", "from", "to", "verdict")
         rows = self._ratios[workload, ""]
         return {"verdicts": [{key: row[key] for key in keys} for row in rows]}
+
+
+def _is_open(row: Fields) -> bool:
+    """Return whether more blocks may decide a ratio: it is undecided, and varies between blocks."""
+    is_early: bool = row["n"] < precision.LOOKS[0]
+    return row["verdict"] == "undecided" and (row["from"] is not None or is_early)
 
 
 def _interval_widths(values: tidy.CellValues, aside: Container[blocks.Block]) -> list[Fields]:

@@ -199,10 +199,9 @@ def describe_disturbed(folder: str) -> str:
     if not disturbed:
         return ""
     count = len({row["repetition"] for row in runs})
-    kinds = sorted({kind for row in runs for kind in row["flags"].split(";") if kind})
     return (
-        f"  {len(disturbed)} of {count} blocks were disturbed ({', '.join(kinds)}): a quieter "
-        "machine gives narrower intervals"
+        f"  {len(disturbed)} of {count} blocks were disturbed by other programs: a quieter machine "
+        "gives narrower intervals"
     )
 
 

@@ -1,11 +1,12 @@
 #!/usr/bin/env Rscript
-# Usage: looks.R [EXPERIMENTS]
+# Usage: Rscript studies/looks.R [EXPERIMENTS]
 # Simulates `strata try`: two environments are compared with native, and tested after each planned
 # number of blocks, until both are decided.  Prints how often a verdict is false, by the true ratio
 # and the correlation of neighbouring blocks, with one test at the end beside it.
 
 script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
-analysis <- file.path(dirname(gsub("~+~", " ", script, fixed = TRUE)), "../analysis")
+# R writes a space in the path of a script as "~+~".
+analysis <- file.path(dirname(gsub("~+~", " ", script, fixed = TRUE)), "..", "analysis")
 for (file in c("read", "statistics")) source(file.path(analysis, paste0(file, ".R")))
 
 LOOKS <- c(5, 8, 12, 20, 32, 50, 80, 128)
@@ -27,7 +28,11 @@ try_once <- function(ratio, correlation, looks, last) {
   for (look in LOOKS[LOOKS <= last]) {
     blocks[verdicts == "undecided"] <- look
     rows <- stack_rows(Map(function(x, n) compare_pairs(x[seq_len(n)]), ratios, blocks))
-    verdicts <- add_verdicts(rows, 1:2, looks = looks)$verdict
+    # As add_verdicts, without the blocks that would decide.
+    interval <- compute_intervals(rows, 1 - 2 * ALPHA / (2 * looks))
+    judged <- judge_parts(interval, interval, rows$n, 1 - MARGIN, 1 / (1 - MARGIN))
+    verdicts <- ifelse(judged$outside, "different",
+                       ifelse(judged$within, "equivalent", "undecided"))
     if (all(verdicts != "undecided")) break
   }
   c(different = any(verdicts == "different"), equivalent = any(verdicts == "equivalent"),

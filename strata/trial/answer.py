@@ -86,10 +86,11 @@ def explain_missing(folder: str, experiment: Plan, rows: Sequence[Fields]) -> di
 
 def shorten_error(error: str) -> str:
     """Return a cell's error without the words that a command's author need not know."""
-    text = " ".join(error.split())
-    for start in ("its run step", "its warmup step", "its prepare step"):
-        text = text.removeprefix(f"{start} ended with exit code 3; it printed last: ")
-    return text.removeprefix("its parser refuses the log: ")
+    text = " ".join(error.split()).removeprefix("its parser refuses the log: ")
+    for step in ("run", "warmup", "prepare"):
+        text = text.removeprefix(f"its {step} step ended with exit code 3; it printed last: ")
+    # The log holds lines of the harness, too.
+    return " / ".join(part for part in text.split(" / ") if not part.startswith("{"))
 
 
 def _number(text: str) -> float | None:

@@ -449,7 +449,10 @@ compare_environments <- function(pairs) {
 #'   ("containers", "sandboxes" or "machines"); NULL of no pairs
 compare_with_native <- function(results, pairs = pair_with_native(results$tidy)) {
   rows <- add_families(compare_environments(pairs), results)
-  if (!is.null(rows)) add_verdicts(rows, list_verdict_groups(rows))
+  if (is.null(rows)) return(NULL)
+  precision <- results$plan$precision
+  add_verdicts(rows, list_verdict_groups(rows), precision$margin %or% MARGIN,
+               precision$looks %or% 1)
 }
 
 # Adds the family of each row's environment; NULL stays NULL.
@@ -472,21 +475,23 @@ list_verdict_groups <- function(rows) {
 
 #' Add the intervals that decide, and the verdict of each row
 #'
-#' All verdicts of a table share the error rate ALPHA (Bonferroni).  A row is equivalent if its
+#' All verdicts of a table share the error rate ALPHA (Bonferroni), and so do the planned looks, if
+#' differences decide how many blocks there are.  A row is equivalent if its
 #' interval for all verdicts lies within the margin, and different if the interval that also allows
 #' for the rows of its verdict lies outside.
 #'
 #' @param rows data frame: ratio, low, se, df, n, why
 #' @param groups number of the verdict to which each row belongs; NA of rows without a verdict
 #' @param margin the smallest difference that matters
+#' @param looks how many times the verdicts may be tested while blocks are added
 #' @param least the number of blocks that a verdict takes
 #' @return rows with low_all, high_all and level_all (the interval for all verdicts), verdict
 #'   ("different", "equivalent", "undecided"; "" without one), direction ("slower" or "faster" if
 #'   different) and more (how many further blocks would decide, if undecided and if the interval
 #'   is of blocks, not of sessions)
-add_verdicts <- function(rows, groups, margin = MARGIN, least = VERDICT_BLOCKS) {
-  count <- max(groups, 0, na.rm = TRUE)
-  sizes <- tabulate(as.integer(groups), count)[groups]
+add_verdicts <- function(rows, groups, margin = MARGIN, looks = 1, least = VERDICT_BLOCKS) {
+  count <- max(groups, 0, na.rm = TRUE) * looks
+  sizes <- tabulate(as.integer(groups), max(groups, 0, na.rm = TRUE))[groups]
   level <- 1 - 2 * ALPHA / max(count, 1)
   inner <- compute_intervals(rows, level)
   outer <- compute_intervals(rows, 1 - 2 * ALPHA / (count * sizes))
@@ -511,14 +516,15 @@ add_verdicts <- function(rows, groups, margin = MARGIN, least = VERDICT_BLOCKS) 
 #'
 #' @param rows data frame of compare_with_native
 #' @param margin the smallest difference that matters
+#' @param looks as in add_verdicts
 #' @return data frame, one row for each workload and environment: workload, title, environment,
 #'   label, family, reference, margin, verdict, direction, more (the largest of its rows), and of
 #'   the series that decides: series, n, sessions, machines, holds, ratio, low, high (the interval
 #'   that decides) and level; NULL of no rows
-decide_workloads <- function(rows, margin = MARGIN) {
+decide_workloads <- function(rows, margin = MARGIN, looks = 1) {
   if (is.null(rows)) return(NULL)
   headlines <- rows[rows$headline, ]
-  headlines <- add_verdicts(headlines, list_verdict_groups(headlines), margin)
+  headlines <- add_verdicts(headlines, list_verdict_groups(headlines), margin, looks)
   keys <- c("workload", "title", "environment", "label", "family", "reference")
   map_groups(headlines, keys, function(parts) {
     level <- parts$level_all[[1]]

@@ -109,7 +109,9 @@ main <- function(folder, out = folder) {
   write_result(add_levels(summarise_runs(results$tidy), comparisons), "summary")
   write_result(comparisons, "comparisons")
   write_result(add_families(pairs, results), "ratios")
-  verdicts <- lapply(MARGINS, decide_workloads, rows = comparisons)
+  precision <- results$plan$precision
+  margins <- sort(unique(c(MARGINS, precision$margin)))
+  verdicts <- lapply(margins, decide_workloads, rows = comparisons, looks = precision$looks %or% 1)
   write_result(stack_rows(verdicts), "verdicts")
   write_result(compare_stalls(results$tidy), "stalls")
   write_result(compare_choices(results), "choices")

@@ -1,7 +1,8 @@
 #!/usr/bin/env Rscript
 # Usage: widths.R RESULTS TABLES
 # TABLES holds tidy/ and laps/.  Prints the relative half-widths of intervals as JSON.
-# strata/results/decide.py decides by them which blocks follow, and does not see the ratios.
+# strata/results/decide.py decides by them which blocks follow.  It sees ratios and verdicts only if
+# the plan names a margin, by which differences decide.
 
 # Each function runs too seldom to be worth compiling.
 invisible(compiler::enableJIT(0))
@@ -18,17 +19,24 @@ for (file in c("read", "statistics", "claims")) {
 list_widths <- function(rows, id = "", bounds = c(NA_real_, NA_real_)) {
   if (is.null(rows)) return(NULL)
   half_width <- ifelse(rows$scatter < 1e-12, 0, (rows$high - rows$low) / 2 / rows$ratio)
+  shown <- if (is.null(rows$verdict)) NA_real_ else 1
   data.frame(id = id, workload = rows$workload, environment = rows$environment, n = rows$n,
-             half_width = half_width, low = bounds[[1]], high = bounds[[2]])
+             half_width = half_width, low = bounds[[1]], high = bounds[[2]],
+             verdict = rows$verdict %or% "", ratio = rows$ratio * shown, from = rows$low * shown,
+             to = rows$high * shown)
 }
 
 # Lists the half-widths of headline ratios to native, or of levels if native or all other
-# environments are missing.
-list_headline_widths <- function(rows) {
+# environments are missing.  With a margin in the plan, the ratios have verdicts.
+list_headline_widths <- function(results) {
+  rows <- results$tidy[results$tidy$headline, ]
   if (nrow(rows) == 0) return(NULL)
   native <- rows$environment == NATIVE
   if (any(native) && !all(native)) {
-    return(list_widths(compare_environments(pair_with_native(rows))))
+    pairs <- pair_with_native(rows)
+    by_margin <- !is.null(results$plan$precision$margin)
+    return(list_widths(if (by_margin) compare_with_native(results, pairs)
+                       else compare_environments(pairs)))
   }
   summary <- summarise_runs(rows)
   list_widths(transform(summary, ratio = mean, low = mean_low, high = mean_high,
@@ -53,8 +61,7 @@ main <- function(folder, tables) {
   # Blocks narrow the interval within a session alone, whatever it is for.
   results$tidy$session <- rep("", nrow(results$tidy))
   published <- jsonlite::read_json(file.path(dirname(analysis), "published", "claims.json"))
-  headlines <- results$tidy[results$tidy$headline, ]
-  widths <- stack_rows(c(list(list_headline_widths(headlines)),
+  widths <- stack_rows(c(list(list_headline_widths(results)),
                          lapply(published$claims, list_claim_widths, published, results)))
   cat(jsonlite::toJSON(widths %or% list(), na = "null", digits = NA))
 }

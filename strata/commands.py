@@ -269,6 +269,38 @@ def _add_clean_options(parser: Parser) -> None:
     parser.add_argument("--images", action="store_true", help=text)
 
 
+def _add_try_options(parser: Parser) -> None:
+    text = (
+        "environments of the configuration, with commas between (default: native, docker, gVisor)"
+    )
+    parser.add_argument("--in", dest="names", metavar="NAME,NAME", help=text)
+    many: dict[str, Any] = {"action": "append", "default": []}
+    text = "a file or folder to put where the command runs (repeatable)"
+    parser.add_argument("--file", dest="files", metavar="FILE", help=text, **many)
+    text = "packages of the distribution that the image shall hold"
+    parser.add_argument("--packages", nargs="+", metavar="PACKAGE", help=text, **many)
+    text = "measure what the command prints, too: a regular expression with one group (repeatable)"
+    form = "NAME[:UNIT[:lower]]=REGEX"
+    parser.add_argument("--metric", dest="metrics", metavar=form, help=text, **many)
+    text = "a Docker image of your own, in which the command runs (default: the project's)"
+    parser.add_argument("--image", metavar="REF", help=text)
+    text = "an option for Docker's containers (repeatable)"
+    parser.add_argument("--docker-option", dest="docker_options", metavar="OPT", help=text, **many)
+    text = "the smallest difference that matters (default: 2%%)"
+    parser.add_argument("--margin", metavar="SHARE", default="2%", help=text)
+    text = "the most time of measurement, such as 20min (default: 3min)"
+    parser.add_argument("--budget", metavar="TIME", default="3min", help=text)
+    text = "name of the experiment, which lies in try/NAME (default: the command's)"
+    parser.add_argument("--name", metavar="NAME", help=text)
+    text = "begin the experiment anew (default: the same command adds blocks)"
+    parser.add_argument("--fresh", action="store_true", help=text)
+    for kind, what in (("json", "JSON; - for the terminal"), ("csv", "CSV"), ("html", "a page")):
+        text = f"also write the answer to a file, as {what}"
+        parser.add_argument(f"--{kind}", dest=f"{kind}_file", metavar="FILE", help=text)
+    text = "the command and its arguments, after two hyphens"
+    parser.add_argument("argv", nargs="*", metavar="-- COMMAND", help=text)
+
+
 def _add_reanalysis_options(parser: Parser) -> None:
     text = "a checkout or a git directory of them"
     parser.add_argument("folder", metavar="FOLDER", help=text)
@@ -326,6 +358,13 @@ class Command:
 
 
 COMMANDS = {
+    "try": Command(
+        "strata.trial.command:main",
+        "Measure a command of yours in several environments.\n"
+        "It ends with 0 if each environment has an answer, and 1 if the command failed in one.",
+        "--in native,docker --file ./bench -- ./bench 100",
+        _add_try_options,
+    ),
     "plan": Command(
         print_plan,
         "List the cells that are due, what has to be built, and the time.",
@@ -477,6 +516,9 @@ def explain_word(word: str, command: str, actions: Sequence[argparse.Action]) ->
     actions: the options and arguments that the command's parser accepts.
     """
     typed = f"{PROGRAM} {command}"
+    if command == "try":
+        example = f"`{typed} -- ls -l`"
+        return f"`{typed}` has no option {word}; two hyphens precede the command, as in {example}"
     options = [option for action in actions for option in action.option_strings]
     if word.startswith("-"):
         name = word.partition("=")[0]

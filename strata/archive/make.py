@@ -115,11 +115,10 @@ def write_archive(
     experiment = plan.read_checked_plan()
     with programs.temporary_folder("archive", "results/tmp") as folder:
         on_top = [name for name in metadata.ON_TOP if name in project.files]
-        _copy_files(
-            folder, {name: name for name in on_top + _list_results(experiment, without_source)}
-        )
+        _copy_files(folder, {name: project.locate(name) for name in on_top})
+        _copy_files(folder, {name: name for name in _list_results(experiment, without_source)})
         _require_tracked(experiment, project)
-        _copy_files(folder, {f"source/{name}": name for name in project.files})
+        _copy_files(folder, {f"source/{name}": project.locate(name) for name in project.files})
         if with_image:
             _copy_files(folder, _list_image(experiment))
         for name, lines in metadata.list_software().items():
@@ -278,7 +277,7 @@ def _find_private(
     changed = {*project.changed, "config.yaml"}
     public_texts = [*experiment["environments"], *experiment["workloads"]]
     for name in set(project.files) - changed:
-        with open(name, "rb") as file:
+        with open(project.locate(name), "rb") as file:
             public_texts.append(private.decode_text(file.read()) or "")
     folders = set()
     for workload in experiment["workloads"].values():

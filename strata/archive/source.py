@@ -24,6 +24,8 @@ class Source:
     """The files of a project's source, and how they differ from its commit.
 
     files: paths of the tracked files that exist, relative to the project.
+    root: path of the project's folder, relative to the working directory.
+    own: paths of the files that an experiment beside the project has instead of the project's.
     revision: ID of the commit that is checked out; None if there is no commit yet.
     changed: paths of tracked files that differ from the commit, or were added or deleted.
     untracked: paths of files that git neither tracks nor ignores.
@@ -33,6 +35,12 @@ class Source:
     revision: str | None = None
     changed: list[str] = field(default_factory=list)
     untracked: list[str] = field(default_factory=list)
+    root: str = "."
+    own: list[str] = field(default_factory=list)
+
+    def locate(self, name: str) -> str:
+        """Return the path of one of the files, relative to the working directory."""
+        return name if name in self.own else os.path.normpath(os.path.join(self.root, name))
 
 
 class Tree(NamedTuple):
@@ -54,10 +62,17 @@ class Tree(NamedTuple):
 def list_source(project: str) -> Source:
     """Return the source of a project in its present state.
 
-    project: its folder.
+    project: its folder, or that of an experiment beside it, whose Snakefile is a link to the
+    project's: its config.yaml then stands for the project's, and counts as changed.
     Raises UserError if git does not track the project's files, or tracks a link or a folder (a
     submodule).
     """
+    place = os.path.realpath(os.path.join(project, "Snakefile"))
+    if os.path.islink(os.path.join(project, "Snakefile")) and os.path.exists(place):
+        source = list_source(os.path.dirname(place))
+        source.root, source.own = os.path.dirname(place), ["config.yaml"]
+        source.changed = sorted({*source.changed, *source.own})
+        return source
     names = _git_names(project, "ls-files", "-z")
     if "Snakefile" not in names:
         raise UserError(
@@ -87,8 +102,9 @@ def hash_source(project: str) -> str:
     Callers only compare the hash.  Raises as :func:`list_source`.
     """
     digest = hashlib.sha256()
-    for name in list_source(project).files:
-        line = f"{name} {hash_file(os.path.join(project, name))}\n"
+    source = list_source(project)
+    for name in source.files:
+        line = f"{name} {hash_file(os.path.join(project, source.locate(name)))}\n"
         digest.update(line.encode(errors="replace"))
     return digest.hexdigest()
 

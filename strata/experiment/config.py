@@ -12,6 +12,7 @@ from typing import cast
 from strata import client
 from strata.environments.common import registry
 from strata.experiment import blocks, plan, recipe, workload
+from strata.experiment.precision import LOOKS
 from strata.util import paths, validation, yaml_files
 from strata.util.data_types import Any, Fields, HostFacts, Plan, Quiet, Stack
 from strata.util.errors import UserError
@@ -517,8 +518,11 @@ def _plan_repetitions(config: Fields) -> Fields:
     repeats = config["quiet"]["action"] == "retry" and config["order"] != "sequential"
     retries = blocks.MAX_RETRIES if repeats else 0
     if isinstance(rule, dict):
-        target, budget = parse_amount(rule["target"]), parse_amount(rule.get("budget"))
+        target, budget = parse_amount(rule.get("target")), parse_amount(rule.get("budget"))
         precision = {**rule, "target": target, "budget": budget}
+        if "margin" in rule:
+            looks = rule.get("looks", len(LOOKS))
+            precision |= {"margin": parse_amount(rule["margin"]), "looks": looks}
     elif retries:
         precision = {"min": rule, "max": rule * (1 + retries), "target": None, "budget": None}
     else:

@@ -239,6 +239,7 @@ def check_ports(workloads: Fields, together: int) -> Iterator[tuple[str, str]]:
 def read_source(project: str) -> Source:
     """Return ``{revision, changed}`` of the project's source.
 
+    project: its folder.  A folder whose Snakefile is a link has the source of the link's project.
     revision: the ID of the commit.
     changed: whether files that git tracks differ from the commit.
     Both are None if no git repository has this folder as its root and tracks the project.  If git
@@ -246,6 +247,7 @@ def read_source(project: str) -> Source:
     """
     from strata.util import programs, progress
 
+    project = os.path.dirname(os.path.realpath(os.path.join(project, "Snakefile")))
     try:
         # Not the commit of a repository around the project.
         tracked = programs.run_git(project, "ls-files", "--error-unmatch", "--", "Snakefile")

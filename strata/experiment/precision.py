@@ -1,9 +1,12 @@
 """How many further blocks each workload gets, from widths of intervals and costs alone.
 
-Differences between environments never decide it.  Every workload first gets the blocks of the
-first stage, whatever its widths are (Stein 1945).  Then those with wide intervals get more, many
-in each of few decisions (Hall 1981), first where widths shrink most for their time.  The rest of
-the budget goes to published claims, first where deciding one takes least.
+Differences between environments never decide it, unless the configuration names a margin: then
+they are tested after planned numbers of blocks (:data:`LOOKS`), which share the error rate.
+
+By widths, every workload first gets the blocks of the first stage, whatever its widths are (Stein
+1945).  Then those with wide intervals get more, many in each of few decisions (Hall 1981), first
+where widths shrink most for their time.  The rest of the budget goes to published claims, first
+where deciding one takes least.
 """
 
 import math
@@ -25,6 +28,8 @@ AIM = 0.9
 GROWTH = 2
 # A claim gets blocks only if the remaining time is at least this many times their expected time.
 TO_SPARE = 1.2
+# The numbers of blocks after which differences are tested, where a margin decides.
+LOOKS = (5, 8, 12, 20, 32, 50, 80, 128)
 # The level of the intervals whose widths decide.
 LEVEL = 0.95
 
@@ -111,6 +116,16 @@ def allot_blocks(
             # A cheaper workload may still fit.
             too_dear.add(load)
     return given
+
+
+def count_blocks_to_look(measured: int, seconds: float, left: float) -> int:
+    """Return how many blocks lead to the next test of differences; fewer if time is short.
+
+    measured: the number of blocks so far.  seconds: the expected duration of one more block.
+    left: the seconds that can still be spent.  After the last planned test the number is 0.
+    """
+    further = next((look - measured for look in LOOKS if look > measured), 0)
+    return min(further, math.floor(left / seconds)) if seconds > 0 else 0
 
 
 def allot_blocks_to_claims(

@@ -132,7 +132,7 @@ def _content(path: str) -> bytes:
 
 def list_packages(image: Fields) -> list[str]:
     """Return the sorted names of the packages that the workloads and the build need."""
-    names = set(BASE_PACKAGES)
+    names = {*BASE_PACKAGES, *image.get("packages", [])}
     for name in list_workloads_in_image(image):
         names.update(workload.read_declaration(name)["packages"])
     return sorted(names)

@@ -2,6 +2,7 @@
 
 import functools
 import os
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -193,8 +194,11 @@ def plan_workload(name: str, overrides: Fields, scale: str, machine: HostFacts) 
     declared = read_declaration(name)
     parameters, notes = resolve_parameters(name, overrides, scale, machine)
     optional = ("question", "figures", "headline", "storage")
+    more = dict(map(read_pattern, parameters.get(declared.get("more_metrics", ""), ())))
+    headline = {"headline": [{"metric": key} for key in more]} if more else {}
     return {
-        **{key: declared[key] for key in ("title", "about", "metrics")},
+        **{key: declared[key] for key in ("title", "about")},
+        "metrics": {**declared["metrics"], **more},
         "parameters": parameters,
         "notes": notes,
         "warmup": declared["warmup"]["about"],
@@ -202,7 +206,29 @@ def plan_workload(name: str, overrides: Fields, scale: str, machine: HostFacts) 
         **_memory_entry(name, parameters),
         # Without a key the analysis makes its own choice.
         **{key: declared[key] for key in optional if key in declared},
+        **headline,
     }
+
+
+def read_pattern(text: str) -> tuple[str, Fields]:
+    """Return the (name, metric) that ``NAME[:UNIT[:lower|higher]]=REGEX`` declares.
+
+    The metric's value is what the regular expression finds in what a program prints.
+    Raises UserError unless the expression is valid and has exactly one group.
+    """
+    declared, _, regex = text.partition("=")
+    name, *settings = declared.split(":")
+    unit, better = [*settings, *("units", "higher")[len(settings) :]]
+    try:
+        groups = re.compile(regex).groups
+    except re.error as error:
+        raise UserError(f"{name}: {regex!r} is no regular expression: {error}") from None
+    if groups != 1:
+        raise UserError(
+            f"{name}: {regex!r} has {groups} groups; put the number alone into parentheses, as in "
+            "'([0-9.]+) req/s', and write (?:…) for others"
+        )
+    return name, {"label": name, "unit": unit, "better": better}
 
 
 def plan_small_sizes(name: str, overrides: Fields, machine: HostFacts) -> Fields:

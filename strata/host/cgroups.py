@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 
 from strata.host import observe
+from strata.util.data_types import Fields
 from strata.util.errors import UserError
 from strata.util.process import as_root, capture
 
@@ -21,6 +22,9 @@ GROUP = "strata"
 HOLDER = ["/usr/bin/sleep", "infinity"]
 # The files that freeze a group, in version 1 and in version 2.
 OLD, NEW = "freezer.state", "cgroup.freeze"
+# The files of version 1 with the CPU time of a group in nanoseconds, and with its peak of memory.
+_USAGE = ("cpuacct.usage_user", "cpuacct.usage_sys")
+_PEAK = "memory.max_usage_in_bytes"
 # Arguments: the list of CPUs to which the groups are restricted (empty: all), and the groups.
 # In version 1, a group runs no process before its CPUs and memory nodes are set.
 MAKE = """
@@ -179,6 +183,41 @@ def _command_lines(name: str) -> dict[str, str]:
     return observe.read_files(
         [f"/proc/{process}/cmdline" for process in sorted(list_processes(name))]
     )
+
+
+def read_usage(names: Sequence[str]) -> Fields:
+    """Return what systems' control groups have used so far, as logs hold it.
+
+    names: as of :func:`find_groups`.
+    The keys are ``observed`` (the word "group"), ``user_seconds`` and ``system_seconds`` of CPU
+    time, and ``peak_bytes``, the most memory at once, with the page cache of files that were read
+    first there; None where the kernel does not count it.  In version 1 the peak begins anew with
+    every call, in version 2 with the group.
+    """
+    folders = [folder for name in names for folder in find_groups(name)]
+    user: int | None = None
+    system: int | None = None
+    peak: int | None = None
+    for folder in folders:
+        files = [*_USAGE, "memory.peak", _PEAK, "cpu.stat"]
+        texts = observe.read_files([f"{folder}/{file}" for file in files])
+        times = [int(texts[path]) for file in _USAGE if (path := f"{folder}/{file}") in texts]
+        counted = dict(line.split() for line in texts.get(f"{folder}/cpu.stat", "").splitlines())
+        if "user_usec" in counted:
+            times = [1000 * int(counted[f"{kind}_usec"]) for kind in ("user", "system")]
+        if len(times) == 2:
+            user, system = (user or 0) + times[0], (system or 0) + times[1]
+        for file in (_PEAK, "memory.peak"):
+            if text := texts.get(f"{folder}/{file}"):
+                peak = (peak or 0) + int(text)
+        if f"{folder}/{_PEAK}" in texts:
+            _write_word(f"{folder}/{_PEAK}", "0")
+    return {
+        "observed": "group",
+        "user_seconds": None if user is None else user / 1e9,
+        "system_seconds": None if system is None else system / 1e9,
+        "peak_bytes": peak,
+    }
 
 
 def remove_groups(name: str) -> None:

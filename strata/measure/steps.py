@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Callable
 
+from strata.host import cgroups
 from strata.measure import servers
 from strata.measure.arguments import Inputs, expanded, fill
 from strata.measure.log_sections import LIMIT, Log, LongLogError, last_words
@@ -68,7 +69,7 @@ class Steps:
         several.
         """
         steps = expanded(self.inputs.cell["steps"], self.inputs.values)
-        if any("observe" in step for step, _ in steps):
+        if any(step.get("observe") == "cpu" for step, _ in steps):
             # CPU cycles are counted only where a step reads them.
             from strata.host import counters
 
@@ -112,7 +113,11 @@ class Steps:
         """
         declared = [step for step in self.inputs.cell["steps"] if step["step"] == section]
         for step, values in expanded(declared, self.inputs.values):
-            if "observe" in step:
+            if step.get("observe") == "group":
+                groups = [top.cgroup() or "" for top in self.inputs.system.tops]
+                self.log.mark(None)
+                self.log.write(json.dumps(cgroups.read_usage(groups)))
+            elif "observe" in step:
                 from strata.host import counters
 
                 self.log.mark(None)

@@ -1,7 +1,8 @@
 """Decide which blocks come next: in place of disturbed and torn ones, and where intervals are wide.
 
 Widths of intervals (analysis/widths.R), costs, the budget, the machine's flags and the times of
-runs decide, and never a difference between environments.
+runs decide, and never a difference between environments, unless the plan names a margin: then the
+verdicts do that the tables would hold now (docs/statistics.md).
 """
 
 import json
@@ -57,6 +58,7 @@ class _Decision:
         self._experiment = experiment
         self._order = order
         settings: Fields = experiment.get("precision", {})
+        self._margin: float | None = settings.get("margin")
         self._retries: int = settings.get("retries", 0)
         self._target: float | None = settings.get("target")
         self._budget: float | None = settings.get("budget")
@@ -75,7 +77,9 @@ class _Decision:
         self.states = {name: self._state(name) for name in experiment["workloads"]}
         self.more = dict.fromkeys(self.states, 0)
         self.claims: dict[str, Precision] = {}
-        if self._target is not None:
+        if self._margin is not None:
+            self._add_blocks_to_look()
+        elif self._target is not None:
             self._add_blocks(self._target, bool(settings.get("claims")))
 
     def _block_seconds(self, workload: str, environments: Container[str]) -> float:
@@ -125,10 +129,13 @@ class _Decision:
         ]
         staged = min((row["n"] for row in rows), default=0) >= precision.FIRST_STAGE
         narrowed = bool(wide) and staged and not claim
+        undecided = [row for row in rows if _is_open(row)]
         if narrowed:
             # The next blocks leave out environments whose ratio is within the target already.
             rows = wide
         environments = order.paired
+        if undecided:
+            rows, narrowed = undecided, True
         if claim or narrowed:
             chosen = {blocks.REFERENCE, *(row["environment"] for row in rows)}
             environments = [name for name in order.paired if name in chosen]
@@ -159,6 +166,20 @@ class _Decision:
             states, self.left
         ).items():
             self.more[workload], self.claims[workload] = number, claim
+
+    def _add_blocks_to_look(self) -> None:
+        """Choose how many blocks follow until differences are tested again.
+
+        Workloads with an undecided ratio get blocks, of native and the undecided environments.
+        Sets `more`.
+        """
+        for workload, state in self.states.items():
+            if any(map(_is_open, self._ratios[workload, ""])):
+                blocks_to_look = precision.count_blocks_to_look(
+                    self._order.blocks[workload], state.seconds, self.left
+                )
+                self.more[workload] = min(blocks_to_look, max(state.room, 0))
+                self.left -= self.more[workload] * state.seconds
 
     def fields(self) -> Fields:
         """Return the decision for results/precision: readers rely on its keys (docs/files.md)."""
@@ -199,7 +220,22 @@ class _Decision:
             "environments": environments,
             "claim": claim.claim if claim else None,
             "reason": _reason(state, more, environments, self._target, claim, again, torn),
+            **self._describe_verdicts(workload),
         }
+
+    def _describe_verdicts(self, workload: str) -> Fields:
+        """Return ``{verdicts}`` where a margin decides: the ratios so far, with their verdicts."""
+        if self._margin is None:
+            return {}
+        keys = ("environment", "n", "ratio", "from", "to", "verdict")
+        rows = self._ratios[workload, ""]
+        return {"verdicts": [{key: row[key] for key in keys} for row in rows]}
+
+
+def _is_open(row: Fields) -> bool:
+    """Return whether more blocks may decide a ratio: it is undecided, and varies between blocks."""
+    is_early: bool = row["n"] < precision.LOOKS[0]
+    return row["verdict"] == "undecided" and (row["from"] is not None or is_early)
 
 
 def _interval_widths(values: tidy.CellValues, aside: Container[blocks.Block]) -> list[Fields]:
@@ -208,7 +244,9 @@ def _interval_widths(values: tidy.CellValues, aside: Container[blocks.Block]) ->
     values: the measured values.  aside: blocks whose values are not used.
     Each row is ``{id, workload, environment, n, half_width, low, high}``: `half_width` is relative,
     and infinite without an interval; `id` is that of the claim to which the ratio belongs, whose
-    tolerance ranges from `low` to `high`, or "" without a claim.
+    tolerance ranges from `low` to `high`, or "" without a claim.  Where a margin decides, `verdict`
+    is "undecided", "different" or "equivalent", and `ratio`, `from` and `to` give the ratio and its
+    interval; otherwise these are "" and None.
     Runs R (analysis/widths.R), which relies on the columns of the tables.
     """
     counted = {

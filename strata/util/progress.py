@@ -84,6 +84,16 @@ def print_message(text: str) -> None:
         print(escape_controls(text), file=sys.stderr, flush=True)
 
 
+def write_raw(text: str) -> None:
+    """Write a text on standard error as it is, without a line break: for a line that changes.
+
+    A closed or full standard error is ignored.
+    """
+    with contextlib.suppress(OSError, ValueError):
+        sys.stderr.write(text)
+        sys.stderr.flush()
+
+
 def print_error(error: Exception) -> None:
     """Print an error on standard error.
 

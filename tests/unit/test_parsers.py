@@ -46,7 +46,9 @@ def test_a_captured_log_holds_the_known_values(log):
 def test_the_values_are_those_of_the_declared_metrics(log):
     record = {"parameters": log.parameters, "commands": [{"step": "run"}]}
     # A small run does some operations too rarely to report them.
-    metrics = {name: entry | {"optional": True} for name, entry in declared(log.workload).items()}
+    more = dict(map(workload.read_pattern, log.parameters.get("patterns", [])))
+    named = {**declared(log.workload), **more}
+    metrics = {name: entry | {"optional": True} for name, entry in named.items()}
     parse = parsing.load_parser(log.workload)
     entries = parsing.parse_log("\n".join(log.lines).encode(), record, metrics, parse)
     values = [value for value, _, _ in entries]
@@ -80,6 +82,7 @@ TRACELESS = {
         confirmations most_users data_seed laps""",
     "cloudstone": """roles geocoder_ports database_ports ramp_seconds workers children buffer_bytes
         log_bytes mix_points loaded_users laps""",
+    "command": "warmups laps limit",
     "dvdstore": "buffer_bytes laps",
     "linpack": "min_trials min_seconds",
     "mysql": "port warmup_seconds",
@@ -94,6 +97,9 @@ TRACELESS = {
 def test_a_log_of_other_parameters_than_the_cell_s_is_refused(log):
     traceless = TRACELESS.get(log.workload, "").split()
     for key, value in log.parameters.items():
+        if key == "patterns":
+            # They decide what is read, not what runs.
+            continue
         others: list = []
         if isinstance(value, int | float):
             others = [2 * value + 1]
@@ -130,6 +136,16 @@ REFUSED = {
         ),
         ('"cpus": 2, "cycles": null}\n{"closed"', '"cpus": 3, "cycles": null}\n{"closed"'),
         ('"mean_ms": ', '"mean_ms": 1'),
+    ],
+    "command/tiny": [
+        ('"run": 2', '"run": 3'),
+        ('"kept": 1000', '"kept": 999'),
+        ('"runs": 3', '"runs": 4'),
+        ("rate = 12.5", "rate = fast"),
+        ("rate = 12.5", "rate = 12.5.1"),
+        ('"seconds": 0', '"seconds": 900'),
+        ('{"done": true}', '{"done": false, "x": 1}'),
+        ('"user_seconds": 0', '"user_seconds": "0"'),
     ],
     "dvdstore/tiny": [
         ('"lost": 0', '"lost": 1'),

@@ -120,7 +120,8 @@ def make(tmp_path, monkeypatch):
     """Make a project with open repetitions, whose first blocks were measured."""
 
     def make_project(slower=None, noise=0.0, environments=None, retries=False, **repetitions):
-        settings = {"min": 3, "max": 300, "target": "2%", **repetitions}
+        rule = {} if "margin" in repetitions else {"target": "2%"}
+        settings = {"min": 3, "max": 300, **rule, **repetitions}
         page = measured.page(repetitions=settings, quiet={"action": "retry" if retries else "flag"})
         if environments:
             page["environments"] = environments(page["environments"])
@@ -164,6 +165,41 @@ def test_a_difference_never_decides(make, slower):
     decision = decide(FIRST_STAGE)
     assert not decision["enough"]
     assert by_workload(decision, "more") == {"stream": FIRST_STAGE, "linpack": FIRST_STAGE}
+
+
+# With a margin: how much slower Docker is, the noise, the blocks that follow the fifth, and Docker's
+# verdict then.
+@pytest.mark.parametrize(
+    ("slower", "noise", "more", "verdict"),
+    [
+        (1.5, 0.005, 0, "different"),
+        (1.0, 0.05, 3, "undecided"),
+        pytest.param(1.0, 0.001, 0, "equivalent", marks=pytest.mark.long),
+        # No number of blocks gives an interval of values that do not vary.
+        pytest.param(1.0, 0.0, 0, "undecided", marks=pytest.mark.long),
+    ],
+)
+def test_with_a_margin_blocks_follow_until_each_difference_is_decided(
+    make, slower, noise, more, verdict
+):
+    folder = make(slower={"docker": slower}, noise=noise, margin="2%", budget="1h")
+    assert by_workload(decide(3), "more") == {"stream": 2, "linpack": 2}
+    measure_on(folder, slower={"docker": slower}, noise=noise)
+    decision = decide(5)
+    assert by_workload(decision, "more") == {"stream": more, "linpack": more}
+    assert decision["enough"] == (more == 0)
+    for state in decision["workloads"].values():
+        assert {row["verdict"] for row in state["verdicts"]} == {verdict}
+
+
+# Blocks so far, seconds of one, seconds left, blocks until the next look.
+@pytest.mark.parametrize(
+    ("measured_blocks", "seconds", "left", "more"),
+    [(3, 10, 1000, 2), (5, 10, 1000, 3), (6, 10, 1000, 2), (5, 10, 25, 2), (5, 10, 9, 0),
+     (precision.LOOKS[-1], 1, 1000, 0), (5, 0.0, 1000, 0)],
+)  # fmt: skip
+def test_looks_are_planned_and_the_budget_ends_them(measured_blocks, seconds, left, more):
+    assert precision.count_blocks_to_look(measured_blocks, seconds, left) == more
 
 
 def test_a_disturbed_block_is_measured_again_and_counts_for_no_width(make):

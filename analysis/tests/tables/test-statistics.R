@@ -24,6 +24,15 @@ test_that("a difference is tested against the margin and not against 0", {
   expect_gt(open$more, 0)
 })
 
+test_that("verdicts that are tested on the way share the error rate", {
+  rows <- compare_values_with_native(make_values(native = 10, docker = 9.7, noise = 0.01))
+  once <- add_verdicts(rows, 1)
+  often <- add_verdicts(rows, 1, looks = 8)
+  expect_equal(1 - often$level_all, (1 - once$level_all) / 8)
+  expect_lt(often$low_all, once$low_all)
+  expect_gt(often$high_all, once$high_all)
+})
+
 test_that("the number of blocks that would decide follows from R's power from the margin", {
   needed <- function(distance, power) {
     ceiling(power.t.test(delta = distance, sd = 0.02, sig.level = 0.05, power = power,

@@ -1,0 +1,1 @@
+"""``strata try``: measure one command in several environments, as an experiment of its own."""

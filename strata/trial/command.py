@@ -1,0 +1,249 @@
+"""The command ``strata try``."""
+
+import contextlib
+import os
+import shlex
+import shutil
+import sys
+from typing import Any
+
+from strata.environments.common import registry
+from strata.experiment import config, workload
+from strata.host import capacity
+from strata.trial import answer, folder, measure, request
+from strata.trial.request import REFERENCE, WORKLOAD, Request
+from strata.util import paths, programs, progress
+from strata.util.constants import result_path
+from strata.util.data_types import Fields, Plan
+from strata.util.errors import UserError
+from strata.util.files import read_json, remove_tree
+from strata.util.signals import Interrupted
+
+# The tables of which the answer is made.
+TABLES = tuple(map(result_path, ("summary", "comparisons", "verdicts", "runs")))
+
+
+def main(
+    argv: list[str],
+    json_file: str | None,
+    csv_file: str | None,
+    html_file: str | None,
+    name: str | None,
+    fresh: bool,
+    **options: Any,
+) -> int:
+    """Run the command ``try``, and return the exit status.
+
+    argv: the words of the command that is tried.
+    json_file, csv_file, html_file: files to write; None: none.
+    name: of the experiment.  fresh: whether it begins anew.
+    options: the arguments of :func:`strata.trial.request.read_request`.
+    The status is 0 if every available environment has an answer, 1 if one failed, and 130 if
+    nothing was measured before a signal came.
+    """
+    asked = request.read_request(argv, **options)
+    line = measure.Line()
+    try:
+        place, experiment = _prepare(asked, name, fresh, line)
+    except Interrupted:
+        line.clear()
+        progress.print_message("strata: ended before anything was measured; nothing is left")
+        return 130
+    whole = measure.run_snakemake(
+        place, TABLES, line, lambda number: _describe_round(place, number, asked)
+    )
+    if not whole:
+        # What was measured so far, or of the environments in which the command works.
+        line.show("the tables of what was measured …")
+        measure.run_snakemake(place, TABLES, line, lambda _: "", "--config", "partial=true")
+    line.clear()
+    experiment = read_json(os.path.join(place, paths.PLAN)) or experiment
+    rows = answer.collect_rows(place, experiment)
+    missing = answer.explain_missing(place, experiment, rows)
+    if not rows:
+        if whole is None:
+            progress.print_message("strata: ended before an answer; the same command goes on")
+            return 130
+        _refuse(place, asked, experiment, missing)
+    _print_answer(place, asked, experiment, rows, missing, whole)
+    facts = {
+        "command": asked.argv,
+        "experiment": place,
+        "margin": experiment["precision"]["margin"],
+        "missing": missing,
+    }
+    answer.write_files(rows, facts, json_file, csv_file)
+    if html_file:
+        _write_page(place, html_file)
+    failed = [each for each in missing if experiment["environments"][each]["available"]]
+    return 1 if failed else 0
+
+
+def _prepare(asked: Request, name: str | None, fresh: bool, line: measure.Line) -> tuple[str, Plan]:
+    """Make the folder and the configuration of an experiment, with a trial run if it is new.
+
+    Returns the folder, and the plan.
+    Raises UserError if nothing can be compared here, or if the trial run fails.
+    """
+    with programs.temporary_folder("try") as scratch:
+        archive = os.path.join(scratch, request.ARCHIVE)
+        sha1 = request.pack_files(asked.files, archive) if asked.files else ""
+        settings = request.make_configuration(asked, sha1)
+        place = request.choose_name(asked, settings, name, fresh)
+        is_new = not os.path.lexists(place)
+        folder.make_folder(place)
+        own = None if fresh else request.read_own(place)
+        if fresh:
+            remove_tree(os.path.join(place, "results"))
+        if sha1:
+            shutil.move(archive, os.path.join(place, request.ARCHIVE))
+    shown = f"strata try {shlex.join(sys.argv[2:])}"
+    try:
+        if request.is_same_experiment(own, settings) and own and "runs" in _work(own):
+            request.extend_budget(settings, own, place)
+        else:
+            request.write_own(place, {**settings, **_trial(asked)}, shown)
+            experiment = _plan(place)
+            _require_comparison(experiment)
+            seconds = _try_once(place, asked, experiment, line)
+            _work(settings).update(request.choose_laps(seconds))
+        request.write_own(place, settings, shown)
+        return place, _plan(place)
+    except BaseException:
+        if is_new:
+            remove_tree(place)
+        raise
+
+
+def _work(settings: Fields) -> Fields:
+    """Return the parameters of the command in a configuration."""
+    work: Fields = settings["workloads"][WORKLOAD]
+    return work
+
+
+def _trial(asked: Request) -> Fields:
+    """Return the keys of a configuration in which the command runs once, natively."""
+    return {"repetitions": 1}
+
+
+def _plan(place: str) -> Plan:
+    """Return the plan of an experiment's configuration, and require the rights to measure it."""
+    with request.inside(place):
+        workload.read_declaration.cache_clear()
+        experiment = config.make_plan(config.read_config(), capacity.read_facts())
+    for entry in experiment["environments"].values():
+        for layer in entry["layers"][:1]:
+            kind = next(iter(layer))
+            if entry["available"] and (reason := registry.layer_class(kind).permission_reason()):
+                raise UserError(f"nothing can be measured: {reason}")
+    return experiment
+
+
+def _require_comparison(experiment: Plan) -> None:
+    """Raise UserError, with the reasons, unless native and another environment are available."""
+    entries = experiment["environments"]
+    available = [name for name, entry in entries.items() if entry["available"]]
+    if REFERENCE in available and len(available) > 1:
+        return
+    reasons = [f"{name}: {entry['reason']}" for name, entry in entries.items() if entry["reason"]]
+    raise UserError("there is nothing to compare on this machine:", *reasons)
+
+
+def _try_once(place: str, asked: Request, experiment: Plan, line: measure.Line) -> float:
+    """Run the command once, natively, and return its seconds.
+
+    Raises UserError with the command's last lines and what a person may do, if it fails.
+    """
+    limit = asked.budget_seconds / sum(
+        entry["available"] for entry in experiment["environments"].values()
+    )
+    work = f"workloads={{{WORKLOAD}: {{runs: 1, warmups: 0, laps: 1, limit: {limit:.1f}}}}}"
+    line.show("a first run, natively …")
+    target = paths.cell_path("raw", REFERENCE, WORKLOAD, 1, "log")
+    done = measure.run_snakemake(place, [target], line, lambda _: "", "--config", work)
+    line.clear()
+    if done is None:
+        raise Interrupted("SIGINT")
+    record = read_json(os.path.join(place, target.replace(".log", ".json")))
+    if not done or record is None:
+        with contextlib.suppress(FileNotFoundError):
+            missing = answer.explain_missing(place, experiment, [])
+            _refuse(place, asked, experiment, {REFERENCE: missing[REFERENCE]})
+    parsed = read_json(os.path.join(place, target.replace("raw", "parsed").replace("log", "json")))
+    values = (parsed or {}).get("outcome", {}).get("values", [])
+    return float(next(value[2] for value, _ in values if value[0] == "time"))
+
+
+def _refuse(place: str, asked: Request, experiment: Plan, missing: dict[str, str]) -> None:
+    """Raise UserError: the command gave no value; with reasons, remedies and commands by hand."""
+    raise UserError(*_explain_failures(place, asked, experiment, missing))
+
+
+def _explain_failures(
+    place: str, asked: Request, experiment: Plan, missing: dict[str, str]
+) -> list[str]:
+    """Return lines on the environments in which the command failed."""
+    lines = []
+    for name, reason in missing.items():
+        if not experiment["environments"][name]["available"]:
+            continue
+        if reason == "not measured":
+            reason += f"; {os.path.join(place, measure.LOG)} has what was printed"
+        lines.append(f"strata: {name}: {asked.shown}: {reason}")
+        lines += [f"  remedy: {hint}" for hint in request.find_hints(asked, reason)]
+        if by_hand := answer.format_by_hand(asked, experiment, name):
+            lines.append(f"  by hand: {by_hand}")
+    return lines or [f"strata: nothing was measured: {os.path.join(place, measure.LOG)} says why"]
+
+
+def _describe_round(place: str, number: int, asked: Request) -> str:
+    """Return the results after a round in one line."""
+    decision = read_json(os.path.join(place, result_path("precision", round=number))) or {}
+    state = decision.get("workloads", {}).get(WORKLOAD, {})
+    words = []
+    for row in state.get("verdicts", []):
+        if row["from"] is not None:
+            ratio, low, high = (100 * row[key] for key in ("ratio", "from", "to"))
+            words.append(f"{row['environment']} {ratio:.1f} % [{low:.1f}, {high:.1f}]")
+    spent = progress.format_duration(decision.get("spent_seconds", 0))
+    return f"{', '.join(words)} ({spent} of {asked.budget})"
+
+
+def _print_answer(
+    place: str,
+    asked: Request,
+    experiment: Plan,
+    rows: list[Fields],
+    missing: dict[str, str],
+    whole: bool | None,
+) -> None:
+    """Print the answer, and what to do with it."""
+    margin = experiment["precision"]["margin"]
+    seconds = answer.block_seconds(place, experiment)
+    lines = [asked.shown, *answer.format_lines(rows, missing, margin, seconds)]
+    for text in lines:
+        progress.print_line(text)
+    if note := answer.describe_disturbed(place):
+        progress.print_line(note)
+    progress.print_line(
+        "  intervals: 95 %, over fresh systems on this machine and day; n: blocks; "
+        f"all is in {place}"
+    )
+    is_open = any(row["verdict"] == "undecided" for row in rows)
+    if whole is None or is_open:
+        state = "ended early" if whole is None else "undecided"
+        progress.print_line(f"  {state}: the same command adds blocks; --budget sets how long")
+    failed = {
+        name: reason
+        for name, reason in missing.items()
+        if experiment["environments"][name]["available"]
+    }
+    if failed:
+        for text in _explain_failures(place, asked, experiment, failed):
+            progress.print_message(text)
+
+
+def _write_page(place: str, out: str) -> None:
+    """Write the one-page report of an experiment."""
+    script = os.path.join(paths.PROJECT, "analysis/try.R")
+    programs.run_r(script, os.path.abspath(os.path.join(place, "results")), os.path.abspath(out))

@@ -1,0 +1,103 @@
+"""Run Snakemake in an experiment's folder, and show on one line how far it is."""
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+
+from strata.util import paths, progress, run, signals
+from strata.util.process import wait_for_process
+from strata.util.signals import Interrupted
+
+# What Snakemake and the cells print, below an experiment's folder.
+LOG = "results/logs/try.log"
+# Lines of a cell that begins or ends, and of a decision.
+_CELL = re.compile(r"\[(\d+) of (\d+) done\] (\S+) · \S+ · repetition (\d+)")
+_ROUND = re.compile(r"round (\d+): (?:no )?more blocks")
+# Lines that a person should see, such as what is built first: TOPIC: TEXT.
+_TOPIC = re.compile(r"(image|vm|docker|testbed|setup|waiting|machine)\b.*")
+# Seconds within which an interrupted Snakemake has ended with all that it started.
+SECONDS_TO_END = 60.0
+
+
+class Line:
+    """The last line of a terminal, which is written again and again; silent elsewhere."""
+
+    def __init__(self) -> None:
+        self._is_shown = sys.stderr.isatty()
+        self._width = 0
+
+    def show(self, text: str) -> None:
+        """Replace the line."""
+        if self._is_shown:
+            columns = max(20, os.get_terminal_size(sys.stderr.fileno()).columns)
+            text = "".join(each if each.isprintable() else " " for each in text)[: columns - 1]
+            progress.write_raw(f"\r{text:{self._width}}")
+            self._width = len(text)
+
+    def clear(self) -> None:
+        """Remove the line."""
+        if self._width:
+            progress.write_raw(f"\r{'':{self._width}}\r")
+            self._width = 0
+
+
+def run_snakemake(
+    folder: str, targets: Sequence[str], line: Line, at_round: Callable[[int], str], *options: str
+) -> bool | None:
+    """Make targets in an experiment's folder; return whether all were made, None if interrupted.
+
+    line: shows the progress.
+    at_round: a function that describes the results after a round, given its number.
+    options: more words for Snakemake.
+    This process sleeps until something is printed, so that nothing disturbs a lap.
+    A signal is passed on, and ends Snakemake with all that it started.
+    """
+    os.makedirs(os.path.join(folder, os.path.dirname(LOG)), exist_ok=True)
+    command = [sys.executable, "-m", "snakemake", "--cores", "1", *options, "--", *targets]
+    variables = {**os.environ, "PYTHONPATH": paths.PROJECT}
+    for name in (run.OWNER, run.COMMAND):
+        # The experiment is a run of its own.
+        variables.pop(name, None)
+    with open(os.path.join(folder, LOG), "a", encoding="utf-8", errors="replace") as log:
+        with signals.delay_signals():
+            process = subprocess.Popen(
+                command, cwd=folder, env=variables, stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                start_new_session=True,
+            )  # fmt: skip
+        assert process.stdout
+        standing = ""
+        try:
+            for text in process.stdout:
+                log.write(text)
+                log.flush()
+                if found := _ROUND.search(text):
+                    standing = at_round(int(found[1]))
+                    line.show(standing)
+                elif found := _CELL.search(text):
+                    line.show(f"block {found[4]}, {found[3]} … {standing}")
+                elif _TOPIC.fullmatch(text.strip()):
+                    line.show(text.strip())
+            return process.wait() == 0
+        except Interrupted:
+            line.show("ending what runs …")
+            _end(process)
+            return None
+        finally:
+            if process.poll() is None:
+                _end(process)
+            process.stdout.close()
+
+
+def _end(process: "subprocess.Popen[str]") -> None:
+    """Interrupt Snakemake as a terminal does, and wait until it and its cells have ended."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, number)
+        if wait_for_process(process.pid, SECONDS_TO_END):
+            break
+    process.wait()

@@ -1,0 +1,183 @@
+"""`strata try`: what a command line asks for, and how its answer reads."""
+
+import io
+import tarfile
+
+import projects
+import pytest
+import yaml
+
+from strata.commands import main
+from strata.experiment import config
+from strata.host import capacity
+from strata.trial import answer, folder, request
+from strata.util.errors import UserError
+
+# Options of a command line that is refused before anything starts, and what the message names.
+WRONG = [
+    ([], "no command"),
+    (["--in", "native,dokcer", "--", "ls"], "did you mean 'docker'"),
+    (["--in", "native", "--", "ls"], "no environment to compare"),
+    (["--file", "nosuch", "--", "ls"], "nosuch"),
+    (["--file", "a/x", "--file", "b/x", "--", "ls"], "rename one"),
+    (["--metric", "rate=[0-9]+", "--", "ls"], "parentheses"),
+    (["--metric", "rate=([0-9]+", "--", "ls"], "regular expression"),
+    (["--metric", "rate=(a)(b)", "--", "ls"], "2 groups"),
+    (["--metric", "Rate=(a)", "--", "ls"], "lower-case"),
+    (["--metric", "time=(a)", "--", "ls"], "another name"),
+    (["--metric", "a=(a)", "--metric", "a=(b)", "--", "ls"], "twice"),
+    (["--margin", "2", "--", "ls"], "2%"),
+    (["--margin", "100%", "--", "ls"], "margin"),
+    (["--budget", "soon", "--", "ls"], "25min"),
+    (["--name", "../x", "--", "ls"], "--name"),
+    (["--name", "taken", "--", "ls"], "--name"),
+    (["--name", "other", "--", "ls"], "--fresh"),
+]
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A folder outside of the project, with two files of one name, and two taken names."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("STRATA_HOME", str(tmp_path / "home"))
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x").write_text(name)
+    (tmp_path / "try/taken").mkdir(parents=True)
+    (tmp_path / "try/taken/notes").write_text("mine")
+    folder.make_folder("try/other")
+    settings = {"workloads": {"command": {"command": "true"}}}
+    request.write_own("try/other", settings, "strata try -- true")
+    return tmp_path
+
+
+@pytest.mark.parametrize(("words", "names"), WRONG)
+def test_a_wrong_command_line_gets_a_message_and_leaves_nothing(place, words, names):
+    before = sorted(place.rglob("*"))
+    with pytest.raises(UserError) as refused:
+        main(["try", *words])
+    assert names in str(refused.value)
+    assert sorted(place.rglob("*")) == before
+
+
+def test_words_after_a_command_without_hyphens_are_refused_with_the_remedy(place, capsys):
+    with pytest.raises(SystemExit):
+        main(["try", "ls", "-l"])
+    assert "-- ls -l" in capsys.readouterr().err
+
+
+def ask(*argv, **more):
+    """The request of a command line with the usual options."""
+    options = {"names": None, "files": [], "metrics": [], "packages": [], "margin": "2%"}
+    options |= {"budget": "3min", "image": None, "docker_options": []}
+    return request.read_request([*argv], **(options | more))
+
+
+@pytest.mark.parametrize(
+    ("files", "word", "placed"),
+    [
+        (["a/x"], "a/x", "./x"),
+        (["./a/x"], "./a/x", "./x"),
+        (["a"], "a/x", "./a/x"),
+        (["a/"], "a/", "./a/"),
+        (["a/x"], "b/x", "b/x"),
+        (["a"], "ab", "ab"),
+    ],
+)
+def test_words_that_name_given_files_name_their_copies(place, files, word, placed):
+    assert ask("ls", word, files=files).argv == ["ls", placed]
+
+
+def test_equal_files_make_equal_archives(place, tmp_path):
+    one = request.pack_files(["a", "b/x"], str(tmp_path / "1.tar"))
+    (tmp_path / "a/x").touch()
+    assert request.pack_files(["a", "b/x"], str(tmp_path / "2.tar")) == one
+    assert sorted(tarfile.open(tmp_path / "1.tar").getnames()) == ["a", "a/x", "x"]
+    (tmp_path / "a/x").write_text("other")
+    assert request.pack_files(["a", "b/x"], str(tmp_path / "3.tar")) != one
+
+
+@pytest.mark.parametrize("seconds", [1e-5, 0.001, 0.02, 0.3, 1.0, 2.5, 20.0, 500.0])
+def test_short_runs_fill_a_lap_and_a_long_one_is_one(seconds):
+    chosen = request.choose_laps(seconds)
+    in_a_block = seconds * (chosen["runs"] * chosen["laps"] + chosen["warmups"])
+    assert in_a_block <= max(2.5, 2 * seconds)
+    assert seconds * chosen["runs"] >= min(0.14, 1000 * seconds)
+    assert chosen["limit"] >= 10 * seconds
+    if seconds > 2:
+        assert (chosen["runs"], chosen["laps"], chosen["warmups"]) == (1, 1, 0)
+
+
+def test_an_experiment_is_a_folder_that_the_project_s_code_plans(place, monkeypatch):
+    asked = ask("sh", "-c", "echo 'a b' $HOME", metrics=["rate:1/s:lower=([0-9]+)"])
+    settings = request.make_configuration(asked, "")
+    place_of_it = request.choose_name(asked, settings, None, False)
+    assert place_of_it == "try/sh"
+    folder.make_folder(place_of_it)
+    own = {**settings["workloads"]["command"], **request.choose_laps(0.3)}
+    request.write_own(place_of_it, {**settings, "workloads": {"command": own}}, "strata try")
+    # The same command finds its folder, and another one has its own.
+    assert request.choose_name(asked, settings, None, False) == place_of_it
+    other = ask("sh", "-c", "true")
+    assert request.choose_name(other, request.make_configuration(other, ""), None, False) != (
+        place_of_it
+    )
+    monkeypatch.chdir(place_of_it)
+    planned = config.make_plan(config.read_config(), capacity.read_facts())
+    work = planned["workloads"]["command"]
+    assert work["parameters"]["command"] == "sh -c 'echo '\"'\"'a b'\"'\"' $HOME'"
+    assert work["headline"] == [{"metric": "rate"}]
+    assert work["metrics"]["rate"] == {"label": "rate", "unit": "1/s", "better": "lower"}
+    assert planned["precision"]["margin"] == 0.02
+    with open("config.yaml") as file:
+        assert yaml.safe_load(file)["seed"] == planned["seed"]
+    # The image is the project's own.
+    monkeypatch.chdir(projects.ROOT)
+    whole = config.make_plan(config.read_config(), capacity.read_facts())
+    assert planned["image"]["recipe"] == whole["image"]["recipe"]
+
+
+def test_a_repeated_experiment_goes_on_with_one_more_look(place):
+    asked = ask("true")
+    settings = request.make_configuration(asked, "")
+    own = request.make_configuration(asked, "")
+    own["workloads"]["command"] |= request.choose_laps(0.3)
+    (place / "try/true/results/precision").mkdir(parents=True)
+    (place / "try/true/results/precision/5.json").write_text('{"spent_seconds": 100}')
+    request.extend_budget(settings, own, "try/true")
+    assert settings["repetitions"]["looks"] == own["repetitions"]["looks"] + 1
+    assert settings["repetitions"]["budget"] == f"{100 + 0.8 * 180:.0f}s"
+    assert settings["workloads"] == own["workloads"]
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "shown"),
+    [(0.412, "s", "412 ms"), (1.5, "s", "1.50 s"), (2e-5, "s", "20.0 µs"), (1e-9, "s", "0.00 µs"),
+     (98.2, "MB", "98.2 MB"), (2500, "MB", "2.50 GB"), (0.5, "MB", "500 kB"), (12345, "req/s",
+     "12,345 req/s")],
+)  # fmt: skip
+def test_levels_have_three_digits_and_a_fitting_unit(value, unit, shown):
+    assert answer.format_level(value, unit) == shown
+
+
+def test_an_answer_says_in_plain_words_what_is_known():
+    row = {"metric": "time", "unit": "s", "label": "", "n": 12, "reason": "", "headline": True}
+    row |= {"level": 0.412, "ratio": None, "low": None, "high": None, "verdict": "", "more": None}
+    row |= {"direction": ""}
+    rows = [
+        {**row, "environment": "native"},
+        {**row, "environment": "docker", "ratio": 0.998, "low": 0.99, "high": 1.01,
+         "verdict": "equivalent"},
+        {**row, "environment": "gvisor", "ratio": 0.777, "low": 0.76, "high": 0.79,
+         "verdict": "different", "direction": "slower"},
+        {**row, "environment": "vm", "ratio": 0.97, "low": 0.9, "high": 1.0,
+         "verdict": "undecided", "more": 30},
+    ]  # fmt: skip
+    lines = answer.format_lines(rows, {"lxc": "not available: no LXC"}, 0.02, 6.0)
+    text = "\n".join(lines)
+    assert "412 ms" in lines[0]
+    assert "99.8 % of native's speed [99.0, 101.0]" in lines[1]
+    for words in ("no difference of 2 %", "slower by more than 2 %", "3 min", "no LXC", "n = 12"):
+        assert words in text
+    listing = io.StringIO(text)
+    assert len(listing.readlines()) == 5

@@ -103,7 +103,7 @@ def test_archive_and_report_are_made_of_what_is_there(typed):
     log = clone / "results/raw/docker/stream/2.log"
     kept = log.read_bytes()
     log.unlink()
-    with pytest.raises(AssertionError, match="1 of 6 cells"):
+    with pytest.raises(AssertionError, match=r"3 of \d+ cells.*measured apart"):
         run("snakemake --cores 1 archive")
     assert not log.exists()
     log.write_bytes(kept)

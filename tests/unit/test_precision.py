@@ -5,6 +5,7 @@ import json
 import math
 import os
 from collections import Counter
+from datetime import datetime
 from pathlib import Path
 
 import measured
@@ -12,8 +13,10 @@ import projects
 import pytest
 
 from strata.commands import main
-from strata.experiment import plan, precision
+from strata.experiment import blocks, plan, precision
 from strata.experiment.precision import FIRST_STAGE, Precision
+from strata.results import pairs
+from strata.util.clock import format_utc
 from strata.util.errors import UserError
 from strata.util.files import read_json, write_json
 
@@ -70,11 +73,11 @@ GIVEN = [
 ]
 
 
-@pytest.mark.parametrize(("states", "more", "blocks"), GIVEN)
-def test_the_workload_farthest_from_its_target_for_its_cost_gets_blocks(states, more, blocks):
+@pytest.mark.parametrize(("states", "more", "given"), GIVEN)
+def test_the_workload_farthest_from_its_target_for_its_cost_gets_blocks(states, more, given):
     arguments = {"target": 0.02, "budget": None, "left": math.inf, **more}
     states = {load: Precision(*state) for load, state in states.items()}
-    assert precision.allot_blocks(states, **arguments) == blocks
+    assert precision.allot_blocks(states, **arguments) == given
 
 
 def claim(load="a", name="one", counted=20, again=0, room=300, width=0.02, target=0.018, seconds=1):
@@ -119,9 +122,11 @@ def test_the_claim_that_takes_least_time_comes_first_and_one_beyond_the_budget_g
 def make(tmp_path, monkeypatch):
     """Make a project with open repetitions, whose first blocks were measured."""
 
-    def make_project(slower=None, noise=0.0, environments=None, retries=False, **repetitions):
+    def make_project(
+        slower=None, noise=0.0, environments=None, retries=False, fixed=None, **repetitions
+    ):
         rule = {} if "margin" in repetitions else {"target": "2%"}
-        settings = {"min": 3, "max": 300, **rule, **repetitions}
+        settings = fixed or {"min": 3, "max": 300, **rule, **repetitions}
         page = measured.page(repetitions=settings, quiet={"action": "retry" if retries else "flag"})
         if environments:
             page["environments"] = environments(page["environments"])
@@ -262,6 +267,83 @@ def test_no_interval_is_known_if_every_block_was_disturbed(make):
             f"results/precision/{again[-1]}.json", {**decision, "workloads": none_more(decision)}
         )
         measure_on(folder)
+
+
+def later(*cells):
+    """Return a function that lets cells seem to be measured an hour later than they were."""
+
+    def change(record):
+        for key in ("started", "ended"):
+            moment = datetime.fromisoformat(record[key]).timestamp() + 3600
+            record[key] = format_utc(moment)
+
+    return lambda: [measured.edit(Path(f"results/raw/{cell}.json"), change) for cell in cells]
+
+
+def on_nodes(name):
+    """Return a function that lets docker's cells seem to be measured on another node."""
+
+    def change(record):
+        record["node"] = {"name": name, "boot": None}
+
+    return lambda: [
+        measured.edit(Path(f"results/raw/docker/stream/{number}.json"), change)
+        for number in (1, 2, 3)
+    ]
+
+
+def unable():
+    """Let docker seem unable to do the workload."""
+    edit = {"cannot": {"reason": "no such call", "commands": []}}
+    measured.edit(Path("results/raw/docker/stream/2.json"), lambda record: record.update(edit))
+    later("docker/stream/2")()
+
+
+# What happens to cells → the blocks of stream that another one replaces.
+APART = {
+    "nothing": (lambda: None, []),
+    "a cell": (later("docker/stream/2"), [2]),
+    "native": (later("native/stream/1", "native/stream/3"), [1, 3]),
+    "all of a block": (later("docker/stream/2", "native/stream/2"), []),
+    "a missing cell": (lambda: os.unlink("results/raw/docker/stream/3.log"), [3]),
+    "other nodes": (on_nodes("other"), []),
+    "an inability": (unable, []),
+    "a disturbance as well": (lambda: [later("docker/stream/2")(), flag("docker/stream/2")], [2]),
+}
+
+
+@pytest.mark.parametrize("fixed", [True, False])
+@pytest.mark.parametrize("change", APART)
+def test_a_block_is_torn_by_the_times_of_its_runs_alone(make, fixed, change):
+    make(**({} if not fixed else {"fixed": 3}))
+    happens, torn = APART[change]
+    happens()
+    experiment = plan.read_plan()
+    found = pairs.find_torn_blocks(experiment, blocks.Order(experiment))
+    assert [*found] == [("stream", number) for number in torn]
+    # Neither does an order without blocks have pairs, nor an experiment without native.
+    sequential = blocks.Order({**experiment, "order": "sequential"})
+    assert pairs.find_torn_blocks(experiment, sequential) == {}
+    others = {key: entry for key, entry in experiment["environments"].items() if key != "native"}
+    experiment["environments"] = others
+    assert pairs.find_torn_blocks(experiment, blocks.Order(experiment)) == {}
+
+
+@pytest.mark.parametrize("repetitions", [{"fixed": 3}, {"budget": "96s", "max": 3}])
+def test_a_torn_block_is_replaced_twice_at_most_whatever_the_budget_is(make, repetitions):
+    folder = make(**repetitions)
+    for round, number in ((3, 2), (4, 4), (5, 5)):
+        later(f"docker/stream/{number}")()
+        expected = [number] if number < 5 else []
+        decision = decide(round)
+        assert by_workload(decision, "torn") == {"stream": expected, "linpack": []}
+        assert by_workload(decision, "more") == {"stream": 0, "linpack": 0}
+        assert decision["enough"] != bool(expected)
+        kept = {path: path.read_text() for path in Path("results/raw").glob("*/*/*.json")}
+        measure_on(folder, noise=0)
+        for path, text in kept.items():
+            path.write_text(text)
+    assert {row["repetition"] for row in projects.table("results/plan.csv")} == set("12345")
 
 
 def none_more(decision):

@@ -7,6 +7,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections import Counter
 from fnmatch import fnmatch
@@ -429,6 +430,75 @@ def test_two_runs_at_once_are_refused_with_a_sentence(project):
     said, _ = first.communicate(timeout=60)
     assert first.returncode == 0, said
     first_do(project)
+
+
+def again(project: Project, *words: str) -> subprocess.CompletedProcess:
+    """Run `strata again` in a project."""
+    own = {
+        "STRATA_HOME": str(project.home / "home"),
+        "STRATA_TEST_LOCK": str(project.home / "lock"),
+    }
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    return projects.run(project.folder, "strata", "again", *words, PYTHONPATH="", PATH=path, **own)
+
+
+def test_a_block_is_measured_again_as_a_whole_and_old_logs_stay_until_then(failing):
+    before = failing.records()
+    assert again(failing, "load", "2").returncode != 0
+    assert failing.records() == before
+    first_do(failing)
+    done = again(failing, "load", "2")
+    assert done.returncode == 0, done.stderr
+    after = failing.records()
+    assert sorted(cell for cell in after if before[cell] != after[cell]) == expand(["*/load/2"])
+    mine = [failing.record(f"{name}/load/2")["together"] for name in PAGE["environments"]]
+    assert mine.count(mine[0]) == 3
+    failing.good(TABLES)
+    assert failing.jobs == {"tables": 1}
+    check_pairs(failing, "load", [])
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["lod", "2"], "there is no workload 'lod'; there are load, work"),
+        (["load", "9"], "3 are planned"),
+        (["load", "0"], "3 are planned"),
+        (["load", "x"], "x"),
+        (["load", "2", "--config", "repetitions=4"], "repetitions"),
+        (["load", "2", "--config", "order=sequential"], "order"),
+    ],
+)
+def test_a_block_that_cannot_be_measured_again_is_refused(measured, words, says):
+    before = measured.records()
+    done = again(measured, *words)
+    assert done.returncode != 0
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+    assert measured.records() == before
+
+
+def test_cells_that_a_kill_parts_from_their_block_are_measured_and_another_block_as_well(project):
+    # Without laps each cell is measured by itself.
+    only = "only={environments: [native, docker], workloads: [load]}"
+    single = ("--config", "workloads={load: {laps: 1}}", only, "--")
+    # Long beside the time that Snakemake takes between two cells.
+    first_do(project, "sleep 1")
+    process = project.start(*single, TABLES)
+    records = project.path("results/raw").glob
+    marks = {path: path.read_text() for path in records("*/load/*.json")}
+    projects.until(lambda: any(path.read_text() != text for path, text in marks.items()))
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate(timeout=60)
+    new = [path for path, text in marks.items() if path.read_text() != text]
+    # Longer than the block takes.
+    time.sleep(3)
+    project.good(*single, TABLES)
+    first_do(project)
+    [number] = [path.stem for path in new]
+    assert "measured apart" in project.said.partition("[")[0]
+    assert set(expand(["[nd]*/load/4"])) < set(project.measured)
+    check_pairs(project, "load", [int(number)])
 
 
 @pytest.mark.parametrize(

@@ -173,6 +173,14 @@ HOSTILE = [
     (edit_row(light.RATIOS, "session", f"{'c' * 12}-2026-01-02T03:04:05Z"), "session"),
     (edit_row(light.RATIOS, "label", "a\x1b[31mb"), "label"),
     (edit_row(light.RATIOS, "more", "x"), "columns"),
+    (
+        lambda folder: change(
+            folder / light.RATIOS,
+            "",
+            lambda content: content.replace(b'"unit"', b'"unit","factor_a","factor_a"'),
+        ),
+        "columns",
+    ),
     (edit_row(light.SESSIONS, "machine", MACHINES[1]), "contradict"),
     (edit_row(light.SESSIONS, "to", "2025-01-01T00:00:00.000Z"), "contradict"),
     (edit_row(light.SESSIONS, "cells", "0"), "cells"),

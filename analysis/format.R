@@ -228,8 +228,7 @@ describe_scope <- function(rows) {
            session = "within this session",
            sessions = paste("within these", of_sessions),
            machine = paste0("for this machine (", of_sessions, ")"),
-           machines = paste0("for machines of this kind (", join_words(unique(rows$machines)),
-                             " of them)"))
+           machines = paste("for machines like these", join_words(sort(unique(rows$machines)))))
   }
   kinds <- intersect(SCOPES, rows$holds)
   scopes <- vapply(kinds, function(holds) describe(holds, rows[rows$holds == holds, ]), "")

@@ -191,6 +191,8 @@ suggest_next_step <- function(paper) {
     minutes <- format(signif(median(undecided$minutes), 2), big.mark = ",", scientific = FALSE)
     glue("About {blocks} more blocks would decide half of what is undecided, in some {minutes} ",
          "minutes each.")
+  } else if (any(paper$decisions$outcome == "undecided")) {
+    "What is undecided takes more sessions; more blocks would not narrow it."
   } else {
     "Nothing remains undecided; repeat the run on another machine next."
   }

@@ -123,13 +123,16 @@ pool_sessions <- function(pairs, sessions) {
 
 #' Name a scope for readers
 #'
-#' @param rows data frame: scope, mark, began, sessions, machines
-#' @return texts such as "machine A (3 sessions)" or "machine B, session of 2026-11-27 10:05"
+#' @param rows data frame: scope, mark, began, holds, sessions, machines
+#' @return texts such as "machine A (3 sessions)" or "machine B, session of 2026-11-27 10:05"; with
+#'   "within" where too few sessions have enough blocks for the scope
 name_scopes <- function(rows) {
-  ifelse(rows$scope == "machines", paste(rows$machines, "machines"),
-         paste0("machine ", rows$mark,
-                ifelse(rows$scope == "machine", paste0(" (", rows$sessions, " sessions)"),
-                       paste0(", session of ", rows$began))))
+  machine <- ifelse(rows$scope == "machines", paste(rows$machines, "machines"),
+                    paste("machine", rows$mark))
+  sessions <- paste(rows$sessions, "sessions")
+  ifelse(rows$scope == "session", paste0(machine, ", session of ", rows$began),
+         ifelse(rows$scope == rows$holds, paste0(machine, " (", sessions, ")"),
+                paste0(machine, ", within ", sessions)))
 }
 
 #' Set the verdicts of the widest scopes as a Markdown table, with a line about each machine

@@ -1,4 +1,5 @@
-# One file with all that the paper rests on, and a light one with its ratios and sessions alone.  It packs what exists, and measures only on request.
+# One file with all that the paper rests on, and a light one with its ratios and sessions alone.
+# They pack what exists, and measure only on request.
 
 
 rule archive:

@@ -165,7 +165,7 @@ def _read_rows(folder: str, name: str) -> list[Row]:
         raise UserError(f"{name}: is no table of texts: {error}") from None
     header = lines[0] if lines else []
     factors = [column for column in header if re.fullmatch(r"factor_[A-Za-z0-9_]{1,60}", column)]
-    if sorted(header) != sorted([*forms, *(factors if name == RATIOS else [])]):
+    if sorted(header) != sorted({*forms, *(factors if name == RATIOS else [])}):
         raise UserError(f"{name}:1: its columns must be {', '.join(forms)}")
     rows = []
     for line, values in enumerate(lines[1:], 2):

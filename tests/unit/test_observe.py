@@ -1,9 +1,13 @@
 """Facts from the kernel's files on machines of several kinds."""
 
+import shutil
+import subprocess
+import time
+
 import pytest
 import seen
 
-from strata.host import observe
+from strata.host import node, observe
 
 CPUINFO = "\n\n".join(
     f"processor\t: {cpu}\nmodel name\t: Some CPU @ 2.40GHz\nmicrocode\t: 0x1a\n"
@@ -118,3 +122,32 @@ def test_this_host_can_be_observed():
     assert facts["cpus"] >= 1
     assert facts["memory_bytes"] > 2**28
     assert isinstance(observe.observe_moment({0})["load1"], float)
+
+
+def test_a_machine_is_known_by_a_mark_and_dockers_daemon_by_its_start(tmp_path, monkeypatch):
+    """The mark follows from the installation and the name, and neither can be read in it."""
+    for name in ("INSTALLATION", "DOCKER"):
+        monkeypatch.setattr(node, name, str(tmp_path / name))
+    facts = []
+    for installation, slurm in (("0a" * 16, "one"), ("0b" * 16, "one"), ("0a" * 16, "two")):
+        (tmp_path / "INSTALLATION").write_text(f"{installation}\n")
+        monkeypatch.setenv(node.SLURM, slurm)
+        facts += [node.read_facts(), node.read_facts()]
+        assert installation not in str(facts[-1])
+    assert len({fact["machine"] for fact in facts}) == 3
+    assert facts[0] == facts[1]
+    assert facts[0]["docker"] is None
+    daemon = shutil.copy(shutil.which("sleep"), tmp_path / "dockerd")
+    starts = []
+    for _ in range(2):
+        with subprocess.Popen([daemon, "60"]) as process:
+            (tmp_path / "DOCKER").write_text(str(process.pid))
+            starts.append(node.docker_start())
+            process.kill()
+            # Longer than a tick, by which starts are told apart.
+            time.sleep(0.03)
+        # A file of a daemon that is gone says nothing.
+        assert node.docker_start() is None
+    (tmp_path / "DOCKER").write_text("1")
+    assert node.docker_start() is None
+    assert 0 < starts[0] < starts[1]

@@ -123,6 +123,29 @@ def test_sessions_of_one_machine_give_its_interval_and_others_stand_beside_it(ro
     assert (tmp_path / "pool/index.html").stat().st_size > 10_000
 
 
+def test_five_machines_give_an_interval_for_machines(root, tmp_path):
+    folders = []
+    for number in range(5):
+        folder = unpack(root / f"{number % 4}.zip", tmp_path / f"light{number}")
+        for name in (light.RATIOS, light.SESSIONS):
+            text = (folder / name).read_text()
+            for machine in MACHINES:
+                text = text.replace(machine, f"{number}" * 12)
+            (folder / name).write_text(text)
+        checksums.write_checksums(str(folder))
+        folders.append(folder)
+    done = run(tmp_path, "pool", *folders)
+    assert done.returncode == 0, done.stderr
+    found = rows(tmp_path / "pool/pool.csv", environment="docker", scope="machines")
+    assert {(row["holds"], row["machines"], row["n"]) for row in found} == {("machines", "5", "30")}
+    for row in found:
+        ends = [float(row[key]) for key in ("next_low", "low", "ratio", "high", "next_high")]
+        assert ends == sorted(ends)
+    assert {row["mark"] for row in rows(tmp_path / "pool/verdicts.csv", scope="session")} == {
+        *"ABCDE"
+    }
+
+
 def test_the_readmes_table_is_what_its_sessions_give(root):
     path = projects.ROOT / "scripts/readme_table.py"
     script = types.SimpleNamespace(**runpy.run_path(str(path)))
@@ -173,6 +196,14 @@ HOSTILE = [
     (edit_row(light.RATIOS, "session", f"{'c' * 12}-2026-01-02T03:04:05Z"), "session"),
     (edit_row(light.RATIOS, "label", "a\x1b[31mb"), "label"),
     (edit_row(light.RATIOS, "more", "x"), "columns"),
+    (
+        lambda folder: change(
+            folder / light.RATIOS,
+            "",
+            lambda content: content.replace(b'"unit"', b'"unit","factor_a","factor_a"'),
+        ),
+        "columns",
+    ),
     (edit_row(light.SESSIONS, "machine", MACHINES[1]), "contradict"),
     (edit_row(light.SESSIONS, "to", "2025-01-01T00:00:00.000Z"), "contradict"),
     (edit_row(light.SESSIONS, "cells", "0"), "cells"),

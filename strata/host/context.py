@@ -28,9 +28,9 @@ class Context:
     part, of: the system is number `part` (from 0) of `of` equal ones; `first` is the folder of
     number 0.
     An image of the user's own sets further attributes: `own_image` is whether it is one; `user` is
-    ``{uid, gid, groups, name}`` of the user as whom programs run (None: root), `folder_inside` the one
-    in which they start, `variables` their environment variables, `entrypoint` the words before a
-    command, `volumes` the folders that programs may write to besides /data and /tmp.
+    ``{uid, gid, groups, name}`` of the user as whom programs run (None: root), `folder_inside` the
+    one in which they start, `variables` their environment variables, `entrypoint` the words before
+    a command, `volumes` the folders that programs may write to besides /data and /tmp.
     note: the attribute `note_cleanup`, called with the entry in the journal
     (:mod:`strata.testbed.journal`) of each thing on the host before the thing is made: clean-up
     after a kill relies on that order.

@@ -28,7 +28,8 @@ from strata.util.process import as_root, capture, find_remedy
 from strata.util.progress import print_topic, report_step
 from strata.vm import acceleration, vagrant_box
 
-# The number of images that stay, those used last, with their bases and boxes; and of the user's own.
+# The number of images that stay, those used last, with their bases and boxes; and the number of the
+# user's own.
 KEPT = 3
 # An environment variable of all processes that a build starts, with the home's mark as its value:
 # they are found by it, even after the build was killed.

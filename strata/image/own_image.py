@@ -24,8 +24,9 @@ WITHOUT_EFFECT = {
 
 # Arguments: names of programs.  Prints those that are missing.
 FIND = 'for name; do command -v "$name" >/dev/null || echo "$name"; done'
-# Arguments: the image's files, and absolute paths of folders.  Makes the folders; prints a path that
-# leads over a symbolic link, by which the host's own folder would be mounted over.
+# Arguments: the image's files, and absolute paths of folders.  Makes the folders; prints a path
+# that leads over a symbolic link, by which the host's own folder would be mounted over, or the
+# first file in /data.
 MAKE_FOLDERS = """
 tree=$1
 shift

@@ -89,7 +89,7 @@ def test_a_paper_is_made_without_it_and_nothing_else(project, monkeypatch):
         ({"workloads": {"stream": None}}, "workloads.stream", "needs "),
         ({"workloads": {"redis": None}}, "workloads.redis", "redis-server"),
         ({"image": {"docker": "app:1", "release": "trixie"}}, "image.release", "leave release"),
-        ({"image": {"docker": "app:1", "distribution": "debian"}}, "image.distribution", "or docker"),
+        ({"image": {"docker": "a", "distribution": "debian"}}, "image.distribution", "or docker"),
         ({"image": {"docker": "-v"}}, "image.docker", "a Docker image of your own"),
         ({"image": {"docker": "a b"}}, "image.docker", "a Docker image of your own"),
     ],

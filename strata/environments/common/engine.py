@@ -25,8 +25,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import ClassVar
 
-# Argument: the mode of /data.  Makes /data and /tmp where an image of the user's own lacks them, and
-# lets the user as whom programs run write to /data.
+# Argument: the mode of /data.  Makes /data and /tmp where an image of the user's own lacks them,
+# and lets the user as whom programs run write to /data.
 MAKE_FOLDERS = """
 [ -d /data ] || mkdir /data
 chmod "$1" /data

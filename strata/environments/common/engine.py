@@ -298,6 +298,8 @@ class Container(layer.Layer):
         if chosen != "host":
             network += ["--hostname", "strata"]
         settings = [*self.run_options(), *self._data_options(), *self._state_options()]
+        if self.context.programs:
+            settings += ["--volume", f"{self.context.programs}:/opt/strata:ro"]
         settings += [*limits.run_options(self.options), *passed]
         fixed = ["--init", "--pull", "never", "--label", f"{LABEL}={paths.home_mark()}", *options]
         if self.context.own_image:

@@ -13,8 +13,8 @@
 #'   repetition, value
 #' @param context list about the values: invalid (workloads whose sizes answer no question); sockets
 #'   and processors (numbers; NA: not known); emulated (names of environments that were measured in
-#'   emulation only); otherwise (names of environments that a daemon or options made others of); paired and
-#'   exact (by default TRUE and FALSE: values are paired in blocks; values have no error)
+#'   emulation only); otherwise (names of environments that a daemon or options made others of);
+#'   paired and exact (by default TRUE and FALSE: values are paired in blocks; values have no error)
 #' @return data frame, one row for each claim, and a second row for a claim about a product that
 #'   another environment stands for
 test_claims <- function(published, values, context) {
@@ -245,8 +245,8 @@ explain_missing_environment <- function(entry, context) {
   transferred <- length(measured_as) == 0 && !is.null(entry$transferred)
   reason <- if (transferred) "other-product" else "environment"
   if (any(measured_as %in% context$otherwise)) {
-    return(refuse_part(reason, entry$label,
-                       " was measured with a daemon or options that make another environment of it"))
+    return(refuse_part(reason, entry$label, " was measured with a daemon or options that make ",
+                       "another environment of it"))
   }
   refuse_part(reason, entry$label, " was not measured")
 }

@@ -494,7 +494,7 @@ tabulate_options <- function(paper) {
       mutate(environment = record$environment)
   }))
   if (nrow(rows) == 0) return(NULL)
-  distinct(rows) |>
-    left_join(select(paper$environments, environment, label), by = "environment") |>
-    transmute(Environment = label, Option = asked, "Seen inside" = seen)
+  rows <- distinct(rows) |>
+    left_join(select(paper$environments, environment, label), by = "environment")
+  tibble(Environment = rows$label, Option = rows$asked, "Seen inside" = rows$seen)
 }

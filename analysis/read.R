@@ -327,9 +327,9 @@ read_table <- function(path, text = character()) {
 #' @param name of the environment
 #' @param entry in the plan's `environments`
 #' @return data frame of one row: environment, label, available, reason, family ("containers",
-#'   "sandboxes", "machines"; "" for native), otherwise (whether a daemon or options make another environment
-#'   of it), emulated (whether its values are set apart), beside (whether it is native at the sizes
-#'   of emulated machines)
+#'   "sandboxes", "machines"; "" for native), otherwise (whether a daemon or options make another
+#'   environment of it), emulated (whether its values are set apart), beside (whether it is native
+#'   at the sizes of emulated machines)
 describe_environment <- function(name, entry) {
   kinds <- vapply(entry$told, function(layer) layer$kind %or% "", "")
   has_vm <- vapply(entry$layers, function(layer) "vm" %in% names(layer), NA)

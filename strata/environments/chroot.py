@@ -26,11 +26,13 @@ mount --bind "$data" "$root/data"
 mount --bind "$tmp" "$root/tmp"
 """
 
-# Arguments: the root, the image's files, a folder, and folders of an image of the user's own, each
-# of which gets a writable copy of its files.  Run as root by sh -eu.
+# Arguments: the root, the image's files, the programs that are brought along (or ""), a folder, and
+# folders of an image of the user's own, each of which gets a writable copy of its files.  Run as
+# root by sh -eu.
 MOUNT_COPIES = """
-root=$1 tree=$2 folder=$3
-shift 3
+root=$1 tree=$2 programs=$3 folder=$4
+shift 4
+[ -z "$programs" ] || mount --bind -o ro "$programs" "$root/opt/strata"
 number=0
 for path; do
     number=$((number + 1))
@@ -104,8 +106,8 @@ class Layer(layer.Layer):
         if self.context.own_image:
             copies = os.path.join(self.context.folder, "copies")
             paths = ["/tmp", *self.context.volumes]
-            copy = [MOUNT_COPIES, "strata", self.root, self.tree, copies, *paths]
-            capture(as_root(["sh", "-euc", *copy]))
+            folders = [self.root, self.tree, self.context.programs or "", copies]
+            capture(as_root(["sh", "-euc", MOUNT_COPIES, "strata", *folders, *paths]))
         if self.context.user:
             os.chmod(self.context.data, 0o1777)
         cgroups.create_groups(self.context.id, self.context.mask)

@@ -76,13 +76,14 @@ def list_files(image: Fields) -> list[str]:
     """Return the sorted paths, relative to the project, of the files that the build uses.
 
     Files that git ignores (.gitignore) are left out; outside a git repository every file counts.
-    An image of the user's own uses none.
+    For an image of the user's own they are the files of portable workloads.
     """
     if "docker" in image:
-        return []
+        names = list_portable_workloads(image)
+        return [f"workloads/{path}" for path in _listed_built(names)] if names else []
     folders = ["common", "kit/load", *list_workloads_in_image(image)]
     files = [f"packer/{name}" for name in _listed("packer", ["."]) if _is_of_packer(name)]
-    files += [f"workloads/{name}" for name in _listed("workloads", folders) if _is_built(name)]
+    files += [f"workloads/{path}" for path in _listed_built(folders)]
     scripts = b"".join(_content(path) for path in files if path.endswith("/build.sh"))
     return sorted(
         path
@@ -90,6 +91,11 @@ def list_files(image: Fields) -> list[str]:
         if os.path.dirname(path) not in SHARED
         or os.path.relpath(path, "workloads").encode() in scripts
     )
+
+
+def _listed_built(folders: list[str]) -> list[str]:
+    """Return the sorted paths of files in workloads' folders that go into the image."""
+    return sorted(path for path in _listed("workloads", folders) if _is_built(path))
 
 
 def _is_of_packer(name: str) -> bool:
@@ -130,6 +136,16 @@ def _content(path: str) -> bytes:
         return file.read()
 
 
+def _hash_files(files: list[str]) -> list[str]:
+    """Return a line with the path, mode and hash of each file, whose comments do not count."""
+    lines = []
+    for path in files:
+        content = strip_comments(path, _content(path))
+        mode = "x" if os.access(path, os.X_OK) else "-"
+        lines.append(f"{path} {mode} {hashlib.sha256(content).hexdigest()}")
+    return lines
+
+
 def list_packages(image: Fields) -> list[str]:
     """Return the sorted names of the packages that the workloads and the build need."""
     names = {*BASE_PACKAGES, *image.get("packages", [])}
@@ -152,15 +168,27 @@ def list_base_packages(image: Fields, chosen: Chosen) -> list[str]:
     return sorted(names)
 
 
-def _describe_own_image(reference: str) -> Described:
+def list_portable_workloads(image: Fields) -> list[str]:
+    """Return the names of the plan's workloads whose programs run in any image.
+
+    image: as of :func:`list_workloads_in_image`.
+    """
+    return [name for name in image.get("workloads", []) if workload.is_portable(name)]
+
+
+def _describe_own_image(image: Fields) -> Described:
     """Return the description of a Docker image of the user's own.
 
-    If Docker does not have it any more, it is the one of the last plan with the same name: papers
-    are made without it.  Raises UserError if there is no such plan.
+    Its recipe follows from its ID, and from the files of portable workloads.  If Docker does not
+    have it any more, it is the one of the last plan with the same name: papers are made without it.
+    Raises UserError if there is no such plan.
     """
+    reference = image["docker"]
     described = {"base": "", "distribution": "docker", "release": reference}
     try:
-        identity = json.dumps(["docker", docker.inspect_image(reference)["Id"]])
+        parts = ["docker", docker.inspect_image(reference)["Id"]]
+        parts += _hash_files(list_files(image))
+        identity = json.dumps(parts)
     except UserError:
         planned = (read_json(paths.PLAN) or {}).get("image", {})
         if (planned.get("distribution"), planned.get("release")) != ("docker", reference):
@@ -181,17 +209,15 @@ def describe_image(image: Fields) -> Described:
     from its ID.  Raises UserError if Docker does not have it.
     """
     if "docker" in image:
-        return _describe_own_image(image["docker"])
+        return _describe_own_image(image)
     chosen = distribution.choose_release(image, distribution.os_release())
     script = strip_comments(BASE_SCRIPT, _content(BASE_SCRIPT)).decode()
     names = list_base_packages(image, chosen)
     base = {**chosen, "mirror": image.get("mirror"), "packages": names, "script": script}
     base_hash = hashlib.sha256(json.dumps(base, sort_keys=True).encode()).hexdigest()
     whole = hashlib.sha256(base_hash.encode())
-    for path in list_files(image):
-        content = strip_comments(path, _content(path))
-        mode = "x" if os.access(path, os.X_OK) else "-"
-        whole.update(f"{path} {mode} {hashlib.sha256(content).hexdigest()}\n".encode())
+    for line in _hash_files(list_files(image)):
+        whole.update(f"{line}\n".encode())
     described: Described = {
         "recipe": whole.hexdigest(),
         "base": base_hash,

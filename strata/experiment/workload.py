@@ -132,13 +132,22 @@ def _commands(data: Fields) -> Iterator[tuple[str, list[str]]]:
         yield f"servers.{number}.ready.argv", server["ready"]["argv"]
 
 
+def is_portable(name: str) -> bool:
+    """Return whether a workload's programs run in any image: scripts for sh, and static programs."""
+    return bool(read_declaration(name).get("portable"))
+
+
 def list_image_needs(name: str) -> list[str]:
     """Return what a workload needs that only Strata's own image has, as words for a message.
 
-    These are packages, programs that a build script makes, and the program that holds servers.
+    These are packages, programs that a build script makes, and the program that holds servers.  The
+    programs of a portable workload are brought along.
     """
     declared = read_declaration(name)
-    needs = [*declared["packages"], *(["servers"] if "servers" in declared else [])]
+    needs = ["servers"] if "servers" in declared else []
+    if is_portable(name):
+        return needs
+    needs += declared["packages"]
     for _, argv in _commands(declared):
         program = argv[0]
         if not find_parameter(program) and ("/" not in program or program.startswith(STRATA)):

@@ -28,9 +28,10 @@ class Context:
     part, of: the system is number `part` (from 0) of `of` equal ones; `first` is the folder of
     number 0.
     An image of the user's own sets further attributes: `own_image` is whether it is one; `user` is
-    ``{uid, gid, groups, name}`` of the user as whom programs run (None: root), `folder_inside` the one
-    in which they start, `variables` their environment variables, `entrypoint` the words before a
-    command, `volumes` the folders that programs may write to besides /data and /tmp.
+    ``{uid, gid, groups, name}`` of the user as whom programs run (None: root), `folder_inside` the
+    one in which they start, `variables` their environment variables, `entrypoint` the words before
+    a command, `volumes` the folders that programs may write to besides /data and
+    /tmp, `programs` the host's folder that every system sees as /opt/strata (None: the image's).
     note: the attribute `note_cleanup`, called with the entry in the journal
     (:mod:`strata.testbed.journal`) of each thing on the host before the thing is made: clean-up
     after a kill relies on that order.
@@ -66,6 +67,9 @@ class Context:
         self.folder_inside: str = run.get("folder", "/")
         self.variables: list[str] = run.get("variables", VARIABLES)
         self.entrypoint: list[str] = run.get("entrypoint", [])
+        self.programs: str | None = None
+        if image and run.get("programs"):
+            self.programs = os.path.join(image["folder"], "programs")
         self.volumes: list[str] = run.get("volumes", [])
 
     def with_variables(self, argv: Sequence[str]) -> list[str]:

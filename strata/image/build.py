@@ -28,7 +28,8 @@ from strata.util.process import as_root, capture, find_remedy
 from strata.util.progress import print_topic, report_step
 from strata.vm import acceleration, vagrant_box
 
-# The number of images that stay, those used last, with their bases and boxes; and of the user's own.
+# The number of images that stay, those used last, with their bases and boxes; and the number of the
+# user's own.
 KEPT = 3
 # An environment variable of all processes that a build starts, with the home's mark as its value:
 # they are found by it, even after the build was killed.
@@ -197,11 +198,15 @@ def _make_files(config: Fields, described: Described, work: str) -> None:
             _run_packer(config, work, {"base": base, "tag": tag, "home": paths.home_mark()})
     with report_step("image", "taking its files out of Docker"):
         archive = _save_files(tag, work)
-    run = own_image.describe_run(inspected, os.path.join(work, "tree")) if inspected else None
+    run: Fields = {}
+    if inspected:
+        run = own_image.describe_run(inspected, os.path.join(work, "tree"))
+        names = recipe.list_portable_workloads(config)
+        run["programs"] = own_image.build_programs(names, os.path.join(work, "programs"))
     with report_step("image", "hashing every file"):
         listing = {
             "packages": manifest.list_packages(os.path.join(work, "tree")),
-            "files": manifest.hash_archive(archive),
+            "files": {**manifest.hash_archive(archive), **run.get("programs", {})},
         }
     os.unlink(archive)
     write_json(os.path.join(work, "manifest.json"), listing)

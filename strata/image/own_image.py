@@ -1,9 +1,11 @@
 """What is taken over of a Docker image of the user's own: how its programs run, and its folders."""
 
+import hashlib
 import os
 import posixpath
 from collections.abc import Sequence
 
+from strata.experiment import workload
 from strata.util.data_types import Fields
 from strata.util.errors import UserError
 from strata.util.process import as_root, capture
@@ -11,7 +13,7 @@ from strata.util.process import as_root, capture
 # Programs that Strata runs in every system.
 NEEDED = ("sh", "cat", "chmod", "env", "head", "mkdir", "sleep", "tail")
 # Folders of every system that are mounted over the image's.
-MOUNTED = ("/proc", "/sys", "/dev", "/data", "/tmp")
+MOUNTED = ("/proc", "/sys", "/dev", "/data", "/tmp", "/opt/strata")
 PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # Key of an image's configuration → the instruction that sets it, which has no effect here.
 WITHOUT_EFFECT = {
@@ -24,8 +26,9 @@ WITHOUT_EFFECT = {
 
 # Arguments: names of programs.  Prints those that are missing.
 FIND = 'for name; do command -v "$name" >/dev/null || echo "$name"; done'
-# Arguments: the image's files, and absolute paths of folders.  Makes the folders; prints a path that
-# leads over a symbolic link, by which the host's own folder would be mounted over.
+# Arguments: the image's files, and absolute paths of folders.  Makes the folders; prints a path
+# that leads over a symbolic link, by which the host's own folder would be mounted over, or the
+# first file in /data.
 MAKE_FOLDERS = """
 tree=$1
 shift
@@ -76,6 +79,34 @@ def describe_run(inspected: Fields, tree: str) -> Fields:
         "volumes": volumes,
         "without_effect": [word for key, word in WITHOUT_EFFECT.items() if settings.get(key)],
     }
+
+
+def build_programs(names: Sequence[str], folder: str) -> dict[str, str]:
+    """Build the programs of portable workloads on this host, for a folder beside the image's files.
+
+    names: of the workloads.  folder: what every system sees as /opt/strata.
+    Returns the path of each program in a system, without the first slash, → ``sha256:…``.
+    Raises UserError with the last lines of a build script that failed.
+    """
+    hashes: dict[str, str] = {}
+    for name in names:
+        target = os.path.join(folder, "workloads", name)
+        os.makedirs(target)
+        script = ["sh", "-euc", 'umask 022; cd "$1"; exec bash build.sh "$2"', "strata"]
+        done = capture([*script, f"workloads/{name}", target], timeout=600, check=False)
+        if done.returncode != 0:
+            last = "\n".join((done.stdout + done.stderr).strip().splitlines()[-10:])
+            packages = " ".join(workload.read_declaration(name)["packages"])
+            raise UserError(
+                f"workloads/{name}/build.sh: the programs could not be built on this host, for an "
+                f"image that lacks them; `apt-get install {packages}` has what it needs:\n{last}"
+            )
+        capture(["chmod", "-R", "a+rX", folder])
+        for program in sorted(os.listdir(target)):
+            with open(os.path.join(target, program), "rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            hashes[f"opt/strata/workloads/{name}/{program}"] = f"sha256:{digest}"
+    return hashes
 
 
 def refuse(reference: str, reason: str) -> UserError:

@@ -34,6 +34,7 @@ STACKS = {
 }
 # What native, Docker and gVisor all print.
 PRINTED = """\
+hello
 [('ENTERED', 'yes'), ('GREETING', 'good-day'), ('HOME', '/'), ('PATH', \
 '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'), \
 ('PYTHONDONTWRITEBYTECODE', '1')] /usr/share/app 1000 1000 [1000]
@@ -60,21 +61,30 @@ def project(folder, stacks):
             "program": {**text, "file": "sha", "value": str(folder / "program.py")},
             "sha": {**text, "value": "none"},
         },
-        "run": [{"argv": ["{entrypoint}", "python3", "{program}"], "timeout": 60}],
+        "portable": True,
+        "run": [{"argv": ["begin.sh", "{entrypoint}", "python3", "{program}"], "timeout": 60}],
     }
     config = projects.on_host(
         environments={name: {"layers": layers} for name, layers in stacks.items()},
         image={"docker": debian_python.NAME},
         repetitions=1,
     )
-    return projects.make(folder / "project", config, {"noop": workload})
+    made = projects.make(folder / "project", config, {"noop": workload})
+    # Programs of the workload's own, one of them compiled here.
+    begin = '#!/bin/sh\n"${0%/*}/hello"\nexec "$@"\n'
+    build = 'install -m 755 begin.sh "$1"\ngcc -static -o "$1/hello" hello.c\n'
+    hello = '#include <stdio.h>\nint main(void) { return puts("hello") < 0; }\n'
+    for name, text in (("begin.sh", begin), ("build.sh", build), ("hello.c", hello)):
+        (made / "workloads/noop" / name).write_text(text)
+    return made
 
 
 def test_its_program_runs_alike_in_native_docker_and_a_sandbox(image, own, machine_stays):
     tree = os.path.join(image["folder"], "tree")
     debian_python.make(tree, own)
     folder = project(own, STACKS)
-    projects.good(folder, "snakemake", "--cores", "1", "cells", "results/image.json")
+    argv = ["snakemake", "--cores", "1", "cells", "results/image.json"]
+    projects.good(folder, *argv, timeout=850)
     plan = json.loads((folder / "results/plan.json").read_text())
     measured = [name for name, entry in plan["environments"].items() if entry["available"]]
     assert {"native", "docker", "layered", "limited", "networked"} <= {*measured}
@@ -96,8 +106,12 @@ def test_its_program_runs_alike_in_native_docker_and_a_sandbox(image, own, machi
     made = cache.require_image(plan["image"]["recipe"])
     listed = json.loads(open(os.path.join(made["folder"], "manifest.json")).read())["files"]
     argv = ["docker", "run", "--rm", "--user", "0", "--network", "none", "--entrypoint", "env"]
-    assert files_below(*argv, debian_python.NAME, "/") == listed
-    assert files_below(os.path.join(made["folder"], "tree")) == listed
+    of_image = {path: value for path, value in listed.items() if path.split("/")[0] != "opt"}
+    assert {*listed} - {*of_image} == {
+        f"opt/strata/workloads/noop/{name}" for name in ("begin.sh", "hello")
+    }
+    assert files_below(*argv, debian_python.NAME, "/") == of_image
+    assert files_below(os.path.join(made["folder"], "tree")) == of_image
     assert records["native"]["image"]["manifest_sha256"] == made["manifest_sha256"]
     assert "HEALTHCHECK" in made["run"]["without_effect"]
     # What the options did is seen inside, or is as requested.

@@ -64,11 +64,12 @@ def test_a_box_is_kept_with_its_facts_and_removed_with_its_image(tmp_path, monke
         vagrant_box.require_box("r")
 
 
-def image_in_cache(name, used, base="b"):
+def image_in_cache(name, used, base="b", **more):
     """Put the folder of an image into the cache, last used at a time."""
     folder = cache.image_folder(name)
     os.makedirs(folder)
-    write_json(os.path.join(folder, "image.json"), {"recipe": name, "id": name, "base": base})
+    facts = {"recipe": name, "id": name, "base": base, **more}
+    write_json(os.path.join(folder, "image.json"), facts)
     os.utime(folder, (used, used))
 
 
@@ -77,13 +78,18 @@ def test_the_three_images_that_were_used_last_stay(tmp_path, monkeypatch):
     names = [str(number) * 64 for number in range(5)]
     for number, name in enumerate(names):
         image_in_cache(name, number + 1, base=f"base{number}")
+    # Those of the user's own count for themselves.
+    own = [letter * 64 for letter in "abcd"]
+    for number, name in enumerate(own):
+        image_in_cache(name, number + 10, base="", run={"variables": []})
     os.makedirs(tmp_path / "images/building-x/deep")
     os.utime(cache.image_folder(names[0]))
     removed = build.prune_images()
-    assert cache.list_image_recipes() == [names[0], names[4], names[3]]
+    assert cache.list_image_recipes() == [names[0], *own[:0:-1], names[4], names[3]]
     assert {*removed} == {
         "image 222222222222",
         "image 111111111111",
+        "image aaaaaaaaaaaa",
         "unfinished image x",
     }
     assert build.prune_images() == []

@@ -5,7 +5,7 @@ import pytest
 from test_config import MACHINE
 
 from strata.environments import docker
-from strata.experiment import config, recipe
+from strata.experiment import config, recipe, workload
 from strata.host.context import Context
 from strata.image import own_image
 from strata.measure.arguments import fill
@@ -76,6 +76,7 @@ def test_a_paper_is_made_without_it_and_nothing_else(project, monkeypatch):
         raise UserError("Docker has no such image here")
 
     monkeypatch.setattr(docker, "inspect_image", inspect)
+    project()
     planned = {"distribution": "docker", "release": "app:1", "recipe": "r"}
     write_json(paths.PLAN, {"image": planned})
     assert recipe.describe_image({"docker": "app:1"}) == planned | {"base": ""}
@@ -89,7 +90,7 @@ def test_a_paper_is_made_without_it_and_nothing_else(project, monkeypatch):
         ({"workloads": {"stream": None}}, "workloads.stream", "needs "),
         ({"workloads": {"redis": None}}, "workloads.redis", "redis-server"),
         ({"image": {"docker": "app:1", "release": "trixie"}}, "image.release", "leave release"),
-        ({"image": {"docker": "app:1", "distribution": "debian"}}, "image.distribution", "or docker"),
+        ({"image": {"docker": "a", "distribution": "debian"}}, "image.distribution", "or docker"),
         ({"image": {"docker": "-v"}}, "image.docker", "a Docker image of your own"),
         ({"image": {"docker": "a b"}}, "image.docker", "a Docker image of your own"),
     ],
@@ -99,6 +100,28 @@ def test_what_contradicts_it_is_refused_by_its_key(checkout, image, over, key, r
         planned(**over)
     assert key in str(caught.value)
     assert remedy in str(caught.value)
+
+
+def test_the_programs_of_a_portable_workload_are_brought_along(project, image):
+    own = {**projects.NOOP, "packages": ["gcc"], "run": [{"argv": ["run.sh"], "timeout": 9}]}
+    made = project()
+    folder = made / "workloads/own"
+    projects.write_yaml(folder / "workload.yaml", own)
+    assert workload.list_image_needs("own") == ["gcc", "run.sh"]
+    settings = {"docker": "app:1", "workloads": ["own"]}
+    before = recipe.describe_image(settings)["recipe"]
+    workload.read_declaration.cache_clear()
+    projects.write_yaml(folder / "workload.yaml", {**own, "portable": True})
+    assert workload.list_image_needs("own") == []
+    (folder / "run.sh").write_text("#!/bin/sh\ntrue\n")
+    (folder / "build.sh").write_text('cp run.sh "$1"\n')
+    assert recipe.describe_image(settings)["recipe"] != before
+    assert recipe.list_files(settings) == ["workloads/own/build.sh", "workloads/own/run.sh"]
+    programs = own_image.build_programs(["own"], str(made / "programs"))
+    assert [*programs] == ["opt/strata/workloads/own/run.sh"]
+    (folder / "build.sh").write_text("echo no compiler; exit 1\n")
+    with pytest.raises(UserError, match=r"own/build.sh: .*apt-get install gcc[^$]*no compiler"):
+        own_image.build_programs(["own"], str(made / "again"))
 
 
 @pytest.mark.parametrize(

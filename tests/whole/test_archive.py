@@ -428,11 +428,18 @@ def test_private_text_is_named_with_its_line_and_not_archived_until_it_is_allowe
     content = log.read_bytes()
     digest = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
     change(log.with_suffix(".json"), "log", digest)
+    # An image of the user's own has variables, too.
+    image = project / "results/image.json"
+    facts = image.read_text()
+    image.write_text(json.dumps({**json.loads(facts), "run": {"variables": ["A=quillbox"]}}))
     measured.pretend(project)
     place = "results/raw/native/stream/1.log:2"
-    with pytest.raises(UserError, match=f"{place}: the name of a machine: quillbox"):
+    with pytest.raises(UserError, match=f"{place}: the name of a machine: quillbox") as caught:
         make.write_archive("archive.zip")
+    assert "results/image.json:1: the name of a machine: quillbox" in str(caught.value)
     assert not os.path.exists("archive.zip")
+    image.write_text(facts)
+    measured.pretend(project)
     for allowed in ("quillbox", place):
         make.write_archive("archive.zip", False, [allowed])
         with zipfile.ZipFile("archive.zip") as archive:

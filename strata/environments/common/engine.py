@@ -25,8 +25,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import ClassVar
 
-# Argument: the mode of /data.  Makes /data and /tmp where an image of the user's own lacks them, and
-# lets the user as whom programs run write to /data.
+# Argument: the mode of /data.  Makes /data and /tmp where an image of the user's own lacks them,
+# and lets the user as whom programs run write to /data.
 MAKE_FOLDERS = """
 [ -d /data ] || mkdir /data
 chmod "$1" /data
@@ -298,6 +298,8 @@ class Container(layer.Layer):
         if chosen != "host":
             network += ["--hostname", "strata"]
         settings = [*self.run_options(), *self._data_options(), *self._state_options()]
+        if self.context.programs:
+            settings += ["--volume", f"{self.context.programs}:/opt/strata:ro"]
         settings += [*limits.run_options(self.options), *passed]
         fixed = ["--init", "--pull", "never", "--label", f"{LABEL}={paths.home_mark()}", *options]
         if self.context.own_image:

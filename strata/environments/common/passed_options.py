@@ -89,8 +89,8 @@ ON_THE_HOST = {
 
 # Argument: the script of starting_state.state_command.  Prints the state in which a program starts,
 # and then the limits, system parameters, devices and mounts that it finds, in the form of
-# strata.host.observe.split_files.  (`tail` ends at the first file that cannot be read, and a program
-# for each file would take a sandbox seconds.)
+# strata.host.observe.split_files.  (`tail` ends at the first file that cannot be read, and a
+# program for each file would take a sandbox seconds.)
 PRINT = r"""
 exec 2>/dev/null
 sh -c "$1" strata self

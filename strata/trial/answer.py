@@ -4,13 +4,14 @@ import csv
 import json
 import os
 import shlex
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 from strata.environments.common import engine
 from strata.experiment import blocks
 from strata.trial.request import PLACE, REFERENCE, WORKLOAD, Request
-from strata.util import paths, progress
+from strata.util import paths
 from strata.util.constants import result_path
 from strata.util.data_types import Fields, Plan
 from strata.util.files import read_json, write_csv, write_text
@@ -212,11 +213,11 @@ def write_files(
     """Write the answer as JSON and CSV where paths are given; ``-`` is standard output."""
     shown = [{key: row[key] for key in COLUMNS} for row in rows]
     if json_path:
-        text = json.dumps({**facts, "rows": shown}, indent=1, ensure_ascii=False)
+        text = json.dumps({**facts, "rows": shown}, indent=1) + "\n"
         if json_path == "-":
-            progress.print_line(text)
+            sys.stdout.write(text)
         else:
-            write_text(json_path, f"{text}\n")
+            write_text(json_path, text)
     if csv_path:
         cells = [["" if row[key] is None else row[key] for key in COLUMNS] for row in shown]
         write_csv(csv_path, COLUMNS, cells)

@@ -19,6 +19,8 @@ from strata.util.errors import UserError
 from strata.util.files import read_json, remove_tree
 from strata.util.signals import Interrupted
 
+# The folders of cells that failed, and of those that were measured.
+KINDS = ("failed", "raw")
 # The tables of which the answer is made.
 TABLES = tuple(map(result_path, ("summary", "comparisons", "verdicts", "runs")))
 
@@ -49,9 +51,15 @@ def main(
         line.clear()
         progress.print_message("strata: ended before anything was measured; nothing is left")
         return 130
-    whole = measure.run_snakemake(
-        place, TABLES, line, lambda number: _describe_round(place, number, asked)
-    )
+
+    def run_all() -> bool | None:
+        return measure.run_snakemake(
+            place, TABLES, line, lambda number: _describe_round(place, number, asked)
+        )
+
+    whole = run_all()
+    if whole is False and _leave_out_failing(place, experiment):
+        whole = run_all()
     if not whole:
         # What was measured so far, or of the environments in which the command works.
         line.show("the tables of what was measured …")
@@ -113,6 +121,27 @@ def _prepare(asked: Request, name: str | None, fresh: bool, line: measure.Line) 
         if is_new:
             remove_tree(place)
         raise
+
+
+def _leave_out_failing(place: str, experiment: Plan) -> bool:
+    """Leave environments out in which the command always failed; return whether others are left."""
+    failing = []
+    for name, entry in experiment["environments"].items():
+        folders = [os.path.join(place, f"results/{kind}/{name}/{WORKLOAD}") for kind in KINDS]
+        failed, good = (os.path.isdir(path) and os.listdir(path) for path in folders)
+        if entry["available"] and failed and not good:
+            failing.append(name)
+    others = [
+        name
+        for name, entry in experiment["environments"].items()
+        if entry["available"] and name not in failing
+    ]
+    settings = request.read_own(place)
+    if not failing or REFERENCE not in others or len(others) < 2 or settings is None:
+        return False
+    settings["leave_out"] = {name: [WORKLOAD] for name in failing}
+    request.write_own(place, settings, f"the command failed in {', '.join(failing)}")
+    return True
 
 
 def _work(settings: Fields) -> Fields:

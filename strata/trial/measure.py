@@ -1,6 +1,7 @@
 """Run Snakemake in an experiment's folder, and show on one line how far it is."""
 
 import contextlib
+import ctypes
 import os
 import re
 import signal
@@ -67,7 +68,7 @@ def run_snakemake(
             process = subprocess.Popen(
                 command, cwd=folder, env=variables, stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-                start_new_session=True,
+                start_new_session=True, preexec_fn=_end_with_parent,
             )  # fmt: skip
         assert process.stdout
         standing = ""
@@ -91,6 +92,12 @@ def run_snakemake(
             if process.poll() is None:
                 _end(process)
             process.stdout.close()
+
+
+def _end_with_parent() -> None:
+    """Arrange that the kernel ends this process by SIGTERM once its parent was killed."""
+    # PR_SET_PDEATHSIG.
+    ctypes.CDLL(None).prctl(1, int(signal.SIGTERM))
 
 
 def _end(process: "subprocess.Popen[str]") -> None:

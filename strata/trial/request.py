@@ -259,7 +259,6 @@ def make_configuration(request: Request, sha1: str) -> Fields:
             "min": 3,
             "max": LOOKS[-1],
             "margin": request.margin,
-            "looks": len(LOOKS),
             "budget": f"{MEASURED * request.budget_seconds:.0f}s",
         },
         "seed": seed,
@@ -369,7 +368,7 @@ def choose_name(request: Request, settings: Fields, name: str | None, fresh: boo
 
 
 def extend_budget(settings: Fields, own: Fields, folder: str) -> None:
-    """Let a repeated experiment go on: its budget comes on top, and it is one more look.
+    """Let a repeated experiment go on: its budget comes on top of what was spent.
 
     settings: the new configuration, which is changed.  own: the one in the folder.
     """
@@ -378,10 +377,8 @@ def extend_budget(settings: Fields, own: Fields, folder: str) -> None:
     for name in os.listdir(decisions) if os.path.isdir(decisions) else ():
         decision = read_json(os.path.join(decisions, name)) or {}
         spent = max(spent, float(decision.get("spent_seconds", 0)))
-    rule, before = settings["repetitions"], own["repetitions"]
-    if spent and isinstance(before, dict):
-        rule["budget"] = f"{spent + float(parse_amount(rule['budget']) or 0):.0f}s"
-        rule["looks"] = before.get("looks", len(LOOKS)) + 1
+    rule = settings["repetitions"]
+    rule["budget"] = f"{spent + float(parse_amount(rule['budget']) or 0):.0f}s"
     settings["seed"] = own["seed"]
     chosen = {key: own["workloads"][WORKLOAD][key] for key in CHOSEN}
     settings["workloads"][WORKLOAD] |= chosen

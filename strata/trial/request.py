@@ -293,14 +293,16 @@ def add_options(entry: Fields, request: Request) -> Fields:
 def choose_laps(seconds: float) -> Fields:
     """Return the parameters of the workload that fit a run of so many seconds.
 
-    Many short runs fill a lap; a long run is a lap, and the only one of its cell.
+    Many short runs fill a lap; a long run is a lap, and the only one of its cell.  Two laps at
+    least let the environments of a block alternate.
     """
     seconds = max(seconds, 1e-4)
     runs = max(1, round(LAP_SECONDS / seconds))
+    fewest = 1 if seconds > LONG_RUN else 2
     return {
         "runs": runs,
         "warmups": 0 if seconds > LONG_RUN else max(1, round(runs / 3)),
-        "laps": min(4, max(1, round(BLOCK_SECONDS / (runs * seconds)))),
+        "laps": min(4, max(fewest, round(BLOCK_SECONDS / (runs * seconds)))),
         "limit": float(max(60, round(10 * seconds))),
     }
 

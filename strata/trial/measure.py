@@ -101,8 +101,11 @@ def _end_with_parent() -> None:
 
 
 def _end(process: "subprocess.Popen[str]") -> None:
-    """Interrupt Snakemake as a terminal does, and wait until it and its cells have ended."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+    """Ask Snakemake and its cells to end, and wait until they have.
+
+    They may ignore SIGINT, as what a shell starts in the background does.
+    """
+    for number in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, number)
         if wait_for_process(process.pid, SECONDS_TO_END):

@@ -35,7 +35,7 @@ class Line:
         """Replace the line."""
         if self._is_shown:
             columns = max(20, os.get_terminal_size(sys.stderr.fileno()).columns)
-            text = "".join(each if each.isprintable() else " " for each in text)[: columns - 1]
+            text = re.sub(r"[^ -~\u00a0-\uffff]", " ", text)[: columns - 1]
             progress.write_raw(f"\r{text:{self._width}}")
             self._width = len(text)
 
@@ -76,11 +76,11 @@ def run_snakemake(
             for text in process.stdout:
                 log.write(text)
                 log.flush()
-                if found := _ROUND.search(text):
-                    standing = at_round(int(found[1]))
+                if match := _ROUND.search(text):
+                    standing = at_round(int(match[1]))
                     line.show(standing)
-                elif found := _CELL.search(text):
-                    line.show(f"block {found[4]}, {found[3]} … {standing}")
+                elif match := _CELL.search(text):
+                    line.show(f"block {match[4]}, {match[3]} … {standing}")
                 elif _TOPIC.fullmatch(text.strip()):
                     line.show(text.strip())
             return process.wait() == 0

@@ -48,7 +48,7 @@ def place(tmp_path, monkeypatch):
     (tmp_path / "try/taken/notes").write_text("mine")
     folder.make_folder("try/other")
     settings = {"workloads": {"command": {"command": "true"}}}
-    request.write_own("try/other", settings, "strata try -- true")
+    request.write_settings("try/other", settings, "strata try -- true")
     return tmp_path
 
 
@@ -138,7 +138,7 @@ def test_an_experiment_is_a_folder_that_the_project_s_code_plans(place, monkeypa
     assert place_of_it == "try/sh"
     folder.make_folder(place_of_it)
     own = {**settings["workloads"]["command"], **request.choose_laps(0.3)}
-    request.write_own(place_of_it, {**settings, "workloads": {"command": own}}, "strata try")
+    request.write_settings(place_of_it, {**settings, "workloads": {"command": own}}, "strata try")
     # The same command finds its folder, and another one has its own.
     assert request.choose_name(asked, settings, None, False) == place_of_it
     other = ask("sh", "-c", "true")

@@ -521,8 +521,7 @@ def _plan_repetitions(config: Fields) -> Fields:
         target, budget = parse_amount(rule.get("target")), parse_amount(rule.get("budget"))
         precision = {**rule, "target": target, "budget": budget}
         if "margin" in rule:
-            looks = rule.get("looks", len(LOOKS))
-            precision |= {"margin": parse_amount(rule["margin"]), "looks": looks}
+            precision |= {"margin": parse_amount(rule["margin"]), "looks": len(LOOKS)}
     elif retries:
         precision = {"min": rule, "max": rule * (1 + retries), "target": None, "budget": None}
     else:

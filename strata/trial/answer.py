@@ -4,13 +4,14 @@ import csv
 import json
 import os
 import shlex
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 from strata.environments.common import engine
 from strata.experiment import blocks
 from strata.trial.request import PLACE, REFERENCE, WORKLOAD, Request
-from strata.util import paths, progress
+from strata.util import paths
 from strata.util.constants import result_path
 from strata.util.data_types import Fields, Plan
 from strata.util.files import read_json, write_csv, write_text
@@ -170,14 +171,14 @@ def _format_resources(rows: Sequence[Fields], width: int) -> list[str]:
     values: dict[str, dict[str, str]] = {}
     for row in rows:
         if row["metric"] in ("cpu", "user", "system", "memory"):
-            shown = format_level(row["level"], row["unit"])
-            values.setdefault(row["environment"], {})[row["metric"]] = shown
+            level = format_level(row["level"], row["unit"])
+            values.setdefault(row["environment"], {})[row["metric"]] = level
     lines = []
-    for name, each in values.items():
-        if len(each) == 4:
+    for name, shown in values.items():
+        if len(shown) == 4:
             lines.append(
-                f"  {name:{width}}  CPU {each['cpu']} (user {each['user']}, system "
-                f"{each['system']}), peak memory {each['memory']}"
+                f"  {name:{width}}  CPU {shown['cpu']} (user {shown['user']}, system "
+                f"{shown['system']}), peak memory {shown['memory']}"
             )
     return lines
 
@@ -189,7 +190,7 @@ def block_seconds(folder: str, experiment: Plan) -> float:
     for cell in order.cells():
         record = read_json(os.path.join(folder, paths.cell_path("raw", *cell, "json"))) or {}
         seconds[cell[2]] = seconds.get(cell[2], 0.0) + record.get("seconds", 0.0)
-    known = [each for each in seconds.values() if each]
+    known = list(filter(None, seconds.values()))
     return sum(known) / len(known) if known else 0.0
 
 
@@ -212,11 +213,11 @@ def write_files(
     """Write the answer as JSON and CSV where paths are given; ``-`` is standard output."""
     shown = [{key: row[key] for key in COLUMNS} for row in rows]
     if json_path:
-        text = json.dumps({**facts, "rows": shown}, indent=1, ensure_ascii=False)
+        text = json.dumps({**facts, "rows": shown}, indent=1) + "\n"
         if json_path == "-":
-            progress.print_line(text)
+            sys.stdout.write(text)
         else:
-            write_text(json_path, f"{text}\n")
+            write_text(json_path, text)
     if csv_path:
         cells = [["" if row[key] is None else row[key] for key in COLUMNS] for row in shown]
         write_csv(csv_path, COLUMNS, cells)
@@ -235,12 +236,12 @@ def format_by_hand(request: Request, experiment: Plan, name: str) -> str:
         copy = f"mkdir -p /tmp/try && cp -r {shlex.join(request.files)} /tmp/try && "
     if kinds == ["docker"]:
         options: Fields = layers[0]["docker"]
-        words = ["docker", "run", "--rm", "-it", "--network", options["network"]]
+        argv = ["docker", "run", "--rm", "-it", "--network", options["network"]]
         if "runtime" in options:
-            words += ["--runtime", options["runtime"]]
+            argv += ["--runtime", options["runtime"]]
         if request.files:
-            words += ["--volume", f"/tmp/try:{PLACE}", "--workdir", PLACE]
-        return f"{copy}{shlex.join([*words, engine.tag(image)])} {request.shown}"
+            argv += ["--volume", f"/tmp/try:{PLACE}", "--workdir", PLACE]
+        return f"{copy}{shlex.join([*argv, engine.tag(image)])} {request.shown}"
     if kinds == ["chroot"]:
         tree = os.path.join(paths.home_folder(), "images", image["recipe"], "tree")
         if not request.files:

@@ -10,7 +10,8 @@ from typing import Any
 from strata.environments.common import registry
 from strata.experiment import config, workload
 from strata.host import capacity
-from strata.trial import answer, folder, measure, request
+from strata.trial import answer, folder, measure
+from strata.trial import request as requests
 from strata.trial.request import REFERENCE, WORKLOAD, Request
 from strata.util import paths, programs, progress
 from strata.util.constants import result_path
@@ -19,6 +20,8 @@ from strata.util.errors import UserError
 from strata.util.files import read_json, remove_tree
 from strata.util.signals import Interrupted
 
+# The folders of cells that failed, and of those that were measured.
+KINDS = ("failed", "raw")
 # The tables of which the answer is made.
 TABLES = tuple(map(result_path, ("summary", "comparisons", "verdicts", "runs")))
 
@@ -41,17 +44,23 @@ def main(
     The status is 0 if every available environment has an answer, 1 if one failed, and 130 if
     nothing was measured before a signal came.
     """
-    asked = request.read_request(argv, **options)
+    request = requests.read_request(argv, **options)
     line = measure.Line()
     try:
-        place, experiment = _prepare(asked, name, fresh, line)
+        place, experiment = _prepare(request, name, fresh, line)
     except Interrupted:
         line.clear()
         progress.print_message("strata: ended before anything was measured; nothing is left")
         return 130
-    whole = measure.run_snakemake(
-        place, TABLES, line, lambda number: _describe_round(place, number, asked)
-    )
+
+    def run_all() -> bool | None:
+        return measure.run_snakemake(
+            place, TABLES, line, lambda number: _describe_round(place, number, request)
+        )
+
+    whole = run_all()
+    if whole is False and _leave_out_failing(place, experiment):
+        whole = run_all()
     if not whole:
         # What was measured so far, or of the environments in which the command works.
         line.show("the tables of what was measured …")
@@ -64,10 +73,10 @@ def main(
         if whole is None:
             progress.print_message("strata: ended before an answer; the same command goes on")
             return 130
-        _refuse(place, asked, experiment, missing)
-    _print_answer(place, asked, experiment, rows, missing, whole)
+        _refuse(place, request, experiment, missing)
+    _print_answer(place, request, experiment, rows, missing, whole)
     facts = {
-        "command": asked.argv,
+        "command": request.argv,
         "experiment": place,
         "margin": experiment["precision"]["margin"],
         "missing": missing,
@@ -75,44 +84,71 @@ def main(
     answer.write_files(rows, facts, json_file, csv_file)
     if html_file:
         _write_page(place, html_file)
-    failed = [each for each in missing if experiment["environments"][each]["available"]]
+    failed = [key for key in missing if experiment["environments"][key]["available"]]
     return 1 if failed else 0
 
 
-def _prepare(asked: Request, name: str | None, fresh: bool, line: measure.Line) -> tuple[str, Plan]:
+def _prepare(
+    request: Request, name: str | None, fresh: bool, line: measure.Line
+) -> tuple[str, Plan]:
     """Make the folder and the configuration of an experiment, with a trial run if it is new.
 
     Returns the folder, and the plan.
     Raises UserError if nothing can be compared here, or if the trial run fails.
     """
     with programs.temporary_folder("try") as scratch:
-        archive = os.path.join(scratch, request.ARCHIVE)
-        sha1 = request.pack_files(asked.files, archive) if asked.files else ""
-        settings = request.make_configuration(asked, sha1)
-        place = request.choose_name(asked, settings, name, fresh)
+        archive = os.path.join(scratch, requests.ARCHIVE)
+        sha1 = requests.pack_files(request.files, archive) if request.files else ""
+        settings = requests.make_configuration(request, sha1)
+        place = requests.choose_name(request, settings, name, fresh)
         is_new = not os.path.lexists(place)
         folder.make_folder(place)
-        own = None if fresh else request.read_own(place)
+        existing = None if fresh else requests.read_settings(place)
         if fresh:
             remove_tree(os.path.join(place, "results"))
         if sha1:
-            shutil.move(archive, os.path.join(place, request.ARCHIVE))
+            shutil.move(archive, os.path.join(place, requests.ARCHIVE))
     shown = f"strata try {shlex.join(sys.argv[2:])}"
     try:
-        if request.is_same_experiment(own, settings) and own and "runs" in _work(own):
-            request.extend_budget(settings, own, place)
+        if (
+            requests.is_same_experiment(existing, settings)
+            and existing
+            and "runs" in _work(existing)
+        ):
+            requests.extend_budget(settings, existing, place)
         else:
-            request.write_own(place, {**settings, **_trial(asked)}, shown)
+            requests.write_settings(place, {**settings, "repetitions": 1}, shown)
             experiment = _plan(place)
             _require_comparison(experiment)
-            seconds = _try_once(place, asked, experiment, line)
-            _work(settings).update(request.choose_laps(seconds))
-        request.write_own(place, settings, shown)
+            seconds = _try_once(place, request, experiment, line)
+            _work(settings).update(requests.choose_laps(seconds))
+        requests.write_settings(place, settings, shown)
         return place, _plan(place)
     except BaseException:
         if is_new:
             remove_tree(place)
         raise
+
+
+def _leave_out_failing(place: str, experiment: Plan) -> bool:
+    """Leave environments out in which the command always failed; return whether others are left."""
+    failing = []
+    for name, entry in experiment["environments"].items():
+        folders = [os.path.join(place, f"results/{kind}/{name}/{WORKLOAD}") for kind in KINDS]
+        failed, good = (os.path.isdir(path) and os.listdir(path) for path in folders)
+        if entry["available"] and failed and not good:
+            failing.append(name)
+    others = [
+        name
+        for name, entry in experiment["environments"].items()
+        if entry["available"] and name not in failing
+    ]
+    settings = requests.read_settings(place)
+    if not failing or REFERENCE not in others or len(others) < 2 or settings is None:
+        return False
+    settings["leave_out"] = {name: [WORKLOAD] for name in failing}
+    requests.write_settings(place, settings, f"the command failed in {', '.join(failing)}")
+    return True
 
 
 def _work(settings: Fields) -> Fields:
@@ -121,14 +157,9 @@ def _work(settings: Fields) -> Fields:
     return work
 
 
-def _trial(asked: Request) -> Fields:
-    """Return the keys of a configuration in which the command runs once, natively."""
-    return {"repetitions": 1}
-
-
 def _plan(place: str) -> Plan:
     """Return the plan of an experiment's configuration, and require the rights to measure it."""
-    with request.inside(place):
+    with requests.inside(place):
         workload.read_declaration.cache_clear()
         experiment = config.make_plan(config.read_config(), capacity.read_facts())
     for entry in experiment["environments"].values():
@@ -149,18 +180,18 @@ def _require_comparison(experiment: Plan) -> None:
     raise UserError("there is nothing to compare on this machine:", *reasons)
 
 
-def _try_once(place: str, asked: Request, experiment: Plan, line: measure.Line) -> float:
+def _try_once(place: str, request: Request, experiment: Plan, line: measure.Line) -> float:
     """Run the command once, natively, and return its seconds.
 
     Raises UserError with the command's last lines and what a person may do, if it fails.
     """
-    limit = asked.budget_seconds / sum(
+    limit = request.budget_seconds / sum(
         entry["available"] for entry in experiment["environments"].values()
     )
-    work = f"workloads={{{WORKLOAD}: {{runs: 1, warmups: 0, laps: 1, limit: {limit:.1f}}}}}"
+    overrides = f"workloads={{{WORKLOAD}: {{runs: 1, warmups: 0, laps: 1, limit: {limit:.1f}}}}}"
     line.show("a first run, natively …")
     target = paths.cell_path("raw", REFERENCE, WORKLOAD, 1, "log")
-    done = measure.run_snakemake(place, [target], line, lambda _: "", "--config", work)
+    done = measure.run_snakemake(place, [target], line, lambda _: "", "--config", overrides)
     line.clear()
     if done is None:
         raise Interrupted("SIGINT")
@@ -168,19 +199,19 @@ def _try_once(place: str, asked: Request, experiment: Plan, line: measure.Line) 
     if not done or record is None:
         with contextlib.suppress(FileNotFoundError):
             missing = answer.explain_missing(place, experiment, [])
-            _refuse(place, asked, experiment, {REFERENCE: missing[REFERENCE]})
+            _refuse(place, request, experiment, {REFERENCE: missing[REFERENCE]})
     parsed = read_json(os.path.join(place, target.replace("raw", "parsed").replace("log", "json")))
     values = (parsed or {}).get("outcome", {}).get("values", [])
     return float(next(value[2] for value, _ in values if value[0] == "time"))
 
 
-def _refuse(place: str, asked: Request, experiment: Plan, missing: dict[str, str]) -> None:
+def _refuse(place: str, request: Request, experiment: Plan, missing: dict[str, str]) -> None:
     """Raise UserError: the command gave no value; with reasons, remedies and commands by hand."""
-    raise UserError(*_explain_failures(place, asked, experiment, missing))
+    raise UserError(*_explain_failures(place, request, experiment, missing))
 
 
 def _explain_failures(
-    place: str, asked: Request, experiment: Plan, missing: dict[str, str]
+    place: str, request: Request, experiment: Plan, missing: dict[str, str]
 ) -> list[str]:
     """Return lines on the environments in which the command failed."""
     lines = []
@@ -189,29 +220,29 @@ def _explain_failures(
             continue
         if reason == "not measured":
             reason += f"; {os.path.join(place, measure.LOG)} has what was printed"
-        lines.append(f"strata: {name}: {asked.shown}: {reason}")
-        lines += [f"  remedy: {hint}" for hint in request.find_hints(asked, reason)]
-        if by_hand := answer.format_by_hand(asked, experiment, name):
+        lines.append(f"strata: {name}: {request.shown}: {reason}")
+        lines += [f"  remedy: {hint}" for hint in requests.find_hints(request, reason)]
+        if by_hand := answer.format_by_hand(request, experiment, name):
             lines.append(f"  by hand: {by_hand}")
     return lines or [f"strata: nothing was measured: {os.path.join(place, measure.LOG)} says why"]
 
 
-def _describe_round(place: str, number: int, asked: Request) -> str:
+def _describe_round(place: str, number: int, request: Request) -> str:
     """Return the results after a round in one line."""
     decision = read_json(os.path.join(place, result_path("precision", round=number))) or {}
     state = decision.get("workloads", {}).get(WORKLOAD, {})
-    words = []
+    phrases = []
     for row in state.get("verdicts", []):
         if row["from"] is not None:
             ratio, low, high = (100 * row[key] for key in ("ratio", "from", "to"))
-            words.append(f"{row['environment']} {ratio:.1f} % [{low:.1f}, {high:.1f}]")
+            phrases.append(f"{row['environment']} {ratio:.1f} % [{low:.1f}, {high:.1f}]")
     spent = progress.format_duration(decision.get("spent_seconds", 0))
-    return f"{', '.join(words)} ({spent} of {asked.budget})"
+    return f"{', '.join(phrases)} ({spent} of {request.budget})"
 
 
 def _print_answer(
     place: str,
-    asked: Request,
+    request: Request,
     experiment: Plan,
     rows: list[Fields],
     missing: dict[str, str],
@@ -220,7 +251,7 @@ def _print_answer(
     """Print the answer, and what to do with it."""
     margin = experiment["precision"]["margin"]
     seconds = answer.block_seconds(place, experiment)
-    lines = [asked.shown, *answer.format_lines(rows, missing, margin, seconds)]
+    lines = [request.shown, *answer.format_lines(rows, missing, margin, seconds)]
     for text in lines:
         progress.print_line(text)
     if note := answer.describe_disturbed(place):
@@ -239,7 +270,7 @@ def _print_answer(
         if experiment["environments"][name]["available"]
     }
     if failed:
-        for text in _explain_failures(place, asked, experiment, failed):
+        for text in _explain_failures(place, request, experiment, failed):
             progress.print_message(text)
 
 

@@ -1,6 +1,7 @@
 """Run Snakemake in an experiment's folder, and show on one line how far it is."""
 
 import contextlib
+import ctypes
 import os
 import re
 import signal
@@ -34,7 +35,7 @@ class Line:
         """Replace the line."""
         if self._is_shown:
             columns = max(20, os.get_terminal_size(sys.stderr.fileno()).columns)
-            text = "".join(each if each.isprintable() else " " for each in text)[: columns - 1]
+            text = re.sub(r"[^ -~\u00a0-\uffff]", " ", text)[: columns - 1]
             progress.write_raw(f"\r{text:{self._width}}")
             self._width = len(text)
 
@@ -67,7 +68,7 @@ def run_snakemake(
             process = subprocess.Popen(
                 command, cwd=folder, env=variables, stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-                start_new_session=True,
+                start_new_session=True, preexec_fn=_end_with_parent,
             )  # fmt: skip
         assert process.stdout
         standing = ""
@@ -75,11 +76,11 @@ def run_snakemake(
             for text in process.stdout:
                 log.write(text)
                 log.flush()
-                if found := _ROUND.search(text):
-                    standing = at_round(int(found[1]))
+                if match := _ROUND.search(text):
+                    standing = at_round(int(match[1]))
                     line.show(standing)
-                elif found := _CELL.search(text):
-                    line.show(f"block {found[4]}, {found[3]} … {standing}")
+                elif match := _CELL.search(text):
+                    line.show(f"block {match[4]}, {match[3]} … {standing}")
                 elif _TOPIC.fullmatch(text.strip()):
                     line.show(text.strip())
             return process.wait() == 0
@@ -93,9 +94,18 @@ def run_snakemake(
             process.stdout.close()
 
 
+def _end_with_parent() -> None:
+    """Arrange that the kernel ends this process by SIGTERM once its parent was killed."""
+    # PR_SET_PDEATHSIG.
+    ctypes.CDLL(None).prctl(1, int(signal.SIGTERM))
+
+
 def _end(process: "subprocess.Popen[str]") -> None:
-    """Interrupt Snakemake as a terminal does, and wait until it and its cells have ended."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+    """Ask Snakemake and its cells to end, and wait until they have.
+
+    They may ignore SIGINT, as what a shell starts in the background does.
+    """
+    for number in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, number)
         if wait_for_process(process.pid, SECONDS_TO_END):

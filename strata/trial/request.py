@@ -93,13 +93,13 @@ def read_request(
         raise UserError(
             "there is no command: type it after two hyphens, as in `strata try -- xz -k FILE`"
         )
-    request: list[Any] = [None, None]
+    checked: dict[str, Any] = {}
 
     def check_environments() -> None:
-        request[0] = choose_environments(names)
+        checked["environments"] = choose_environments(names)
 
     def check_files() -> None:
-        request[1] = place_files(argv, files)
+        checked["argv"] = place_files(argv, files)
 
     def check_amounts() -> None:
         schema = validation.load_schema("config").schema["properties"]["repetitions"]["properties"]
@@ -109,8 +109,8 @@ def read_request(
     def check_metrics() -> None:
         with inside(paths.PROJECT):
             declared = workload.read_declaration(WORKLOAD)
-        own = declared["metrics"]
-        seen = set(own)
+        measured = declared["metrics"]
+        seen = set(measured)
         for text in metrics:
             refuse_faults("--metric", declared["parameters"]["patterns"]["schema"]["items"], text)
             try:
@@ -118,21 +118,20 @@ def read_request(
             except UserError as error:
                 raise UserError(f"--metric: {error}") from None
             if name in seen:
-                state = "is measured in any case" if name in own else "is given twice"
+                state = "is measured in any case" if name in measured else "is given twice"
                 raise UserError(f"--metric: {name} {state}: choose another name")
             seen.add(name)
 
     validation.check_all(check_amounts, check_metrics, check_environments, check_files)
     return Request(
-        request[1],
-        request[0],
-        files,
-        metrics,
-        [name for names_of_option in packages for name in names_of_option],
-        margin,
-        budget,
-        image,
-        docker_options,
+        **checked,
+        files=files,
+        patterns=metrics,
+        packages=[name for group in packages for name in group],
+        margin=margin,
+        budget=budget,
+        image=image,
+        docker_options=docker_options,
     )
 
 
@@ -259,7 +258,6 @@ def make_configuration(request: Request, sha1: str) -> Fields:
             "min": 3,
             "max": LOOKS[-1],
             "margin": request.margin,
-            "looks": len(LOOKS),
             "budget": f"{MEASURED * request.budget_seconds:.0f}s",
         },
         "seed": seed,
@@ -294,37 +292,39 @@ def add_options(entry: Fields, request: Request) -> Fields:
 def choose_laps(seconds: float) -> Fields:
     """Return the parameters of the workload that fit a run of so many seconds.
 
-    Many short runs fill a lap; a long run is a lap, and the only one of its cell.
+    Many short runs fill a lap; a long run is a lap, and the only one of its cell.  Two laps at
+    least let the environments of a block alternate.
     """
     seconds = max(seconds, 1e-4)
     runs = max(1, round(LAP_SECONDS / seconds))
+    fewest = 1 if seconds > LONG_RUN else 2
     return {
         "runs": runs,
         "warmups": 0 if seconds > LONG_RUN else max(1, round(runs / 3)),
-        "laps": min(4, max(1, round(BLOCK_SECONDS / (runs * seconds)))),
+        "laps": min(4, max(fewest, round(BLOCK_SECONDS / (runs * seconds)))),
         "limit": float(max(60, round(10 * seconds))),
     }
 
 
-def is_same_experiment(one: Fields | None, other: Fields) -> bool:
+def is_same_experiment(existing: Fields | None, settings: Fields) -> bool:
     """Return whether two configurations measure the same command in the same environments."""
 
-    def essence(settings: Fields) -> Fields:
-        work = settings.get("workloads", {}).get(WORKLOAD, {})
+    def select_deciding(configuration: Fields) -> Fields:
+        work = configuration.get("workloads", {}).get(WORKLOAD, {})
         kept = {key: value for key, value in work.items() if key not in CHOSEN}
         keys = ("environments", "image", "vm")
-        return {**{key: settings.get(key) for key in keys}, WORKLOAD: kept}
+        return {**{key: configuration.get(key) for key in keys}, WORKLOAD: kept}
 
-    return one is not None and essence(one) == essence(other)
+    return existing is not None and select_deciding(existing) == select_deciding(settings)
 
 
-def read_own(folder: str) -> Fields | None:
+def read_settings(folder: str) -> Fields | None:
     """Return the configuration in an experiment's folder; None if there is none."""
     path = os.path.join(folder, config.FILE)
     return yaml_files.read_mapping(path) if os.path.exists(path) else None
 
 
-def write_own(folder: str, settings: Fields, shown: str) -> None:
+def write_settings(folder: str, settings: Fields, shown: str) -> None:
     """Write the configuration of an experiment.
 
     shown: the command line of ``strata try``, for the file's first line.
@@ -351,8 +351,14 @@ def choose_name(request: Request, settings: Fields, name: str | None, fresh: boo
                 "hyphens and underscores"
             )
         folder = os.path.join(FOLDER, name)
-        if not fresh and (own := read_own(folder)) and not is_same_experiment(own, settings):
-            command = own.get("workloads", {}).get(WORKLOAD, {}).get("command", "another workload")
+        if (
+            not fresh
+            and (existing := read_settings(folder))
+            and not is_same_experiment(existing, settings)
+        ):
+            command = (
+                existing.get("workloads", {}).get(WORKLOAD, {}).get("command", "another workload")
+            )
             raise UserError(
                 f"--name: {folder} holds another experiment ({command}): choose another name, or "
                 "add --fresh to begin it anew"
@@ -363,27 +369,26 @@ def choose_name(request: Request, settings: Fields, name: str | None, fresh: boo
     number = 1
     while True:
         folder = os.path.join(FOLDER, stem if number == 1 else f"{stem}-{number}")
-        if not os.path.lexists(folder) or is_same_experiment(read_own(folder), settings):
+        if not os.path.lexists(folder) or is_same_experiment(read_settings(folder), settings):
             return folder
         number += 1
 
 
-def extend_budget(settings: Fields, own: Fields, folder: str) -> None:
-    """Let a repeated experiment go on: its budget comes on top, and it is one more look.
+def extend_budget(settings: Fields, existing: Fields, folder: str) -> None:
+    """Let a repeated experiment go on: its budget comes on top of what was spent.
 
-    settings: the new configuration, which is changed.  own: the one in the folder.
+    settings: the new configuration, which is changed.
+    existing: the one in the folder.
     """
     spent = 0.0
     decisions = os.path.join(folder, "results/precision")
     for name in os.listdir(decisions) if os.path.isdir(decisions) else ():
         decision = read_json(os.path.join(decisions, name)) or {}
         spent = max(spent, float(decision.get("spent_seconds", 0)))
-    rule, before = settings["repetitions"], own["repetitions"]
-    if spent and isinstance(before, dict):
-        rule["budget"] = f"{spent + float(parse_amount(rule['budget']) or 0):.0f}s"
-        rule["looks"] = before.get("looks", len(LOOKS)) + 1
-    settings["seed"] = own["seed"]
-    chosen = {key: own["workloads"][WORKLOAD][key] for key in CHOSEN}
+    rule = settings["repetitions"]
+    rule["budget"] = f"{spent + float(parse_amount(rule['budget']) or 0):.0f}s"
+    settings["seed"] = existing["seed"]
+    chosen = {key: existing["workloads"][WORKLOAD][key] for key in CHOSEN}
     settings["workloads"][WORKLOAD] |= chosen
 
 
@@ -395,10 +400,10 @@ def find_hints(request: Request, message: str) -> list[str]:
     if "cannot be started" in message:
         if "/" in program and os.path.exists(program):
             hints.append(f"{program} is a file of this host: `--file {program}` puts it there")
-        elif found := shutil.which(program):
+        elif path := shutil.which(program):
             hints.append(
-                f"{program} is on this host ({found}) and not in the image: `--packages PACKAGE` "
-                f"installs a package, `--file {found}` copies a file"
+                f"{program} is on this host ({path}) and not in the image: `--packages PACKAGE` "
+                f"installs a package, `--file {path}` copies a file"
             )
         else:
             hints.append(

@@ -172,7 +172,7 @@ def test_a_difference_never_decides(make, slower):
     assert by_workload(decision, "more") == {"stream": FIRST_STAGE, "linpack": FIRST_STAGE}
 
 
-# With a margin: how much slower Docker is, the noise, the blocks that follow the fifth, and Docker's
+# With a margin: how much slower Docker is, the noise, the blocks that follow, and Docker's
 # verdict then.
 @pytest.mark.parametrize(
     ("slower", "noise", "more", "verdict"),

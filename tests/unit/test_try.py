@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from strata.commands import main
+from strata.environments.common import registry
 from strata.experiment import config
 from strata.host import capacity
 from strata.trial import answer, folder, request
@@ -47,7 +48,7 @@ def place(tmp_path, monkeypatch):
     (tmp_path / "try/taken/notes").write_text("mine")
     folder.make_folder("try/other")
     settings = {"workloads": {"command": {"command": "true"}}}
-    request.write_own("try/other", settings, "strata try -- true")
+    request.write_settings("try/other", settings, "strata try -- true")
     return tmp_path
 
 
@@ -57,6 +58,28 @@ def test_a_wrong_command_line_gets_a_message_and_leaves_nothing(place, words, na
     with pytest.raises(UserError) as refused:
         main(["try", *words])
     assert names in str(refused.value)
+    assert sorted(place.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("layer", "method", "names"),
+    [
+        ("docker", "unavailable_reason", "nothing to compare"),
+        ("chroot", "unavailable_reason", "nothing to compare"),
+        ("chroot", "permission_reason", "nothing can be measured"),
+        ("docker", "permission_reason", "nothing can be measured"),
+    ],
+)
+def test_a_machine_without_docker_or_rights_is_told_and_nothing_is_left(
+    place, monkeypatch, layer, method, names
+):
+    reason = classmethod(lambda cls: "type this")
+    monkeypatch.setattr(registry.layer_class(layer), method, reason)
+    before = sorted(place.rglob("*"))
+    with pytest.raises(UserError) as refused:
+        main(["try", "--in", "native,docker", "--", "ls"])
+    assert names in str(refused.value)
+    assert "type this" in str(refused.value)
     assert sorted(place.rglob("*")) == before
 
 
@@ -101,7 +124,7 @@ def test_equal_files_make_equal_archives(place, tmp_path):
 def test_short_runs_fill_a_lap_and_a_long_one_is_one(seconds):
     chosen = request.choose_laps(seconds)
     in_a_block = seconds * (chosen["runs"] * chosen["laps"] + chosen["warmups"])
-    assert in_a_block <= max(2.5, 2 * seconds)
+    assert in_a_block <= max(2.5, 3 * seconds)
     assert seconds * chosen["runs"] >= min(0.14, 1000 * seconds)
     assert chosen["limit"] >= 10 * seconds
     if seconds > 2:
@@ -115,7 +138,7 @@ def test_an_experiment_is_a_folder_that_the_project_s_code_plans(place, monkeypa
     assert place_of_it == "try/sh"
     folder.make_folder(place_of_it)
     own = {**settings["workloads"]["command"], **request.choose_laps(0.3)}
-    request.write_own(place_of_it, {**settings, "workloads": {"command": own}}, "strata try")
+    request.write_settings(place_of_it, {**settings, "workloads": {"command": own}}, "strata try")
     # The same command finds its folder, and another one has its own.
     assert request.choose_name(asked, settings, None, False) == place_of_it
     other = ask("sh", "-c", "true")
@@ -137,7 +160,7 @@ def test_an_experiment_is_a_folder_that_the_project_s_code_plans(place, monkeypa
     assert planned["image"]["recipe"] == whole["image"]["recipe"]
 
 
-def test_a_repeated_experiment_goes_on_with_one_more_look(place):
+def test_a_repeated_experiment_goes_on(place):
     asked = ask("true")
     settings = request.make_configuration(asked, "")
     own = request.make_configuration(asked, "")
@@ -145,7 +168,6 @@ def test_a_repeated_experiment_goes_on_with_one_more_look(place):
     (place / "try/true/results/precision").mkdir(parents=True)
     (place / "try/true/results/precision/5.json").write_text('{"spent_seconds": 100}')
     request.extend_budget(settings, own, "try/true")
-    assert settings["repetitions"]["looks"] == own["repetitions"]["looks"] + 1
     assert settings["repetitions"]["budget"] == f"{100 + 0.8 * 180:.0f}s"
     assert settings["workloads"] == own["workloads"]
 

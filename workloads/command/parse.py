@@ -74,7 +74,7 @@ def _patterns(printed: list[Object], patterns: list[str]) -> list[Value]:
     for pattern in patterns:
         declared, _, regex = pattern.partition("=")
         name, unit = [*declared.split(":"), "units"][:2]
-        found = []
+        numbers = []
         for text in printed:
             matches = re.findall(regex, text["printed"], re.MULTILINE)
             last = text["printed"].strip()[-200:] or "nothing"
@@ -82,9 +82,9 @@ def _patterns(printed: list[Object], patterns: list[str]) -> list[Value]:
                 f"{name}: nothing that a run printed matches {regex!r}; it printed last: {last}"
             )
             require(matches, reason)
-            found.append(_number(name, matches[-1]))
-        require(found, f"{name}: nothing was kept of what the command printed")
-        values.append(value(name, unit, sum(found) / len(found)))
+            numbers.append(_number(name, matches[-1]))
+        require(numbers, f"{name}: nothing was kept of what the command printed")
+        values.append(value(name, unit, sum(numbers) / len(numbers)))
     return values
 
 

@@ -258,10 +258,11 @@ VERDICTS <- c("contradicted", "other size", "same direction", "reproduced", "und
 FAMILIES <- c(containers = "Containers", sandboxes = "Sandboxed containers",
               machines = "Virtual machines")
 
-# The name of the environments of one family in `rows`: the label if they are one environment.
-name_family <- function(rows) {
+# The name of the environments of one family in `rows`: the label if they are one environment, else
+# that of `families`.
+name_family <- function(rows, families = FAMILIES) {
   labels <- unique(rows$label)
-  if (length(labels) == 1) labels else FAMILIES[[rows$family[[1]]]]
+  if (length(labels) == 1) labels else families[[rows$family[[1]]]]
 }
 
 #' Say what a family of environments costs: the least and the most of all its series
@@ -275,7 +276,7 @@ name_family <- function(rows) {
 #' @param of what the shares are of, with a space before it, where the clause is to say so
 #' @return clause
 describe_cost <- function(rows, verdicts, of = "") {
-  name <- name_family(rows)
+  name <- name_family(rows, vapply(FAMILIES, lower_first, ""))
   is_plural <- n_distinct(rows$label) > 1
   known <- !is.na(rows$low_all)
   if (!any(known)) return(glue("what {name} {if (is_plural) 'cost' else 'costs'} is not known"))
@@ -293,7 +294,7 @@ describe_cost <- function(rows, verdicts, of = "") {
     verb <- if (is_plural) "are" else "is"
     return(glue("{name} {verb} faster by at least {round_outward(-most, FALSE)}{end}"))
   }
-  between <- glue("between {shown[1]} and {shown[2]}")
+  between <- glue("between {sub(paste0(SPACE, '%'), '', shown[1])} and {shown[2]}")
   if (all(verdicts$outcome %in% c("undecided", "no interval"))) {
     range <- if (least > 0) between else glue("nothing or up to {shown[2]}")
     return(glue("{name} may cost {range}{end}"))

@@ -211,9 +211,7 @@ make_title <- function(paper) {
 #' @return sentence
 describe_answer <- function(paper) {
   if (nrow(paper$headlines) == 0) {
-    lacking <- "Native was not measured"
-    if (any(paper$measured$environment == NATIVE)) lacking <- "Nothing was measured beside native"
-    return(paste0(lacking, ", so this paper reports levels and compares nothing."))
+    return("No run can be compared with native\u2019s, so this paper reports levels.")
   }
   rows <- filter(paper$headlines, !workload %in% paper$invalid)
   if (nrow(rows) == 0) return("The sizes of these runs answer no question and test no claim.")
@@ -259,6 +257,8 @@ suggest_next_step <- function(paper) {
   if (!paper$valid) {
     write_markdown("They check the pipeline; measure at the scale `standard` next.")
   } else if (nrow(paper$headlines) == 0) {
+    if (!NATIVE %in% paper$measured$environment) return("Measure native next.")
+    if (nrow(paper$measured) > 1) return("Measure whole blocks next.")
     write_markdown("Add an environment to `config.yaml` next.")
   } else if (any(paper$headlines$outcome == "no interval")) {
     glue("Measure more blocks next: an interval takes at least {INTERVAL_BLOCKS}, and a verdict ",

@@ -82,7 +82,7 @@ test_that("all environments and kinds of figures", {
   # A family of one environment has its name.
   for (family in c("Containers cost", "Docker with gVisor costs", "Virtual machines cost")) {
     expect_says(papers$first, sub(" costs?$", ": of", family))
-    expect_says(papers$first, family)
+    expect_says(papers$first, paste0("(?i)", family))
   }
   rows <- subset(read_csv(folder, "verdicts"), margin == 0.02)
   for (family in unique(rows$family)) {
@@ -145,7 +145,7 @@ test_that("the first sentence says what is known of the cost, and no more", {
   expect_says(describe(0.9784, 1.01, "equivalent"),
               "^Docker costs at most 2.2.% of native.s performance[.]$")
   expect_says(describe(c(0.82, 0.957), c(0.85, 0.9701), "slower"),
-              "^Docker costs between 2.9.% and 18.% ")
+              "^Docker costs between 2.9 and 18.% ")
   expect_says(describe(0.7, 1.1, "undecided"), "^Docker may cost nothing or up to 30.% ")
   expect_says(describe(1.05, 1.1, "faster"), "^Docker is faster by at least 5.0.% ")
   expect_says(describe(NA_real_, NA_real_, "no interval"), "^What Docker costs is not known[.]$")
@@ -191,7 +191,7 @@ test_that("native alone, on a guest, compares nothing and says both", {
     expect_says(text, "other guests took at most 1(\\.0)?.{1,8}% of its processor time")
   }
   expect_says(papers$first, "Bare Linux, Measured Again")
-  expect_says(papers$first, "Nothing was measured beside native")
+  expect_says(papers$first, "No run can be compared with native")
   expect_says(papers$text, "Comparisons with native", not = TRUE)
 })
 

@@ -80,7 +80,31 @@ compute_legend_height <- function(paper) {
   0.17 * ((nrow(paper$measured) - 1) %/% count_legend_columns(paper))
 }
 
-#' Select the series of the figure on page 1
+#' Select the verdicts of the figure on page 1: each workload in each environment
+#'
+#' @param paper list of read_paper
+#' @return rows of paper$decisions, without start-up unless nothing else was measured; `series`
+#'   names the workload where it has several series, and `decisive` is the one that decides
+select_forest_verdicts <- function(paper) {
+  workloads <- distinct(paper$headlines, workload, question, series) |>
+    count(workload, question, name = "count")
+  rows <- inner_join(paper$decisions, workloads, by = "workload") |>
+    omit_start_up() |>
+    mutate(decisive = series)
+  several <- mark_broken_sizes(mutate(rows, series = paste0(title, " (", count, " series)")), paper)
+  mutate(rows, series = if_else(count > 1, several$series, series))
+}
+
+# The published ratios of the series that decide, as rows of draw_forest's `published`.
+select_forest_marks <- function(paper, verdicts) {
+  if (nrow(paper$published) == 0) return(tibble())
+  shown <- select(verdicts, workload, environment, decisive, shown = series)
+  inner_join(paper$published, shown,
+             by = c("workload", "environment", series = "decisive")) |>
+    mutate(series = shown)
+}
+
+#' Select the series of a figure of all comparisons
 #'
 #' @param comparisons headline rows of comparisons
 #' @param most number of series that fit; above it only the first series of each workload and metric
@@ -98,7 +122,7 @@ select_forest_rows <- function(comparisons, most = 24) {
 
 #' Draw performance as a share of native's: every environment and series with its interval
 #'
-#' @param comparisons rows of select_forest_rows
+#' @param comparisons rows of select_forest_verdicts or select_forest_rows
 #' @param published data frame of published ratios, drawn as diamonds: workload, series, label, then
 #' @param margin the largest difference that counts as none, as a share
 #' @return ggplot
@@ -142,15 +166,18 @@ draw_forest <- function(comparisons, published = tibble(), margin = MARGIN) {
 #' Write the caption of the figure on page 1
 #'
 #' @param paper list of read_paper
+#' @param verdicts rows of select_forest_verdicts
 #' @return text
-write_forest_caption <- function(paper) {
-  rows <- paper$headlines
-  intervals <- if (any(!is.na(rows$low))) ", with 95\u00a0% intervals"
+write_forest_caption <- function(paper, verdicts) {
+  intervals <- if (any(!is.na(verdicts$low))) ", with the interval that decides"
   paste0("Performance as a share of native\u2019s", intervals, "; left of the line is worse. ",
-         describe_scope(rows), " Grey: within \u00b1\u00a0", format_margin(MARGIN), ".",
-         if (nrow(paper$published) > 0) " Diamonds: Table I of the original, on other hardware.",
-         if (nrow(select_forest_rows(rows)) < nrow(rows)) " The appendix has all series.",
-         if (any(is.na(rows$low))) " Crosses have no interval.")
+         describe_scope(verdicts), " Grey: within \u00b1\u00a0", format_margin(MARGIN), ".",
+         if (any(verdicts$count > 1)) " Of several series, the one that decides.",
+         if (nrow(select_forest_marks(paper, verdicts)) > 0) {
+           " Diamonds: Table I of the original, on other hardware."
+         },
+         if (nrow(verdicts) < nrow(paper$headlines)) " The appendix has all series.",
+         if (any(is.na(verdicts$low))) " Crosses have no interval.")
 }
 
 # A grey band of the ratios that count as equal, with a line at 1.
@@ -173,7 +200,7 @@ choose_ratio_breaks <- function(limits, n) {
 
 #' Compute the height of the figure on page 1 in inches
 #'
-#' @param comparisons rows of select_forest_rows
+#' @param comparisons rows of draw_forest
 #' @return number
 compute_forest_height <- function(comparisons) {
   series <- unique(comparisons$series)

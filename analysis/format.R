@@ -50,6 +50,44 @@ escape_text <- function(texts) {
   gsub("(&#40;|&#64;ref)(?=&#35;|ref(:|&#58;)|&#40;)", "\\1[]{}", texts, perl = TRUE)
 }
 
+#' Convert prose of others to Markdown, of which a few marks count
+#'
+#' They are empty lines between paragraphs, "- " or "1. " before an item of a list, *emphasis*,
+#' **strong emphasis** and [links](https://example.org).  All else is shown letter by letter.
+#'
+#' @param text one text with its lines
+#' @return marked Markdown
+convert_prose <- function(text) {
+  lines <- strsplit(text, "\r\n?|\n")[[1]]
+  item_mark <- "^ {0,3}([-*]|[0-9]{1,3}[.])\\s+(?=\\S)"
+  is_item <- grepl(item_mark, lines, perl = TRUE)
+  is_blank <- !grepl("\\S", lines)
+  block <- cumsum(is_item | c(TRUE, is_blank)[seq_along(lines)])
+  first <- !duplicated(block)
+  marks <- ifelse(!is_item, "", ifelse(grepl("^ *[-*]", lines), "- ", "1. "))[first]
+  texts <- tapply(sub(item_mark, "", lines, perl = TRUE), block, paste, collapse = " ")
+  texts <- paste0(marks, restore_marks(escape_text(trimws(texts))))[!is_blank[first]]
+  marks <- marks[!is_blank[first]]
+  continues_list <- marks != "" & marks == c("", marks)[seq_along(marks)]
+  mark_as_markdown(paste0(ifelse(continues_list, "\n", "\n\n"), texts, collapse = ""))
+}
+
+# Turns escaped marks of links and of emphasis back into marks.  Everything within them stays
+# escaped.
+restore_marks <- function(texts) {
+  label <- "&#91;((?:(?!&#9[13];).)+)&#93;"
+  # Letters and signs of an address, some of them escaped.
+  sign <- "(?:[[:alnum:]/.?=%+-]|&#(?:35|37|38|43|45|46|58|61|64|95|126);)"
+  address <- paste0("&#40;(https?)&#58;(//", sign, "+)&#41;")
+  texts <- gsub(paste0(label, address), "[\\1](\\2:\\3)", texts, perl = TRUE)
+  for (mark in c("**", "*")) {
+    escaped <- gsub("*", "&#42;", mark, fixed = TRUE)
+    emphasis <- paste0(escaped, "(?=\\S)((?:(?!", escaped, ").)+)(?<=\\S)", escaped)
+    texts <- gsub(emphasis, paste0(mark, "\\1", mark), texts, perl = TRUE)
+  }
+  texts
+}
+
 #' Fill a Markdown template of glue with values, which are escaped unless they are marked
 #'
 #' @param template text with {expressions}
@@ -171,10 +209,10 @@ describe_tested_claims <- function(paper) {
   sized <- count_verdicts("same direction", "other size")
   of_other_size <- ""
   if (sized > 0) of_other_size <- glue(", {sized} of another size than published")
+  untested <- count_verdicts("not tested")
   glue("Of {nrow(paper$claims)} published claims, {count_verdicts('reproduced')} could be ",
        "reproduced, {count_verdicts('contradicted')} contradicted{of_other_size} ",
-       "and {open} not decided; ",
-       "the others are about what was not measured here.")
+       "and {open} not decided", if (untested > 0) "; {untested} could not be tested", ".")
 }
 
 #' Name the workloads that broke a rule of their size
@@ -258,12 +296,56 @@ VERDICTS <- c("contradicted", "other size", "same direction", "reproduced", "und
 FAMILIES <- c(containers = "Containers", sandboxes = "Sandboxed containers",
               machines = "Virtual machines")
 
+# The name of the environments of one family in `rows`: the label if they are one environment, else
+# that of `families`.
+name_family <- function(rows, families = FAMILIES) {
+  labels <- unique(rows$label)
+  if (length(labels) == 1) labels else families[[rows$family[[1]]]]
+}
+
+#' Say what a family of environments costs: the least and the most of all its series
+#'
+#' The least cost of all series is at least the least end of their intervals, and their most is at
+#' most the largest end, each with the error rate of one interval.
+#'
+#' @param rows headline comparisons of the family; low_all and high_all are the intervals that
+#'   decide
+#' @param verdicts those of the family, one for each workload and environment
+#' @param of what the shares are of, with a space before it, where the clause is to say so
+#' @return clause
+describe_cost <- function(rows, verdicts, of = "") {
+  name <- name_family(rows, vapply(FAMILIES, lower_first, ""))
+  is_plural <- n_distinct(rows$label) > 1
+  known <- !is.na(rows$low_all)
+  if (!any(known)) return(glue("what {name} {if (is_plural) 'cost' else 'costs'} is not known"))
+  end <- paste0(of, if (!all(known)) " where an interval is known")
+  round_outward <- function(cost, round_up) {
+    digits <- if (abs(cost) < 0.1) 1 else 0
+    unit <- 10 ^ (digits + 2)
+    units <- round(cost * unit, 6)
+    format_share((if (round_up) ceiling(units) else floor(units)) / unit, digits)
+  }
+  least <- 1 - max(rows$high_all[known])
+  most <- 1 - min(rows$low_all[known])
+  shown <- c(round_outward(least, FALSE), round_outward(most, TRUE))
+  if (most <= 0) {
+    verb <- if (is_plural) "are" else "is"
+    return(glue("{name} {verb} faster by at least {round_outward(-most, FALSE)}{end}"))
+  }
+  between <- glue("between {sub(paste0(SPACE, '%'), '', shown[1])} and {shown[2]}")
+  if (all(verdicts$outcome %in% c("undecided", "no interval"))) {
+    range <- if (least > 0) between else glue("nothing or up to {shown[2]}")
+    return(glue("{name} may cost {range}{end}"))
+  }
+  range <- if (least > 0) between else glue("at most {shown[2]}")
+  glue("{name} {if (is_plural) 'cost' else 'costs'} {range}{end}")
+}
+
 #' Describe the verdicts of one family of environments
 #'
 #' @param rows verdicts of the family, one for each workload and environment
-#' @param headlines headline comparisons of the family, whose intervals bound the loss
 #' @return sentence
-describe_family <- function(rows, headlines) {
+describe_family <- function(rows) {
   counts <- table(rows$outcome)
   worst <- format_share(suppressWarnings(min(rows$ratio[rows$outcome == "slower"])))
   best <- format_share(suppressWarnings(max(rows$ratio[rows$outcome == "faster"])))
@@ -275,19 +357,8 @@ describe_family <- function(rows, headlines) {
     "no interval" = glue("{counts[['no interval']]} without an interval")
   )
   outcomes <- join_words(clauses[counts[names(clauses)] > 0])
-  # The intervals hold for all verdicts together; without one of them nothing is excluded in all.
-  limit <- min(headlines$low_all, Inf)
-  bound <- ""
-  if (counts[["slower"]] == 0 && is.finite(limit) && limit < 1) {
-    bound <- glue("; a loss above {format_share(1 - limit, 1)} is excluded in all")
-  }
   compared <- format_count(nrow(rows), "workload and environment", "workloads and environments")
-  family <- FAMILIES[[rows$family[[1]]]]
-  label <- ""
-  if (n_distinct(rows$label) == 1 && rows$label[[1]] != family) {
-    label <- glue(" ({rows$label[[1]]})")
-  }
-  glue("{family}{label}: of {compared}, {outcomes}{bound}.")
+  glue("{name_family(rows)}: of {compared}, {outcomes}.")
 }
 
 #' Say how many runs form no ratio, since they were measured apart from native's

@@ -239,9 +239,9 @@ tabulate_stalls <- function(paper) {
 
 #' Count outcomes by family and part of the machine, with the expected one
 #'
-#' @param headlines headline comparisons
-tabulate_expected <- function(headlines) {
-  headlines |>
+#' @param paper list of read_paper, of whose workloads those count that publications report on
+tabulate_expected <- function(paper) {
+  filter(paper$headlines, workload %in% paper$originals) |>
     mutate(Environments = FAMILIES[family],
            computes = question %in% c("processor", "memory"),
            Part = if_else(computes, "processor, memory", "devices and servers"),

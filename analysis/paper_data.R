@@ -5,9 +5,10 @@ PAPER_TABLES <- c("summary", "comparisons", "ratios", "verdicts", "stalls", "cho
                   "claims", "blocks", "runs", "sessions", "left_out")
 
 # Columns of these tables that hold texts, whatever they look like.
-PAPER_TEXT_COLUMNS <- c("workload", "metric", "environment", "series", "label", "title", "flags",
-                        "unit", "why", "direction", "against_published", "because", "transferred",
-                        "session", "machine", "holds", "kernel", "docker", "gvisor")
+PAPER_TEXT_COLUMNS <- c("workload", "metric", "question", "environment", "series", "label", "title",
+                        "flags", "unit", "why", "direction", "against_published", "because",
+                        "transferred", "session", "machine", "holds", "kernel",
+                        "docker", "gvisor")
 
 #' Read the data of a paper
 #'
@@ -20,6 +21,8 @@ PAPER_TEXT_COLUMNS <- c("workload", "metric", "environment", "series", "label", 
 #'   headlines (the headline comparisons);
 #'   measured (environments whose values count and are not emulated);
 #'   missing (runs that were planned and gave no values, counted by workload, label and why);
+#'   originals (names of measured workloads that published claims are about);
+#'   publications (titles of these claims' publications, named by their keys);
 #'   published (table of read_published_ratios), facts (list of collect_run_facts);
 #'   mark (text for every page of a paper of an emulated host or of tiny sizes; or "")
 read_paper <- function(folder, published, emulated) {
@@ -34,10 +37,13 @@ read_paper <- function(folder, published, emulated) {
   paper$headlines <- filter(paper$comparisons, headline == "yes")
   paper$measured <- filter(paper$environments, environment %in% paper$tidy$environment)
   paper$missing <- count_missing_runs(paper)
-  marked <- c("tidy", "summary", "comparisons", "ratios", "choices", "headlines", "blocks")
+  marked <- c("tidy", "summary", "comparisons", "ratios", "choices", "headlines", "decisions",
+              "blocks")
   paper[marked] <- lapply(paper[marked], mark_broken_sizes, paper)
+  claims <- jsonlite::read_json(file.path(published, "claims.json"))
+  paper[c("originals", "publications")] <- find_originals(claims, unique(paper$runs$workload))
   paper$published <- tibble()
-  if (paper$valid) paper$published <- read_published_ratios(published, paper$headlines)
+  if (paper$valid) paper$published <- read_published_ratios(published, claims, paper$headlines)
   paper$facts <- collect_run_facts(paper)
   hosts <- jsonlite::read_json(emulated)
   is_emulated <- any(paper$facts$hosts %in% unlist(hosts$emulated))
@@ -76,15 +82,32 @@ mark_broken_sizes <- function(rows, paper) {
   mutate(rows, series = paste0(series, if_else(workload %in% paper$invalid, "\u2020", "")))
 }
 
+#' Find the workloads that publications report on
+#'
+#' @param claims contents of claims.json
+#' @param workloads names of measured workloads
+#' @return list: names of those that a claim is about, and the titles of the claims' publications,
+#'   named by their keys
+find_originals <- function(claims, workloads) {
+  list_workloads <- function(claim) {
+    intersect(unlist(claims$workload_groups[[claim$workload]] %or% claim$workload), workloads)
+  }
+  measured <- lapply(claims$claims, list_workloads)
+  keys <- unique(vapply(claims$claims[lengths(measured) > 0], `[[`, "", "publication"))
+  list(intersect(workloads, unlist(measured)),
+       vapply(claims$publications[keys], `[[`, "", "title"))
+}
+
 #' Read the ratios to native in the original's Table I
 #'
 #' @param folder of published data
+#' @param claims contents of its claims.json
 #' @param headlines headline comparisons
 #' @return data frame, one row for each headline series and environment that the table has too:
 #'   workload, metric, environment, then (the published performance as a share of native's), series,
 #'   label
-read_published_ratios <- function(folder, headlines) {
-  environments <- jsonlite::read_json(file.path(folder, "claims.json"))$environments
+read_published_ratios <- function(folder, claims, headlines) {
+  environments <- claims$environments
   read_ratio <- function(row, name) {
     ratio <- as.numeric(row$values[[name]]$mean) / as.numeric(row$values$native$mean)
     tibble(workload = row$workload, metric = row$metric,
@@ -104,7 +127,11 @@ read_published_ratios <- function(folder, headlines) {
 #' @return list: processor (text), hosts (machines' models), nodes (names), boots (number of boots),
 #'   cpus (number), mask (clause about a processor mask, or ""), memory (GiB), guest (whether the
 #'   host is a virtual machine), steal (shares of processor time), days (first and last, or ""),
-#'   disturbed (number of runs), flags (list of records' flags)
+#'   disturbed (number of runs), flags (list of records' flags);
+#'   client (where the load comes from: "namespace", or "ssh" for a second machine; "" if no
+#'   workload has a client);
+#'   own_files (labels of environments that run the host's files instead of the image's);
+#'   in_chroot (whether native runs the image's files through a change of root)
 collect_run_facts <- function(paper) {
   records <- paper$records
   hosts <- lapply(records, function(record) record$observed$host)
@@ -127,8 +154,25 @@ collect_run_facts <- function(paper) {
     steal = suppressWarnings(as.numeric(steal)),
     days = if (length(started) > 0) unique(substr(range(started), 1, 10)) else "",
     disturbed = sum(paper$runs$flags != ""),
-    flags = unlist(lapply(records, function(record) record$quiet$flags), recursive = FALSE)
+    flags = unlist(lapply(records, function(record) record$quiet$flags), recursive = FALSE),
+    client = if (any(vapply(paper$plan$workloads, has_client, NA))) paper$plan$client$kind else "",
+    own_files = paper$measured$label[vapply(paper$measured$environment, function(name) {
+      identical(list_layers(paper$plan, name), "host")
+    }, NA)],
+    in_chroot = NATIVE %in% paper$measured$environment &&
+      identical(list_layers(paper$plan, NATIVE), "chroot")
   )
+}
+
+# The names of an environment's layers, from the lowest to the highest.
+list_layers <- function(plan, environment) {
+  as.character(unlist(lapply(plan$environments[[environment]]$layers, names)))
+}
+
+# Whether commands of a workload of the plan run at a client.
+has_client <- function(workload) {
+  values <- unlist(workload$cell)
+  any(values == "client" & grepl("(^|[.])at[0-9]*$", names(values)))
 }
 
 #' Say whether the plan was sealed before the first run, and kept
@@ -144,33 +188,65 @@ describe_seal <- function(plan) {
        "{substr(sealed$sha256, 1, 16)}), and {fate}.")
 }
 
-#' Make the title of a paper from the kinds of environments that were measured
+#' Make the title of a paper
+#'
+#' It is the configuration's, or made of what was measured.
 #'
 #' @param paper list of read_paper
 #' @return text
 make_title <- function(paper) {
+  if (!is.null(paper$plan$title)) return(paper$plan$title)
   families <- unique(paper$measured$family)
   kinds <- c("Virtual Machines"[any(families == "machines")],
-             "Containers"[any(families %in% c("containers", "sandboxes"))], "Bare Linux")
-  paste0(join_words(kinds), ", Measured Again")
+             "Containers"[any(families %in% c("containers", "sandboxes"))])
+  bare <- "Bare Linux"[any(paper$measured$environment == NATIVE)]
+  if (length(paper$originals) > 0) return(paste0(join_words(c(kinds, bare)), ", Measured Again"))
+  workloads <- name_workloads(paper)
+  if (length(kinds) == 0) return(glue("{workloads} on {join_words(bare)}"))
+  glue("What Does It Cost to Run {workloads} in {join_words(kinds)}?")
 }
 
-#' Describe how each family of environments compares with native
+#' Answer what each family of environments costs
 #'
 #' @param paper list of read_paper
-#' @return sentences
-describe_finding <- function(paper) {
-  valid <- filter(paper$decisions, !workload %in% paper$invalid)
+#' @return sentence
+describe_answer <- function(paper) {
   if (nrow(paper$headlines) == 0) {
-    return("Nothing was measured beside native, so this paper reports levels and compares nothing.")
+    return("No run can be compared with native\u2019s, so this paper reports levels.")
   }
-  if (nrow(valid) == 0) return("The sizes of these runs answer no question and test no claim.")
-  families <- split(valid, factor(valid$family, intersect(names(FAMILIES), valid$family)))
-  headlines <- filter(paper$headlines, !workload %in% paper$invalid)
-  sentences <- vapply(families, function(rows) {
-    describe_family(rows, filter(headlines, family == rows$family[[1]]))
-  }, "")
-  paste(sentences, collapse = " ")
+  rows <- filter(paper$headlines, !workload %in% paper$invalid)
+  if (nrow(rows) == 0) return("The sizes of these runs answer no question and test no claim.")
+  running <- omit_start_up(rows)
+  families <- split_families(running)
+  has_interval <- vapply(families, function(family) !all(is.na(family$low_all)), NA)
+  clauses <- mapply(function(family, is_first) {
+    pairs <- distinct(family, workload, environment)
+    verdicts <- semi_join(paper$decisions, pairs, by = c("workload", "environment"))
+    describe_cost(family, verdicts, if (is_first) " of native\u2019s performance" else "")
+  }, families, seq_along(families) == match(TRUE, has_interval, 0))
+  sentence <- paste(clauses, collapse = "; ")
+  scope <- if (nrow(running) < nrow(rows)) ", start-up apart"
+  paste0(toupper(substr(sentence, 1, 1)), substring(sentence, 2), scope, ".")
+}
+
+#' Count the verdicts on each family of environments
+#'
+#' @param paper list of read_paper
+#' @return sentences; NULL of none
+describe_verdicts <- function(paper) {
+  verdicts <- filter(paper$decisions, !workload %in% paper$invalid)
+  if (nrow(verdicts) == 0) return(NULL)
+  paste(vapply(split_families(verdicts), describe_family, ""), collapse = " ")
+}
+
+# Rows by their families, in the order of FAMILIES.
+split_families <- function(rows) {
+  split(rows, factor(rows$family, intersect(names(FAMILIES), rows$family)))
+}
+
+# Rows without those about start-up, unless all are: there ratios are of another size.
+omit_start_up <- function(rows) {
+  filter(rows, question != "start-up" | n_distinct(question) == 1)
 }
 
 #' Suggest what to measure next
@@ -182,6 +258,8 @@ suggest_next_step <- function(paper) {
   if (!paper$valid) {
     write_markdown("They check the pipeline; measure at the scale `standard` next.")
   } else if (nrow(paper$headlines) == 0) {
+    if (!NATIVE %in% paper$measured$environment) return("Measure native next.")
+    if (nrow(paper$measured) > 1) return("Measure whole blocks next.")
     write_markdown("Add an environment to `config.yaml` next.")
   } else if (any(paper$headlines$outcome == "no interval")) {
     glue("Measure more blocks next: an interval takes at least {INTERVAL_BLOCKS}, and a verdict ",

@@ -349,11 +349,11 @@ describe_environment <- function(name, entry) {
 #'
 #' @param workload its name
 #' @param entry in the plan's `workloads`
-#' @return data frame, one row for each metric: workload, title, question, metric, metric_label,
-#'   better
+#' @return data frame, one row for each metric: workload, title, question (the title where the
+#'   workload declares none), metric, metric_label, better
 list_metrics <- function(workload, entry) {
   stack_rows(Map(function(name, metric) {
-    data.frame(workload = workload, title = entry$title, question = entry$question %or% workload,
+    data.frame(workload = workload, title = entry$title, question = entry$question %or% entry$title,
                metric = name, metric_label = metric$label, better = metric$better)
   }, names(entry$metrics), entry$metrics))
 }

@@ -86,9 +86,15 @@ render_document <- function(root, rmd, out, title = "", values = list(), params 
 
 #' Write title.tex: the title in the PDF's metadata, and a mark for the top of every page
 #'
-#' @param title,mark texts
+#' @param title text that is legible (make_legible)
+#' @param mark LaTeX
 #' @param folder in which the document is knitted
 write_title <- function(title, mark = "", folder = ".") {
+  # Within a macro a character is a reference of XML, whose signs mean nothing to TeX.
+  at <- gregexpr("[^A-Za-z0-9 ]", title, perl = TRUE)
+  regmatches(title, at) <- lapply(regmatches(title, at), function(characters) {
+    sprintf("&\\string##%d;", vapply(characters, utf8ToInt, 1L))
+  })
   heads <- paste0("\\newcommand\\", c("papertitle", "papermark"), "{", c(title, mark), "}")
   writeLines(heads, file.path(folder, "title.tex"))
 }

@@ -356,6 +356,7 @@ def _make_plan(config: Fields, machine: HostFacts) -> Plan:
     described = recipe.describe_image(config["image"])
     made: Any = {
         "format": plan.FORMAT,
+        **{key: config[key] for key in ("title", "question", "about") if key in config},
         **{key: config[key] for key in ("scale", "seed", "order", "quiet", "vm")},
         **_plan_repetitions(config),
         "client": client.resolve_options(config["client"]),

@@ -63,8 +63,7 @@ def read_declaration(name: str) -> Fields:
         )
     data = yaml_files.read_mapping(path)
     roles = data.get("roles")
-    names = {
-        "questions": constants.read_constants("questions"),
+    names: dict[str, Any] = {
         "role": roles.get("ports") if isinstance(roles, dict) else {},
         "facts of the machine": [*sizes.FACTS],
         "laps": ["laps"],
@@ -78,8 +77,14 @@ def read_declaration(name: str) -> Fields:
 def _cross_check(data: Fields) -> Iterator[Finding]:
     """Yield the mistakes of a declaration that its schema cannot express.
 
-    These are invalid values of parameters, unknown placeholders, and ports without a single role.
+    These are an unknown question, invalid values of parameters, unknown placeholders, and ports
+    without a single role.
     """
+    question = data.get("question", "?")
+    if not question.rstrip().endswith("?"):
+        known = constants.read_constants("questions")
+        for key, sentence in find_unknown("question", question, known, "question"):
+            yield key, f"{sentence} (a question of its own ends with a question mark)"
     parameters = data.get("parameters", {})
     for name, parameter in parameters.items():
         accepted = validation.make_validator(parameter["schema"])

@@ -117,6 +117,9 @@ else:
         machine: HostFacts
         environments: dict[str, PlannedEnvironment]
         workloads: dict[str, PlannedWorkload]
+        title: NotRequired[str]
+        question: NotRequired[str]
+        about: NotRequired[str]
         precision: NotRequired[Fields]
         spread: NotRequired[bool]
         not_emulated: NotRequired[list[str]]

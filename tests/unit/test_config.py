@@ -78,6 +78,10 @@ MISTAKES = [
     ({"leave_out": {"docker": ["strem"]}}, "leave_out.docker.0"),
     ({"leave_out": {"dokcer": ["stream"]}}, "leave_out.dokcer"),
     ({"only": {"workloads": ["strem"]}}, "only.workloads.0"),
+    ({"title": "two\nlines"}, "title"),
+    ({"question": "x" * 151}, "question"),
+    ({"about": " \n"}, "about"),
+    ({"about": "a\x1b[31m"}, "about"),
     ({"quiet": {"steal": "101%"}}, "quiet.steal"),
     ({"image": {"mirror": "file:///no/such"}}, "image.mirror"),
     ({"published_raw": "/no/such"}, "published_raw"),
@@ -288,6 +292,11 @@ def test_only_narrows_an_experiment_to_some_environments_and_workloads(checkout)
     assert list(one["environments"]) == ["native", "docker"]
     assert list(one["workloads"]) == ["stream"]
     assert fingerprint(one, "docker", "stream") == fingerprint(whole, "docker", "stream")
+    # Words for the paper are in the plan, and decide no result.
+    words = {"title": "Ours", "question": "Which?", "about": "One.\n\nTwo.\n"}
+    named = planned(only=only, **words)
+    assert words.items() <= named.items()
+    assert fingerprint(named, "docker", "stream") == fingerprint(whole, "docker", "stream")
     # A workload that is not measured at all is no omission.
     assert {"not_emulated", "leave_out"}.isdisjoint(one)
     assert (whole["not_emulated"], whole["leave_out"]) == (["stream"], {"docker": ["pxz"]})

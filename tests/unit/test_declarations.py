@@ -71,6 +71,7 @@ WRONG = [
     (SWEEP, ["run", 0, "steps", 2, "observe"], "sky", "run.0.steps.2.observe"),
     (SWEEP, ["run", 0, "steps", 2, "argv"], ["x"], "run.0.steps.2"),
     (SWEEP, ["run", 0, "argv"], ["x"], "run.0"),
+    (SWEEP, ["question"], "procesor", "question"),
     (SWEEP, ["ports"], ["door"], "ports.0"),
     (SWEEP, ["data"], {"argv": ["make", "{moon}"], "timeout": 5}, "data.argv"),
     (SWEEP, ["run", 0, "steps", 0, "at"], "moon", "run.0.steps.0.at"),

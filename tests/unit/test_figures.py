@@ -41,13 +41,15 @@ def declared(**more):
     return {**projects.NOOP, "metrics": METRICS, **more}
 
 
-def test_figures_of_every_kind_reach_the_plan_as_they_are(project):
-    project(workloads={"noop": declared(figures=FIGURES, headline=HEADLINE)})
+def test_figures_of_every_kind_and_a_question_reach_the_plan_as_they_are(project):
+    question = "Is it fast?"
+    project(workloads={"noop": declared(figures=FIGURES, headline=HEADLINE, question=question)})
     entry = config.make_plan(
         config.read_config(), {"cpus": 2, "mask": None, "memory_bytes": 2**30, "cache_bytes": None}
     )["workloads"]["noop"]
     assert entry["figures"] == FIGURES
     assert entry["headline"] == HEADLINE
+    assert entry["question"] == question
 
 
 MISTAKES = [

@@ -63,7 +63,11 @@ WORKLOADS <- list(
   startup = list(title = "Start-up", about = "Time to the first command.", question = "start-up",
                  factors = data.frame(row.names = 1), figures = list(),
                  metrics = list(first_command = make_metric("Until the first command's end", "s",
-                                                            "lower")))
+                                                            "lower"))),
+  shop = list(title = "Web shop", about = "Orders of a shop.",
+              question = "How many orders does our shop take?",
+              factors = data.frame(row.names = 1), figures = list(),
+              metrics = list(orders = make_metric("Orders", "1/s")))
 )
 
 #' Make a folder of results with all its tables

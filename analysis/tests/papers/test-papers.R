@@ -9,6 +9,15 @@ load_analysis <- function(names, envir = parent.frame()) {
 }
 HOSTS <- file.path(root, "schemas/constants/hosts.json")
 
+# What a paper says of most runs, what it says of others instead, and what it says where virtual
+# machines were measured.
+USUAL <- c("side by side and in random order", "made of one image", "All environments run the same",
+           "through a change of root", "close in time and in random order",
+           "A reproduction of the comparison of Felter", "published claims", "Related work")
+OTHERWISE <- c("All repetitions in one environment were measured before",
+               "In Native the host.s own files run", "runs on a second machine")
+OF_MACHINES <- c("under KVM", "two page tables", "A virtual machine boots")
+
 test_that("a small run: the first page says what was found, and every number is its table's", {
   describe_engine <- function(i) {
     list(engine = "28.3.2", containerd = "1.7", runc = "1.2", storage_driver = "overlay2",
@@ -30,9 +39,16 @@ test_that("a small run: the first page says what was found, and every number is 
   expect_match(on_host[["Firewall rules"]], "^[0-9]+\u2013[0-9]+$")
   rows <- read_csv(folder, "comparisons")
   expect_equal(rows$verdict, rep("equivalent", 2))
-  expect_says(papers$first, "of 1.workload and environment, 1 equivalent")
+  cost <- ceiling(1000 * (1 - min(rows$low_all))) / 10
+  expect_says(papers$first, paste0("Linux, Measured Again .{0,200}Docker costs at most ", cost,
+                                   ".%.{0,40} Docker: of 1.workload and environment, 1 equivalent"))
   expect_says(papers$first, "within this session")
   expect_says(papers$first, "Figure 1")
+  # Two series that say the same have one row.
+  expect_says(papers$first, "STREAM \\(2 series\\)")
+  expect_says(papers$first, "STREAM Copy|STREAM Triad", not = TRUE)
+  for (usual in USUAL) expect_says(papers$text, usual)
+  for (other in c(OTHERWISE, OF_MACHINES)) expect_says(papers$text, other, not = TRUE)
   # The processor of this host has no flag of a hypervisor.
   for (text in c(papers$text, papers$html)) {
     expect_says(text, "itself a virtual machine|host is a guest|not bare metal", not = TRUE)
@@ -67,8 +83,10 @@ test_that("all environments and kinds of figures, of three sessions on one machi
   papers <- make_papers(folder)
   expect_whole(papers)
   expect_says(papers$first, "Virtual Machines, Containers and Bare Linux")
-  for (family in c("Containers", "Sandboxed containers", "Virtual machines")) {
-    expect_says(papers$first, family)
+  # A family of one environment has its name.
+  for (family in c("Containers cost", "Docker with gVisor costs", "Virtual machines cost")) {
+    expect_says(papers$first, sub(" costs?$", ": of", family))
+    expect_says(papers$first, paste0("(?i)", family))
   }
   rows <- subset(read_csv(folder, "verdicts"), margin == 0.02)
   for (family in unique(rows$family)) {
@@ -77,6 +95,8 @@ test_that("all environments and kinds of figures, of three sessions on one machi
   }
   expect_says(papers$text, "not available: no room for the_machine")
   for (name in names(WORKLOADS)) expect_says(papers$html, paste0("fig:", name, "-1"))
+  for (sentence in OF_MACHINES) expect_says(papers$text, sentence)
+  expect_says(papers$first, "start-up apart")
   expect_says(papers$text, "Hardware acceleration|hardware acceleration")
   claims <- read_csv(folder, "claims")
   expect_says(papers$first, paste("Of", nrow(claims), "published claims,",
@@ -85,6 +105,61 @@ test_that("all environments and kinds of figures, of three sessions on one machi
   expect_equal(unique(rows$holds), "machine")
   expect_says(papers$first, "this machine .3 sessions")
   for (text in c(papers$text, papers$html)) expect_says(text, "within this session", not = TRUE)
+})
+
+test_that("a paper of one's own question has its words, and nothing of the originals", {
+  about <- paste("We run *our* **shop** in [containers](https://shop.example/a_b?c=1&d=~e#f).", "",
+                 "- one", "  more", "- two", "1. third", "", "Last.", sep = "\n")
+  folder <- make_experiment(c("native", "docker"), "shop", change = function(plan) {
+    plan$title <- "Should our shop move?"
+    plan$question <- "What would a container cost us?"
+    plan$about <- about
+    plan$order <- "sequential"
+    plan$client <- list(kind = "ssh")
+    plan$environments$native$layers <- list(list(host = list()))
+    plan$workloads$shop$cell$steps <- list(list(step = "run", at = "client"))
+    plan
+  })
+  papers <- make_papers(folder)
+  expect_whole(papers)
+  expect_says(papers$first, "^ ?Should our shop move\\? What would a container cost us\\?")
+  for (other in OTHERWISE) expect_says(papers$text, other)
+  for (usual in c(USUAL, OF_MACHINES, "VMware", "Table I ", "eproduc", "Expected")) {
+    expect_says(papers$text, usual, not = TRUE)
+  }
+  expect_says(papers$text, "is that of Felter et al. \\(2014\\)")
+  read_all <- function(path) squish(xml2::xml_text(xml2::xml_find_all(papers$page, path)))
+  headings <- sub("^[0-9.A-Z]* ", "", read_all("//main//h2 | //main//h3"))
+  expect_true("How many orders does our shop take?" %in% headings)
+  expect_false(any(grepl("laims", headings)))
+  expect_says(papers$html, "<em>our</em> <strong>shop</strong>")
+  link <- xml2::xml_find_first(papers$page, "//main//p/a")
+  expect_equal(xml2::xml_attr(link, "href"), "https://shop.example/a_b?c=1&d=~e#f")
+  expect_equal(read_all("//main//li[not(ancestor::nav)]")[1:3], c("one more", "two", "third"))
+  # Without words of its own it is named by what was measured.
+  load_analysis(c("read", "statistics", "format", "paper_data", "markdown_tables", "figures"))
+  paper <- read_paper(folder, file.path(root, "published"), HOSTS)
+  paper$plan$title <- NULL
+  expect_equal(as.character(make_title(paper)), "What Does It Cost to Run Web shop in Containers?")
+})
+
+test_that("the first sentence says what is known of the cost, and no more", {
+  load_analysis(c("read", "statistics", "format", "paper_data"))
+  describe <- function(low, high, outcome, label = "Docker") {
+    rows <- data.frame(workload = seq_along(low), environment = label, label = label,
+                       question = "memory", family = "containers", low_all = low, high_all = high)
+    describe_answer(list(headlines = rows, decisions = mutate(rows, outcome = outcome)))
+  }
+  expect_says(describe(0.9784, 1.01, "equivalent"),
+              "^Docker costs at most 2.2.% of native.s performance[.]$")
+  expect_says(describe(c(0.82, 0.957), c(0.85, 0.9701), "slower"),
+              "^Docker costs between 2.9 and 18.% ")
+  expect_says(describe(0.7, 1.1, "undecided"), "^Docker may cost nothing or up to 30.% ")
+  expect_says(describe(1.05, 1.1, "faster"), "^Docker is faster by at least 5.0.% ")
+  expect_says(describe(NA_real_, NA_real_, "no interval"), "^What Docker costs is not known[.]$")
+  expect_says(describe(c(0.97, NA), c(1, NA), c("equivalent", "no interval")),
+              "at most 3.0.% of native.s performance where an interval is known")
+  expect_says(describe(c(0.97, 0.9), c(1.1, 1), "undecided", c("A", "B")), "^Containers may cost")
 })
 
 test_that("emulated machines stand in one table of the appendix and nowhere else", {
@@ -124,7 +199,7 @@ test_that("native alone, on a guest, compares nothing and says both", {
     expect_says(text, "other guests took at most 1(\\.0)?.{1,8}% of its processor time")
   }
   expect_says(papers$first, "Bare Linux, Measured Again")
-  expect_says(papers$first, "Nothing was measured beside native")
+  expect_says(papers$first, "No run can be compared with native")
   expect_says(papers$text, "Comparisons with native", not = TRUE)
 })
 
@@ -214,6 +289,10 @@ test_that("texts of others are shown letter by letter in both papers, and read n
       plan$workloads$stream$metrics$copy$label <- text
       plan$machine$mask <- text
       plan$source$revision <- text
+      plan[c("title", "question")] <- text
+      # In an introduction asterisks mark emphasis.
+      plan$about <- gsub("**", "", text, fixed = TRUE)
+      plan$workloads$stream$question <- text
       plan
     },
     host = list(cpu_model = text, kernel = text), engine = function(i) list(engine = text),
@@ -226,6 +305,10 @@ test_that("texts of others are shown letter by letter in both papers, and read n
   expect_gt(sum(whole), 20)
   for (made in c(papers$text, papers$html)) expect_says(made, "What the file holds", not = TRUE)
   expect_says(keep_words(papers$text), "w31 w32")
+  load_analysis("format")
+  metadata <- paste(system2("pdfinfo", c("-meta", papers$files[1]), stdout = TRUE), collapse = " ")
+  named <- xml2::xml_text(xml2::xml_find_first(xml2::read_xml(metadata), "//dc:title"))
+  expect_equal(squish(trimws(named)), squish(make_legible(text)))
   # Straight quotes and dashes stay, and nothing turns the direction of writing, nor in figures.
   for (made in c(papers$text, squish(xml2::xml_text(papers$page)))) {
     expect_says(made, "w27 -- [.]{3};")

@@ -1,6 +1,7 @@
 """The command ``strata try``."""
 
 import contextlib
+import glob
 import os
 import shlex
 import shutil
@@ -61,7 +62,7 @@ def main(
     whole = run_all()
     if whole is False and _leave_out_failing(place, experiment):
         whole = run_all()
-    if not whole:
+    if not whole and glob.glob(f"{glob.escape(place)}/results/raw/*/{WORKLOAD}/*.log"):
         # What was measured so far, or of the environments in which the command works.
         line.show("the tables of what was measured …")
         measure.run_snakemake(place, TABLES, line, lambda _: "", "--config", "partial=true")

@@ -251,6 +251,8 @@ def make_configuration(request: Request, sha1: str) -> Fields:
         for entry in environments.values()
         for layer in entry["layers"]
     ]
+    if request.docker_options and "docker" not in stacks:
+        raise UserError("--docker-option: no chosen environment has Docker: choose one by --in")
     seed = int.from_bytes(hashlib.sha256(request.shown.encode()).digest()[:3], "big")
     settings: Fields = {
         "scale": "standard",
@@ -258,7 +260,7 @@ def make_configuration(request: Request, sha1: str) -> Fields:
             "min": 3,
             "max": LOOKS[-1],
             "margin": request.margin,
-            "budget": f"{MEASURED * request.budget_seconds:.0f}s",
+            "budget": f"{max(1, round(MEASURED * request.budget_seconds))}s",
         },
         "seed": seed,
         **({"image": image} if image else {}),

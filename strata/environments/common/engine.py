@@ -169,11 +169,17 @@ class Container(layer.Layer):
         """
         if not cls.is_usable():
             return []
-        filters = ["--filter", f"label=strata.image={paths.home_mark()}", "--no-trunc"]
-        columns = ["--format", "{{.ID}} {{.Repository}}:{{.Tag}}"]
-        listed = capture(cls.host_tool("image", "ls", *filters, *columns), check=False).stdout
+        columns = ["--no-trunc", "--format", "{{.ID}} {{.Repository}}:{{.Tag}}"]
+        lines: set[str] = set()
+        # An image of the user's own has no label, but a name if it was loaded here.
+        for mark in (
+            f"label=strata.image={paths.home_mark()}",
+            f"reference={paths.name_prefix()}/image",
+        ):
+            argv = cls.host_tool("image", "ls", "--filter", mark, *columns)
+            lines.update(capture(argv, check=False).stdout.splitlines())
         removed = []
-        for line in sorted(set(listed.splitlines())):
+        for line in sorted(lines):
             id, _, name = line.partition(" ")
             # Podman puts a registry's name before the image's.
             short = "/".join(name.split("/")[-2:])
@@ -330,6 +336,8 @@ class Container(layer.Layer):
         with one_off(), report_step(self.name, "loading the image"):
             load = self.below.plain_command(self.load_command(), fed=True)
             capture(["sh", "-euc", layer.READ_FILE, "strata", archive, *load], layer.COPY_TIMEOUT)
+            if self.context.own_image:
+                self.run_below(self.tool("tag", self._image_id, tag(self.image)))
         return True
 
     def _data_options(self) -> list[str]:

@@ -343,7 +343,8 @@ class Container(layer.Layer):
     def _data_options(self) -> list[str]:
         """Return the options that provide the container's /data.
 
-        For a volume, this creates the folder in the layer below.
+        For a volume, this creates the folder in the layer below.  Raises UserError if the image
+        has a volume where the data are to be layered.
         """
         if self.options["data"] == "volume":
             self.run_below(["mkdir", "-p", self.below.data])
@@ -351,6 +352,10 @@ class Container(layer.Layer):
         if self.options["data"] == "tmpfs":
             # Programs have the same rights there as in a volume.
             return ["--tmpfs", "/data:rw,exec,suid,dev,mode=0755"]
+        if "/data" in self.context.volumes:
+            raise UserError(
+                "the image has VOLUME /data, so that its data cannot be layered: set data: volume"
+            )
         return []
 
     def _state_options(self) -> list[str]:

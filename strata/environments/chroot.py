@@ -105,7 +105,8 @@ class Layer(layer.Layer):
         capture(as_root(["sh", "-euc", *mount]))
         if self.context.own_image:
             copies = os.path.join(self.context.folder, "copies")
-            paths = ["/tmp", *self.context.volumes]
+            # /data is every system's own folder, even if the image has a volume there.
+            paths = sorted({"/tmp", *self.context.volumes} - {"/data"})
             folders = [self.root, self.tree, self.context.programs or "", copies]
             capture(as_root(["sh", "-euc", MOUNT_COPIES, "strata", *folders, *paths]))
         if self.context.user:

@@ -33,7 +33,6 @@ class Layer(engine.Container):
     """
 
     title = "Podman container"
-    refuses_own_images = "Podman’s store would keep the image; Docker has it already"
     engine_name = "Podman"
     daemons = ("conmon",)
     programs = ("podman",)

@@ -61,6 +61,9 @@ def describe_run(inspected: Fields, tree: str) -> Fields:
     _require_programs(reference, tree)
     volumes = sorted(map(posixpath.normpath, settings.get("Volumes") or {}))
     _make_folders(reference, tree, volumes)
+    folder = settings.get("WorkingDir") or "/"
+    # Docker makes it in a container.
+    _run_inside(tree, ["mkdir", "-p", folder])
     user = None
     if name := settings.get("User"):
         passwd, group = (_read_inside(tree, f"/etc/{file}") for file in ("passwd", "group"))
@@ -74,7 +77,7 @@ def describe_run(inspected: Fields, tree: str) -> Fields:
         "user": user
         if user and (user["uid"], user["gid"], user["groups"]) != (0, 0, [0])
         else None,
-        "folder": settings.get("WorkingDir") or "/",
+        "folder": folder,
         "entrypoint": settings.get("Entrypoint") or [],
         "volumes": volumes,
         "without_effect": [word for key, word in WITHOUT_EFFECT.items() if settings.get(key)],

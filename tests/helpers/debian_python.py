@@ -4,7 +4,7 @@ import os
 import subprocess
 from pathlib import Path
 
-NAME = "strata-test-own/python:13"
+NAME = "test-own/python:13"
 # What is in it besides the libraries that these programs load.
 PROGRAMS = ["bash", "cat", "chmod", "env", "head", "id", "ls", "mkdir", "python3", "python3.13"]
 PROGRAMS += ["sh", "dash", "sha256sum", "sleep", "stat", "tail", "true", "find", "sort", "sed"]

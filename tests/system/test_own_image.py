@@ -30,6 +30,7 @@ STACKS = {
     "limited": [{"docker": {**DOCKER, "options": OPTIONS}}],
     "networked": [{"docker": {"data": "volume", "options": [f"--network={NETWORK}"]}}],
     "gvisor": [{"docker": {**DOCKER, "runtime": "runsc", "stack": "host"}}],
+    "podman": [{"podman": {**DOCKER, "runtime": "runc"}}],
     "vm": ["vm"],
 }
 # What native, Docker and gVisor all print.
@@ -128,6 +129,10 @@ def test_its_program_runs_alike_in_native_docker_and_a_sandbox(image, own, machi
     assert "127.0.0.11" in row["seen"]
     packages = projects.good(folder, "strata", "image", "--packages").stdout
     assert "python3.13 3.13" in packages
+    # Podman was given the image, and loses it with the cache; Docker's is the user's.
+    cleaned = projects.good(folder, "strata", "clean", "--images", timeout=850).stdout
+    assert ("of Podman" in cleaned) is ("podman" in measured)
+    assert "of Docker" not in cleaned
 
 
 @pytest.mark.parametrize(

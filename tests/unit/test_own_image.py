@@ -48,8 +48,7 @@ def image(monkeypatch):
 
 
 def planned(**over):
-    podman = {"podman": {"network": "host", "data": "layered"}}
-    stacks = {"native": ["chroot"], "vm": ["vm"], "podman": [podman]}
+    stacks = {"native": ["chroot"], "vm": ["vm"], "lxc": ["lxc"]}
     settings = {
         "environments": {name: {"layers": layers} for name, layers in stacks.items()},
         "workloads": {"startup": None},
@@ -65,7 +64,7 @@ def test_what_cannot_run_it_is_not_available_and_its_name_is_in_the_plan(checkou
     environments = made["environments"]
     assert environments["native"]["available"]
     assert environments["vm"]["reason"] == "the image has no kernel and init"
-    assert "Docker has it already" in environments["podman"]["reason"]
+    assert "USER and WORKDIR" in environments["lxc"]["reason"]
     assert made["image"]["release"] == "app:1"
     # Another image behind the same recipe of Strata's makes cells due.
     assert made["image"]["recipe"] != recipe.describe_image({"docker": "app:2"})["recipe"]

@@ -169,11 +169,17 @@ class Container(layer.Layer):
         """
         if not cls.is_usable():
             return []
-        filters = ["--filter", f"label=strata.image={paths.home_mark()}", "--no-trunc"]
-        columns = ["--format", "{{.ID}} {{.Repository}}:{{.Tag}}"]
-        listed = capture(cls.host_tool("image", "ls", *filters, *columns), check=False).stdout
+        columns = ["--no-trunc", "--format", "{{.ID}} {{.Repository}}:{{.Tag}}"]
+        lines: set[str] = set()
+        # An image of the user's own has no label, but a name if it was loaded here.
+        for mark in (
+            f"label=strata.image={paths.home_mark()}",
+            f"reference={paths.name_prefix()}/image",
+        ):
+            argv = cls.host_tool("image", "ls", "--filter", mark, *columns)
+            lines.update(capture(argv, check=False).stdout.splitlines())
         removed = []
-        for line in sorted(set(listed.splitlines())):
+        for line in sorted(lines):
             id, _, name = line.partition(" ")
             # Podman puts a registry's name before the image's.
             short = "/".join(name.split("/")[-2:])
@@ -330,12 +336,15 @@ class Container(layer.Layer):
         with one_off(), report_step(self.name, "loading the image"):
             load = self.below.plain_command(self.load_command(), fed=True)
             capture(["sh", "-euc", layer.READ_FILE, "strata", archive, *load], layer.COPY_TIMEOUT)
+            if self.context.own_image:
+                self.run_below(self.tool("tag", self._image_id, tag(self.image)))
         return True
 
     def _data_options(self) -> list[str]:
         """Return the options that provide the container's /data.
 
-        For a volume, this creates the folder in the layer below.
+        For a volume, this creates the folder in the layer below.  Raises UserError if the image
+        has a volume where the data are to be layered.
         """
         if self.options["data"] == "volume":
             self.run_below(["mkdir", "-p", self.below.data])
@@ -343,6 +352,10 @@ class Container(layer.Layer):
         if self.options["data"] == "tmpfs":
             # Programs have the same rights there as in a volume.
             return ["--tmpfs", "/data:rw,exec,suid,dev,mode=0755"]
+        if "/data" in self.context.volumes:
+            raise UserError(
+                "the image has VOLUME /data, so that its data cannot be layered: set data: volume"
+            )
         return []
 
     def _state_options(self) -> list[str]:

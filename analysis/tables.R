@@ -113,7 +113,7 @@ main <- function(folder, out = folder) {
   write_result(summarise_emulated(results), "emulated")
   write_result(estimate_block_share(results$tidy), "blocks")
   write_result(list_runs(results), "runs")
-  published <- jsonlite::read_json(file.path(dirname(analysis), "published", "claims.json"))
+  published <- read_published(folder, dirname(analysis))
   write_result(test_claims(published, results$tidy, describe_run(results)), "claims")
 }
 

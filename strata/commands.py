@@ -161,6 +161,21 @@ def _add_plan_options(parser: Parser) -> None:
     parser.add_argument("--seal", action="store_true", help=text)
 
 
+def _add_claim_options(parser: Parser) -> None:
+    text = "the ID of a published claim, or a file with one of your own (docs/claims.md)"
+    parser.add_argument("claim", metavar="FILE|ID", help=text)
+    budget = "10min"
+    text = f"largest time of measurement (default: {budget})"
+    parser.add_argument("--budget", metavar="TIME", default=budget, help=text)
+    text = "half-width to which the ratio is measured, as 1.5%% (default: what decides the claim)"
+    parser.add_argument("--width", metavar="SHARE", help=text)
+    text = "measure all anew (default: use what was measured for this claim, or in this project)"
+    parser.add_argument("--fresh", action="store_true", help=text)
+    text = "say what the test takes, and measure nothing"
+    parser.add_argument("--dry-run", dest="dry", action="store_true", help=text)
+    _add_overrides(parser)
+
+
 def _add_image_options(parser: Parser) -> None:
     _add_overrides(parser)
     text = (
@@ -280,6 +295,14 @@ COMMANDS = {
         "strata.doctor:main",
         "Say what this machine can measure, and what would change that.",
         add_options=_add_overrides,
+    ),
+    "claim": Command(
+        "strata.claim.command:main",
+        "Test a claim: measure what decides it, and give the verdict.\n"
+        "It ends with 0: reproduced, 1: contradicted, 2: undecided, 3: it cannot be tested here,\n"
+        "4: there is no verdict, for a mistake or a failed measurement.",
+        "ibm-pxz-docker-similar",
+        _add_claim_options,
     ),
     "check": Command(
         check_project,

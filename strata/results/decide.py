@@ -71,7 +71,7 @@ class _Decision:
         self.states = {name: self._state(name) for name in experiment["workloads"]}
         self.more = dict.fromkeys(self.states, 0)
         self.claims: dict[str, Precision] = {}
-        if self._target is not None:
+        if self._target is not None or self._settings.get("claims"):
             self._add_blocks()
 
     def _block_seconds(self, workload: str, environments: Container[str]) -> float:
@@ -128,26 +128,43 @@ class _Decision:
             rows = wide
         environments = order.paired
         if claim or narrowed:
-            chosen = {blocks.REFERENCE, *(row["environment"] for row in rows)}
+            chosen = {blocks.REFERENCE}
+            chosen.update(row[side] for row in rows for side in ("environment", "reference"))
             environments = [name for name in order.paired if name in chosen]
+        half_width = max((row["half_width"] for row in rows), default=math.inf)
+        target = 0.0
+        if claim:
+            # Of several parts the one decides that is farthest from its width.
+            half_width, target = max(
+                ((row["half_width"], self._claim_width(row)) for row in rows),
+                key=lambda widths: widths[0] / widths[1],
+            )
         return Precision(
             counted=min((row["n"] for row in rows), default=0),
             again=repeated,
             room=room,
-            half_width=max((row["half_width"] for row in rows), default=math.inf),
+            half_width=half_width,
             seconds=self._block_seconds(workload, environments),
             ratios=max(len(rows), 1),
-            target=precision.deciding_half_width(rows[0]["low"], rows[0]["high"]) if claim else 0.0,
+            target=target,
             environments=environments,
             claim=claim,
         )
 
+    def _claim_width(self, row: Fields) -> float:
+        """Return the half-width that decides a claim's part, or the one that the plan demands."""
+        claims = self._settings["claims"]
+        if claims is not True:
+            return float(claims)
+        return precision.deciding_half_width(row["low"], row["high"], row["published"])
+
     def _add_blocks(self) -> None:
         """Choose how many blocks each workload gets: for the target, else for published claims.
 
-        Sets `more` and `claims`.
+        Sets `more` and `claims`.  Without a target there is the first stage, and then claims.
         """
-        self.more = precision.allot_blocks(self.states, self._target, self._budget, self.left)
+        target = math.inf if self._target is None else self._target
+        self.more = precision.allot_blocks(self.states, target, self._budget, self.left)
         if not self._settings.get("claims") or any(self.more.values()):
             return
         states = [
@@ -200,9 +217,10 @@ def _interval_widths(values: tidy.CellValues, aside: Container[blocks.Block]) ->
     """Return one row for each ratio to native whose interval width decides on blocks.
 
     values: the measured values.  aside: blocks whose values are not used.
-    Each row is ``{id, workload, environment, n, half_width, low, high}``: `half_width` is relative,
-    and infinite without an interval; `id` is that of the claim to which the ratio belongs, whose
-    tolerance ranges from `low` to `high`, or "" without a claim.
+    Each row is ``{id, workload, environment, reference, n, half_width, low, high, published}``:
+    `half_width` is relative, and infinite without an interval; `id` is that of the claim to which
+    the ratio belongs, whose tolerance ranges from `low` to `high` (None: no limit) and whose value
+    is `published` (None: none), or "" without a claim.
     Runs R (analysis/widths.R), which relies on the columns of the tables.
     """
     counted = {
@@ -246,7 +264,8 @@ def _reason(
         if environments:
             blocks_added += f" of {', '.join(environments)}"
         if claim:
-            blocks_added += f" for {claim.claim} (± {100 * claim.target:.1f} %)"
+            wide = f"± {100 * claim.half_width:.1f} %, " if math.isfinite(claim.half_width) else ""
+            blocks_added += f" for {claim.claim} ({wide}target ± {100 * claim.target:.1f} %)"
         phrases.append(blocks_added)
     elif state.half_width <= target:
         phrases.append("within the target")

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import math
 import os
 import shlex
 import subprocess
@@ -78,6 +79,9 @@ def test_claim(
     published = claims.read_claim(claim, _label_environments(settings))
     entry = published["claims"][0]
     progress.print_line(f"{entry['id']}: {entry['statement']} ({_describe_source(published)})")
+    if "untestable" in entry:
+        progress.print_line(f"not testable here: {entry['untestable']['because']}")
+        return NOT_TESTABLE
     loads = claims.list_workloads_of(published)
     loads = [*settings["workloads"]] if loads == ["*"] else loads
     whole = _narrow(overrides, [*settings["environments"]], loads)
@@ -232,19 +236,36 @@ def _print_verdict(row: Fields, claim: str, place: str) -> int:
         text += f": {_describe_ratio(row)}"
     progress.print_line(text)
     if row["more"] is not None and STATUS[verdict] == UNDECIDED:
-        width = (
-            100 * (row["high"] / row["ratio"] - 1) * (row["n"] / (row["n"] + row["more"])) ** 0.5
-        )
-        typed = f"strata claim {shlex.quote(claim)} --width {max(width, 0.1):.1f}%"
-        progress.print_line(
-            f"about {row['more']:.0f} more blocks, {progress.format_duration(row['seconds'])}, would "
-            f"decide it with a probability of 80 %: `{typed}` measures them"
-        )
+        _print_remedy(row, claim)
     progress.print_line(
         "it holds for this machine, these sizes and this session; page: "
         + os.path.join(place, PAGE)
     )
     return STATUS[verdict]
+
+
+def _print_remedy(row: Fields, claim: str) -> None:
+    """Print what would decide an undecided claim.
+
+    row: of :func:`_test`.  claim: as it was typed.
+    """
+    more, blocks = row["more"], row["n"] + row["more"]
+    if blocks > MOST_BLOCKS:
+        progress.print_line(
+            "it will not be decided here: its ratio is too close to a limit, or varies too much, "
+            f"for {MOST_BLOCKS} blocks"
+        )
+        return
+    time, budget = "", ""
+    if row["seconds"] is not None:
+        time = f", {progress.format_duration(row['seconds'])}"
+        # The budget counts all blocks, those that are measured already included.
+        budget = f" --budget {math.ceil(row['seconds'] / more * blocks / 60) + 1}min"
+    width = max(50 * (row["high"] - row["low"]) / row["ratio"] * (row["n"] / blocks) ** 0.5, 0.1)
+    progress.print_line(
+        f"about {more:.0f} more blocks{time}, would decide it with a probability of 80 %: "
+        f"`strata claim {shlex.quote(claim)} --width {width:.1f}%{budget}` measures them"
+    )
 
 
 def _describe_ratio(row: Fields) -> str:

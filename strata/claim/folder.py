@@ -16,6 +16,8 @@ from strata.util.files import write_if_changed
 
 # Names that each experiment has for itself.
 _OWN = {config.FILE, "results", "paper", "published"}
+# The Python packages of `make setup`, which are linked although the name is hidden.
+_PACKAGES = ".venv"
 # Outputs of papers, of which an experiment has its own.
 _MADE = (".pdf", ".html")
 _KEPT_PAGES = {"page.html", "sort.html"}
@@ -50,7 +52,8 @@ def _link_files(source: str, target: str, own: set[str]) -> None:
     holder = os.path.relpath(target, source).split(os.sep)[0]
     for name in sorted(os.listdir(source)):
         is_paper = name.endswith(_MADE) and name not in _KEPT_PAGES
-        if name.startswith(".") or name in own or name == holder or is_paper:
+        is_hidden = name.startswith(".") and name != _PACKAGES
+        if is_hidden or name in own or name == holder or is_paper:
             continue
         link = os.path.join(target, name)
         if not os.path.lexists(link):

@@ -59,8 +59,8 @@ make_block_clock <- function(results) {
 #' @return data frame, one row for each ratio: environment, label, workload, series, n, ratio, low,
 #'   high, verdict, seconds (of a block of native and the environment), width_more (further blocks
 #'   until the half-width is reached), verdict_more (until there is a verdict, with 80 %; NA if
-#'   there is one) and difference (the smallest loss that the budget would show, as a share, with 80 %);
-#'   NULL without ratios
+#'   there is one) and difference (the smallest loss that the budget would show with 80 %, as a
+#'   share); NULL without ratios
 forecast_ratios <- function(results, width, budget = NA) {
   rows <- compare_with_native(results)
   if (is.null(rows)) return(NULL)

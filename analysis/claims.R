@@ -25,6 +25,16 @@ test_claims <- function(published, values, context) {
   stack_rows(rows)
 }
 
+#' Read the claims that a project tests
+#'
+#' @param results folder of results; an experiment of its own has claims of its own beside it
+#' @param project folder of the project, whose claims are read otherwise
+#' @return list as in published/claims.json
+read_published <- function(results, project) {
+  paths <- file.path(c(dirname(normalizePath(results)), project), "published", "claims.json")
+  jsonlite::read_json(paths[file.exists(paths)][[1]])
+}
+
 #' Describe a run and its machine for the claims
 #'
 #' @param results list of read_results
@@ -42,6 +52,20 @@ describe_run <- function(results) {
 # Tests a claim about a product by the environment that stands for it; NULL if no environment does,
 # or if nothing can be tested.
 test_transferred_claim <- function(claim, published, values, context) {
+  transferred <- transfer_claim(claim, published)
+  if (is.null(transferred)) return(NULL)
+  row <- test_claim(transferred$claim, transferred$published, values, context)
+  if (row$verdict == "not tested") return(NULL)
+  row$transferred <- transferred$from
+  row
+}
+
+#' Restate a claim about a product as one about the environments that may stand for it
+#'
+#' @inheritParams test_claim
+#' @return list: claim, published (as they were given, restated) and from (the product's name); NULL
+#'   if no environment stands for a product of the claim
+transfer_claim <- function(claim, published) {
   products <- Filter(function(environment) !is.null(environment$transferred),
                      published$environments[unlist(claim$pairs)])
   if (length(products) == 0 || !is.null(claim$untestable)) return(NULL)
@@ -49,11 +73,8 @@ test_transferred_claim <- function(claim, published, values, context) {
   for (name in names(products)) {
     published$environments[[name]]$measured_as <- products[[name]]$transferred$to
   }
-  row <- test_claim(claim, published, values, context)
-  if (row$verdict == "not tested") return(NULL)
   origins <- vapply(products, function(product) product$transferred$from, "")
-  row$transferred <- paste(unique(origins), collapse = ", ")
-  row
+  list(claim = claim, published = published, from = paste(unique(origins), collapse = ", "))
 }
 
 # The row of one claim; arguments as of test_claims.
@@ -167,6 +188,29 @@ list_claim_parts <- function(claim, published, values, context) {
   unlist(parts, recursive = FALSE)
 }
 
+#' List the ratios of a claim's parts with their 90 % intervals
+#'
+#' @inheritParams list_claim_parts
+#' @return data frame, one row for each part that can be tested: environment, reference, series, n,
+#'   ratio, low, high, tolerance_low, tolerance_high; NULL of none.  If only environments that stand
+#'   for a product can be tested, the parts are theirs.
+list_part_intervals <- function(claim, published, values, context) {
+  list_tested <- function(claim, published) {
+    Filter(function(part) is.null(part$reason),
+           list_claim_parts(claim, published, values, context))
+  }
+  tested <- list_tested(claim, published)
+  transferred <- transfer_claim(claim, published)
+  if (length(tested) == 0 && !is.null(transferred)) {
+    tested <- list_tested(transferred$claim, transferred$published)
+  }
+  stack_rows(lapply(tested, function(part) {
+    row <- compare_part(part, 1 - 2 * ALPHA)[c("n", "ratio", "low", "high")]
+    data.frame(part[c("environment", "reference", "series")], row,
+               tolerance_low = part$bounds[[1]], tolerance_high = part$bounds[[2]])
+  }))
+}
+
 # The parts of one test of a claim, as of list_claim_parts without their bounds.
 list_test_parts <- function(claim, published, values, context) {
   if (!is.null(claim$untestable)) {
@@ -225,7 +269,10 @@ list_pair_parts <- function(pair, claim, published, rows, context) {
   first <- select_rows(1)
   second <- if (length(pair) > 1) select_rows(2) else first
   common <- intersect(first$matched, second$matched)
-  if (length(common) == 0) return(list(refuse_part("size", "its size or load was not measured")))
+  if (length(common) == 0) {
+    series <- paste(utils::head(unique(rows$series), 6), collapse = "; ")
+    return(list(refuse_part("size", "its size or load was not measured, but: ", series)))
+  }
   if (identical(claim$over, "all")) {
     common <- list(common)
   }

@@ -263,13 +263,24 @@ judge_parts <- function(inner, outer, n, low, high, least = VERDICT_BLOCKS) {
 #' @param alpha error rate of each one-sided test
 #' @return number of blocks, VERDICT_BLOCKS at least; NA if no number is enough or nothing is known
 estimate_blocks_needed <- function(ratio, scatter, margin = MARGIN, alpha = ALPHA) {
-  if (is.na(ratio) || is.na(scatter)) return(NA_real_)
   distance <- abs(log(ratio))
   edge <- -log(1 - margin)
   # Equivalence takes two one-sided tests: at 90 % each, both succeed with 80 % at least.
-  power <- if (distance > edge) 0.8 else 0.9
+  power <- if ((distance > edge) %in% TRUE) 0.8 else 0.9
+  estimate_blocks_at_distance(abs(distance - edge), scatter, alpha, power)
+}
+
+#' Estimate how many blocks show on which side of a limit a ratio is
+#'
+#' @param distance of the logarithms of ratio and limit
+#' @param scatter standard deviation of the logarithms of independent blocks
+#' @param alpha error rate of the one-sided test
+#' @param power its probability of success
+#' @return number of blocks, VERDICT_BLOCKS at least; NA if no number is enough or nothing is known
+estimate_blocks_at_distance <- function(distance, scatter, alpha, power) {
+  if (is.na(distance) || is.na(scatter)) return(NA_real_)
   n <- tryCatch(
-    stats::power.t.test(delta = max(abs(distance - edge), 1e-4), sd = scatter, sig.level = alpha,
+    stats::power.t.test(delta = max(distance, 1e-4), sd = scatter, sig.level = alpha,
                         power = power, type = "one.sample", alternative = "one.sided")$n,
     error = function(error) NA_real_
   )

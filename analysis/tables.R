@@ -119,7 +119,7 @@ main <- function(folder, out = folder) {
   write_result(estimate_block_share(results$tidy), "blocks")
   write_result(list_runs(results), "runs")
   write_table(describe_sessions(results), "sessions", out, results$all)
-  published <- jsonlite::read_json(file.path(dirname(analysis), "published", "claims.json"))
+  published <- read_published(folder, dirname(analysis))
   write_result(test_claims(published, results$tidy, describe_run(results)), "claims")
 }
 

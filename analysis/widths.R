@@ -14,14 +14,15 @@ for (file in c("read", "statistics", "claims")) {
 }
 
 # Lists the half-widths of intervals as shares of their ratios; NULL of no rows.
-# rows: workload, environment, n, ratio, low, high, scatter; id: a claim's, or empty; bounds: those
-# of the claim's tolerance.
-list_widths <- function(rows, id = "", bounds = c(NA_real_, NA_real_)) {
+# rows: workload, environment, reference, n, ratio, low, high, scatter; id: a claim's, or empty;
+# bounds, published: the claim's tolerance and value.
+list_widths <- function(rows, id = "", bounds = c(NA_real_, NA_real_), published = NA_real_) {
   if (is.null(rows)) return(NULL)
   half_width <- ifelse(rows$scatter < 1e-12, 0, (rows$high - rows$low) / 2 / rows$ratio)
   shown <- if (is.null(rows$verdict)) NA_real_ else 1
-  data.frame(id = id, workload = rows$workload, environment = rows$environment, n = rows$n,
-             half_width = half_width, low = bounds[[1]], high = bounds[[2]],
+  data.frame(id = id, workload = rows$workload, environment = rows$environment,
+             reference = rows$reference, n = rows$n, half_width = half_width,
+             low = bounds[[1]], high = bounds[[2]], published = published,
              verdict = rows$verdict %or% "", ratio = rows$ratio * shown, from = rows$low * shown,
              to = rows$high * shown)
 }
@@ -40,19 +41,27 @@ list_headline_widths <- function(results) {
   }
   summary <- summarise_runs(rows)
   list_widths(transform(summary, ratio = mean, low = mean_low, high = mean_high,
-                        scatter = sd / mean))
+                        scatter = sd / mean, reference = ""))
 }
 
-# Lists the half-widths of a claim's parts if narrower intervals can decide it: all parts can be
-# tested and are compared with native, and the tolerance has two limits.
+# Lists the half-widths of a claim's parts.  A part that cannot be tested leaves a claim at best
+# tested in part: such a claim gets blocks only where blocks are measured for claims alone.
 list_claim_widths <- function(claim, published, results) {
-  bounds <- read_tolerance(claim)
-  parts <- list_claim_parts(claim, published, results$tidy, describe_run(results))
-  with_native <- vapply(parts, function(part) identical(part$reference, NATIVE), NA)
-  if (!all(with_native) || !(bounds[[1]] < bounds[[2]]) %in% TRUE) return(NULL)
-  stack_rows(lapply(parts, function(part) {
-    row <- cbind(part[c("workload", "environment")], compare_part(part, 1 - ALPHA))
-    list_widths(row, claim$id, bounds)
+  claims_alone <- is.null(results$plan$precision$target)
+  context <- describe_run(results)
+  parts <- list_claim_parts(claim, published, results$tidy, context)
+  transferred <- transfer_claim(claim, published)
+  if (claims_alone && !is.null(transferred)) {
+    parts <- c(parts, list_claim_parts(transferred$claim, transferred$published, results$tidy,
+                                       context))
+  }
+  tested <- Filter(function(part) is.null(part$reason), parts)
+  if (length(tested) < length(parts) && !claims_alone) return(NULL)
+  value <- NA_real_
+  if (identical(claim$published$unit, "ratio")) value <- as.numeric(claim$published$value)
+  stack_rows(lapply(tested, function(part) {
+    row <- cbind(part[c("workload", "environment", "reference")], compare_part(part, 1 - ALPHA))
+    list_widths(row, claim$id, part$bounds, value)
   }))
 }
 
@@ -60,7 +69,7 @@ main <- function(folder, tables) {
   results <- read_results(folder, tables)
   # Blocks narrow the interval within a session alone, whatever it is for.
   results$tidy$session <- rep("", nrow(results$tidy))
-  published <- jsonlite::read_json(file.path(dirname(analysis), "published", "claims.json"))
+  published <- read_published(folder, dirname(analysis))
   widths <- stack_rows(c(list(list_headline_widths(results)),
                          lapply(published$claims, list_claim_widths, published, results)))
   cat(jsonlite::toJSON(widths %or% list(), na = "null", digits = NA))

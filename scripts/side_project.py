@@ -5,9 +5,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import yaml
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from strata.trial.folder import make_folder
+from strata.experiment.folder import make_folder
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -15,15 +15,14 @@ ROOT = Path(__file__).resolve().parent.parent
 def measure(folder: Path, config: dict, workloads: list[str]) -> None:
     """Measure the missing cells of some workloads in a side project, and make their tidy tables.
 
-    The folder is made if it is missing (strata/trial/folder.py).  Its config.yaml is always
+    The folder is made if it is missing (strata/experiment/folder.py).  Its config.yaml is always
     overwritten.
     folder: the folder of the side project.
     config: the content of its config.yaml.
     workloads: the names of the workloads to measure.
     Raises CalledProcessError if Snakemake fails.
     """
-    make_folder(str(folder))
-    (folder / "config.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
+    make_folder(str(folder), config)
     command = [sys.executable, "-m", "snakemake", "--cores", "1", "--directory", str(folder)]
     variables = {**os.environ, "PYTHONPATH": str(ROOT)}
     # Its systems under test belong to its own run, not to one that called this script.

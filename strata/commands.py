@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 from strata import __version__
 from strata.archive import seal as sealing
+from strata.claim import outlook
 from strata.environments.common import registry
 from strata.experiment import claims, config, plan, recipe, workload
 from strata.host import capacity
@@ -33,13 +34,20 @@ NAME = "python3 -m strata"
 PROGRAM = "strata" if os.path.basename(sys.argv[0]) == "strata" else NAME
 
 
-def print_plan(overrides: Fields, show: bool, seal: bool) -> None:
+def print_plan(
+    overrides: Fields, show: bool, seal: bool, side: str | None, width: str | None
+) -> None:
     """Check the project, and print what has to be measured and how long it takes.
 
     overrides: values that replace those of config.yaml.
     show: whether the order of the cells is printed, too.
     seal: whether the plan is sealed first: its SHA-256 is recorded and printed.
+    side: None, or the results by which it is printed instead what would decide ratios and claims.
+    width: the half-width that is wanted of these ratios.
     """
+    if side is not None:
+        outlook.print_outlook(side, width, overrides)
+        return
     settings = config.read_config(overrides)
     experiment = config.make_plan(settings, capacity.read_facts())
     checks = [
@@ -189,6 +197,30 @@ def _add_plan_options(parser: Parser) -> None:
     parser.add_argument("--show", action="store_true", help="also print the order of measurement")
     text = "record the plan's SHA-256 before the first run; the paper then says whether it was kept"
     parser.add_argument("--seal", action="store_true", help=text)
+    text = (
+        "say what would decide each ratio and claim, by a pilot: an archive, a project, or its "
+        "folder of results (default: results)"
+    )
+    parser.add_argument(
+        "--decide", dest="side", nargs="?", const="results", metavar="SIDE", help=text
+    )
+    text = "with --decide, the half-width that is wanted (default: the configuration's target)"
+    parser.add_argument("--width", metavar="SHARE", help=text)
+
+
+def _add_claim_options(parser: Parser) -> None:
+    text = "the ID of a published claim, or a file with one of your own (docs/claims.md)"
+    parser.add_argument("claim", metavar="FILE|ID", help=text)
+    budget = "10min"
+    text = f"largest time of measurement (default: {budget})"
+    parser.add_argument("--budget", metavar="TIME", default=budget, help=text)
+    text = "half-width to which the ratio is measured, as 1.5%% (default: what decides the claim)"
+    parser.add_argument("--width", metavar="SHARE", help=text)
+    text = "measure all anew (default: use what was measured for this claim, or in this project)"
+    parser.add_argument("--fresh", action="store_true", help=text)
+    text = "say what the test takes, and measure nothing"
+    parser.add_argument("--dry-run", dest="dry", action="store_true", help=text)
+    _add_overrides(parser)
 
 
 def _add_image_options(parser: Parser) -> None:
@@ -382,6 +414,14 @@ COMMANDS = {
         "strata.doctor:main",
         "Say what this machine can measure, and what would change that.",
         add_options=_add_overrides,
+    ),
+    "claim": Command(
+        "strata.claim.command:main",
+        "Test a claim: measure what decides it, and give the verdict.\n"
+        "It ends with 0: reproduced, 1: contradicted, 2: undecided, 3: it cannot be tested here,\n"
+        "4: there is no verdict, for a mistake or a failed measurement.",
+        "ibm-pxz-docker-similar",
+        _add_claim_options,
     ),
     "check": Command(
         check_project,

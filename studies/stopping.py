@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Simulate how often intervals hold the truth if their widths decide how many blocks there are.
 
-Usage: studies/stopping.py [EXPERIMENTS]; prints a Markdown table.
+Usage: studies/stopping.py [EXPERIMENTS] [claims]; prints a Markdown table, with `claims` that of
+claims alone.
 
 It calls the functions that decide in a real run.  Environments are equal.  Workloads vary by 8, 7
 and 3 %, and cost as much as on a machine of two processors.  The width that decides is that of the
@@ -48,6 +49,8 @@ MACHINES = {
     "alike and contaminated": (0.0, 0.0, 0.3, 0.1),
 }
 LEAST, MOST, PERIOD = 3, 300, 1500.0
+# Of claims: first blocks, seconds of a block, and the budget.
+LEAST_OF_CLAIM, CLAIM_SECONDS, CLAIM_BUDGET = 5, 3.0, 600.0
 # Student's two-sided 95 % quantile as a series in 1/freedom (Abramowitz and Stegun, 26.7.5; the
 # last term is fitted): from two degrees of freedom on its error is below 0.02 %.
 STUDENT = (1.959963985, 2.372271231, 2.822498617, 2.555849681, 1.589534054, 1.0272)
@@ -70,6 +73,13 @@ def half_width(logarithms: Sequence[float]) -> float:
     be correlated (`estimate_standard_error` of analysis/statistics.R, which this function must
     follow).
     """
+    independent = independent_blocks(logarithms)
+    quantile = student_quantile(max(independent - 1, 2))
+    return math.sinh(quantile * statistics.stdev(logarithms) / math.sqrt(independent))
+
+
+def independent_blocks(logarithms: Sequence[float]) -> float:
+    """Return how many independent blocks tell as much as these, whose neighbours may correlate."""
     count, mean = len(logarithms), statistics.fmean(logarithms)
     deviations = [value - mean for value in logarithms]
     squares = math.fsum(deviation**2 for deviation in deviations)
@@ -77,9 +87,7 @@ def half_width(logarithms: Sequence[float]) -> float:
     raw = products / squares
     least, most = CORRELATION_LIMITS
     correlation = min(max(least, raw + (1 + 4 * raw) / count), most)
-    independent = count * (1 - correlation) / (1 + correlation)
-    quantile = student_quantile(max(independent - 1, 2))
-    return math.sinh(quantile * math.sqrt(squares / (count - 1) / independent))
+    return count * (1 - correlation) / (1 + correlation)
 
 
 class Ratios:
@@ -164,6 +172,66 @@ def simulate(chance: random.Random, rule: tuple, machine: tuple) -> tuple[float,
     return statistics.fmean(held), statistics.fmean(reached), statistics.fmean(counts.values())
 
 
+def interval(logarithms: Sequence[float], tail: float) -> tuple[float, float]:
+    """Return the paper's interval of a geometric mean, as ratios.
+
+    tail: the probability that the interval leaves out on each side.  Student's quantile follows
+    from the normal one (Abramowitz and Stegun, 26.7.5), which is good from six degrees of freedom.
+    """
+    freedom = independent_blocks(logarithms) - 1
+    z = statistics.NormalDist().inv_cdf(1 - tail)
+    quantile = z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
+    error = statistics.stdev(logarithms) / math.sqrt(freedom + 1)
+    mean = statistics.fmean(logarithms)
+    return math.exp(mean - quantile * error), math.exp(mean + quantile * error)
+
+
+def simulate_claim(chance: random.Random, truth: float, noise: float, machine: tuple) -> tuple:
+    """Simulate `strata claim` for a tolerance from 0.95 to 1.05 and a budget of 10 minutes.
+
+    chance: the random numbers.  truth: the true ratio.  noise: of a run's logarithm.
+    machine: a value of MACHINES.
+    Returns whether the claim is reproduced, whether it is contradicted, and the number of blocks.
+    """
+    low, high = 0.95, 1.05
+    ratios = Ratios(chance, 1, noise, CLAIM_SECONDS / 2, machine)
+    logarithms = ratios.logarithms[0]
+    new = LEAST_OF_CLAIM
+    while new:
+        ratios.measure(new)
+        count = len(logarithms)
+        left = CLAIM_BUDGET - count * CLAIM_SECONDS
+        state = precision.Precision(count, 0, MOST - count, ratios.width(), CLAIM_SECONDS)
+        new = precision.allot_blocks({"one": state}, math.inf, CLAIM_BUDGET, left)["one"]
+        if not new:
+            state = state._replace(target=precision.deciding_half_width(low, high))
+            new = precision.allot_blocks_to_claims([("one", state)], left).get("one", (0,))[0]
+    shifted = [logarithm + math.log(truth) for logarithm in logarithms]
+    inner, outer = interval(shifted, 0.05), interval(shifted, 0.025)
+    is_within = low <= inner[0] and inner[1] <= high
+    return is_within, outer[1] < low or outer[0] > high, len(logarithms)
+
+
+def print_claims(experiments: int) -> None:
+    """Print a Markdown table of verdicts of `strata claim`, with a row for each truth and machine.
+
+    experiments: the number of simulated experiments for each row.
+    """
+    print("| true ratio | noise of a run | machine | reproduced, % | contradicted, % | blocks |")
+    print("|---|---|---|---:|---:|---:|")
+    for truth in (1.0, 0.95, 0.9):
+        for noise in (0.01, 0.03, 0.08):
+            for name in ("steady", "neighbouring blocks alike (0.3)"):
+                chance = random.Random(f"claim/{truth}/{noise}/{name}")
+                outcomes = [
+                    simulate_claim(chance, truth, noise, MACHINES[name]) for _ in range(experiments)
+                ]
+                within, outside, blocks = map(list, zip(*outcomes, strict=True))
+                shares = [f"{100 * statistics.fmean(column):.1f}" for column in (within, outside)]
+                row = [f"{100 * truth:.0f} %", f"{100 * noise:.0f} %", name, *shares]
+                print(f"| {' | '.join(row)} | {statistics.fmean(blocks):.0f} |", flush=True)
+
+
 def main(experiments: int) -> None:
     """Print a Markdown table with a row for each rule and machine.
 
@@ -185,4 +253,5 @@ def main(experiments: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 4000)
+    run = print_claims if "claims" in sys.argv[1:] else main
+    run(next((int(word) for word in sys.argv[1:] if word.isdecimal()), 4000))

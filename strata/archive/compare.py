@@ -211,9 +211,10 @@ def _name_file(path: str) -> str:
     return os.path.basename(project).removesuffix(".zip")
 
 
-def parse_share(effect: str) -> float:
+def parse_share(effect: str, option: str = "--effect") -> float:
     """Return a percentage such as ``2%`` as a fraction, here 0.02; the percent sign may be missing.
 
+    option: its name in messages.
     Raises UserError for another text, and for less than 0 % or 100 % and more.
     """
     try:
@@ -222,6 +223,6 @@ def parse_share(effect: str) -> float:
         share = -1.0
     if not 0 <= share < 1:
         raise UserError(
-            f"--effect: is {effect!r}; must be a share such as 2%, at least 0% and below 100%"
+            f"{option}: is {effect!r}; must be a share such as 2%, at least 0% and below 100%"
         )
     return share

@@ -1,26 +1,46 @@
-"""Check the file of the publications' claims, which people write."""
+"""Read claims: those of the publications, and those that users write in files of their own."""
 
+import difflib
 import json
-from collections.abc import Iterator
+import os
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from strata.experiment import workload
-from strata.util import validation
-from strata.util.data_types import Fields
+from strata.util import validation, yaml_files
+from strata.util.data_types import Fields, Plan
 from strata.util.errors import UserError
 from strata.util.validation import Finding, find_unknown
 
 FILE = "published/claims.json"
+# A claim with a value but no bounds holds up to this share of the value.
+SMALLEST_DIFFERENCE = 0.02
+# The endings of files of one's own claims.
+_ENDINGS = (".yaml", ".yml", ".json")
 
 
 def check_claims(path: str = FILE) -> None:
     """Check the file of the published claims, and raise UserError with every mistake in it."""
+    _check_claims(path, _read_claims(path))
+
+
+def _read_claims(path: str) -> Any:
+    """Return the content of a file of claims, which is not checked yet.
+
+    Raises UserError where it cannot be read.
+    """
     try:
         with open(path, encoding="utf-8") as file:
-            data = json.load(file)
+            return json.load(file)
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path}: not valid JSON: {error}") from None
+
+
+def _check_claims(path: str, data: Any) -> None:
+    """Raise UserError with every mistake in the claims of a file."""
     groups = data.get("workload_groups", {}) if isinstance(data, dict) else {}
     known = [*workload.list_workloads(), *(groups if isinstance(groups, dict) else {})]
     names = {"folders": workload.list_workloads(), "loads": known}
@@ -54,7 +74,164 @@ def _cross_check(data: Fields) -> Iterator[Finding]:
         if "pairs" not in claim or "metrics" not in claim:
             continue
         loads = data.get("workload_groups", {}).get(claim["workload"], [claim["workload"]])
-        declared = {name for load in loads for name in workload.read_declaration(load)["metrics"]}
-        for place, metric in enumerate(claim["metrics"]):
-            kind = f"metric of {claim['workload']}"
-            yield from find_unknown(f"{key}.metrics.{place}", metric, declared, kind)
+        yield from _check_metrics(f"{key}.metrics", claim["metrics"], claim["workload"], loads)
+
+
+def _check_metrics(
+    key: str, metrics: Iterable[str], name: str, loads: Iterable[str]
+) -> Iterator[Finding]:
+    """Yield a mistake for each metric that no workload declares.
+
+    key: of the list of metrics.  name: of the workload or group that has the workloads `loads`.
+    """
+    declared = {name for load in loads for name in workload.read_declaration(load)["metrics"]}
+    for place, metric in enumerate(metrics):
+        yield from find_unknown(f"{key}.{place}", metric, declared, f"metric of {name}")
+
+
+def read_claim(named: str, environments: Fields) -> Fields:
+    """Return a claim in the form of published/claims.json, of which it is the only one.
+
+    named: the ID of a published claim, or the path of a file of one's own (docs/claims.md).
+    environments: those of the configuration, of which a file of one's own may speak.
+    Raises UserError with all mistakes, each with the nearest right word.
+    """
+    data = _read_claims(FILE)
+    ids = [claim["id"] for claim in data["claims"]]
+    if os.path.isfile(named) or named.endswith(_ENDINGS) or "/" in named:
+        own = _read_own_claim(named, environments)
+        if own["claims"][0]["id"] in ids:
+            raise UserError(f"{named}: has the name of a published claim: rename the file")
+        return own
+    _check_claims(FILE, data)
+    if named not in ids:
+        alike = [id for id in ids if named in id] or difflib.get_close_matches(named, ids)
+        hint = f"did you mean {' or '.join(alike[:5])}?" if alike else f"{FILE} lists the IDs"
+        raise UserError(f"{named!r} is no published claim and no file; {hint}")
+    return {**data, "claims": [data["claims"][ids.index(named)]]}
+
+
+def _read_own_claim(path: str, environments: Fields) -> Fields:
+    """Return the claim of a file of one's own, as :func:`read_claim` does."""
+    written = yaml_files.read_mapping(path)
+    names = {
+        "declared environments": environments,
+        "declared workloads": workload.list_workloads(),
+    }
+    schema = validation.load_schema("claim")
+    validation.raise_findings(path, validation.find_faults(schema, written, names=names))
+    metrics = [written["metric"]] if isinstance(written["metric"], str) else written["metric"]
+    validation.raise_findings(path, [*_check_own_claim(written, metrics)])
+    name = re.sub("[^A-Za-z0-9.-]+", "-", os.path.splitext(os.path.basename(path))[0])
+    value = written.get("value")
+    tolerance = {"low": written.get("low"), "high": written.get("high")}
+    if tolerance == {"low": None, "high": None} and value is not None:
+        tolerance = {
+            "low": value * (1 - SMALLEST_DIFFERENCE),
+            "high": value / (1 - SMALLEST_DIFFERENCE),
+        }
+    *compared, reference = written["environments"]
+    claim: Fields = {
+        "id": name.strip("-.") or "claim",
+        "publication": "own",
+        "place": os.path.basename(path),
+        "statement": written["statement"],
+        "workload": written["workload"],
+        "metrics": metrics,
+        "pairs": [[environment, reference] for environment in compared],
+        "tolerance": tolerance,
+    }
+    for key in ("factors", "sockets", "processors", "performance", "note"):
+        if key in written:
+            claim[key] = written[key]
+    if value is not None:
+        claim["published"] = {"value": value, "unit": "ratio"}
+    return {
+        "format": 1,
+        "about": f"The claim of {path}.",
+        "publications": {"own": {"label": written["source"], "title": written["source"]}},
+        "environments": {
+            environment: {
+                "label": environments[environment]["label"],
+                "measured_as": [environment],
+                "accelerator": None,
+            }
+            for environment in written["environments"]
+        },
+        "workload_groups": {},
+        "claims": [claim],
+    }
+
+
+def _check_own_claim(written: Fields, metrics: list[str]) -> Iterator[Finding]:
+    """Yield the mistakes that the schema of a file of one's own cannot express."""
+    load = written["workload"]
+    for key, sentence in _check_metrics("metric", metrics, load, [load]):
+        yield (key if isinstance(written["metric"], list) else "metric"), sentence
+    low, high, value = (written.get(key) for key in ("low", "high", "value"))
+    if low is not None and high is not None and high <= low:
+        yield "high", f"is {high}; must be above low, {low}"
+    elif value is not None and low is not None and value < low:
+        yield "value", f"is {value}; must be at least low, {low}"
+    elif value is not None and high is not None and value > high:
+        yield "value", f"is {value}; must be at most high, {high}"
+
+
+def list_workloads_of(published: Fields) -> list[str]:
+    """Return the workloads of the claim that :func:`read_claim` returns; "*" stands for all."""
+    load = published["claims"][0]["workload"]
+    names: list[str] = published["workload_groups"].get(load, [load])
+    return names
+
+
+def choose_environments(published: Fields, plan: Plan, sockets: int) -> tuple[list[str], list[str]]:
+    """Return the environments of the plan that test a claim, and the reasons why others cannot.
+
+    published: a claim of :func:`read_claim`.
+    plan: of the whole configuration.
+    sockets: the number of the host's.
+    Without environments nothing of the claim can be tested here.
+    """
+    claim = published["claims"][0]
+    for hardware, available in (("sockets", sockets), ("processors", plan["machine"]["cpus"])):
+        if claim.get(hardware, 0) > available:
+            needed = claim[hardware]
+            return [], [f"it needs {needed} {hardware}, and this machine has {available}"]
+    if plan["scale"] == "tiny":
+        return [], ["sizes of the scale tiny test no claim: set scale to standard"]
+    chosen: dict[str, None] = {}
+    reasons: dict[str, None] = {}
+    for pair in claim["pairs"]:
+        stand_ins = []
+        for name in pair:
+            stand_in, reason = _find_stand_in(published["environments"][name], plan)
+            stand_ins.append(stand_in)
+            if reason:
+                reasons[reason] = None
+        if all(stand_ins):
+            chosen |= dict.fromkeys(stand_ins)
+    return [*chosen], [*reasons]
+
+
+def _find_stand_in(entry: Fields, plan: Plan) -> tuple[str, str]:
+    """Return the environment of the plan that stands for a published one, and "".
+
+    entry: the published environment.
+    If none does, returns "" and the reason.
+    """
+    label = entry["label"]
+    names = entry["measured_as"] or entry.get("transferred", {}).get("to", [])
+    reason = f"{label}: no environment of Strata stands for it"
+    for name in names:
+        planned: Any = plan["environments"].get(name)
+        if planned is None:
+            reason = f"{label}: the configuration has no environment {name}"
+        elif not planned["available"]:
+            reason = f"{label}: {name} is not available here: {planned['reason']}"
+        elif planned.get("emulated"):
+            reason = f"{label}: {name} would be emulated here, and that tests no claim"
+        elif "otherwise" in planned:
+            reason = f"{label}: the daemon makes another environment of {name}"
+        else:
+            return name, ""
+    return "", reason

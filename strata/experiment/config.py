@@ -21,6 +21,8 @@ from strata.util.validation import Finding, show_value
 from strata.vm.settings import GIB, MOST_OF_MEMORY
 
 FILE = "config.yaml"
+# Keys of `repetitions` that may hold a share or a duration.
+_AMOUNTS = ("target", "margin", "budget", "claims")
 
 
 def merge_mappings(base: Fields, over: Fields) -> Fields:
@@ -519,10 +521,10 @@ def _plan_repetitions(config: Fields) -> Fields:
     repeats = config["quiet"]["action"] == "retry" and config["order"] != "sequential"
     retries = blocks.MAX_RETRIES if repeats else 0
     if isinstance(rule, dict):
-        target, budget = parse_amount(rule.get("target")), parse_amount(rule.get("budget"))
-        precision = {**rule, "target": target, "budget": budget}
+        precision = {**rule, "target": None, "budget": None}
+        precision |= {key: parse_amount(rule[key]) for key in _AMOUNTS if key in rule}
         if "margin" in rule:
-            precision |= {"margin": parse_amount(rule["margin"]), "looks": len(LOOKS)}
+            precision["looks"] = len(LOOKS)
     elif retries:
         precision = {"min": rule, "max": rule * (1 + retries), "target": None, "budget": None}
     else:

@@ -32,6 +32,8 @@ TO_SPARE = 1.2
 LOOKS = (5, 8, 12, 20, 32, 50, 80, 128)
 # The level of the intervals whose widths decide.
 LEVEL = 0.95
+# A published value that is nearer to the limit of its tolerance counts as so far from it.
+SMALLEST_MARGIN = 0.02
 
 
 class Precision(NamedTuple):
@@ -44,7 +46,7 @@ class Precision(NamedTuple):
     seconds: the expected duration of one more block.
     ratios: how many ratios the workload measures.
     Only for a claim: `target` (the half-width that decides it), `environments` (of its blocks) and
-    `claim` (its name).
+    `claim` (its name).  Of several ratios the one counts that is farthest from its target.
     """
 
     counted: int
@@ -151,13 +153,23 @@ def allot_blocks_to_claims(
     return chosen
 
 
-def deciding_half_width(low: float, high: float) -> float:
+def deciding_half_width(
+    low: float | None, high: float | None, published: float | None = None
+) -> float:
     """Return the relative half-width at LEVEL that decides a claim with this tolerance.
 
     With it the claim's interval at 90 % lies within the tolerance in 80 % of cases (Julious 2004),
-    if the true ratio is 1, or in the middle of a tolerance that excludes 1.
+    if the true ratio is 1, or in the middle of a tolerance that excludes 1.  A tolerance with one
+    limit (the other is None) is decided so if the true ratio is the published one, or at least
+    SMALLEST_MARGIN from the limit.
     """
     quantile = statistics.NormalDist().inv_cdf
+    if low is None or high is None:
+        limit = low if high is None else high
+        if limit is None:
+            raise ValueError("a tolerance without limits")
+        margin = max(abs((published or limit) - limit) / limit, SMALLEST_MARGIN)
+        return margin * quantile((1 + LEVEL) / 2) / (quantile(0.95) + quantile(0.8))
     ratio = 1.0 if low < 1 < high else (low + high) / 2
     margin = min(high - ratio, ratio - low) / ratio
     return margin * quantile((1 + LEVEL) / 2) / (quantile(0.95) + quantile(0.9))

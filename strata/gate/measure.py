@@ -9,17 +9,13 @@ from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import Any
 
-import yaml
-
 from strata.archive.checksums import hash_file
-from strata.experiment import config
+from strata.experiment.folder import make_folder
 from strata.util import paths, programs, signals
 from strata.util.data_types import Fields
 from strata.util.errors import MachineError
-from strata.util.files import read_json, write_text
+from strata.util.files import read_json
 
-# Names that a session has for itself; all others are links to the project's files.
-_OWN = {"config.yaml", "results", "paper"}
 # How many lines of Snakemake's output a message repeats.
 _SHOWN = 12
 Pair = tuple[str, str]
@@ -62,15 +58,7 @@ class Session:
         folder: its path.  content: of config.yaml, as :func:`session_config` returns it.
         """
         self.folder = folder
-        os.makedirs(folder, exist_ok=True)
-        project = os.getcwd()
-        top = os.path.relpath(folder, project).partition(os.sep)[0]
-        for name in os.listdir(project):
-            link = os.path.join(folder, name)
-            if name in _OWN or name == top or name.startswith(".") or os.path.lexists(link):
-                continue
-            os.symlink(os.path.join(project, name), link)
-        write_text(os.path.join(folder, config.FILE), yaml.safe_dump(content, sort_keys=False))
+        make_folder(folder, content)
 
     def measure(self, pairs: Iterable[Pair], numbers: Mapping[str, int]) -> None:
         """Measure the missing cells of some pairs, and write the tidy tables.

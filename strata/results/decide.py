@@ -59,6 +59,7 @@ class _Decision:
         self._order = order
         settings: Fields = experiment.get("precision", {})
         self._margin: float | None = settings.get("margin")
+        self._claims: bool | float = settings.get("claims", False)
         self._retries: int = settings.get("retries", 0)
         self._target: float | None = settings.get("target")
         self._budget: float | None = settings.get("budget")
@@ -72,15 +73,16 @@ class _Decision:
         self.again: dict[blocks.Block, str] = {}
         self._repeat_disturbed_blocks(values)
         self._ratios: dict[tuple[str, str], list[Fields]] = defaultdict(list)
-        for row in _interval_widths(values, self.again) if self._target is not None else ():
+        adds = self._target is not None or self._margin is not None or bool(self._claims)
+        for row in _interval_widths(values, self.again) if adds else ():
             self._ratios[row["workload"], row["id"]].append(row)
         self.states = {name: self._state(name) for name in experiment["workloads"]}
         self.more = dict.fromkeys(self.states, 0)
         self.claims: dict[str, Precision] = {}
         if self._margin is not None:
             self._add_blocks_to_look()
-        elif self._target is not None:
-            self._add_blocks(self._target, bool(settings.get("claims")))
+        elif adds:
+            self._add_blocks()
 
     def _block_seconds(self, workload: str, environments: Container[str]) -> float:
         """Return the expected seconds of a workload's next block in some environments.
@@ -137,27 +139,43 @@ class _Decision:
         if undecided:
             rows, narrowed = undecided, True
         if claim or narrowed:
-            chosen = {blocks.REFERENCE, *(row["environment"] for row in rows)}
+            chosen = {blocks.REFERENCE}
+            chosen.update(row[side] for row in rows for side in ("environment", "reference"))
             environments = [name for name in order.paired if name in chosen]
+        half_width = max((row["half_width"] for row in rows), default=math.inf)
+        target = 0.0
+        if claim:
+            # Of several parts the one decides that is farthest from its width.
+            half_width, target = max(
+                ((row["half_width"], self._claim_width(row)) for row in rows),
+                key=lambda widths: widths[0] / widths[1],
+            )
         return Precision(
             counted=min((row["n"] for row in rows), default=0),
             again=repeated,
             room=room,
-            half_width=max((row["half_width"] for row in rows), default=math.inf),
+            half_width=half_width,
             seconds=self._block_seconds(workload, environments),
             ratios=max(len(rows), 1),
-            target=precision.deciding_half_width(rows[0]["low"], rows[0]["high"]) if claim else 0.0,
+            target=target,
             environments=environments,
             claim=claim,
         )
 
-    def _add_blocks(self, target: float, for_claims: bool) -> None:
+    def _claim_width(self, row: Fields) -> float:
+        """Return the half-width that decides a claim's part, or the one that the plan demands."""
+        if self._claims is not True:
+            return float(self._claims)
+        return precision.deciding_half_width(row["low"], row["high"], row["published"])
+
+    def _add_blocks(self) -> None:
         """Choose how many blocks each workload gets: for the target, else for published claims.
 
-        Sets `more` and `claims`.
+        Sets `more` and `claims`.  Without a target there is the first stage, and then claims.
         """
+        target = math.inf if self._target is None else self._target
         self.more = precision.allot_blocks(self.states, target, self._budget, self.left)
-        if not for_claims or any(self.more.values()):
+        if not self._claims or any(self.more.values()):
             return
         states = [
             (workload, self._state(workload, claim)) for workload, claim in [*self._ratios] if claim
@@ -242,10 +260,11 @@ def _interval_widths(values: tidy.CellValues, aside: Container[blocks.Block]) ->
     """Return one row for each ratio to native whose interval width decides on blocks.
 
     values: the measured values.  aside: blocks whose values are not used.
-    Each row is ``{id, workload, environment, n, half_width, low, high}``: `half_width` is relative,
-    and infinite without an interval; `id` is that of the claim to which the ratio belongs, whose
-    tolerance ranges from `low` to `high`, or "" without a claim.  Where a margin decides, `verdict`
-    is "undecided", "different" or "equivalent", and `ratio`, `from` and `to` give the ratio and its
+    Each row is ``{id, workload, environment, reference, n, half_width, low, high, published}``:
+    `half_width` is relative, and infinite without an interval; `id` is that of the claim to which
+    the ratio belongs, whose tolerance ranges from `low` to `high` (None: no limit) and whose value
+    is `published` (None: none), or "" without a claim.  Where a margin decides, `verdict` is
+    "undecided", "different" or "equivalent", and `ratio`, `from` and `to` give the ratio and its
     interval; otherwise these are "" and None.
     Runs R (analysis/widths.R), which relies on the columns of the tables.
     """
@@ -295,7 +314,8 @@ def _reason(
         if environments:
             blocks_added += f" of {', '.join(environments)}"
         if claim:
-            blocks_added += f" for {claim.claim} (± {100 * claim.target:.1f} %)"
+            wide = f"± {100 * claim.half_width:.1f} %, " if math.isfinite(claim.half_width) else ""
+            blocks_added += f" for {claim.claim} ({wide}target ± {100 * claim.target:.1f} %)"
         phrases.append(blocks_added)
     elif state.half_width <= target:
         phrases.append("within the target")

@@ -1,5 +1,6 @@
 """Print what a run would do: due cells, builds, and the time.  No file is written."""
 
+import os
 from collections import Counter, defaultdict
 
 from strata.environments.common import registry
@@ -17,10 +18,11 @@ from strata.vm import vagrant_box
 SAMPLE = 5
 
 
-def print_forecast(experiment: Plan, order: bool = False) -> None:
+def print_forecast(experiment: Plan, order: bool = False, samples: str = ".") -> None:
     """Print the due cells of a plan, what must be built, and the expected time.
 
     order: whether every cell is also printed, in the order of measurement.
+    samples: another project, whose records give the time of cells that have none here.
     """
     planned = blocks.Order(experiment)
     torn = pairs.find_torn_blocks(experiment, planned)
@@ -39,7 +41,7 @@ def print_forecast(experiment: Plan, order: bool = False) -> None:
     _show_environments(experiment, due)
     _show_obstacles(experiment, due)
     _show_builds(experiment, due)
-    progress.print_line(f"time: {_expected_time(experiment, planned, due)}")
+    progress.print_line(f"time: {_expected_time(experiment, planned, due, samples)}")
 
 
 def _show_environments(experiment: Plan, due: list[blocks.Cell]) -> None:
@@ -84,17 +86,20 @@ def _show_builds(experiment: Plan, due: list[blocks.Cell]) -> None:
         progress.print_line("to build: the machines' disk, less than a minute")
 
 
-def _expected_time(experiment: Plan, order: blocks.Order, due: list[blocks.Cell]) -> str:
+def _expected_time(
+    experiment: Plan, order: blocks.Order, due: list[blocks.Cell], samples: str
+) -> str:
     """Return a phrase on how long the due cells take, estimated from measured cells.
 
-    order: the plan's order of cells.
+    order: the plan's order of cells.  samples: another project with measured cells.
     """
     if not due:
         return "nothing to measure"
     records = {}
     for cell in order.places:
         path = paths.cell_path("raw", *cell, "json")
-        if cell[2] <= SAMPLE and (record := read_json(path)):
+        record = read_json(path) or read_json(os.path.join(samples, path))
+        if cell[2] <= SAMPLE and record:
             records[cell] = record
     seconds = precision.mean_cell_seconds(records)
     known = [seconds[cell[:2]] for cell in due if cell[:2] in seconds]

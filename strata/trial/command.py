@@ -9,9 +9,9 @@ import sys
 from typing import Any
 
 from strata.environments.common import registry
-from strata.experiment import config, workload
+from strata.experiment import config, folder, workload
 from strata.host import capacity
-from strata.trial import answer, folder, measure
+from strata.trial import answer, measure
 from strata.trial import request as requests
 from strata.trial.request import REFERENCE, WORKLOAD, Request
 from strata.util import paths, programs, progress

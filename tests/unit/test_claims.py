@@ -1,4 +1,4 @@
-"""The claims of the publications: mistakes in their file are named by key and claim."""
+"""Claims, published ones and those of users: mistakes in their files are named by key."""
 
 import json
 
@@ -50,3 +50,105 @@ def test_mistakes_in_the_claims_are_refused_by_key(checkout, tmp_path, path, val
     (tmp_path / "claims.json").write_text("{,")
     with pytest.raises(UserError, match=r"claims\.json: .*line 1"):
         claims.check_claims(str(tmp_path / "claims.json"))
+
+
+OWN = {
+    "statement": "Docker is as fast.",
+    "source": "a colleague",
+    "environments": ["docker", "native"],
+    "workload": "stream",
+    "metric": "triad",
+    "value": 1,
+}
+ENVIRONMENTS = {name: {"label": name} for name in ("native", "docker", "docker-hostnet")}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"statment": "x"}, "statment: unknown key; did you mean 'statement'"),
+        ({"statement": None}, "statement: "),
+        ({"source": ""}, "source: "),
+        ({"workload": "streem"}, "workload: .*did you mean 'stream'"),
+        ({"workload": ["stream"]}, "workload: "),
+        ({"metric": "triads"}, "metric: .*did you mean 'triad'"),
+        ({"metric": ["triad", "cpoy"]}, "metric.1: .*did you mean 'copy'"),
+        ({"metric": []}, "metric: "),
+        ({"environments": ["doker", "native"]}, "environments.0: .*did you mean 'docker'"),
+        ({"environments": ["native"]}, "environments: .*at least 2"),
+        ({"environments": ["native", "native"]}, "environments: "),
+        ({"environments": "native"}, "environments: "),
+        ({"value": "1 %"}, "value: "),
+        ({"value": 0}, "value: "),
+        ({"value": None}, "value: "),
+        ({"low": 2, "high": 1}, "high: .*above low"),
+        ({"low": 1.1}, "value: .*at least low"),
+        ({"high": 0.9}, "value: .*at most high"),
+        ({"factors": {}}, "factors: "),
+        ({"factors": {"threads": [4]}}, "factors.threads: "),
+        ({"sockets": 0}, "sockets: "),
+        ({"performance": "yes, please"}, "performance: "),
+        (("value",), "value, low or high"),
+        (("metric",), "metric: missing"),
+        ("just a text", "mapping"),
+        ("a: [", "YAML"),
+    ],
+)
+def test_mistakes_in_a_claim_of_ones_own_are_refused_by_key(checkout, tmp_path, changes, message):
+    path = tmp_path / "mine.yaml"
+    written = {**OWN, **(changes if isinstance(changes, dict) else {})}
+    for key in changes if isinstance(changes, tuple) else ():
+        del written[key]
+    path.write_text(changes if isinstance(changes, str) else json.dumps(written))
+    with pytest.raises(UserError, match=rf"mine\.yaml: .*{message}"):
+        claims.read_claim(str(path), ENVIRONMENTS)
+
+
+def test_a_claim_is_found_by_its_id_or_file(checkout, tmp_path):
+    path = tmp_path / "my claim.yaml"
+    path.write_text(json.dumps(OWN))
+    own = claims.read_claim(str(path), ENVIRONMENTS)
+    assert own["claims"][0]["tolerance"] == pytest.approx({"low": 0.98, "high": 1 / 0.98})
+    # What is written for the analysis is good as a file of published claims.
+    (tmp_path / "claims.json").write_text(json.dumps(own))
+    claims.check_claims(str(tmp_path / "claims.json"))
+    [entry] = claims.read_claim("ibm-stream-identical", ENVIRONMENTS)["claims"]
+    assert entry["workload"] == "stream"
+    with pytest.raises(UserError, match="did you mean ibm-stream-identical"):
+        claims.read_claim("stream-identical", ENVIRONMENTS)
+    with pytest.raises(UserError, match="there is no file"):
+        claims.read_claim("missing.yaml", ENVIRONMENTS)
+    path.rename(tmp_path / "ibm-stream-identical.yaml")
+    with pytest.raises(UserError, match="rename"):
+        claims.read_claim(str(tmp_path / "ibm-stream-identical.yaml"), ENVIRONMENTS)
+
+
+def environment(**more):
+    """Return an environment of a plan that is available, with some keys replaced."""
+    return {"available": True, "reason": None, "emulated": False, **more}
+
+
+@pytest.mark.parametrize(
+    ("id", "changes", "chosen", "reason"),
+    [
+        ("ibm-pxz-docker-similar", {}, ["docker", "native"], ""),
+        (
+            "ibm-pxz-docker-similar",
+            {"docker": environment(available=False, reason="no daemon")},
+            [],
+            "no daemon",
+        ),
+        ("ibm-pxz-docker-similar", {"docker": environment(otherwise="users")}, [], "daemon"),
+        ("ibm-pxz-kvm-22pct", {"vm": environment(emulated=True)}, [], "emulated"),
+        ("ibm-pxz-kvm-22pct", {}, [], "has no environment vm"),
+        ("ibm-stream-identical", {}, ["docker", "native"], "vm"),
+        ("ibm-linpack-kvm-untuned-worse", {"vm": environment()}, [], "2 sockets"),
+        ("vmw-linpack-45k", {"vm": environment()}, ["vm", "native"], ""),
+    ],
+)
+def test_what_tests_a_claim_here_or_why_nothing_does(checkout, id, changes, chosen, reason):
+    environments = {name: environment() for name in ("native", "docker")} | changes
+    plan = {"environments": environments, "machine": {"cpus": 4}, "scale": "standard"}
+    published = claims.read_claim(id, ENVIRONMENTS)
+    found, reasons = claims.choose_environments(published, plan, sockets=1)
+    assert (found, reason in "".join(reasons)) == (chosen, True), reasons

@@ -95,6 +95,11 @@ def test_the_width_that_decides_a_claim_is_that_of_its_tolerance():
         precision.deciding_half_width(0.95, 1.05)
     )
     assert precision.deciding_half_width(0.95, 1.5) == precision.deciding_half_width(0.95, 1.05)
+    # Of one limit: 1.959964 / (1.644854 + 0.841621) times the distance from the published value.
+    for limits in ((1.0, None), (None, 1.0)):
+        for value, distance in ((1.2, 0.2), (0.9, 0.1), (1.0, 0.02), (None, 0.02)):
+            width = precision.deciding_half_width(*limits, value)
+            assert width == pytest.approx(0.788250 * distance, rel=1e-5)
 
 
 def test_the_claim_that_takes_least_time_comes_first_and_one_beyond_the_budget_gets_none():
@@ -127,6 +132,7 @@ def make(tmp_path, monkeypatch):
     ):
         rule = {} if "margin" in repetitions else {"target": "2%"}
         settings = fixed or {"min": 3, "max": 300, **rule, **repetitions}
+        settings = {key: value for key, value in settings.items() if value is not None}
         page = measured.page(repetitions=settings, quiet={"action": "retry" if retries else "flag"})
         if environments:
             page["environments"] = environments(page["environments"])
@@ -390,13 +396,37 @@ def test_a_claim_gets_blocks_of_its_environments_once_all_is_within_the_target(m
     path = "results/raw/docker/linpack/1.json"
     record = read_json(path)
     write_json(path, {**record, "sizes": [{"rule": "large", "source": "docs", "holds": False}]})
-    assert decide(FIRST_STAGE)["enough"]
+    assert by_workload(decide(FIRST_STAGE), "more")["linpack"] == 0
     write_json(path, record)
-    decide(FIRST_STAGE)
-    assert by_workload(decide(FIRST_STAGE + more), "blocks") == {
-        "stream": FIRST_STAGE,
-        "linpack": FIRST_STAGE + more,
-    }
+    decision = decide(FIRST_STAGE)
+    # A claim of which a part cannot be tested gets no block.
+    assert by_workload(decision, "more")["stream"] == 0
+    measure_on(folder, noise=0.03)
+    last = int(projects.table("results/plan.csv")[-1]["round"])
+    assert by_workload(decide(last), "blocks")["linpack"] == FIRST_STAGE + more
+
+
+def test_a_claim_of_two_containers_with_one_limit_gets_blocks_to_the_width_that_is_given(make):
+    def environments(all_of_them):
+        hostnet = {**all_of_them["docker"], "label": "Host network"}
+        return {"docker": all_of_them["docker"], "docker-hostnet": hostnet}
+
+    folder = make(environments=environments, noise=0.01, target=None, claims="0.2%")
+    path = folder / "published/claims.json"
+
+    def keep_one(published):
+        entry = next(one for one in published["claims"] if one["id"] == "ibm-mysql-aufs-overhead")
+        entry |= {"pairs": [["docker", "docker_nethost"]], "workload": "linpack"}
+        entry |= {"metrics": ["gflops"], "tolerance": {"high": 1}}
+        del entry["factors"]
+        published["claims"] = [entry]
+
+    measured.edit(path, keep_one)
+    decide(3)
+    measure_on(folder, noise=0.01)
+    decision = decide(FIRST_STAGE)
+    assert by_workload(decision, "claim") == {"stream": None, "linpack": "ibm-mysql-aufs-overhead"}
+    assert "target ± 0.2 %" in decision["reason"]
 
 
 def test_a_decision_that_is_not_due_is_refused_with_the_round_that_is(make):

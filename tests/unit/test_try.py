@@ -9,9 +9,9 @@ import yaml
 
 from strata.commands import main
 from strata.environments.common import registry
-from strata.experiment import config
+from strata.experiment import config, folder
 from strata.host import capacity
-from strata.trial import answer, folder, request
+from strata.trial import answer, request
 from strata.util.errors import UserError
 
 # Options of a command line that is refused before anything starts, and what the message names.

@@ -1,0 +1,151 @@
+# What would decide the ratios and claims of a run: further blocks, their time, and the smallest
+# difference that a budget would show.  All forecasts assume that ratio and scatter stay.
+
+# The largest number of blocks that a forecast looks at.
+MOST_BLOCKS <- 1e6
+
+#' Forecast the half-width of a ratio's interval
+#'
+#' @param row of compare_pairs
+#' @param n number of blocks
+#' @param level confidence level
+#' @return relative half-width
+forecast_half_width <- function(row, n, level = 1 - ALPHA) {
+  scatter <- row$se * sqrt(row$n)
+  freedom <- pmax(n * (row$df + 1) / row$n - 1, 2)
+  sinh(stats::qt((1 + level) / 2, freedom) * scatter / sqrt(n))
+}
+
+#' Forecast how many blocks give a ratio's interval a half-width
+#'
+#' @param row of compare_pairs
+#' @param width relative half-width
+#' @return number of blocks, INTERVAL_BLOCKS at least; NA without an interval, or if MOST_BLOCKS are
+#'   not enough
+forecast_blocks <- function(row, width) {
+  if (is.na(row$se)) return(NA_real_)
+  is_enough <- function(n) forecast_half_width(row, n) <= width
+  if (!is_enough(MOST_BLOCKS)) return(NA_real_)
+  low <- INTERVAL_BLOCKS - 1
+  high <- MOST_BLOCKS
+  while (high - low > 1) {
+    middle <- (low + high) %/% 2
+    if (is_enough(middle)) high <- middle else low <- middle
+  }
+  high
+}
+
+#' Compute the mean seconds of the cells of each environment and workload
+#'
+#' @param results list of read_results
+#' @return function of environments and a workload that returns the seconds of a block of them
+make_block_clock <- function(results) {
+  cells <- vapply(results$records, function(record) {
+    paste(record$environment, record$workload, sep = "\r")
+  }, "")
+  seconds <- vapply(results$records, function(record) as.numeric(record$seconds %or% NA), 0)
+  means <- tapply(seconds, cells, mean)
+  function(environments, workload) {
+    known <- means[paste(unique(environments), workload, sep = "\r")]
+    if (anyNA(known)) NA_real_ else sum(known)
+  }
+}
+
+#' Forecast what would decide the headline ratios
+#'
+#' @param results list of read_results
+#' @param width relative half-width of the interval that is wanted
+#' @param budget seconds of a whole run, shared evenly by its workloads; NA for none
+#' @return data frame, one row for each ratio: environment, label, workload, series, n, ratio, low,
+#'   high, verdict, seconds (of a block of native and the environment), width_more (further blocks
+#'   until the half-width is reached), verdict_more (until there is a verdict, with 80 %; NA if
+#'   there is one) and difference (the smallest loss that the budget would show with 80 %, as a
+#'   share); NULL without ratios
+forecast_ratios <- function(results, width, budget = NA) {
+  rows <- compare_with_native(results)
+  if (is.null(rows)) return(NULL)
+  rows <- rows[rows$headline, ]
+  groups <- list_verdict_groups(rows)
+  verdicts <- max(groups, 0)
+  outer_alpha <- ALPHA / (verdicts * tabulate(groups, verdicts)[groups])
+  get_seconds <- make_block_clock(results)
+  everywhere <- unique(results$tidy$environment)
+  loads <- unique(results$tidy$workload)
+  rows$seconds <- rows$width_more <- rows$difference <- NA_real_
+  for (i in seq_len(nrow(rows))) {
+    row <- rows[i, ]
+    rows$seconds[[i]] <- get_seconds(c(NATIVE, row$environment), row$workload)
+    rows$width_more[[i]] <- max(forecast_blocks(row, width) - row$n, 0)
+    measured <- intersect(everywhere, results$tidy$environment[results$tidy$workload ==
+                                                                  row$workload])
+    blocks <- budget / length(loads) / get_seconds(measured, row$workload)
+    if (is.na(blocks) || is.na(row$se) || blocks < VERDICT_BLOCKS) next
+    freedom <- max(blocks * (row$df + 1) / row$n - 1, 2)
+    quantiles <- stats::qt(1 - outer_alpha[[i]], freedom) + stats::qt(0.8, freedom)
+    limit <- log(1 - MARGIN) - quantiles * row$se * sqrt(row$n / blocks)
+    rows$difference[[i]] <- 1 - exp(limit)
+  }
+  rows$verdict_more <- rows$more
+  rows[c("environment", "label", "workload", "series", "n", "ratio", "low", "high", "verdict",
+         "seconds", "width_more", "verdict_more", "difference")]
+}
+
+#' Forecast what would decide a claim
+#'
+#' @inheritParams test_claims
+#' @param claim an entry of published/claims.json
+#' @param get_seconds function of make_block_clock
+#' @return data frame of one row: more (further blocks that decide with 80 %; NA: not known, or no
+#'   number is enough) and seconds (of these blocks)
+forecast_claim <- function(claim, published, values, context, get_seconds) {
+  parts <- Filter(function(part) is.null(part$reason),
+                  list_claim_parts(claim, published, values, context))
+  estimates <- stack_rows(lapply(parts, function(part) {
+    row <- compare_part(part, 1 - ALPHA)
+    bounds <- log(pmax(part$bounds, 1e-9))
+    ends <- c(-Inf, Inf)
+    ends[!is.na(bounds)] <- bounds[!is.na(bounds)]
+    distance <- min(log(row$ratio) - ends[[1]], ends[[2]] - log(row$ratio))
+    is_within <- (distance >= 0) %in% TRUE
+    alpha <- if (is_within) ALPHA else ALPHA / length(parts) / 2
+    power <- if (is_within && all(is.finite(ends))) 0.9 else 0.8
+    needed <- estimate_blocks_at_distance(abs(distance), row$se * sqrt(row$n), alpha, power)
+    more <- max(needed - row$n, 1)
+    environments <- setdiff(c(part$environment, part$reference), "")
+    data.frame(within = is_within, more = more,
+               seconds = more * get_seconds(environments, part$workload))
+  }))
+  if (is.null(estimates)) return(data.frame(more = NA_real_, seconds = NA_real_))
+  # One part outside contradicts a claim; all have to be within to reproduce it.
+  outside <- estimates[!estimates$within, ]
+  if (nrow(outside) > 0) {
+    at <- order(outside$seconds)[[1]]
+    return(outside[at, c("more", "seconds")])
+  }
+  data.frame(more = max(estimates$more), seconds = max(estimates$seconds))
+}
+
+#' Forecast what would decide the claims that a run leaves undecided
+#'
+#' @param results list of read_results
+#' @param published list as in published/claims.json
+#' @return data frame, one row for each claim: the columns of test_claims, more and seconds as of
+#'   forecast_claim
+forecast_claims <- function(results, published) {
+  context <- describe_run(results)
+  get_seconds <- make_block_clock(results)
+  rows <- test_claims(published, results$tidy, context)
+  forecasts <- lapply(seq_len(nrow(rows)), function(i) {
+    if (!rows$verdict[[i]] %in% c("undecided", "tested in part")) {
+      return(data.frame(more = NA_real_, seconds = NA_real_))
+    }
+    claim <- Find(function(claim) claim$id == rows$id[[i]], published$claims)
+    if (rows$transferred[[i]] != "") {
+      transferred <- transfer_claim(claim, published)
+      claim <- transferred$claim
+      published <- transferred$published
+    }
+    forecast_claim(claim, published, results$tidy, context, get_seconds)
+  })
+  cbind(rows, stack_rows(forecasts))
+}

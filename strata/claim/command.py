@@ -1,0 +1,291 @@
+"""The command ``strata claim``: bring a claim, get a verdict."""
+
+import contextlib
+import json
+import math
+import os
+import shlex
+import subprocess
+import sys
+from typing import Any
+
+from strata.experiment import claims, config, folder
+from strata.host import capacity, observe
+from strata.image import build
+from strata.results import forecast
+from strata.util import paths, programs, progress, signals, validation, yaml_files
+from strata.util.data_types import Fields
+from strata.util.errors import UserError
+from strata.util.files import remove_tree
+
+# Exit statuses; NO_VERDICT is that of a mistake, or of a measurement that failed.
+REPRODUCED, CONTRADICTED, UNDECIDED, NOT_TESTABLE, NO_VERDICT = range(5)
+STATUS = {
+    "reproduced": REPRODUCED,
+    # The claim's tolerance holds, and the published value does not.
+    "same direction": REPRODUCED,
+    "other size": REPRODUCED,
+    "contradicted": CONTRADICTED,
+    "undecided": UNDECIDED,
+    "tested in part": UNDECIDED,
+    "not tested": NOT_TESTABLE,
+}
+# The first blocks of a claim: as many as a verdict takes.
+FIRST_BLOCKS = 5
+MOST_BLOCKS = 300
+# The folder that holds a folder for each claim.
+FOLDER = "claim"
+PAGE = "claim.html"
+
+
+def main(**options: Any) -> int:
+    """Run the command ``claim`` and return its exit status.
+
+    options: the arguments of :func:`test_claim`.
+    Prints the message of a UserError or OSError, and returns NO_VERDICT for it.
+    """
+    try:
+        return test_claim(**options)
+    except (UserError, OSError) as error:
+        progress.print_error(error)
+        return NO_VERDICT
+
+
+def test_claim(
+    claim: str,
+    budget: str,
+    width: str | None,
+    fresh: bool,
+    dry: bool,
+    overrides: Fields,
+) -> int:
+    """Test a claim, measure what that takes, print the verdict, and write a page of it.
+
+    claim: the ID of a published claim, or the path of a file of one's own.
+    budget: the largest time of measurement, such as ``10min``.
+    width: the half-width to which its ratio is measured, such as ``1.5%``; None: the one that
+    decides it.
+    fresh: whether all is measured anew.
+    dry: whether nothing is measured, after it is printed what the test takes.
+    overrides: values that replace those of config.yaml.
+    Returns the exit status of the verdict.
+    Raises UserError for mistakes, and where the measurement fails.
+    """
+    settings = config.merge_mappings(yaml_files.read_mapping(config.FILE), overrides)
+    # Checks the configuration, so that its sections can be read.
+    config.read_config(overrides)
+    repetitions = _plan_repetitions(budget, width)
+    published = claims.read_claim(claim, _label_environments(settings))
+    entry = published["claims"][0]
+    progress.print_line(f"{entry['id']}: {entry['statement']} ({_describe_source(published)})")
+    if "untestable" in entry:
+        progress.print_line(f"not testable here: {entry['untestable']['because']}")
+        return NOT_TESTABLE
+    loads = claims.list_workloads_of(published)
+    loads = [*settings["workloads"]] if loads == ["*"] else loads
+    whole = _narrow(overrides, [*settings["environments"]], loads)
+    plan = config.make_plan(config.read_config(whole), capacity.read_facts())
+    environments, reasons = claims.choose_environments(published, plan, _count_sockets())
+    if any(plan["environments"][name].get("accelerator", "") is None for name in environments):
+        # Whether KVM runs guests here decides which environments there are.
+        if dry:
+            progress.print_line("KVM was not tried here yet; a run tries it first")
+        else:
+            build.probe_acceleration(plan["image"]["settings"])
+            plan = config.make_plan(config.read_config(whole), capacity.read_facts())
+            environments, reasons = claims.choose_environments(published, plan, _count_sockets())
+    if not environments:
+        progress.print_line(f"not testable here: {'; '.join(reasons)}")
+        return NOT_TESTABLE
+    for reason in reasons:
+        progress.print_line(f"testable in part: {reason}")
+    place = os.path.join(FOLDER, entry["id"])
+    if fresh and os.path.isdir(os.path.join(place, "results")):
+        remove_tree(os.path.join(place, "results"))
+    own = _narrow(settings, environments, loads)
+    folder.make_folder(place, {**own, "repetitions": repetitions}, published)
+    earlier = None if fresh or entry.get("publication") == "own" else _test_earlier(place, loads)
+    if earlier and STATUS[earlier["verdict"]] in (REPRODUCED, CONTRADICTED):
+        progress.print_line("the results of this project decide it; --fresh measures it anew")
+        return _print_verdict(earlier, claim, place)
+    if earlier and earlier["seconds"] is not None:
+        time = progress.format_duration(earlier["seconds"])
+        progress.print_line(
+            f"the results of this project leave it {earlier['verdict']}; by these, "
+            f"{earlier['more']:.0f} more blocks ({time}) would decide it"
+        )
+    with contextlib.chdir(place):
+        made = config.make_plan(config.read_config({}), capacity.read_facts())
+        forecast.print_forecast(made, samples=os.path.relpath(paths.PROJECT))
+        if dry:
+            return UNDECIDED
+        _measure()
+        row = _test(os.path.abspath("results"), ".")
+    return _print_verdict(row, claim, place)
+
+
+def _plan_repetitions(budget: str, width: str | None) -> Fields:
+    """Return the configuration's `repetitions` for a claim.
+
+    Raises UserError, which names the option, unless budget and width have the forms that these
+    need.
+    """
+    rule = {
+        "min": FIRST_BLOCKS,
+        "max": MOST_BLOCKS,
+        "claims": True if width is None else width,
+        "budget": budget,
+    }
+    schema = validation.load_schema("config").schema["properties"]["repetitions"]
+    options = {"claims": "--width", "budget": "--budget"}
+    mistakes = validation.find_faults(validation.make_validator(schema), rule)
+    if mistakes:
+        raise UserError(*(f"{options[key]}: {sentence}" for key, sentence in mistakes))
+    return rule
+
+
+def _label_environments(settings: Fields) -> Fields:
+    """Return the environments of a checked configuration, each with its label."""
+    return {name: {"label": name, **entry} for name, entry in settings["environments"].items()}
+
+
+def _describe_source(published: Fields) -> str:
+    """Return where a claim was published."""
+    claim = published["claims"][0]
+    label = published["publications"][claim["publication"]]["label"]
+    return f"{label}, {claim['place']}"
+
+
+def _narrow(settings: Fields, environments: list[str], loads: list[str]) -> Fields:
+    """Return configuration values that measure some workloads in some environments only."""
+    measured: Fields = {load: {} for load in loads}
+    values = config.merge_mappings(settings, {"workloads": measured})
+    return {**values, "only": {"environments": environments, "workloads": loads}}
+
+
+def _count_sockets() -> int:
+    """Return the number of the host's sockets; 1 where the kernel does not tell it."""
+    sockets = observe.observe_host(capacity.usable_processors())["sockets"]
+    return sockets if isinstance(sockets, int) else 1
+
+
+def _test_earlier(place: str, loads: list[str]) -> Fields | None:
+    """Return the claim's row by the results of this project; None where these cannot test it.
+
+    place: the folder of the claim's own experiment, whose page is written.
+    """
+    tables = [f"results/tidy/{load}.csv" for load in loads]
+    if not all(map(os.path.exists, [paths.PLAN, *tables])):
+        return None
+    with contextlib.suppress(UserError):
+        row = _test(os.path.abspath("results"), place)
+        return None if row["verdict"] == "not tested" else row
+    return None
+
+
+def _test(results: str, place: str) -> Fields:
+    """Test the claim of an experiment's folder with results, and write its page there.
+
+    Returns the row of claims.csv with `more` and `seconds` (blocks, and their time, that would
+    decide it; None: it is decided, or not known): the last one, in which another product may stand
+    in.
+    """
+    script = os.path.join(paths.PROJECT, "analysis/claim.R")
+    page = os.path.join(place, PAGE)
+    rows = json.loads(programs.run_r(script, results, os.path.join(place, claims.FILE), page))
+    row: Fields = rows[-1]
+    return row
+
+
+def _measure() -> None:
+    """Measure the experiment of the working directory until its claim is decided.
+
+    Raises UserError if Snakemake fails.
+    """
+    command = [sys.executable, "-m", "snakemake", "--cores", "1", "--quiet", "all", "--"]
+    variables = {**os.environ, "PYTHONPATH": os.getcwd()}
+    # What it brings up belongs to the run of Snakemake, and not to one around this command.
+    variables.pop("STRATA_OWNER", None)
+    with subprocess.Popen([*command, "results/claims.csv"], env=variables) as process:
+        try:
+            status = process.wait()
+        except signals.Interrupted as signal_name:
+            # A terminal sends SIGINT to both.
+            if str(signal_name) != "SIGINT":
+                process.terminate()
+            process.wait()
+            raise
+    if status:
+        raise UserError(
+            "the measurement did not end well, for the reason above; once that is gone, the same "
+            "command goes on"
+        )
+
+
+def _print_verdict(row: Fields, claim: str, place: str) -> int:
+    """Print the verdict on a claim, and return its exit status.
+
+    row: of :func:`_test`.  claim: as it was typed.  place: the folder of the page.
+    """
+    verdict = row["verdict"]
+    if row["transferred"]:
+        progress.print_line(f"another product stands in for {row['transferred']}:")
+    text = f"{verdict}: {row['because']}" if row["because"] else verdict
+    if row["ratio"] is not None:
+        text += f": {_describe_ratio(row)}"
+    progress.print_line(text)
+    if row["more"] is not None and STATUS[verdict] == UNDECIDED:
+        _print_remedy(row, claim)
+    progress.print_line(
+        "it holds for this machine, these sizes and this session; page: "
+        + os.path.join(place, PAGE)
+    )
+    return STATUS[verdict]
+
+
+def _print_remedy(row: Fields, claim: str) -> None:
+    """Print what would decide an undecided claim.
+
+    row: of :func:`_test`.  claim: as it was typed.
+    """
+    more, blocks = row["more"], row["n"] + row["more"]
+    if blocks > MOST_BLOCKS:
+        progress.print_line(
+            "it will not be decided here: its ratio is too close to a limit, or varies too much, "
+            f"for {MOST_BLOCKS} blocks"
+        )
+        return
+    time, budget = "", ""
+    if row["seconds"] is not None:
+        time = f", {progress.format_duration(row['seconds'])}"
+        # The budget counts all blocks, those that are measured already included.
+        budget = f" --budget {math.ceil(row['seconds'] / more * blocks / 60) + 1}min"
+    width = max(50 * (row["high"] - row["low"]) / row["ratio"] * (row["n"] / blocks) ** 0.5, 0.1)
+    progress.print_line(
+        f"about {more:.0f} more blocks{time}, would decide it with a probability of 80 %: "
+        f"`strata claim {shlex.quote(claim)} --width {width:.1f}%{budget}` measures them"
+    )
+
+
+def _describe_ratio(row: Fields) -> str:
+    """Return a claim's ratio with its interval, series and tolerance, as a clause."""
+    interval = ""
+    if row["low"] is not None:
+        interval = (
+            f" [{100 * row['low']:.1f}, {100 * row['high']:.1f}], "
+            f"the interval at {100 * row['level']:.4g} %"
+        )
+    low, high = row["tolerance_low"], row["tolerance_high"]
+    ends = [
+        f"from {100 * low:.1f} %" if low is not None else "",
+        f"to {100 * high:.1f} %" if high is not None else "",
+    ]
+    against = ""
+    if row["against_published"]:
+        against = (
+            f"; against the value of {100 * row['published']:.4g} %: {row['against_published']}"
+        )
+    return (
+        f"{row['environment']} is at {100 * row['ratio']:.1f} %{interval}, of {row['reference']} in "
+        f"{row['series']} (n = {row['n']:.0f}); tolerated {' '.join(filter(None, ends))}{against}"
+    )

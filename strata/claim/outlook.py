@@ -1,0 +1,147 @@
+"""Print what would decide the ratios and claims of a run: ``strata plan --decide``."""
+
+import contextlib
+import json
+import math
+import os
+from collections.abc import Iterator
+
+from strata.archive import compare
+from strata.experiment import config
+from strata.results import tidy
+from strata.util import paths, programs, progress
+from strata.util.constants import result_path
+from strata.util.data_types import Fields
+from strata.util.errors import UserError
+from strata.util.progress import format_duration
+from strata.util.units import parse_amount
+
+# The half-width that is wanted, where neither the command nor the configuration names one.
+WIDTH = "2%"
+# The largest number of blocks of a run that the configuration does not limit.
+MOST_BLOCKS = 10_000
+
+
+def print_outlook(side: str, width: str | None, overrides: Fields) -> None:
+    """Print for each ratio and claim of a run what would decide it.
+
+    side: an archive, a project or a folder of results.
+    width: the half-width that is wanted; None: the target of the configuration.
+    overrides: values that replace those of config.yaml, whose budget is looked at.
+    Raises UserError if the run holds no values.
+    """
+    rule = config.read_config(overrides)["repetitions"]
+    rule = rule if isinstance(rule, dict) else {}
+    width = width or rule.get("target", WIDTH)
+    share = compare.parse_share(width, "--width")
+    budget = parse_amount(rule.get("budget"))
+    with compare.open_results(side) as folder, _value_tables(folder) as tables:
+        script = os.path.join(paths.PROJECT, "analysis/outlook.R")
+        printed = programs.run_r(
+            script, os.path.abspath(folder), tables, repr(share), repr(budget) if budget else "NA"
+        )
+    outlook = json.loads(printed)
+    most = rule.get("max", MOST_BLOCKS)
+    ratios = [_ratio_cells(row, most) for row in outlook["ratios"]]
+    if ratios:
+        shown = f"{format_duration(budget)} would show" if budget else ""
+        _print_table(
+            [("ratio to native", "n", "now", f"to ± {width}", "to a verdict", shown), *ratios]
+        )
+    else:
+        progress.print_line("there is no ratio to native yet: measure native and another one")
+    _print_claims(outlook["claims"], most)
+
+
+@contextlib.contextmanager
+def _value_tables(folder: str) -> Iterator[str]:
+    """Yield the folder of a run's tables of values, made from the logs in the working directory.
+
+    folder: of results.  Tables of another project or an archive are those that it has.
+    """
+    if os.path.realpath(folder) == os.path.realpath("results"):
+        with programs.temporary_folder("outlook") as made:
+            tidy.write_value_tables(tidy.parse_cells(partial=True), made)
+            yield made
+        return
+    if not os.path.isdir(os.path.join(folder, os.path.dirname(_tidy_table()))):
+        raise UserError(
+            f"{folder}: holds no tables yet: type `snakemake --cores 1 results/comparisons.csv` "
+            "in its project"
+        )
+    yield os.path.abspath(folder)
+
+
+def _tidy_table() -> str:
+    """Return the path of a workload's tidy table in a folder of results."""
+    return os.path.relpath(result_path("tidy", workload="any"), "results")
+
+
+def _print_table(rows: list[tuple[str, ...]]) -> None:
+    """Print rows of texts in columns, without the columns that are empty."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [text.ljust(width) for text, width in zip(row, widths, strict=True) if width]
+        progress.print_line("  ".join(cells).rstrip())
+
+
+def _ratio_cells(row: Fields, most: int) -> tuple[str, ...]:
+    """Return the cells of a ratio in the table of print_outlook.
+
+    row: of outlook.R.  most: the largest number of blocks of a run.
+    """
+    now = "no interval"
+    if row["low"] is not None:
+        half_width = 50 * (row["high"] - row["low"]) / row["ratio"]
+        now = f"{100 * row['ratio']:.1f} % ± {half_width:.1f} %"
+    decided = row["verdict"] in ("equivalent", "different")
+    shown = "" if row["difference"] is None else f"a loss of {100 * row['difference']:.1f} %"
+    return (
+        f"{row['environment']} · {row['series']}",
+        f"{row['n']:.0f}",
+        now,
+        _describe_blocks(row, "width_more", most),
+        row["verdict"] if decided else _describe_blocks(row, "verdict_more", most),
+        shown,
+    )
+
+
+def _describe_blocks(row: Fields, key: str, most: int) -> str:
+    """Return how many further blocks something takes, and how long these take.
+
+    key: of the number in the row.  most: the largest number of blocks of a run.
+    """
+    more = row[key]
+    if more == 0:
+        return "reached"
+    if more is None:
+        return "not known yet"
+    if row["n"] + more > most:
+        return f"not here: over {most} blocks"
+    blocks = f"{more:.0f} more block{'s' if more != 1 else ''}"
+    if row["seconds"] is None:
+        return blocks
+    return f"{blocks}, {format_duration(math.ceil(more) * row['seconds'])}"
+
+
+def _print_claims(rows: list[Fields], most: int) -> None:
+    """Print a line for each claim of which a part was measured, and the others by their reasons.
+
+    rows: of outlook.R.  most: the largest number of blocks of a run.
+    """
+    reasons: dict[str, list[str]] = {}
+    for row in rows:
+        if row["verdict"] == "not tested":
+            reasons.setdefault(row["reason"], []).append(row["id"])
+            continue
+        state = row["verdict"]
+        if state in ("undecided", "tested in part"):
+            if row["because"]:
+                state += f" ({row['because']})"
+            per_block = None
+            if row["more"] and row["seconds"] is not None:
+                per_block = row["seconds"] / row["more"]
+            state += f"; {_describe_blocks({**row, 'seconds': per_block}, 'more', most)}"
+        progress.print_line(f"{row['id']}: {state}")
+    for reason, ids in reasons.items():
+        progress.print_line(f"not decided here ({reason}): {', '.join(ids)}")

@@ -1,0 +1,76 @@
+"""The folder of an experiment beside the project: its own configuration, and the project's code.
+
+Snakemake and the commands of Strata work in that folder as in the project.  What the experiment
+shares with the project are links; it has its own config.yaml, results, papers and, if it tests
+claims of its own, claims.
+"""
+
+import json
+import os
+
+import yaml
+
+from strata.experiment import claims, config
+from strata.util import paths
+from strata.util.data_types import Fields
+from strata.util.errors import UserError
+from strata.util.files import write_if_changed
+
+# What every experiment shares with the project, besides the files of paper/ and published/.
+SHARED = (
+    "Snakefile", "rules", "schemas", "strata", "analysis", "profiles", "envs", "packer", "vagrant",
+    "scripts", "workloads", "CITATION.cff", ".venv",
+)  # fmt: skip
+# Papers that are made, of which each experiment has its own.
+_MADE = ("report.pdf", "report.html", "reanalysis.pdf")
+# Git sees only what makes the experiment.
+IGNORED = "*\n!/.gitignore\n!/config.yaml\n!/files.tar\n"
+
+
+def make_folder(
+    folder: str, settings: Fields | None = None, published: Fields | None = None
+) -> None:
+    """Make the folder of an experiment, or bring its links, configuration and claims up to date.
+
+    folder: its path; it lies in the project, or anywhere else.
+    settings: the content of its config.yaml, which is replaced; None: the caller writes it.
+    published: the content of its published/claims.json; None: the project's claims.
+    Raises UserError if the path is a file, or a folder that holds something else.
+    """
+    if os.path.lexists(folder) and not os.path.isdir(folder):
+        raise UserError(f"{folder}: is a file: move it away, or choose another --name")
+    if os.path.isdir(folder) and os.listdir(folder) and not is_experiment(folder):
+        raise UserError(
+            f"{folder}: holds something else than an experiment: move it away, or choose another "
+            "--name"
+        )
+    for name in SHARED:
+        _link(name, folder)
+    for shared in ("paper", "published"):
+        for name in sorted(os.listdir(os.path.join(paths.PROJECT, shared))):
+            path = os.path.join(shared, name)
+            if name not in _MADE and not (published and path == claims.FILE):
+                _link(path, folder)
+    write_if_changed(os.path.join(folder, ".gitignore"), IGNORED)
+    if published:
+        text = json.dumps(published, indent=1, ensure_ascii=False) + "\n"
+        write_if_changed(os.path.join(folder, claims.FILE), text)
+    if settings is not None:
+        text = yaml.safe_dump(settings, sort_keys=False, allow_unicode=True, width=100)
+        write_if_changed(os.path.join(folder, config.FILE), text)
+
+
+def _link(name: str, folder: str) -> None:
+    """Link a file or folder of the project into a folder, unless it is there, or does not exist.
+
+    name: its relative path.  The folders above the link are made.
+    """
+    link, target = os.path.join(folder, name), os.path.join(paths.PROJECT, name)
+    os.makedirs(os.path.dirname(link), exist_ok=True)
+    if os.path.lexists(target) and not os.path.lexists(link):
+        os.symlink(os.path.relpath(target, os.path.realpath(os.path.dirname(link))), link)
+
+
+def is_experiment(folder: str) -> bool:
+    """Return whether a folder is one that :func:`make_folder` made."""
+    return os.path.islink(os.path.join(folder, "Snakefile"))

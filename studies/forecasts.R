@@ -1,0 +1,76 @@
+#!/usr/bin/env Rscript
+# Usage: Rscript studies/forecasts.R [RESULTS...]
+# Holds forecasts against stored runs, whose tables exist, or without them against simulated ones:
+# of each headline ratio only the first blocks are looked at, the rest is forecast, and then looked
+# at.  Prints Markdown tables.
+
+script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
+# R writes a space in the path of a script as "~+~".
+analysis <- file.path(dirname(gsub("~+~", " ", script, fixed = TRUE)), "..", "analysis")
+for (file in c("read", "statistics", "claims", "forecast")) {
+  source(file.path(analysis, paste0(file, ".R")))
+}
+# How many of the first blocks a forecast sees.
+FIRST <- c(5, 10, 20)
+# A forecast holds if it is within this factor of what came.
+NEAR <- 1.5
+
+# Forecasts for the ratios of a series from its first blocks; NULL if it has too few others.
+hold_forecasts <- function(ratios, first) {
+  n <- length(ratios)
+  if (n < 1.5 * first) return(NULL)
+  whole <- compare_pairs(ratios)
+  pilot <- compare_pairs(ratios[seq_len(first)])
+  if (is.na(whole$se) || is.na(pilot$se)) return(NULL)
+  width <- forecast_half_width(whole, n)
+  # The block after which the width stayed below the one that the whole run had within a tenth.
+  widths <- vapply(seq(INTERVAL_BLOCKS, n), function(i) {
+    row <- compare_pairs(ratios[seq_len(i)])
+    if (is.na(row$se)) Inf else forecast_half_width(row, i)
+  }, 0)
+  wanted <- 1.1 * width
+  reached <- INTERVAL_BLOCKS + max(which(widths > wanted), 0)
+  data.frame(first = first, n = n, width = width,
+             width_factor = forecast_half_width(pilot, n) / width,
+             blocks_factor = forecast_blocks(pilot, wanted) / reached)
+}
+
+# The ratios of each headline series of a run, in the order of its blocks, as a list of vectors.
+list_series <- function(folder) {
+  pairs <- pair_with_native(read_results(folder)$tidy)
+  pairs <- pairs[pairs$headline, ]
+  pairs <- pairs[order(pairs$repetition), ]
+  split(pairs$ratio, paste(pairs$environment, make_keys(pairs)))
+}
+
+# 400 simulated series of 40 blocks whose neighbours have the correlation `ar`.
+simulate_series <- function(ar) {
+  lapply(1:400, function(i) {
+    noise <- if (ar == 0) stats::rnorm(40) else as.vector(stats::arima.sim(list(ar = ar), 40))
+    exp(0.03 * noise)
+  })
+}
+
+# Prints a row of the table for each number of first blocks.
+print_rows <- function(name, series) {
+  rows <- stack_rows(lapply(series, function(ratios) {
+    stack_rows(lapply(FIRST, function(first) hold_forecasts(ratios, first)))
+  }))
+  for (first in intersect(FIRST, rows$first)) {
+    part <- rows[rows$first == first, ]
+    hold <- function(factors) {
+      sprintf("%d of %d", sum(pmax(factors, 1 / factors) <= NEAR, na.rm = TRUE), length(factors))
+    }
+    cat(sprintf("| %s | %d | %s | %s |\n", name, first, hold(part$width_factor),
+                hold(part$blocks_factor)))
+  }
+}
+
+set.seed(1)
+folders <- commandArgs(TRUE)
+cat("| run | first blocks | half-width within a factor of 1.5 | blocks to a width |\n",
+    "|---|---:|---:|---:|\n", sep = "")
+for (folder in folders) print_rows(basename(dirname(normalizePath(folder))), list_series(folder))
+if (length(folders) == 0) {
+  for (ar in c(0, 0.3)) print_rows(paste("correlation", ar), simulate_series(ar))
+}

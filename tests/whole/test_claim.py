@@ -1,0 +1,111 @@
+"""``strata claim``, from a claim to its exit status and page: real Snakemake and R, a stub program."""
+
+import json
+
+import projects
+import pytest
+
+OWN = {
+    "statement": "Both are equally fast.",
+    "source": "a test",
+    "environments": ["docker", "native"],
+    "workload": "noop",
+    "metric": "rate",
+    "low": 0.9,
+    "high": 1.1,
+}
+# Prints a number from 1000 to 1009 by the clock.
+NOISY = "echo $((1000 + $(date +%s%N | cut -c 16)))"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Make a project whose two environments are the bare host."""
+    config = projects.on_host(
+        scale="standard",
+        quiet={"action": "flag"},
+        environments={name: {"layers": ["host"]} for name in ("native", "docker")},
+        workloads={"noop": None},
+    )
+    noop = {**projects.NOOP, "run": [{"argv": ["/bin/bash", "-c", NOISY], "timeout": 20}]}
+    return projects.make(tmp_path / "project", config, {"noop": noop})
+
+
+def claim(folder, name, *options, **changes):
+    """Run the command for a claim of one's own; return its exit status and what it printed."""
+    projects.write_yaml(folder / f"{name}.yaml", {**OWN, **changes})
+    done = projects.run(folder, "strata", "claim", f"{name}.yaml", *options)
+    assert "Traceback" not in done.stderr
+    return done.returncode, done.stdout + done.stderr
+
+
+def row_of(folder, name):
+    """Return the row of the claim in the tables of its folder."""
+    [row] = projects.table(folder / f"claim/{name}/results/claims.csv")
+    return row
+
+
+def test_a_claim_gets_its_verdict_its_status_and_a_page(folder):
+    status, printed = claim(folder, "equal")
+    assert (status, row_of(folder, "equal")["verdict"]) == (0, "reproduced"), printed
+    assert "10 of 10 cells are due" in printed
+    page = (folder / "claim/equal/claim.html").read_text()
+    assert OWN["statement"] in page
+    assert "data:image/svg" in page
+    logs = list((folder / "claim/equal/results/raw").rglob("*.log"))
+    # A claim with such a tolerance takes little more than the first stage.
+    assert 2 * 5 <= len(logs) <= 2 * 20
+    # The same command measures nothing again; the claim is judged by the file as it is now.
+    before = {log: log.stat().st_mtime_ns for log in logs}
+    status, printed = claim(folder, "equal", low=1.5, high=2, value=1.6)
+    assert (status, row_of(folder, "equal")["verdict"]) == (1, "contradicted"), printed
+    assert {log: log.stat().st_mtime_ns for log in logs} == before
+    status, printed = claim(folder, "equal", "--budget", "1s", low=0.99999, high=1.00001)
+    assert status == 2, printed
+    assert "more blocks" in printed
+    assert not (folder / "results").exists()
+
+
+def test_a_published_claim_is_tested_by_the_results_that_are_there(folder):
+    published = json.loads((projects.ROOT / "published/claims.json").read_text())
+    entry = next(entry for entry in published["claims"] if entry["id"] == "ibm-pxz-docker-similar")
+    entry |= {"workload": "noop", "published": {"value": 1, "unit": "ratio"}}
+    untestable = next(entry for entry in published["claims"] if "untestable" in entry)
+    published["claims"] = [entry, untestable]
+    published["workload_groups"] = {}
+    (folder / "published").unlink()
+    (folder / "published").mkdir()
+    (folder / "published/claims.json").write_text(json.dumps(published))
+    config = ["--config", "repetitions=8"]
+    projects.good(folder, "snakemake", "--cores", "1", "results/claims.csv", *config)
+    [row] = [
+        row for row in projects.table(folder / "results/claims.csv") if row["id"] == entry["id"]
+    ]
+    assert row["verdict"] == "reproduced"
+    done = projects.run(folder, "strata", "claim", entry["id"])
+    assert done.returncode == 0, done.stderr
+    assert "results of this project" in done.stdout
+    assert not (folder / "claim" / entry["id"] / "results").exists()
+    assert (folder / "claim" / entry["id"] / "claim.html").exists()
+    done = projects.run(folder, "strata", "claim", untestable["id"])
+    assert (done.returncode, untestable["untestable"]["because"] in done.stdout) == (3, True)
+    done = projects.run(folder, "strata", "claim", entry["id"], "--config", "scale=tiny")
+    assert (done.returncode, "tiny" in done.stdout) == (3, True)
+    # By the same results: what the ratio and the claims take.
+    done = projects.good(folder, "strata", "plan", "--decide", *config)
+    assert f"{entry['id']}: reproduced" in done.stdout
+    assert (
+        f"not decided here ({untestable['untestable']['reason']}): {untestable['id']}"
+        in done.stdout
+    )
+    assert "docker · No operation Rate" in done.stdout
+
+
+def test_a_program_that_fails_gives_no_verdict(folder):
+    status, printed = claim(folder, "equal", "--budget", "2x")
+    assert (status, "--budget" in printed) == (4, True)
+    broken = {**projects.NOOP, "run": [{"argv": ["/bin/false"], "timeout": 20}]}
+    projects.write_yaml(folder / "workloads/noop/workload.yaml", broken)
+    status, printed = claim(folder, "equal")
+    assert (status, "did not end well" in printed) == (4, True)
+    assert not (folder / "claim/equal/claim.html").exists()

@@ -73,15 +73,15 @@ class _Decision:
         self.again: dict[blocks.Block, str] = {}
         self._repeat_disturbed_blocks(values)
         self._ratios: dict[tuple[str, str], list[Fields]] = defaultdict(list)
-        adds = self._target is not None or self._margin is not None or bool(self._claims)
-        for row in _interval_widths(values, self.again) if adds else ():
+        self._adds = self._target is not None or self._margin is not None or bool(self._claims)
+        for row in _interval_widths(values, self.again) if self._adds else ():
             self._ratios[row["workload"], row["id"]].append(row)
         self.states = {name: self._state(name) for name in experiment["workloads"]}
         self.more = dict.fromkeys(self.states, 0)
         self.claims: dict[str, Precision] = {}
         if self._margin is not None:
             self._add_blocks_to_look()
-        elif adds:
+        elif self._adds:
             self._add_blocks()
 
     def _block_seconds(self, workload: str, environments: Container[str]) -> float:
@@ -237,7 +237,9 @@ class _Decision:
             "more": more,
             "environments": environments,
             "claim": claim.claim if claim else None,
-            "reason": _reason(state, more, environments, self._target, claim, again, torn),
+            "reason": _reason(
+                self._adds, state, more, environments, self._target, claim, again, torn
+            ),
             **self._describe_verdicts(workload),
         }
 
@@ -285,6 +287,7 @@ def _interval_widths(values: tidy.CellValues, aside: Container[blocks.Block]) ->
 
 
 def _reason(
+    adds: bool,
     state: Precision,
     more: int,
     environments: Sequence[str] | None,
@@ -295,6 +298,7 @@ def _reason(
 ) -> str:
     """Return a phrase on a workload's interval width and target, and on the blocks that are added.
 
+    adds: whether blocks may be added; else they only replace disturbed and torn ones.
     more: the number of added blocks.  environments: those of the added blocks; None: all.
     target: the largest relative half-width that is wanted; None without one.
     claim: the published claim for which blocks are added, or None.
@@ -304,11 +308,13 @@ def _reason(
     phrases = [f"block {number} again: {cause}" for number, cause in again.items()]
     for number, names in torn.items():
         phrases.append(f"block {number} is replaced: {pairs.describe_environments(names)}")
-    if target is None:
+    if not adds:
         return ", ".join(phrases) or "no block was disturbed or torn"
     known = math.isfinite(state.half_width)
     width = f"± {100 * state.half_width:.1f} %" if known else "no interval"
-    phrases.insert(0, f"{width} (target ± {100 * target:.1f} %)")
+    if target is not None:
+        width += f" (target ± {100 * target:.1f} %)"
+    phrases.insert(0, width)
     if more:
         blocks_added = f"{more} more"
         if environments:
@@ -317,6 +323,8 @@ def _reason(
             wide = f"± {100 * claim.half_width:.1f} %, " if math.isfinite(claim.half_width) else ""
             blocks_added += f" for {claim.claim} ({wide}target ± {100 * claim.target:.1f} %)"
         phrases.append(blocks_added)
+    elif target is None:
+        phrases.append("no more")
     elif state.half_width <= target:
         phrases.append("within the target")
     elif state.room <= 0:

@@ -131,8 +131,8 @@ def make(tmp_path, monkeypatch):
         slower=None, noise=0.0, environments=None, retries=False, fixed=None, **repetitions
     ):
         rule = {} if "margin" in repetitions else {"target": "2%"}
-        settings = fixed or {"min": 3, "max": 300, **rule, **repetitions}
-        settings = {key: value for key, value in settings.items() if value is not None}
+        repetitions = {"min": 3, "max": 300, **rule, **repetitions}
+        settings = fixed or {key: value for key, value in repetitions.items() if value is not None}
         page = measured.page(repetitions=settings, quiet={"action": "retry" if retries else "flag"})
         if environments:
             page["environments"] = environments(page["environments"])

@@ -237,11 +237,18 @@ def test_what_cannot_be_pooled_is_refused_by_name(root, tmp_path):
     other = unpack(root / "3.zip", tmp_path / "other")
     change(other / "results/plan.json", "environments.docker.layers", [{"docker": {"cpus": 1}}])
     checksums.write_checksums(str(other))
+    # A clone of the first machine's disk, which began a second later.
+    clone = unpack(root / "0.zip", tmp_path / "clone")
+    for name in (light.RATIOS, light.SESSIONS):
+        text = (clone / name).read_text().replace("00:00:10", "00:00:11")
+        (clone / name).write_text(text)
+    checksums.write_checksums(str(clone))
     for words, says in [
         ([tmp_path / "no.zip"], "no.zip"),
         ([tmp_path / "none.zip"], "none.zip"),
         ([root / "0.zip", tmp_path / "copy.zip"], "same session"),
         ([root / "0.zip", other], "options of docker"),
+        ([root / "0.zip", clone], "at the same time"),
     ]:
         done = run(tmp_path, "pool", *words, "--to", "made")
         assert done.returncode != 0

@@ -272,3 +272,19 @@ def test_a_light_archive_is_not_written_of_what_was_edited_or_is_private(
         file.write("\n")
     with pytest.raises(UserError, match=r"ratios\.csv: .*edited"):
         make.write_light("light.zip")
+
+
+def test_snakemake_packs_a_light_archive_of_what_it_measured(tmp_path):
+    environments = {"native": {"layers": ["host"]}, "other": {"layers": ["host"]}}
+    page = projects.on_host(environments=environments, repetitions=3)
+    made = projects.make(tmp_path / "project", page, {"noop": projects.NOOP}, copy=True)
+    folder = projects.track(made)
+    done = projects.run(folder, "snakemake", "--cores", "1", "--", "light")
+    assert done.returncode == 1
+    assert "6 of 6 cells are not measured" in done.stderr
+    projects.good(folder, "snakemake", "--cores", "1", "--config", "measure=true", "--", "light")
+    assert "good" in projects.good(folder, "strata", "verify", "light.zip").stderr
+    assert not (folder / "paper/report.pdf").exists()
+    [session] = projects.table(folder / "results/sessions.csv")
+    machines = {record["node"]["machine"] for record in projects.records(folder)}
+    assert (session["cells"], {session["machine"]}) == ("6", machines)

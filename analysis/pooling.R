@@ -6,8 +6,8 @@
 #' @return list: pairs (rows of ratios.csv with the labels of the first source that has them, and
 #'   `headline` logical), sessions (rows of sessions.csv with source; and `mark`, a letter for each
 #'   machine)
-#' @section Errors: scales or options of an environment differ; a session is in two sources; no
-#'   ratio is of a valid size
+#' @section Errors: scales or options of an environment differ; a session is in two sources; two
+#'   sessions of a machine overlap; no ratio is of a valid size
 read_sources <- function(sources) {
   plans <- lapply(sources, function(source) {
     jsonlite::read_json(file.path(source$results, "plan.json"))
@@ -27,6 +27,7 @@ read_sources <- function(sources) {
     stop(join_words(session$source), " hold the same session, ", session$session[[1]],
          "; name one of them", call. = FALSE)
   }
+  require_apart(sessions)
   machines <- unique(sessions$machine)
   sessions$mark <- make_marks(length(machines))[match(sessions$machine, machines)]
   pairs <- read_rows("ratios.csv")
@@ -46,6 +47,19 @@ POOL_LABELS <- c("title", "question", "metric_label", "series")
 POOL_TEXTS <- c(POOL_LABELS, "workload", "metric", "unit", "better", "environment", "label",
                 "reference", "family", "session", "machine", "from", "to", SESSION_FACTS,
                 names(ENGINE_FACTS))
+
+# Stops if two sessions of one machine were at the same time: they are of clones of one disk.
+require_apart <- function(sessions) {
+  sessions <- sessions[order(sessions$machine, sessions$from, method = "radix"), ]
+  before <- sessions[-nrow(sessions), ]
+  after <- sessions[-1, ]
+  at <- which(before$machine == after$machine & after$from < before$to)
+  if (length(at) > 0) {
+    stop(join_words(c(before$source[at[[1]]], after$source[at[[1]]])), " hold sessions of one ",
+         "machine at the same time, ", after$from[[at[[1]]]], ", as clones of one disk do; give ",
+         "each machine a host name of its own before it measures", call. = FALSE)
+  }
+}
 
 # Letters for machines: A, B, …, Z, A2, B2, …
 make_marks <- function(count) {

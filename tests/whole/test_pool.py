@@ -237,11 +237,18 @@ def test_what_cannot_be_pooled_is_refused_by_name(root, tmp_path):
     other = unpack(root / "3.zip", tmp_path / "other")
     change(other / "results/plan.json", "environments.docker.layers", [{"docker": {"cpus": 1}}])
     checksums.write_checksums(str(other))
+    # A clone of the first machine's disk, which began a second later.
+    clone = unpack(root / "0.zip", tmp_path / "clone")
+    for name in (light.RATIOS, light.SESSIONS):
+        text = (clone / name).read_text().replace("00:00:10", "00:00:11")
+        (clone / name).write_text(text)
+    checksums.write_checksums(str(clone))
     for words, says in [
         ([tmp_path / "no.zip"], "no.zip"),
         ([tmp_path / "none.zip"], "none.zip"),
         ([root / "0.zip", tmp_path / "copy.zip"], "same session"),
         ([root / "0.zip", other], "options of docker"),
+        ([root / "0.zip", clone], "at the same time"),
     ]:
         done = run(tmp_path, "pool", *words, "--to", "made")
         assert done.returncode != 0
@@ -265,3 +272,19 @@ def test_a_light_archive_is_not_written_of_what_was_edited_or_is_private(
         file.write("\n")
     with pytest.raises(UserError, match=r"ratios\.csv: .*edited"):
         make.write_light("light.zip")
+
+
+def test_snakemake_packs_a_light_archive_of_what_it_measured(tmp_path):
+    environments = {"native": {"layers": ["host"]}, "other": {"layers": ["host"]}}
+    page = projects.on_host(environments=environments, repetitions=3)
+    made = projects.make(tmp_path / "project", page, {"noop": projects.NOOP}, copy=True)
+    folder = projects.track(made)
+    done = projects.run(folder, "snakemake", "--cores", "1", "--", "light")
+    assert done.returncode == 1
+    assert "6 of 6 cells are not measured" in done.stderr
+    projects.good(folder, "snakemake", "--cores", "1", "--config", "measure=true", "--", "light")
+    assert "good" in projects.good(folder, "strata", "verify", "light.zip").stderr
+    assert not (folder / "paper/report.pdf").exists()
+    [session] = projects.table(folder / "results/sessions.csv")
+    machines = {record["node"]["machine"] for record in projects.records(folder)}
+    assert (session["cells"], {session["machine"]}) == ("6", machines)

@@ -272,17 +272,28 @@ def find_flags(when: str, seconds: float, seen: Fields, thresholds: Fields) -> l
         "throttled": seen["throttled"],
         "stall": seen.get("stalled_seconds", NOT_AVAILABLE),
     }
-    least_seconds = {"steal": LEAST_SECONDS / len(usable_processors()), "busy": LEAST_SECONDS}
     flags = []
+    for what in find_exceeded(seconds, values, thresholds):
+        flag = {"what": what, "when": when, "value": values[what], "threshold": thresholds[what]}
+        flags.append({**flag, "by": seen["others"]} if what == "busy" else flag)
+    return flags
+
+
+def find_exceeded(seconds: float, values: Fields, thresholds: Fields) -> list[str]:
+    """Return the names of the values that exceed their thresholds.
+
+    seconds: the length of the time in which the values were observed; shares of CPU time that are
+    too short to be measured exceed none.
+    """
+    least_seconds = {"steal": LEAST_SECONDS / len(usable_processors()), "busy": LEAST_SECONDS}
+    exceeded = []
     for what, value in values.items():
         limit = thresholds.get(what)
         if limit is None or value == NOT_AVAILABLE or value <= limit:
             continue
-        if value * seconds < least_seconds.get(what, 0):
-            continue
-        flag = {"what": what, "when": when, "value": value, "threshold": limit}
-        flags.append({**flag, "by": seen["others"]} if what == "busy" else flag)
-    return flags
+        if value * seconds >= least_seconds.get(what, 0):
+            exceeded.append(what)
+    return exceeded
 
 
 def describe_cause(flags: list[Fields]) -> str:
@@ -346,16 +357,22 @@ class InterferenceMonitor:
         """
         self.host["before"] |= self._judge("before", self.host["before"], daemons)
 
-    def read_after(self, daemons: Collection[str], commands: Sequence[list[Fields]]) -> None:
+    def read_after(
+        self,
+        daemons: Collection[str],
+        commands: Sequence[list[Fields]],
+        judged: Collection[str] = (),
+    ) -> None:
         """Take the reading after the last command, and complete `host` and `report`.
 
         daemons: the names of the daemons that serve the environments of the cells.
+        judged: the thresholds by which laps were left out, which flag nothing here.
         commands: the commands in the record of each cell.
         Raises CellFailed if the machine's clock was set during the run.
         """
         after, offset = observe.observe_moment(usable_processors()), self._reading.clock
         stall = max(0.0, *map(longest_stall, commands))
-        during = self._judge("during", after, daemons, stalled_seconds=round(stall, 3))
+        during = self._judge("during", after, daemons, judged, stalled_seconds=round(stall, 3))
         self.host |= {
             "static": observe.observe_host(usable_processors()),
             "after": after,
@@ -368,14 +385,23 @@ class InterferenceMonitor:
                 "the run may be wrong, so nothing of it is kept"
             )
 
-    def _judge(self, when: str, moment: Fields, daemons: Collection[str], **more: float) -> Fields:
+    def _judge(
+        self,
+        when: str,
+        moment: Fields,
+        daemons: Collection[str],
+        judged: Collection[str] = (),
+        **more: float,
+    ) -> Fields:
         """Take a reading, flag each disturbance since the last reading, and return the facts.
 
         moment: the facts of the host at this moment.
+        judged: the thresholds that flag nothing.
         more: further facts, by name.
         """
         early, self._reading = self._reading, take_reading()
         seen = compare_readings(early, self._reading, daemons, measuring=when == "during") | more
         seconds = max(self._reading.moment - early.moment, 1e-3)
-        self.report["flags"] += find_flags(when, seconds, moment | seen, self.report["thresholds"])
+        thresholds = self.report["thresholds"] | dict.fromkeys(judged)
+        self.report["flags"] += find_flags(when, seconds, moment | seen, thresholds)
         return seen

@@ -253,8 +253,7 @@ class Block:
             self._run_lap(lap, ways, lap_monitor)
         self._judge_laps(lap_monitor, monitor)
         self._do(Cell.stop)
-        commands = [cell.record["commands"] for cell in self.seconds]
-        monitor.read_after(daemons, commands, lap_monitor.judged if lap_monitor else ())
+        monitor.read_after(daemons, lap_monitor.judged if lap_monitor else ())
         self._do(Cell.parse_log)
         _try_take_down()
         self._complete_records(time.monotonic() - begun, monitor)

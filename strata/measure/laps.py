@@ -1,7 +1,7 @@
 """Which laps of a block count: those during which the machine itself was not disturbed.
 
-A :class:`LapMonitor` takes a cheap reading between the runs of a lap, while nothing is measured, and
-judges each run by two thresholds that the configuration fixes: the CPU time that a hypervisor took,
+A :class:`LapMonitor` takes a cheap reading after each run of a lap, while nothing is measured, and
+judges the run by two thresholds that the configuration fixes: the CPU time that a hypervisor took,
 and that of processes outside of all systems, their clients and their engines.  It sees no measured
 value.  What happens inside a system's control groups or in its engine is the environment's own.
 """
@@ -24,12 +24,13 @@ _OLD, _NEW = "cpuacct.usage", "cpu.stat"
 
 
 class _Counters:
-    """Files of the kernel that are opened once and read often.
-
-    add: the sum of these counters, less that of `subtract`, is the CPU time of foreign processes.
-    """
+    """Count the CPU time of foreign processes by files of the kernel that are opened once."""
 
     def __init__(self, systems: Iterable[str], daemons: Collection[str]) -> None:
+        """Open the files: those of all control groups, and of all that is not foreign in them.
+
+        systems, daemons: as of :class:`LapMonitor`.
+        """
         self._add: list[int] = []
         self._subtract: list[int] = []
         self._processes: list[int] = []
@@ -82,7 +83,7 @@ class _Counters:
             os.close(descriptor)
 
     def foreign_seconds(self) -> float | None:
-        """Return the CPU time of foreign processes so far, from an unknown start; None: not known."""
+        """Return the CPU time of foreign processes, from an unknown start; None if not known."""
         if not self._add:
             return None
         seconds = sum(map(self._group_seconds, self._add))

@@ -403,6 +403,28 @@ describe_robust <- function(paper) {
                        "laps move them."))
 }
 
+#' Say in which environments the machine was disturbed more or less often than natively
+#'
+#' @param rows table `disturbances`
+#' @return sentences, marked as Markdown
+describe_disturbances <- function(rows) {
+  compared <- filter(rows, !is.na(p))
+  native <- filter(rows, environment == NATIVE)
+  differing <- filter(compared, p < ALPHA / nrow(compared))
+  format_frequency <- function(row) glue("{row$disturbed} of {row$runs}")
+  if (nrow(differing) == 0) {
+    return(paste("No environment\u2019s whole runs were seen to be disturbed in another share than",
+                 "native\u2019s."))
+  }
+  parts <- vapply(seq_len(nrow(differing)), function(i) {
+    glue("{differing$label[[i]]} ({format_frequency(differing[i, ])})")
+  }, "")
+  parts <- join_words(parts)
+  write_markdown(paste("Whole runs of {parts} were disturbed in another share than native\u2019s",
+                       "({format_frequency(native)}): an environment may itself make the machine",
+                       "do what laps are left out for."))
+}
+
 #' Describe the outcomes of one workload, such as "Slower than native: KVM (80 %, 2 of 4)."
 #'
 #' @param rows headline comparisons of the workload

@@ -226,6 +226,16 @@ tabulate_robust <- function(paper) {
               "Without stalls" = format_share_interval(robust, robust_low, robust_high))
 }
 
+#' List how many laps were left out in each environment, if any were
+#'
+#' @param paper list of read_paper
+tabulate_disturbances <- function(paper) {
+  if (sum(paper$disturbances$left_out) == 0) return(tibble())
+  transmute(paper$disturbances, Environment = label, Laps = laps, "Left out" = left_out,
+            "Whole runs" = runs, Disturbed = disturbed, "By the hypervisor" = steal,
+            "By other processes" = busy)
+}
+
 #' List how often laps stalled, where they stalled at all
 #'
 #' @param paper list of read_paper

@@ -1,8 +1,9 @@
 # Gathers the data of a paper: the tables of results, and facts about the run for its text.
 
 # The tables of results of which a paper is made.
-PAPER_TABLES <- c("summary", "comparisons", "ratios", "verdicts", "stalls", "choices", "emulated",
-                  "claims", "blocks", "runs", "sessions", "left_out")
+PAPER_TABLES <- c("summary", "comparisons", "ratios", "verdicts", "stalls", "disturbances",
+                  "choices", "emulated", "claims", "blocks", "runs", "sessions",
+                  "left_out")
 
 # Columns of these tables that hold texts, whatever they look like.
 PAPER_TEXT_COLUMNS <- c("workload", "metric", "question", "environment", "series", "label", "title",

@@ -597,6 +597,41 @@ compare_stalls <- function(tidy) {
   })
 }
 
+#' Compare how often the machine was disturbed in an environment's laps and in native's
+#'
+#' Fisher's exact test of whole runs, in which no other environment has a part: a difference may be
+#' what the environment makes the machine do.
+#'
+#' @param results list of read_results
+#' @return data frame, one row for each environment whose laps were judged: environment, label,
+#'   laps, left_out (of these), runs (whole ones), disturbed (of these), steal and busy (by the
+#'   hypervisor and by other processes), p (against native; NA without whole runs); NULL of no rows
+compare_disturbances <- function(results) {
+  records <- Filter(function(record) length(record$laps) > 0, results$records)
+  names <- vapply(records, `[[`, "", "environment")
+  rows <- stack_rows(lapply(intersect(results$environments$environment, names), function(name) {
+    laps <- do.call(c, lapply(unname(records[names == name]), `[[`, "laps"))
+    runs <- do.call(c, lapply(laps, `[[`, "runs"))
+    causes <- lapply(Filter(function(run) run$how == "whole", runs), `[[`, "disturbed_by")
+    count_cause <- function(cause) sum(vapply(causes, function(all) cause %in% unlist(all), NA))
+    list2DF(list(environment = name, laps = length(laps),
+                 left_out = sum(!vapply(laps, `[[`, NA, "counts")), runs = length(causes),
+                 steal = count_cause("steal"), busy = count_cause("busy"),
+                 disturbed = sum(lengths(causes) > 0)))
+  }))
+  if (is.null(rows)) return(NULL)
+  environments <- results$environments
+  rows$label <- environments$label[match(rows$environment, environments$environment)]
+  native <- rows[rows$environment == NATIVE, ]
+  rows$p <- vapply(seq_len(nrow(rows)), function(i) {
+    row <- rows[i, ]
+    if (row$runs == 0 || sum(native$runs) == 0 || row$environment == NATIVE) return(NA_real_)
+    sides <- rbind(row, native)
+    stats::fisher.test(cbind(sides$disturbed, sides$runs - sides$disturbed))$p.value
+  }, 0)
+  rows
+}
+
 #' Estimate the share of variance between blocks, which cancels out of ratios
 #'
 #' @param tidy tidy rows

@@ -29,6 +29,7 @@ TABLES <- c(
                    "direction,more,series,n,sessions,machines,holds,ratio,low,high,level",
                    sep = ","),
   stalls = paste(SERIES_COLUMNS, "reference,valid,laps,share,reference_share,p", sep = ","),
+  disturbances = "environment,label,laps,left_out,runs,disturbed,steal,busy,p",
   choices = paste(SERIES_COLUMNS, "choice,control", COMPARISON_COLUMNS, RATIO_COLUMNS, sep = ","),
   emulated = paste(SERIES_COLUMNS, LEVEL_COLUMNS, "ratio", sep = ","),
   claims = paste("id,publication,place,statement,workload,published,unit,tolerance_low",
@@ -114,6 +115,7 @@ main <- function(folder, out = folder) {
   verdicts <- lapply(margins, decide_workloads, rows = comparisons, looks = precision$looks %or% 1)
   write_result(stack_rows(verdicts), "verdicts")
   write_result(compare_stalls(results$tidy), "stalls")
+  write_table(compare_disturbances(results), "disturbances", out, results$all)
   write_result(compare_choices(results), "choices")
   write_result(summarise_emulated(results), "emulated")
   write_result(estimate_block_share(results$tidy), "blocks")

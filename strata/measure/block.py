@@ -24,6 +24,7 @@ from strata.host import observe, starting_state
 from strata.image import cache
 from strata.measure import interference, pending
 from strata.measure.cell import Cell
+from strata.measure.laps import LapMonitor, flags_of_laps
 from strata.testbed import lifecycle
 from strata.util import locks, paths, progress, run, signals
 from strata.util.data_types import Fields, Plan
@@ -246,11 +247,13 @@ class Block:
         self._prepare()
         monitor.read_before(plan.list_daemons(first.plan))
         ways = self._ways()
-        for lap in range(1, first.laps + 1):
-            self._run_lap(lap, ways)
-        self._do(Cell.stop)
         daemons = {name for cell in self.seconds for name in cell.entry["daemons"]}
-        monitor.read_after(daemons, [cell.record["commands"] for cell in self.seconds])
+        lap_monitor = self._monitor_laps(daemons)
+        for lap in range(1, first.laps + 1):
+            self._run_lap(lap, ways, lap_monitor)
+        self._judge_laps(lap_monitor, monitor)
+        self._do(Cell.stop)
+        monitor.read_after(daemons, lap_monitor.judged if lap_monitor else ())
         self._do(Cell.parse_log)
         _try_take_down()
         self._complete_records(time.monotonic() - begun, monitor)
@@ -297,20 +300,55 @@ class Block:
             cell.record["ways"] = ways[cell]
         return ways
 
-    def _run_lap(self, lap: int, ways: dict[Cell, list[str]]) -> None:
+    def _monitor_laps(self, daemons: set[str]) -> LapMonitor | None:
+        """Return the monitor of the laps; None where the cells have one lap.
+
+        It is None, too, where commands enter a system anew in each lap: their CPU time is counted
+        twice, in the system and as that of this process's children.
+        """
+        if self.first.laps == 1 or not self.first.is_interleaved or self.first.systems > 1:
+            return None
+        tops = [top for cell in self.seconds for top in cell.system.tops]
+        systems = {group for top in tops if (group := top.cgroup())}
+        return LapMonitor(self.first.plan["quiet"]["thresholds"], systems, daemons)
+
+    def _judge_laps(
+        self, lap_monitor: LapMonitor | None, monitor: interference.InterferenceMonitor
+    ) -> None:
+        """Add to each record which laps count, and flag a block with too few of them."""
+        if lap_monitor is None:
+            return
+        laps = lap_monitor.close()
+        for cell in self.seconds:
+            cell.record["laps"] = []
+            for lap in laps:
+                runs = [run for run in lap["runs"] if cell.environment in run["environments"]]
+                cell.record["laps"].append({**lap, "runs": runs})
+        monitor.report["flags"] += flags_of_laps(laps, monitor.report["thresholds"])
+
+    def _run_lap(
+        self, lap: int, ways: dict[Cell, list[str]], lap_monitor: LapMonitor | None
+    ) -> None:
         """Execute the runs of all cells in one lap, each in its ways.
 
         lap: the number of the lap, from 1.
         ways: as from :meth:`_ways`.
+        lap_monitor: takes a reading after each run, while nothing is measured.
         """
         phases = [plan.SLICES, plan.WHOLE]
         self._chance(lap, "phases").shuffle(phases)
         for way in phases:
             cells = [cell for cell in self._shuffled(lap) if way in ways[cell]]
-            if way == plan.WHOLE:
-                self._do(Cell.run_lap, lap, order=cells)
-            elif cells:
-                self._run_in_slices(lap, cells)
+            runs = [[cell] for cell in cells]
+            if way == plan.SLICES:
+                runs = [cells] if cells else []
+            for run_cells in runs:
+                if way == plan.SLICES:
+                    self._run_in_slices(lap, run_cells)
+                else:
+                    self._do(Cell.run_lap, lap, order=run_cells)
+                if lap_monitor:
+                    lap_monitor.end_run(lap, [cell.environment for cell in run_cells], way)
 
     def _run_in_slices(self, lap: int, cells: list[Cell]) -> None:
         """Execute the runs of some cells in one lap together, each in slices of time.

@@ -10,7 +10,7 @@ import os
 import subprocess
 import time
 from collections import defaultdict, deque, namedtuple
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
 from strata.host import observe
 from strata.host.capacity import usable_processors
@@ -232,26 +232,6 @@ def _growth(before: int | None, after: int | None) -> Any:
     return NOT_AVAILABLE if before is None or after is None else max(0, after - before)
 
 
-def longest_stall(commands: list[Fields]) -> float:
-    """Return the longest stall of a cell's commands, in seconds; at most 0 if there was none.
-
-    A stall is the time by which a command in one lap exceeds twice its median over the laps: noise
-    may take half of a lap's time, but a machine that stands still may take any time.
-    commands: as in the cell's record.
-    """
-    ways: dict[str, dict[int, list[float]]] = {}
-    for command in commands:
-        if "lap" in command and command["exit"] is not None:
-            laps = ways.setdefault(command["how"], {})
-            laps.setdefault(command["lap"], []).append(command["seconds"])
-    stalls = []
-    for laps in ways.values():
-        # Laps have the same commands in the same order, but for the last one of a cell that failed.
-        for seconds in zip(*laps.values(), strict=False) if len(laps) > 2 else ():
-            stalls.append(max(seconds) - 2 * sorted(seconds)[len(seconds) // 2])
-    return max(stalls, default=0.0)
-
-
 def find_flags(when: str, seconds: float, seen: Fields, thresholds: Fields) -> list[Fields]:
     """Return ``[{what, when, value, threshold}]`` of the values that exceed their thresholds.
 
@@ -270,19 +250,29 @@ def find_flags(when: str, seconds: float, seen: Fields, thresholds: Fields) -> l
         "swap": seen["swapped_bytes"],
         "temperature": seen["temperature_c"],
         "throttled": seen["throttled"],
-        "stall": seen.get("stalled_seconds", NOT_AVAILABLE),
     }
-    least_seconds = {"steal": LEAST_SECONDS / len(usable_processors()), "busy": LEAST_SECONDS}
     flags = []
+    for what in find_exceeded(seconds, values, thresholds):
+        flag = {"what": what, "when": when, "value": values[what], "threshold": thresholds[what]}
+        flags.append({**flag, "by": seen["others"]} if what == "busy" else flag)
+    return flags
+
+
+def find_exceeded(seconds: float, values: Fields, thresholds: Fields) -> list[str]:
+    """Return the names of the values that exceed their thresholds.
+
+    seconds: the length of the time in which the values were observed; shares of CPU time that are
+    too short to be measured exceed none.
+    """
+    least_seconds = {"steal": LEAST_SECONDS / len(usable_processors()), "busy": LEAST_SECONDS}
+    exceeded = []
     for what, value in values.items():
         limit = thresholds.get(what)
         if limit is None or value == NOT_AVAILABLE or value <= limit:
             continue
-        if value * seconds < least_seconds.get(what, 0):
-            continue
-        flag = {"what": what, "when": when, "value": value, "threshold": limit}
-        flags.append({**flag, "by": seen["others"]} if what == "busy" else flag)
-    return flags
+        if value * seconds >= least_seconds.get(what, 0):
+            exceeded.append(what)
+    return exceeded
 
 
 def describe_cause(flags: list[Fields]) -> str:
@@ -346,16 +336,15 @@ class InterferenceMonitor:
         """
         self.host["before"] |= self._judge("before", self.host["before"], daemons)
 
-    def read_after(self, daemons: Collection[str], commands: Sequence[list[Fields]]) -> None:
+    def read_after(self, daemons: Collection[str], judged: Collection[str] = ()) -> None:
         """Take the reading after the last command, and complete `host` and `report`.
 
         daemons: the names of the daemons that serve the environments of the cells.
-        commands: the commands in the record of each cell.
+        judged: the thresholds by which laps were left out, which flag nothing here.
         Raises CellFailed if the machine's clock was set during the run.
         """
         after, offset = observe.observe_moment(usable_processors()), self._reading.clock
-        stall = max(0.0, *map(longest_stall, commands))
-        during = self._judge("during", after, daemons, stalled_seconds=round(stall, 3))
+        during = self._judge("during", after, daemons, judged)
         self.host |= {
             "static": observe.observe_host(usable_processors()),
             "after": after,
@@ -368,14 +357,17 @@ class InterferenceMonitor:
                 "the run may be wrong, so nothing of it is kept"
             )
 
-    def _judge(self, when: str, moment: Fields, daemons: Collection[str], **more: float) -> Fields:
+    def _judge(
+        self, when: str, moment: Fields, daemons: Collection[str], judged: Collection[str] = ()
+    ) -> Fields:
         """Take a reading, flag each disturbance since the last reading, and return the facts.
 
         moment: the facts of the host at this moment.
-        more: further facts, by name.
+        judged: the thresholds that flag nothing.
         """
         early, self._reading = self._reading, take_reading()
-        seen = compare_readings(early, self._reading, daemons, measuring=when == "during") | more
+        seen = compare_readings(early, self._reading, daemons, measuring=when == "during")
         seconds = max(self._reading.moment - early.moment, 1e-3)
-        self.report["flags"] += find_flags(when, seconds, moment | seen, self.report["thresholds"])
+        thresholds = self.report["thresholds"] | dict.fromkeys(judged)
+        self.report["flags"] += find_flags(when, seconds, moment | seen, thresholds)
         return seen

@@ -67,6 +67,7 @@ def _digest(record: Record, planned: PlannedWorkload, outcome: Fields | None) ->
         record["parameters"],
         record.get("system", {}).get("parts"),
         [[command.get("step"), command.get("at")] for command in record["commands"]],
+        [[lap["lap"], lap["counts"]] for lap in record.get("laps", ())],
         _code_digest(),
         planned["metrics"],
         # Values that somebody edited are parsed again.

@@ -133,7 +133,8 @@ def parse_log(log: bytes, record: Record, metrics: Fields, parse: Parser) -> lis
     parse: as from :func:`load_parser`.
 
     The values are in the order of the metrics, and those of one metric in the order of the log.
-    Runs in slices and whole runs have values of their own.
+    Runs in slices and whole runs have values of their own.  Laps that the record leaves out are
+    checked, and have no part in the values.
 
     Without laps the list beside a value is empty.  With laps the value is the mean over them: the
     arithmetic mean, or the harmonic mean for ``statistic: harmonic``, or the median for a
@@ -143,6 +144,7 @@ def parse_log(log: bytes, record: Record, metrics: Fields, parse: Parser) -> lis
     """
     require(b"\0" not in log, "not a text file: it contains NUL bytes")
     lines = log.decode(errors="surrogateescape").removesuffix("\n").split("\n")
+    counts = {entry["lap"]: entry["counts"] for entry in record.get("laps", ())}
     ways: dict[str, list[list[Value]]] = {}
     for lap, way, lap_lines in log_sections.split_laps(lines):
         try:
@@ -153,7 +155,8 @@ def parse_log(log: bytes, record: Record, metrics: Fields, parse: Parser) -> lis
             _check(run_values, metrics)
         except BrokenLogError as error:
             raise BrokenLogError(str(error) if lap is None else f"lap {lap}: {error}") from error
-        ways.setdefault(way, []).append(run_values)
+        if counts.get(lap, True):
+            ways.setdefault(way, []).append(run_values)
     values: list[LapValues] = []
     for way, laps in ways.items():
         averages = [(value, []) for value in laps[0]] if lap is None else _averaged(laps, metrics)

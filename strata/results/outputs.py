@@ -14,6 +14,7 @@ _TABLES = (
     "ratios",
     "verdicts",
     "stalls",
+    "disturbances",
     "choices",
     "emulated",
     "claims",

@@ -158,7 +158,8 @@ def parse_cells(partial: bool = False) -> CellValues:
             "counts": "no" if cell in paired and cell[1:] in aside else "yes",
             "log": path,
         }
-        _add_rows(found, cell[1], run, outcome["values"])
+        counting = [lap["lap"] for lap in record.get("laps", ()) if lap["counts"]]
+        _add_rows(found, cell[1], run, outcome["values"], counting)
     return found
 
 
@@ -167,18 +168,21 @@ def _add_rows(
     workload: str,
     run: Fields,
     outcome: Sequence[tuple[Sequence[Any], str, list[float]]],
+    counting: Sequence[int],
 ) -> None:
     """Add the rows of a cell to the tables of its workload.
 
     found: the tables, which are changed.  run: the columns that all rows of the cell share.
     outcome: for each value, (metric, unit, value, factors), how it ran, and the values of its laps.
+    counting: the numbers of the laps that count; empty if all do.
     """
     for (metric, unit, number, factors), how, laps in outcome:
         columns = {f"{FACTOR}{name}": plain(factor) for name, factor in factors.items()}
         row = {**run, **columns, "how": how, "metric": metric}
         found.values[workload].append({**row, "unit": unit, "value": plain(number)})
         found.laps[workload] += [
-            {**row, "lap": lap, "value": plain(value)} for lap, value in enumerate(laps, 1)
+            {**row, "lap": lap, "value": plain(value)}
+            for lap, value in zip(counting or range(1, len(laps) + 1), laps, strict=False)
         ]
 
 

@@ -159,6 +159,7 @@ else:
         together: NotRequired[dict[str, str]]
         program: NotRequired[Fields]
         alone: NotRequired[str]
+        laps: NotRequired[list[Fields]]
         sizes: NotRequired[list[Fields]]
         servers: NotRequired[list[Fields]]
 

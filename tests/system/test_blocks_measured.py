@@ -1,10 +1,16 @@
 """Measured blocks: what is compared lies together, they are added, and what was disturbed is measured again."""
 
 import json
+import subprocess
+import time
 from itertools import groupby, pairwise
+from pathlib import Path
 
 import projects
 import pytest
+
+from strata.host import cgroups
+from strata.measure.laps import LapMonitor
 
 TABLES = ["results/summary.csv"]
 
@@ -98,11 +104,44 @@ def test_runs_go_on_in_slices_that_never_overlap(image, tmp_path, machine_stays,
         lines = (folder / f"results/raw/{environment}/randomaccess/1.log").read_text().splitlines()
         told = [json.loads(line)["slices"] for line in lines if line.startswith('{"slices"')]
         assert len(told) == laps
+        record = json.loads((folder / f"results/raw/{environment}/randomaccess/1.json").read_text())
+        ways = ["slices", "whole"] if environment == "native" else ["slices"]
+        assert record["ways"] == ways
+        judged = [len(lap["runs"]) for lap in record.get("laps", [])]
+        assert judged == ([len(ways)] * laps if laps > 1 else [])
         slices += [(thawed, frozen, environment) for lap in told for thawed, _, frozen in lap]
     slices.sort()
     assert all(to <= since for (_, to, _), (since, _, _) in pairwise(slices))
     # They alternate until one has ended, mostly.
     assert sum(one[2] != other[2] for one, other in pairwise(slices)) >= len(slices) // 3 > 2 * laps
+
+
+def test_what_goes_on_in_a_system_s_control_group_disturbs_no_lap(machine_stays):
+    group = "strata-laps-0"
+    cgroups.create_groups(group, None)
+    try:
+        folders = cgroups.find_groups(group)
+        blind, seeing = (LapMonitor({"busy": 0.05}, names, ()) for names in ((), (group,)))
+        spin = ["timeout", "0.6", "sh", "-c", "while :; do :; done"]
+        # Its parent ends at once, so that it belongs to this process by its group alone.
+        command = ["sh", "-c", '"$@" >/dev/null 2>&1 &', "sh", *cgroups.join_command(group), *spin]
+        begun = time.monotonic()
+        subprocess.run(command, check=True)
+        time.sleep(0.8)
+        for monitor in (blind, seeing):
+            monitor.end_run(1, ["native"], "whole")
+        seconds = time.monotonic() - begun
+        usages = [
+            path for path in (Path(name, "cpuacct.usage") for name in folders) if path.exists()
+        ]
+        spent = 1e-9 * int(usages[0].read_text()) if usages else None
+    finally:
+        cgroups.remove_groups(group)
+    shares = [monitor.close()[0]["runs"][0]["busy"] for monitor in (blind, seeing)]
+    if spent is not None:
+        assert spent > 0.1
+        assert shares[0] - shares[1] == pytest.approx(spent / seconds, abs=0.15)
+    assert shares[0] > shares[1]
 
 
 def test_what_was_disturbed_is_measured_again_twice_and_all_of_it_is_kept(

@@ -129,6 +129,29 @@ test_that("runs that were measured apart form no ratio", {
   expect_equal(count_pairs(values), 7)
 })
 
+test_that("an environment during whose whole runs the machine is disturbed is found", {
+  make_record <- function(environment, steal, how = "whole") {
+    causes <- if (steal) list("steal") else list()
+    runs <- list(list(environments = list(environment), how = how, disturbed_by = causes))
+    laps <- list(list(lap = 1, counts = !steal, runs = runs),
+                 list(lap = 2, counts = TRUE, runs = runs))
+    list(environment = environment, laps = laps)
+  }
+  records <- c(lapply(rep(c(FALSE, TRUE), c(19, 1)), make_record, environment = "native"),
+               lapply(rep(c(FALSE, TRUE), 10), make_record, environment = "sandbox"),
+               lapply(rep(c(FALSE, TRUE), 10), make_record, environment = "docker", how = "slices"))
+  environments <- data.frame(environment = c("native", "docker", "sandbox"), label = LETTERS[1:3])
+  rows <- compare_disturbances(list(records = records, environments = environments))
+  expect_equal(rows$environment, environments$environment)
+  expect_equal(rows$left_out, c(1, 10, 10))
+  expect_equal(rows$runs, c(40, 0, 40))
+  expect_equal(rows$steal, c(2, 0, 20))
+  expect_equal(is.na(rows$p), c(TRUE, TRUE, FALSE))
+  expect_lt(rows$p[[3]], 0.001)
+  expect_null(compare_disturbances(list(records = list(list(environment = "native")),
+                                        environments = environments)))
+})
+
 test_that("stalls of one environment's laps are found, and seldom where there are none", {
   set.seed(4)
   count_found <- function(share, papers) {

@@ -635,9 +635,9 @@ class Layer(engine.Container):
         """
         argv = self.wrap(passed_options.print_command())
         look = passed_options.parse_look(self.run_below(argv, check=False))
-        found = passed_options.Consequences(self.passed_options(), look, self._look_into)
-        self._facts["settings"] = [*self._facts.get("settings", []), *found.rows]
-        self._explained = found.declared
+        consequences = passed_options.Consequences(self.passed_options(), look, self._look_into)
+        self._facts["settings"] = [*self._facts.get("settings", []), *consequences.rows]
+        self._explained = consequences.declared
 
     def _look_into(self, passed: Sequence[str], number: int) -> passed_options.Look:
         """Return what is found in a new container with some of the passed options.

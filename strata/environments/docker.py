@@ -635,20 +635,23 @@ class Layer(engine.Container):
         """
         argv = self.wrap(passed_options.print_command())
         look = passed_options.parse_look(self.run_below(argv, check=False))
-        found = passed_options.Consequences(self.passed_options(), look, self._look_into)
-        self._facts["settings"] = [*self._facts.get("settings", []), *found.rows]
-        self._explained = found.declared
+        consequences = passed_options.Consequences(self.passed_options(), look, self._look_into)
+        self._facts["settings"] = [*self._facts.get("settings", []), *consequences.rows]
+        self._explained = consequences.declared
 
     def _look_into(self, passed: Sequence[str], number: int) -> passed_options.Look:
         """Return what is found in a new container with some of the passed options.
 
         number: distinguishes looks into equal containers.
-        A look is kept beside the image until the kernel or the daemon is another.
+        The first look without options is new each time, since the machine's settings may change.
+        The others, which only tell what follows from which option, are kept beside the image.
         Raises UserError if no container starts with these options alone.
         """
         options = ["--rm", "--name", self._look_name]
         argv = self.start_command(options, passed, passed_options.print_command())
-        circumstances = [self.info.get(key) for key in ("ServerVersion", "KernelVersion", "ID")]
+        if not passed and number == 0:
+            return passed_options.parse_look(self.run_below(argv))
+        circumstances = [self.info.get(key) for key in ("ServerVersion", "KernelVersion")]
         text = json.dumps([number, self.below.name, *circumstances, *argv])
         text = text.replace(self.below.data, "DATA").replace(self._look_name, "NAME")
         digest = hashlib.sha256(text.encode()).hexdigest()

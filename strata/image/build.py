@@ -406,9 +406,9 @@ def prune_images(keep: int = KEPT) -> list[str]:
         removed = _remove_builds()
         names = cache.list_image_recipes()
         # Images of the user's own displace none that took minutes to build.
-        own = [name for name in names if "run" in (cache.find_image(name) or {})]
-        built = [name for name in names if name not in own]
-        for name in [*built[keep:], *own[keep:]]:
+        taken_over = [name for name in names if "run" in (cache.find_image(name) or {})]
+        built = [name for name in names if name not in taken_over]
+        for name in [*built[keep:], *taken_over[keep:]]:
             vagrant_box.remove_box(name)
             remove_at_once(cache.image_folder(name), paths.unfinished_folder("removed"))
             removed.append(f"image {name[:12]}")

@@ -79,8 +79,8 @@ def _show_builds(experiment: Plan, due: list[blocks.Cell]) -> None:
     recipe = experiment["image"]["recipe"]
     if forms and cache.find_image(recipe) is None:
         line = f"to build: the image {recipe[:12]}, about 2 min"
-        if own := experiment["image"]["settings"].get("docker"):
-            line = f"to take over: the files of the image {own}"
+        if reference := experiment["image"]["settings"].get("docker"):
+            line = f"to take over: the files of the image {reference}"
         progress.print_line(line)
     if "disk" in forms and not vagrant_box.has_box(recipe):
         progress.print_line("to build: the machines' disk, less than a minute")

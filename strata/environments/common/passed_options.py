@@ -252,6 +252,9 @@ def parse_look(text: str) -> Look:
     look = starting_state.parse_state(files)
     hostname = files.get("/proc/sys/kernel/hostname", "")
     for path, content in files.items():
+        if path.endswith("_key"):
+            # A secret, which only root may read.
+            continue
         name = re.sub(r"^/sys/fs/cgroup/(.*/)?", "", path)
         if path.startswith("/proc/sys/"):
             name = path.removeprefix("/proc/sys/").replace("/", ".")

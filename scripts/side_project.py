@@ -5,11 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
-from strata.claim.folder import make_folder
+import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
+# Names that each experiment has for itself; all others are links to the project's files.
+OWN_FILES = {"config.yaml", "results", "paper"}
 
 
 def measure(folder: Path, config: dict, workloads: list[str]) -> None:
@@ -22,7 +22,12 @@ def measure(folder: Path, config: dict, workloads: list[str]) -> None:
     workloads: the names of the workloads to measure.
     Raises CalledProcessError if Snakemake fails.
     """
-    make_folder(str(folder), config)
+    if not folder.exists():
+        folder.mkdir(parents=True)
+        for path in ROOT.iterdir():
+            if path.name not in OWN_FILES and not path.name.startswith("."):
+                (folder / path.name).symlink_to(path)
+    (folder / "config.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
     command = [sys.executable, "-m", "snakemake", "--cores", "1", "--directory", str(folder)]
     variables = {**os.environ, "PYTHONPATH": str(ROOT)}
     # Its systems under test belong to its own run, not to one that called this script.

@@ -287,7 +287,7 @@ summarise_outcome <- function(rows, sides, effect) {
       "Rows by value have no native on both sides: a slower host looks like a slower environment."
     },
     if (any(native$outcome != "no interval")) {
-      paste0("Native by itself, which is of the machine and of no environment: ",
+      paste0("Native's own values, which tell of the machine and not of an environment: ",
              describe_all_sides(native, sides), ".")
     }
   )

@@ -63,6 +63,8 @@ def run_gate(file: str, out: str, overrides: Fields) -> int:
             path: os.path.abspath(stack.enter_context(compare.open_results(path)))
             for path in sorted({path for budget in budgets for path in budget.sessions})
         }
+        for budget in budgets:
+            compare.require_starts(budget.baseline, [baselines[path] for path in budget.sessions])
         if open_budgets:
             pairs = _list_pairs([budgets[number] for number in open_budgets])
             folder = _choose_folder(out)
@@ -270,8 +272,8 @@ def _explain_no_look(sessions: int) -> str:
             "would find a difference in the end by chance: begin anew with another --to"
         )
     return (
-        f"{sessions} of {later[0]} sessions are measured: restart the machine, or Docker if that is "
-        "what changed, and run the same command again"
+        f"{sessions} of {later[0]} sessions are measured: restart the machine, or Docker if that "
+        "is what changed, and run the same command again"
     )
 
 

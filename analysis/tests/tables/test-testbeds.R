@@ -139,7 +139,7 @@ test_that("a slower machine is told as native's, and an environment's cost is fo
     outcome <- summarise_outcome(rows, list(before, after), 0.02)
     expect_equal(outcome$outcome, case$all)
     expect_equal(c(outcome$compared, outcome$native[[host]]), c(2, 1))
-    expect_match(outcome$text, paste0("Native by itself.*after is ", host, " in 1 of 1"))
+    expect_match(outcome$text, paste0("Native.s own values.*after is ", host, " in 1 of 1"))
   }
 })
 

@@ -47,6 +47,7 @@ test_that("a baseline is compared by the ratios to native of sessions", {
   make_sessions <- function(seeds, native, docker) {
     lapply(seeds, function(seed) {
       tidy <- make_values(native = native, docker = docker, n = 8, seed = seed)
+      tidy$session <- rep(paste("session", seed), nrow(tidy))
       list(plan = list(scale = "standard"), valid = TRUE, tidy = tidy, emulated = tidy[0, ],
            records = list())
     })

@@ -5,9 +5,10 @@
 #' A budget passes falsely with a probability of ALPHA at most, whatever the number of looks at the
 #' growing data is; so does any budget of the gate fail falsely.
 #'
-#' @param request list: looks (the planned number), gate (how many budgets it has), sessions (folders of results, the last one
-#'   measured now), budgets (of read_budget's keys, with `baseline`, a list of folders, and
-#'   `blocks`, how many of the last session count)
+#' @param request list: looks (the planned number), gate (how many budgets it has), sessions
+#'   (folders of results, the last one measured now), budgets (for each its environment, workload,
+#'   metric if one is named, reference, at_most, baseline, a list of folders, and blocks, how many
+#'   of the last session count)
 #' @return list of judge_budget, in the order of the budgets
 judge_budgets <- function(request) {
   read_once <- local({

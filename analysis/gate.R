@@ -1,8 +1,9 @@
 #!/usr/bin/env Rscript
 # Usage: gate.R REQUEST.json OUT.json
 # Judges budgets from measured blocks or sessions, and writes {"verdicts": [one for each]}.
-# REQUEST.json: {"looks", "gate", "sessions": [folders of results, the last one measured now], "budgets":
-# [{"environment", "workload", "metric", "reference", "at_most", "baseline": [folders], "blocks"}]}.
+# REQUEST.json: {"looks", "gate", "sessions": [folders of results, the last one measured now],
+# "budgets": [{"environment", "workload", "metric", "reference", "at_most", "baseline": [folders],
+# "blocks"}]}; judge_budgets describes it.
 
 script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
 # R writes a space in the path of a script as "~+~".
@@ -13,9 +14,9 @@ for (file in c("read", "statistics", "testbeds", "budgets", "render")) {
 
 main <- function(request, out) {
   request <- jsonlite::read_json(request)
-  verdicts <- judge_budgets(request)
+  answer <- list(verdicts = judge_budgets(request))
   replace_file(out, function(part) {
-    jsonlite::write_json(list(verdicts = verdicts), part, auto_unbox = TRUE, na = "null", digits = 8)
+    jsonlite::write_json(answer, part, auto_unbox = TRUE, na = "null", digits = 8)
   })
 }
 

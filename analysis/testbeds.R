@@ -282,12 +282,12 @@ summarise_outcome <- function(rows, sides, effect) {
       c(describe_outcome(deciding, sides, effect),
         if (without > 0) paste0(without, " more without an interval."))
     },
-    if (any(deciding$basis == BY_VALUE & deciding$environment != NATIVE & deciding$low_all > 0,
-            na.rm = TRUE)) {
+    if (any(deciding$basis == BY_VALUE & deciding$environment != NATIVE & !deciding$emulated &
+              deciding$outcome != "no interval")) {
       "Rows by value have no native on both sides: a slower host looks like a slower environment."
     },
     if (any(native$outcome != "no interval")) {
-      paste0("Native by itself, which is of the machine and of no environment: ",
+      paste0("Native's own values, which tell of the machine and not of an environment: ",
              describe_all_sides(native, sides), ".")
     }
   )
@@ -306,8 +306,10 @@ describe_outcome <- function(rows, sides, effect) {
     return(paste0(nrow(open), " of ", nrow(judged), " undecided: nothing can be said of changes ",
                   "of more than ", margin, "; ", need, "."))
   }
-  bases <- unique(judged$basis)
-  noun <- if (identical(bases, BY_NATIVE)) "ratio to native" else "performance"
+  noun <- "ratio to native"
+  by_value <- judged$basis == BY_VALUE
+  if (any(by_value)) noun <- "ratio to native, or without native of the value,"
+  if (all(by_value)) noun <- "performance"
   c(paste0("Changes of the ", noun, " by more than ", margin, ": ",
            describe_all_sides(rows, sides), "."),
     if (nrow(open) > 0) {

@@ -62,6 +62,8 @@ def compare(sides: list[str], names: list[str] | None, effect: str | None, out: 
             for path, sessions, name in zip(sides, listed, names, strict=True)
         ]
         _refuse_equal(testbeds)
+        for path, testbed in zip(sides, testbeds, strict=True):
+            require_starts(path, testbed["results"])
         listing = os.path.join(
             stack.enter_context(programs.temporary_folder("compare")), "sides.json"
         )
@@ -128,6 +130,32 @@ def open_testbed(stack: contextlib.ExitStack, path: str, sessions: list[str], na
         "source": os.path.basename(os.path.abspath(path)),
         "sha256": " ".join(digests),
     }
+
+
+def read_starts(results: str) -> set[str]:
+    """Return the starts of the kernel and of Docker in which cells were measured.
+
+    results: the folder of results.  A cell whose record does not say it counts for none.
+    """
+    pattern = os.path.join(glob.escape(results), "raw/*/*/*.json")
+    nodes = [(read_json(path) or {}).get("node") or {} for path in glob.iglob(pattern)]
+    return {f"{node['boot']} {node.get('docker')}" for node in nodes if node.get("boot")}
+
+
+def require_starts(side: str, sessions: list[str]) -> None:
+    """Raise UserError if two sessions of a side are of one start of kernel and Docker.
+
+    side: its path, for the message.  sessions: folders of results.
+    """
+    known: set[str] = set()
+    for results in sessions:
+        starts = read_starts(results)
+        if known & starts:
+            raise UserError(
+                f"{side}: two of its sessions were measured without a restart between them, and "
+                "count as one; measure more, each after a restart of the machine or of Docker"
+            )
+        known |= starts
 
 
 def _refuse_equal(testbeds: list[Testbed]) -> None:

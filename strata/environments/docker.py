@@ -46,14 +46,15 @@ UNUSUAL = {
 
 
 @functools.cache
-def runsc_fact(option: str, pattern: str) -> str | None:
+def runsc_fact(option: str, pattern: str, program: str = "runsc") -> str | None:
     """Return the part of runsc's output that a pattern finds, such as its version.
 
     option: the only argument for runsc.  pattern: a regular expression whose first group is
     returned; :data:`VERSION` and :data:`PLATFORM` are such pairs.
+    program: the name or path of runsc.
     None if runsc is not installed or the pattern is not found.
     """
-    done = capture(["runsc", option], check=False) if find_program("runsc") else None
+    done = capture([program, option], check=False) if find_program(program) else None
     match = re.search(pattern, done.stdout + done.stderr) if done else None
     return match[1] if match else None
 
@@ -243,23 +244,44 @@ def in_sandbox(options: Fields) -> bool:
 
 
 def runtime_name(resolved: Fields) -> str:
-    """Return the name under which the daemon knows the sandbox's runtime.
+    """Return the name under which the daemon knows the container's runtime.
 
-    scripts/dockerd.sh adds the runtimes under these names.
+    scripts/dockerd.sh adds the sandbox's runtimes under these names; those of other programs have
+    the digest of the program in theirs.
     """
-    return f"strata-runsc-{resolved['sandbox']['stack']}"
+    program = resolved.get("program")
+    if not in_sandbox(resolved):
+        return f"strata-runc-{program['sha256'][:12]}" if program else "runc"
+    name = f"strata-runsc-{resolved['sandbox']['stack']}"
+    return f"{name}-{program['sha256'][:12]}" if program else name
 
 
-def sandbox_facts(command_lines: list[str]) -> Fields:
+def runsc_path(resolved: Fields) -> str:
+    """Return the path of the container's program of gVisor, or the name of the installed one."""
+    return str(resolved["program"]["path"]) if "program" in resolved else "runsc"
+
+
+@functools.cache
+def _hash_program(path: str) -> str:
+    """Return the SHA-256 of a program, "" if it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return ""
+
+
+def sandbox_facts(command_lines: list[str], runsc: str = "runsc") -> Fields:
     """Return ``{program, version, platform, stack}`` of a running sandbox.
 
     command_lines: those of the processes in the container's control group.
+    runsc: the name or path of the program.
     A platform that is not in the sandbox's command line is runsc's default.  What cannot be
     observed is "not available".
     """
     facts = {
         "program": "runsc",
-        "version": runsc_fact(*VERSION),
+        "version": runsc_fact(*VERSION, runsc),
         "platform": NOT_AVAILABLE,
         "stack": NOT_AVAILABLE,
     }
@@ -268,7 +290,8 @@ def sandbox_facts(command_lines: list[str]) -> Fields:
             platform, stack = (
                 re.search(rf" --{flag}=(\w+)", line) for flag in ("platform", "network")
             )
-            facts["platform"] = platform[1] if platform else runsc_fact(*PLATFORM) or NOT_AVAILABLE
+            facts["platform"] = platform[1] if platform else None
+            facts["platform"] = facts["platform"] or runsc_fact(*PLATFORM, runsc) or NOT_AVAILABLE
             facts["stack"] = stack[1] if stack else "sandbox"
     return facts
 
@@ -276,10 +299,11 @@ def sandbox_facts(command_lines: list[str]) -> Fields:
 class Layer(engine.Container):
     """A container of the host's Docker daemon, or of the daemon in the virtual machine below.
 
-    Options: `runtime`, which is runc or runsc (gVisor); `stack`, the network stack of gVisor's
-    sandbox; `options`, further ones of ``docker run`` that are passed on as they stand, of which
-    ``--network`` replaces the key `network`.  In the plan, ``sandbox`` replaces `stack`, and
-    ``daemon`` says what is unusual about the host's daemon.
+    Options: `runtime`, which is runc or runsc (gVisor); `program`, the path of another one of them
+    than the installed one; `stack`, the network stack of gVisor's sandbox; `options`, further ones
+    of ``docker run`` that are passed on as they stand, of which ``--network`` replaces the key
+    `network`.  In the plan, `program` has its digest, ``sandbox`` replaces `stack`, and ``daemon``
+    says what is unusual about the host's daemon.
     """
 
     title = "Docker container"
@@ -290,6 +314,11 @@ class Layer(engine.Container):
     daemons = ("dockerd", "containerd", "containerd-shim", "docker-proxy", "docker-init", "runsc")
     options_schema = engine.container_schema(
         runtime={"enum": ["runc", "runsc"], "description": "runc, or runsc (gVisor)"},
+        program={
+            "type": "string",
+            "pattern": "^/",
+            "description": "the absolute path of another runc or runsc than the installed one",
+        },
         stack={
             "enum": list(STACKS),
             "description": "whose network stack: the sandbox's own, or the host's",
@@ -343,6 +372,13 @@ class Layer(engine.Container):
         Limits that no container can have are returned, too.
         """
         wrong = super().check_options(options, below)
+        if program := options.get("program"):
+            if below != "host":
+                wrong.append(("program", "the image of a machine has its own; leave it out here"))
+            elif "runtime" not in options:
+                wrong.append(("program", "set runtime, too: runc or runsc, whichever it is"))
+            elif not (os.path.isfile(program) and os.access(program, os.X_OK)):
+                wrong.append(("program", f"is {program}; there is no such program to run"))
         if not in_sandbox(options):
             if "stack" in options:
                 wrong.append(("stack", "is of gVisor alone; set runtime: runsc too"))
@@ -363,11 +399,14 @@ class Layer(engine.Container):
         """
         if network := passed_options.network_of(options):
             options = {**options, "network": network}
+        if path := options.get("program"):
+            options = {**options, "program": {"path": path, "sha256": _hash_program(path)}}
         if not in_sandbox(options):
             return options
+        runsc = runsc_path(options)
         sandbox = {
-            "platform": runsc_fact(*PLATFORM),
-            "version": runsc_fact(*VERSION),
+            "platform": runsc_fact(*PLATFORM, runsc),
+            "version": runsc_fact(*VERSION, runsc),
             "stack": options.get("stack", "sandbox"),
         }
         kept = {key: value for key, value in options.items() if key != "stack"}
@@ -429,7 +468,26 @@ class Layer(engine.Container):
                 )
             if resolved["data"] == "volume":
                 return f"{mapped}, and then no container can write its volume: or set data: layered"
-        return cls._sandbox_refusal(resolved, info)
+        return cls._program_refusal(resolved, info) or cls._sandbox_refusal(resolved, info)
+
+    @classmethod
+    def _program_refusal(cls, resolved: Fields, info: Fields) -> str | None:
+        """Return why the daemon cannot run the container by another program; None if it can."""
+        if "program" not in resolved:
+            return None
+        name, program = runtime_name(resolved), resolved["program"]["path"]
+        runtime = engine.value_at(info, "Runtimes", name)
+        if runtime is None:
+            command = f"scripts/dockerd.sh runtime {name} {program}"
+            if in_sandbox(resolved):
+                command += f" --network={resolved['sandbox']['stack']}"
+            return f"the Docker daemon does not know {program} as it is now: `{command}` adds it"
+        if runtime.get("path") != program:
+            return (
+                f"the Docker daemon’s runtime {name} is {runtime.get('path')}, and not {program}: "
+                "take it out of its configuration"
+            )
+        return None
 
     @classmethod
     def _sandbox_refusal(cls, resolved: Fields, info: Fields | None) -> str | None:
@@ -454,7 +512,8 @@ class Layer(engine.Container):
                 "adds them"
             )
         argv = [runtime.get("path", "another program"), *(runtime.get("runtimeArgs") or ())]
-        if os.path.basename(argv[0]) != "runsc" or f"--network={stack}" not in argv:
+        is_runsc = "program" in resolved or os.path.basename(argv[0]) == "runsc"
+        if not is_runsc or f"--network={stack}" not in argv:
             return (
                 f"the Docker daemon’s runtime {name} is not runsc --network={stack} but "
                 f"{' '.join(argv)}: take it out of its configuration, and `scripts/dockerd.sh "
@@ -544,9 +603,8 @@ class Layer(engine.Container):
 
         The runtime is always named, so that the daemon's default does not matter.
         """
-        runtime = runtime_name(self.options) if in_sandbox(self.options) else "runc"
         parent = cgroups.parent_option(self._facts["cgroup_driver"])
-        return ["--cgroup-parent", parent, "--runtime", runtime]
+        return ["--cgroup-parent", parent, "--runtime", runtime_name(self.options)]
 
     def cleanup_entries(self) -> list[Fields]:
         """Return the journal's entry that removes the container, and one for a failed sandbox.
@@ -696,7 +754,7 @@ class Layer(engine.Container):
     def _require_planned_sandbox(self) -> None:
         """Record the sandbox's facts, and raise UserError if it is not the planned sandbox."""
         sandbox = self._facts["sandbox"] = sandbox_facts(
-            cgroups.list_command_lines(self.cgroup() or "")
+            cgroups.list_command_lines(self.cgroup() or ""), runsc_path(self.options)
         )
         for key, planned in self.options["sandbox"].items():
             if planned and sandbox[key] != planned:

@@ -39,7 +39,7 @@ class Budget:
 
     @property
     def limit(self) -> str:
-        """The limit as a phrase, such as "at most 5 % than in baseline"."""
+        """The limit as a phrase, such as "at most 5 % more than in baseline"."""
         share = f"{100 * self.at_most:g} %"
         if self.baseline:
             return f"at most {share} more than in {self.baseline}"

@@ -63,11 +63,13 @@ def run_gate(file: str, out: str, overrides: Fields) -> int:
             path: os.path.abspath(stack.enter_context(compare.open_results(path)))
             for path in sorted({path for budget in budgets for path in budget.sessions})
         }
+        for budget in budgets:
+            compare.require_starts(budget.baseline, [baselines[path] for path in budget.sessions])
         if open_budgets:
             pairs = _list_pairs([budgets[number] for number in open_budgets])
             folder = _choose_folder(out)
             session = Session(folder, session_config(content, pairs, LOOKS[-1]))
-            gate = _Gate(out, session, budgets, verdicts, baselines, begun + seconds)
+            gate = _Gate(out, session, budgets, verdicts, baselines, seconds)
             gate.measure_until_decided(open_budgets)
     spent = time.monotonic() - begun
     return _report(file, out, session, budgets, verdicts, spent)
@@ -136,20 +138,21 @@ class _Gate:
         budgets: Sequence[Budget],
         verdicts: list[Fields],
         baselines: dict[str, str],
-        end: float,
+        seconds: float,
     ) -> None:
         """Set what is judged.
 
         out: the folder of the gate.  session: measured now.  verdicts: one for each budget, which
         are set.  baselines: path of a session → its folder of results.
-        end: when the time is over, by time.monotonic().
+        seconds: for measuring, once the image is built and the first block is measured.
         """
         self._out = out
         self._session = session
         self._budgets = budgets
         self._verdicts = verdicts
         self._baselines = baselines
-        self._end = end
+        self._seconds = seconds
+        self._end = time.monotonic() + seconds
         self._blocks: dict[str, int] = {}
 
     def measure_until_decided(self, numbers: Sequence[int]) -> None:
@@ -160,8 +163,9 @@ class _Gate:
         """
         by_session = [number for number in numbers if self._budgets[number].baseline]
         remaining = [number for number in numbers if number not in by_session]
-        # The first block tells how long blocks take.
+        # The first block tells how long blocks take; before it, an image may have to be built.
         self._measure(numbers, 1)
+        self._end = time.monotonic() + self._seconds - sum(self._session.block_seconds().values())
         for look in LOOKS:
             short = by_session if look <= SESSION_BLOCKS else []
             in_time = self._measure([*remaining, *short], look)
@@ -270,8 +274,8 @@ def _explain_no_look(sessions: int) -> str:
             "would find a difference in the end by chance: begin anew with another --to"
         )
     return (
-        f"{sessions} of {later[0]} sessions are measured: restart the machine, or Docker if that is "
-        "what changed, and run the same command again"
+        f"{sessions} of {later[0]} sessions are measured: restart the machine, or Docker if that "
+        "is what changed, and run the same command again"
     )
 
 

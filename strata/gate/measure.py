@@ -10,6 +10,7 @@ from hashlib import sha256
 from typing import Any
 
 from strata.archive.checksums import hash_file
+from strata.archive.compare import read_starts
 from strata.experiment.folder import make_folder
 from strata.util import paths, programs, signals
 from strata.util.data_types import Fields
@@ -103,15 +104,16 @@ class Session:
         return {name: seconds / measured[name] for name, seconds in spent.items()}
 
     def describe(self) -> Fields:
-        """Return ``{start, subject, logs}`` of the session.
+        """Return ``{start, subject, layers, logs}`` of the session.
 
         start: identifies the start of the kernel and of Docker; sessions with the same are one.
         subject: a hash of what is tested: kernels, engines, layers and image; it is the same for
         sessions of the same versions.
+        layers: those of each environment, with the digests of programs.
         logs: a hash of all logs.
         """
         records = self.records()
-        starts = sorted({str(_start_of(record)) for record in records})
+        starts = sorted(read_starts(os.path.join(self.folder, "results")))
         subject = sorted({str(_subject_of(record)) for record in records})
         pattern = os.path.join(glob.escape(self.folder), "results/raw/*/*/*.log")
         logs = [
@@ -120,18 +122,13 @@ class Session:
         return {
             "start": starts[0] if starts else "",
             "subject": _hash("\n".join(subject)),
+            "layers": {record["environment"]: record["system"]["layers"] for record in records},
             "logs": _hash("\n".join(sorted(logs))),
         }
 
 
 def _hash(text: str) -> str:
     return sha256(text.encode()).hexdigest()
-
-
-def _start_of(record: Fields) -> Any:
-    """Return the start of the kernel and of Docker in which a cell was measured."""
-    node = record.get("node") or {}
-    return [node.get("boot"), node.get("docker")]
 
 
 def _subject_of(record: Fields) -> Any:

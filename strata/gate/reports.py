@@ -25,7 +25,7 @@ def describe_verdict(budget: Budget, verdict: Fields) -> str:
         return f"{budget.name}: cannot be compared: {verdict['why']}"
     cost = describe_cost(verdict)
     parts = verdict.get("parts") or 1
-    rests = f"{verdict['n']} {verdict['unit']}"
+    rests = _count(verdict)
     if parts > 1:
         rests = f"{verdict['series']}, of {parts} series; {rests}"
     than = f" more than in {budget.baseline}" if budget.baseline else ""
@@ -48,6 +48,12 @@ def describe_cost(verdict: Fields) -> str:
     if verdict.get("low") is not None:
         ends = f" [{_percent(verdict['high'])}, {_percent(verdict['low'])}]"
     return f"{_percent(verdict['ratio'])} %{ends}"
+
+
+def _count(verdict: Fields) -> str:
+    """Return how many blocks or sessions a verdict rests on, in words."""
+    unit = verdict["unit"] if verdict["n"] != 1 else verdict["unit"].removesuffix("s")
+    return f"{verdict['n']} {unit}"
 
 
 def _percent(ratio: float) -> str:
@@ -96,7 +102,7 @@ def make_summary(text: str, budgets: Sequence[Budget], verdicts: Sequence[Fields
         if verdict["verdict"] == NOT_COMPARABLE:
             cost, rests = verdict["why"], ""
         else:
-            cost, rests = describe_cost(verdict), f"{verdict['n']} {verdict['unit']}"
+            cost, rests = describe_cost(verdict), _count(verdict)
         cells = (mark, f"{budget.name}: {budget.limit}", cost, rests)
         lines.append("| " + " | ".join(map(_escape, cells)) + " |")
     return "\n".join(lines) + "\n"

@@ -108,6 +108,10 @@ PASSED = [
         ([], "docker", {"stack": "host"}, "stack", "set runtime: runsc too"),
         ([], "docker", {"runtime": "runsc", "network": "host"}, "stack", "set stack: host"),
         (["vm"], "docker", {"runtime": "runsc"}, "runtime", "it runs on the host alone"),
+        ([], "docker", {"runtime": "runc", "program": "runc-2"}, "program", "absolute path"),
+        ([], "docker", {"runtime": "runc", "program": "/no/runc"}, "program", "no such program"),
+        ([], "docker", {"program": "/bin/true"}, "program", "set runtime, too"),
+        (["vm"], "docker", {"runtime": "runc", "program": "/bin/true"}, "program", "has its own"),
         ([], "podman", {"runtime": "runsc"}, "runtime", '"crun" or "runc"'),
         ([], "podman", {"network": "pasta"}, "network", '"bridge" or "host"'),
         ([], "podman", {"options": ["--cpus=1"]}, "options", "unknown"),
@@ -262,7 +266,7 @@ def refusal(name, **options):
 def test_what_this_machine_cannot_provide_is_a_reason(
     monkeypatch, podman_host, name, options, reason
 ):
-    monkeypatch.setattr(docker, "runsc_fact", lambda option, pattern: None)
+    monkeypatch.setattr(docker, "runsc_fact", lambda *words: None)
     assert reason in refusal(name, **options)
 
 
@@ -319,6 +323,8 @@ def gvisor(stack):
 
 
 OLD, NEW = "20.10-userns.json", "28-documented.json"
+OTHER = {**PLAIN, "runtime": "runc", "program": {"path": "/opt/runc", "sha256": "0a" * 32}}
+ADDED = {"strata-runc-0a0a0a0a0a0a": {"path": "/opt/runc"}}
 KATA = {"strata-runsc-host": {"path": "/usr/bin/kata-runtime", "runtimeArgs": ["--network=host"]}}
 
 
@@ -336,6 +342,13 @@ KATA = {"strata-runsc-host": {"path": "/usr/bin/kata-runtime", "runtimeArgs": ["
             info(NEW, Runtimes={"runc": {"path": "runc"}}),
             gvisor("host"),
             "`scripts/dockerd.sh runtimes` adds them",
+        ),
+        (info(NEW), OTHER, "`scripts/dockerd.sh runtime strata-runc-0a0a0a0a0a0a /opt/runc` adds"),
+        (info(NEW, Runtimes=ADDED), OTHER, None),
+        (
+            info(NEW, Runtimes={"strata-runc-0a0a0a0a0a0a": {"path": "/bin/runc"}}),
+            OTHER,
+            "is /bin/runc, and not /opt/runc",
         ),
         (info(NEW), PLAIN, None),
         ({}, PLAIN, None),

@@ -74,5 +74,12 @@ def test_a_configuration_of_the_users_own_is_changed_only_where_that_is_asked_fo
     found = json.loads(path.read_text())
     assert found["data-root"] == "/big"
     assert {"youki", "strata-runsc-sandbox"} <= set(found["runtimes"])
+    done, notes = daemon("runtime", "strata-runc-0a", "/bin/true", "--debug")
+    assert (done.returncode, notes) == (0, ["reload docker"] * 2), done.stderr
+    added = json.loads(path.read_text())["runtimes"]
+    assert added["strata-runc-0a"] == {"path": "/bin/true", "runtimeArgs": ["--debug"]}
+    assert set(added) == {*found["runtimes"], "strata-runc-0a"}
+    done, _ = daemon("runtime", "strata-runc-0b", "/no/such/program")
+    assert (done.returncode, "usage:" in done.stderr) == (1, True)
     # A daemon that knows the runtimes is not reloaded again.
     assert daemon()[1] == notes

@@ -65,7 +65,7 @@ def test_a_slower_machine_is_native_s_and_no_environment_s(sides, tmp_path, monk
         row["outcome"] for row in rows(tmp_path / "comparison") if row["environment"] == "native"
     }
     assert "slower" in native
-    assert "Native by itself" in done.stdout
+    assert "Native's own values" in done.stdout
 
 
 def test_a_side_may_be_a_folder_of_three_sessions(sides, tmp_path, monkeypatch):
@@ -86,6 +86,11 @@ def test_a_side_may_be_a_folder_of_three_sessions(sides, tmp_path, monkeypatch):
     ):
         done = compare(tmp_path, "old", other)
         assert (done.returncode, says in done.stderr) == (2, True), done.stderr
+    for record in (tmp_path / "new").glob("[34]/results/raw/*/*/*.json"):
+        node = {"name": "node-000000", "boot": "0a" * 16}
+        measured.edit(record, lambda value, node=node: value.update(node=node))
+    done = compare(tmp_path, "old", "new")
+    assert (done.returncode, "without a restart" in done.stderr) == (2, True), done.stderr
     shutil.rmtree(tmp_path / "new/3")
     done = compare(tmp_path, "old", "new")
     assert (done.returncode, "new: holds 2" in done.stderr) == (2, True), done.stderr

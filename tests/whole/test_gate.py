@@ -1,4 +1,4 @@
-"""The command `gate` on measurements whose truth is known: verdicts, statuses, reports, sessions."""
+"""The command `gate` on results whose truth is known: verdicts, statuses, reports, sessions."""
 
 import json
 import shutil

@@ -33,7 +33,9 @@ test_that("a budget is kept, exceeded or undecided, whichever way a metric count
 test_that("a budget counts its blocks, its metric, and no run that has no partner", {
   tidy <- rbind(make_values(native = 10, docker = 9.9, n = 16),
                 make_values(native = 10, docker = 5, n = 16, metric = "copy"))
-  compare <- function(...) compare_side_by_side(list(tidy = tidy), utils::modifyList(BUDGET, list(...)))
+  compare <- function(...) {
+    compare_side_by_side(list(tidy = tidy), utils::modifyList(BUDGET, list(...)))
+  }
   expect_equal(judge_budget(compare(), 0.05, ALPHA, ALPHA)$verdict, "beyond")
   triad <- judge_budget(compare(metric = "triad", blocks = 8), 0.05, ALPHA, ALPHA)
   expect_equal(triad[c("verdict", "n", "parts")], list(verdict = "within", n = 8, parts = 1))
@@ -45,7 +47,7 @@ test_that("a baseline is compared by the ratios to native of sessions", {
   make_sessions <- function(seeds, native, docker) {
     lapply(seeds, function(seed) {
       tidy <- make_values(native = native, docker = docker, n = 8, seed = seed)
-      tidy$session <- as.character(seed)
+      tidy$session <- rep(paste("session", seed), nrow(tidy))
       list(plan = list(scale = "standard"), valid = TRUE, tidy = tidy, emulated = tidy[0, ],
            records = list())
     })

@@ -74,6 +74,7 @@ test_that("a sample that does not vary has no error, and two of them have no int
 make_session <- function(..., seed = 1, emulated = NULL, scale = "paper", better = "higher",
                          n = 6, apart = FALSE) {
   tidy <- make_values(..., n = n, seed = seed, better = better)
+  tidy$session <- rep(paste("session", seed), nrow(tidy))
   # Runs are pairs if they are measured within the time of their block.
   if (apart) tidy$started <- tidy$ended <- 100 * seq_len(nrow(tidy))
   is_emulated <- tidy$environment %in% emulated
@@ -139,7 +140,7 @@ test_that("a slower machine is told as native's, and an environment's cost is fo
     outcome <- summarise_outcome(rows, list(before, after), 0.02)
     expect_equal(outcome$outcome, case$all)
     expect_equal(c(outcome$compared, outcome$native[[host]]), c(2, 1))
-    expect_match(outcome$text, paste0("Native by itself.*after is ", host, " in 1 of 1"))
+    expect_match(outcome$text, paste0("Native.s own values.*after is ", host, " in 1 of 1"))
   }
 })
 

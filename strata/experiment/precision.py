@@ -127,7 +127,7 @@ def count_blocks_to_look(measured: int, seconds: float, left: float) -> int:
     left: the seconds that can still be spent.  After the last planned test the number is 0.
     """
     further = next((look - measured for look in LOOKS if look > measured), 0)
-    return min(further, math.floor(left / seconds)) if seconds > 0 else 0
+    return max(0, min(further, math.floor(left / seconds))) if seconds > 0 else 0
 
 
 def allot_blocks_to_claims(

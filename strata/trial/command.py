@@ -261,7 +261,7 @@ def _print_answer(
         "  intervals: 95 %, over fresh systems on this machine and day; n: blocks; "
         f"all is in {place}"
     )
-    is_open = any(row["verdict"] == "undecided" for row in rows)
+    is_open = any(row["verdict"] == "undecided" and row["low"] is not None for row in rows)
     if whole is None or is_open:
         state = "ended early" if whole is None else "undecided"
         progress.print_line(f"  {state}: the same command adds blocks; --budget sets how long")

@@ -20,7 +20,7 @@ FAILING = [
     (["--", "sh", "-c", "kill -9 $$"], ["signal 9"]),
     (["--budget", "4s", "--", "sleep", "60"], ["no end after 2 s", "--budget"]),
     (["--", "sh", "-c", "setsid sleep 60 & exit 0"], ["left a process", "wait"]),
-    (["--", "tty"], ["exit code 1", "terminal"]),
+    (["--", "sh", "-c", "test -t 0 || { echo not a tty >&2; exit 1; }"], ["tty", "terminal"]),
     (["--metric", "rate=([0-9]+) req", "--", "echo", "none"], ["matches", "none"]),
     (["--metric", "rate=(x)", "--", "echo", "x"], ["no number"]),
     (["--file", "data", "--", "sh", "-c", "cp data out; exit 3"], ["exit code 3", "cp -r data"]),

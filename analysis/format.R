@@ -182,7 +182,7 @@ describe_unshared_laps <- function(paper) {
 #' @param image of the plan
 #' @return phrase in Markdown
 describe_image <- function(image) {
-  if (image$distribution != "docker") {
+  if (!identical(image$distribution, "docker")) {
     return(write_markdown("which Packer [@packer] provisions once"))
   }
   write_markdown(paste("those of the Docker image {image$release}, exported once, with its",

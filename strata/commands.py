@@ -11,7 +11,6 @@ from typing import Any, NoReturn
 
 from strata import __version__
 from strata.archive import seal as sealing
-from strata.claim import outlook
 from strata.environments.common import registry
 from strata.experiment import claims, config, plan, recipe, workload
 from strata.host import capacity
@@ -46,6 +45,9 @@ def print_plan(
     width: the half-width that is wanted of these ratios.
     """
     if side is not None:
+        # It runs R, which the environments of other commands lack.
+        from strata.claim import outlook
+
         outlook.print_outlook(side, width, overrides)
         return
     settings = config.read_config(overrides)

@@ -84,7 +84,7 @@ class Inputs:
         """
         offset = self.system.port_offset
         result = {**values, "part": part, "listen": self.system.listen_address(part)}
-        result["entrypoint"] = self.system.top.context.entrypoint
+        result["entrypoint"] = self.system.tops[part].context.entrypoint
         result["address"] = self.system.tops[part].address()
         for name in self.cell.get("ports", []):
             result[name] = plan.add_port_offset(values[name], offset + part)

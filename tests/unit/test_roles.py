@@ -14,6 +14,8 @@ SERVER = ["/bin/server", "{listen}", "{web_port}", "{address.database}", "{datab
 class Part:
     """The top of a system's stack: a container, or with `machine` a machine."""
 
+    context = types.SimpleNamespace(entrypoint=[])
+
     def __init__(self, number, machine=None):
         self.number, self._machine = number, machine
 

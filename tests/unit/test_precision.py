@@ -207,7 +207,7 @@ def test_with_a_margin_blocks_follow_until_each_difference_is_decided(
 @pytest.mark.parametrize(
     ("measured_blocks", "seconds", "left", "more"),
     [(3, 10, 1000, 2), (5, 10, 1000, 3), (6, 10, 1000, 2), (5, 10, 25, 2), (5, 10, 9, 0),
-     (3, 10, -6, 0),     (precision.LOOKS[-1], 1, 1000, 0), (5, 0.0, 1000, 0)],
+     (3, 10, -6, 0), (precision.LOOKS[-1], 1, 1000, 0), (5, 0.0, 1000, 0)],
 )  # fmt: skip
 def test_looks_are_planned_and_the_budget_ends_them(measured_blocks, seconds, left, more):
     assert precision.count_blocks_to_look(measured_blocks, seconds, left) == more

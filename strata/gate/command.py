@@ -12,7 +12,7 @@ from strata.experiment import config, plan
 from strata.gate import reports
 from strata.gate.budgets import Budget, read_budgets
 from strata.gate.measure import Pair, Session, session_config
-from strata.host import capacity
+from strata.host import capacity, node
 from strata.util import paths, programs, progress, yaml_files
 from strata.util.clock import Clock
 from strata.util.data_types import Fields
@@ -120,10 +120,15 @@ def _list_session_folders(out: str) -> list[str]:
 
 
 def _choose_folder(out: str) -> str:
-    """Return the folder of the session that begins: a new one, or that of an interrupted call."""
+    """Return the folder of the session that begins.
+
+    It is new, unless a call was interrupted since the machine started: its session is continued.
+    """
     folders = _list_session_folders(out)
     if folders and read_json(os.path.join(folders[-1], _DONE)) is None:
-        return folders[-1]
+        starts = compare.read_starts(os.path.join(folders[-1], "results"))
+        if all(start.startswith(f"{node.boot_id()} ") for start in starts):
+            return folders[-1]
     number = int(os.path.basename(folders[-1])) + 1 if folders else 1
     return os.path.join(out, "sessions", str(number))
 

@@ -128,10 +128,11 @@ def test_a_baseline_takes_three_sessions_on_each_side(project):
         done = gate(project, budget, boot=boot, slower=slow_host)
         assert (done.returncode, says in done.stdout) == (status, True), (boot, done.stdout)
     assert len(history(project)) == 4
-    # A session that was interrupted is continued.
+    # A session that a call before this start of the machine left incomplete counts for nothing.
     (project / "gate/sessions/4/gate.json").unlink()
-    assert gate(project, budget, boot=12, slower=slow_host).returncode == 0
-    assert len([*(project / "gate/sessions").iterdir()]) == 4
+    done = gate(project, budget, boot=13, slower=slow_host)
+    assert (done.returncode, "(3 sessions)" in done.stdout) == (0, True), done.stdout
+    assert len([*(project / "gate/sessions").iterdir()]) == 5
 
 
 @pytest.mark.parametrize(
@@ -159,6 +160,9 @@ def test_a_wrong_budget_is_refused_by_its_key(project, changes, says):
 def test_what_cannot_be_measured_ends_with_two(project):
     done = gate(project, BUDGET, fails=True)
     assert (done.returncode, "the program ended with 7" in done.stderr) == (2, True), done.stderr
+    # The next call goes on with the session that this one began.
+    assert gate(project, BUDGET).returncode == 0
+    assert [path.name for path in (project / "gate/sessions").iterdir()] == ["1"]
     config = yaml.safe_load((project / "config.yaml").read_text())
     projects.write_yaml(project / "config.yaml", {**config, "scale": "tiny"})
     done = gate(project, BUDGET)

@@ -45,9 +45,8 @@ def print_plan(
     width: the half-width that is wanted of these ratios.
     """
     if side is not None:
-        # It runs R, which the environments of other commands lack.
-        from strata.claim import outlook
-
+        # It runs R, which the conda environments of other commands lack.
+        outlook = importlib.import_module("strata.claim.outlook")
         outlook.print_outlook(side, width, overrides)
         return
     settings = config.read_config(overrides)

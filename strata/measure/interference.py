@@ -353,8 +353,8 @@ class InterferenceMonitor:
         # Systems share the clock of the day, by which slices and xz are timed.
         if abs(change := self._reading.clock - offset) > CLOCK_SECONDS:
             raise CellFailed(
-                f"the machine's clock was set by {change:+.3g} s during the run, or it slept: times of "
-                "the run may be wrong, so nothing of it is kept"
+                f"the machine's clock was set by {change:+.3g} s during the run, or it slept: times "
+                "of the run may be wrong, so nothing of it is kept"
             )
 
     def _judge(

@@ -239,9 +239,11 @@ def format_by_hand(request: Request, experiment: Plan, name: str) -> str:
         argv = ["docker", "run", "--rm", "-it", "--network", options["network"]]
         if "runtime" in options:
             argv += ["--runtime", options["runtime"]]
+        argv += options.get("options", [])
         if request.files:
             argv += ["--volume", f"/tmp/try:{PLACE}", "--workdir", PLACE]
-        return f"{copy}{shlex.join([*argv, engine.tag(image)])} {request.shown}"
+        tag = request.image or engine.tag(image)
+        return f"{copy}{shlex.join([*argv, tag])} {request.shown}"
     if kinds == ["chroot"]:
         tree = os.path.join(paths.home_folder(), "images", image["recipe"], "tree")
         if not request.files:

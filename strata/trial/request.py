@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from strata.environments.common import passed_options
 from strata.experiment import config, workload
 from strata.experiment.precision import LOOKS
 from strata.util import paths, validation, yaml_files
@@ -254,7 +255,9 @@ def make_configuration(request: Request, sha1: str) -> Fields:
     if request.docker_options and "docker" not in stacks:
         raise UserError("--docker-option: no chosen environment has Docker: choose one by --in")
     seed = int.from_bytes(hashlib.sha256(request.shown.encode()).digest()[:3], "big")
+    shown = " ".join(request.shown.split())
     settings: Fields = {
+        "title": f"How fast is {shown if len(shown) <= 100 else shown[:99] + '…'}?",
         "scale": "standard",
         "repetitions": {
             "min": 3,
@@ -286,7 +289,11 @@ def add_options(entry: Fields, request: Request) -> Fields:
     for layer in entry["layers"]:
         if isinstance(layer, dict) and "docker" in layer:
             given = layer["docker"].get("options", [])
-            layer = {"docker": {**layer["docker"], "options": [*given, *request.docker_options]}}
+            docker = {**layer["docker"], "options": [*given, *request.docker_options]}
+            if passed_options.network_of(docker):
+                # The option replaces the key.
+                docker.pop("network", None)
+            layer = {"docker": docker}
         layers.append(layer)
     return {**entry, "layers": layers}
 

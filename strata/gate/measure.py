@@ -75,7 +75,7 @@ class Session:
         ]
         log = os.path.join(self.folder, "measured.log")
         argv = [sys.executable, "-m", "snakemake", "--cores", "1", "--keep-going", "--", *targets]
-        environment = {**os.environ, "PYTHONPATH": os.path.abspath(self.folder)}
+        environment = {**os.environ, "PYTHONPATH": paths.PROJECT}
         # Its systems under test belong to its own run.
         environment.pop("STRATA_OWNER", None)
         with open(log, "ab") as output:

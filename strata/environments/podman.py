@@ -139,6 +139,9 @@ class Layer(engine.Container):
             "no-conmon",
             "--replace",
         ]
+        if self.context.user:
+            # Unlike Docker, Podman leaves out those that USER names.
+            options += [f"--group-add={group}" for group in self.context.user["groups"]]
         return [*options, "--cgroup-parent", cgroups.parent_option(cgroups.driver_name())]
 
     def complete(self, argv: list[str]) -> list[str]:

@@ -14,8 +14,9 @@ OWN = {
     "low": 0.9,
     "high": 1.1,
 }
-# Prints a number from 1000 to 1009 by the clock.
-NOISY = "echo $((1000 + $(date +%s%N | cut -c 16)))"
+# Prints a number from 1000 to 1009 by the clock, after longer than Snakemake takes between two cells:
+# runs form a pair if the time between them is at most that of their block.
+NOISY = "sleep 0.5; echo $((1000 + $(date +%s%N | cut -c 16)))"
 
 
 @pytest.fixture

@@ -237,7 +237,7 @@ def _print_verdict(row: Fields, claim: str, place: str) -> int:
     if row["more"] is not None and STATUS[verdict] == UNDECIDED:
         _print_remedy(row, claim)
     progress.print_line(
-        "it holds for this machine, these sizes and this session; page: "
+        "it holds for this machine, these sizes and the sessions so far; page: "
         + os.path.join(place, PAGE)
     )
     return STATUS[verdict]

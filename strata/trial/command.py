@@ -258,7 +258,7 @@ def _print_answer(
     if note := answer.describe_disturbed(place):
         progress.print_line(note)
     progress.print_line(
-        "  intervals: 95 %, over fresh systems on this machine and day; n: blocks; "
+        "  intervals: 95 %, over fresh systems; n: blocks, within the sessions so far on this machine; "
         f"all is in {place}"
     )
     is_open = any(row["verdict"] == "undecided" and row["low"] is not None for row in rows)

@@ -15,7 +15,8 @@ for path in /etc/pip.conf /etc/ssl/certs/ca-certificates.crt /etc/resolv.conf; d
 done
 
 # mmdebstrap lets no package start its daemon; neither does the setup.
-tar -C "$checkout" --exclude=__pycache__ -cf - scripts strata requirements.txt requirements-test.txt |
+tar -C "$checkout" --exclude=__pycache__ -cf - \
+    pyproject.toml scripts strata requirements.txt requirements-test.txt |
     tar -C "$project" -xf -
 printf '#!/bin/sh\n' >"$project/scripts/dockerd.sh"
 chroot "$root" env HOME="$home" sh -c 'cd ~/strata && scripts/setup.sh test'

@@ -30,7 +30,7 @@ find_single_choice <- function(first, second) {
   if (names(layers[[1]]) != names(layers[[2]])) return(NULL)
   option <- find_differing_option(lapply(layers, `[[`, 1))
   if (is.null(option)) return(NULL)
-  descriptions <- lapply(list(first, second), function(entry) entry$told[[at]])
+  descriptions <- lapply(list(first, second), function(entry) entry$descriptions[[at]])
   touches <- list_differing_keys(descriptions)
   list(choice = paste(names(layers[[1]]), option), reversed = FALSE,
        touches = if (length(touches) == 1 && touches %in% c("network", "data")) touches else "")

@@ -73,7 +73,7 @@ drop_empty_columns <- function(data) {
 tabulate_environments <- function(paper) {
   get_texts <- function(layers, key) vapply(layers, function(layer) layer[[key]] %or% "", "")
   get_innermost <- function(layers, key) utils::tail(c("", get_texts(layers, key)), 1)
-  layers <- lapply(paper$plan$environments, `[[`, "told")
+  layers <- lapply(paper$plan$environments, `[[`, "descriptions")
   described <- tibble(
     environment = names(layers),
     isolated = vapply(layers, function(stack) {
@@ -154,11 +154,11 @@ tabulate_sizes <- function(paper) {
   titles <- vapply(paper$plan$workloads, `[[`, "", "title")
   paper$sizes |>
     mutate(title = unname(titles[workload]),
-           unchecked = if_else(told == "", " ", paste0(" (not checked here: ", told, ") "))) |>
+           note = if_else(unchecked == "", " ", paste0(" (not checked here: ", unchecked, ") "))) |>
     transmute(Workload = if_else(duplicated(title), "", title),
-              Rule = write_markdown("{rule}{unchecked}{cited}"),
+              Rule = write_markdown("{rule}{note}{cited}"),
               "At least" = format_quantity(least), Here = format_quantity(value),
-              Holds = case_when(told != "" ~ NO_VALUE, is.na(holds) ~ "not known", holds ~ "yes",
+              Holds = case_when(unchecked != "" ~ NO_VALUE, is.na(holds) ~ "not known", holds ~ "yes",
                                 TRUE ~ "no\u2020"))
 }
 
@@ -506,5 +506,5 @@ tabulate_options <- function(paper) {
   if (nrow(rows) == 0) return(NULL)
   rows <- distinct(rows) |>
     left_join(select(paper$environments, environment, label), by = "environment")
-  tibble(Environment = rows$label, Option = rows$asked, "Seen inside" = rows$seen)
+  tibble(Environment = rows$label, Option = rows$requested, "Seen inside" = rows$observed)
 }

@@ -155,7 +155,7 @@ collect_run_facts <- function(paper) {
     steal = suppressWarnings(as.numeric(steal)),
     days = if (length(started) > 0) unique(substr(range(started), 1, 10)) else "",
     disturbed = sum(paper$runs$flags != ""),
-    flags = unlist(lapply(records, function(record) record$quiet$flags), recursive = FALSE),
+    flags = unlist(lapply(records, function(record) record$interference$flags), recursive = FALSE),
     client = if (any(vapply(paper$plan$workloads, has_client, NA))) paper$plan$client$kind else "",
     own_files = paper$measured$label[vapply(paper$measured$environment, function(name) {
       identical(list_layers(paper$plan, name), "host")

@@ -288,13 +288,13 @@ read_records <- function(logs, folder) {
 #' Collect the size rules of workloads, and whether they held in all runs
 #'
 #' @param records list of records
-#' @return data frame, one row for each rule: workload, rule, source, told (the reason if the rule
+#' @return data frame, one row for each rule: workload, rule, source, unchecked (the reason if the rule
 #'   is not checked), value, least, holds (NA: not known); NULL of no rules
 collect_size_rules <- function(records) {
   rows <- stack_rows(lapply(unname(records), function(record) {
     stack_rows(lapply(record$sizes, function(rule) {
       data.frame(workload = record$workload, rule = rule$rule, source = rule$source,
-                 told = rule$told %or% "", value = rule$value %or% NA_real_,
+                 unchecked = rule$unchecked %or% "", value = rule$value %or% NA_real_,
                  least = rule$least %or% NA_real_, holds = rule$holds %or% NA)
     }))
   }))
@@ -331,7 +331,7 @@ read_table <- function(path, text = character()) {
 #'   environment of it), emulated (whether its values are set apart), beside (whether it is native
 #'   at the sizes of emulated machines)
 describe_environment <- function(name, entry) {
-  kinds <- vapply(entry$told, function(layer) layer$kind %or% "", "")
+  kinds <- vapply(entry$descriptions, function(layer) layer$kind %or% "", "")
   has_vm <- vapply(entry$layers, function(layer) "vm" %in% names(layer), NA)
   has_sandbox <- vapply(entry$layers, function(layer) !is.null(layer[[1]]$sandbox), NA)
   family <- "containers"
@@ -341,8 +341,8 @@ describe_environment <- function(name, entry) {
   data.frame(environment = name, label = entry$label, available = entry$available,
              reason = entry$reason %or% "", family = family,
              otherwise = !is.null(entry$otherwise),
-             emulated = isTRUE(entry$emulated) || isTRUE(entry$beside),
-             beside = isTRUE(entry$beside))
+             emulated = isTRUE(entry$emulated) || isTRUE(entry$counterpart),
+             counterpart = isTRUE(entry$counterpart))
 }
 
 #' List the metrics of a workload of the plan

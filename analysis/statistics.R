@@ -663,7 +663,7 @@ estimate_block_share <- function(tidy) {
 summarise_emulated <- function(results) {
   if (nrow(results$emulated) == 0) return(NULL)
   summary <- summarise_runs(results$emulated)
-  counterparts <- results$environments$environment[results$environments$beside %in% TRUE]
+  counterparts <- results$environments$environment[results$environments$counterpart %in% TRUE]
   native <- summarise_runs(results$tidy[results$tidy$environment == NATIVE, ])
   if (length(counterparts) > 0) native <- summary[summary$environment %in% counterparts, ]
   native_mean <- NA_real_

@@ -68,7 +68,7 @@ list_runs <- function(results) {
   rows <- results$all[!duplicated(results$all$log), ]
   records <- results$records[rows$log]
   rows$flags <- vapply(records, function(record) {
-    paste(unlist(record$quiet$flags), collapse = ";")
+    paste(unlist(record$interference$flags), collapse = ";")
   }, "")
   seconds <- vapply(records, function(record) as.character(record$seconds %or% NA), "")
   rows$seconds <- as.numeric(seconds)

@@ -248,7 +248,7 @@ collect_facts <- function(side) {
 
 #' Summarise the outcome of a comparison
 #'
-#' It rests on the environments' rows.  Native's own are told by themselves: they answer for the
+#' It rests on the environments' rows.  Native's own rows stand by themselves: they answer for the
 #' machine, and decide only where nothing else was compared.
 #'
 #' @param rows data frame of compare_sides

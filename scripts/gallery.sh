@@ -19,7 +19,7 @@ make setup
 # The experiment of docs/tutorial.md.  A configuration file would change the commit's source.
 .venv/bin/snakemake --cores 1 --config \
     'only={environments: [native, docker], workloads: [stream, randomaccess]}' repetitions=5 \
-    'quiet={action: flag}' measure=true -- archive
+    'interference={action: flag}' measure=true -- archive
 .venv/bin/python -m strata archive --without-source --out small.zip
 report=$(.venv/bin/python -m strata verify archive.zip 2>&1) || { echo "$report" && exit 1; }
 echo "$report"

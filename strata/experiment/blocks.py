@@ -54,7 +54,7 @@ def available_environments(plan: Plan) -> list[str]:
 
 def is_unpaired(entry: PlannedEnvironment) -> bool:
     """Return whether an environment is in no block: an emulated machine, or native beside one."""
-    return bool(entry.get("emulated") or entry.get("beside"))
+    return bool(entry.get("emulated") or entry.get("counterpart"))
 
 
 def hash_decision_basis(plan: Plan) -> str:

@@ -14,7 +14,7 @@ from strata.environments.common import registry
 from strata.experiment import blocks, plan, recipe, workload
 from strata.experiment.precision import LOOKS
 from strata.util import paths, validation, yaml_files
-from strata.util.data_types import Any, Fields, HostFacts, Plan, Quiet, Stack
+from strata.util.data_types import Any, Fields, HostFacts, Interference, Plan, Stack
 from strata.util.errors import UserError
 from strata.util.units import parse_amount, parse_size
 from strata.util.validation import Finding, show_value
@@ -166,8 +166,8 @@ def read_config(over: Fields | None = None, path: str = FILE) -> Fields:
         "source": source,
         "image": image,
         # Where the number of blocks is open, disturbed blocks are measured again.
-        "quiet": plan_interference(
-            data.get("quiet", {}), again=isinstance(data["repetitions"], dict)
+        "interference": plan_interference(
+            data.get("interference", {}), again=isinstance(data["repetitions"], dict)
         ),
         "workloads": {
             name: workload.convert_overrides(name, parameters or {})
@@ -182,15 +182,15 @@ def _with_defaults(schema: Fields, values: Fields) -> Fields:
     return {key: entry["default"] for key, entry in properties if "default" in entry} | values
 
 
-def plan_interference(given: Fields, again: bool = False) -> Quiet:
+def plan_interference(given: Fields, again: bool = False) -> Interference:
     """Return the ``{action, thresholds}`` for interference, as the plan holds them.
 
-    given: the value of `quiet` in config.yaml.
+    given: the value of `interference` in config.yaml.
     again: whether disturbed blocks are measured again by default, if `given` has no action.
     Thresholds are shares, bytes, degrees Celsius or seconds; None means that a quantity is not
     judged.
     """
-    schema = validation.load_schema("config").schema["properties"]["quiet"]
+    schema = validation.load_schema("config").schema["properties"]["interference"]
     chosen = _with_defaults(schema, ({"action": "retry"} if again else {}) | given)
     return {
         "action": chosen.pop("action"),
@@ -359,7 +359,7 @@ def _make_plan(config: Fields, machine: HostFacts) -> Plan:
     made: Any = {
         "format": plan.FORMAT,
         **{key: config[key] for key in ("title", "question", "about") if key in config},
-        **{key: config[key] for key in ("scale", "seed", "order", "quiet", "vm")},
+        **{key: config[key] for key in ("scale", "seed", "order", "interference", "vm")},
         **_plan_repetitions(config),
         "client": client.resolve_options(config["client"]),
         "image": {
@@ -463,7 +463,7 @@ def _add_small_sizes(
         environments[blocks.SMALL_REFERENCE] = {
             **reference,
             "label": f"{reference['label']}, tiny sizes",
-            "beside": True,
+            "counterpart": True,
         }
 
 
@@ -505,7 +505,7 @@ def _plan_environment(entry: Fields, config: Fields, machine: HostFacts) -> Fiel
         "layers": stack,
         "available": reason is None,
         "reason": reason,
-        "told": labels,
+        "descriptions": labels,
         "daemons": daemons,
         **described,
         "emulated": emulated,
@@ -518,7 +518,7 @@ def _plan_repetitions(config: Fields) -> Fields:
     The number is open if a precision is the target, or if disturbed blocks are measured again.
     """
     rule = config["repetitions"]
-    repeats = config["quiet"]["action"] == "retry" and config["order"] != "sequential"
+    repeats = config["interference"]["action"] == "retry" and config["order"] != "sequential"
     retries = blocks.MAX_RETRIES if repeats else 0
     if isinstance(rule, dict):
         precision = {**rule, "target": None, "budget": None}

@@ -13,7 +13,7 @@ from strata.util.files import read_json, write_if_changed
 from strata.util.placeholders import as_list
 
 # The version of the plan's format: a plan with another one is rejected.
-FORMAT = 10
+FORMAT = 11
 # The ways in which a run of a lap is taken: in slices, during each of which the runs of other
 # environments are frozen, or whole, without an interruption.
 SLICES, WHOLE = "slices", "whole"
@@ -158,7 +158,7 @@ def list_ways(plan: Plan, environment: str, workload: str) -> list[str]:
     """
     if slice_seconds(plan, environment, workload) is None:
         return [WHOLE]
-    kinds = {layer["kind"] for layer in plan["environments"][environment]["told"]}
+    kinds = {layer["kind"] for layer in plan["environments"][environment]["descriptions"]}
     if "machine" in kinds:
         return [WHOLE]
     if environment == blocks.REFERENCE or plan.get("ways") == "both":

@@ -54,15 +54,15 @@ def check_sizes(
     values: the parameters of the workload, by name.
     machine: the facts of :func:`strata.host.capacity.read_facts`.
     metrics: (name, value) from the log; the smallest value of each name counts.
-    ``holds`` is None if a quantity is unknown or the rule cannot be checked (``told`` says why).
+    ``holds`` is None if a quantity is unknown or the rule cannot be checked (``unchecked`` says why).
     A parameter whose value is null is chosen by the program itself, and its rule holds.
     """
     results = []
     numbers = _numbers(declared, values, machine, metrics)
     for rule in declared.get("sizes", []):
         entry = {"rule": rule["rule"], "source": rule["source"]}
-        if "told" in rule:
-            results.append({**entry, "told": rule["told"], "holds": None})
+        if "unchecked" in rule:
+            results.append({**entry, "unchecked": rule["unchecked"], "holds": None})
             continue
         names = as_list(rule["value"])
         value = _product(numbers, names)

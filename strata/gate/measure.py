@@ -43,7 +43,7 @@ def session_config(content: Fields, pairs: Iterable[Pair], most: int) -> Fields:
         "order": "blocks",
         "emulation": False,
         # A block that is measured again would be a look too many.
-        "quiet": {**(content.get("quiet") or {}), "action": "flag"},
+        "interference": {**(content.get("interference") or {}), "action": "flag"},
     }
 
 

@@ -235,8 +235,8 @@ class Block:
         """
         begun, first = time.monotonic(), self.first
         if _bytes_freed_before(first) > QUICKLY_FREED:
-            interference.wait_for_reclaim(first.plan["quiet"]["thresholds"]["steal"])
-        monitor = interference.InterferenceMonitor(first.plan["quiet"])
+            interference.wait_for_reclaim(first.plan["interference"]["thresholds"]["steal"])
+        monitor = interference.InterferenceMonitor(first.plan["interference"])
         lifecycle.take_down_systems()
         self._do(Cell.start_record)
         link = None
@@ -310,7 +310,7 @@ class Block:
             return None
         tops = [top for cell in self.seconds for top in cell.system.tops]
         systems = {group for top in tops if (group := top.cgroup())}
-        return LapMonitor(self.first.plan["quiet"]["thresholds"], systems, daemons)
+        return LapMonitor(self.first.plan["interference"]["thresholds"], systems, daemons)
 
     def _judge_laps(
         self, lap_monitor: LapMonitor | None, monitor: interference.InterferenceMonitor
@@ -433,7 +433,7 @@ class Block:
         shared = (seconds - sum(self.seconds.values())) / len(self.seconds)
         for cell, own_seconds in self.seconds.items():
             cell.record["observed"]["host"] = monitor.host
-            cell.record["quiet"] = monitor.report
+            cell.record["interference"] = monitor.report
             if len(self.seconds) > 1:
                 mates = [mate.environment for mate in self.seconds if mate is not cell]
                 cell.record["interleaved"] = sorted(mates)

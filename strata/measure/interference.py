@@ -2,7 +2,7 @@
 
 An :class:`InterferenceMonitor` takes a reading at the cell's start, one before its first command
 and one after its last, and judges the two times between them by the thresholds of the
-configuration (docs/method.md).  The record has the result under `quiet`.
+configuration (docs/method.md).  The record has the result under `interference`.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ from strata.host import observe
 from strata.host.capacity import usable_processors
 from strata.host.observe import NOT_AVAILABLE
 from strata.util import paths, run
-from strata.util.data_types import Any, Fields, Quiet
+from strata.util.data_types import Any, Fields, Interference
 from strata.util.errors import CellFailed
 
 # A share of less CPU time than this is not measurable: the kernel counts in hundredths of a second.
@@ -220,8 +220,8 @@ def compare_readings(
         total = round(sum(process["share"] for process in others), 4)
     return {
         **observe.time_shares(early.ticks, late.ticks),
-        "others_share": total,
-        "others": NOT_AVAILABLE if others is None else others[:5],
+        "processes_share": total,
+        "processes": NOT_AVAILABLE if others is None else others[:5],
         "swapped_bytes": _growth(early.swapped, late.swapped),
         "throttled": _growth(early.throttled, late.throttled),
     }
@@ -246,7 +246,7 @@ def find_flags(when: str, seconds: float, seen: Fields, thresholds: Fields) -> l
         # During a run the load is the cell's own.
         "load": seen["load1"] if when == "before" else NOT_AVAILABLE,
         "steal": seen["steal_share"],
-        "busy": seen["others_share"],
+        "busy": seen["processes_share"],
         "swap": seen["swapped_bytes"],
         "temperature": seen["temperature_c"],
         "throttled": seen["throttled"],
@@ -254,7 +254,7 @@ def find_flags(when: str, seconds: float, seen: Fields, thresholds: Fields) -> l
     flags = []
     for what in find_exceeded(seconds, values, thresholds):
         flag = {"what": what, "when": when, "value": values[what], "threshold": thresholds[what]}
-        flags.append({**flag, "by": seen["others"]} if what == "busy" else flag)
+        flags.append({**flag, "by": seen["processes"]} if what == "busy" else flag)
     return flags
 
 
@@ -315,15 +315,15 @@ def wait_for_reclaim(limit: float | None) -> None:
 class InterferenceMonitor:
     """Take the readings around cells that are measured at the same time, and judge them.
 
-    report: the value of `quiet` in the records.
+    report: the value of `interference` in the records.
     host: the value of `observed.host` in the records.
     Each reading adds to both; they are complete after :meth:`read_after`.
     """
 
-    def __init__(self, settings: Quiet) -> None:
+    def __init__(self, settings: Interference) -> None:
         """Take the reading at the start of the cells.
 
-        settings: the action and the thresholds of the plan's `quiet`.
+        settings: the action and the thresholds of the plan's `interference`.
         """
         self._reading = take_reading()
         self.report: Fields = {**settings, "flags": []}

@@ -65,7 +65,7 @@ def _digest(record: Record, planned: PlannedWorkload, outcome: Fields | None) ->
         record["log"],
         record["workload"],
         record["parameters"],
-        record.get("system", {}).get("parts"),
+        record.get("system", {}).get("count"),
         [[command.get("step"), command.get("at")] for command in record["commands"]],
         [[lap["lap"], lap["counts"]] for lap in record.get("laps", ())],
         _code_digest(),

@@ -169,7 +169,7 @@ def parse_log(log: bytes, record: Record, metrics: Fields, parse: Parser) -> lis
 
 def _of_systems(lines: list[str], record: Record, parse: Parser) -> list[Value]:
     """Return the values of one lap: those of each system, or those of the client of all systems."""
-    parameters, count = record["parameters"], record.get("system", {}).get("parts") or 1
+    parameters, count = record["parameters"], record.get("system", {}).get("count") or 1
     if count == 1:
         return parse(lines, parameters)
     sections = log_sections.split_sections(lines, log_sections.SYSTEM_MARKER)

@@ -104,7 +104,7 @@ class _Decision:
         order = self._order
         disturbed: dict[blocks.Block, str] = {}
         for cell, record in values.records.items():
-            flags = record.get("quiet", {}).get("flags")
+            flags = record.get("interference", {}).get("flags")
             if flags and cell[0] in order.paired and cell[1:] not in order.disturbed:
                 disturbed[cell[1:]] = interference.describe_cause(flags)
         # By their numbers, then by workload.

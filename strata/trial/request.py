@@ -270,7 +270,7 @@ def make_configuration(request: Request, sha1: str) -> Fields:
         "environments": environments,
         **({"vm": base["vm"]} if "vm" in stacks and "vm" in base else {}),
         "emulation": False,
-        "quiet": {**base.get("quiet", {}), "action": "flag"},
+        "interference": {**base.get("interference", {}), "action": "flag"},
         "workloads": {
             WORKLOAD: {
                 "command": request.shown,

@@ -21,7 +21,7 @@ else:
     Stack = list[dict[str, Fields]]
     # Mappings of a few keys, which the functions that make them describe.
     Source = Fields
-    Quiet = Fields
+    Interference = Fields
     Chosen = Fields
     Described = Fields
 
@@ -40,12 +40,12 @@ else:
         layers: Stack
         available: bool
         reason: str | None
-        told: list[dict[str, str]]
+        descriptions: list[dict[str, str]]
         daemons: list[str]
         emulated: bool
         doubtful: NotRequired[bool]
         otherwise: NotRequired[str]
-        beside: NotRequired[bool]
+        counterpart: NotRequired[bool]
         accelerator: NotRequired[str | None]
         accelerator_reason: NotRequired[str | None]
 
@@ -111,7 +111,7 @@ else:
         order: str
         repetitions: int
         client: Fields
-        quiet: Quiet
+        interference: Interference
         image: Fields
         vm: Fields
         machine: HostFacts
@@ -151,7 +151,7 @@ else:
         system: Fields
         starting_state: Fields
         observed: Fields
-        quiet: Fields
+        interference: Fields
         log: Fields
         patience: NotRequired[int]
         cannot: NotRequired[Fields]

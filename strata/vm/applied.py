@@ -204,8 +204,8 @@ def _row(
     return {
         "key": key,
         "name": name,
-        "asked": str(asked),
-        "seen": NOT_AVAILABLE if observed is None else str(observed),
+        "requested": str(asked),
+        "observed": NOT_AVAILABLE if observed is None else str(observed),
         "applied": observed == asked if applied is None else applied,
         "why": why,
     }

@@ -162,7 +162,7 @@ def record(
         "swapped_bytes": 0,
         "throttled": "not available",
     }
-    share |= {"others_share": 0.0, "others": []}
+    share |= {"processes_share": 0.0, "processes": []}
     moment = {
         "load1": 0.5,
         "swap_used_bytes": 0,
@@ -207,7 +207,7 @@ def record(
             "layers": experiment["environments"][environment]["layers"],
             "up_started": format_utc(begun),
             "up_seconds": 0.5,
-            "parts": 1,
+            "count": 1,
             "cpus": 2,
             "vm": None,
         },
@@ -222,7 +222,7 @@ def record(
             },
             "client": None,
         },
-        "quiet": {**experiment["quiet"], "flags": []},
+        "interference": {**experiment["interference"], "flags": []},
         "ways": ["whole"],
         "log": {"bytes": len(log), "sha256": hashlib.sha256(log).hexdigest()},
     }

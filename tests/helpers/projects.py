@@ -182,7 +182,7 @@ def default(**more: object) -> dict:
     page["environments"] = {
         name: page["environments"][name] for name in stacks if is_plain(stacks[name])
     }
-    return {**page, "repetitions": 5, "quiet": {"action": "flag"}, **more}
+    return {**page, "repetitions": 5, "interference": {"action": "flag"}, **more}
 
 
 def beside(folder: Path, packages: Path | None = None) -> Path:

@@ -73,7 +73,7 @@ def settle(rig: host.Rig, chosen: argparse.Namespace) -> tuple[str, str]:
 # A profile of Snakemake with what a rig chooses where a command chooses nothing: a block takes it half an hour, so that
 # no budget and no laps are for it, and everything is disturbed on a processor that is a program.
 PROFILE = "/opt/rig-profile"
-CHOICES = 'config:\n  - repetitions={}\n  - "quiet={{action: flag}}"\n  - "workloads={{{}}}"'
+CHOICES = 'config:\n  - repetitions={}\n  - "interference={{action: flag}}"\n  - "workloads={{{}}}"'
 LAPPED = ("pxz", "linpack", "stream", "randomaccess")
 # As if nobody had ever measured there.
 FRESH = (

@@ -23,7 +23,7 @@ layers = [{"vm": {"profile": "latency", "fresh": "snapshot"}}]
 page["environments"] = {name: page["environments"][name] for name in ("native", "vm-tuned")}
 page["environments"]["vm-latency"] = {"label": "{vm}, latency", "layers": layers}
 page["environments"]["native-pinned"] = {"label": "Pinned", "layers": [{"chroot": {"numactl": sys.argv[2]}}]}
-page |= {"scale": "tiny", "repetitions": 1, "quiet": {"action": "flag"}, **json.loads(sys.argv[3])}
+page |= {"scale": "tiny", "repetitions": 1, "interference": {"action": "flag"}, **json.loads(sys.argv[3])}
 json.dump(page, open("config.yaml", "w"))
 """
 # What VMware calls latency-sensitive: memory that is reserved, CPUs of its own, and a card of its own.
@@ -80,10 +80,10 @@ def measure(run, records):
 def test_a_tuned_machine_has_the_hosts_sockets_and_memory_on_its_nodes(measure, there):
     found, _ = measure("vm-tuned", LATENCY)
     assert [row for row in found.values() if not row["applied"]] == []
-    assert found["topology of the host"]["seen"] == "2 sockets × 1 core × 1 thread"
-    assert found["memory nodes"]["seen"] == "2"
-    assert found["memory beside its vCPUs"]["seen"] == "1024 MiB on node 0, 1024 MiB on node 1"
-    assert found["vCPUs pinned one to one"]["seen"] == "0→0, 1→1"
+    assert found["topology of the host"]["observed"] == "2 sockets × 1 core × 1 thread"
+    assert found["memory nodes"]["observed"] == "2"
+    assert found["memory beside its vCPUs"]["observed"] == "1024 MiB on node 0, 1024 MiB on node 1"
+    assert found["vCPUs pinned one to one"]["observed"] == "0→0, 1→1"
     assert there.good(LEFT) == ""
 
 
@@ -102,7 +102,7 @@ def test_a_machine_gets_a_virtual_function_and_gives_it_back(measure, there, fun
     before = there.good(driver)
     found, record = measure("vm-latency", {**LATENCY, "passthrough": [address]})
     assert [row for row in found.values() if not row["applied"]] == []
-    assert found[f"device {address}"]["seen"] == "in the domain"
+    assert found[f"device {address}"]["observed"] == "in the domain"
     assert record["system"]["vm"]["started"] == "boot"
     assert there.good(LEFT) == ""
     assert there.good(driver) == before
@@ -116,7 +116,7 @@ def test_a_client_reaches_the_machine_over_the_function(measure, there, function
         "vm-latency", {**LATENCY, "passthrough": [address], "card": ends}, "redis"
     )
     assert [row for row in found.values() if not row["applied"]] == []
-    assert found["address of its card"]["seen"] == ends["address"]
+    assert found["address of its card"]["observed"] == ends["address"]
     assert record["observed"]["client"]["link"]["kind"] == "the card whose function the machine has"
     assert there.good(LEFT) == ""
 

@@ -59,7 +59,7 @@ def test_a_native_server_answers_beside_other_commands_and_ends(there, run, reco
     config = f"'workloads={{{small}}}' 'only={{environments: [native], workloads: [redis]}}' repetitions=1"
     log = "results/raw/native/redis/1.log"
     run(
-        f"rm -rf results; snakemake --cores 1 --quiet rules --config {config} 'quiet={{action: flag}}' -- {log}",
+        f"rm -rf results; snakemake --cores 1 --quiet rules --config {config} 'interference={{action: flag}}' -- {log}",
         2400,
     )
     record = records()["native", "redis", 1]
@@ -69,7 +69,7 @@ def test_a_native_server_answers_beside_other_commands_and_ends(there, run, reco
     assert there.good(LEFT) == ""
 
 
-CONFIG = "'only={workloads: [stream]}' 'workloads={stream: {laps: 1}}' repetitions=2 'quiet={action: flag}'"
+CONFIG = "'only={workloads: [stream]}' 'workloads={stream: {laps: 1}}' repetitions=2 'interference={action: flag}'"
 MACHINES = {"vm", "vm-tuned", "vm-docker", "vm-docker-hostnet"}
 
 

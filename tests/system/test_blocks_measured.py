@@ -149,7 +149,7 @@ def test_what_was_disturbed_is_measured_again_twice_and_all_of_it_is_kept(
 ):
     # No machine on which tests run has a load average of nothing.
     page = config(
-        2, quiet={"action": "retry", "load": 0, "busy": None, "steal": None, "swap": None}
+        2, interference={"action": "retry", "load": 0, "busy": None, "steal": None, "swap": None}
     )
     folder = measured(tmp_path, page, *TABLES)
     found = decisions(folder)

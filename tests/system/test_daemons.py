@@ -135,7 +135,7 @@ def test_what_a_daemon_makes_of_an_environment_is_said_or_refused(bring_up, name
             else text == f"{environment.title()} {plan}".strip()
         )
         proxied = "user-land proxy" in plan
-        assert entry["told"][0]["network"] == (
+        assert entry["descriptions"][0]["network"] == (
             "its host’s"
             if environment == "docker-hostnet"
             else "bridge, user-land proxy"

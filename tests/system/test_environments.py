@@ -304,7 +304,8 @@ def test_what_a_container_may_do_is_what_was_asked_for(up, image):
     entry = {"network": "host", "data": "tmpfs", **OPTIONS}
     system = lifecycle.System("bounded", [{"docker": entry}], image)
     seen = {
-        setting["name"]: setting["seen"] for setting in system.facts["facts"]["docker"]["settings"]
+        setting["name"]: setting["observed"]
+        for setting in system.facts["facts"]["docker"]["settings"]
     }
     assert seen == {
         "data": "tmpfs",

@@ -126,7 +126,9 @@ def test_its_program_runs_alike_in_native_docker_and_a_sandbox(image, own, machi
     assert records["native"]["image"]["manifest_sha256"] == made["manifest_sha256"]
     assert "HEALTHCHECK" in made["run"]["without_effect"]
     # What the options did is seen inside, or is as requested.
-    rows = {row["name"]: row["seen"] for row in records["limited"]["system"]["docker"]["settings"]}
+    rows = {
+        row["name"]: row["observed"] for row in records["limited"]["system"]["docker"]["settings"]
+    }
     assert "150000" in rows["--cpus"]
     assert rows["--ulimit"] == "limit nofile: 1024 (without: 16384)"
     assert rows["--log-driver"] == "as requested"
@@ -136,7 +138,7 @@ def test_its_program_runs_alike_in_native_docker_and_a_sandbox(image, own, machi
     assert declared["limit nofile"] == "option --ulimit=nofile=1024:1024"
     assert "--cpus=1.5" in plan["environments"]["limited"]["label"]
     [row] = records["networked"]["system"]["docker"]["settings"]
-    assert "127.0.0.11" in row["seen"]
+    assert "127.0.0.11" in row["observed"]
     packages = projects.good(folder, "strata", "image", "--packages").stdout
     assert "python3.13 3.13" in packages
     # Podman was given the image, and loses it with the cache; Docker's is the user's.

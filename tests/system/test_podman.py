@@ -155,7 +155,7 @@ def test_what_it_may_do_is_what_was_asked_for(up):
     }
     system = up(whole=True, **options)
     seen = {
-        setting["name"]: setting["seen"]
+        setting["name"]: setting["observed"]
         for setting in system.facts["facts"]["container"]["settings"]
     }
     assert seen == {

@@ -52,7 +52,7 @@ def test_two_systems_run_stream_at_the_same_time(
     assert at_once == 2
     (record,) = projects.records(folder)
     inside, system = record["observed"]["inside"], record["system"]
-    assert system["parts"] == 2
+    assert system["count"] == 2
     assert [part_facts["id"] for part_facts in system["each"]] == [
         f"{system['id']}-{part}" for part in (0, 1)
     ]
@@ -152,7 +152,7 @@ def test_a_web_server_reaches_its_database_in_whichever_system_that_is(
 ):
     lines, record = measured(tmp_path / "p", environment, with_roles(placed))
     assert "I am web asked I am database" in lines
-    assert record["system"]["parts"] == len(placed)
+    assert record["system"]["count"] == len(placed)
     assert [server["exit"] for server in record["servers"]] == [0, 0]
     systems = {server["name"]: server.get("system") for server in record["servers"]}
     expected = {"database": 1, "web": 0} if len(placed) > 1 else {"database": None, "web": None}

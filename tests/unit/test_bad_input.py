@@ -154,7 +154,9 @@ def test_mistakes_at_every_key_of_the_configuration_are_refused(folder, every):
         }
     }
     data |= {"partial": False, "archive_image": False, "order": "blocks"}
-    data |= {"quiet": {"action": "flag", "steal": "2%", "busy": "5%", "swap": "1MiB", "load": 4}}
+    data |= {
+        "interference": {"action": "flag", "steal": "2%", "busy": "5%", "swap": "1MiB", "load": 4}
+    }
     data["workloads"] = {"stream": {"elements": 5_000_000}, "linpack": {"sizes": [600, 700]}}
     cases = [(path, value) for path in list_paths(data) for value in wrong_values(data, path)]
     mappings = [path for path in [(), *list_paths(data)] if isinstance(value_at(data, path), dict)]

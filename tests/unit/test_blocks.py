@@ -29,7 +29,7 @@ def experiment(
             name: {
                 "available": name not in absent,
                 "layers": [{name: {}}],
-                "told": [],
+                "descriptions": [],
                 "emulated": name in emulated,
             }
             for name in names

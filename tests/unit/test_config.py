@@ -82,7 +82,7 @@ MISTAKES = [
     ({"question": "x" * 151}, "question"),
     ({"about": " \n"}, "about"),
     ({"about": "a\x1b[31m"}, "about"),
-    ({"quiet": {"steal": "101%"}}, "quiet.steal"),
+    ({"interference": {"steal": "101%"}}, "interference.steal"),
     ({"image": {"mirror": "file:///no/such"}}, "image.mirror"),
     ({"published_raw": "/no/such"}, "published_raw"),
     ({"published_raw": "/etc/passwd"}, "published_raw"),
@@ -175,14 +175,14 @@ def test_configuration_files_and_words_are_laid_over_config_yaml(checkout, tmp_p
 
 
 def test_a_mistake_is_named_by_the_file_that_holds_it(checkout, tmp_path):
-    (tmp_path / "a.yaml").write_text("quiet: {steal: lots}\nrepetitions: {min: 3, max: 2}\n")
+    (tmp_path / "a.yaml").write_text("interference: {steal: lots}\nrepetitions: {min: 3, max: 2}\n")
     (tmp_path / "b.yaml").write_text("scael: tiny\nrepetitions: {max: 4}\n")
     names = [str(tmp_path / "a.yaml"), str(tmp_path / "b.yaml")]
     with pytest.raises(UserError) as caught:
         config.read_config(config.read_overrides(names, ["seed=-1", "only={workloads: [strem]}"]))
     lines = [line.split(": ") for line in str(caught.value).splitlines()]
     assert {line[1]: line[0] for line in lines} == {
-        "quiet.steal": names[0],
+        "interference.steal": names[0],
         "scael": names[1],
         "seed": "--config",
         "only.workloads.0": "--config",
@@ -272,7 +272,7 @@ def test_repetitions_are_a_number_or_follow_a_precision(checkout):
     rule = {"min": 3, "max": 7, "target": 0.025, "budget": 5400, "claims": True, "retries": 2}
     assert plan["precision"] == rule
     assert planned(repetitions={**over, "claims": False})["precision"]["claims"] is False
-    assert "precision" not in planned(repetitions=4, quiet={"action": "flag"})
+    assert "precision" not in planned(repetitions=4, interference={"action": "flag"})
     again = {"min": 4, "max": 12, "target": None, "budget": None, "retries": 2}
     assert planned(repetitions=4)["precision"] == again
     assert "precision" not in planned(repetitions=4, order="sequential")

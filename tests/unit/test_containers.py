@@ -62,10 +62,10 @@ GRANTED = {"data": "tmpfs", "seccomp": "unconfined", "cpuset-cpus": "1", "memory
     ],
 )
 def test_a_limit_that_was_not_applied_is_an_error(asked, printed):
-    assert {row["name"]: row["asked"] for row in limits.applied(GRANTED, SEEN)} == GRANTED
+    assert {row["name"]: row["requested"] for row in limits.applied(GRANTED, SEEN)} == GRANTED
     with pytest.raises(UserError, match="was not applied"):
         limits.applied(asked, printed)
-    assert [row["seen"] for row in limits.applied(asked, "")] == ["not available"]
+    assert [row["observed"] for row in limits.applied(asked, "")] == ["not available"]
     assert limits.applied(PLAIN, printed) == []
 
 
@@ -200,7 +200,7 @@ def test_what_differs_from_a_container_without_an_option_is_its_consequence(
     changes = [change for change in alone.values() if change]
     look = BASE | {key: value for change in changes for key, value in change.items()} | together
     found = passed_options.Consequences(options, {**look, "random": "x"}, look_into)
-    assert {row["name"]: row["seen"] for row in found.rows} == seen
+    assert {row["name"]: row["observed"] for row in found.rows} == seen
     assert found.declared == declared
 
 

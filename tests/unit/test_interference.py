@@ -70,12 +70,12 @@ def test_what_is_judged_is_what_the_schemas_say():
     schemas = projects.ROOT / "schemas"
     record = json.loads((schemas / "record.schema.json").read_text())
     planned = json.loads((schemas / "plan.schema.json").read_text())
-    flag = record["properties"]["quiet"]["properties"]["flags"]["items"]["properties"]
+    flag = record["properties"]["interference"]["properties"]["flags"]["items"]["properties"]
     whats = set(THRESHOLDS)
     assert whats == set(flag["what"]["enum"])
     assert whats == set(planned["$defs"]["thresholds"]["properties"])
     seen = {"load1": 9, "temperature_c": 99, "steal_share": 1}
-    seen |= {"others_share": 9, "others": [], "swapped_bytes": 9, "throttled": 9}
+    seen |= {"processes_share": 9, "processes": [], "swapped_bytes": 9, "throttled": 9}
     flagged = set()
     for when in ("before", "during"):
         flags = interference.find_flags(when, 10.0, seen, dict.fromkeys(whats, 0))
@@ -154,8 +154,8 @@ def test_this_machine_can_be_read_and_a_busy_process_is_seen():
         os.kill(pid, 9)
     name = next(usage.name for (known, _), usage in late.processes.items() if known == pid)
     seen = interference.compare_readings(early, late, (), measuring=True)
-    assert seen["others_share"] > 0.1
-    assert name in [entry["name"] for entry in seen["others"]]
+    assert seen["processes_share"] > 0.1
+    assert name in [entry["name"] for entry in seen["processes"]]
     busy = next(flag for flag in judged(early, late) if flag["what"] == "busy")
     assert interference.describe_cause([busy]).endswith(" % of a CPU")
 
@@ -164,10 +164,10 @@ def test_no_setting_makes_a_cell_another_one(project):
     project()
     facts = {"cpus": 2, "mask": None, "memory_bytes": 2**34, "cache_bytes": None}
     plans = [
-        config.make_plan(config.read_config({"quiet": settings}), facts)
+        config.make_plan(config.read_config({"interference": settings}), facts)
         for settings in ({}, {"action": "retry", "busy": "50%"}, {"load": 3})
     ]
-    assert len({json.dumps(one["quiet"]) for one in plans}) == 3
+    assert len({json.dumps(one["interference"]) for one in plans}) == 3
     assert len({plan.fingerprint(one, "bare", "noop") for one in plans}) == 1
 
 

@@ -36,7 +36,7 @@ def test_a_busy_process_outside_of_all_that_is_measured_disturbs_a_lap_and_one_i
         assert run["disturbed_by"] == ["busy"]
     else:
         # Other programs of the machine may be busy, too.
-        others = interference.compare_readings(early, late, (), measuring=True)["others_share"]
+        others = interference.compare_readings(early, late, (), measuring=True)["processes_share"]
         assert run["busy"] < others + 0.6
 
 

@@ -480,7 +480,7 @@ def numbers(lines, parameters):
 
 def parsed(text, commands=({"step": "run"},), parts=1, parse=numbers, metrics=METRICS):
     """The values of a cell's log."""
-    record = {"parameters": {}, "commands": list(commands), "system": {"parts": parts}}
+    record = {"parameters": {}, "commands": list(commands), "system": {"count": parts}}
     log = text.encode(errors="surrogateescape")
     return [value for value, _, _ in parsing.parse_log(log, record, metrics, parse)]
 

@@ -56,11 +56,16 @@ def test_the_fingerprint_follows_what_decides_a_result_and_nothing_else(path, va
         ("gvisor", ["sandbox"], {}, {"ways": "both"}, ["slices", "whole"]),
         ("vm", ["machine"], {}, {"ways": "both"}, ["whole"]),
         ("vm", ["machine", "container"], {}, {}, ["whole"]),
-        ("beside", ["bare"], {"beside": True}, {}, ["whole"]),
+        ("beside", ["bare"], {"counterpart": True}, {}, ["whole"]),
     ],
 )
 def test_how_a_cell_takes_its_run_follows_from_its_layers(environment, kinds, entry, chosen, ways):
-    entry = {"emulated": False, "layers": [], "told": [{"kind": kind} for kind in kinds], **entry}
+    entry = {
+        "emulated": False,
+        "layers": [],
+        "descriptions": [{"kind": kind} for kind in kinds],
+        **entry,
+    }
     made = {**experiment(), **chosen, "environments": {environment: entry}}
     assert plan.list_ways(made, environment, "a") == ["whole"]
     plain = plan.fingerprint(made, environment, "a")

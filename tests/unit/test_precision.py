@@ -133,7 +133,9 @@ def make(tmp_path, monkeypatch):
         rule = {} if "margin" in repetitions else {"target": "2%"}
         repetitions = {"min": 3, "max": 300, **rule, **repetitions}
         settings = fixed or {key: value for key, value in repetitions.items() if value is not None}
-        page = measured.page(repetitions=settings, quiet={"action": "retry" if retries else "flag"})
+        page = measured.page(
+            repetitions=settings, interference={"action": "retry" if retries else "flag"}
+        )
         if environments:
             page["environments"] = environments(page["environments"])
         return measured.project(tmp_path / "project", monkeypatch, page, slower, noise=noise)
@@ -159,7 +161,7 @@ def flag(cell):
     """Mark a cell as disturbed by another use of the machine."""
     flags = [{"what": "load", "when": "before", "value": 2, "threshold": 1}]
     measured.edit(
-        Path(f"results/raw/{cell}.json"), lambda record: record["quiet"].update(flags=flags)
+        Path(f"results/raw/{cell}.json"), lambda record: record["interference"].update(flags=flags)
     )
 
 

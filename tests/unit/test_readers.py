@@ -46,8 +46,8 @@ def flags(host):
 
 # Every public reader, and the definition of the record's schema that its facts fit.
 READERS = {
-    "static": (lambda _: observe.observe_host(seen.CPUS), "seen"),
-    "inside": (lambda _: observe.parse_facts(observe.read_files(observe.FILES)), "seen"),
+    "static": (lambda _: observe.observe_host(seen.CPUS), "host_facts"),
+    "inside": (lambda _: observe.parse_facts(observe.read_files(observe.FILES)), "host_facts"),
     "moment": (lambda _: observe.observe_moment(seen.CPUS), "at_a_moment"),
     "during": (between, "over_a_time"),
     "flags": (flags, None),
@@ -64,7 +64,7 @@ READERS = {
 REST_ON = {
     "/proc/vmstat": [("during", "swapped_bytes")],
     "/proc/stat": [("during", "steal_share"), ("during", "busy_share")],
-    "/proc/1/stat": [("during", "others_share"), ("during", "others")],
+    "/proc/1/stat": [("during", "processes_share"), ("during", "processes")],
     "/proc/meminfo": [("static", "memory_bytes"), ("moment", "swap_used_bytes")],
     "/proc/loadavg": [("moment", "load1")],
     "/proc/version": [("inside", "kernel")],
@@ -135,7 +135,7 @@ def test_all_facts_of_a_host_are_known_and_every_file_is_read(monkeypatch):
     values, needed, paths = read_all(monkeypatch, FILES)
     assert not needed
     assert paths >= FILES.keys()
-    assert values["during"]["others"] == [{"name": "cc1 (plus)", "share": 0.6}]
+    assert values["during"]["processes"] == [{"name": "cc1 (plus)", "share": 0.6}]
     assert [flag["what"] for flag in values["flags"]] == ["steal", "busy"]
     assert NA not in [
         *values["static"].values(),

@@ -64,7 +64,7 @@ def test_systems_run_at_the_same_time_and_their_outputs_stand_apart(run, tmp_pat
     assert ends == [(0, 0), (1, 0)]
     assert [command["argv"][-1] for command in record["commands"]] == ["0", "1"]
     assert record["parameters"] == {"number": 7, "systems": 2}
-    assert record["system"]["parts"] == 2
+    assert record["system"]["count"] == 2
     ids = [system["id"] for system in record["system"]["each"]]
     assert ids == [f"{record['system']['id']}-{part}" for part in (0, 1)]
     assert journal.read_entries() == []

@@ -80,7 +80,7 @@ def test_cells_of_a_block_are_interleaved_and_each_is_put_in_place_by_its_own_jo
         laps = [f'{{"lap": {lap}, "how": "whole"}}\n7\n' for lap in (1, 2, 3)]
         assert log(folder, name) == "".join(laps)
         assert cell["ways"] == ["whole"]
-        assert cell["quiet"] == records["one"]["quiet"]
+        assert cell["interference"] == records["one"]["interference"]
         assert cell["together"] == {"first": "two", "started": records["two"]["started"]}
     assert len({cell["system"]["id"] for cell in records.values()}) == 3
     # Within a lap one right after the other, and never two at a time.

@@ -453,7 +453,7 @@ def test_private_text_is_named_with_its_line_and_not_archived_until_it_is_allowe
 @pytest.fixture(scope="module")
 def paper(tmp_path_factory, patch):
     """A project with all tables and papers, and its archives, with the source and without."""
-    settings = measured.page(quiet={"action": "retry"})
+    settings = measured.page(interference={"action": "retry"})
     place = tmp_path_factory.mktemp("archived") / "project"
     folder = measured.project(place, patch, settings, commit=True)
     remake.make_tables(str(folder), [])

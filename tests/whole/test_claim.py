@@ -24,7 +24,7 @@ def folder(tmp_path):
     """Make a project whose two environments are the bare host."""
     config = projects.on_host(
         scale="standard",
-        quiet={"action": "flag"},
+        interference={"action": "flag"},
         environments={name: {"layers": ["host"]} for name in ("native", "docker")},
         workloads={"noop": None},
     )

@@ -60,7 +60,7 @@ def project(tmp_path):
         repetitions=asked, environments=ENVIRONMENTS, workloads=dict.fromkeys(works)
     )
     folder = projects.make(
-        tmp_path / "project", {**config, "quiet": {"action": "flag"}}, works, copy=True
+        tmp_path / "project", {**config, "interference": {"action": "flag"}}, works, copy=True
     )
     for name in works:
         (folder / f"workloads/{name}/parse.py").write_text(PARSER)

@@ -23,7 +23,9 @@ PROFILE += ["--slurm-init-seconds-before-status-checks", "1", "--latency-wait", 
 
 def page(blocks):
     stacks = {name: {"layers": ["host"], "label": name.title()} for name in ("native", "again")}
-    return projects.on_host(environments=stacks, repetitions=blocks, quiet={"action": "flag"})
+    return projects.on_host(
+        environments=stacks, repetitions=blocks, interference={"action": "flag"}
+    )
 
 
 def test_a_part_of_a_run_measures_by_the_plan_that_is_there(project):

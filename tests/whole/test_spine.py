@@ -31,7 +31,7 @@ PAGE = {
     "scale": "tiny",
     "repetitions": 3,
     "seed": 1,
-    "quiet": {"action": "flag"},
+    "interference": {"action": "flag"},
     "environments": {name: {"layers": ["host"]} for name in ("native", "docker", "other")},
     "workloads": {"load": None, "work": None},
 }

@@ -282,7 +282,7 @@ test_that("texts of others are shown letter by letter in both papers, and read n
     c("native", "docker"), "stream", change = function(plan) {
       plan$environments <- lapply(plan$environments, function(entry) {
         changed <- list(label = add_text(entry$label),
-                        told = list(list(title = text, network = text)))
+                        descriptions = list(list(title = text, network = text)))
         utils::modifyList(entry, changed)
       })
       plan$workloads$stream[c("title", "about")] <- add_text(plan$workloads$stream$title)

@@ -1,8 +1,9 @@
 # The command as a whole, on an experiment with accelerated and emulated machines.
 
 make_environment <- function(label, layers, kinds, emulated = FALSE) {
-  told <- lapply(kinds, function(kind) list(kind = kind, title = kind))
-  list(label = label, available = TRUE, layers = layers, told = told, emulated = emulated)
+  descriptions <- lapply(kinds, function(kind) list(kind = kind, title = kind))
+  list(label = label, available = TRUE, layers = layers, descriptions = descriptions,
+       emulated = emulated)
 }
 
 # Makes a folder of results: eight blocks, in which Docker costs nothing, the machine 10 % and
@@ -46,7 +47,7 @@ make_folder <- function(scale = "full", vm_emulated = FALSE) {
   utils::write.csv(cells, file.path(folder, "plan.csv"), row.names = FALSE, quote = FALSE)
   for (path in sub("log$", "json", sub("^results", folder, log))) {
     dir.create(dirname(path), recursive = TRUE, showWarnings = FALSE)
-    record <- list(workload = "stream", seconds = 4, quiet = list(flags = list("steal")),
+    record <- list(workload = "stream", seconds = 4, interference = list(flags = list("steal")),
                    started = "2026-01-02T03:04:05.000Z", ended = "2026-01-02T03:04:09.000Z")
     jsonlite::write_json(record, path, auto_unbox = TRUE)
   }

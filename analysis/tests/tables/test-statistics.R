@@ -299,7 +299,8 @@ test_that("options that are passed on to Docker are a choice", {
   describe <- function(...) {
     docker <- list(network = "bridge", data = "volume", ...)
     list(available = TRUE, layers = list(list(docker = docker)),
-         told = list(list(title = paste(unlist(docker), collapse = " "), network = "", data = "")))
+         descriptions = list(list(title = paste(unlist(docker), collapse = " "), network = "",
+                                  data = "")))
   }
   plan <- list(environments = list(docker = describe(),
                                    limited = describe(options = list("--cpus=1", "--init"))))

@@ -108,7 +108,7 @@ def applied(options: Fields, printed: str) -> list[Fields]:
     rows = []
     for name, wanted in set_options(options).items():
         value = values[name] or NOT_AVAILABLE
-        rows.append({"name": name, "asked": wanted, "seen": value})
+        rows.append({"name": name, "requested": wanted, "observed": value})
         if not _agrees(name, wanted, value):
             raise UserError(
                 f"{name} was not applied: {wanted} was asked for, and the container has {value}"

@@ -343,7 +343,7 @@ class Consequences:
             ]
             seen = observe.printable("; ".join(texts)) or AS_REQUESTED
             name = TOGETHER if option == TOGETHER else f"--{split_option(option)[0]}"
-            self.rows.append({"name": name, "asked": asked, "seen": seen[:2000]})
+            self.rows.append({"name": name, "requested": asked, "observed": seen[:2000]})
             self.declared |= dict.fromkeys(consequences, f"option {asked}")
             if on_host := ON_THE_HOST.get(name.removeprefix("--")):
                 self.declared[on_host] = f"option {asked}"

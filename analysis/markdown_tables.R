@@ -89,7 +89,7 @@ tabulate_environments <- function(paper) {
     left_join(runs, by = "environment") |>
     mutate(all = coalesce(all, 0L), counting = coalesce(counting, 0L),
            shown = if_else(counting < all, paste(counting, "of", all, "count"), paste(all)),
-           shown = paste0(shown, if_else(emulated & !beside, " (emulated)", ""))) |>
+           shown = paste0(shown, if_else(emulated & !counterpart, " (emulated)", ""))) |>
     transmute(Environment = label, "Isolated by" = isolated, Network = network, Data = data,
               Runs = if_else(available, shown, paste("not available:", reason)))
 }

@@ -116,7 +116,8 @@ make_experiment <- function(environments, workloads, blocks = 6, change = identi
                    ended = paste0(choose_day(cell$repetition), "T03:04:07.000Z"), seconds = 2,
                    node = list(name = "node-1", machine = strrep("a", 12)),
                    system = list(up_seconds = i / 10),
-                   interference = list(flags = if (is_flagged) flags else list()), observed = observed)
+                   interference = list(flags = if (is_flagged) flags else list()),
+                   observed = observed)
     if (cell$environment == "docker") record$system$docker <- engine(i)
     if (cell$workload %in% names(sizes)) {
       record$sizes <- list(list(rule = "It is large enough", source = "mccalpin1995", value = 5,

@@ -7,7 +7,8 @@ make_environment <- function(label, layers, kinds, emulated = FALSE, available =
   descriptions <- lapply(kinds, function(kind) {
     list(kind = kind, title = kind, network = "bridge", data = "volume")
   })
-  list(label = label, available = available, reason = reason, layers = layers, descriptions = descriptions,
+  list(label = label, available = available, reason = reason, layers = layers,
+       descriptions = descriptions,
        emulated = emulated)
 }
 make_docker <- function(...) list(list(docker = list(...)))

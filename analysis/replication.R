@@ -35,8 +35,8 @@ estimate_side <- function(logs, sessions) {
 #' @param original,replication data frames, one row for each block: share (ratio to native), session
 #' @return data frame of one row: there, here (ratios), with there_low, there_high, here_low,
 #'   here_high (95 %); n_there, n_here (blocks); se, df (of the distance of the logarithms),
-#'   scatter_here (standard error here times the root of the blocks), why (the reason if there is no
-#'   prediction)
+#'   scatter_here (standard error here times the root of the blocks), by_session (whether a side
+#'   shows how sessions vary), why (the reason if there is no prediction)
 predict_replication <- function(original, replication) {
   logs <- list(log(original$share), log(replication$share))
   there <- compare_pairs(original$share)
@@ -44,7 +44,7 @@ predict_replication <- function(original, replication) {
   row <- data.frame(there = there$ratio, there_low = there$low, there_high = there$high,
                     n_there = there$n, here = here$ratio, here_low = here$low,
                     here_high = here$high, n_here = here$n, se = NA_real_, df = NA_real_,
-                    scatter_here = here$se * sqrt(here$n), why = there$why)
+                    scatter_here = here$se * sqrt(here$n), by_session = FALSE, why = there$why)
   if (there$why == "") row$why <- here$why
   if (row$why == "" && min(there$n, here$n) < VERDICT_BLOCKS) {
     row$why <- paste("fewer than", VERDICT_BLOCKS, "blocks on a side")
@@ -56,6 +56,7 @@ predict_replication <- function(original, replication) {
   df <- vapply(sides, `[[`, 0, "df")
   row$df <- sum(variances) ^ 2 / sum(variances ^ 2 / df)
   known <- which(!is.na(between))
+  row$by_session <- length(known) > 0
   if (length(known) == 1) {
     other <- 3 - known
     variances[[other]] <- max(variances[[other]], between[[known]] / sides[[other]]$sessions)
@@ -68,9 +69,10 @@ predict_replication <- function(original, replication) {
 
 #' Judge replications by their prediction intervals
 #'
-#' All rows share the error rate ALPHA (Bonferroni).  A ratio differs if it lies outside of the
-#' interval, and by more than MARGIN.  It agrees if not, and if a change of `effect` would have been
-#' found with the probability POWER; otherwise agreement would mean nothing.
+#' All rows share the error rate ALPHA (Bonferroni).  Where no side shows how sessions vary, the
+#' interval is wider by MARGIN at each end.  A ratio differs if it lies outside of the interval, and
+#' by more than MARGIN.  It agrees if not, and if a change of `effect` would have been found with
+#' the probability POWER; otherwise agreement would mean nothing.
 #'
 #' @param rows data frame of predict_replication
 #' @param effect the change that must not be overlooked, as a share
@@ -81,7 +83,9 @@ predict_replication <- function(original, replication) {
 judge_replications <- function(rows, effect) {
   level <- 1 - ALPHA / max(sum(rows$why == ""), 1)
   quantile <- suppressWarnings(stats::qt((1 + level) / 2, rows$df))
-  half_width <- quantile * rows$se
+  margin <- -log(1 - MARGIN)
+  allowance <- ifelse(rows$by_session, 0, margin)
+  half_width <- quantile * rows$se + allowance
   distance <- log(rows$here / rows$there)
   rows$predicted_low <- rows$there * exp(-half_width)
   rows$predicted_high <- rows$there * exp(half_width)
@@ -89,14 +93,16 @@ judge_replications <- function(rows, effect) {
   half_change <- suppressWarnings(stats::qt(1 - ALPHA / 2, rows$df)) * rows$se
   rows$change_low <- exp(distance - half_change)
   rows$change_high <- exp(distance + half_change)
-  distinct <- quantile + suppressWarnings(stats::qt(POWER, rows$df))
-  rows$detectable <- 1 - exp(-distinct * rows$se)
-  differs <- (abs(distance) > pmax(half_width, -log(1 - MARGIN))) %in% TRUE
+  power <- suppressWarnings(stats::qt(POWER, rows$df))
+  limit <- pmax(half_width, margin)
+  rows$detectable <- 1 - exp(-limit - power * rows$se)
+  differs <- (abs(distance) > limit) %in% TRUE
   agrees <- !differs & (rows$detectable <= effect) %in% TRUE
   rows$outcome <- ifelse(differs, "differs", ifelse(agrees, "agrees", "undecided"))
   # The standard error that would do, less what the original's blocks have of it.
   here <- rows$scatter_here ^ 2 / rows$n_here
-  left <- (log(1 - effect) / distinct) ^ 2 - (rows$se ^ 2 - here)
+  largest <- (-log(1 - effect) - allowance) / (quantile + power)
+  left <- largest ^ 2 - (rows$se ^ 2 - here)
   needed <- ifelse(left > 0, ceiling(rows$scatter_here ^ 2 / left), NA)
   rows$more <- ifelse(rows$outcome == "undecided", pmax(needed - rows$n_here, 1), NA_real_)
   rows

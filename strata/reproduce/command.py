@@ -37,8 +37,10 @@ PAGE, CARD = "index.html", "card.md"
 # Blocks of a workload: at least, and at most.
 FEWEST_BLOCKS, MOST_BLOCKS = 5, 300
 # Intervals are measured to this share of the change that must not be overlooked: the original's
-# error and the power of the test take the rest.
-SHARE_OF_EFFECT = 0.4
+# error, the power of the test and what sessions change take the rest.
+SHARE_OF_EFFECT = 0.25
+# What sessions may change (MARGIN of analysis/statistics.R): no smaller change can be shown.
+MARGIN = 0.02
 
 
 def main(**options: object) -> int:
@@ -79,8 +81,8 @@ def reproduce(
     Raises UserError for a bad archive or option, and MachineError if nothing could be measured.
     """
     share = compare.parse_share(effect)
-    if share == 0:
-        raise UserError("--effect: is 0; must be a share above 0%, such as 5%")
+    if share <= MARGIN:
+        raise UserError(f"--effect: is {effect}; must be a share above {MARGIN:.0%}, such as 5%")
     repetitions = _plan_repetitions(budget, share)
     place = _choose_folder(archive, name)
     with compare.open_results(archive) as results:
@@ -125,7 +127,7 @@ def _plan_repetitions(budget: str, effect: float) -> Fields:
     rule = {
         "min": FEWEST_BLOCKS,
         "max": MOST_BLOCKS,
-        "target": f"{max(100 * SHARE_OF_EFFECT * effect, 0.01):.2f}%",
+        "target": f"{100 * SHARE_OF_EFFECT * effect:.2f}%",
         "budget": budget,
     }
     schema = validation.load_schema("config").schema["properties"]["repetitions"]

@@ -121,7 +121,7 @@ def put_command(plan):
 @pytest.mark.parametrize(
     ("change", "words", "says"),
     [
-        (None, ("--effect", "0%"), "--effect: is 0"),
+        (None, ("--effect", "2%"), "--effect: is 2%"),
         (None, ("--budget", "2x"), "--budget: "),
         (None, ("--name", "../x"), "--name: is '../x'"),
         (lambda plan: plan.update(scale="tiny"), (), "answer nothing"),

@@ -23,8 +23,8 @@ replicate_rows <- function(n, noise, change = 1, rows = 6, sessions = 1, between
 test_that("a replication of an unchanged truth agrees, and a change of 5 % is found", {
   set.seed(1)
   shares <- rowMeans(vapply(1:150, function(i) {
-    same <- replicate_rows(20, 0.015)
-    changed <- replicate_rows(20, 0.015, 0.95)
+    same <- replicate_rows(20, 0.01, between = 0.003)
+    changed <- replicate_rows(20, 0.01, 0.95)
     c(alarm = any(same$outcome == "differs"), agree = mean(same$outcome == "agrees"),
       found = changed$outcome[[1]] == "differs")
   }, numeric(3)))
@@ -45,12 +45,12 @@ test_that("a prediction interval of the original's sessions holds another sessio
 
 test_that("vague replications are undecided, with the blocks that would decide", {
   set.seed(3)
-  row <- predict_replication(make_ratios(0.9, 40, 0.01), make_ratios(0.9, 8, 0.04))
+  row <- predict_replication(make_ratios(0.9, 40, 0.005), make_ratios(0.9, 8, 0.03))
   vague <- judge_replications(row, 0.05)
   expect_equal(vague$outcome, "undecided")
   decided <- vapply(1:40, function(i) {
     blocks <- 8 + vague$more
-    row <- predict_replication(make_ratios(0.9, 40, 0.01), make_ratios(0.9, blocks, 0.04))
+    row <- predict_replication(make_ratios(0.9, 40, 0.005), make_ratios(0.9, blocks, 0.03))
     judge_replications(row, 0.05)$outcome == "agrees"
   }, NA)
   expect_gte(mean(decided), 0.5)

@@ -127,9 +127,8 @@ compare_replication <- function(original, replication, omitted, effect) {
   if (NROW(ratios) == 0) return(NULL)
   repeated <- list_ratios(replication)
   invalid <- unlist(lapply(c(original$sessions, replication$sessions), `[[`, "invalid"))
-  find_differences <- if (is.null(replication)) function(...) "" else {
-    make_difference_finder(original, replication)
-  }
+  find_differences <- function(...) ""
+  if (!is.null(replication)) find_differences <- make_difference_finder(original, replication)
   exact <- c("environment", "workload", "metric", "unit", "factors")
   series_keys <- make_keys(ratios, exact)
   rows <- stack_rows(lapply(unique(series_keys), function(key) {

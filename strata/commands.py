@@ -297,6 +297,26 @@ def _add_gate_options(parser: Parser) -> None:
     parser.add_argument("--to", dest="out", metavar="FOLDER", default=out, help=text)
 
 
+def _add_reproduce_options(parser: Parser) -> None:
+    text = "an archive, a project, or a folder of results"
+    parser.add_argument("archive", metavar="ARCHIVE", help=text)
+    budget = "10min"
+    text = f"largest time of measurement, earlier calls included (default: {budget})"
+    parser.add_argument("--budget", metavar="TIME", default=budget, help=text)
+    text = "the change of a ratio that must not be overlooked (default: 5%%)"
+    parser.add_argument("--effect", metavar="SHARE", default="5%", help=text)
+    text = "name of the folder, which is reproduce/NAME (default: the archive's)"
+    parser.add_argument("--name", metavar="NAME", help=text)
+    text = "run commands, programs and options that the archive names (default: refuse them)"
+    parser.add_argument("--trust", action="store_true", help=text)
+    text = "measure all anew (default: the same command goes on)"
+    parser.add_argument("--fresh", action="store_true", help=text)
+    text = "say what differs and what would be measured, and measure nothing"
+    parser.add_argument("--dry-run", dest="dry", action="store_true", help=text)
+    text = "also write the answer to a file, as JSON; - for the terminal"
+    parser.add_argument("--json", dest="json_file", metavar="FILE", help=text)
+
+
 def _add_clean_options(parser: Parser) -> None:
     text = "also empty the cache: every image, its base and its disks"
     parser.add_argument("--images", action="store_true", help=text)
@@ -474,6 +494,14 @@ COMMANDS = {
         "3: one is undecided.",
         "gate.yaml",
         _add_gate_options,
+    ),
+    "reproduce": Command(
+        "strata.reproduce.command:main",
+        "Measure the experiment of an archive here, and say what agrees.\n"
+        "It ends with 0: all that can be tested agrees, 1: something differs, 2: nothing can be\n"
+        "tested, for a reason that it gives, 3: something is undecided.",
+        "archive.zip --budget 20min",
+        _add_reproduce_options,
     ),
     "clean": Command(
         clean_machine,

@@ -221,7 +221,7 @@ def choose_names(sides: list[str], names: list[str] | None) -> list[str]:
         raise UserError(
             f"--names: there are {len(names)} for {len(sides)} sides; each side needs its own"
         )
-    chosen = names or [_name_file(os.path.abspath(path)) for path in sides]
+    chosen = names or [name_file(os.path.abspath(path)) for path in sides]
     repeated = sorted({name for name in chosen if chosen.count(name) > 1})
     if repeated and names:
         raise UserError(f"--names: {repeated[0]!r} is given twice; each side needs its own")
@@ -230,7 +230,7 @@ def choose_names(sides: list[str], names: list[str] | None) -> list[str]:
     ]
 
 
-def _name_file(path: str) -> str:
+def name_file(path: str) -> str:
     """Return the base name of an archive, without ``.zip``, or of a project.
 
     The path of a project's folder `results` gives the name of the project.

@@ -5,15 +5,13 @@ import json
 import math
 import os
 import shlex
-import subprocess
-import sys
 from typing import Any
 
-from strata.experiment import claims, config, folder
+from strata.experiment import claims, config, folder, measuring
 from strata.host import capacity, observe
 from strata.image import build
 from strata.results import forecast
-from strata.util import paths, programs, progress, signals, validation, yaml_files
+from strata.util import paths, programs, progress, validation, yaml_files
 from strata.util.data_types import Fields
 from strata.util.errors import UserError
 from strata.util.files import remove_tree
@@ -119,7 +117,7 @@ def test_claim(
         forecast.print_forecast(made, samples=os.path.relpath(paths.PROJECT))
         if dry:
             return UNDECIDED
-        _measure()
+        measuring.make_targets(".", ["results/claims.csv"])
         row = _test(os.path.abspath("results"), ".")
     return _print_verdict(row, claim, place)
 
@@ -195,31 +193,6 @@ def _test(results: str, place: str) -> Fields:
     rows = json.loads(programs.run_r(script, results, os.path.join(place, claims.FILE), page))
     row: Fields = rows[-1]
     return row
-
-
-def _measure() -> None:
-    """Measure the experiment of the working directory until its claim is decided.
-
-    Raises UserError if Snakemake fails.
-    """
-    command = [sys.executable, "-m", "snakemake", "--cores", "1", "--quiet", "all", "--"]
-    variables = {**os.environ, "PYTHONPATH": os.getcwd()}
-    # What it brings up belongs to the run of Snakemake, and not to one around this command.
-    variables.pop("STRATA_OWNER", None)
-    with subprocess.Popen([*command, "results/claims.csv"], env=variables) as process:
-        try:
-            status = process.wait()
-        except signals.Interrupted as signal_name:
-            # A terminal sends SIGINT to both.
-            if str(signal_name) != "SIGINT":
-                process.terminate()
-            process.wait()
-            raise
-    if status:
-        raise UserError(
-            "the measurement did not end well, for the reason above; once that is gone, the same "
-            "command goes on"
-        )
 
 
 def _print_verdict(row: Fields, claim: str, place: str) -> int:

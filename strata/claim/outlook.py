@@ -45,7 +45,7 @@ def print_outlook(side: str, width: str | None, overrides: Fields) -> None:
     ratios = [_ratio_cells(row, most) for row in outlook["ratios"]]
     if ratios:
         shown = f"{format_duration(budget)} would show" if budget else ""
-        _print_table(
+        progress.print_table(
             [("ratio to native", "n", "now", f"to ± {width}", "to a verdict", shown), *ratios]
         )
     else:
@@ -75,14 +75,6 @@ def _value_tables(folder: str) -> Iterator[str]:
 def _tidy_table() -> str:
     """Return the path of a workload's tidy table in a folder of results."""
     return os.path.relpath(result_path("tidy", workload="any"), "results")
-
-
-def _print_table(rows: list[tuple[str, ...]]) -> None:
-    """Print rows of texts in columns, without the columns that are empty."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = [text.ljust(width) for text, width in zip(row, widths, strict=True) if width]
-        progress.print_line("  ".join(cells).rstrip())
 
 
 def _ratio_cells(row: Fields, most: int) -> tuple[str, ...]:

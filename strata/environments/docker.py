@@ -413,6 +413,18 @@ class Layer(engine.Container):
         return {**kept, "sandbox": sandbox}
 
     @classmethod
+    def restore_options(cls, resolved: Fields) -> Fields:
+        """Return the options without the facts of programs, and with the sandbox's stack."""
+        options = super().restore_options(resolved)
+        if "program" in options:
+            options["program"] = options["program"]["path"]
+        if passed_options.network_of(options):
+            options.pop("network", None)
+        if "sandbox" in resolved:
+            options["stack"] = resolved["sandbox"]["stack"]
+        return options
+
+    @classmethod
     def host_info(cls) -> Fields:
         """Return the output of ``docker info`` of the host's daemon; empty if none answers."""
         places = (os.environ.get(name) for name in ("DOCKER_HOST", "DOCKER_CONTEXT"))

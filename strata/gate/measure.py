@@ -1,24 +1,19 @@
 """Measure one session of a gate: blocks of some environments, in a folder of its own."""
 
-import contextlib
 import glob
 import os
-import subprocess
-import sys
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import Any
 
 from strata.archive.checksums import hash_file
 from strata.archive.compare import read_starts
+from strata.experiment import measuring
 from strata.experiment.folder import make_folder
-from strata.util import paths, programs, signals
+from strata.util import paths, programs
 from strata.util.data_types import Fields
-from strata.util.errors import MachineError
 from strata.util.files import read_json
 
-# How many lines of Snakemake's output a message repeats.
-_SHOWN = 12
 Pair = tuple[str, str]
 
 
@@ -65,27 +60,15 @@ class Session:
         """Measure the missing cells of some pairs, and write the tidy tables.
 
         pairs: environments and workloads.  numbers: how many blocks of each workload there shall be
-        in all.  Snakemake's output is added to the file measured.log.
-        Raises MachineError with the end of this output if something was not measured.
+        in all.
+        Raises MachineError with the end of Snakemake's output if something was not measured.
         """
         targets = [
             paths.cell_path("raw", environment, workload, repetition, "log")
             for environment, workload in pairs
             for repetition in range(1, numbers.get(workload, 0) + 1)
         ]
-        log = os.path.join(self.folder, "measured.log")
-        argv = [sys.executable, "-m", "snakemake", "--cores", "1", "--keep-going", "--", *targets]
-        environment = {**os.environ, "PYTHONPATH": paths.PROJECT}
-        # Its systems under test belong to its own run.
-        environment.pop("STRATA_OWNER", None)
-        with open(log, "ab") as output:
-            begun = output.tell()
-            status = _run(argv, cwd=self.folder, env=environment, stdout=output, stderr=output)
-        if status != 0:
-            with open(log, "rb") as file:
-                file.seek(begun)
-                lines = file.read().decode(errors="replace").strip().splitlines()
-            raise MachineError(f"{log}: Snakemake ended with status {status}:", *lines[-_SHOWN:])
+        measuring.make_targets(self.folder, targets, "--keep-going")
         programs.run_python(self.folder, "tidy", "--partial")
 
     def records(self) -> list[Fields]:
@@ -144,17 +127,3 @@ def _subject_of(record: Fields) -> Any:
         versions,
         (record.get("image") or {}).get("recipe"),
     ]
-
-
-def _run(argv: list[str], **start: Any) -> int:
-    """Run a command and return its exit status; an interruption ends the command, too."""
-    process: subprocess.Popen[bytes] | None = None
-    try:
-        with signals.delay_signals():
-            process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, **start)
-        return process.wait()
-    finally:
-        if process is not None and process.poll() is None:
-            with contextlib.suppress(ProcessLookupError):
-                process.terminate()
-            process.wait()

@@ -9,9 +9,9 @@ import sys
 from typing import Any
 
 from strata.environments.common import registry
-from strata.experiment import config, folder, workload
+from strata.experiment import config, folder, measuring, workload
 from strata.host import capacity
-from strata.trial import answer, measure
+from strata.trial import answer
 from strata.trial import request as requests
 from strata.trial.request import REFERENCE, WORKLOAD, Request
 from strata.util import paths, programs, progress
@@ -46,7 +46,7 @@ def main(
     nothing was measured before a signal came.
     """
     request = requests.read_request(argv, **options)
-    line = measure.Line()
+    line = measuring.ProgressLine()
     try:
         place, experiment = _prepare(request, name, fresh, line)
     except Interrupted:
@@ -54,18 +54,26 @@ def main(
         progress.print_message("strata: ended before anything was measured; nothing is left")
         return 130
 
-    def run_all() -> bool | None:
-        return measure.run_snakemake(
-            place, TABLES, line, lambda number: _describe_round(place, number, request)
-        )
+    def make_tables(*options: str) -> bool | None:
+        """Return whether all tables were made; None if a signal came meanwhile."""
+        try:
+            return measuring.run_snakemake(
+                place,
+                TABLES,
+                *options,
+                line=line,
+                at_round=lambda number: _describe_round(place, number, request),
+            )
+        except Interrupted:
+            return None
 
-    whole = run_all()
+    whole = make_tables()
     if whole is False and _leave_out_failing(place, experiment):
-        whole = run_all()
+        whole = make_tables()
     if not whole and glob.glob(f"{glob.escape(place)}/results/raw/*/{WORKLOAD}/*.log"):
         # What was measured so far, or of the environments in which the command works.
         line.show("the tables of what was measured …")
-        measure.run_snakemake(place, TABLES, line, lambda _: "", "--config", "partial=true")
+        make_tables("--config", "partial=true")
     line.clear()
     experiment = read_json(os.path.join(place, paths.PLAN)) or experiment
     rows = answer.collect_rows(place, experiment)
@@ -90,7 +98,7 @@ def main(
 
 
 def _prepare(
-    request: Request, name: str | None, fresh: bool, line: measure.Line
+    request: Request, name: str | None, fresh: bool, line: measuring.ProgressLine
 ) -> tuple[str, Plan]:
     """Make the folder and the configuration of an experiment, with a trial run if it is new.
 
@@ -181,7 +189,9 @@ def _require_comparison(experiment: Plan) -> None:
     raise UserError("there is nothing to compare on this machine:", *reasons)
 
 
-def _try_once(place: str, request: Request, experiment: Plan, line: measure.Line) -> float:
+def _try_once(
+    place: str, request: Request, experiment: Plan, line: measuring.ProgressLine
+) -> float:
     """Run the command once, natively, and return its seconds.
 
     Raises UserError with the command's last lines and what a person may do, if it fails.
@@ -192,10 +202,8 @@ def _try_once(place: str, request: Request, experiment: Plan, line: measure.Line
     overrides = f"workloads={{{WORKLOAD}: {{runs: 1, warmups: 0, laps: 1, limit: {limit:.1f}}}}}"
     line.show("a first run, natively …")
     target = paths.cell_path("raw", REFERENCE, WORKLOAD, 1, "log")
-    done = measure.run_snakemake(place, [target], line, lambda _: "", "--config", overrides)
+    done = measuring.run_snakemake(place, [target], "--config", overrides, line=line)
     line.clear()
-    if done is None:
-        raise Interrupted("SIGINT")
     record = read_json(os.path.join(place, target.replace(".log", ".json")))
     if not done or record is None:
         with contextlib.suppress(FileNotFoundError):
@@ -220,12 +228,12 @@ def _explain_failures(
         if not experiment["environments"][name]["available"]:
             continue
         if reason == "not measured":
-            reason += f"; {os.path.join(place, measure.LOG)} has what was printed"
+            reason += f"; {os.path.join(place, measuring.LOG)} has what was printed"
         lines.append(f"strata: {name}: {request.shown}: {reason}")
         lines += [f"  remedy: {hint}" for hint in requests.find_hints(request, reason)]
         if by_hand := answer.format_by_hand(request, experiment, name):
             lines.append(f"  by hand: {by_hand}")
-    return lines or [f"strata: nothing was measured: {os.path.join(place, measure.LOG)} says why"]
+    return lines or [f"strata: nothing was measured: {os.path.join(place, measuring.LOG)} says why"]
 
 
 def _describe_round(place: str, number: int, request: Request) -> str:

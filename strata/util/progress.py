@@ -5,7 +5,7 @@ import glob
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from strata.util import paths
 from strata.util.errors import UserError, escape_controls
@@ -73,6 +73,14 @@ def one_off_seconds() -> float:
 def print_line(text: str) -> None:
     """Print a line of a command's result on standard output, with control characters escaped."""
     print(escape_controls(text))
+
+
+def print_table(rows: Sequence[Sequence[str]]) -> None:
+    """Print rows of texts in columns, without the columns that are empty."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [text.ljust(width) for text, width in zip(row, widths, strict=True) if width]
+        print_line("  ".join(cells).rstrip())
 
 
 def print_message(text: str) -> None:

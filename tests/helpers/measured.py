@@ -241,6 +241,53 @@ def write_json(path: Path, value: object) -> None:
     path.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n")
 
 
+# Stands for Snakemake: "measures" the logs that are its targets, or all that are planned, from
+# STRATA_TRUTH: how much slower each environment is, the noise, the boot, whether all or one
+# environment fails, and whether a signal comes in the end.
+STUB = """
+import json, os, signal, sys, time, uuid
+from pathlib import Path
+sys.path.insert(0, os.environ["STRATA_HELPERS"])
+import measured
+from strata.experiment import blocks, plan
+from strata.util import paths
+truth = json.loads(os.environ["STRATA_TRUTH"])
+if truth.get("fails") is True:
+    sys.exit("cell: the program ended with 7")
+folder, experiment = Path.cwd(), measured.planned()
+logs = {word for word in sys.argv if word.startswith("results/raw/")}
+logs = logs or {paths.cell_path("raw", *cell, "log") for cell in blocks.Order(experiment).places}
+failing = {log for log in logs if f"raw/{truth.get('fails')}/" in log}
+for log in failing:
+    path = folder / log.replace("raw", "failed", 1)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("")
+    path.with_suffix(".json").write_text(json.dumps({"error": "it ended with 7"}))
+new = {log for log in logs - failing if not (folder / log).exists()}
+plan.write_plan({**experiment, "source": {"revision": None, "changed": None}})
+seed = hash((truth["boot"], len(new), *sorted(truth["slower"].items())))
+measured.measure(folder, experiment, truth["slower"], seed, truth["noise"], wanted=new.__contains__)
+boot = str(uuid.uuid5(uuid.NAMESPACE_DNS, str(truth["boot"])))
+for log in new:
+    node = {"name": "node-000000", "boot": boot}
+    path = (folder / log).with_suffix(".json")
+    # A start of the machine is on a day of its own.
+    path.write_text(path.read_text().replace("2026-01-01T", f"2026-01-{truth['boot'] + 1:02}T"))
+    measured.edit(path, lambda record: record.update(node={**record.get("node", {}), **node}))
+if truth.get("signal"):
+    os.kill(os.getppid(), signal.SIGINT)
+    time.sleep(60)
+sys.exit(1 if failing else 0)
+"""
+
+
+def replace_snakemake(folder: Path) -> None:
+    """Put STUB in the place of Snakemake, for the commands of a copied project."""
+    (folder / "snakemake").mkdir()
+    (folder / "snakemake/__init__.py").write_text("__version__ = '0'\n")
+    (folder / "snakemake/__main__.py").write_text(STUB)
+
+
 def edit(path: Path, change: Callable[[dict], object]) -> None:
     """Change what a file of JSON holds."""
     value = json.loads(path.read_text())

@@ -9,7 +9,7 @@ import sys
 import projects
 import pytest
 
-from strata.trial.measure import LOG
+from strata.experiment.measuring import LOG
 
 # Words after `strata try`, and what the message names: the cause, and a remedy.
 FAILING = [

@@ -218,6 +218,27 @@ def test_options_are_named_in_label_and_title_and_another_network_is_one_of_them
     assert "docker network create other" in layer.refusal_reason(other, "host", MACHINE)
 
 
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        ("docker", PLAIN),
+        ("docker", {**PLAIN, "runtime": "runsc", "stack": "host", "program": "/bin/true"}),
+        ("docker", {"data": "volume", "options": ["--network=mine"]}),
+        ("podman", {**PLAIN, "runtime": "runc"}),
+        ("vm", {"profile": "default", "fresh": "snapshot"}),
+        ("chroot", {"numactl": "--membind=0"}),
+    ],
+)
+def test_options_of_a_plan_resolve_to_the_same_again(daemon, kind, options):
+    daemon(info(NEW))
+    layer = registry.layer_class(kind)
+    settings = {"vm": {"profiles": {"default": {}}}, "scale": "standard"}
+    resolved = layer.resolve_options(options, settings)
+    restored = layer.restore_options({**resolved, "daemon": {"users": "remapped"}})
+    assert layer.check_options(restored, "host") == []
+    assert layer.resolve_options(restored, settings) == resolved
+
+
 FLAGS_2022 = (
     '  -platform string\n    \tplatform to use: ptrace (default), kvm. (default "ptrace")\n'
 )

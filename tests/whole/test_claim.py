@@ -63,7 +63,8 @@ def test_a_claim_gets_its_verdict_its_status_and_a_page(folder):
     assert {log: log.stat().st_mtime_ns for log in logs} == before
     status, printed = claim(folder, "equal", "--budget", "1s", low=0.99999, high=1.00001)
     assert status == 2, printed
-    assert "more blocks" in printed
+    # By chance the ratio lies so near to a limit that no number of blocks would decide.
+    assert "more blocks" in printed or "will not be decided" in printed
     assert not (folder / "results").exists()
 
 

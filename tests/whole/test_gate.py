@@ -9,31 +9,6 @@ import projects
 import pytest
 import yaml
 
-# Stands for Snakemake: "measures" the logs that are its targets.  STRATA_TRUTH holds how much
-# slower each environment is, the noise, the boot, and whether it fails.
-STUB = """
-import json, os, sys, uuid
-from pathlib import Path
-sys.path.insert(0, os.environ["STRATA_HELPERS"])
-import measured
-from strata.experiment import plan
-truth = json.loads(os.environ["STRATA_TRUTH"])
-if truth.get("fails"):
-    sys.exit("cell: the program ended with 7")
-folder, experiment = Path.cwd(), measured.planned()
-logs = {word for word in sys.argv if word.startswith("results/raw/")}
-new = {log for log in logs if not (folder / log).exists()}
-plan.write_plan({**experiment, "source": {"revision": None, "changed": None}})
-seed = hash((truth["boot"], len(new), *sorted(truth["slower"].items())))
-measured.measure(folder, experiment, truth["slower"], seed, truth["noise"], wanted=new.__contains__)
-boot = str(uuid.uuid5(uuid.NAMESPACE_DNS, str(truth["boot"])))
-for log in new:
-    node = {"name": "node-000000", "boot": boot}
-    path = (folder / log).with_suffix(".json")
-    # A start of the machine is on a day of its own.
-    path.write_text(path.read_text().replace("2026-01-01T", f"2026-01-{truth['boot'] + 1:02}T"))
-    measured.edit(path, lambda record: record.update(node={**record.get("node", {}), **node}))
-"""
 CHROOT = {"layers": ["chroot"]}
 ENVIRONMENTS = {name: {"label": name, **CHROOT} for name in ("native", "old", "new")}
 BUDGET = {"environment": "new", "workload": "linpack", "costs_at_most": "5%"}
@@ -44,9 +19,7 @@ def project(tmp_path):
     """A project whose cells are not measured but made."""
     page = measured.page(environments=ENVIRONMENTS)
     folder = projects.make(tmp_path / "project", page, copy=True)
-    (folder / "snakemake").mkdir()
-    (folder / "snakemake/__init__.py").write_text("__version__ = '0'\n")
-    (folder / "snakemake/__main__.py").write_text(STUB)
+    measured.replace_snakemake(folder)
     return projects.track(folder, commit=True)
 
 

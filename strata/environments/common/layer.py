@@ -165,6 +165,15 @@ class Layer(ABC):
         return options
 
     @classmethod
+    def restore_options(cls, resolved: Fields) -> Fields:
+        """Return options as in config.yaml that resolve to these on an equal machine.
+
+        resolved: the options of a plan, which may be of another machine.
+        """
+        known = cls.options_schema.get("properties", {})
+        return {key: value for key, value in resolved.items() if key in known}
+
+    @classmethod
     def add_observations(cls, resolved: Fields, below: str) -> Fields:
         """Return resolved options with what is unusual about the running system.
 

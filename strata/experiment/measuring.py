@@ -10,11 +10,14 @@ import sys
 from collections.abc import Callable, Sequence
 
 from strata.util import paths, progress, run, signals
+from strata.util.errors import MachineError
 from strata.util.process import wait_for_process
 from strata.util.signals import Interrupted
 
 # What Snakemake and the cells print, below an experiment's folder.
-LOG = "results/logs/try.log"
+LOG = "results/logs/measured.log"
+# How many of its last lines a message repeats.
+_SHOWN = 12
 # Lines of a cell that begins or ends, and of a decision.
 _CELL = re.compile(r"\[(\d+) of (\d+) done\] (\S+) · \S+ · repetition (\d+)")
 _ROUND = re.compile(r"round (\d+): (?:no )?more blocks")
@@ -24,7 +27,7 @@ _TOPIC = re.compile(r"(image|vm|docker|testbed|setup|waiting|machine)\b.*")
 SECONDS_TO_END = 60.0
 
 
-class Line:
+class ProgressLine:
     """The last line of a terminal, which is written again and again; silent elsewhere."""
 
     def __init__(self) -> None:
@@ -47,16 +50,26 @@ class Line:
 
 
 def run_snakemake(
-    folder: str, targets: Sequence[str], line: Line, at_round: Callable[[int], str], *options: str
-) -> bool | None:
-    """Make targets in an experiment's folder; return whether all were made, None if interrupted.
+    folder: str,
+    targets: Sequence[str],
+    *options: str,
+    line: ProgressLine | None = None,
+    at_round: Callable[[int], str] = lambda number: "",
+) -> bool:
+    """Make targets in an experiment's folder, and return whether all were made.
 
-    line: shows the progress.
-    at_round: a function that describes the results after a round, given its number.
     options: more words for Snakemake.
+    line: shows the progress; None: one that is cleared in the end.
+    at_round: a function that describes the results after a round, given its number.
     This process sleeps until something is printed, so that nothing disturbs a lap.
-    A signal is passed on, and ends Snakemake with all that it started.
+    Raises Interrupted after a signal, once Snakemake has ended with all that it started.
     """
+    if line is None:
+        line = ProgressLine()
+        try:
+            return run_snakemake(folder, targets, *options, line=line, at_round=at_round)
+        finally:
+            line.clear()
     os.makedirs(os.path.join(folder, os.path.dirname(LOG)), exist_ok=True)
     command = [sys.executable, "-m", "snakemake", "--cores", "1", *options, "--", *targets]
     variables = {**os.environ, "PYTHONPATH": paths.PROJECT}
@@ -87,11 +100,25 @@ def run_snakemake(
         except Interrupted:
             line.show("ending what runs …")
             _end(process)
-            return None
+            raise
         finally:
             if process.poll() is None:
                 _end(process)
             process.stdout.close()
+
+
+def make_targets(folder: str, targets: Sequence[str], *options: str) -> None:
+    """Make targets in an experiment's folder by Snakemake, or raise an error.
+
+    options: more words for Snakemake.
+    Raises Interrupted if a signal came, and MachineError with the end of what Snakemake printed if
+    a target was not made.
+    """
+    if not run_snakemake(folder, targets, *options):
+        log = os.path.join(folder, LOG)
+        with open(log, encoding="utf-8", errors="replace") as file:
+            lines = file.read().strip().splitlines()[-_SHOWN:]
+        raise MachineError(f"{log}: the measurement did not end well:", *lines)
 
 
 def _end_with_parent() -> None:

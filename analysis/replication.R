@@ -1,0 +1,286 @@
+# Judges whether a replication agrees with an original: whether each ratio to native lies within the
+# prediction interval of a replication, and each claim has the same verdict.
+# Sources of the methods: docs/statistics.md.
+
+# What a comparison or a claim of the original can be.
+REPLICATION_OUTCOMES <- c("agrees", "differs", "undecided", "not testable here")
+# A change that matters is to be found with this probability.
+POWER <- 0.8
+
+#' Estimate the mean of a side, and the variance that a mean of its kind has
+#'
+#' @param logs logarithms of ratios, one for each block
+#' @param sessions the name of each block's session
+#' @return list: mean, variance (of the mean), df, sessions (number), between (variance of the means
+#'   of sessions; NA of fewer than MACHINE_SESSIONS)
+estimate_side <- function(logs, sessions) {
+  means <- as.vector(tapply(logs, factor(sessions, unique(sessions)), mean))
+  count <- length(means)
+  if (count >= MACHINE_SESSIONS) {
+    between <- stats::var(means)
+    return(list(mean = mean(means), variance = between / count, df = count - 1, sessions = count,
+                between = between))
+  }
+  error <- estimate_standard_error(logs)
+  list(mean = mean(logs), variance = error$se ^ 2, df = error$df, sessions = count,
+       between = NA_real_)
+}
+
+#' Compare the ratio of a replication with the one of the original
+#'
+#' The distance of two means has the standard error by which a replication is predicted (Patil, Peng
+#' and Leek 2016; Spence and Stanley 2016).  Where one side alone shows how sessions vary, the other
+#' side's sessions are taken to vary as much.
+#'
+#' @param original,replication data frames, one row for each block: share (ratio to native), session
+#' @return data frame of one row: there, here (ratios), with there_low, there_high, here_low,
+#'   here_high (95 %); n_there, n_here (blocks); se, df (of the distance of the logarithms),
+#'   scatter_here (standard error here times the root of the blocks), by_session (whether a side
+#'   shows how sessions vary), why (the reason if there is no prediction)
+predict_replication <- function(original, replication) {
+  logs <- list(log(original$share), log(replication$share))
+  there <- compare_pairs(original$share)
+  here <- compare_pairs(replication$share)
+  row <- data.frame(there = there$ratio, there_low = there$low, there_high = there$high,
+                    n_there = there$n, here = here$ratio, here_low = here$low,
+                    here_high = here$high, n_here = here$n, se = NA_real_, df = NA_real_,
+                    scatter_here = here$se * sqrt(here$n), by_session = FALSE, why = there$why)
+  if (there$why == "") row$why <- here$why
+  if (row$why == "" && min(there$n, here$n) < VERDICT_BLOCKS) {
+    row$why <- paste("fewer than", VERDICT_BLOCKS, "blocks on a side")
+  }
+  if (row$why != "") return(row)
+  sides <- Map(estimate_side, logs, list(original$session, replication$session))
+  between <- vapply(sides, `[[`, 0, "between")
+  variances <- vapply(sides, `[[`, 0, "variance")
+  df <- vapply(sides, `[[`, 0, "df")
+  row$df <- sum(variances) ^ 2 / sum(variances ^ 2 / df)
+  known <- which(!is.na(between))
+  row$by_session <- length(known) > 0
+  if (length(known) == 1) {
+    other <- 3 - known
+    variances[[other]] <- max(variances[[other]], between[[known]] / sides[[other]]$sessions)
+    row$df <- df[[known]]
+  }
+  row$se <- sqrt(sum(variances))
+  row[c("there", "here")] <- as.list(exp(vapply(sides, `[[`, 0, "mean")))
+  row
+}
+
+#' Judge replications by their prediction intervals
+#'
+#' All rows share the error rate ALPHA (Bonferroni).  Where no side shows how sessions vary, the
+#' interval is wider by MARGIN at each end.  A ratio differs if it lies outside of the interval, and
+#' by more than MARGIN.  It agrees if not, and if a change of `effect` would have been found with
+#' the probability POWER; otherwise agreement would mean nothing.
+#'
+#' @param rows data frame of predict_replication
+#' @param effect the change that must not be overlooked, as a share
+#' @return rows with predicted_low and predicted_high; change (here as a share of there) with its
+#'   95 % interval change_low and change_high; detectable (the change that would be found, a share),
+#'   more (further blocks here that would decide; NA: none is needed, or no number is enough) and
+#'   outcome ("agrees", "differs", "undecided")
+judge_replications <- function(rows, effect) {
+  level <- 1 - ALPHA / max(sum(rows$why == ""), 1)
+  quantile <- suppressWarnings(stats::qt((1 + level) / 2, rows$df))
+  margin <- -log(1 - MARGIN)
+  allowance <- ifelse(rows$by_session, 0, margin)
+  half_width <- quantile * rows$se + allowance
+  distance <- log(rows$here / rows$there)
+  rows$predicted_low <- rows$there * exp(-half_width)
+  rows$predicted_high <- rows$there * exp(half_width)
+  rows$change <- exp(distance)
+  half_change <- suppressWarnings(stats::qt(1 - ALPHA / 2, rows$df)) * rows$se
+  rows$change_low <- exp(distance - half_change)
+  rows$change_high <- exp(distance + half_change)
+  power <- suppressWarnings(stats::qt(POWER, rows$df))
+  limit <- pmax(half_width, margin)
+  rows$detectable <- 1 - exp(-limit - power * rows$se)
+  differs <- (abs(distance) > limit) %in% TRUE
+  agrees <- !differs & (rows$detectable <= effect) %in% TRUE
+  rows$outcome <- ifelse(differs, "differs", ifelse(agrees, "agrees", "undecided"))
+  # The standard error that would do, less what the original's blocks have of it.
+  here <- rows$scatter_here ^ 2 / rows$n_here
+  largest <- (-log(1 - effect) - allowance) / (quantile + power)
+  left <- largest ^ 2 - (rows$se ^ 2 - here)
+  needed <- ifelse(left > 0, ceiling(rows$scatter_here ^ 2 / left), NA)
+  rows$more <- ifelse(rows$outcome == "undecided", pmax(needed - rows$n_here, 1), NA_real_)
+  rows
+}
+
+#' Compare all ratios to native of an original with those of a replication
+#'
+#' @param original,replication lists of read_side; replication is NULL if nothing was measured
+#' @param omitted data frame: environment, workload ("" for any), reason
+#' @param effect as of judge_replications
+#' @return data frame, one row for each headline series of each environment of the original: the
+#'   columns of judge_replications, environment, label, workload, metric, series, question, differs
+#'   (parameters and layers that are not the same), and why (of an outcome that is "undecided" or
+#'   "not testable here"); NULL of none
+compare_replication <- function(original, replication, omitted, effect) {
+  list_ratios <- function(side) {
+    rows <- side$values
+    if (is.null(rows)) return(NULL)
+    rows[rows$headline & rows$environment != NATIVE & !rows$emulated & !is.na(rows$share), ]
+  }
+  ratios <- list_ratios(original)
+  if (NROW(ratios) == 0) return(NULL)
+  repeated <- list_ratios(replication)
+  invalid <- unlist(lapply(c(original$sessions, replication$sessions), `[[`, "invalid"))
+  find_differences <- function(...) ""
+  if (!is.null(replication)) find_differences <- make_difference_finder(original, replication)
+  exact <- c("environment", "workload", "metric", "unit", "factors")
+  series_keys <- make_keys(ratios, exact)
+  rows <- stack_rows(lapply(unique(series_keys), function(key) {
+    runs <- ratios[series_keys == key, ]
+    series <- runs[1, ]
+    described <- data.frame(series[c("environment", "label", "workload", "metric", "series",
+                                     "question")],
+                            differs = find_differences(series$environment, series$workload))
+    partner <- find_partner(runs, ratios, repeated, exact)
+    reason <- ""
+    if (series$workload %in% invalid) {
+      reason <- "its sizes break a rule: see docs/sizes.md"
+    } else if (is.null(partner)) {
+      reason <- explain_omission(series, omitted)
+    }
+    predicted <- predict_replication(runs, if (reason == "") partner else runs[0, ])
+    cbind(described, predicted, reason = reason)
+  }))
+  tested <- rows$reason == ""
+  rows$why[!tested] <- ""
+  judged <- judge_replications(rows[tested, ], effect)
+  missing <- judge_replications(rows[!tested, ], effect)
+  missing$outcome <- rep("not testable here", nrow(missing))
+  missing$more <- rep(NA_real_, nrow(missing))
+  missing$why <- missing$reason
+  rows <- rbind(judged, missing)
+  rows <- rows[order(match(rows$workload, ratios$workload)), setdiff(names(rows), "reason")]
+  rownames(rows) <- NULL
+  rows
+}
+
+# The rows of a replication that repeat a series of the original; NULL of none.  Where a factor
+# follows the size of the machine, the only series of a metric repeats the only one of the original.
+find_partner <- function(runs, ratios, repeated, exact) {
+  if (is.null(repeated)) return(NULL)
+  select_equal <- function(rows, columns) {
+    rows[make_keys(rows, columns) == make_keys(runs[1, ], columns), ]
+  }
+  align <- stack_rows(list(runs, repeated))
+  runs <- align[seq_len(nrow(runs)), ]
+  repeated <- align[-seq_len(nrow(runs)), ]
+  partner <- select_equal(repeated, exact)
+  if (nrow(partner) > 0) return(partner)
+  loose <- setdiff(exact, "factors")
+  partner <- select_equal(repeated, loose)
+  is_single <- function(rows) nrow(unique(rows[expand_factors("factors", rows)])) == 1
+  if (nrow(partner) > 0 && is_single(partner) && is_single(select_equal(ratios, loose))) partner
+}
+
+# Why a series of the original was not repeated.
+explain_omission <- function(series, omitted) {
+  fits <- omitted$environment %in% c("", series$environment) &
+    omitted$workload %in% c("", series$workload)
+  c(omitted$reason[fits], "it was not measured")[[1]]
+}
+
+#' Compare the verdicts of claims of an original with those of a replication
+#'
+#' Only claims that the original decided are listed.  A claim agrees if it has the same verdict, and
+#' differs if it has another one.
+#'
+#' @param published list as in published/claims.json
+#' @param original,replication lists of read_results; replication is NULL if nothing was measured
+#' @return data frame, one row for each claim: id, statement, environment, reference, series, there,
+#'   there_low, there_high, verdict_there, here, here_low, here_high, n_here, verdict_here,
+#'   outcome, why; NULL of none
+compare_claims <- function(published, original, replication) {
+  first <- test_claims(published, original$tidy, describe_run(original))
+  decided <- c("reproduced", "same direction", "other size", "contradicted")
+  first <- first[first$verdict %in% decided, ]
+  if (NROW(first) == 0) return(NULL)
+  second <- first
+  second$verdict <- "not tested"
+  second$because <- "it was not measured"
+  second[c("ratio", "low", "high", "n")] <- NA_real_
+  if (!is.null(replication)) {
+    rows <- test_claims(published, replication$tidy, describe_run(replication))
+    at <- match(paste(first$id, first$transferred), paste(rows$id, rows$transferred))
+    second[!is.na(at), ] <- rows[at[!is.na(at)], ]
+  }
+  outcome <- ifelse(second$verdict == "not tested", "not testable here",
+                    ifelse(!second$verdict %in% decided, "undecided",
+                           ifelse(second$verdict == first$verdict, "agrees", "differs")))
+  data.frame(first[c("id", "statement", "environment", "reference", "series")],
+             there = first$ratio, there_low = first$low, there_high = first$high,
+             verdict_there = first$verdict, here = second$ratio, here_low = second$low,
+             here_high = second$high, n_here = second$n, verdict_here = second$verdict,
+             outcome = outcome, why = second$because, row.names = NULL)
+}
+
+#' Summarise a replication
+#'
+#' @param rows data frame of compare_replication, or NULL
+#' @param claims data frame of compare_claims, or NULL
+#' @return list: outcome ("differs" if anything does, else "undecided" if anything is, "agrees" if
+#'   anything agrees, "not testable here" otherwise) and text (sentences)
+summarise_replication <- function(rows, claims) {
+  outcomes <- c(rows$outcome, claims$outcome)
+  ranked <- c("differs", "undecided", "agrees", "not testable here")
+  count_outcomes <- function(rows, noun) {
+    if (NROW(rows) == 0) return(NULL)
+    counts <- table(factor(rows$outcome, REPLICATION_OUTCOMES))
+    counts <- counts[counts > 0]
+    verbs <- sub("^agrees$", "agree", sub("^differs$", "differ", names(counts)))
+    paste0("Of ", format_count(nrow(rows), noun), ", ", paste(counts, verbs, collapse = ", "), ".")
+  }
+  list(outcome = c(intersect(ranked, outcomes), "not testable here")[[1]],
+       text = paste(c(count_outcomes(rows, "comparison"), count_outcomes(claims, "claim"),
+                      if (length(outcomes) == 0) "The original holds no ratio to native."),
+                    collapse = " "))
+}
+
+#' Describe the outcome of a row in a few words, with what would decide it
+#'
+#' @param rows data frame of compare_replication
+#' @return texts
+describe_replications <- function(rows) {
+  change <- paste0(sub("^-", "\u2212", sprintf("%+.1f", 100 * (rows$change - 1))), SPACE, "%")
+  needs <- ifelse(is.na(rows$more), "no number of blocks here would decide it",
+                  paste("about", rows$more, "more blocks here would decide it"))
+  detectable <- paste0(needs, "; a change of ", format_share(rows$detectable, 1),
+                       " would be found now")
+  ifelse(rows$outcome == "agrees", paste0("agrees: ", change),
+         ifelse(rows$outcome == "differs", paste0("differs by ", change),
+                paste0(rows$outcome, ": ", ifelse(rows$why != "", rows$why, detectable))))
+}
+
+#' Write the card of a replication in Markdown, which can be pasted into an issue or a README
+#'
+#' @param rows data frame of compare_replication, or NULL
+#' @param claims data frame of compare_claims, or NULL
+#' @param outcome list of summarise_replication
+#' @param request list: name, sha256 and command of the original; logs (the digest of all logs here)
+#' @param facts a sentence about the machine and the date
+#' @return lines
+format_card <- function(rows, claims, outcome, request, facts) {
+  set_lines <- function(statements, there, here, outcomes) {
+    if (length(statements) == 0) return(NULL)
+    paste0("| ", escape_text(statements), " | ", there, " | ", here, " | ", outcomes, " |")
+  }
+  digest <- if (request$sha256 == "") "" else paste0(" (SHA-256 `", request$sha256, "`)")
+  c(paste0("**", escape_text(request$name), ", measured again.** ", outcome$text), "",
+    "| ratio to native, or claim | there [95\u00a0%] | here [95\u00a0%] | outcome |",
+    "| --- | --- | --- | --- |",
+    set_lines(paste0(rows$label, ", ", rows$series),
+              format_share_interval(rows$there, rows$there_low, rows$there_high),
+              format_share_interval(rows$here, rows$here_low, rows$here_high), rows$outcome),
+    set_lines(claims$statement,
+              paste(format_share_interval(claims$there, claims$there_low, claims$there_high),
+                    claims$verdict_there),
+              paste(format_share_interval(claims$here, claims$here_low, claims$here_high),
+                    claims$verdict_here), claims$outcome),
+    "", paste0(facts, " Logs here: SHA-256 `", request$logs, "`. Original: ",
+               escape_text(request$name), digest, "; check it by `", request$command, "`."))
+}

@@ -1,0 +1,1 @@
+"""Reproduce: measure the experiment of an archive here, and say what agrees."""

@@ -1,0 +1,352 @@
+"""The command ``strata reproduce``: measure the experiment of an archive here, and compare."""
+
+import contextlib
+import glob
+import json
+import os
+import re
+import shlex
+import shutil
+
+from strata.archive import compare, light, output
+from strata.archive.checksums import hash_file
+from strata.environments import docker
+from strata.experiment import blocks, config, folder, measuring, plan, workload
+from strata.host import capacity, observe
+from strata.image import build
+from strata.reproduce import settings
+from strata.reproduce.settings import Restored
+from strata.results import forecast
+from strata.util import paths, programs, progress, validation, yaml_files
+from strata.util.constants import result_path
+from strata.util.data_types import Fields, Plan
+from strata.util.errors import MachineError, UserError
+from strata.util.files import read_json, remove_tree, write_json, write_text
+from strata.util.signals import Interrupted
+
+AGREES, DIFFERS, CANNOT, UNDECIDED = range(4)
+_STATUS = {
+    "agrees": AGREES,
+    "differs": DIFFERS,
+    "not testable here": CANNOT,
+    "undecided": UNDECIDED,
+}
+# The folder that holds a folder for each reproduction.
+FOLDER = "reproduce"
+PAGE, CARD = "index.html", "card.md"
+# Blocks of a workload: at least, and at most.
+FEWEST_BLOCKS, MOST_BLOCKS = 5, 300
+# Intervals are measured to this share of the change that must not be overlooked: the original's
+# error, the power of the test and what sessions change take the rest.
+SHARE_OF_EFFECT = 0.25
+# What sessions may change (MARGIN of analysis/statistics.R): no smaller change can be shown.
+MARGIN = 0.02
+
+
+def main(**options: object) -> int:
+    """Run the command ``reproduce`` and return its exit status.
+
+    options: the arguments of :func:`reproduce`.
+    Prints the message of a UserError or OSError, and returns 2 for it.
+    """
+    try:
+        return reproduce(**options)  # type: ignore[arg-type]
+    except (UserError, OSError) as error:
+        progress.print_error(error)
+        return CANNOT
+
+
+def reproduce(
+    archive: str,
+    budget: str,
+    effect: str,
+    name: str | None,
+    trust: bool,
+    fresh: bool,
+    dry: bool,
+    json_file: str | None,
+) -> int:
+    """Measure the experiment of an archive here, print what agrees, and write a page and a card.
+
+    archive: the path of an archive, a project or a folder of results.
+    budget: the largest time of measurement, such as ``10min``.
+    effect: the change of a ratio that must not be overlooked, such as ``5%``.
+    name: of the folder below `FOLDER`; None: the archive's.
+    trust: whether commands and programs that the archive names are run.
+    fresh: whether all is measured anew.  dry: whether nothing is measured.
+    json_file: a file for the answer as JSON, or ``-``; None: none.
+
+    Returns 0 if all that can be tested agrees, 1 if something differs, 2 if nothing can be tested,
+    3 if something is undecided.
+    Raises UserError for a bad archive or option, and MachineError if nothing could be measured.
+    """
+    share = compare.parse_share(effect)
+    if share <= MARGIN:
+        raise UserError(f"--effect: is {effect}; must be a share above {MARGIN:.0%}, such as 5%")
+    repetitions = _plan_repetitions(budget, share)
+    place = _choose_folder(archive, name)
+    with compare.open_results(archive) as results:
+        results = os.path.abspath(results)
+        original = settings.read_plan(results)
+        if original["scale"] == blocks.SMALL_SCALE:
+            raise UserError(
+                f"{archive}: is at the scale {original['scale']}, whose sizes are for tests and "
+                "answer nothing; name results of the scale standard or paper"
+            )
+        restored = _restore(original, repetitions)
+        made = _prepare(place, results, restored, fresh, dry)
+        differences = _print_differences(results, original, made)
+        _require_trust(restored, trust or dry)
+        if made is not None:
+            with contextlib.chdir(place):
+                forecast.print_forecast(made, samples=os.path.relpath(paths.PROJECT))
+        if dry:
+            return UNDECIDED
+        if made is not None:
+            _measure(place, budget)
+        request = {
+            "name": os.path.basename(os.path.abspath(archive)),
+            "sha256": hash_file(archive) if os.path.isfile(archive) else "",
+            "command": f"strata reproduce {shlex.quote(os.path.basename(archive))}",
+            "original": results,
+            **_collect_results(place, restored),
+            "effect": share,
+            "differences": differences,
+        }
+        answer = _judge(place, request)
+    _print_answer(answer, place)
+    if json_file == "-":
+        progress.print_line(json.dumps(answer, ensure_ascii=False))
+    elif json_file is not None:
+        write_text(json_file, json.dumps(answer, indent=1, ensure_ascii=False) + "\n")
+    return _STATUS[answer["outcome"]]
+
+
+def _plan_repetitions(budget: str, effect: float) -> Fields:
+    """Return the configuration's `repetitions`.  Raises UserError for a wrong budget."""
+    rule = {
+        "min": FEWEST_BLOCKS,
+        "max": MOST_BLOCKS,
+        "target": f"{100 * SHARE_OF_EFFECT * effect:.2f}%",
+        "budget": budget,
+    }
+    schema = validation.load_schema("config").schema["properties"]["repetitions"]
+    if mistakes := validation.find_faults(validation.make_validator(schema), rule):
+        raise UserError(*(f"--{key}: {sentence}" for key, sentence in mistakes))
+    return rule
+
+
+def _choose_folder(archive: str, name: str | None) -> str:
+    """Return the folder of a reproduction.  Raises UserError for a wrong name."""
+    if name is None:
+        stem = compare.name_file(os.path.abspath(archive)).lower()
+        name = re.sub("[^a-z0-9._-]+", "-", stem).strip("-.")[:40] or "archive"
+    elif not re.fullmatch("[a-z0-9][a-z0-9._-]{0,39}", name):
+        raise UserError(
+            f"--name: is {name!r}; must be at most 40 lower-case letters, digits, points, hyphens "
+            "and underscores"
+        )
+    return os.path.join(FOLDER, name)
+
+
+def _restore(original: Plan, repetitions: Fields) -> Restored:
+    """Return the experiment of a plan as a configuration for this machine."""
+    base_file = config.FILE if os.path.exists(config.FILE) else f"{paths.PROJECT}/{config.FILE}"
+    base = yaml_files.read_mapping(base_file)
+    with contextlib.chdir(paths.PROJECT):
+        return settings.restore_experiment(original, base, repetitions, capacity.read_facts())
+
+
+def _prepare(place: str, results: str, restored: Restored, fresh: bool, dry: bool) -> Plan | None:
+    """Make the folder of a reproduction, and return its plan; None if nothing can be compared.
+
+    place: the folder.  results: those of the original.
+    restored: what is measured, to which the reasons are added for what cannot be measured here.
+    fresh: whether earlier results are removed.  dry: whether KVM stays untried.
+    Raises UserError if the folder holds another experiment.
+    """
+    path = os.path.join(place, config.FILE)
+    known = yaml_files.read_mapping(path) if os.path.exists(path) else None
+    folder.make_folder(place)
+    if fresh and os.path.isdir(os.path.join(place, "results")):
+        remove_tree(os.path.join(place, "results"))
+    files = settings.find_files(restored, results)
+    wanted = restored.settings
+    ignored = {"repetitions": None, "leave_out": None}
+    if known is not None and not fresh and {**known, **ignored} != {**wanted, **ignored}:
+        raise UserError(
+            f"{place}: holds another experiment: choose another --name, or add --fresh to begin it "
+            "anew"
+        )
+    if not wanted["only"]["workloads"] or len(wanted["only"]["environments"]) < 2:
+        return None
+    folder.make_folder(place, wanted)
+    for name, source in files.items():
+        os.makedirs(os.path.dirname(os.path.join(place, name)), exist_ok=True)
+        shutil.copyfile(source, os.path.join(place, name))
+    workload.read_declaration.cache_clear()
+    with contextlib.chdir(place):
+        made = config.make_plan(config.read_config({}), capacity.read_facts())
+        untried = any(
+            entry.get("accelerator", "") is None for entry in made["environments"].values()
+        )
+        if untried and not dry:
+            # Whether KVM runs guests here decides which environments there are.
+            build.probe_acceleration(made["image"]["settings"])
+            made = config.make_plan(config.read_config({}), capacity.read_facts())
+    entries = made["environments"]
+    for name, entry in entries.items():
+        if not entry["available"]:
+            restored.omitted[name, ""] = f"not available here: {entry['reason']}"
+    available = [name for name, entry in entries.items() if entry["available"]]
+    if blocks.REFERENCE not in available:
+        known_entry: Fields = dict(entries.get(blocks.REFERENCE, {}))
+        reason = known_entry.get("reason") or "it was not measured there"
+        restored.omitted["", ""] = f"there is no {blocks.REFERENCE} to compare with: {reason}"
+        return None
+    return made if len(available) > 1 else None
+
+
+def _require_trust(restored: Restored, trust: bool) -> None:
+    """Raise UserError if an archive brings commands along, and these are not trusted."""
+    if restored.foreign and not trust:
+        raise UserError(
+            "the archive names commands, programs or options of its own, which would run here "
+            "with all rights of a measurement; look at them, and add --trust to run them:",
+            *restored.foreign,
+        )
+
+
+def _print_differences(results: str, original: Plan, made: Plan | None) -> list[Fields]:
+    """Print what differs between the original's machine and this one, and return it.
+
+    made: the plan on this machine; None if nothing is measured.
+    """
+    pattern = os.path.join(glob.escape(results), "raw/*/*/*.json")
+    records = [record for path in sorted(glob.glob(pattern)) if (record := read_json(path))]
+    there, here = settings.describe_plan(original), {}
+    for record in records:
+        there["machine"] = record["observed"]["host"]["static"]
+        there["Strata"] = {"revision": record["source"]["revision"]}
+        if facts := record["system"].get("docker"):
+            there["Docker"] = facts
+            break
+    if made is not None:
+        here = settings.describe_plan(made)
+        if any("docker" in layers for layers in here["environment"].values()):
+            here["Docker"] = docker.daemon_facts(docker.Layer.host_info())
+    here["machine"] = observe.observe_host(capacity.usable_processors())
+    here["Strata"] = {"revision": plan.read_source(paths.PROJECT)["revision"]}
+    # The control group is of the process that measured, and not of the machine.
+    here["machine"].pop("cgroup", None)
+    differences = settings.list_differences(there, here)
+    if differences:
+        progress.print_line("what differs, there → here:")
+    else:
+        progress.print_line("no difference is seen between the machines and settings")
+    for row in differences:
+        progress.print_line(f"  {row['item']}: {row['there'][:100]} → {row['here'][:100]}")
+    return differences
+
+
+def _measure(place: str, budget: str) -> None:
+    """Measure the experiment in a folder until it is precise enough, or a signal comes.
+
+    Environments in which a workload always failed are left out in a second try.
+    Raises MachineError if nothing was measured.
+    """
+    targets = [result_path("comparisons")]
+
+    def describe_round(number: int) -> str:
+        decision = read_json(os.path.join(place, result_path("precision", round=number))) or {}
+        spent = progress.format_duration(decision.get("spent_seconds", 0))
+        return f"round {number} ({spent} of {budget})"
+
+    line = measuring.ProgressLine()
+    try:
+        if not measuring.run_snakemake(
+            place, targets, "--keep-going", line=line, at_round=describe_round
+        ) and _leave_out_failing(place):
+            measuring.run_snakemake(
+                place, targets, "--keep-going", line=line, at_round=describe_round
+            )
+    except Interrupted:
+        line.clear()
+        progress.print_message("strata: ended early; this is the answer so far:")
+    line.clear()
+    if not _list_cells(place, "raw"):
+        raise MachineError(f"nothing was measured: {os.path.join(place, measuring.LOG)} says why")
+
+
+def _list_cells(place: str, kind: str) -> set[tuple[str, str]]:
+    """Return the (environment, workload) of all logs of a kind, "raw" or "failed"."""
+    pattern = os.path.join(glob.escape(place), "results", kind, "*/*/*.log")
+    pairs = [path.split(os.sep)[-3:-1] for path in glob.glob(pattern)]
+    return {(environment, load) for environment, load in pairs}
+
+
+def _leave_out_failing(place: str) -> bool:
+    """Leave out the workloads that always failed in an environment; return whether there are."""
+    failing = _list_cells(place, "failed") - _list_cells(place, "raw")
+    path = os.path.join(place, config.FILE)
+    wanted = yaml_files.read_mapping(path)
+    leave_out = wanted.setdefault("leave_out", {})
+    for environment, load in sorted(failing):
+        leave_out.setdefault(environment, []).append(load)
+    if failing:
+        folder.make_folder(place, wanted)
+    return bool(failing)
+
+
+def _collect_results(place: str, restored: Restored) -> Fields:
+    """Return ``{replication, logs, omitted}`` of a reproduction, for analysis/reproduce.R."""
+    measured = _list_cells(place, "raw")
+    for environment, load in _list_cells(place, "failed") - measured:
+        pattern = os.path.join(glob.escape(place), f"results/failed/{environment}/{load}/*.json")
+        records = [read_json(path) or {} for path in sorted(glob.glob(pattern))]
+        error = next((record["error"] for record in records if "error" in record), "no reason")
+        reason = f"it failed here: {' '.join(error.split())[:300]}"
+        restored.omitted[environment, load] = reason
+    omitted = [
+        {"environment": environment, "workload": load, "reason": reason}
+        for (environment, load), reason in restored.omitted.items()
+    ]
+    if not measured:
+        return {"replication": "", "logs": "", "omitted": omitted}
+    programs.run_python(place, "tidy", "--partial")
+    digest = light.collect_facts(place, {})["raw"]["sha256"]
+    folder_of_results = os.path.abspath(os.path.join(place, "results"))
+    return {"replication": folder_of_results, "logs": digest, "omitted": omitted}
+
+
+def _judge(place: str, request: Fields) -> Fields:
+    """Return the answer of R, with what was asked; the page, the card and tables are written."""
+    with programs.temporary_folder("reproduce") as work, output.whole_folder(place) as target:
+        question = os.path.join(work, "request.json")
+        write_json(question, request)
+        programs.run_r(os.path.join(paths.PROJECT, "analysis/reproduce.R"), question, target)
+        answer = read_json(os.path.join(target, "outcome.json"))
+    if not answer or answer.get("outcome") not in _STATUS:
+        raise MachineError("analysis/reproduce.R: it ended without writing a good outcome.json")
+    kept = ("name", "sha256", "command", "logs", "effect", "omitted", "differences")
+    return {**{key: request[key] for key in kept}, **answer}
+
+
+def _print_answer(answer: Fields, place: str) -> None:
+    """Print the table of an answer, its claims, its outcome and its card."""
+    rows = [("ratio to native", "there", "here", "")]
+    rows += [
+        (f"{row['label']} · {row['series']}", row["shown_there"], row["shown_here"], row["text"])
+        for row in answer["rows"]
+    ]
+    if answer["rows"]:
+        progress.print_table(rows)
+    for claim in answer["claims"]:
+        why = f" ({claim['why']})" if claim["why"] else ""
+        progress.print_line(
+            f"{claim['id']}: {claim['verdict_there']} there, {claim['verdict_here']} here: "
+            f"{claim['outcome']}{why}"
+        )
+    progress.print_line(answer["text"])
+    page, card = (os.path.join(place, name) for name in (PAGE, CARD))
+    progress.print_line(f"page: {page}; a card for an issue or a README: {card}")

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
 # The version of the record's format; readers rely on it.
-FORMAT = 8
+FORMAT = 9
 # Seconds after a thaw that belong to no lap: a network server responds as quickly as before the
 # freeze only after them (docs/method.md).
 THAWING = 0.2

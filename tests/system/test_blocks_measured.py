@@ -10,6 +10,7 @@ import projects
 import pytest
 
 from strata.host import cgroups
+from strata.measure.costs import Spender
 from strata.measure.laps import LapMonitor
 
 TABLES = ["results/summary.csv"]
@@ -121,7 +122,9 @@ def test_what_goes_on_in_a_system_s_control_group_disturbs_no_lap(machine_stays)
     cgroups.create_groups(group, None)
     try:
         folders = cgroups.find_groups(group)
-        blind, seeing = (LapMonitor({"busy": 0.05}, names, ()) for names in ((), (group,)))
+        blind, seeing = (
+            LapMonitor({"busy": 0.05}, {"native": Spender(names)}, ()) for names in ((), (group,))
+        )
         spin = ["timeout", "0.6", "sh", "-c", "while :; do :; done"]
         # Its parent ends at once, so that it belongs to this process by its group alone.
         command = ["sh", "-c", '"$@" >/dev/null 2>&1 &', "sh", *cgroups.join_command(group), *spin]

@@ -248,7 +248,8 @@ def parse_counters(files: Iterable[tuple[str, str]]) -> dict[str, float]:
             name = "throttled_seconds" if key.startswith("throttled") else "major_faults"
             used[name] = unit * counts[key]
     for name, old, new in (("io_bytes", _BYTES, "bytes"), ("io_operations", _OPERATIONS, "ios")):
-        if old in texts:
+        # Version 1 counts only for devices with limits, of which it then has lines.
+        if ":" in texts.get(old, ""):
             used[name] = sum(map(int, re.findall(r"^Total (\d+)", texts[old], re.MULTILINE)))
         elif "io.stat" in texts:
             used[name] = sum(map(int, re.findall(rf" [rw]{new}=(\d+)", texts["io.stat"])))

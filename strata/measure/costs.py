@@ -37,20 +37,20 @@ def open_files(paths: Collection[str]) -> list[tuple[str, int]]:
     return opened
 
 
-def read_descriptor(descriptor: int) -> str:
-    """Return the beginning of an open file; empty where its process or group is gone."""
+def read_descriptor(descriptor: int) -> str | None:
+    """Return the beginning of an open file; None where its process or group is gone."""
     try:
         return os.pread(descriptor, 8192, 0).decode(errors="replace")
     except OSError:
-        return ""
+        return None
 
 
-def parse_process(text: str) -> dict[str, float]:
+def parse_process(text: str | None) -> dict[str, float]:
     """Return what a process has used, without its children, by its /proc/PID/stat.
 
-    The keys are as of :func:`strata.host.cgroups.parse_counters`; empty of an empty text.
+    The keys are as of :func:`strata.host.cgroups.parse_counters`; empty where it is gone.
     """
-    fields = text.rpartition(")")[2].split()
+    fields = (text or "").rpartition(")")[2].split()
     if not fields:
         return {}
     user, system = (int(fields[at]) / TICK for at in (11, 12))
@@ -84,11 +84,12 @@ class CostCounters:
             for _, descriptor in files:
                 os.close(descriptor)
 
-    def read(self, ticks: Sequence[int]) -> Counts:
+    def read(self, ticks: Sequence[int], foreign: float | None) -> Counts:
         """Return what has been used until now.
 
         ticks: of the processors that measurements use, as of
         :func:`strata.host.observe.cpu_times`.
+        foreign: the seconds of CPU time of foreign processes; None if they are not known.
         """
         helpers = []
         for descriptor in self._helpers:
@@ -96,13 +97,16 @@ class CostCounters:
             helpers.append((used.get("user", 0.0), used.get("system", 0.0)))
         spent = {name: dict(spender.spent) for name, spender in self._spenders.items()}
         systems = {name: self._read_system(name) for name in self._spenders}
-        return Counts(systems, spent, helpers, _count_machine(ticks))
+        machine = _count_machine(ticks)
+        if foreign is not None:
+            machine["foreign_seconds"] = foreign
+        return Counts(systems, spent, helpers, machine)
 
     def _read_system(self, name: str) -> dict[str, float]:
         """Return what a system has used; a count that one of its parts lacks is missing."""
         parts = [
             cgroups.parse_counters(
-                (file, text) for file, at in group if (text := read_descriptor(at))
+                (file, text) for file, at in group if (text := read_descriptor(at)) is not None
             )
             for group in self._groups[name]
         ]
@@ -129,7 +133,7 @@ _KEYS = {
     "system": (*_TIMES, "throttled_seconds", "major_faults", "io_bytes", "io_operations"),
     "client": _TIMES,
     "helpers": _TIMES,
-    "machine": ("busy_seconds", "interrupt_seconds", "context_switches"),
+    "machine": ("busy_seconds", "foreign_seconds", "interrupt_seconds", "context_switches"),
 }
 
 

@@ -95,13 +95,13 @@ class _Counters:
         text = costs.read_descriptor(descriptor)
         if self._usage == _OLD:
             return 1e-9 * int(text or 0)
-        fields = text.split()
+        fields = (text or "").split()
         return 1e-6 * int(fields[1]) if fields[:1] == ["usage_usec"] else 0.0
 
 
 def _process_seconds(descriptor: int) -> float:
     """Return the CPU time of a process with that of its children; 0 once it has ended."""
-    fields = costs.read_descriptor(descriptor).rpartition(")")[2].split()
+    fields = (costs.read_descriptor(descriptor) or "").rpartition(")")[2].split()
     return sum(map(int, fields[11:15])) / costs.TICK
 
 
@@ -138,8 +138,8 @@ class LapMonitor:
         The third value is the time of foreign processes.
         """
         ticks = observe.cpu_times(usable_processors())
-        counts = self._cost_counters.read(ticks)
-        return time.monotonic(), ticks, self._counters.foreign_seconds(), counts
+        foreign = self._counters.foreign_seconds() if self.judges else None
+        return time.monotonic(), ticks, foreign, self._cost_counters.read(ticks, foreign)
 
     def end_run(self, lap: int, environments: Sequence[str], way: str) -> None:
         """Note what the run since the last reading was spent on, and judge it.

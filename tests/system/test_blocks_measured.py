@@ -117,6 +117,23 @@ def test_runs_go_on_in_slices_that_never_overlap(image, tmp_path, machine_stays,
     assert sum(one[2] != other[2] for one, other in pairwise(slices)) >= len(slices) // 3 > 2 * laps
 
 
+def test_the_cpu_time_of_a_lap_is_what_its_program_counts_itself(image, tmp_path, machine_stays):
+    page = config(1, [])
+    page["environments"]["again"] = {"layers": [{"docker": {"network": "bridge", "data": "volume"}}]}
+    page["workloads"] = {"command": {"command": "xz -kc /usr/bin/python3", "laps": 2}}
+    folder = measured(tmp_path, page, "results/costs.csv")
+    for record in projects.records(folder):
+        log = projects.log_of(folder, record)
+        runs = [json.loads(line) for line in log.splitlines() if line.startswith('{"run"')]
+        # The first run warms up.
+        counted = [run["user"] + run["system"] for run in runs[1:]]
+        costs = [run["system"] for run in record["costs"]]
+        spent = [run["user_seconds"] + run["system_seconds"] for run in costs]
+        assert spent == pytest.approx(counted, rel=0.02)
+        assert all(run["elapsed_seconds"] > 0.5 * sum(counted) / 2 for run in record["costs"])
+    assert {row["part"] for row in projects.table(folder / "results/costs.csv")} > {"waiting"}
+
+
 def test_what_goes_on_in_a_system_s_control_group_disturbs_no_lap(machine_stays):
     group = "strata-laps-0"
     cgroups.create_groups(group, None)

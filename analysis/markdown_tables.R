@@ -9,7 +9,7 @@
 #' @return marked Markdown
 set_table <- function(data, caption, runs = FALSE) {
   is_numeric <- vapply(data, function(column) {
-    all(grepl("^[-\u2212]?[0-9.,]*(\u00a0%.*)?$", column))
+    all(grepl("^[-+\u2212]?[0-9.,]*(\u00a0%.*)?$", column))
   }, NA)
   if (runs && knitr::is_html_output()) {
     caption <- paste(caption, "Logs and records: [Runs](#runs).")

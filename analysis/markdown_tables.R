@@ -9,7 +9,7 @@
 #' @return marked Markdown
 set_table <- function(data, caption, runs = FALSE) {
   is_numeric <- vapply(data, function(column) {
-    all(grepl("^[-\u2212]?[0-9.,]*(\u00a0%.*)?$", column))
+    all(grepl("^[-+\u2212]?[0-9.,]*(\u00a0%.*)?$", column))
   }, NA)
   if (runs && knitr::is_html_output()) {
     caption <- paste(caption, "Logs and records: [Runs](#runs).")
@@ -215,6 +215,30 @@ tabulate_margins <- function(paper) {
 
 # Margins as texts, one by one.
 format_margin_column <- function(margins) vapply(margins, format_margin, "")
+
+#' List what the differences from native went to, in shares of native's time per unit of work
+#'
+#' @param paper list of read_paper; a row for each headline series that differs
+tabulate_costs <- function(paper) {
+  differing <- filter(paper$headlines, outcome %in% c("slower", "faster"))
+  format_change <- function(parts) {
+    sums <- rowSums(as.matrix(parts))
+    text <- sub("-", "\u2212", sprintf("%+.1f\u00a0%%", 100 * sums), fixed = TRUE)
+    if_else(is.na(sums), "", text)
+  }
+  names <- c("time", names(CPU_PARTS), "rest", "waiting")
+  rows <- semi_join(paper$costs, differing, by = c("series", "environment")) |>
+    filter(part %in% names)
+  if (nrow(rows) == 0) return(tibble())
+  tidyr::pivot_wider(rows, id_cols = c(series, label), names_from = part, values_from = share) |>
+    transmute(Series = if_else(duplicated(series), "", series), Environment = label,
+              Time = format_change(time), Programs = format_change(system_user),
+              "Their kernel" = format_change(system_kernel),
+              Client = format_change(cbind(client_user, client_kernel)),
+              Helpers = format_change(cbind(helpers_user, helpers_kernel)),
+              Rest = format_change(rest), Waiting = format_change(waiting)) |>
+    drop_empty_columns()
+}
 
 #' List the ratios whose robust estimate differs from that of all work over all time
 #'

@@ -1,15 +1,15 @@
 # Gathers the data of a paper: the tables of results, and facts about the run for its text.
 
 # The tables of results of which a paper is made.
-PAPER_TABLES <- c("summary", "comparisons", "ratios", "verdicts", "stalls", "disturbances",
-                  "choices", "emulated", "claims", "blocks", "runs", "sessions",
+PAPER_TABLES <- c("summary", "comparisons", "ratios", "verdicts", "costs", "stalls",
+                  "disturbances", "choices", "emulated", "claims", "blocks", "runs", "sessions",
                   "left_out")
 
 # Columns of these tables that hold texts, whatever they look like.
 PAPER_TEXT_COLUMNS <- c("workload", "metric", "question", "environment", "series", "label", "title",
                         "flags", "unit", "why", "direction", "against_published", "because",
                         "transferred", "session", "machine", "holds", "kernel",
-                        "docker", "gvisor")
+                        "docker", "gvisor", "part")
 
 #' Read the data of a paper
 #'
@@ -39,7 +39,7 @@ read_paper <- function(folder, published, emulated) {
   paper$measured <- filter(paper$environments, environment %in% paper$tidy$environment)
   paper$missing <- count_missing_runs(paper)
   marked <- c("tidy", "summary", "comparisons", "ratios", "choices", "headlines", "decisions",
-              "blocks")
+              "costs", "blocks")
   paper[marked] <- lapply(paper[marked], mark_broken_sizes, paper)
   claims <- jsonlite::read_json(file.path(published, "claims.json"))
   paper[c("originals", "publications")] <- find_originals(claims, unique(paper$runs$workload))

@@ -8,7 +8,7 @@ invisible(compiler::enableJIT(0))
 script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
 # R writes a space in the path of a script as "~+~".
 analysis <- dirname(gsub("~+~", " ", script, fixed = TRUE))
-files <- c("read", "statistics", "claims", "choices", "render")
+files <- c("read", "statistics", "costs", "claims", "choices", "render")
 for (file in files) source(file.path(analysis, paste0(file, ".R")))
 
 # The columns of every table in their order, which an empty table has too; "factors" stands for the
@@ -28,6 +28,8 @@ TABLES <- c(
   verdicts = paste("workload,title,environment,label,family,reference,margin,valid,verdict",
                    "direction,more,series,n,sessions,machines,holds,ratio,low,high,level",
                    sep = ","),
+  costs = paste(SERIES_COLUMNS, "reference,valid,headline,n,ratio,part,native,value,share",
+                sep = ","),
   stalls = paste(SERIES_COLUMNS, "reference,valid,laps,share,reference_share,p", sep = ","),
   disturbances = "environment,label,laps,left_out,runs,disturbed,steal,busy,p",
   choices = paste(SERIES_COLUMNS, "choice,control", COMPARISON_COLUMNS, RATIO_COLUMNS, sep = ","),
@@ -114,6 +116,7 @@ main <- function(folder, out = folder) {
   margins <- sort(unique(c(MARGINS, precision$margin)))
   verdicts <- lapply(margins, decide_workloads, rows = comparisons, looks = precision$looks %or% 1)
   write_result(stack_rows(verdicts), "verdicts")
+  write_result(compare_costs(results, comparisons, pairs), "costs")
   write_result(compare_stalls(results$tidy), "stalls")
   write_table(compare_disturbances(results), "disturbances", out, results$all)
   write_result(compare_choices(results), "choices")

@@ -28,13 +28,15 @@ class Link(Layer):
 
     Its options are those of :func:`strata.client.resolve_options`.  Once the link is up, `host` is
     this host's IP address on it, `near` is the network interface on this host, `far` that on the
-    client, and `kind` is the link's name in the records.
+    client, and `kind` is the link's name in the records.  `shares_host` says whether the client's
+    programs run on this host.
     """
 
     host: str
     near: str
     far: str
     kind: str
+    shares_host = True
 
     @abstractmethod
     def on_client_host(self, argv: list[str]) -> list[str]:

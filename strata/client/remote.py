@@ -85,6 +85,7 @@ class Remote(Link):
     """
 
     kind = "network of a second machine"
+    shares_host = False
 
     def _note_removal(self, *commands: list[str]) -> None:
         """Write into the journal the host's commands that remove what is made next.

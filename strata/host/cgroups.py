@@ -6,8 +6,9 @@ groups of unequal standing, and a comparison would measure that.
 """
 
 import os
+import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from strata.host import observe
 from strata.util.data_types import Fields
@@ -22,8 +23,12 @@ GROUP = "strata"
 HOLDER = ["/usr/bin/sleep", "infinity"]
 # The files that freeze a group, in version 1 and in version 2.
 OLD, NEW = "freezer.state", "cgroup.freeze"
-# The files of version 1 with the CPU time of a group in nanoseconds, and with its peak of memory.
-_USAGE = ("cpuacct.usage_user", "cpuacct.usage_sys")
+# The files with what a group has used, in version 1 and in version 2, and its peak of memory in 1.
+_BYTES, _OPERATIONS = (
+    f"blkio.throttle.io_{name}_recursive" for name in ("service_bytes", "serviced")
+)
+_CPU = ("cpuacct.usage", "cpuacct.usage_user", "cpuacct.usage_sys")
+COUNTERS = (*_CPU, "cpu.stat", "memory.stat", "io.stat", _BYTES, _OPERATIONS)
 _PEAK = "memory.max_usage_in_bytes"
 # Arguments: the list of CPUs to which the groups are restricted (empty: all), and the groups.
 # In version 1, a group runs no process before its CPUs and memory nodes are set.
@@ -194,30 +199,74 @@ def read_usage(names: Sequence[str]) -> Fields:
     first there; None where the kernel does not count it.  In version 1 the peak begins anew with
     every call, in version 2 with the group.
     """
-    folders = [folder for name in names for folder in find_groups(name)]
-    user: int | None = None
-    system: int | None = None
+    user: float | None = None
+    system: float | None = None
     peak: int | None = None
-    for folder in folders:
-        files = [*_USAGE, "memory.peak", _PEAK, "cpu.stat"]
-        texts = observe.read_files([f"{folder}/{file}" for file in files])
-        times = [int(texts[path]) for file in _USAGE if (path := f"{folder}/{file}") in texts]
-        counted = dict(line.split() for line in texts.get(f"{folder}/cpu.stat", "").splitlines())
-        if "user_usec" in counted:
-            times = [1000 * int(counted[f"{kind}_usec"]) for kind in ("user", "system")]
-        if len(times) == 2:
-            user, system = (user or 0) + times[0], (system or 0) + times[1]
-        for file in (_PEAK, "memory.peak"):
-            if text := texts.get(f"{folder}/{file}"):
-                peak = (peak or 0) + int(text)
-        if f"{folder}/{_PEAK}" in texts:
-            _write_word(f"{folder}/{_PEAK}", "0")
+    for name in names:
+        folders = find_groups(name)
+        files = observe.read_files([f"{folder}/{file}" for folder in folders for file in COUNTERS])
+        used = parse_counters((path.rpartition("/")[2], text) for path, text in files.items())
+        if "user_seconds" in (spent := split_cpu_time(used)):
+            user = (user or 0) + spent["user_seconds"]
+            system = (system or 0) + spent["system_seconds"]
+        paths = [f"{folder}/{file}" for folder in folders for file in (_PEAK, "memory.peak")]
+        for path, text in observe.read_files(paths).items():
+            peak = (peak or 0) + int(text)
+            if path.endswith(_PEAK):
+                _write_word(path, "0")
     return {
         "observed": "group",
-        "user_seconds": None if user is None else user / 1e9,
-        "system_seconds": None if system is None else system / 1e9,
+        "user_seconds": user,
+        "system_seconds": system,
         "peak_bytes": peak,
     }
+
+
+def parse_counters(files: Iterable[tuple[str, str]]) -> dict[str, float]:
+    """Return what one system has used so far, by the files of its control groups.
+
+    files: (name of one of :data:`COUNTERS`, text) of each file that could be read.
+    The keys are ``cpu`` (seconds), ``user`` and ``system`` (in one unknown unit each), and
+    ``throttled_seconds``, ``major_faults``, ``io_bytes`` and ``io_operations``; one that the kernel
+    does not count is missing.  Where both versions count CPU time, that of version 1 is taken.
+    """
+    texts: dict[str, str] = {}
+    for file, text in files:
+        texts[file] = f"{texts.get(file, '')}{text}\n"
+    used: dict[str, float] = {}
+    lines = f"{texts.get('cpu.stat', '')}{texts.get('memory.stat', '')}".splitlines()
+    counts = {key: int(number) for key, number in (line.split() for line in lines if " " in line)}
+    if all(file in texts for file in _CPU):
+        total, user, system = (float(texts[file]) for file in _CPU)
+        used = {"cpu": 1e-9 * total, "user": user, "system": system}
+    elif "usage_usec" in counts:
+        used = {kind: 1.0 * counts[f"{kind}_usec"] for kind in ("user", "system")}
+        used["cpu"] = 1e-6 * counts["usage_usec"]
+    keys = {"throttled_time": 1e-9, "throttled_usec": 1e-6, "pgmajfault": 1, "total_pgmajfault": 1}
+    for key, unit in keys.items():
+        if key in counts:
+            name = "throttled_seconds" if key.startswith("throttled") else "major_faults"
+            used[name] = unit * counts[key]
+    for name, old, new in (("io_bytes", _BYTES, "bytes"), ("io_operations", _OPERATIONS, "ios")):
+        # Version 1 counts only for devices with limits, of which it then has lines.
+        if ":" in texts.get(old, ""):
+            used[name] = sum(map(int, re.findall(r"^Total (\d+)", texts[old], re.MULTILINE)))
+        elif "io.stat" in texts:
+            used[name] = sum(map(int, re.findall(rf" [rw]{new}=(\d+)", texts["io.stat"])))
+    return used
+
+
+def split_cpu_time(used: Mapping[str, float]) -> dict[str, float]:
+    """Return ``user_seconds`` and ``system_seconds`` of a CPU time; empty if it is not known.
+
+    used: as of :func:`parse_counters`, or the growth of each count.  The kernel counts the sum
+    exactly, and in version 1 its two parts by ticks, by which the sum is split.
+    """
+    if "cpu" not in used:
+        return {}
+    ticks = used["user"] + used["system"]
+    user = used["cpu"] * (used["user"] / ticks if ticks else 1)
+    return {"user_seconds": user, "system_seconds": used["cpu"] - user}
 
 
 def remove_groups(name: str) -> None:

@@ -264,6 +264,12 @@ def cpu_times(cpus: set[int]) -> tuple[int, ...]:
     return tuple(map(sum, zip(*chosen, strict=False)))
 
 
+def count_context_switches() -> int | None:
+    """Return how often the machine has switched between tasks; None where it is not counted."""
+    count = re.search(r"^ctxt (\d+)", read_file(STAT) or "", re.MULTILINE)
+    return int(count[1]) if count else None
+
+
 def time_shares(before: tuple[int, ...], after: tuple[int, ...]) -> Fields:
     """Return ``{steal_share, busy_share}`` of the CPUs' time between two moments, from 0 to 1.
 

@@ -253,7 +253,7 @@ class Block:
             self._run_lap(lap, ways, lap_monitor)
         self._judge_laps(lap_monitor, monitor)
         self._do(Cell.stop)
-        monitor.read_after(daemons, lap_monitor.judged if lap_monitor else ())
+        monitor.read_after(daemons, lap_monitor.judged)
         self._do(Cell.parse_log)
         _try_take_down()
         self._complete_records(time.monotonic() - begun, monitor)
@@ -300,35 +300,38 @@ class Block:
             cell.record["ways"] = ways[cell]
         return ways
 
-    def _monitor_laps(self, daemons: set[str]) -> LapMonitor | None:
-        """Return the monitor of the laps; None where the cells have one lap.
+    def _monitor_laps(self, daemons: set[str]) -> LapMonitor:
+        """Return the monitor of the laps.
 
-        It is None, too, where commands enter a system anew in each lap: their CPU time is counted
-        twice, in the system and as that of this process's children.
+        It judges no laps where the cells have one lap, or where commands enter a system anew in
+        each lap: their CPU time is counted twice, in the system and as that of this process's
+        children.
         """
-        if self.first.laps == 1 or not self.first.is_interleaved or self.first.systems > 1:
-            return None
-        tops = [top for cell in self.seconds for top in cell.system.tops]
-        systems = {group for top in tops if (group := top.cgroup())}
-        return LapMonitor(self.first.plan["interference"]["thresholds"], systems, daemons)
+        judges = self.first.laps > 1 and self.first.is_interleaved and self.first.systems == 1
+        cells = [cell for cell in self.seconds if "cannot" not in cell.record]
+        spenders = {cell.environment: cell.steps.spender() for cell in cells}
+        return LapMonitor(self.first.plan["interference"]["thresholds"], spenders, daemons, judges)
 
     def _judge_laps(
-        self, lap_monitor: LapMonitor | None, monitor: interference.InterferenceMonitor
+        self, lap_monitor: LapMonitor, monitor: interference.InterferenceMonitor
     ) -> None:
-        """Add to each record which laps count, and flag a block with too few of them."""
-        if lap_monitor is None:
-            return
+        """Add to each record what its runs cost and which laps count.
+
+        Flags a block with too few laps that count.
+        """
         laps = lap_monitor.close()
         for cell in self.seconds:
+            if "cannot" not in cell.record:
+                cell.record["costs"] = lap_monitor.costs[cell.environment]
+            if not lap_monitor.judges:
+                continue
             cell.record["laps"] = []
             for lap in laps:
                 runs = [run for run in lap["runs"] if cell.environment in run["environments"]]
                 cell.record["laps"].append({**lap, "runs": runs})
         monitor.report["flags"] += flags_of_laps(laps, monitor.report["thresholds"])
 
-    def _run_lap(
-        self, lap: int, ways: dict[Cell, list[str]], lap_monitor: LapMonitor | None
-    ) -> None:
+    def _run_lap(self, lap: int, ways: dict[Cell, list[str]], lap_monitor: LapMonitor) -> None:
         """Execute the runs of all cells in one lap, each in its ways.
 
         lap: the number of the lap, from 1.
@@ -347,8 +350,8 @@ class Block:
                     self._run_in_slices(lap, run_cells)
                 else:
                     self._do(Cell.run_lap, lap, order=run_cells)
-                if lap_monitor:
-                    lap_monitor.end_run(lap, [cell.environment for cell in run_cells], way)
+                ended = [cell for cell in run_cells if "cannot" not in cell.record]
+                lap_monitor.end_run(lap, [cell.environment for cell in ended], way)
 
     def _run_in_slices(self, lap: int, cells: list[Cell]) -> None:
         """Execute the runs of some cells in one lap together, each in slices of time.

@@ -1,24 +1,24 @@
-"""Which laps of a block count: those during which the machine itself was not disturbed.
+"""What each run of a block cost, and which laps count: those that nothing else disturbed.
 
-A :class:`LapMonitor` takes a cheap reading after each run of a lap, while nothing is measured, and
-judges the run by two thresholds that the configuration fixes: the CPU time that a hypervisor took,
-and that of processes outside of all systems, their clients and their engines.  It sees no measured
-value.  What happens inside a system's control groups or in its engine is the environment's own.
+A :class:`LapMonitor` takes a cheap reading after each run of a lap, while nothing is measured.  It
+says what the run was spent on, and judges it by two thresholds that the configuration fixes: the
+CPU time that a hypervisor took, and that of processes outside of all systems, their clients and
+their engines.  It sees no measured value.  What happens inside a system's control groups or in its
+engine is the environment's own.
 """
 
 import os
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from strata.host import cgroups, observe
 from strata.host.capacity import usable_processors
 from strata.host.observe import NOT_AVAILABLE
-from strata.measure import interference
+from strata.measure import costs, interference
 from strata.util.data_types import Any, Fields
 
 # At least this share of the laps of a block must count.
 LEAST_SHARE = 0.5
-_TICK = os.sysconf("SC_CLK_TCK")
 # The files with the CPU time of a control group, in version 1 (nanoseconds) and in version 2.
 _OLD, _NEW = "cpuacct.usage", "cpu.stat"
 
@@ -29,33 +29,39 @@ class _Counters:
     def __init__(self, systems: Iterable[str], daemons: Collection[str]) -> None:
         """Open the files: those of all control groups, and of all that is not foreign in them.
 
-        systems, daemons: as of :class:`LapMonitor`.
+        systems: the names of the systems' control groups.
+        daemons: as of :class:`LapMonitor`.
         """
-        self._add: list[int] = []
-        self._subtract: list[int] = []
-        self._processes: list[int] = []
         self._usage = _NEW
         tops = cgroups.hierarchies()
         if roots := [top for top in tops if os.path.exists(f"{top}/{_OLD}")]:
             self._usage = _OLD
-            self._open(self._add, [f"{roots[0]}/{_OLD}"])
+            folders = roots[:1]
         else:
             # A root group does not count its processes apart from interrupts; its children do.
             folders = [entry.path for top in tops for entry in os.scandir(top) if entry.is_dir()]
-            self._open(self._add, [f"{folder}/{_NEW}" for folder in folders])
-        for name in systems:
-            folders = cgroups.find_groups(name)
-            self._open(self._subtract, [f"{folder}/{self._usage}" for folder in folders])
+        self._opened: list[int] = []
+        self._add = self._open([f"{folder}/{self._usage}" for folder in folders])
+        groups = [folder for name in systems for folder in cgroups.find_groups(name)]
+        self._subtract = self._open([f"{folder}/{self._usage}" for folder in groups])
         inside = {process for name in systems for process in cgroups.list_processes(name)}
-        self._open(self._processes, self._stat_files(inside, daemons))
+        self._processes: list[int] = []
+        self.helpers: list[int] = []
+        self._open_processes(inside, daemons)
 
-    def _stat_files(self, inside: set[int], daemons: Collection[str]) -> list[str]:
-        """Return the files of processes outside of the systems that are not foreign.
+    def _open(self, paths: Collection[str]) -> list[int]:
+        """Open the files that exist, and return their descriptors."""
+        descriptors = [descriptor for _, descriptor in costs.open_files(paths)]
+        self._opened += descriptors
+        return descriptors
 
-        They are the kernel's own threads, engines, and what this process has started.
+    def _open_processes(self, inside: set[int], daemons: Collection[str]) -> None:
+        """Open the files of processes outside of the systems that are not foreign.
+
+        They are the kernel's own threads, engines, and what this process has started.  All but the
+        threads are helpers of the systems, and so are threads for a machine's network.
         inside: the processes in the systems' control groups.
         """
-        files: list[str] = []
         usages = interference.take_reading().processes or {}
         processes = {pid: usage for (pid, _), usage in usages.items()}
         for entry in filter(str.isdecimal, observe.list_folder("/proc")):
@@ -65,21 +71,15 @@ class _Counters:
             if pid in inside or pid == os.getpid() or not ours:
                 continue
             group = observe.read_file(f"/proc/{pid}/cgroup") or ""
-            if self._usage == _OLD or group.rstrip() != "0::/":
-                files.append(f"/proc/{pid}/stat")
-        return files
-
-    def _open(self, descriptors: list[int], files: Iterable[str]) -> None:
-        """Open the files that exist."""
-        for path in files:
-            try:
-                descriptors.append(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
-            except OSError:
-                continue
+            counted = self._usage == _OLD or group.rstrip() != "0::/"
+            helps = known or (observe.read_file(f"/proc/{pid}/comm") or "").startswith("vhost")
+            descriptors = self._open([f"/proc/{pid}/stat"]) if counted or helps else []
+            self._processes += descriptors if counted else []
+            self.helpers += descriptors if helps else []
 
     def close(self) -> None:
         """Close the files."""
-        for descriptor in [*self._add, *self._subtract, *self._processes]:
+        for descriptor in self._opened:
             os.close(descriptor)
 
     def foreign_seconds(self) -> float | None:
@@ -92,57 +92,68 @@ class _Counters:
 
     def _group_seconds(self, descriptor: int) -> float:
         """Return the CPU time of a control group; 0 once it is gone."""
-        text = _read(descriptor)
+        text = costs.read_descriptor(descriptor)
         if self._usage == _OLD:
             return 1e-9 * int(text or 0)
-        fields = text.split()
-        return 1e-6 * int(fields[1]) if fields[:1] == [b"usage_usec"] else 0.0
-
-
-def _read(descriptor: int) -> bytes:
-    """Return the beginning of an open file; empty where its process or group is gone."""
-    try:
-        return os.pread(descriptor, 1024, 0)
-    except OSError:
-        return b""
+        fields = (text or "").split()
+        return 1e-6 * int(fields[1]) if fields[:1] == ["usage_usec"] else 0.0
 
 
 def _process_seconds(descriptor: int) -> float:
     """Return the CPU time of a process with that of its children; 0 once it has ended."""
-    fields = _read(descriptor).rpartition(b")")[2].split()
-    return sum(map(int, fields[11:15])) / _TICK
+    fields = (costs.read_descriptor(descriptor) or "").rpartition(")")[2].split()
+    return sum(map(int, fields[11:15])) / costs.TICK
 
 
 class LapMonitor:
-    """Observe the runs of the laps of a block, and judge which laps count.
+    """Observe the runs of the laps of a block: what each one costs, and which laps count.
 
     thresholds: the shares `steal` and `busy` of the configuration; None is not judged.
-    systems: the names of the systems' control groups.
+    spenders: the systems and their clients by environment.
     daemons: the names of processes that work for the systems.
+    judges: whether laps are judged.
+    costs: environment → a mapping of what was used for each of its runs, with `lap` and `how`.
     """
 
     def __init__(
-        self, thresholds: Fields, systems: Iterable[str], daemons: Collection[str]
+        self,
+        thresholds: Fields,
+        spenders: Mapping[str, costs.Spender],
+        daemons: Collection[str],
+        judges: bool = True,
     ) -> None:
         self._thresholds = {key: thresholds.get(key) for key in ("steal", "busy")}
-        self._counters = _Counters([*systems], daemons)
+        systems = [group for spender in spenders.values() for group in spender.groups]
+        self._counters = _Counters(systems, daemons)
+        self._cost_counters = costs.CostCounters(spenders, self._counters.helpers)
         self._laps: dict[int, list[Fields]] = {}
         self._judged: set[str] = set()
+        self.judges = judges
+        self.costs: dict[str, list[Fields]] = {name: [] for name in spenders}
         self._last = self._reading()
 
-    def _reading(self) -> tuple[float, tuple[int, ...], float | None]:
-        """Return this moment, the ticks of the usable CPUs, and the time of foreign processes."""
+    def _reading(self) -> tuple[float, tuple[int, ...], float | None, costs.Counts]:
+        """Return this moment, the ticks of the usable CPUs, and what has been used until now.
+
+        The third value is the time of foreign processes.
+        """
         ticks = observe.cpu_times(usable_processors())
-        return time.monotonic(), ticks, self._counters.foreign_seconds()
+        foreign = self._counters.foreign_seconds() if self.judges else None
+        return time.monotonic(), ticks, foreign, self._cost_counters.read(ticks, foreign)
 
     def end_run(self, lap: int, environments: Sequence[str], way: str) -> None:
-        """Judge what has been run since the last reading.
+        """Note what the run since the last reading was spent on, and judge it.
 
         environments: those whose runs went on, several for runs in slices.
         way: `slices` or `whole`.
         """
-        (begun, ticks, foreign), self._last = self._last, self._reading()
-        ended, late_ticks, late_foreign = self._last
+        (begun, ticks, foreign, counts), self._last = self._last, self._reading()
+        ended, late_ticks, late_foreign, late_counts = self._last
+        for name in environments:
+            spent = costs.compare_counts(counts, late_counts, name, len(environments) == 1)
+            self.costs[name].append({"lap": lap, "how": way, **spent})
+        if not self.judges:
+            return
         seconds = max(ended - begun, 1e-3)
         busy: Any = NOT_AVAILABLE
         if foreign is not None and late_foreign is not None:
@@ -165,6 +176,7 @@ class LapMonitor:
         Where too few laps were undisturbed, all of them count: then the block is disturbed.
         """
         self._counters.close()
+        self._cost_counters.close()
         calm = [lap for lap, runs in self._laps.items() if not _causes(runs)]
         enough = len(calm) >= LEAST_SHARE * len(self._laps)
         return [

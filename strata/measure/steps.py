@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import json
+import resource
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from strata.host import cgroups
 from strata.measure import servers
 from strata.measure.arguments import Inputs, expanded, fill
+from strata.measure.costs import Spender
 from strata.measure.log_sections import LIMIT, Log, LongLogError, last_words
 from strata.measure.shell import PROGRAM, Shell
 from strata.testbed.lifecycle import System
@@ -39,6 +41,8 @@ class Steps:
     waits: whether a shell waits in the system for the commands of laps.
     commands: the `commands` of the cell's record; each step adds to this list.
     shell: the waiting shell; None before :meth:`prepare` has ended, or without `waits`.
+    spent: how long commands took so far (`elapsed_seconds`); with a client on this host also its
+    CPU time (`client_user_seconds`, `client_system_seconds`).
     """
 
     def __init__(
@@ -54,6 +58,10 @@ class Steps:
         self.servers = servers.make_servers(inputs)
         self.commands: list[Fields] = []
         self.shell: Shell | None = None
+        self.spent = {"elapsed_seconds": 0.0}
+        at_client = any(step.get("at") == "client" for step in inputs.cell["steps"])
+        if at_client and inputs.system.link and inputs.system.link.layer.shares_host:
+            self.spent |= {"client_user_seconds": 0.0, "client_system_seconds": 0.0}
         self._lap: Fields = {}
         self._waits = waits and inputs.parts == 1
         self._machines = _machine_processes(inputs.system)
@@ -94,6 +102,11 @@ class Steps:
             self._lap = {"lap": lap, "how": way}
             self.log.begin_lap(lap, way)
         self._take("run")
+
+    def spender(self) -> Spender:
+        """Return whose costs are those of this cell's runs."""
+        groups = [top.cgroup() for top in self.inputs.system.tops]
+        return Spender([*filter(None, groups)], self._machines, self.spent)
 
     def finish(self) -> None:
         """End the shell, and stop the servers in the reverse order of their start.
@@ -138,7 +151,10 @@ class Steps:
         commands = [self._new_command(step, values, part) for part in parts]
         self.commands += commands
         try:
-            ended = self._run_in(parts, [command["argv"] for command in commands], step["timeout"])
+            with self._count_client_time(at_client):
+                ended = self._run_in(
+                    parts, [command["argv"] for command in commands], step["timeout"]
+                )
         except LongLogError:
             limit = self.inputs.cell.get("log_limit", LIMIT)
             command = " ".join(commands[-1]["argv"])[:200]
@@ -147,10 +163,24 @@ class Steps:
                 f"its {step['step']} step was ended: `{command}` printed more than the log may "
                 f"hold, {limit}; let it print less, or set log_limit in {place}"
             ) from None
+        self.spent["elapsed_seconds"] += max(seconds for _, seconds in ended)
         for record, (code, seconds) in zip(commands, ended, strict=True):
             if code is not None:
                 record |= {"exit": code, "seconds": round(seconds, 4), "timeout": step["timeout"]}
         self._require_success(step, commands)
+
+    @contextlib.contextmanager
+    def _count_client_time(self, at_client: bool) -> Iterator[None]:
+        """Add the CPU time of this process's children that end meanwhile to the client's.
+
+        at_client: whether they run at the client; otherwise nothing is added.
+        """
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        yield
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        if at_client and "client_user_seconds" in self.spent:
+            self.spent["client_user_seconds"] += after.ru_utime - before.ru_utime
+            self.spent["client_system_seconds"] += after.ru_stime - before.ru_stime
 
     def _new_command(self, step: Step, values: Fields, part: int | None) -> Fields:
         """Return the record of a command that starts now.

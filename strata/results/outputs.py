@@ -13,6 +13,7 @@ _TABLES = (
     "comparisons",
     "ratios",
     "verdicts",
+    "costs",
     "stalls",
     "disturbances",
     "choices",

@@ -10,7 +10,9 @@ import projects
 import pytest
 
 from strata.host import cgroups
+from strata.measure.costs import Spender
 from strata.measure.laps import LapMonitor
+from strata.util import paths
 
 TABLES = ["results/summary.csv"]
 
@@ -116,12 +118,33 @@ def test_runs_go_on_in_slices_that_never_overlap(image, tmp_path, machine_stays,
     assert sum(one[2] != other[2] for one, other in pairwise(slices)) >= len(slices) // 3 > 2 * laps
 
 
+def test_the_cpu_time_of_a_lap_is_what_its_program_counts_itself(image, tmp_path, machine_stays):
+    page = config(1, [])
+    page["environments"]["again"] = {
+        "layers": [{"docker": {"network": "bridge", "data": "volume"}}]
+    }
+    page["workloads"] = {"command": {"command": "xz -kc /usr/bin/python3", "laps": 2}}
+    folder = measured(tmp_path, page, "results/costs.csv")
+    for record in projects.records(folder):
+        log = (folder / paths.cell_path("raw", *projects.cell_of(record), "log")).read_text()
+        runs = [json.loads(line) for line in log.splitlines() if line.startswith('{"run"')]
+        # The first run warms up.
+        counted = [run["user"] + run["system"] for run in runs[1:]]
+        costs = [run["system"] for run in record["costs"]]
+        spent = [run["user_seconds"] + run["system_seconds"] for run in costs]
+        assert spent == pytest.approx(counted, rel=0.02)
+        assert all(run["elapsed_seconds"] > 0.5 * sum(counted) / 2 for run in record["costs"])
+    assert {row["part"] for row in projects.table(folder / "results/costs.csv")} > {"waiting"}
+
+
 def test_what_goes_on_in_a_system_s_control_group_disturbs_no_lap(machine_stays):
     group = "strata-laps-0"
     cgroups.create_groups(group, None)
     try:
         folders = cgroups.find_groups(group)
-        blind, seeing = (LapMonitor({"busy": 0.05}, names, ()) for names in ((), (group,)))
+        blind, seeing = (
+            LapMonitor({"busy": 0.05}, {"native": Spender(names)}, ()) for names in ((), (group,))
+        )
         spin = ["timeout", "0.6", "sh", "-c", "while :; do :; done"]
         # Its parent ends at once, so that it belongs to this process by its group alone.
         command = ["sh", "-c", '"$@" >/dev/null 2>&1 &', "sh", *cgroups.join_command(group), *spin]

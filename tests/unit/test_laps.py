@@ -7,17 +7,18 @@ import measured
 import projects
 import pytest
 
-from strata.measure import interference, laps, parsing
+from strata.measure import costs, interference, laps, parsing
 
 SPIN = ["timeout", "0.6", "sh", "-c", "while :; do :; done"]
 THRESHOLDS = {"busy": 0.05, "steal": None}
+SPENDERS = {name: costs.Spender() for name in ("native", "docker")}
 
 
 @pytest.mark.parametrize("outside", [True, False])
 def test_a_busy_process_outside_of_all_that_is_measured_disturbs_a_lap_and_one_inside_does_not(
     outside,
 ):
-    monitor = laps.LapMonitor(THRESHOLDS, (), ())
+    monitor = laps.LapMonitor(THRESHOLDS, SPENDERS, ())
     early = interference.take_reading()
     if outside:
         # Its parent ends at once, so that it does not belong to this process.
@@ -42,14 +43,15 @@ def test_a_busy_process_outside_of_all_that_is_measured_disturbs_a_lap_and_one_i
 
 def judged_laps(monkeypatch, *seconds):
     """The laps of two environments in which foreign processes used so many seconds of ten."""
-    monitor = laps.LapMonitor(THRESHOLDS, (), ())
+    monitor = laps.LapMonitor(THRESHOLDS, SPENDERS, ())
     moments = iter(range(10, 1000, 10))
     foreign = 0.0
-    monitor._last = (0.0, (), 0.0)
+    *_, counts = monitor._last
+    monitor._last = (0.0, (), 0.0, counts)
     for lap, of_runs in enumerate(seconds, 1):
         for name, used in zip(("native", "docker"), of_runs, strict=True):
             foreign += used
-            reading = (float(next(moments)), (), foreign)
+            reading = (float(next(moments)), (), foreign, counts)
             monkeypatch.setattr(monitor, "_reading", lambda reading=reading: reading)
             monitor.end_run(lap, [name], "whole")
     return monitor.close()

@@ -1,7 +1,7 @@
 # Loads the files under test, and makes values whose truth is known.
 
 root <- normalizePath(file.path(testthat::test_path(), "..", "..", ".."))
-for (file in c("read.R", "statistics.R", "claims.R", "choices.R")) {
+for (file in c("read.R", "statistics.R", "costs.R", "claims.R", "choices.R")) {
   source(file.path(root, "analysis", file))
 }
 

@@ -1,0 +1,122 @@
+# What a difference went to: the costs of runs per unit of work.  Formula: docs/statistics.md.
+
+# The parts of a run's CPU time, by the names that records have for them.
+CPU_PARTS <- c(system_user = "system.user_seconds", system_kernel = "system.system_seconds",
+               client_user = "client.user_seconds", client_kernel = "client.system_seconds",
+               helpers_user = "helpers.user_seconds", helpers_kernel = "helpers.system_seconds")
+# Counts that are not added to CPU time.
+OTHER_PARTS <- c(throttled = "system.throttled_seconds", interrupts = "machine.interrupt_seconds",
+                 major_faults = "system.major_faults", io_bytes = "system.io_bytes",
+                 io_operations = "system.io_operations",
+                 context_switches = "machine.context_switches")
+COST_PARTIES <- c("system", "client", "helpers", "machine")
+
+#' Add up the costs of each cell's runs of one kind, over the laps that count
+#'
+#' @param records list of records, named by their logs
+#' @return data frame: cell (the key of make_cell_keys), how, elapsed_seconds and the counts of each
+#'   party, such as system.user_seconds; NA for what is not available; NULL of no costs
+add_up_costs <- function(records) {
+  stack_rows(lapply(unname(records), function(record) {
+    counts <- vapply(record$laps, `[[`, NA, "counts")
+    left_out <- vapply(record$laps, `[[`, 0, "lap")[!counts]
+    runs <- Filter(function(run) !run$lap %in% left_out, record$costs)
+    if (length(runs) == 0) return(NULL)
+    stack_rows(lapply(split(runs, vapply(runs, `[[`, "", "how")), function(runs) {
+      numbers <- lapply(runs, function(run) {
+        values <- unlist(run[c("elapsed_seconds", COST_PARTIES)])
+        stats::setNames(suppressWarnings(as.numeric(values)), names(values))
+      })
+      cell <- make_cell_keys(record)
+      data.frame(cell = cell, how = runs[[1]]$how, as.list(Reduce(`+`, numbers)))
+    }))
+  }))
+}
+
+# A text for each cell; `rows` has its environment, workload and repetition.
+make_cell_keys <- function(rows) paste(rows$environment, rows$workload, rows$repetition)
+
+#' Get the seconds that a unit of work takes
+#'
+#' @param rows data frame: workload, metric, unit, better, value
+#' @param metrics data frame of all metrics with their units: workload, unit, better
+#' @return numeric vector; NA of metrics that are neither a rate nor a time, of times where the
+#'   workload has a rate, and of CPU times
+get_unit_seconds <- function(rows, metrics = rows) {
+  is_rate <- function(rows) rows$better == "higher" & grepl("(/s|/min|OPS|UPS)$", rows$unit)
+  seconds <- c(s = 1, ms = 1e-3, us = 1e-6, ns = 1e-9, "s/GB" = 1)[rows$unit]
+  times <- rows$better == "lower" & !rows$workload %in% metrics$workload[is_rate(metrics)] &
+    !rows$metric %in% c("cpu", "user", "system")
+  of_rate <- ifelse(grepl("/min$", rows$unit), 60, 1) / rows$value
+  unname(ifelse(is_rate(rows), of_rate, ifelse(times, rows$value * seconds, NA)))
+}
+
+#' Compare what each environment's and native's runs were spent on, per unit of work
+#'
+#' @param results list of read_results
+#' @param comparisons table of compare_with_native, or NULL
+#' @param pairs data frame of pair_with_native, or NULL
+#' @return data frame, a row for each comparison and part: the columns of the comparison, part,
+#'   native and value (seconds of CPU, seconds, bytes or a number for a unit of work), share (of
+#'   native's time per unit of work by which they differ; NA of parts without a time); NULL of none
+compare_costs <- function(results, comparisons, pairs) {
+  costs <- add_up_costs(results$records)
+  if (is.null(costs) || is.null(comparisons)) return(NULL)
+  tidy <- results$tidy
+  tidy$seconds <- get_unit_seconds(tidy)
+  keys <- paste(make_keys(tidy), tidy$environment)
+  blocks <- split(pairs$repetition, paste(make_keys(pairs), pairs$environment))
+  add_up <- function(environment, workload, repetitions, how) {
+    cells <- make_cell_keys(list(environment = environment, workload = workload,
+                                 repetition = repetitions))
+    rows <- costs[costs$cell %in% cells, ]
+    # Native's runs of the same kind, if it has any.
+    if (how %in% rows$how) rows <- rows[rows$how == how, ]
+    colSums(rows[setdiff(names(rows), c("cell", "how"))])
+  }
+  stack_rows(lapply(seq_len(nrow(comparisons)), function(i) {
+    row <- comparisons[i, ]
+    repetitions <- blocks[[paste(make_keys(row), row$environment)]]
+    how <- tidy$how[match(paste(make_keys(row), row$environment), keys)]
+    native <- keys == paste(make_keys(row), NATIVE) & tidy$repetition %in% repetitions
+    seconds <- mean(tidy$seconds[native])
+    sums <- lapply(c(NATIVE, row$environment), add_up, row$workload, repetitions, how)
+    if (is.na(seconds + row$ratio)) return(NULL)
+    parts <- split_difference(sums[[1]], sums[[2]], row$ratio)
+    if (is.null(parts)) return(NULL)
+    parts[c("native", "value")] <- parts[c("native", "value")] * seconds
+    cbind(row, parts, row.names = NULL)
+  }))
+}
+
+#' Split the difference between two times per unit of work into its parts
+#'
+#' @param native,costs sums of add_up_costs in native and in the environment
+#' @param ratio of performance: the environment's time per unit of work is 1 / ratio of native's
+#' @return data frame: part, native and value (per native's time for a unit of work), share (of
+#'   that time by which they differ; those of CPU times and `waiting` add up to that of `time`);
+#'   NULL where the CPU time of a system is not known
+split_difference <- function(native, costs, ratio) {
+  shares <- lapply(list(native, costs), function(sums) sums / sums[["elapsed_seconds"]])
+  known <- c("system.user_seconds", "system.system_seconds")
+  if (!all(is.finite(c(shares[[1]][known], shares[[2]][known])))) return(NULL)
+  sides <- Map(function(share, time) {
+    cpu <- stats::setNames(share[CPU_PARTS], names(CPU_PARTS))
+    others <- share[["machine.busy_seconds"]] - share[["machine.foreign_seconds"]]
+    cpu[["rest"]] <- max(others - sum(cpu, na.rm = TRUE), 0)
+    other <- stats::setNames(share[OTHER_PARTS], names(OTHER_PARTS))
+    list(time = time, cpu = time * cpu, other = time * other)
+  }, shares, c(1, 1 / ratio))
+  # Parts that either side does not know are in no sum.
+  counted <- !is.na(sides[[1]]$cpu + sides[[2]]$cpu)
+  # The processors that native keeps busy at once, of which a unit of work takes all.
+  processors <- max(1, sum(sides[[1]]$cpu[counted]))
+  columns <- lapply(sides, function(side) {
+    waiting <- side$time - sum(side$cpu[counted]) / processors
+    c(time = side$time, side$cpu, waiting = waiting, side$other)
+  })
+  names <- names(columns[[1]])
+  per_second <- c(1, rep(processors, length(sides[[1]]$cpu)), 1, rep(NA, length(OTHER_PARTS)))
+  data.frame(part = names, native = columns[[1]], value = columns[[2]],
+             share = (columns[[2]] - columns[[1]]) / per_second, row.names = NULL)
+}

@@ -30,6 +30,11 @@ _BYTES, _OPERATIONS = (
 _CPU = ("cpuacct.usage", "cpuacct.usage_user", "cpuacct.usage_sys")
 COUNTERS = (*_CPU, "cpu.stat", "memory.stat", "io.stat", _BYTES, _OPERATIONS)
 _PEAK = "memory.max_usage_in_bytes"
+# The files of a group with its memory and its limit, in version 1 and in version 2.
+_MEMORY = (
+    ("memory.usage_in_bytes", "memory.limit_in_bytes"),
+    ("memory.current", "memory.max"),
+)
 # Arguments: the list of CPUs to which the groups are restricted (empty: all), and the groups.
 # In version 1, a group runs no process before its CPUs and memory nodes are set.
 MAKE = """
@@ -222,6 +227,7 @@ def read_usage(names: Sequence[str]) -> Fields:
     }
 
 
+<<<<<<< HEAD
 def parse_counters(files: Iterable[tuple[str, str]]) -> dict[str, float]:
     """Return what one system has used so far, by the files of its control groups.
 
@@ -267,6 +273,29 @@ def split_cpu_time(used: Mapping[str, float]) -> dict[str, float]:
     ticks = used["user"] + used["system"]
     user = used["cpu"] * (used["user"] / ticks if ticks else 1)
     return {"user_seconds": user, "system_seconds": used["cpu"] - user}
+=======
+def read_memory(names: Sequence[str]) -> Fields:
+    """Return the memory that systems' control groups hold now, and the limit of the first of them.
+
+    names: as of :func:`find_groups`.
+    The keys are ``group_bytes``, for all of them together, page cache included, and
+    ``limit_bytes``; None where the kernel does not count it, and without a limit.
+    """
+    used: list[int] = []
+    limits: list[int] = []
+    for folder in (folder for name in names for folder in find_groups(name)):
+        for use, limit in _MEMORY:
+            texts = observe.read_files([f"{folder}/{use}", f"{folder}/{limit}"])
+            used += [int(text) for path, text in texts.items() if path.endswith(use)]
+            text = texts.get(f"{folder}/{limit}", "max")
+            # Version 1 has the largest number of pages instead of the word.
+            if text.isdecimal() and int(text) < 2**62:
+                limits.append(int(text))
+    return {
+        "group_bytes": sum(used) if used else None,
+        "limit_bytes": limits[0] if limits else None,
+    }
+>>>>>>> part-B
 
 
 def remove_groups(name: str) -> None:

@@ -169,7 +169,14 @@ class Cell:
         }
         values = self._copy_files(system, values, data)
         inputs = Inputs(self.workload, self.planned["cell"], system, values)
-        self.steps = Steps(inputs, log, self.watch, self._restart_system, self.is_interleaved)
+        self.steps = Steps(
+            inputs,
+            log,
+            self.watch,
+            self._restart_system,
+            functools.partial(self._make_system, self.entry["layers"], link),
+            self.is_interleaved,
+        )
         self.record["commands"] = self.steps.commands
         if "servers" in self.planned["cell"]:
             self.record["servers"] = [server.record for server in self.steps.servers]
@@ -191,11 +198,15 @@ class Cell:
         """Take the system down, and bring up and return a new one.
 
         way: the start method of the virtual machine, such as `boot`.
+        The new system's facts hold how long the removal took (`removal_seconds`).
         """
+        begun = time.monotonic()
         lifecycle.take_down_systems(self.environment)
-        return self._make_system(
-            registry.with_start_method(self.entry["layers"], way), self.system.link, 0
-        )
+        seconds = time.monotonic() - begun
+        stack = registry.with_start_method(self.entry["layers"], way)
+        system = self._make_system(stack, self.system.link, 0)
+        system.facts["removal_seconds"] = round(seconds, 3)
+        return system
 
     def prepare(self) -> None:
         """Execute the steps before the run, and start the servers."""

@@ -8,7 +8,7 @@ import resource
 import time
 from collections.abc import Callable, Iterator
 
-from strata.host import cgroups
+from strata.host import cgroups, observe
 from strata.measure import servers
 from strata.measure.arguments import Inputs, expanded, fill
 from strata.measure.costs import Spender
@@ -24,6 +24,8 @@ from strata.util.timeouts import stretch
 
 # Seconds within which a shell that was started in a system must answer.
 SECONDS_TO_ANSWER = 60.0
+# The share of the memory available at first at which a step with `more` adds no further system.
+MEMORY_LEFT = 0.5
 
 
 class Steps:
@@ -38,6 +40,7 @@ class Steps:
     watch: the clock of the cell.
     restart_system: a function that brings the system up again by the given start method, and
     returns the new system.
+    add_system: a function that brings up an equal system beside so many others, and returns it.
     waits: whether a shell waits in the system for the commands of laps.
     commands: the `commands` of the cell's record; each step adds to this list.
     shell: the waiting shell; None before :meth:`prepare` has ended, or without `waits`.
@@ -51,10 +54,11 @@ class Steps:
         log: Log,
         watch: Clock,
         restart_system: Callable[[str], System],
+        add_system: Callable[[int], System],
         waits: bool = False,
     ) -> None:
         self.inputs, self.log, self.watch = inputs, log, watch
-        self.restart_system = restart_system
+        self.restart_system, self.add_system = restart_system, add_system
         self.servers = servers.make_servers(inputs)
         self.commands: list[Fields] = []
         self.shell: Shell | None = None
@@ -137,6 +141,8 @@ class Steps:
                 self.log.write(counters.cpu_line(self._counters))
             elif "fresh" in step:
                 self._run_in_new_system(step, values)
+            elif "more" in step:
+                self._run_in_more_systems(step, values)
             else:
                 self._run_command(step, values)
 
@@ -257,20 +263,7 @@ class Steps:
         command fails.
         """
         system = self.inputs.system = self.restart_system(values[step["fresh"]])
-        argv = fill(step["argv"], self.inputs.of(0, values), self.inputs.workload)
-        command: Fields = {"step": step["step"], "fresh": step["fresh"], "argv": argv}
-        command |= {"exit": None, "started": self.watch.now()}
-        self.commands.append(command)
-        begun = time.monotonic()
-        done = capture(system.top.measured_command(argv), timeout=step["timeout"], check=False)
-        seconds = time.monotonic() - begun
-        command |= {"exit": done.returncode, "seconds": round(seconds, 4)}
-        command["timeout"] = step["timeout"]
-        if done.returncode != 0:
-            words = last_words(done.stderr or done.stdout)
-            raise CommandFailed(
-                f"its {step['step']} step ended with exit code {done.returncode}: {words}"
-            )
+        seconds = self._run_unlogged(step, values, {"fresh": step["fresh"]})
         machine = system.facts["facts"].get("vm") or {}
         line = {
             "start": machine.get("started", "created"),
@@ -279,9 +272,70 @@ class Steps:
             "restore_seconds": machine.get("restore_seconds"),
             "command_seconds": round(seconds, 6),
             "memory_bytes": memory_held(system.top.memory_processes()),
+            "removal_seconds": system.facts["removal_seconds"],
         }
         self.log.write(json.dumps(line))
         self._machines = _machine_processes(system)
+
+    def _run_in_more_systems(self, step: Step, values: Fields) -> None:
+        """Bring up equal systems one after the other, then run the step's command in each.
+
+        The log gets the memory in use with each further system, and after each command.  No system
+        is added where MEMORY_LEFT of the memory is left that was available at first, and no command
+        runs where half of that is left.  Adds to ``commands``.  Raises CommandFailed if a command
+        fails.
+        """
+        first = self.inputs.system
+        floor = MEMORY_LEFT * (observe.available_memory() or 0)
+        systems = [first]
+        available = self._log_memory(systems, 0, floor)
+        while len(systems) < values[step["more"]] and available > floor:
+            systems.append(self.add_system(len(systems)))
+            available = self._log_memory(systems, 0, floor)
+        for number, system in enumerate(systems):
+            if available <= floor / 2:
+                break
+            self.inputs.system = system
+            self._run_unlogged(step, values, {"more": step["more"], "system": number})
+            available = self._log_memory(systems, number + 1, floor / 2)
+        self.inputs.system = first
+
+    def _log_memory(self, systems: list[System], loaded: int, floor: float) -> int:
+        """Log the memory that systems take, and return how many bytes are available on the host.
+
+        loaded: the number of systems in which the step's command ran.
+        floor: the available bytes at which the series ends.
+        """
+        available = observe.available_memory() or 0
+        groups = [system.top.cgroup() or "" for system in systems]
+        line = {"systems": len(systems), "loaded": loaded, "available_bytes": available}
+        line |= {"floor_bytes": round(floor), **cgroups.read_memory(groups)}
+        self.log.mark(None)
+        self.log.write(json.dumps(line))
+        return available
+
+    def _run_unlogged(self, step: Step, values: Fields, more: Fields) -> float:
+        """Run a step's command in the system of ``inputs``, and return its duration in seconds.
+
+        Its output is not logged.  more: further keys of its record, which is added to ``commands``.
+        Raises CommandFailed if the command fails.
+        """
+        argv = fill(step["argv"], self.inputs.of(0, values), self.inputs.workload)
+        command: Fields = {"step": step["step"], **more, "argv": argv}
+        command |= {"exit": None, "started": self.watch.now()}
+        self.commands.append(command)
+        begun = time.monotonic()
+        place = self.inputs.system.top
+        done = capture(place.measured_command(argv), timeout=step["timeout"], check=False)
+        seconds = time.monotonic() - begun
+        command |= {"exit": done.returncode, "seconds": round(seconds, 4)}
+        command["timeout"] = step["timeout"]
+        if done.returncode != 0:
+            words = last_words(done.stderr or done.stdout)
+            raise CommandFailed(
+                f"its {step['step']} step ended with exit code {done.returncode}: {words}"
+            )
+        return seconds
 
 
 def _machine_processes(system: System) -> list[int]:

@@ -157,3 +157,20 @@ def test_a_web_server_reaches_its_database_in_whichever_system_that_is(
     systems = {server["name"]: server.get("system") for server in record["servers"]}
     expected = {"database": 1, "web": 0} if len(placed) > 1 else {"database": None, "web": None}
     assert systems == expected
+
+
+def test_more_systems_come_up_beside_the_first_and_all_go(tmp_path, image, machine_stays):
+    growing = {
+        **projects.NOOP,
+        "parameters": {"most": integer(3, minimum=1, maximum=9)},
+        "run": [{"more": "most", "argv": ["/bin/mkdir", "/tmp/mine"], "timeout": 20}],
+    }
+    lines, record = measured(tmp_path / "p", "docker", growing)
+    rows = [json.loads(line) for line in lines]
+    steps = [(1, 0), (2, 0), (3, 0), (3, 1), (3, 2), (3, 3)]
+    assert [(row["systems"], row["loaded"]) for row in rows] == steps
+    groups = [row["group_bytes"] for row in rows]
+    assert 0 < groups[0] < groups[1] < groups[2]
+    assert all(row["available_bytes"] > row["floor_bytes"] for row in rows)
+    # The folder was there in none of them, so that each command ran in a system of its own.
+    assert [command["system"] for command in record["commands"]] == [0, 1, 2]

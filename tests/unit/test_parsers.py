@@ -301,9 +301,26 @@ REFUSED = {
         ('"8354.22","', '"0","'),
         ('","0.116"', '","0.000116"'),
     ],
+    "density/tiny": [
+        ('"systems": 4, "loaded": 0', '"systems": 3, "loaded": 0'),
+        ('"systems": 4, "loaded": 2', '"systems": 5, "loaded": 2'),
+        ('"loaded": 4', '"loaded": 5'),
+        ('"available_bytes": 16', '"available_bytes": -16'),
+        ('"group_bytes": 5320704', '"group_bytes": "5320704"'),
+    ],
+    "start/tiny": [
+        ('"first_seconds": 0.', '"first_seconds": 9.'),
+        ('{"start": 4, "runtime": "lxc"', '{"start": 3, "runtime": "lxc"'),
+        (
+            '"together": 8, "runtime": "crun", "starts": 8',
+            '"together": 8, "runtime": "crun", "starts": 4',
+        ),
+        ('{"done": true}', '{"done": false}'),
+    ],
     "startup/tiny": [
         ('"created"', '"moon"'),
-        ('"command_seconds": 0.091318', '"command_seconds": "1"'),
+        ('"command_seconds": 0.079494', '"command_seconds": "1"'),
+        ('"removal_seconds": 0.198', '"removal_seconds": 0'),
     ],
     "stream/tiny": [
         ('"verified": true', '"verified": false'),

@@ -1,4 +1,4 @@
-"""Start-up: from the request for a system to the end of the first command in it."""
+"""Start-up: from the request for a system to the end of the first command in it, and its removal."""
 
 from kit.checks import number, require
 from kit.logs import Object, Value, decoded, value
@@ -8,9 +8,9 @@ WAYS = {"created": "created", "boot": "booted", "snapshot": "restored"}
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """Return the time to the first command (s) and the system's memory (MB), by the way of `start`.
+    """Return the time to the first command (s) and that of the removal (s), by the way of `start`.
 
-    The memory is left out if the log has none.
+    The system's memory (MB) is returned too, if the log has it.
     Raises BrokenLogError if the system started in another way than the parameter `way` demands.
     """
     [start] = [decoded(line, "the start") for line in lines if line.startswith("{")]
@@ -24,4 +24,6 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     if start.get("memory_bytes") is not None:
         megabytes = number(start, "memory_bytes") / 1e6
         values.append(value("memory", "MB", megabytes, start=way))
+    if "removal_seconds" in start:
+        values.append(value("removal", "s", number(start, "removal_seconds"), start=way))
     return values

@@ -1,0 +1,10 @@
+// Prints when it began, in nanoseconds since 1970.  (Sandboxes have a monotonic clock of their own.)
+#include <stdio.h>
+#include <time.h>
+
+int main(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    printf("%lld\n", 1000000000LL * now.tv_sec + now.tv_nsec);
+}

@@ -1,0 +1,94 @@
+#!/usr/bin/python3
+"""Start a command in sandboxes, in random turns, and print how long each start took.
+
+Usage: start.py RUNTIMES STARTS TOGETHER EACH SEED (RUNTIMES and TOGETHER with commas).  Each runtime
+starts the command STARTS times alone; then TOGETHER loops at the same time do so EACH times.
+"""
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+LXC = """lxc.rootfs.path = dir:/run/root\nlxc.rootfs.options = ro\nlxc.init.cmd = /first
+lxc.net.0.type = empty\nlxc.mount.auto = proc:mixed\nlxc.autodev = 0\nlxc.cgroup.relative = 1
+lxc.rootfs.mount = /run/mount\nlxc.console.path = none\nlxc.tty.max = 0\nlxc.pty.max = 0\n"""
+# {0} is the slot: one of several starts at a time.
+COMMANDS = {
+    "runc": "runc --root /run/runc run --bundle /run/{0} {0}",
+    "crun": "crun --root /run/crun run --bundle /run/{0} {0}",
+    "runsc": "/run/gvisor --network=none --root /run/runsc run --bundle /run/{0} {0}",
+    "bwrap": "bwrap --unshare-all --ro-bind /run/root / --proc /proc --dev /dev /first",
+    "nspawn": "systemd-nspawn --quiet --register=no --keep-unit --read-only --private-network"
+    " --link-journal=no --timezone=off --resolv-conf=off --console=pipe --machine={0}"
+    " --directory=/run/root /first",
+    "lxc": "lxc-start -F -P /run/lxc -n {0} -f /run/lxc/config",
+}
+
+
+def write_bundles(slots: int) -> None:
+    """Make the small root of all sandboxes, and a bundle for each slot in the own control group."""
+    for name in ("dev", "etc", "proc", "run", "sys", "tmp", "usr"):
+        os.makedirs(f"/run/root/{name}")
+    shutil.copy(f"{os.path.dirname(__file__)}/first", "/run/root/first")
+    with open("/proc/self/cgroup", encoding="utf-8") as file:
+        group = file.readline().strip().split(":", 2)[2]
+    spaces = [{"type": name} for name in ("mount", "pid", "network", "ipc", "uts")]
+    files = {"mount/none": "", "lxc/config": LXC}
+    for name in (f"s{slot}" for slot in range(slots)):
+        bundle = {
+            "ociVersion": "1.0.2",
+            "process": {"args": ["/first"], "cwd": "/", "user": {"uid": 0, "gid": 0}},
+            "root": {"path": "/run/root", "readonly": True},
+            "mounts": [{"destination": "/proc", "type": "proc", "source": "proc"}],
+            "linux": {"namespaces": spaces, "cgroupsPath": f"{group}/{name}"},
+        }
+        files[f"{name}/config.json"] = json.dumps(bundle)
+    for path, text in files.items():
+        os.makedirs(os.path.dirname(f"/run/{path}"))
+        with open(f"/run/{path}", "w", encoding="utf-8") as file:
+            file.write(text)
+
+
+def start(runtime: str, slot: int = 0, starts: int = 1) -> dict[str, float]:
+    """Start the command so often, wait until each time all is removed, and return the last times."""
+    for _ in range(starts):
+        argv, begun = COMMANDS[runtime].format(f"s{slot}").split(), time.time_ns()
+        done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+        ended = time.time_ns()
+        if done.returncode:
+            raise OSError(f"status {done.returncode}: {done.stderr.decode(errors='replace')[:300]}")
+        first = int(done.stdout)
+    return {"first_seconds": (first - begun) / 1e9, "seconds": (ended - begun) / 1e9}
+
+
+def main(runtimes: str, starts: str, together: str, each: str, seed: str) -> None:
+    """Try every runtime, then start the command by those that work, and print each time."""
+    counts, chance, working = [int(count) for count in together.split(",")], random.Random(seed), []
+    write_bundles(max(counts))
+    for name in runtimes.split(","):
+        try:
+            start(name)
+            working.append(name)
+            print(json.dumps({"runtime": name}))
+        except (OSError, ValueError, subprocess.SubprocessError) as error:
+            print(json.dumps({"runtime": name, "unavailable": str(error)}))
+    for turn in range(int(starts)):
+        for name in chance.sample(working, len(working)):
+            print(json.dumps({"start": turn, "runtime": name, **start(name)}))
+    points = [(name, count) for name in working for count in counts]
+    for name, count in chance.sample(points, len(points)):
+        begun = time.monotonic()
+        with ThreadPoolExecutor(count) as threads:
+            list(threads.map(start, [name] * count, range(count), [int(each)] * count))
+        row = {"together": count, "runtime": name, "starts": count * int(each)}
+        print(json.dumps({**row, "seconds": time.monotonic() - begun}))
+    print(json.dumps({"done": True}))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -28,7 +28,6 @@ while True:
     while time.process_time_ns() - used < share * (time.monotonic_ns() - since):
         pass
 """
-START_IN_BACKGROUND = 'setsid "$@" </dev/null >/dev/null 2>&1 &'
 
 
 class Layer(layer.Layer):
@@ -67,7 +66,7 @@ class Layer(layer.Layer):
                 groups.append(folder)
         join = ["sh", "-euc", cgroups.JOIN, "strata", *groups, "--"]
         brake = ["python3", "-S", "-c", TAKE_TIME, str(self.options["share"])]
-        capture(as_root(["sh", "-euc", START_IN_BACKGROUND, "strata", *join, *brake]))
+        capture(as_root(["sh", "-euc", layer.START_IN_BACKGROUND, "strata", *join, *brake]))
 
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
         """Return the command unchanged: it runs in the layer below."""

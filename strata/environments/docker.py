@@ -19,7 +19,7 @@ from strata.host.observe import NOT_AVAILABLE
 from strata.util.data_types import Fields, HostFacts
 from strata.util.errors import UserError
 from strata.util.files import read_json, write_json
-from strata.util.process import DOCKER_GROUP, capture
+from strata.util.process import DOCKER_GROUP, ROOT_NEEDED, capture, has_root
 from strata.util.progress import one_off
 
 # runsc's option that prints its version, and the one that prints its default platform (the way to
@@ -126,7 +126,8 @@ def unusual(options: Fields, info: Fields, rules: bool = True) -> dict[str, str]
     change, cells are measured again.
     """
     differences = {}
-    if rules and options["network"] != "host" and _has_nat(options["network"]) is False:
+    bridge = options["network"] != "host" and options.get("port") != "proxy"
+    if rules and bridge and _has_nat(options["network"]) is False:
         differences["ports"] = "docker-proxy"
     profiles = security_options(info)
     if "userns" in profiles:
@@ -249,11 +250,12 @@ def runtime_name(resolved: Fields) -> str:
     scripts/dockerd.sh adds the sandbox's runtimes under these names; those of other programs have
     the digest of the program in theirs.
     """
-    program = resolved.get("program")
-    if not in_sandbox(resolved):
-        return f"strata-runc-{program['sha256'][:12]}" if program else "runc"
-    name = f"strata-runsc-{resolved['sandbox']['stack']}"
-    return f"{name}-{program['sha256'][:12]}" if program else name
+    words = ["strata", resolved.get("runtime", "runc")]
+    if in_sandbox(resolved):
+        words.append(resolved["sandbox"]["stack"])
+    if "program" in resolved:
+        words.append(resolved["program"]["sha256"][:12])
+    return "-".join(words) if len(words) > 2 else "runc"
 
 
 def runsc_path(resolved: Fields) -> str:
@@ -299,11 +301,12 @@ def sandbox_facts(command_lines: list[str], runsc: str = "runsc") -> Fields:
 class Layer(engine.Container):
     """A container of the host's Docker daemon, or of the daemon in the virtual machine below.
 
-    Options: `runtime`, which is runc or runsc (gVisor); `program`, the path of another one of them
-    than the installed one; `stack`, the network stack of gVisor's sandbox; `options`, further ones
-    of ``docker run`` that are passed on as they stand, of which ``--network`` replaces the key
-    `network`.  In the plan, `program` has its digest, ``sandbox`` replaces `stack`, and ``daemon``
-    says what is unusual about the host's daemon.
+    Options: `runtime`, which is runc, crun or runsc (gVisor); `program`, the path of another one of
+    them than the installed one; `stack`, the network stack of gVisor's sandbox; `port`, how packets
+    reach the published ports; `rules`, the number of further rules of the packet filter that they
+    meet; `options`, further ones of ``docker run`` that are passed on as they stand, of which
+    ``--network`` replaces the key `network`.  In the plan, `program` has its digest, ``sandbox``
+    replaces `stack`, and ``daemon`` says what is unusual about the host's daemon.
     """
 
     title = "Docker container"
@@ -313,15 +316,25 @@ class Layer(engine.Container):
     programs = ("docker",)
     daemons = ("dockerd", "containerd", "containerd-shim", "docker-proxy", "docker-init", "runsc")
     options_schema = engine.container_schema(
-        runtime={"enum": ["runc", "runsc"], "description": "runc, or runsc (gVisor)"},
+        runtime={"enum": ["runc", "crun", "runsc"], "description": "runc, crun or runsc (gVisor)"},
         program={
             "type": "string",
             "pattern": "^/",
-            "description": "the absolute path of another runc or runsc than the installed one",
+            "description": "the absolute path of another runtime than the installed one",
         },
         stack={
             "enum": list(STACKS),
             "description": "whose network stack: the sandbox's own, or the host's",
+        },
+        port={
+            "enum": ["dnat", "proxy"],
+            "description": "published ports by a rule of the kernel, dnat, or by docker-proxy",
+        },
+        rules={
+            "type": "integer",
+            "minimum": 1,
+            "maximum": 10000,
+            "description": "further rules that packets to and from the container meet",
         },
         options=passed_options.SCHEMA,
     )
@@ -376,9 +389,18 @@ class Layer(engine.Container):
             if below != "host":
                 wrong.append(("program", "the image of a machine has its own; leave it out here"))
             elif "runtime" not in options:
-                wrong.append(("program", "set runtime, too: runc or runsc, whichever it is"))
+                wrong.append(("program", "set runtime, too: runc, crun or runsc, whichever it is"))
             elif not (os.path.isfile(program) and os.access(program, os.X_OK)):
                 wrong.append(("program", f"is {program}; there is no such program to run"))
+        for key in ("port", "rules"):
+            if key in options and below != "host":
+                wrong.append((key, "is for containers on the host alone; leave it out here"))
+            elif key in options and options.get("network") == "host":
+                wrong.append((key, "is for a bridge; the host's network has none: leave it out"))
+        if "rules" in options and options.get("port") == "proxy":
+            wrong.append(("rules", "are passed by with port: proxy; leave one of them out"))
+        if options.get("runtime") == "crun" and below != "host":
+            wrong.append(("runtime", "crun is not in a machine’s image; it runs on the host alone"))
         if not in_sandbox(options):
             if "stack" in options:
                 wrong.append(("stack", "is of gVisor alone; set runtime: runsc too"))
@@ -399,7 +421,10 @@ class Layer(engine.Container):
         """
         if network := passed_options.network_of(options):
             options = {**options, "network": network}
-        if path := options.get("program"):
+        path = options.get("program")
+        if options.get("runtime") == "crun" and not path:
+            path = find_program("crun")
+        if path:
             options = {**options, "program": {"path": path, "sha256": _hash_program(path)}}
         if not in_sandbox(options):
             return options
@@ -455,10 +480,14 @@ class Layer(engine.Container):
             return limits.refusal(resolved, set(range(machine["cpus"])), math.inf)
         if reason := super().refusal_reason(resolved, below, machine):
             return reason
+        if resolved.get("runtime") == "crun" and (reason := engine.runtime_refusal("crun")):
+            return reason
         info = cls.host_info()
         if not info:
             return cls._sandbox_refusal(resolved, None)
         if reason := foreign_daemon(info):
+            return reason
+        if reason := cls._rules_refusal(resolved):
             return reason
         own_network = passed_options.network_of(resolved)
         if own_network and not _inspect_network(own_network):
@@ -481,6 +510,21 @@ class Layer(engine.Container):
             if resolved["data"] == "volume":
                 return f"{mapped}, and then no container can write its volume: or set data: layered"
         return cls._program_refusal(resolved, info) or cls._sandbox_refusal(resolved, info)
+
+    @classmethod
+    def _rules_refusal(cls, resolved: Fields) -> str | None:
+        """Return why the requested path to published ports cannot be provided; None if it can."""
+        if resolved.get("port") == "dnat" and "ports" in resolved.get("daemon", {}):
+            return (
+                "the Docker daemon lets no rule lead to published ports: take `iptables: false` "
+                "out of its configuration, or set port: proxy"
+            )
+        if resolved.get("port") == "proxy" or "rules" in resolved:
+            if not find_program("iptables"):
+                return "iptables is not installed: install the distribution’s package of that name"
+            if not has_root():
+                return f"root is needed for rules of the packet filter: {ROOT_NEEDED}"
+        return None
 
     @classmethod
     def _program_refusal(cls, resolved: Fields, info: Fields) -> str | None:
@@ -540,13 +584,17 @@ class Layer(engine.Container):
         Those three change the title, a sandbox also the kind.
         """
         labels, differences = super().labels(resolved), resolved.get("daemon", {})
-        if "ports" in differences:
+        if "ports" in differences or resolved.get("port") == "proxy":
             labels["network"] = engine.PROXIED
+        if "rules" in resolved:
+            labels["network"] += f", {resolved['rules']} rules"
         if "storage" in differences:
             labels["data"] += f", {differences['storage']}"
         in_title = {key: differences[key] for key in ("users", "seccomp") if key in differences}
         if in_title:
             labels["title"] = f"{cls.title}, {label_ending(in_title)}"
+        if resolved.get("runtime") == "crun":
+            labels["title"] = f"{labels.get('title', cls.title)} by crun"
         if "options" in resolved:
             listed = " ".join(resolved["options"])
             labels["title"] = f"{labels.get('title', cls.title)} with {listed}"
@@ -633,11 +681,13 @@ class Layer(engine.Container):
         return containers
 
     def up(self) -> None:
-        """Start the container as :meth:`Container.up` does.
+        """Start the container as :meth:`Container.up` does, with the rules that its options ask for.
 
         If a sandbox with a network stack of its own fails, the error also suggests the host's
         stack.
         """
+        if self.options.get("port") == "proxy":
+            firewall.skip_translation(self.context, self.below.listen_address())
         try:
             super().up()
         except UserError as error:
@@ -645,6 +695,10 @@ class Layer(engine.Container):
                 remedy = "if gVisor's own network stack is the reason, set stack: host"
                 raise type(error)(f"{error}\n{remedy}") from None
             raise
+        if "rules" in self.options:
+            firewall.add_idle_rules(self.context, self._bridge_address, self.options["rules"])
+            if self.published():
+                self._facts["network"] |= firewall.read_packet_filter().facts()
 
     def kernel_process(self) -> int | None:
         """Return the id of the sandbox's process; without a sandbox, that of the machine below.
@@ -748,7 +802,8 @@ class Layer(engine.Container):
                 options = bridge_options(self.options["network"])
                 self._facts["network"][key] = options.get(option, NOT_AVAILABLE)
         path = self._facts["network"]["ports"]
-        planned = engine.PROXY if "ports" in self.options.get("daemon", {}) else engine.NAT
+        proxied = "ports" in self.options.get("daemon", {}) or self.options.get("port") == "proxy"
+        planned = engine.PROXY if proxied else engine.NAT
         if path == engine.NOTHING:
             raise UserError(
                 "no rule of the kernel and no docker-proxy leads to the published ports: the "

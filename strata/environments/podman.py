@@ -3,7 +3,7 @@
 import os
 
 from strata.environments.common import engine
-from strata.host import cgroups, firewall, observe
+from strata.host import cgroups, firewall
 from strata.host.daemons import find_program
 from strata.util import paths
 from strata.util.data_types import Fields, HostFacts
@@ -64,16 +64,8 @@ class Layer(engine.Container):
         not support, and limits that the host cannot grant.
         """
         runtime = resolved["runtime"]
-        if not find_program(runtime):
-            return (
-                f"{runtime} is not installed: install the package of that name, or choose another "
-                "runtime"
-            )
-        if runtime == "crun" and _has_hybrid_groups():
-            return (
-                "crun makes no container where control groups are hybrid, as here: set runtime: "
-                "runc"
-            )
+        if reason := engine.runtime_refusal(runtime):
+            return reason
         if not find_program(*INITS):
             return (
                 "no init program for containers was found: install the distribution’s package tini"
@@ -156,9 +148,3 @@ class Layer(engine.Container):
     def facts(self) -> Fields:
         """Return Podman's facts and the applied limits for the records."""
         return {"container": {"program": "podman", **self._facts}}
-
-
-def _has_hybrid_groups() -> bool:
-    """Return whether the host has controllers of control groups in both versions 1 and 2."""
-    path = f"{cgroups.ROOT}/unified/cgroup.controllers"
-    return any(observe.read_files([path]).values())

@@ -28,6 +28,7 @@ class Layer(layer.Layer):
 
     isolation = "machine"
     title = "virtual machine"
+    peers_are_clients = True
     image_forms = ("disk",)
     refuses_own_images = "the image has no kernel and init"
     # QEMU, libvirt, Vagrant, ssh, and the program that makes the data disk.

@@ -157,6 +157,8 @@ def read_config(over: Fields | None = None, path: str = FILE) -> Fields:
     )
     # Before `only` is applied: a narrowed experiment has the same image.
     image = {**data.get("image", {}), "workloads": list(data["workloads"])}
+    if packages := _packages_of_layers(data["environments"]):
+        image["packages"] = [*image.get("packages", []), *packages]
     only = data.pop("only", {})
     for section in ("environments", "workloads"):
         wanted = only.get(section, data[section])
@@ -174,6 +176,15 @@ def read_config(over: Fields | None = None, path: str = FILE) -> Fields:
             for name, parameters in data["workloads"].items()
         },
     }
+
+
+def _packages_of_layers(environments: Fields) -> list[str]:
+    """Return the sorted packages that the image holds for the layers of all environments."""
+    entries = [entry for value in environments.values() for entry in value["layers"]]
+    names = {name for entry in entries for name in entry}
+    return sorted(
+        {package for name in names for package in registry.layer_class(name).image_packages}
+    )
 
 
 def _with_defaults(schema: Fields, values: Fields) -> Fields:

@@ -62,6 +62,12 @@ def is_unified() -> bool:
     return os.path.exists(f"{ROOT}/cgroup.controllers")
 
 
+def are_hybrid() -> bool:
+    """Return whether the host has controllers of control groups in both versions 1 and 2."""
+    path = f"{ROOT}/unified/cgroup.controllers"
+    return any(observe.read_files([path]).values())
+
+
 def managed_by_systemd() -> bool:
     """Return whether systemd creates the control groups, which Docker then leaves to systemd."""
     return is_unified() and os.path.isdir("/run/systemd/system")

@@ -11,30 +11,91 @@ from strata.util.data_types import Fields
 from strata.util.errors import UserError
 from strata.util.process import as_root, capture
 
-# Arguments: iptables, and the id of a system, by which its rules are marked.
+# Arguments: iptables, the id of a system, by which its rules are marked, a table and its chain.
 REMOVE = """
-"$1" --wait --list-rules FORWARD | sed -n "s/^-A \\(.* --comment $2 .*\\)/-D \\1/p" |
-    xargs --no-run-if-empty -L 1 "$1" --wait
+"$1" --wait --table "$3" --list-rules "$4" |
+    sed -n "s/^-A \\(.* --comment $2 .*\\)/-D \\1/p" |
+    xargs --no-run-if-empty -L 1 "$1" --wait --table "$3"
+"""
+# Arguments: iptables, a new chain, and the number of its rules, each for another address of those
+# for benchmarks (RFC 2544), which no packet has.
+FILL_CHAIN = """
+{
+    printf '%s\\n' '*filter' ":$2 - [0:0]"
+    seq "$3" | while read -r number; do
+        address=198.18.$((number / 256)).$((number % 256))
+        echo "-A $2 -d $address/32 -p tcp -m tcp --dport 80 -j RETURN"
+    done
+    echo COMMIT
+} | "$1-restore" --noflush --wait
+"""
+# Arguments: iptables and the chain.  Succeeds, too, where the chain does not exist.
+REMOVE_CHAIN = """
+! "$1" --wait --list-rules "$2" 2>/dev/null ||
+    { "$1" --wait --flush "$2" && "$1" --wait --delete-chain "$2"; }
 """
 
 
 def allow_packets(context: Context, *matches: list[str]) -> None:
-    """Add firewall rules that accept packets, which stay until the system is removed.
+    """Add firewall rules that accept forwarded packets, which stay until the system is removed.
 
-    matches: options of iptables, one list for each rule; each rule is marked with the system's ID.
-    The cleanup of the rules is noted in the journal first.
+    matches: options of iptables, one list for each rule.
     Does nothing where iptables is not installed.  Raises UserError where a rule is refused.
     """
-    iptables = find_program("iptables")
-    if iptables is None:
-        return
-    remove = ["sh", "-c", REMOVE, "strata", iptables, context.id]
-    context.note_cleanup(
-        {"kind": "rule", "id": context.id, "root": True, "find": ["true"], "remove": [remove]}
-    )
-    mark = ["--match", "comment", "--comment", context.id, "--jump", "ACCEPT"]
+    if find_program("iptables"):
+        _insert_rules(context, "filter", "FORWARD", "ACCEPT", *matches)
+
+
+def skip_translation(context: Context, address: str) -> None:
+    """Add rules that keep the context's ports at an address from being translated to others.
+
+    They stay until the system is removed.  Raises UserError where a rule is refused.
+    """
+    matches = [
+        ["--destination", address, "--protocol", protocol, "--dport", str(port)]
+        for port in context.ports
+        for protocol in ("tcp", "udp")
+    ]
+    _insert_rules(context, "nat", "PREROUTING", "ACCEPT", *matches)
+
+
+def add_idle_rules(context: Context, address: str, count: int) -> None:
+    """Add rules that all forwarded packets from or to an address are compared with in vain.
+
+    They stay until the system is removed.  Raises UserError where a rule is refused.
+    """
+    iptables = _iptables()
+    remove = ["sh", "-c", REMOVE_CHAIN, "strata", iptables, context.id]
+    _note_removal(context, remove)
+    capture(as_root(["sh", "-euc", FILL_CHAIN, "strata", iptables, context.id, str(count)]))
+    matches = (["--destination", address], ["--source", address])
+    _insert_rules(context, "filter", "FORWARD", context.id, *matches)
+
+
+def _iptables() -> str:
+    """Return the path of iptables, or its name where it is not installed."""
+    return find_program("iptables") or "iptables"
+
+
+def _note_removal(context: Context, remove: list[str]) -> None:
+    """Write into the journal the command that removes the rules which are made next."""
+    entry = {"kind": "rule", "id": context.id, "root": True, "find": ["true"], "remove": [remove]}
+    context.note_cleanup(entry)
+
+
+def _insert_rules(
+    context: Context, table: str, chain: str, target: str, *matches: list[str]
+) -> None:
+    """Insert rules at the head of a chain, marked with the system's ID, and note their removal.
+
+    target: what is done with a packet.  matches: options of iptables, one list for each rule.
+    """
+    iptables = _iptables()
+    _note_removal(context, ["sh", "-c", REMOVE, "strata", iptables, context.id, table, chain])
+    mark = ["--match", "comment", "--comment", context.id, "--jump", target]
     for match in matches:
-        capture(as_root([iptables, "--wait", "--insert", "FORWARD", *match, *mark]))
+        argv = [iptables, "--wait", "--table", table, "--insert", chain, *match, *mark]
+        capture(as_root(argv))
 
 
 # Prints the rules of all back ends, and the programs that pass packets on to containers.  It runs
@@ -102,13 +163,18 @@ class PacketFilter:
         of_docker = rf'(?m)^-A (?=.*\bDOCKER).*-[io] {name}\b|"{name}" : jump '
         return bool(re.search(of_docker, self._all)) if self.known else None
 
-    def translates_port(self, address: str, port: int) -> bool | None:
+    def translates_port(self, address: str, port: int, exempt: str = "") -> bool | None:
         """Return whether a rule translates a published port to a container's address and port.
 
         None where that is not known.  address, port: the container's own.
+        exempt: ID of a system whose rules of :func:`skip_translation` come before iptables' rule.
         """
         target = rf"(?:DNAT --to-destination|dnat (?:ip )?to) {re.escape(address)}:{port}\b"
         rule = rf"\bdport {port}\b.*{target}"
+        for saved in filter(None, (self._saved, self._legacy)):
+            skips = rf"(?m)^-A PREROUTING .*--dport {port}\b.*--comment {exempt} -j ACCEPT$"
+            if exempt and re.search(skips, saved) and re.search(rule, saved):
+                return False
         return bool(re.search(rule, self._all)) if self.known else None
 
     def proxies_port(self, address: str, port: int) -> bool | None:

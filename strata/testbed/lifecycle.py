@@ -282,7 +282,8 @@ class System:
         part: the part's number, from 0.
         """
         top = self.tops[part]
-        return top.address() if top.virtual_machine() else self.listen_address(part)
+        forwarded = any(layer.peers_are_clients for layer in top.stack())
+        return top.address() if forwarded else self.listen_address(part)
 
     def freeze(self, frozen: bool = True) -> None:
         """Freeze all processes of the system, or thaw them, and set `frozen`.

@@ -31,7 +31,9 @@ def stacks():
     settings = config.read_config(path=projects.ROOT / "config.yaml")
     stacks_by_name = {name: entry["layers"] for name, entry in settings["environments"].items()}
     tops = {next(iter(stack[-1])) for stack in stacks_by_name.values()} | {"host"}
-    for name in set(registry.layer_names()) - tops:
+    # test_servers.py has those whose programs are in an image of their own.
+    packed = {name for name in registry.layer_names() if registry.layer_class(name).image_packages}
+    for name in set(registry.layer_names()) - tops - packed:
         below = registry.layer_class(name).stands_on[0]
         stacks_by_name[name] = [
             *([] if below == "host" else [{below: {}}]),

@@ -122,6 +122,39 @@ def test_the_client_reaches_a_server_from_outside(measure, environment):
     assert address.startswith("seen from 192.168.")
 
 
+BRIDGE = {"network": "bridge", "data": "volume"}
+
+
+@pytest.mark.parametrize(
+    ("layers", "client"),
+    [
+        ([{"docker": {**BRIDGE, "port": "proxy"}}], "172."),
+        pytest.param([{"docker": {**BRIDGE, "rules": 1000}}], "192.168.", marks=pytest.mark.long),
+        # Each of these builds an image with its program.
+        pytest.param(["chroot", "pasta"], "192.168.", marks=pytest.mark.long),
+        pytest.param(["chroot", "slirp4netns"], "192.0.2.2", marks=pytest.mark.long),
+    ],
+)
+def test_the_client_reaches_a_server_on_the_chosen_path(measure, layers, client):
+    """The address that the server sees is the client's, or that of what forwards the packets."""
+    chosen = {"label": "Chosen", "layers": layers}
+    folder, result = measure(make_workload(), "chosen", environments={"chosen": chosen})
+    assert result.returncode == 0, result.stderr
+    log = (folder / "results/raw/chosen/asking/1.log").read_text()
+    addresses = {line.split()[-1] for line in log.splitlines() if line.startswith("seen from ")}
+    assert {address.startswith(client) for address in addresses} == {True}, addresses
+    system = json.loads((folder / "results/raw/chosen/asking/1.json").read_text())["system"]
+    options = layers[-1].get("docker", {}) if isinstance(layers[-1], dict) else {}
+    if options:
+        network = system["docker"]["network"]
+        proxied = "port" in options
+        assert network["ports"] == ("docker-proxy alone" if proxied else "destination NAT")
+        assert network["rules"] > options.get("rules", 0)
+    else:
+        assert system["user_network"]["program"] == layers[-1]
+        assert any(figure.isdigit() for figure in system["user_network"]["version"])
+
+
 def run_perl(part, replacement):
     """The command of the server with a part of its program replaced."""
     return ["/usr/bin/perl", "-e", SERVER.replace(part, replacement, 1), "{port}", "{listen}"]

@@ -90,6 +90,7 @@ TRACELESS = {
     "nuttcp": "warmup_seconds port data_ports paced_ports netserver_port server_cpu",
     "redis": "warmup_requests port server_cpu",
     "redis-scaleout": "pinned_ports stats_port settle_seconds laps",
+    "web": "port server_cpu laps",
 }
 
 
@@ -231,6 +232,15 @@ REFUSED = {
         ("RECV_CALLS=", "RECV_CALLS=1"),
         ("MEAN_LATENCY=", "MEAN_LATENCY=9"),
         ("RT_LATENCY=", "RT_LATENCY=1"),
+    ],
+    "web/tiny": [
+        ('"point": "100kB"', '"point": "small"'),
+        ('"bytes": 100237', '"bytes": 99237'),
+        ('"closed": 343', '"closed": 344'),
+        ('"seconds": 0.203573', '"seconds": 0.103573'),
+        ('"offered": 842.447841', '"offered": 1684.89568'),
+        ('"paced": 169, "seconds": 0.199534', '"paced": 338, "seconds": 0.399068'),
+        ('"p50": 0.143677', '"p50": 8.7'),
     ],
     "nuttcp/tiny": [
         ("megabytes=599.0000", "nuttcp: no server, classic_mode\nmegabytes=599.0000"),

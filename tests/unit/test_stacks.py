@@ -54,8 +54,8 @@ def test_every_stack_is_planned_or_refused_by_its_key(checkout, monkeypatch, dep
         top
         == {
             1: {"chroot", "docker", "lxc", "podman", "vm"},
-            2: {"brake", "chroot", "docker", "lxc", "podman", "vm"},
-            3: {"brake", "docker"},
+            2: {"brake", "chroot", "docker", "lxc", "pasta", "podman", "slirp4netns", "vm"},
+            3: {"brake", "docker", "pasta", "slirp4netns"},
         }[depth]
     )
 

@@ -13,6 +13,7 @@ from collections.abc import Collection, Sequence
 
 from strata.environments.common import layer, limits, passed_options
 from strata.host import capacity, cgroups, firewall, observe, starting_state
+from strata.host.daemons import find_program
 from strata.host.observe import NOT_AVAILABLE
 from strata.util import paths
 from strata.util.data_types import Any, Described, Fields, HostFacts, Image
@@ -76,6 +77,18 @@ def value_at(mapping: Any, *keys: str) -> Any:
     for key in keys:
         mapping = mapping.get(key) if isinstance(mapping, dict) else None
     return mapping
+
+
+def runtime_refusal(runtime: str) -> str | None:
+    """Return why crun or runc makes no containers here, with the remedy; None if it does."""
+    if not find_program(runtime):
+        return (
+            f"{runtime} is not installed: install the package of that name, or choose another "
+            "runtime"
+        )
+    if runtime == "crun" and cgroups.are_hybrid():
+        return "crun makes no container where control groups are hybrid, as here: set runtime: runc"
+    return None
 
 
 def container_schema(**more: Fields) -> Fields:
@@ -402,7 +415,7 @@ class Container(layer.Layer):
             rules = firewall.PacketFilter(self.run_below(firewall.LIST_COMMAND, check=False))
         port = min(self.context.ports)
         nat, proxy = (
-            rules.translates_port(self._bridge_address, port),
+            rules.translates_port(self._bridge_address, port, self.context.id),
             rules.proxies_port(self._bridge_address, port),
         )
         if nat is None:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 READ_FILE = 'file=$1; shift; exec "$@" <"$file"'
 SAVE_OUTPUT = 'file=$1; shift; exec "$@" >"$file"'
 WRITE_INPUT = 'umask 077; cat >"$1"; chmod "$2" "$1"'
+# Shell script that starts a program which goes on when the script has ended.
+START_IN_BACKGROUND = 'setsid "$@" </dev/null >/dev/null 2>&1 &'
 # Seconds within which a file of any size can be copied.
 COPY_TIMEOUT = 3600
 # The `Layer.differences` of every container.
@@ -88,6 +90,9 @@ class Layer(ABC):
     image_forms: ClassVar[tuple[str, ...]] = ("container",)
     """Forms of the image that it runs: "tree" (its files), "container", "disk" (a machine's)."""
 
+    image_packages: ClassVar[tuple[str, ...]] = ()
+    """Packages of the distribution that the image holds for it."""
+
     refuses_own_images: ClassVar[str | None] = None
     """Why it cannot run an image of the user's own; None if it can."""
 
@@ -105,6 +110,9 @@ class Layer(ABC):
 
     stands_idle: ClassVar[bool] = False
     """Whether it uses no CPU while no command runs in it, so that others are measured meanwhile."""
+
+    peers_are_clients: ClassVar[bool] = False
+    """Whether other parts of a system reach it at :meth:`address`, not :meth:`listen_address`."""
 
     differences: ClassVar[Mapping[str, str]] = MappingProxyType({})
     """How programs start in it in another state than natively: name of a value → the reason.

@@ -1,0 +1,87 @@
+"""A network of a system's own that a program of the user's joins to the host's by sockets."""
+
+import os
+from abc import abstractmethod
+
+from strata.environments.common import layer
+from strata.util.data_types import Fields
+from strata.util.process import capture
+
+TUN = "/dev/net/tun"
+# Prints the id of a process that keeps a new network namespace.  The process has no capabilities:
+# only then may a program that dropped most of its own open the namespace.
+HOLD_NAMESPACE = """
+setsid unshare --net setpriv --bounding-set=-all sleep infinity </dev/null >/dev/null 2>&1 &
+until [ "$(cat "/proc/$!/comm")" = sleep ]; do sleep 0.01; done
+echo $!
+"""
+
+
+class UserNetwork(layer.Layer):
+    """Native programs in a network namespace, whose interface is a tap of a program of the image.
+
+    The program forwards the servers' ports from the host's address.  It and the namespace are in
+    the system's control group: they are frozen and ended with it.  Option `mtu`: of the interface.
+    """
+
+    isolation = "bare"
+    stands_on = ("chroot",)
+    image_forms = ()
+    stands_idle = True
+    needs_root = True
+    peers_are_clients = True
+    refuses_own_images = "its programs are in Strata’s image; images of your own lack them"
+    options_schema = layer.options_schema(
+        mtu={"enum": [1500, 65520], "description": "of the interface: 1500 or 65520 (default)"}
+    )
+
+    guest_address: str
+    """The IP address of the interface in the namespace."""
+
+    @classmethod
+    def unavailable_reason(cls) -> str | None:
+        """Return why this machine cannot provide the layer, with the remedy; None if it can."""
+        if not os.path.exists(TUN):
+            return f"the kernel has no {TUN}, for {cls.name}’s interface: try `modprobe tun`"
+        return super().unavailable_reason()
+
+    @classmethod
+    def resolve_options(cls, options: Fields, config: Fields) -> Fields:
+        """Return the options with `mtu`, by default 65520 bytes."""
+        return {"mtu": 65520, **options}
+
+    @classmethod
+    def labels(cls, resolved: Fields) -> Fields:
+        """Return the paper's names of the network and of the place of the data."""
+        return {**super().labels(resolved), "network": f"{cls.name}, MTU {resolved['mtu']}"}
+
+    def up(self) -> None:
+        """Make the namespace, and start the program that joins it to the host and forwards ports.
+
+        Raises UserError if one of them does not start.
+        """
+        hold = self.below.plain_command(["sh", "-uc", HOLD_NAMESPACE])
+        self.holder = capture(hold, timeout=10).stdout.strip()
+        self.join_namespace(f"/proc/{self.holder}/ns/net")
+
+    @abstractmethod
+    def join_namespace(self, namespace: str) -> None:
+        """Start the program, which forwards the servers' ports to :attr:`guest_address`.
+
+        namespace: path of the network namespace in the layer below.
+        """
+
+    def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
+        """Return the command that runs `argv` in the network namespace."""
+        return ["nsenter", f"--net=/proc/{self.holder}/ns/net", "--", *argv]
+
+    def listen_address(self) -> str:
+        """Return the address in the namespace to which the program forwards the servers' ports."""
+        return self.guest_address
+
+    def facts(self) -> Fields:
+        """Return name and version of the program for the records."""
+        # pasta does not flush what it prints.
+        printed = self.run_below(["stdbuf", "-o0", self.name, "--version"]).split("\n")[0]
+        version = printed.removeprefix(self.name).removeprefix(" version").strip()
+        return {"user_network": {"program": self.name, "version": version}}

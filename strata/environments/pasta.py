@@ -1,0 +1,31 @@
+"""A network namespace that pasta joins to the host: it hands each connection to a host's socket."""
+
+from strata.environments.common.user_network import UserNetwork
+
+# The address range of documentation (RFC 5737): no host outside of the namespace has it.
+GUEST, GATEWAY = "192.0.2.2", "192.0.2.1"
+
+
+class Layer(UserNetwork):
+    """A native system whose network is pasta's, as that of a rootless container.
+
+    pasta runs as root here: who it is changes none of the steps that a packet takes.
+    """
+
+    title = "network namespace with pasta"
+    image_packages = ("passt",)
+    guest_address = GUEST
+
+    def join_namespace(self, namespace: str) -> None:
+        """Start pasta, which goes to the background once the ports are forwarded."""
+        address = ["--address", GUEST, "--netmask", "24", "--gateway", GATEWAY, "--no-map-gw"]
+        interface = ["--config-net", "--ns-ifname", "eth0", "--mtu", str(self.options["mtu"])]
+        # Ports that it should find by itself, and names of hosts, are switched off.
+        forwards = ["--tcp-ns", "none", "--udp-ns", "none", "--dns", "none"]
+        if ports := ",".join(map(str, self.context.ports)):
+            published = f"{self.below.listen_address()}/{ports}"
+            forwards += ["--tcp-ports", published, "--udp-ports", published]
+        else:
+            forwards += ["--tcp-ports", "none", "--udp-ports", "none"]
+        place = ["--netns-only", "--netns", namespace, "--runas", "0"]
+        self.run_below(["pasta", "--quiet", "-4", *place, *interface, *address, *forwards])

@@ -1,0 +1,61 @@
+"""A network namespace that slirp4netns joins to the host: a TCP/IP stack that is a program."""
+
+import json
+
+from strata.environments.common import layer
+from strata.environments.common.user_network import UserNetwork
+from strata.util.process import as_root, capture
+
+NETWORK, GUEST = "192.0.2.0/24", "192.0.2.100"
+# Where slirp4netns takes requests, in its own root.
+SOCKET = "/tmp/slirp4netns"
+# Arguments: a socket's path and a JSON object for each request.  Waits for the socket to listen,
+# and fails with the answer to a request that is refused.
+SEND_REQUESTS = """
+import socket, sys, time
+path, *requests = sys.argv[1:]
+for request in requests:
+    for attempt in range(500):
+        try:
+            connection = socket.socket(socket.AF_UNIX)
+            connection.connect(path)
+            break
+        except OSError:
+            time.sleep(0.01)
+    connection.sendall(request.encode())
+    connection.shutdown(socket.SHUT_WR)
+    answer = connection.makefile().read()
+    if not answer or '"error"' in answer:
+        sys.exit(f"slirp4netns forwards no port: {request}: {answer}")
+"""
+
+
+class Layer(UserNetwork):
+    """A native system whose network is slirp4netns', as that of an older rootless container.
+
+    Ports are forwarded by slirp4netns itself, as by Podman's port_handler=slirp4netns.
+    """
+
+    title = "network namespace with slirp4netns"
+    image_packages = ("slirp4netns",)
+    guest_address = GUEST
+
+    def join_namespace(self, namespace: str) -> None:
+        """Start slirp4netns, and have it forward the servers' ports.
+
+        Raises UserError if it does not start, or refuses a port.
+        """
+        options = ["--configure", f"--mtu={self.options['mtu']}", f"--cidr={NETWORK}"]
+        options += ["--disable-host-loopback", "--disable-dns", f"--api-socket={SOCKET}"]
+        argv = ["slirp4netns", *options, "--netns-type=path", namespace, "eth0"]
+        self.run_below(["sh", "-c", layer.START_IN_BACKGROUND, "strata", *argv])
+        requests = ['{"execute": "list_hostfwd"}']
+        for port in self.context.ports:
+            target = {"guest_addr": GUEST, "guest_port": port}
+            for protocol in ("tcp", "udp"):
+                source = {"host_addr": self.below.listen_address(), "host_port": port}
+                arguments = {"proto": protocol, **source, **target}
+                requests.append(json.dumps({"execute": "add_hostfwd", "arguments": arguments}))
+        # The path of a socket must be short, which that of the system's folder may not be.
+        path = f"/proc/{self.holder}/root{SOCKET}"
+        capture(as_root(["python3", "-S", "-c", SEND_REQUESTS, path, *requests]))

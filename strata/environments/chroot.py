@@ -42,6 +42,15 @@ for path; do
 done
 """
 
+# Runs a command without huge pages (PR_SET_THP_DISABLE), which holds for its children, too.  Python
+# ignores two signals, which the command must not.
+NO_HUGE_PAGES = """
+import ctypes, os, signal, sys
+for number in (signal.SIGPIPE, signal.SIGXFSZ):
+    signal.signal(number, signal.SIG_DFL)
+ctypes.CDLL(None).prctl(41, 1, 0, 0, 0)
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
 _NUMACTL_OPTION = (
     r"--(interleave|membind|preferred|cpunodebind|physcpubind|localalloc)(=[0-9a-z,+!-]+)?"
 )
@@ -50,7 +59,8 @@ _NUMACTL_OPTION = (
 class Layer(layer.Layer):
     """The image's files, read-only, with the host's /proc, /sys and /dev, and /data on its disk.
 
-    Option `numactl`: options of the host's program numactl, which then runs every command.
+    Options: `numactl`, options of the host's program numactl, which then runs every command;
+    `huge_pages`, False for commands whose memory never lies on huge pages.
     """
 
     isolation = "bare"
@@ -58,13 +68,16 @@ class Layer(layer.Layer):
     image_forms = ("tree",)
     stands_idle = True
     needs_root = True
-    option_differences = MappingProxyType({"numactl": ("processors", "memory policy")})
+    option_differences = MappingProxyType(
+        {"numactl": ("processors", "memory policy"), "huge_pages": ("huge pages",)}
+    )
     options_schema = layer.options_schema(
         numactl={
             "type": "string",
             "pattern": rf"^{_NUMACTL_OPTION}( {_NUMACTL_OPTION})*$",
             "description": "options of numactl, such as --cpunodebind=0 --membind=0",
-        }
+        },
+        huge_pages={"const": False, "description": "false: memory never lies on huge pages"},
     )
 
     @classmethod
@@ -116,7 +129,7 @@ class Layer(layer.Layer):
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
         """Return the command that runs `argv` in the new root and in the system's control group.
 
-        If the option `numactl` is set, numactl runs the command.  The user and the folder are
+        The options `numactl` and `huge_pages` apply to the command.  The user and the folder are
         those of the image.
         """
         user, options = self.context.user, []
@@ -125,12 +138,12 @@ class Layer(layer.Layer):
             options = [f"--userspec={user['uid']}:{user['gid']}", f"--groups={groups}"]
         if self.context.folder_inside != "/":
             argv = ["sh", "-c", 'cd "$0" && exec "$@"', self.context.folder_inside, *argv]
-        numactl = []
+        command = ["chroot", *options, self.root, *argv]
         if "numactl" in self.options:
-            numactl = ["numactl", *self.options["numactl"].split(), "--"]
-        return as_root(
-            [*cgroups.join_command(self.context.id), *numactl, "chroot", *options, self.root, *argv]
-        )
+            command = ["numactl", *self.options["numactl"].split(), "--", *command]
+        if "huge_pages" in self.options:
+            command = ["python3", "-S", "-c", NO_HUGE_PAGES, *command]
+        return as_root([*cgroups.join_command(self.context.id), *command])
 
     def cgroup(self) -> str | None:
         """Return the system's id, which is the name of its control group."""

@@ -35,6 +35,8 @@ OVERLAYS = ("overlay", "overlay2", "overlayfs")
 # The kernel's name of a kind of processor → Docker's.
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "i686": "386"}
 BRIDGE = "com.docker.network.bridge.name"
+# The socket of systemd's journal.
+JOURNAL = "/run/systemd/journal/socket"
 MTU = "com.docker.network.driver.mtu"
 # The text that ends a label for each key that `unusual` returns; {} is the value.
 UNUSUAL = {
@@ -234,6 +236,20 @@ def foreign_daemon(info: Fields) -> str | None:
     else:
         return None
     return f"the Docker daemon is {place}: unset DOCKER_HOST, or `docker context use default`"
+
+
+def log_refusal(options: Fields, info: Fields) -> str | None:
+    """Return why the daemon cannot log by the driver of an option ``--log-driver``; None if it can.
+
+    options: the container's, resolved.  info: the output of ``docker info``.
+    """
+    for name, driver in map(passed_options.split_option, options.get("options", ())):
+        known = engine.value_at(info, "Plugins", "Log") or ()
+        if name == "log-driver" and known and driver not in ("none", *known):
+            return f"the Docker daemon has no log driver {driver}: it has {', '.join(known)}"
+        if (name, driver) == ("log-driver", "journald") and not os.path.exists(JOURNAL):
+            return "systemd’s journal, to which --log-driver=journald writes, does not run here"
+    return None
 
 
 def in_sandbox(options: Fields) -> bool:
@@ -509,7 +525,11 @@ class Layer(engine.Container):
                 )
             if resolved["data"] == "volume":
                 return f"{mapped}, and then no container can write its volume: or set data: layered"
-        return cls._program_refusal(resolved, info) or cls._sandbox_refusal(resolved, info)
+        return (
+            log_refusal(resolved, info)
+            or cls._program_refusal(resolved, info)
+            or cls._sandbox_refusal(resolved, info)
+        )
 
     @classmethod
     def _rules_refusal(cls, resolved: Fields) -> str | None:

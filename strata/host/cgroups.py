@@ -233,7 +233,6 @@ def read_usage(names: Sequence[str]) -> Fields:
     }
 
 
-<<<<<<< HEAD
 def parse_counters(files: Iterable[tuple[str, str]]) -> dict[str, float]:
     """Return what one system has used so far, by the files of its control groups.
 
@@ -279,7 +278,8 @@ def split_cpu_time(used: Mapping[str, float]) -> dict[str, float]:
     ticks = used["user"] + used["system"]
     user = used["cpu"] * (used["user"] / ticks if ticks else 1)
     return {"user_seconds": user, "system_seconds": used["cpu"] - user}
-=======
+
+
 def read_memory(names: Sequence[str]) -> Fields:
     """Return the memory that systems' control groups hold now, and the limit of the first of them.
 
@@ -301,7 +301,6 @@ def read_memory(names: Sequence[str]) -> Fields:
         "group_bytes": sum(used) if used else None,
         "limit_bytes": limits[0] if limits else None,
     }
->>>>>>> part-B
 
 
 def remove_groups(name: str) -> None:

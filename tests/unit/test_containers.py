@@ -333,6 +333,7 @@ def daemon(monkeypatch):
         monkeypatch.setattr(docker.Layer, "answers", lambda: True)
         monkeypatch.setattr(docker, "_daemon_info", lambda *place: printed)
         monkeypatch.setattr(docker, "_has_nat", lambda network: nat)
+        monkeypatch.setattr(docker, "JOURNAL", "/no/such/socket")
         monkeypatch.setattr(
             docker,
             "bridge_options",
@@ -356,6 +357,10 @@ def gvisor(stack):
 OLD, NEW = "20.10-userns.json", "28-documented.json"
 OTHER = {**PLAIN, "runtime": "runc", "program": {"path": "/opt/runc", "sha256": "0a" * 32}}
 ADDED = {"strata-runc-0a0a0a0a0a0a": {"path": "/opt/runc"}}
+LOGGED = {
+    driver: {**PLAIN, "data": "layered", "options": [f"--log-driver={driver}"]}
+    for driver in ("none", "local", "journald", "file")
+}
 KATA = {"strata-runsc-host": {"path": "/usr/bin/kata-runtime", "runtimeArgs": ["--network=host"]}}
 
 
@@ -390,6 +395,10 @@ KATA = {"strata-runsc-host": {"path": "/usr/bin/kata-runtime", "runtimeArgs": ["
         (info(OLD), {**PLAIN, "network": "host"}, "set network: bridge"),
         (info(OLD), {**PLAIN, "data": "layered"}, None),
         (info(NEW), {**PLAIN, "port": "dnat", "daemon": {"ports": ""}}, "set port: proxy"),
+        (info(OLD), LOGGED["none"], None),
+        (info(OLD), LOGGED["local"], None),
+        (info(OLD), LOGGED["journald"], "systemd’s journal"),
+        (info(OLD), LOGGED["file"], "no log driver file: it has awslogs"),
     ],
 )
 def test_a_daemon_that_would_make_another_environment_is_a_reason(daemon, printed, options, reason):

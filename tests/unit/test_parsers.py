@@ -80,11 +80,13 @@ def test_the_log_of_another_workload_is_refused(log):
 TRACELESS = {
     "auction": """web_port broker_ports processes poll_seconds item_seconds buffer_bytes resolution
         confirmations most_users data_seed laps""",
+    "calls": "laps",
     "cloudstone": """roles geocoder_ports database_ports ramp_seconds workers children buffer_bytes
         log_bytes mix_points loaded_users laps""",
     "command": "warmups laps limit",
     "dvdstore": "buffer_bytes laps",
     "linpack": "min_trials min_seconds",
+    "logs": "laps",
     "mysql": "port warmup_seconds",
     "netperf": "warmup_seconds port",
     "nuttcp": "warmup_seconds port data_ports paced_ports netserver_port server_cpu",
@@ -125,6 +127,12 @@ REFUSED = {
         ('"failing": []', '"failing": ["Login"]'),
         ('"bids": 10278', '"bids": 10277'),
         ('"mean_ms": ', '"mean_ms": 1'),
+    ],
+    "calls/tiny": [
+        ('"tool": "strata-', '"tool": "'),
+        ('"call": "again"', '"call": "touch"'),
+        ('"count": 340000', '"count": 34000'),
+        ("Seccomp:", "Cap:"),
     ],
     "cloudstone/tiny": [
         ('"broken": 0', '"broken": 1'),
@@ -204,6 +212,13 @@ REFUSED = {
             '{"n": 1000, "trial": 1, "seconds": 0.020727677, "residual": 0}\n{"done": true}',
         ),
         ('"gflops_of_all": ', '"gflops_of_all": 1000'),
+    ],
+    "logs/tiny": [
+        ('"tool": "strata-', '"tool": "'),
+        ('"bytes": 80', '"bytes": 8'),
+        ('"to": "engine"', '"to": "nobody"'),
+        ('"lines": 20000', '"lines": 19999'),
+        ('"rate": ', '"rate": 1'),
     ],
     "mysql/tiny": [
         ('"reconnects": 0', '"reconnects": 1'),

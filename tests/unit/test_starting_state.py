@@ -116,6 +116,7 @@ NATIVE = {
     "nice": "0",
     "limit nofile": "16384",
     "seccomp": "0",
+    "huge pages": "1",
     "processors": "0-1",
     "capabilities": "ff",
 }
@@ -132,6 +133,11 @@ DOCKER = {"network": "bridge", "data": "volume"}
             [{"chroot": {"numactl": "--physcpubind=1"}}],
             {"processors": "1"},
             {"processors": "option numactl"},
+        ),
+        (
+            [{"chroot": {"huge_pages": False}}],
+            {"huge pages": "0"},
+            {"huge pages": "option huge_pages"},
         ),
         (
             [{"docker": DOCKER}],

@@ -1,0 +1,17 @@
+"""Logs: the lines that a system takes in a second."""
+
+from kit.checks import number, require, require_close, require_equal
+from kit.logs import Object, Value, read, value
+
+
+def parse(lines: list[str], parameters: Object) -> list[Value]:
+    """Return the rate in lines/s; logs.c prints the log's objects."""
+    log = read(lines, " tool lines")
+    [header], [written] = log.objects["tool"], log.objects["lines"]
+    require_equal("the program", header["tool"], "strata-logs")
+    require_equal("the bytes of a line", header["bytes"], 80)
+    require(header["to"] in ("engine", "reader"), "the log does not say who took the lines")
+    require_equal("the number of lines", written["lines"], parameters["count"])
+    rate, seconds = number(written, "rate"), number(written, "seconds")
+    require_close("rate × time", rate * seconds, written["lines"])
+    return [value("rate", "lines/s", rate)]

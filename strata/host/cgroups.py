@@ -25,6 +25,8 @@ OLD, NEW = "freezer.state", "cgroup.freeze"
 # The files of version 1 with the CPU time of a group in nanoseconds, and with its peak of memory.
 _USAGE = ("cpuacct.usage_user", "cpuacct.usage_sys")
 _PEAK = "memory.max_usage_in_bytes"
+# The files of versions 1 and 2 with the microseconds of unused quota that may be used later.
+_BURSTS = ("cpu.cfs_burst_us", "cpu.max.burst")
 # Arguments: the list of CPUs to which the groups are restricted (empty: all), and the groups.
 # In version 1, a group runs no process before its CPUs and memory nodes are set.
 MAKE = """
@@ -190,14 +192,16 @@ def read_usage(names: Sequence[str]) -> Fields:
 
     names: as of :func:`find_groups`.
     The keys are ``observed`` (the word "group"), ``user_seconds`` and ``system_seconds`` of CPU
-    time, and ``peak_bytes``, the most memory at once, with the page cache of files that were read
-    first there; None where the kernel does not count it.  In version 1 the peak begins anew with
-    every call, in version 2 with the group.
+    time, ``peak_bytes``, the most memory at once, with the page cache of files that were read first
+    there, and ``throttled``, the periods in which a quota of CPU time was used up; None where the
+    kernel does not count it.  In version 1 the peak begins anew with every call, in version 2 with
+    the group.
     """
     folders = [folder for name in names for folder in find_groups(name)]
     user: int | None = None
     system: int | None = None
     peak: int | None = None
+    throttled: int | None = None
     for folder in folders:
         files = [*_USAGE, "memory.peak", _PEAK, "cpu.stat"]
         texts = observe.read_files([f"{folder}/{file}" for file in files])
@@ -205,6 +209,8 @@ def read_usage(names: Sequence[str]) -> Fields:
         counted = dict(line.split() for line in texts.get(f"{folder}/cpu.stat", "").splitlines())
         if "user_usec" in counted:
             times = [1000 * int(counted[f"{kind}_usec"]) for kind in ("user", "system")]
+        if "nr_throttled" in counted:
+            throttled = (throttled or 0) + int(counted["nr_throttled"])
         if len(times) == 2:
             user, system = (user or 0) + times[0], (system or 0) + times[1]
         for file in (_PEAK, "memory.peak"):
@@ -217,7 +223,22 @@ def read_usage(names: Sequence[str]) -> Fields:
         "user_seconds": None if user is None else user / 1e9,
         "system_seconds": None if system is None else system / 1e9,
         "peak_bytes": peak,
+        "throttled": throttled,
     }
+
+
+def set_burst(name: str, milliseconds: int) -> None:
+    """Let a system use later as much of its quota of CPU time as it left unused before.
+
+    name: as of :func:`find_groups`.  milliseconds: the most that is saved up.
+    Raises UserError where the kernel has no file for it, as before Linux 5.14.
+    """
+    paths = [f"{folder}/{file}" for folder in find_groups(name) for file in _BURSTS]
+    existing = [path for path in paths if os.path.exists(path)]
+    if not existing:
+        raise UserError("cpu-burst cannot be set: it needs Linux 5.14 or newer; leave it out")
+    for path in existing:
+        _write_word(path, str(1000 * milliseconds))
 
 
 def remove_groups(name: str) -> None:

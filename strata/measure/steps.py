@@ -124,6 +124,14 @@ class Steps:
                 self.log.write(counters.cpu_line(self._counters))
             elif "fresh" in step:
                 self._run_in_new_system(step, values)
+            elif "beside" in step:
+                from strata.measure import neighbour
+
+                limit = stretch(step["timeout"])
+                with neighbour.keep_busy(self.inputs.system.top.context, limit) as usage:
+                    self._run_command(step, values)
+                self.log.mark(None)
+                self.log.write(json.dumps({"neighbour": "busy", **usage}))
             else:
                 self._run_command(step, values)
 

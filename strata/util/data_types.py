@@ -58,6 +58,7 @@ else:
             "argv": list[str],
             "at": str,
             "fresh": str,
+            "beside": str,
             "timeout": float,
             "observe": str,
             "for": str,

@@ -88,6 +88,7 @@ TRACELESS = {
     "mysql": "port warmup_seconds",
     "netperf": "warmup_seconds port",
     "nuttcp": "warmup_seconds port data_ports paced_ports netserver_port server_cpu",
+    "quota": "laps",
     "redis": "warmup_requests port server_cpu",
     "redis-scaleout": "pinned_ports stats_port settle_seconds laps",
 }
@@ -266,6 +267,17 @@ REFUSED = {
         ('"bytes_of_all": 25165824', '"bytes_of_all": 25165825'),
         ('"passes": 1', '"passes": 2'),
         ('"pass": 1', '"pass": 2'),
+    ],
+    "quota/tiny": [
+        ('"load": "80"', '"load": "50"'),
+        ('"requests": 15', '"requests": 16'),
+        ("[92.185, ", "["),
+        ("[92.185, ", "[0.092185, "),
+        ('"due_seconds": 0.66879', '"due_seconds": 6.6879'),
+        ('"workers": 2', '"workers": 1'),
+        ('"neighbour": "busy"', '"neighbour": "idle"'),
+        ('"cpu_seconds": 1.2344', '"cpu_seconds": 0.12344'),
+        ('"peak_bytes": 806912, "throttled": 3', '"peak_bytes": 806912, "throttled": 4'),
     ],
     "randomaccess/tiny": [
         ('"tool": "strata-', '"tool": "'),

@@ -98,7 +98,9 @@ def _signature(step: Step) -> list[Any]:
     The format must stay: it is hashed in the fingerprints of cells.
     """
     if "argv" in step:
-        extra = [f"{key} {step[key]}" for key in ("at", "fresh", "more") if key in step]
+        extra = [
+            f"{key} {step[key]}" for key in ("at", "fresh", "more", "neighbour") if key in step
+        ]
         return [step["step"], *step["argv"], *extra]
     if "observe" in step:
         return [step["step"], {"observe": step["observe"]}]

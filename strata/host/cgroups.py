@@ -35,6 +35,8 @@ _MEMORY = (
     ("memory.usage_in_bytes", "memory.limit_in_bytes"),
     ("memory.current", "memory.max"),
 )
+# The files of versions 1 and 2 with the microseconds of unused quota that may be used later.
+_BURSTS = ("cpu.cfs_burst_us", "cpu.max.burst")
 # Arguments: the list of CPUs to which the groups are restricted (empty: all), and the groups.
 # In version 1, a group runs no process before its CPUs and memory nodes are set.
 MAKE = """
@@ -206,13 +208,15 @@ def read_usage(names: Sequence[str]) -> Fields:
 
     names: as of :func:`find_groups`.
     The keys are ``observed`` (the word "group"), ``user_seconds`` and ``system_seconds`` of CPU
-    time, and ``peak_bytes``, the most memory at once, with the page cache of files that were read
-    first there; None where the kernel does not count it.  In version 1 the peak begins anew with
-    every call, in version 2 with the group.
+    time, ``peak_bytes``, the most memory at once, with the page cache of files that were read first
+    there, and ``throttled``, the periods in which a quota of CPU time was used up; None where the
+    kernel does not count it.  In version 1 the peak begins anew with every call, in version 2 with
+    the group.
     """
     user: float | None = None
     system: float | None = None
     peak: int | None = None
+    throttled: int | None = None
     for name in names:
         folders = find_groups(name)
         files = observe.read_files([f"{folder}/{file}" for folder in folders for file in COUNTERS])
@@ -220,6 +224,8 @@ def read_usage(names: Sequence[str]) -> Fields:
         if "user_seconds" in (spent := split_cpu_time(used)):
             user = (user or 0) + spent["user_seconds"]
             system = (system or 0) + spent["system_seconds"]
+        if "throttled_periods" in used:
+            throttled = (throttled or 0) + int(used["throttled_periods"])
         paths = [f"{folder}/{file}" for folder in folders for file in (_PEAK, "memory.peak")]
         for path, text in observe.read_files(paths).items():
             peak = (peak or 0) + int(text)
@@ -230,6 +236,7 @@ def read_usage(names: Sequence[str]) -> Fields:
         "user_seconds": user,
         "system_seconds": system,
         "peak_bytes": peak,
+        "throttled": throttled,
     }
 
 
@@ -238,7 +245,7 @@ def parse_counters(files: Iterable[tuple[str, str]]) -> dict[str, float]:
 
     files: (name of one of :data:`COUNTERS`, text) of each file that could be read.
     The keys are ``cpu`` (seconds), ``user`` and ``system`` (in one unknown unit each), and
-    ``throttled_seconds``, ``major_faults``, ``io_bytes`` and ``io_operations``; one that the kernel
+    ``throttled_seconds``, ``throttled_periods``, ``major_faults``, ``io_bytes`` and ``io_operations``; one that the kernel
     does not count is missing.  Where both versions count CPU time, that of version 1 is taken.
     """
     texts: dict[str, str] = {}
@@ -254,6 +261,8 @@ def parse_counters(files: Iterable[tuple[str, str]]) -> dict[str, float]:
         used = {kind: 1.0 * counts[f"{kind}_usec"] for kind in ("user", "system")}
         used["cpu"] = 1e-6 * counts["usage_usec"]
     keys = {"throttled_time": 1e-9, "throttled_usec": 1e-6, "pgmajfault": 1, "total_pgmajfault": 1}
+    if "nr_throttled" in counts:
+        used["throttled_periods"] = counts["nr_throttled"]
     for key, unit in keys.items():
         if key in counts:
             name = "throttled_seconds" if key.startswith("throttled") else "major_faults"
@@ -301,6 +310,20 @@ def read_memory(names: Sequence[str]) -> Fields:
         "group_bytes": sum(used) if used else None,
         "limit_bytes": limits[0] if limits else None,
     }
+
+
+def set_burst(name: str, milliseconds: int) -> None:
+    """Let a system use later as much of its quota of CPU time as it left unused before.
+
+    name: as of :func:`find_groups`.  milliseconds: the most that is saved up.
+    Raises UserError where the kernel has no file for it, as before Linux 5.14.
+    """
+    paths = [f"{folder}/{file}" for folder in find_groups(name) for file in _BURSTS]
+    existing = [path for path in paths if os.path.exists(path)]
+    if not existing:
+        raise UserError("cpu-burst cannot be set: it needs Linux 5.14 or newer; leave it out")
+    for path in existing:
+        _write_word(path, str(1000 * milliseconds))
 
 
 def remove_groups(name: str) -> None:

@@ -143,6 +143,14 @@ class Steps:
                 self._run_in_new_system(step, values)
             elif "more" in step:
                 self._run_in_more_systems(step, values)
+            elif "neighbour" in step:
+                from strata.measure import neighbour
+
+                limit = stretch(step["timeout"])
+                with neighbour.keep_busy(self.inputs.system.top.context, limit) as usage:
+                    self._run_command(step, values)
+                self.log.mark(None)
+                self.log.write(json.dumps({"neighbour": "busy", **usage}))
             else:
                 self._run_command(step, values)
 

@@ -59,6 +59,7 @@ else:
             "at": str,
             "fresh": str,
             "more": str,
+            "neighbour": str,
             "timeout": float,
             "observe": str,
             "for": str,

@@ -12,6 +12,7 @@ from strata.environments.common import registry
 from strata.experiment import config
 from strata.host import capacity, cgroups, observe
 from strata.host.context import VARIABLES
+from strata.measure import neighbour
 from strata.measure.shell import PROGRAM, Shell
 from strata.testbed import journal, lifecycle
 from strata.util import locks
@@ -299,7 +300,8 @@ def test_systems_that_wait_for_their_turn_stand_idle_and_tell_their_own_from_oth
     ] * 4
 
 
-OPTIONS = {"seccomp": "unconfined", "cpuset-cpus": "0", "memory": "1GiB"}
+OPTIONS = {"seccomp": "unconfined", "cpuset-cpus": "0", "memory": "1GiB", "cpus": 0.5}
+OPTIONS |= {"cpu-burst": 50, "cpu-shares": 512}
 
 
 def test_what_a_container_may_do_is_what_was_asked_for(up, image):
@@ -314,9 +316,23 @@ def test_what_a_container_may_do_is_what_was_asked_for(up, image):
         "seccomp": "unconfined",
         "cpuset-cpus": "0",
         "memory": str(2**30),
+        "cpus": "0.5",
+        "cpu-burst": "50000",
+        "cpu-shares": "not available" if cgroups.is_unified() else "512",
     }
     assert inside(system.top, "nproc") == "1"
     assert lifecycle.observe_system(system.top)[0]["processors"] == "0"
+
+
+def test_a_busy_neighbour_works_until_the_command_ends_however_it_does(up):
+    context = up("native").context
+    with neighbour.keep_busy(context, 60) as usage:
+        time.sleep(1)
+    assert 0.2 < usage["cpu_seconds"] <= 1.2 * usage["processors"] * usage["seconds"]
+    with contextlib.suppress(ZeroDivisionError), neighbour.keep_busy(context, 60):
+        assert cgroups.list_processes(f"{context.id}-neighbour")
+        raise ZeroDivisionError
+    assert not cgroups.find_groups(f"{context.id}-neighbour")
 
 
 # A terminal or job that limits the processes that it starts.

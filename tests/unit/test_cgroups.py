@@ -68,11 +68,11 @@ KINDS = {"": 12_000, "_user": 10_000_000, "_sys": 14_000_000}
 def test_the_usage_of_groups_is_read_in_both_versions_and_none_where_it_is_not_counted(root):
     group = root / "strata/b"
     group.mkdir(parents=True)
-    unknown = {"user_seconds": None, "system_seconds": None, "peak_bytes": None}
+    unknown = dict.fromkeys(("user_seconds", "system_seconds", "peak_bytes", "throttled"))
     assert cgroups.read_usage(["b", ""]) == {"observed": "group", **unknown}
-    (group / "cpu.stat").write_text("usage_usec 3000000\nuser_usec 1000000\nsystem_usec 2000000\n")
+    (group / "cpu.stat").write_text("user_usec 1000000\nsystem_usec 2000000\nnr_throttled 9\n")
     (group / "memory.peak").write_text("4096\n")
-    known = {"user_seconds": 1.0, "system_seconds": 2.0, "peak_bytes": 4096}
+    known = {"user_seconds": 1.0, "system_seconds": 2.0, "peak_bytes": 4096, "throttled": 9}
     assert cgroups.read_usage(["b"]) == {"observed": "group", **known}
     # Several equal systems are counted together.
     assert cgroups.read_usage(["b", "b"])["peak_bytes"] == 2 * 4096
@@ -81,15 +81,21 @@ def test_the_usage_of_groups_is_read_in_both_versions_and_none_where_it_is_not_c
     files = {"cpuacct": {f"cpuacct.usage{kind}": n for kind, n in KINDS.items()}}
     files["memory"] = {"memory.max_usage_in_bytes": 100}
     files["unified"] = {"cpu.stat": "usage_usec 12\nuser_usec 5\nsystem_usec 7"}
+    files["cpu"] = {"cpu.stat": "nr_periods 4\nnr_throttled 3", "cpu.cfs_burst_us": 0}
     for name, texts in files.items():
         (root / name / "strata/a").mkdir(parents=True)
         (root / name / "cgroup.procs").touch()
         for file, number in texts.items():
             (root / name / "strata/a" / file).write_text(f"{number}\n")
     known = {"user_seconds": 5e-6, "system_seconds": pytest.approx(7e-6), "peak_bytes": 100}
+    known["throttled"] = 3
     assert cgroups.read_usage(["a"]) == {"observed": "group", **known}
     # The peak begins anew.
     assert (root / "memory/strata/a/memory.max_usage_in_bytes").read_text() == "0"
+    cgroups.set_burst("a", 60)
+    assert (root / "cpu/strata/a/cpu.cfs_burst_us").read_text() == "60000"
+    with pytest.raises(UserError, match="needs Linux"):
+        cgroups.set_burst("c", 60)
 
 
 def _blkio(number):

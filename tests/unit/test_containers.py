@@ -40,8 +40,21 @@ tmpfs /data tmpfs rw,relatime,mode=755 0 0
 
 ==> /sys/fs/cgroup/memory/memory.limit_in_bytes <==
 536870912
+
+==> /sys/fs/cgroup/cpu/cpu.cfs_quota_us <==
+60000
+
+==> /sys/fs/cgroup/cpu/cpu.cfs_period_us <==
+100000
+
+==> /sys/fs/cgroup/cpu/cpu.shares <==
+512
+
+==> /sys/fs/cgroup/cpu/cpu.cfs_burst_us <==
+60000
 """
 GRANTED = {"data": "tmpfs", "seccomp": "unconfined", "cpuset-cpus": "1", "memory": "512MiB"}
+GRANTED |= {"cpus": 0.6, "cpu-shares": 512, "cpu-burst": 60}
 
 
 @pytest.mark.parametrize(
@@ -55,6 +68,12 @@ GRANTED = {"data": "tmpfs", "seccomp": "unconfined", "cpuset-cpus": "1", "memory
             "==> /sys/fs/cgroup/memory/memory.limit_in_bytes <==\n9223372036854771712\n",
         ),
         ({"memory": "1GiB"}, "==> /sys/fs/cgroup/memory.max <==\nmax\n"),
+        ({"cpus": 0.5}, SEEN),
+        ({"cpus": 0.6}, "==> /sys/fs/cgroup/cpu.max <==\n50000 100000\n"),
+        ({"cpus": 0.6}, "==> /sys/fs/cgroup/cpu.max <==\nmax 100000\n"),
+        ({"cpu-shares": 1024}, SEEN),
+        ({"cpu-burst": 50}, SEEN),
+        ({"cpu-burst": 60}, "==> /sys/fs/cgroup/cpu.max.burst <==\n0\n"),
         (
             {"data": "tmpfs"},
             "==> /proc/mounts <==\noverlay / overlay rw 0 0\n/dev/vda /data ext4 rw 0 0\n",
@@ -62,7 +81,10 @@ GRANTED = {"data": "tmpfs", "seccomp": "unconfined", "cpuset-cpus": "1", "memory
     ],
 )
 def test_a_limit_that_was_not_applied_is_an_error(asked, printed):
-    assert {row["name"]: row["requested"] for row in limits.applied(GRANTED, SEEN)} == GRANTED
+    rows = limits.applied(GRANTED, SEEN)
+    assert {row["name"]: row["requested"] for row in rows} == {
+        k: str(v) for k, v in GRANTED.items()
+    }
     with pytest.raises(UserError, match="was not applied"):
         limits.applied(asked, printed)
     assert [row["observed"] for row in limits.applied(asked, "")] == ["not available"]
@@ -103,6 +125,10 @@ PASSED = [
         ([], "docker", {"memory": "lots"}, "memory", "2GiB"),
         ([], "docker", {"memory": "1MiB"}, "memory", "at least 6MiB"),
         ([], "podman", {"cpuset-cpus": "1-0"}, "cpuset-cpus", "its lower number"),
+        ([], "docker", {"cpus": "some"}, "cpus", "such as 0.6"),
+        ([], "docker", {"cpu-burst": 60}, "cpu-burst", "set cpus too"),
+        ([], "podman", {"cpus": 0.6, "cpu-burst": 61}, "cpu-burst", "at most 60"),
+        (["vm"], "docker", {"cpus": 0.6, "cpu-burst": 60}, "cpu-burst", "host alone"),
         ([], "docker", {"data": "ram"}, "data", '"volume", "layered" or "tmpfs"'),
         ([], "docker", {"runtime": "kata"}, "runtime", '"runc", "crun" or "runsc"'),
         ([], "docker", {"stack": "host"}, "stack", "set runtime: runsc too"),
@@ -290,6 +316,7 @@ def refusal(name, **options):
         ("docker", {"memory": "5GiB"}, "this machine has 4.0 GiB: choose less"),
         ("docker", {"runtime": "runsc", "stack": "host"}, "`make setup` installs it"),
         ("podman", {"memory": "5GiB"}, "this machine has 4.0 GiB: choose less"),
+        ("docker", {"cpus": 9999}, "choose less"),
     ],
 )
 def test_what_this_machine_cannot_provide_is_a_reason(

@@ -55,12 +55,13 @@ def test_a_fingerprint_changes_with_what_decides_a_result_and_with_nothing_else(
         SWEEP,
         changed(SWEEP, ["run", 0, "for"], "ways"),
         changed(SWEEP, ["run", 0, "steps", 0, "at"], "client"),
+        changed(SWEEP, ["run", 0, "steps", 0, "neighbour"], "busy"),
         changed(SWEEP, ["servers"], [SERVER]),
         changed(SWEEP, ["servers"], [{**SERVER, "argv": ["z"]}]),
         changed(SWEEP, ["data"], {"argv": ["x"], "timeout": 1}),
     ):
         fingerprints.add(fingerprint(data))
-    assert len(fingerprints) == 6
+    assert len(fingerprints) == 7
     assert fingerprint(changed(SWEEP, ["run", 0, "steps", 0, "timeout"], 99)) in fingerprints
 
 

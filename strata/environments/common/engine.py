@@ -140,7 +140,10 @@ class Container(layer.Layer):
 
         Options that an engine passes on and that would break the measurement are returned, too.
         """
-        return limits.check(options) + passed_options.check(options)
+        wrong = limits.check(options) + passed_options.check(options)
+        if "cpu-burst" in options and below != "host":
+            wrong.append(("cpu-burst", "is set on the host alone: leave it out in a machine"))
+        return wrong
 
     @classmethod
     def refusal_reason(cls, resolved: Fields, below: str, machine: HostFacts) -> str | None:
@@ -282,6 +285,9 @@ class Container(layer.Layer):
         if self.context.own_image or self._serves_user:
             make = ["sh", "-euc", MAKE_FOLDERS, "strata", "1777" if self._serves_user else "0755"]
             self.run_below(self.tool("exec", "--user", "0", self.context.id, *make))
+        if "cpu-burst" in self.options:
+            # Engines have no option for it.
+            cgroups.set_burst(self.cgroup() or "", self.options["cpu-burst"])
         if limits.set_options(self.options):
             inside = self.run_below(self.wrap(limits.PRINT_FILES), check=False)
             self._facts["settings"] = limits.applied(self.options, inside)

@@ -20,14 +20,43 @@ PROPERTIES: dict[str, Fields] = {
         "pattern": "^[1-9][0-9]{0,8}(KiB|MiB|GiB)$",
         "description": "a size such as 2GiB",
     },
+    "cpus": {
+        "type": "number",
+        "minimum": 0.01,
+        "maximum": 10000,
+        "description": "a quota of CPU time, such as 0.6",
+    },
+    "cpu-burst": {
+        "type": "integer",
+        "minimum": 1,
+        "maximum": 1000000,
+        "description": "milliseconds of unused quota that may be used later, such as 60",
+    },
+    "cpu-shares": {
+        "type": "integer",
+        "minimum": 2,
+        "maximum": 262144,
+        "description": "a weight, such as 512 (1024 by default)",
+    },
 }
+
+# The period of a quota, in which Docker and Podman count it.
+PERIOD_MS = 100
 
 # Docker starts no container with less.
 LEAST_MEMORY = 6 * UNITS["MiB"]
 # Files in a container that show the values in use; one of MEMORY_LIMITS has that of memory.
 STATUS, MOUNTS = "/proc/self/status", "/proc/mounts"
 MEMORY_LIMITS = ["/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory.max"]
-PRINT_FILES = ["tail", "-v", "-n", "+1", STATUS, MOUNTS, *MEMORY_LIMITS]
+# Files of the limits of CPU time in version 1 of control groups; in version 2 a quota is
+# "QUOTA PERIOD", and a weight is on another scale than shares, which is not observed.
+QUOTA, QUOTA_PERIOD, SHARES = (
+    f"/sys/fs/cgroup/cpu/cpu.{name}" for name in ("cfs_quota_us", "cfs_period_us", "shares")
+)
+QUOTA_AND_PERIOD = "/sys/fs/cgroup/cpu.max"
+BURSTS = ["/sys/fs/cgroup/cpu/cpu.cfs_burst_us", "/sys/fs/cgroup/cpu.max.burst"]
+CPU_LIMITS = [QUOTA, QUOTA_PERIOD, SHARES, QUOTA_AND_PERIOD, *BURSTS]
+PRINT_FILES = ["tail", "-v", "-n", "+1", STATUS, MOUNTS, *MEMORY_LIMITS, *CPU_LIMITS]
 # Option → names of the values that it changes in programs' starting state.
 DIFFERENCES = {
     "seccomp": ("seccomp",),
@@ -44,6 +73,10 @@ def check(options: Fields) -> list[tuple[str, str]]:
         wrong.append(("cpuset-cpus", f"is {cpus}; begin each range with its lower number"))
     if memory and parse_size(memory) < LEAST_MEMORY:
         wrong.append(("memory", f"is {memory}; must be at least 6MiB, without which none starts"))
+    burst, quota = options.get("cpu-burst", 0), round(PERIOD_MS * options.get("cpus", 0))
+    if burst > quota:
+        most = f"at most {quota}, the milliseconds that cpus gives in a period" if quota else None
+        wrong.append(("cpu-burst", f"is {burst}; {most or 'set cpus too, whose rest it saves'}"))
     return wrong
 
 
@@ -59,6 +92,8 @@ def refusal(options: Fields, cpus: set[int], memory_bytes: float) -> str | None:
             f"cpuset-cpus is {options['cpuset-cpus']}, and this machine has the CPUs {available}: "
             "choose among these"
         )
+    if options.get("cpus", 0) > len(cpus):
+        return f"cpus is {options['cpus']}, and this machine has {len(cpus)}: choose less"
     if "memory" in options and parse_size(options["memory"]) > memory_bytes:
         available = f"{memory_bytes / UNITS['GiB']:.1f} GiB"
         return f"memory is {options['memory']}, and this machine has {available}: choose less"
@@ -76,6 +111,9 @@ def run_options(options: Fields) -> list[str]:
         # A limit of memory and swap that equals that of memory leaves no swap space.
         count = str(parse_size(options["memory"]))
         argv += ["--memory", count, "--memory-swap", count]
+    for name in ("cpus", "cpu-shares"):
+        if name in options:
+            argv += [f"--{name}", str(options[name])]
     return argv
 
 
@@ -104,11 +142,14 @@ def applied(options: Fields, printed: str) -> list[Fields]:
         "cpuset-cpus": status.get("Cpus_allowed_list"),
         "memory": next((files[path] for path in MEMORY_LIMITS if path in files), None),
         "data": data[0] if data else None,
+        "cpus": _read_quota(files),
+        "cpu-burst": next((files[path] for path in BURSTS if path in files), None),
+        "cpu-shares": files.get(SHARES),
     }
     rows = []
     for name, wanted in set_options(options).items():
         value = values[name] or NOT_AVAILABLE
-        rows.append({"name": name, "requested": wanted, "observed": value})
+        rows.append({"name": name, "requested": str(wanted), "observed": value})
         if not _agrees(name, wanted, value):
             raise UserError(
                 f"{name} was not applied: {wanted} was asked for, and the container has {value}"
@@ -116,13 +157,31 @@ def applied(options: Fields, printed: str) -> list[Fields]:
     return rows
 
 
-def _agrees(name: str, wanted: str, value: str) -> bool:
+def _read_quota(files: dict[str, str]) -> str | None:
+    """Return the quota in CPUs that files of a container's control group hold; None if unknown.
+
+    It is "max" without a limit.
+    """
+    text = files.get(QUOTA_AND_PERIOD) or f"{files.get(QUOTA, '')} {files.get(QUOTA_PERIOD, '')}"
+    quota, period = (text.split() + ["", ""])[:2]
+    if quota in ("max", "-1"):
+        return "max"
+    return f"{int(quota) / int(period):g}" if quota.isdecimal() and period.isdecimal() else None
+
+
+def _agrees(name: str, wanted: object, value: str) -> bool:
     """Return whether the observed value is the requested one; true if it was not observable.
 
     CPUs may be written in another way, and memory may be rounded down by less than 64 KiB.
     """
-    if value in (wanted, NOT_AVAILABLE):
+    if value in (str(wanted), NOT_AVAILABLE):
         return True
+    if name == "cpus":
+        return value != "max" and abs(float(value) - float(str(wanted))) < 1e-3
+    if name == "cpu-burst":
+        return value == f"{1000 * int(str(wanted))}"
+    if not isinstance(wanted, str):
+        return False
     if name == "cpuset-cpus":
         return set(parse_ranges(value)) == set(parse_ranges(wanted))
     if name == "memory" and value.isdecimal():

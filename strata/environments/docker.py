@@ -30,6 +30,8 @@ VERSION, PLATFORM = (
 )
 # The network stack that carries a sandbox's packets, as the paper calls it.
 STACKS = {"sandbox": "the sandbox’s stack", "host": "the host’s stack"}
+# How runsc is told that a sandbox opens no files itself, and by whom they are opened then.
+NO_DIRECTFS, GOFER = "--directfs=false", "gofer"
 # Docker's storage drivers that use the kernel's overlay file system.
 OVERLAYS = ("overlay", "overlay2", "overlayfs")
 # The kernel's name of a kind of processor → Docker's.
@@ -252,8 +254,15 @@ def runtime_name(resolved: Fields) -> str:
     program = resolved.get("program")
     if not in_sandbox(resolved):
         return f"strata-runc-{program['sha256'][:12]}" if program else "runc"
-    name = f"strata-runsc-{resolved['sandbox']['stack']}"
+    sandbox = resolved["sandbox"]
+    name = "-".join(["strata-runsc", sandbox["stack"], *([GOFER] if "files" in sandbox else [])])
     return f"{name}-{program['sha256'][:12]}" if program else name
+
+
+def runsc_arguments(sandbox: Fields) -> list[str]:
+    """Return the arguments with which the daemon's runtime runs runsc for a planned sandbox."""
+    arguments = [f"--network={sandbox['stack']}"]
+    return [*arguments, NO_DIRECTFS] if "files" in sandbox else arguments
 
 
 def runsc_path(resolved: Fields) -> str:
@@ -274,6 +283,8 @@ def _hash_program(path: str) -> str:
 def sandbox_facts(command_lines: list[str], runsc: str = "runsc") -> Fields:
     """Return ``{program, version, platform, stack}`` of a running sandbox.
 
+    With ``files`` if the sandbox leaves opening them to its gofer.
+
     command_lines: those of the processes in the container's control group.
     runsc: the name or path of the program.
     A platform that is not in the sandbox's command line is runsc's default.  What cannot be
@@ -293,6 +304,8 @@ def sandbox_facts(command_lines: list[str], runsc: str = "runsc") -> Fields:
             facts["platform"] = platform[1] if platform else None
             facts["platform"] = facts["platform"] or runsc_fact(*PLATFORM, runsc) or NOT_AVAILABLE
             facts["stack"] = stack[1] if stack else "sandbox"
+            if NO_DIRECTFS in line.split():
+                facts["files"] = GOFER
     return facts
 
 
@@ -300,10 +313,11 @@ class Layer(engine.Container):
     """A container of the host's Docker daemon, or of the daemon in the virtual machine below.
 
     Options: `runtime`, which is runc or runsc (gVisor); `program`, the path of another one of them
-    than the installed one; `stack`, the network stack of gVisor's sandbox; `options`, further ones
-    of ``docker run`` that are passed on as they stand, of which ``--network`` replaces the key
-    `network`.  In the plan, `program` has its digest, ``sandbox`` replaces `stack`, and ``daemon``
-    says what is unusual about the host's daemon.
+    than the installed one; `stack`, the network stack of gVisor's sandbox; `directfs`, whether the
+    sandbox opens files itself; `options`, further ones of ``docker run`` that are passed on as they
+    stand, of which ``--network`` replaces the key `network`.  In the plan, `program` has its
+    digest, ``sandbox`` replaces `stack` and `directfs`, and ``daemon`` says what is unusual about
+    the host's daemon.
     """
 
     title = "Docker container"
@@ -322,6 +336,10 @@ class Layer(engine.Container):
         stack={
             "enum": list(STACKS),
             "description": "whose network stack: the sandbox's own, or the host's",
+        },
+        directfs={
+            "type": "boolean",
+            "description": "false: gVisor's gofer opens files for the sandbox",
         },
         options=passed_options.SCHEMA,
     )
@@ -380,8 +398,8 @@ class Layer(engine.Container):
             elif not (os.path.isfile(program) and os.access(program, os.X_OK)):
                 wrong.append(("program", f"is {program}; there is no such program to run"))
         if not in_sandbox(options):
-            if "stack" in options:
-                wrong.append(("stack", "is of gVisor alone; set runtime: runsc too"))
+            for key in {"stack", "directfs"} & {*options}:
+                wrong.append((key, "is of gVisor alone; set runtime: runsc too"))
         elif below != "host":
             sentence = "gVisor is not in a machine’s image; it runs on the host alone"
             wrong.append(("runtime", sentence))
@@ -392,8 +410,9 @@ class Layer(engine.Container):
 
     @classmethod
     def resolve_options(cls, options: Fields, config: Fields) -> Fields:
-        """Return the options with `stack` replaced by ``sandbox``: {platform, version, stack}.
+        """Return the options with ``sandbox`` instead of `stack` and `directfs`.
 
+        It holds {platform, version, stack}, and without directfs ``files``: by whom they are opened.
         Options without a sandbox keep their keys.  The plan contains runsc's version, so cells are
         measured again after an upgrade.  A network that an option names gets the key `network`.
         """
@@ -409,7 +428,9 @@ class Layer(engine.Container):
             "version": runsc_fact(*VERSION, runsc),
             "stack": options.get("stack", "sandbox"),
         }
-        kept = {key: value for key, value in options.items() if key != "stack"}
+        if options.get("directfs") is False:
+            sandbox["files"] = GOFER
+        kept = {key: options[key] for key in options if key not in ("stack", "directfs")}
         return {**kept, "sandbox": sandbox}
 
     @classmethod
@@ -480,7 +501,7 @@ class Layer(engine.Container):
         if runtime is None:
             command = f"scripts/dockerd.sh runtime {name} {program}"
             if in_sandbox(resolved):
-                command += f" --network={resolved['sandbox']['stack']}"
+                command = " ".join([command, *runsc_arguments(resolved["sandbox"])])
             return f"the Docker daemon does not know {program} as it is now: `{command}` adds it"
         if runtime.get("path") != program:
             return (
@@ -504,7 +525,7 @@ class Layer(engine.Container):
             )
         if info is None:
             return None
-        name, stack = runtime_name(resolved), resolved["sandbox"]["stack"]
+        name, arguments = runtime_name(resolved), runsc_arguments(resolved["sandbox"])
         runtime = engine.value_at(info, "Runtimes", name)
         if runtime is None:
             return (
@@ -513,9 +534,9 @@ class Layer(engine.Container):
             )
         argv = [runtime.get("path", "another program"), *(runtime.get("runtimeArgs") or ())]
         is_runsc = "program" in resolved or os.path.basename(argv[0]) == "runsc"
-        if not is_runsc or f"--network={stack}" not in argv:
+        if not is_runsc or not {*arguments} <= {*argv}:
             return (
-                f"the Docker daemon’s runtime {name} is not runsc --network={stack} but "
+                f"the Docker daemon’s runtime {name} is not runsc {' '.join(arguments)} but "
                 f"{' '.join(argv)}: take it out of its configuration, and `scripts/dockerd.sh "
                 "runtimes` adds it"
             )
@@ -544,6 +565,8 @@ class Layer(engine.Container):
             labels["kind"] = "sandbox"
             labels["title"] = f"gVisor sandbox in a {container}, platform {sandbox['platform']}"
             labels["network"] += f", {STACKS[sandbox['stack']]}"
+            if "files" in sandbox:
+                labels["data"] += ", opened by gVisor’s gofer"
         return labels
 
     @classmethod
@@ -757,10 +780,11 @@ class Layer(engine.Container):
             cgroups.list_command_lines(self.cgroup() or ""), runsc_path(self.options)
         )
         for key, planned in self.options["sandbox"].items():
-            if planned and sandbox[key] != planned:
+            observed = sandbox.get(key, NOT_AVAILABLE)
+            if planned and observed != planned:
                 raise UserError(
                     f"the container is not in the sandbox that was planned: its {key} is "
-                    f"{sandbox[key]}, and not {planned}; run again, so that the plan says it"
+                    f"{observed}, and not {planned}; run again, so that the plan says it"
                 )
 
     def facts(self) -> Fields:

@@ -26,7 +26,7 @@ answers() { ask version >/dev/null; }
 begin() {
     if [ -d /run/systemd/system ]; then
         "${root[@]}" systemctl start docker
-    elif [ -n "$runsc" ] && configure "$strata_config"; then
+    elif [ -n "$runsc" ] && copy_configuration && configure "$strata_config"; then
         start dockerd "$record" "$log" --config-file "$strata_config"
     else
         start dockerd "$record" "$log"
@@ -35,27 +35,53 @@ begin() {
 
 # Whether the daemon knows the runtime NAME, by default one of gVisor's.
 knows_runtimes() {
-    [[ $(ask info --format '{{json .Runtimes}}' || true) == *"\"${1:-strata-runsc-host}\""* ]]
+    [[ $(ask info --format '{{json .Runtimes}}' || true) == *"\"${1:-strata-runsc-host-gofer}\""* ]]
 }
 
-# Writes the user's configuration with the runtimes to FILE.  There is a runtime for each network
-# stack; strata/environments/docker.py uses them by these names.
+# Adds a runtime to the configuration in FILE.
+# Usage: write_runtime FILE NAME PROGRAM [ARGUMENT...]
+write_runtime() {
+    "${root[@]}" mkdir -p "$(dirname "$1")"
+    "${root[@]}" python3 -S -c '
+import json, os, sys
+file, name, program, *arguments = sys.argv[1:]
+with open(file) if os.path.exists(file) else open(os.devnull) as text:
+    content = json.loads(text.read() or "{}")
+content.setdefault("runtimes", {})[name] = {"path": program, "runtimeArgs": arguments}
+with open(file + ".new", "w") as new:
+    json.dump(content, new, indent=4)
+os.replace(file + ".new", file)
+' "$@" 2>/dev/null && return
+    echo "docker: $1: the runtime $2 could not be added; is it a JSON object?" >&2
+    return 1
+}
+
+# Adds gVisor's runtimes to the configuration in FILE: for each network stack one that opens files
+# itself, and one that leaves this to another process, the gofer.
+# strata/environments/docker.py uses them by these names.
 configure() {
-    local file=$1 stack
-    "${root[@]}" mkdir -p "$(dirname "$file")"
-    if [ "$file" != "$user_config" ]; then
-        if [ -e "$user_config" ]; then
-            "${root[@]}" cp "$user_config" "$file"
-        else
-            "${root[@]}" rm -f "$file"
-        fi
-    fi
+    local stack
     for stack in sandbox host; do
-        "${root[@]}" "$runsc" install --config_file="$file" --runtime="strata-runsc-$stack" -- \
-            --network="$stack" 2>/dev/null && continue
-        echo "docker: $user_config: gVisor's runtimes could not be added; is it a JSON object?" >&2
-        return 1
+        write_runtime "$1" "strata-runsc-$stack" "$runsc" "--network=$stack" || return 1
+        write_runtime "$1" "strata-runsc-$stack-gofer" "$runsc" "--network=$stack" \
+            --directfs=false || return 1
     done
+}
+
+# Copies the user's configuration, if there is one, for a daemon that is started here.
+copy_configuration() {
+    "${root[@]}" rm -f "$strata_config"
+    [ ! -e "$user_config" ] || "${root[@]}" cp "$user_config" "$strata_config"
+}
+
+# Sets the array `files` to the configurations that the daemon which answers reads, now or at its
+# next start: a daemon started here copied the user's, if there is one.
+find_configurations() {
+    files=("$user_config")
+    if [ -s "$record" ] && [ -e "$strata_config" ]; then
+        files=("$strata_config")
+        [ ! -e "$user_config" ] || files+=("$user_config")
+    fi
 }
 
 # Whether the runtimes may be added without a word: the user has no configuration, and the daemon
@@ -84,47 +110,29 @@ reload() {
 # Adds the runtime NAME, which is PROGRAM with ARGUMENTs, to the configuration of the daemon that
 # answers.
 add_runtime() {
-    local name=$1 program=$2 file files=("$user_config")
-    if knows_runtimes "$name"; then return 0; fi
-    if [ -s "$record" ] && [ -e "$strata_config" ]; then
-        # A daemon started here copied the user's configuration, if there is one.
-        files=("$strata_config")
-        [ ! -e "$user_config" ] || files+=("$user_config")
-    fi
-    need_root "docker: the runtime $name has to be added to ${files[*]}"
-    for file in "${files[@]}"; do
-        "${root[@]}" mkdir -p "$(dirname "$file")"
-        "${root[@]}" python3 -S -c '
-import json, os, sys
-file, name, program, *arguments = sys.argv[1:]
-with open(file) if os.path.exists(file) else open(os.devnull) as text:
-    content = json.loads(text.read() or "{}")
-content.setdefault("runtimes", {})[name] = {"path": program, "runtimeArgs": arguments}
-with open(file + ".new", "w") as new:
-    json.dump(content, new, indent=4)
-os.replace(file + ".new", file)
-' "$file" "$name" "$program" "${@:3}" 2>/dev/null || {
-            echo "docker: $file: the runtime could not be added; is it a JSON object?" >&2
-            return 1
-        }
-    done
-    reload "the runtime $name" "$name"
+    local file files
+    if knows_runtimes "$1"; then return 0; fi
+    find_configurations
+    need_root "docker: the runtime $1 has to be added to ${files[*]}"
+    for file in "${files[@]}"; do write_runtime "$file" "$@"; done
+    reload "the runtime $1" "$1"
 }
 
 # Makes the runtimes known to the daemon that answers; WHEN is `requested` if the user's own
 # configuration may be changed for that.
 add_runtimes() {
-    local when=$1
+    local when=$1 file files
+    find_configurations
     if [ -z "$runsc" ] || knows_runtimes; then
         return 0
     elif [ "$when" = requested ] || is_free_to_add; then
-        need_root "docker: gVisor's runtimes have to be added to $user_config"
-        echo "docker: adding gVisor's runtimes to $user_config" >&2
-        configure "$user_config"
-        reload "gVisor's runtimes" strata-runsc-host || true
+        need_root "docker: gVisor's runtimes have to be added to ${files[*]}"
+        echo "docker: adding gVisor's runtimes to ${files[*]}" >&2
+        for file in "${files[@]}"; do configure "$file"; done
+        reload "gVisor's runtimes" strata-runsc-host-gofer || true
     else
         echo "docker: the daemon does not know gVisor's runtimes;" \
-            "'scripts/dockerd.sh runtimes' adds them to $user_config" >&2
+            "'scripts/dockerd.sh runtimes' adds them to ${files[*]}" >&2
     fi
 }
 

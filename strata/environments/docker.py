@@ -30,6 +30,8 @@ VERSION, PLATFORM = (
 )
 # The network stack that carries a sandbox's packets, as the paper calls it.
 STACKS = {"sandbox": "the sandbox’s stack", "host": "the host’s stack"}
+# How runsc is told that a sandbox opens no files itself, and by whom they are opened then.
+NO_DIRECTFS, GOFER = "--directfs=false", "gofer"
 # Docker's storage drivers that use the kernel's overlay file system.
 OVERLAYS = ("overlay", "overlay2", "overlayfs")
 # The kernel's name of a kind of processor → Docker's.
@@ -269,9 +271,17 @@ def runtime_name(resolved: Fields) -> str:
     words = ["strata", resolved.get("runtime", "runc")]
     if in_sandbox(resolved):
         words.append(resolved["sandbox"]["stack"])
+        if "files" in resolved["sandbox"]:
+            words.append(GOFER)
     if "program" in resolved:
         words.append(resolved["program"]["sha256"][:12])
     return "-".join(words) if len(words) > 2 else "runc"
+
+
+def runsc_arguments(sandbox: Fields) -> list[str]:
+    """Return the arguments with which the daemon's runtime runs runsc for a planned sandbox."""
+    arguments = [f"--network={sandbox['stack']}"]
+    return [*arguments, NO_DIRECTFS] if "files" in sandbox else arguments
 
 
 def runsc_path(resolved: Fields) -> str:
@@ -292,6 +302,8 @@ def _hash_program(path: str) -> str:
 def sandbox_facts(command_lines: list[str], runsc: str = "runsc") -> Fields:
     """Return ``{program, version, platform, stack}`` of a running sandbox.
 
+    With ``files`` if the sandbox leaves opening them to its gofer.
+
     command_lines: those of the processes in the container's control group.
     runsc: the name or path of the program.
     A platform that is not in the sandbox's command line is runsc's default.  What cannot be
@@ -311,6 +323,8 @@ def sandbox_facts(command_lines: list[str], runsc: str = "runsc") -> Fields:
             facts["platform"] = platform[1] if platform else None
             facts["platform"] = facts["platform"] or runsc_fact(*PLATFORM, runsc) or NOT_AVAILABLE
             facts["stack"] = stack[1] if stack else "sandbox"
+            if NO_DIRECTFS in line.split():
+                facts["files"] = GOFER
     return facts
 
 
@@ -318,11 +332,12 @@ class Layer(engine.Container):
     """A container of the host's Docker daemon, or of the daemon in the virtual machine below.
 
     Options: `runtime`, which is runc, crun or runsc (gVisor); `program`, the path of another one of
-    them than the installed one; `stack`, the network stack of gVisor's sandbox; `port`, how packets
-    reach the published ports; `rules`, the number of further rules of the packet filter that they
-    meet; `options`, further ones of ``docker run`` that are passed on as they stand, of which
-    ``--network`` replaces the key `network`.  In the plan, `program` has its digest, ``sandbox``
-    replaces `stack`, and ``daemon`` says what is unusual about the host's daemon.
+    them than the installed one; `stack`, the network stack of gVisor's sandbox; `directfs`, whether
+    the sandbox opens files itself; `port`, how packets reach the published ports; `rules`, the
+    number of further rules of the packet filter that they meet; `options`, further ones of
+    ``docker run`` that are passed on as they stand, of which ``--network`` replaces the key
+    `network`.  In the plan, `program` has its digest, ``sandbox`` replaces `stack` and `directfs`,
+    and ``daemon`` says what is unusual about the host's daemon.
     """
 
     title = "Docker container"
@@ -351,6 +366,10 @@ class Layer(engine.Container):
             "minimum": 1,
             "maximum": 10000,
             "description": "further rules that packets to and from the container meet",
+        },
+        directfs={
+            "type": "boolean",
+            "description": "false: gVisor's gofer opens files for the sandbox",
         },
         options=passed_options.SCHEMA,
     )
@@ -418,8 +437,8 @@ class Layer(engine.Container):
         if options.get("runtime") == "crun" and below != "host":
             wrong.append(("runtime", "crun is not in a machine’s image; it runs on the host alone"))
         if not in_sandbox(options):
-            if "stack" in options:
-                wrong.append(("stack", "is of gVisor alone; set runtime: runsc too"))
+            for key in {"stack", "directfs"} & {*options}:
+                wrong.append((key, "is of gVisor alone; set runtime: runsc too"))
         elif below != "host":
             sentence = "gVisor is not in a machine’s image; it runs on the host alone"
             wrong.append(("runtime", sentence))
@@ -430,8 +449,9 @@ class Layer(engine.Container):
 
     @classmethod
     def resolve_options(cls, options: Fields, config: Fields) -> Fields:
-        """Return the options with `stack` replaced by ``sandbox``: {platform, version, stack}.
+        """Return the options with ``sandbox`` instead of `stack` and `directfs`.
 
+        It holds {platform, version, stack}, and without directfs ``files``: by whom they are opened.
         Options without a sandbox keep their keys.  The plan contains runsc's version, so cells are
         measured again after an upgrade.  A network that an option names gets the key `network`.
         """
@@ -450,7 +470,9 @@ class Layer(engine.Container):
             "version": runsc_fact(*VERSION, runsc),
             "stack": options.get("stack", "sandbox"),
         }
-        kept = {key: value for key, value in options.items() if key != "stack"}
+        if options.get("directfs") is False:
+            sandbox["files"] = GOFER
+        kept = {key: options[key] for key in options if key not in ("stack", "directfs")}
         return {**kept, "sandbox": sandbox}
 
     @classmethod
@@ -463,6 +485,8 @@ class Layer(engine.Container):
             options.pop("network", None)
         if "sandbox" in resolved:
             options["stack"] = resolved["sandbox"]["stack"]
+            if "files" in resolved["sandbox"]:
+                options["directfs"] = False
         return options
 
     @classmethod
@@ -556,7 +580,7 @@ class Layer(engine.Container):
         if runtime is None:
             command = f"scripts/dockerd.sh runtime {name} {program}"
             if in_sandbox(resolved):
-                command += f" --network={resolved['sandbox']['stack']}"
+                command = " ".join([command, *runsc_arguments(resolved["sandbox"])])
             return f"the Docker daemon does not know {program} as it is now: `{command}` adds it"
         if runtime.get("path") != program:
             return (
@@ -580,7 +604,7 @@ class Layer(engine.Container):
             )
         if info is None:
             return None
-        name, stack = runtime_name(resolved), resolved["sandbox"]["stack"]
+        name, arguments = runtime_name(resolved), runsc_arguments(resolved["sandbox"])
         runtime = engine.value_at(info, "Runtimes", name)
         if runtime is None:
             return (
@@ -589,9 +613,9 @@ class Layer(engine.Container):
             )
         argv = [runtime.get("path", "another program"), *(runtime.get("runtimeArgs") or ())]
         is_runsc = "program" in resolved or os.path.basename(argv[0]) == "runsc"
-        if not is_runsc or f"--network={stack}" not in argv:
+        if not is_runsc or not {*arguments} <= {*argv}:
             return (
-                f"the Docker daemon’s runtime {name} is not runsc --network={stack} but "
+                f"the Docker daemon’s runtime {name} is not runsc {' '.join(arguments)} but "
                 f"{' '.join(argv)}: take it out of its configuration, and `scripts/dockerd.sh "
                 "runtimes` adds it"
             )
@@ -624,6 +648,8 @@ class Layer(engine.Container):
             labels["kind"] = "sandbox"
             labels["title"] = f"gVisor sandbox in a {container}, platform {sandbox['platform']}"
             labels["network"] += f", {STACKS[sandbox['stack']]}"
+            if "files" in sandbox:
+                labels["data"] += ", opened by gVisor’s gofer"
         return labels
 
     @classmethod
@@ -844,10 +870,11 @@ class Layer(engine.Container):
             cgroups.list_command_lines(self.cgroup() or ""), runsc_path(self.options)
         )
         for key, planned in self.options["sandbox"].items():
-            if planned and sandbox[key] != planned:
+            observed = sandbox.get(key, NOT_AVAILABLE)
+            if planned and observed != planned:
                 raise UserError(
                     f"the container is not in the sandbox that was planned: its {key} is "
-                    f"{sandbox[key]}, and not {planned}; run again, so that the plan says it"
+                    f"{observed}, and not {planned}; run again, so that the plan says it"
                 )
 
     def facts(self) -> Fields:

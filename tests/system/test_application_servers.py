@@ -70,6 +70,7 @@ PARAMETERS = {
         "seconds": 5,
         "mix_points": 3,
     },
+    "postgres": {},
 }
 
 
@@ -444,6 +445,7 @@ def test_nothing_is_lost_where_many_buy_the_same_at_the_same_time(servers):
         ("auction", ["docker-gvisor"]),
         ("dvdstore", ["native", "docker"]),
         ("cloudstone", ["native", "docker", "docker-hostnet", "docker-layered"]),
+        ("postgres", ["native", "docker-layered", "docker-gvisor"]),
     ],
 )
 def test_cells_are_measured(project, machine_stays, workload, environments):

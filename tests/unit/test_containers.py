@@ -146,6 +146,7 @@ PASSED = [
         (["chroot"], "pasta", {"mtu": 9000}, "mtu", "1500"),
         (["vm"], "docker", {"runtime": "runc", "program": "/bin/true"}, "program", "has its own"),
         ([], "podman", {"runtime": "runsc"}, "runtime", '"crun" or "runc"'),
+        ([], "docker", {"directfs": False}, "directfs", "set runtime: runsc too"),
         ([], "podman", {"network": "pasta"}, "network", '"bridge" or "host"'),
         ([], "podman", {"options": ["--cpus=1"]}, "options", "unknown"),
         *(
@@ -373,12 +374,9 @@ def daemon(monkeypatch):
     return answers
 
 
-def gvisor(stack):
-    return {
-        **PLAIN,
-        "runtime": "runsc",
-        "sandbox": {"platform": "ptrace", "stack": stack, "version": "1"},
-    }
+def gvisor(stack, **more):
+    sandbox = {"platform": "ptrace", "stack": stack, "version": "1", **more}
+    return {**PLAIN, "runtime": "runsc", "sandbox": sandbox}
 
 
 OLD, NEW = "20.10-userns.json", "28-documented.json"
@@ -388,6 +386,7 @@ LOGGED = {
     driver: {**PLAIN, "data": "layered", "options": [f"--log-driver={driver}"]}
     for driver in ("none", "local", "journald", "file")
 }
+DIRECT = {"strata-runsc-host-gofer": {"path": "runsc", "runtimeArgs": ["--network=host"]}}
 KATA = {"strata-runsc-host": {"path": "/usr/bin/kata-runtime", "runtimeArgs": ["--network=host"]}}
 
 
@@ -405,6 +404,12 @@ KATA = {"strata-runsc-host": {"path": "/usr/bin/kata-runtime", "runtimeArgs": ["
             info(NEW, Runtimes={"runc": {"path": "runc"}}),
             gvisor("host"),
             "`scripts/dockerd.sh runtimes` adds them",
+        ),
+        (info(NEW), gvisor("host", files="gofer"), "`scripts/dockerd.sh runtimes` adds them"),
+        (
+            info(NEW, Runtimes=KATA | DIRECT),
+            gvisor("host", files="gofer"),
+            "is not runsc --network=host --directfs=false but runsc --network=host: take",
         ),
         (info(NEW), OTHER, "`scripts/dockerd.sh runtime strata-runc-0a0a0a0a0a0a /opt/runc` adds"),
         (info(NEW, Runtimes=ADDED), OTHER, None),
@@ -484,6 +489,13 @@ def test_a_daemon_without_a_bridge_is_a_reason(daemon):
             gvisor("host"),
             "user-land proxy",
             {"kind": "sandbox", "network": "bridge, user-land proxy, the host’s stack"},
+        ),
+        (
+            info(NEW),
+            True,
+            gvisor("host", files="gofer"),
+            None,
+            {"data": "volume, opened by gVisor’s gofer"},
         ),
     ],
 )

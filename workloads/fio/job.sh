@@ -5,7 +5,7 @@
 set -euo pipefail
 
 job=$1 file=$2 bytes=$3 seconds=$4 ramp=$5 seed=$6
-mib=1048576
+mib=1048576 engine=(--ioengine=libaio --direct=1)
 case $job in
 sequential-fill) rw=write block=$mib depth=16 threads=1 ;;
 seq-read-1) rw=read block=$mib depth=1 threads=1 ;;
@@ -15,13 +15,17 @@ random-write-16x8) rw=randwrite block=4096 depth=16 threads=8 ;;
 random-read-16) rw=randread block=4096 depth=16 threads=1 ;;
 random-read-16x8) rw=randread block=4096 depth=16 threads=8 ;;
 mixed-random-rw-32x8) rw=randrw block=4096 depth=32 threads=8 ;;
+fsync)
+    # As a database writes its log: through the page cache, and to the disk before it goes on.
+    rw=write block=4096 depth=1 threads=1 engine=(--ioengine=psync --direct=0 --fsync=1)
+    ;;
 *)
     echo "fio: there is no job '$job'; the jobs are listed in workloads/fio/job.sh" >&2
     exit 1
     ;;
 esac
 options=(--filename="$file" --size="$bytes" --rw="$rw" --bs="$block" --iodepth="$depth"
-    --numjobs="$threads" --ioengine=libaio --direct=1 --thread=1 --group_reporting=1 --time_based=1
+    --numjobs="$threads" "${engine[@]}" --thread=1 --group_reporting=1 --time_based=1
     --randseed="$seed")
 if [ "$rw" = randrw ]; then
     options+=(--rwmixread=70)

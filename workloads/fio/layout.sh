@@ -35,7 +35,7 @@ tmpfs | ramfs)
     ;;
 esac
 if ! reason=$(dd if=/dev/zero of="$file" bs=4096 count=1 oflag=direct 2>&1); then
-    refuse "$place does not take O_DIRECT, which every job uses: $(head -n 1 <<<"$reason")"
+    refuse "$place does not take O_DIRECT, which jobs use: $(head -n 1 <<<"$reason")"
 fi
 rm -- "$file"
 

@@ -1,7 +1,8 @@
-"""fio: bandwidth of sequential jobs, operations a second of random ones, and latency of all."""
+"""fio: bandwidth, or operations a second of small blocks, and latency of operations or fsyncs."""
 
 import math
 from bisect import bisect_left
+from collections.abc import Iterator
 from itertools import accumulate
 
 from kit.checks import (
@@ -25,7 +26,11 @@ JOBS = {
     "random-read-16": ("randread", 4096, 16, 1),
     "random-read-16x8": ("randread", 4096, 16, 8),
     "mixed-random-rw-32x8": ("randrw", 4096, 32, 8),
+    "fsync": ("write", 4096, 1, 1),
 }
+# How jobs reach the file: past the page cache, but for one that writes through it and then syncs.
+ENGINE = {"ioengine": "libaio", "direct": 1}
+FSYNC_ENGINE = {"ioengine": "psync", "direct": 0, "fsync": 1}
 # The share of reads in the mixed job.
 READS = 0.70
 # The percentiles that fio prints, in hundredths of a percent.
@@ -40,6 +45,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     """Return the values of all jobs, with the factors `job` and `direction`.
 
     Percentiles of the latency also have the factor `percentile`, a text such as "99.00".
+    The job `fsync` has the rate, and the 99th percentile of its fsyncs instead of latencies.
     """
     jobs = parameters["jobs"]
     log = read(lines, f" layout( point end){{{len(jobs)}}}")
@@ -80,12 +86,14 @@ def measured(point: Point, layout: Object, parameters: Object) -> list[Value]:
     at = {"job": name, "direction": "both" if kind == "rw" else kind}
     # An operation counts by its completion after the ramp; fio's own `total_ios` and `iops` count
     # those issued after it.
-    if operation.startswith("rand"):
+    if block == 4096:
         rates = [1000 * (side["io_bytes"] / block) / side["runtime"] for side in sides.values()]
         values = [value("iops", "IOPS", sum(rates), **at)]
     else:
         side = sides[kind]
         values = [value("bandwidth", "MB/s", side["io_bytes"] / side["runtime"] / 1000, **at)]
+    if name == "fsync":
+        return values + fsync_latency(group["sync"]["lat_ns"], side["clat_ns"], at)
     for direction, side in sides.items():
         values += latencies(side["clat_ns"], name, direction)
     return values
@@ -105,10 +113,9 @@ def check_options(name: str, options: Object, layout: Object, parameters: Object
         "numjobs": threads,
         "filename": layout["layout"],
         "size": parameters["bytes"],
-        "direct": 1,
-        "ioengine": "libaio",
         "runtime": f"{1000 * parameters['seconds']:.0f}ms",
         "ramp_time": f"{1000 * parameters['ramp_seconds']:.0f}ms",
+        **(FSYNC_ENGINE if name == "fsync" else ENGINE),
     }
     for key, expected in wanted.items():
         require_equal(f"{name}: the option {key}", options.get(key), str(expected))
@@ -146,22 +153,46 @@ def check_mix(name: str, reads: float, writes: float) -> None:
 def latencies(clat: Object, job: str, direction: str) -> list[Value]:
     """Return the mean completion latency (µs) in one direction, and its percentiles.
 
-    clat: fio's object of completion latencies, in ns, with the count of each bin by its middle.
+    clat: fio's object of completion latencies, in ns.
+    """
+    at = {"job": job, "direction": direction}
+    values = [value("latency", "us", number(clat, "mean") / 1000, **at)]
+    for hundredths, middle in percentiles(clat):
+        name = f"{hundredths / 100:.2f}"
+        values.append(value("latency_percentile", "us", middle / 1000, **at, percentile=name))
+    return values
+
+
+def fsync_latency(synced: Object, written: Object, at: Object) -> list[Value]:
+    """Return the 99th percentile of the latency of fsync (ms), none with too few of them.
+
+    synced, written: fio's objects of the latencies of fsyncs and of writes, in ns.
+    at: the factors of the value.
+    Raises BrokenLogError unless each write was followed by an fsync.
+    """
+    # At both ends of the measured time one of the two may be under way.
+    paired = abs(number(synced, "N") - number(written, "N")) <= 1
+    require(paired, f"{synced['N']} fsyncs do not follow {written['N']} writes")
+    require(number(synced, "max") < LONGEST, "an fsync is longer than fio's distribution holds")
+    found = dict(percentiles(synced))
+    return [value("p99", "ms", found[9900] / 1e6, **at)] if 9900 in found else []
+
+
+def percentiles(latencies_in_ns: Object) -> Iterator[tuple[int, int]]:
+    """Yield each percentile of a distribution, in hundredths of a percent, with its latency.
+
+    latencies_in_ns: fio's object, with the count of each bin by its middle.
     A percentile is left out if too few operations (`BEYOND`) lie beyond it.  It is the middle of
     the bin in which the nearest rank lies; if a rank is a whole number, fio itself may take the bin
     above.
     """
-    at = {"job": job, "direction": direction}
-    values = [value("latency", "us", number(clat, "mean") / 1000, **at)]
-    bins = sorted((int(middle), count) for middle, count in clat["bins"].items())
+    bins = sorted((int(middle), count) for middle, count in latencies_in_ns["bins"].items())
     through = list(accumulate(count for _, count in bins))
-    require_equal("the operations in the bins", through[-1], clat["N"])
-    printed = [round(100 * float(name)) for name in clat["percentile"]]
+    require_equal("the operations in the bins", through[-1], latencies_in_ns["N"])
+    printed = [round(100 * float(name)) for name in latencies_in_ns["percentile"]]
     require_equal("the percentiles", printed, PERCENTILES)
     for hundredths in PERCENTILES:
         if through[-1] * min(hundredths, 10000 - hundredths) < 10000 * BEYOND:
             continue
         middle, _ = bins[bisect_left(through, math.ceil(hundredths * through[-1] / 10000))]
-        name = f"{hundredths / 100:.2f}"
-        values.append(value("latency_percentile", "us", middle / 1000, **at, percentile=name))
-    return values
+        yield hundredths, middle

@@ -52,43 +52,57 @@ dump_table() {
     query_new --command="\\copy $1 to stdout"
 }
 
-# Makes the database that every cell starts with, and packs it into /data/prepared.  The folder of
-# the calling script has schema.sql, data_set.py, which writes the rows, indexes.sql and
-# procedures.sql.  In a cell the account of the database's name needs no password at the socket,
-# since a sandbox may hide which user connects.
-# Usage: make_database DATABASE BUFFER_BYTES WORD…    (arguments of data_set.py, after the folder)
-make_database() {
-    local sources=${0%/*} buffer_bytes=$2 bin
-    # shellcheck disable=SC2154  # site.sh sets `home`
-    folder=$home/new database=$1
-    shift 2
+# Makes a new database, and starts its server at a socket, where the account of the database's name
+# needs no password.  Sets `server`, and `folder` and `database` for query_new.
+# Usage: start_new_database FOLDER DATABASE BUFFER_BYTES
+start_new_database() {
+    local bin
+    folder=$1 database=$2
     bin=$(find_programs)
     rm -rf -- "$folder" /data/prepared
-    mkdir -p "$folder"/{database,rows}
+    mkdir -p "$folder/database"
     # The server is not root.
-    chmod a+x /data "$home"
+    chmod a+x /data "${folder%/*}"
     chown -R postgres: "$folder"
     chmod 700 "$folder"
     "${as_postgres[@]}" "$bin/initdb" --pgdata="$folder/database" --username=postgres --auth=peer \
         --locale=C --encoding=UTF8 --no-sync >/dev/null
     printf 'local all postgres peer\nlocal %s %s trust\n' "$database" "$database" \
         >"$folder/database/pg_hba.conf"
-    set_database_options "$folder" "$buffer_bytes" 20
+    set_database_options "$folder" "$3" 20
     # Without fsync: after a crash the database is made again.
     "${as_postgres[@]}" "$bin/postgres" "${options[@]}" -c fsync=off &
     server=$!
     trap 'kill "$server"' EXIT
     wait_for_server "$server" "${as_postgres[@]}" pg_isready --quiet --host="$folder"
     "${as_postgres[@]}" "$bin/createdb" --host="$folder" "$database"
-    query_new --file=- <"$sources/schema.sql"
-    fill_tables "$folder/rows" "$@"
-    query_new --file=- <"$sources/indexes.sql" >/dev/null
-    query_new --file=- <"$sources/procedures.sql"
+}
+
+# Ends the server of the new database, once all is on the disk.
+stop_new_database() {
     query_new --command='VACUUM (ANALYZE, FREEZE)'
     query_new --command=CHECKPOINT
     kill -INT "$server"
     trap - EXIT
     wait "$server"
+}
+
+# Makes the database that every cell starts with, and packs it into /data/prepared.  The folder of
+# the calling script has schema.sql, data_set.py, which writes the rows, indexes.sql and
+# procedures.sql.  In a cell the account of the database's name needs no password at the socket,
+# since a sandbox may hide which user connects.
+# Usage: make_database DATABASE BUFFER_BYTES WORD…    (arguments of data_set.py, after the folder)
+make_database() {
+    local sources=${0%/*}
+    # shellcheck disable=SC2154  # site.sh sets `home`
+    start_new_database "$home/new" "$1" "$2"
+    shift 2
+    install -d -o postgres -g postgres "$folder/rows"
+    query_new --file=- <"$sources/schema.sql"
+    fill_tables "$folder/rows" "$@"
+    query_new --file=- <"$sources/indexes.sql" >/dev/null
+    query_new --file=- <"$sources/procedures.sql"
+    stop_new_database
     rm -rf -- "$folder/rows"
     pack_data "$folder"
     rmdir -- "$home"

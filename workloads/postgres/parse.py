@@ -1,0 +1,76 @@
+"""pgbench's transactions on PostgreSQL, by number of clients: their rate and latency."""
+
+import re
+
+from kit.checks import (
+    number,
+    require,
+    require_close,
+    require_duration,
+    require_equal,
+    require_parameters,
+)
+from kit.logs import Object, Point, Value, read, value
+
+# pgbench's names of the tests.
+TESTS = {"select": "<builtin: select only>", "tpcb": "<builtin: TPC-B (sort of)>"}
+
+
+def parse(lines: list[str], parameters: Object) -> list[Value]:
+    """Return the values by `test` and `clients`.
+
+    database.sh prints the server's facts, a point for each pair, and the balances at the end.
+    """
+    grid = [(test, clients) for test in parameters["tests"] for clients in parameters["clients"]]
+    log = read(lines, f" server( point history end){{{len(grid)}}} accounts_left")
+    [filled], [left] = log.objects["server"], log.objects["accounts_left"]
+    require("PostgreSQL" in filled["server"], "this is not a log of PostgreSQL")
+    require_parameters(filled, parameters, "branches", "buffer_bytes")
+    for content, key in ((filled, "accounts"), (left, "accounts_left")):
+        require_equal(key, number(content, key), 100_000 * parameters["branches"])
+    held = number(filled, "database_bytes") <= filled["buffer_bytes"]
+    require(held, "the server's buffers do not hold the database")
+    require_equal("durability", (filled["fsync"], filled["commit"]), ("on", "on"))
+    # Each transaction adds one number to an account, to a teller, and to a branch.
+    require_equal("the balances", left["balances"], left["balances"][:1] * 3)
+    values = []
+    for (test, clients), point in zip(grid, log.points, strict=True):
+        require_equal("the point", point.head["point"], f"{test}-{clients}")
+        require_parameters(point.head, {**parameters, "clients": clients}, "clients", "seconds")
+        rate = read_rate(point, test)
+        values.append(value("rate", "transactions/s", rate, test=test, clients=clients))
+        latency = 1000 * clients / rate
+        values.append(value("latency", "ms", latency, test=test, clients=clients))
+    return values
+
+
+def read_rate(point: Point, test: str) -> float:
+    """Check pgbench's report of a point, and return its transactions per second.
+
+    Raises BrokenLogError if the report shows failures, another load, or another duration.
+    """
+    name, clients = point.head["point"], point.head["clients"]
+    report = dict(re.findall(r"(?m)^([a-z][a-z ]*)(?:: | = )(.*\S)", "\n".join(point.lines)))
+    expected = {
+        "transaction type": TESTS[test],
+        "query mode": "prepared",
+        "number of clients": f"{clients}",
+        "duration": f"{point.head['seconds']} s",
+    }
+    for key, text in expected.items():
+        require_equal(f"{name}: {key}", report[key], text)
+    # Versions before 15 print no failures: there they end a client, and so the point.
+    failures = report.get("number of failed transactions", "0 ").split()[0]
+    require_equal(f"{name}: failed transactions", failures, "0")
+    transactions = float(report["number of transactions actually processed"])
+    if test == "tpcb":
+        require_equal(f"{name}: the server's history", point.objects[0]["history"], transactions)
+    rate = float(report["tps"].split()[0])
+    # Its time has that of the first connections, too, which the rate leaves out.
+    connecting = float(report["initial connection time"].split()[0]) / 1000
+    require_duration(f"{name} took", transactions / rate + connecting, point.head["seconds"])
+    printed = float(report["latency average"].split()[0])
+    # pgbench prints whole microseconds.
+    tolerance = 0.00051 * rate / (1000 * clients) + 1e-6
+    require_close(f"{name}: the latency", printed, 1000 * clients / rate, tolerance)
+    return rate

@@ -11,7 +11,8 @@ from strata.util.errors import UserError
 @pytest.mark.parametrize(
     ("path", "value"),
     [
-        (["format"], 2),
+        (["format"], 1),
+        (["claims", 1, "question"], "speed"),
         (["claims", 1, "publication"], "imb2014"),
         (["claims", 1, "tolerance"], {"low": 2, "high": 1}),
         (["claims", 1, "published"], {"value": "3 %", "unit": "x"}),

@@ -241,9 +241,10 @@ refuse_part <- function(reason, ...) list(reason = reason, because = paste0(...)
 # The parts of one pair of environments of a claim, or of one environment whose level is claimed.
 list_pair_parts <- function(pair, claim, published, rows, context) {
   entries <- published$environments[unlist(pair)]
-  measured <- setdiff(rows$environment, context$otherwise)
   environments <- vapply(entries, function(entry) {
-    c(intersect(unlist(entry$measured_as), measured), "")[[1]]
+    # Options of the engine may be what a claim is about.
+    excluded <- if (isTRUE(entry$options)) NULL else context$otherwise
+    c(intersect(unlist(entry$measured_as), setdiff(rows$environment, excluded)), "")[[1]]
   }, "")
   if (any(environments == "")) {
     return(list(explain_missing_environment(entries[environments == ""][[1]], context)))

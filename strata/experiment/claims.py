@@ -235,7 +235,7 @@ def _find_stand_in(entry: Fields, plan: Plan) -> tuple[str, str]:
             reason = f"{label}: {name} is not available here: {planned['reason']}"
         elif planned.get("emulated"):
             reason = f"{label}: {name} would be emulated here, and that tests no claim"
-        elif "otherwise" in planned:
+        elif "otherwise" in planned and not entry.get("options"):
             reason = f"{label}: the daemon makes another environment of {name}"
         else:
             return name, ""

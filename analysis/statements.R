@@ -18,14 +18,6 @@ describe_statements <- function(paper) {
        "here: {counts[['not testable']]}.")
 }
 
-# Values of claims with their units; a ratio has none.
-format_claim_value <- function(value, unit, low = NA_real_, high = NA_real_) {
-  format_one <- function(x) vapply(x, function(one) format(signif(one, 3), trim = TRUE), "")
-  interval <- if_else(is.na(low), "", paste0(" [", format_one(low), ", ", format_one(high), "]"))
-  unit <- if_else(unit %in% c("ratio", ""), "", paste0(SPACE, unit))
-  if_else(is.na(value), "", paste0(format_one(value), interval, unit))
-}
-
 #' Draw all statements: the tolerance (grey) and the interval of this machine, as multiples of what
 #' was published, which is 1
 #'

@@ -2,9 +2,12 @@
 
 import json
 
+import projects
 import pytest
+import yaml
+from captured import LOGS
 
-from strata.experiment import claims
+from strata.experiment import claims, config, workload
 from strata.util.errors import UserError
 
 
@@ -153,3 +156,51 @@ def test_what_tests_a_claim_here_or_why_nothing_does(checkout, id, changes, chos
     published = claims.read_claim(id, ENVIRONMENTS)
     found, reasons = claims.choose_environments(published, plan, sockets=1)
     assert (found, reason in "".join(reasons)) == (chosen, True), reasons
+
+
+def test_ids_are_those_of_one_claim_in_all_files(checkout):
+    ids = [
+        claim["id"]
+        for path in claims.FILES
+        for claim in json.loads((checkout / path).read_text())["claims"]
+    ]
+    assert len(ids) == len({*ids})
+
+
+def list_statements():
+    """Return the claims of today that can be tested, with their file."""
+    catalogue = json.loads((projects.ROOT / claims.FILES[1]).read_text())
+    return catalogue, [claim for claim in catalogue["claims"] if "pairs" in claim]
+
+
+@pytest.mark.parametrize("claim", list_statements()[1], ids=lambda claim: claim["id"])
+def test_each_statement_that_can_be_tested_is_measured_by_its_configuration(checkout, claim):
+    catalogue, _ = list_statements()
+    base = yaml.safe_load((checkout / config.FILE).read_text())
+    over = yaml.safe_load((checkout / catalogue["configuration"]).read_text())
+    settings = config.merge_mappings(base, over)
+    load = claim["workload"]
+    assert load in settings["only"]["workloads"]
+    factors = dict(claim.get("factors", {}))
+    for name in {name for pair in claim["pairs"] for name in pair}:
+        entry = catalogue["environments"][name]
+        assert {*entry["measured_as"]} <= {*settings["environments"]}
+        measured = entry["measured_as"][0]
+        assert measured in settings["only"]["environments"]
+        assert load not in settings["leave_out"].get(measured, [])
+        factors |= entry.get("factors", {})
+    # A factor's value is one of a captured log, or of a parameter.
+    values = [value for log in LOGS if log.workload == load for value in log.values]
+    values = [value for value in values if value.metric in claim["metrics"]]
+    parameters = workload.read_declaration(load)["parameters"].values()
+    given = json.dumps(
+        [[one.get("standard", one.get("value")) for one in parameters], settings["workloads"][load]]
+    )
+    for name, value in factors.items():
+        seen = {str(dict(row.factors).get(name)) for row in values}
+        assert seen - {"None"}, name
+        assert str(value) in seen or str(value) in given
+    # Whatever was published is tolerated.
+    low, high = (claim["tolerance"][end] for end in ("low", "high"))
+    published = claim.get("published", {}).get("value", low or high)
+    assert (low or 0) <= published <= (high or published)

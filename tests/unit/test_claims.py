@@ -15,7 +15,6 @@ from strata.util.errors import UserError
     ("path", "value"),
     [
         (["format"], 1),
-        (["claims", 1, "question"], "speed"),
         (["claims", 1, "publication"], "imb2014"),
         (["claims", 1, "tolerance"], {"low": 2, "high": 1}),
         (["claims", 1, "published"], {"value": "3 %", "unit": "x"}),

@@ -49,7 +49,9 @@ read_paper <- function(folder, published, emulated) {
   measured <- if (is.null(paper$statements)) unique(paper$runs$workload)
   paper[c("originals", "publications")] <- find_originals(claims, measured)
   paper$published <- tibble()
-  if (paper$valid && length(paper$originals) > 0) paper$published <- read_published_ratios(published, claims, paper$headlines)
+  if (paper$valid && length(paper$originals) > 0) {
+    paper$published <- read_published_ratios(published, claims, paper$headlines)
+  }
   paper$facts <- collect_run_facts(paper)
   hosts <- jsonlite::read_json(emulated)
   is_emulated <- any(paper$facts$hosts %in% unlist(hosts$emulated))

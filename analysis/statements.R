@@ -2,7 +2,7 @@
 
 # The outcomes of statements, and their colours in the figure; the last two have no value here.
 STATEMENT_OUTCOMES <- c(reproduced = "#009E73", contradicted = "#D55E00", undecided = "grey40",
-              "not measured" = "grey70", "not testable" = "grey70")
+                        "not measured" = "grey70", "not testable" = "grey70")
 
 #' Say how many statements were reproduced, contradicted and left open, and how many have no test
 #'
@@ -26,23 +26,22 @@ describe_statements <- function(paper) {
 draw_statements <- function(statements) {
   limits <- c(1 / 16, 16)
   clip <- function(x) pmin(pmax(x, limits[[1]]), limits[[2]])
-  rows <- mutate(statements,
-                 here = if_else(outcome %in% names(STATEMENT_OUTCOMES)[1:3], ratio, NA_real_),
-                 base = coalesce(published, tolerance_low, tolerance_high),
-                 label = paste0(id, ": ", format_claim_value(published, unit),
-                                if_else(is.na(here), paste0(" (", outcome, ")"),
-                                        paste(" \u2192", format_claim_value(here, unit, low, high)))),
+  rows <- mutate(statements, base = coalesce(published, tolerance_low, tolerance_high),
+                 here = paste(" \u2192", format_claim_value(ratio, unit, low, high)),
+                 here = if_else(is.na(ratio), paste0(" (", outcome, ")"), here),
+                 label = paste0(id, ": ", format_claim_value(published, unit), here),
+                 label = factor(label, rev(label)),
                  outcome = factor(outcome, names(STATEMENT_OUTCOMES)),
-                 label = factor(label, rev(label)), question = wrap_at(18)(as.character(question)),
+                 question = wrap_at(18)(as.character(question)),
                  question = factor(question, unique(question)))
-  ggplot(rows, aes(clip(here / base), label, colour = outcome)) +
+  ggplot(rows, aes(clip(ratio / base), label, colour = outcome)) +
     geom_vline(xintercept = 1, linewidth = 0.3, colour = "grey50") +
     geom_linerange(aes(xmin = clip(coalesce(tolerance_low / base, 0)),
                        xmax = clip(coalesce(tolerance_high / base, Inf))),
                    \(rows) filter(rows, outcome != "not testable"), linewidth = 1.6,
                    colour = "grey85") +
     geom_linerange(aes(xmin = clip(low / base), xmax = clip(high / base)),
-                   \(rows) filter(rows, !is.na(here), !is.na(low)), linewidth = 0.5) +
+                   \(rows) filter(rows, !is.na(low)), linewidth = 0.5) +
     geom_point(size = 1, na.rm = TRUE) +
     geom_point(aes(1), \(rows) filter(rows, !is.na(published)), shape = 5, size = 0.9,
                colour = "black") +
@@ -75,7 +74,7 @@ tabulate_statements <- function(statements) {
 #' @return marked Markdown
 list_statement_sources <- function(publications) {
   items <- vapply(publications, function(source) {
-    paste0("- [", source$title, "](", source$address, "), ", source$version, " (", source$label, ")")
+    glue("- [{source$title}]({source$address}), {source$version} ({source$label})")
   }, "")
   convert_prose(paste(items, collapse = "\n"))
 }

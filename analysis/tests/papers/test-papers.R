@@ -159,7 +159,8 @@ test_that("a paper of today's statements answers, draws all and has a section fo
   expect_says(papers$first, paste0(
     "Is it true\\? .*Of ", nrow(claims), " statements of [0-9]+ sources, this machine reproduces ",
     count_verdicts("reproduced", "same direction", "other size"), ", contradicts ",
-    count_verdicts("contradicted"), " and leaves ", count_verdicts("undecided"), " undecided; not measured: ",
+    count_verdicts("contradicted"), " and leaves ", count_verdicts("undecided"),
+    " undecided; not measured: ",
     count_verdicts("not tested") - untestable, "; not testable here: ", untestable))
   for (usual in c("Felter", "VMware", "laims")) expect_says(papers$first, usual, not = TRUE)
   headings <- xml2::xml_text(xml2::xml_find_all(papers$page, "//main//h3"))

@@ -23,6 +23,11 @@ SMALLEST_DIFFERENCE = 0.02
 _ENDINGS = (".yaml", ".yml", ".json")
 
 
+def list_files() -> list[str]:
+    """Return the files of published claims that this project has; the first always counts."""
+    return [path for path in FILES if path == FILE or os.path.exists(path)]
+
+
 def check_claims(path: str = FILE) -> None:
     """Check a file of published claims, and raise UserError with every mistake in it."""
     _check_claims(path, _read_claims(path))
@@ -99,7 +104,7 @@ def read_claim(named: str, environments: Fields) -> Fields:
     environments: those of the configuration, of which a file of one's own may speak.
     Raises UserError with all mistakes, each with the nearest right word.
     """
-    catalogues = {path: _read_claims(path) for path in FILES}
+    catalogues = {path: _read_claims(path) for path in list_files()}
     ids = {claim["id"]: path for path, data in catalogues.items() for claim in data["claims"]}
     if os.path.isfile(named) or named.endswith(_ENDINGS) or "/" in named:
         own = _read_own_claim(named, environments)

@@ -20,8 +20,8 @@ endif
 .DEFAULT:
 	@echo "make: '$@' is no target; \`make help\` lists them" >&2; exit 2
 
-.PHONY: help paper everything paper-partial plan summary report archive light verify rebuild test \
-    test-unit test-papers test-system test-long test-rig rig lint format keys aa sizes bench \
+.PHONY: help paper everything today paper-partial plan summary report archive light verify rebuild \
+    test test-unit test-papers test-system test-long test-rig rig lint format keys aa sizes bench \
     gallery readme-table release lock image-paper doctor setup clean
 
 help:                   ## list these commands
@@ -32,6 +32,9 @@ paper: checked          ## measure what is missing and make paper/report.pdf and
 
 everything: CONFIG = everything.yaml
 everything: paper       ## the same with all experiments of the original (everything.yaml)
+
+today: CONFIG = today.yaml
+today: paper            ## test what is said today (today.yaml): an hour
 
 paper-partial: checked  ## make the paper from the cells that exist, and show the gaps
 	$(SNAKEMAKE) $(PAGES) --config partial=true -- $(PAPERS)

@@ -25,16 +25,6 @@ test_claims <- function(published, values, context) {
   stack_rows(rows)
 }
 
-#' Read the claims that a project tests
-#'
-#' @param results folder of results; an experiment of its own has claims of its own beside it
-#' @param project folder of the project, whose claims are read otherwise
-#' @return list as in published/claims.json
-read_published <- function(results, project) {
-  paths <- file.path(c(dirname(normalizePath(results)), project), "published", "claims.json")
-  jsonlite::read_json(paths[file.exists(paths)][[1]])
-}
-
 #' Describe a run and its machine for the claims
 #'
 #' @param results list of read_results
@@ -230,7 +220,7 @@ list_test_parts <- function(claim, published, values, context) {
   rows <- rows[!invalid, ]
   if (nrow(rows) == 0) return(too_small)
   for (hardware in c("sockets", "processors")) {
-    needed <- claim$conditions[[hardware]] %or% claim[[hardware]] %or% 0
+    needed <- claim[[hardware]] %or% 0
     available <- context[[hardware]]
     if (needed > 0 && !(available >= needed) %in% TRUE) {
       return(list(refuse_part("hardware", "it needs ", needed, " ", hardware, ", and here are ",
@@ -251,9 +241,10 @@ refuse_part <- function(reason, ...) list(reason = reason, because = paste0(...)
 # The parts of one pair of environments of a claim, or of one environment whose level is claimed.
 list_pair_parts <- function(pair, claim, published, rows, context) {
   entries <- published$environments[unlist(pair)]
-  measured <- setdiff(rows$environment, context$otherwise)
   environments <- vapply(entries, function(entry) {
-    c(intersect(unlist(entry$measured_as), measured), "")[[1]]
+    # Options of the engine may be what a claim is about.
+    excluded <- if (isTRUE(entry$options)) NULL else context$otherwise
+    c(intersect(unlist(entry$measured_as), setdiff(rows$environment, excluded)), "")[[1]]
   }, "")
   if (any(environments == "")) {
     return(list(explain_missing_environment(entries[environments == ""][[1]], context)))
@@ -311,7 +302,8 @@ select_claimed_rows <- function(rows, environment, claim_factors, environment_fa
   rows[keep, ]
 }
 
-# A part of a claim that can be tested; `reference_rows` is NULL where a level is claimed.
+# A part of a claim that can be tested; `reference_rows` is NULL where a level is claimed, which is
+# then the part's `ratio`.
 make_part <- function(claim, rows, reference_rows, context) {
   part <- list(environment = rows$environment[[1]],
                reference = reference_rows$environment[[1]] %or% "",
@@ -319,6 +311,10 @@ make_part <- function(claim, rows, reference_rows, context) {
   if (isFALSE(context$paired)) {
     return(c(part, list(x = rows$value, y = reference_rows$value, how = claim$how %or% "ratio",
                         exact = isTRUE(context$exact))))
+  }
+  if (is.null(reference_rows)) {
+    level <- list(ratio = rows$value, session = rows$session, machine = rows$machine)
+    return(c(part, list(workload = rows$workload[[1]]), level))
   }
   pairs <- pair_runs(rows, reference_rows)
   lower_is_better <- rows$better[[1]] == "lower"

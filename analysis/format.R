@@ -198,6 +198,17 @@ name_workloads <- function(paper) {
   if (length(titles) < 6) join_words(titles) else format_count(length(titles), "workload")
 }
 
+#' Format values that claims are about, with their intervals and units; a ratio has no unit
+#'
+#' @param value,low,high numbers; NA: nothing, or no interval
+#' @param unit texts
+format_claim_value <- function(value, unit, low = NA_real_, high = NA_real_) {
+  format_one <- function(x) vapply(x, function(one) format(signif(one, 3), trim = TRUE), "")
+  interval <- if_else(is.na(low), "", paste0(" [", format_one(low), ", ", format_one(high), "]"))
+  unit <- if_else(unit %in% c("ratio", ""), "", paste0(SPACE, unit))
+  if_else(is.na(value), "", paste0(format_one(value), interval, unit))
+}
+
 #' Say how many published claims were reproduced, contradicted and left undecided
 #'
 #' @param paper list of read_paper

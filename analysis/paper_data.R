@@ -14,7 +14,7 @@ PAPER_TEXT_COLUMNS <- c("workload", "metric", "question", "environment", "series
 #' Read the data of a paper
 #'
 #' @param folder of results: plan.json, plan.csv, records and all tables
-#' @param published folder with claims.json and ibm-table1.json
+#' @param published the project's folder of published data
 #' @param emulated path of the file that names emulated hosts and their mark
 #' @return list of read_results with
 #'   the tables of PAPER_TABLES (comparisons, verdicts and choices with their `outcome`);
@@ -24,6 +24,8 @@ PAPER_TEXT_COLUMNS <- c("workload", "metric", "question", "environment", "series
 #'   missing (runs that were planned and gave no values, counted by workload, label and why);
 #'   originals (names of measured workloads that published claims are about);
 #'   publications (titles of these claims' publications, named by their keys);
+#'   catalogue (list of read_published);
+#'   statements (data frame of join_statements; NULL if the claims are no statements of today);
 #'   published (table of read_published_ratios), facts (list of collect_run_facts);
 #'   mark (text for every page of a paper of an emulated host or of tiny sizes; or "")
 read_paper <- function(folder, published, emulated) {
@@ -41,10 +43,15 @@ read_paper <- function(folder, published, emulated) {
   marked <- c("tidy", "summary", "comparisons", "ratios", "choices", "headlines", "decisions",
               "costs", "blocks")
   paper[marked] <- lapply(paper[marked], mark_broken_sizes, paper)
-  claims <- jsonlite::read_json(file.path(published, "claims.json"))
-  paper[c("originals", "publications")] <- find_originals(claims, unique(paper$runs$workload))
+  claims <- read_published(folder, dirname(published))
+  paper$catalogue <- claims
+  paper$statements <- join_statements(paper$claims, claims)
+  measured <- if (is.null(paper$statements)) unique(paper$runs$workload)
+  paper[c("originals", "publications")] <- find_originals(claims, measured)
   paper$published <- tibble()
-  if (paper$valid) paper$published <- read_published_ratios(published, claims, paper$headlines)
+  if (paper$valid && length(paper$originals) > 0) {
+    paper$published <- read_published_ratios(published, claims, paper$headlines)
+  }
   paper$facts <- collect_run_facts(paper)
   hosts <- jsonlite::read_json(emulated)
   is_emulated <- any(paper$facts$hosts %in% unlist(hosts$emulated))
@@ -97,6 +104,35 @@ find_originals <- function(claims, workloads) {
   keys <- unique(vapply(claims$claims[lengths(measured) > 0], `[[`, "", "publication"))
   list(intersect(workloads, unlist(measured)),
        vapply(claims$publications[keys], `[[`, "", "title"))
+}
+
+#' Join the table of claims with what their file says of them
+#'
+#' @param claims table of claims
+#' @param catalogue list as in published/today.json
+#' @return data frame of claims in the order of the file, with `question` and `source` (factors of
+#'   texts), `remarks` (on the conditions of the source, and what differs here) and `outcome` (of
+#'   STATEMENT_OUTCOMES); NULL if the file has no questions
+join_statements <- function(claims, catalogue) {
+  if (length(catalogue$questions) == 0) return(NULL)
+  entries <- catalogue$claims
+  get_text <- function(name) vapply(entries, function(entry) entry[[name]] %or% "", "")
+  seen <- get_text("seen")
+  texts <- tibble(
+    id = get_text("id"),
+    question = factor(unlist(catalogue$questions)[get_text("question")],
+                      unlist(catalogue$questions)),
+    source = factor(get_text("publication"), names(catalogue$publications)),
+    remarks = trimws(paste(get_text("conditions"), get_text("note"),
+                           if_else(seen == "", "", paste0("Read ", seen, ".")))),
+    untestable = vapply(entries, function(entry) !is.null(entry$untestable), NA)
+  )
+  inner_join(texts, select(claims, !"note"), by = "id") |>
+    mutate(outcome = case_when(
+      verdict %in% c("reproduced", "same direction", "other size") ~ "reproduced",
+      verdict == "contradicted" ~ verdict, verdict != "not tested" ~ "undecided",
+      untestable ~ "not testable", TRUE ~ "not measured"
+    ))
 }
 
 #' Read the ratios to native in the original's Table I

@@ -14,6 +14,18 @@ SITTING_GAP <- 3600
 # A value, or `default` where the value is NULL.
 `%or%` <- function(value, default) if (is.null(value)) default else value
 
+#' Read the claims that a project tests: those of the file that its plan names
+#'
+#' @param results folder of results; an experiment of its own has claims of its own beside it
+#' @param project folder of the project, whose claims are read otherwise
+#' @return list as in published/claims.json
+read_published <- function(results, project) {
+  plan <- jsonlite::read_json(file.path(results, "plan.json"))
+  paths <- file.path(c(dirname(normalizePath(results)), project),
+                     plan$claims %or% "published/claims.json")
+  jsonlite::read_json(paths[file.exists(paths)][[1]])
+}
+
 #' Bind data frames with the same columns below one another; only their factors may differ
 #'
 #' @param tables list of data frames and NULLs

@@ -165,7 +165,7 @@ read_own_claims <- function(folder) {
   catalogue$publications <- published$publications
   catalogue$claims <- lapply(catalogue$claims, function(claim) {
     complete <- if (claim$id %in% ids) published$claims[[match(claim$id, ids)]] else list()
-    complete[c("untestable", "conditions", "performance", "note")] <- NULL
+    complete[c("untestable", "performance", "note")] <- NULL
     complete[names(claim)] <- claim
     if (!is.null(claim$label)) complete$note <- claim$label
     complete

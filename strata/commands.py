@@ -144,7 +144,9 @@ def check_project(overrides: Fields) -> None:
     for name in workload.list_workloads():
         checks.append(functools.partial(workload.read_declaration, name))
         checks.append(functools.partial(parsing.require_parser, name, os.getcwd()))
-    validation.check_all(*checks, claims.check_claims)
+    validation.check_all(
+        *checks, *(functools.partial(claims.check_claims, path) for path in claims.list_files())
+    )
     progress.print_line("config.yaml: good")
 
 

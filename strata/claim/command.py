@@ -65,7 +65,8 @@ def test_claim(
     decides it.
     fresh: whether all is measured anew.
     dry: whether nothing is measured, after it is printed what the test takes.
-    overrides: values that replace those of config.yaml.
+    overrides: values that replace those of config.yaml, and those of the configuration file that a
+    file of published claims names.
     Returns the exit status of the verdict.
     Raises UserError for mistakes, and where the measurement fails.
     """
@@ -74,6 +75,12 @@ def test_claim(
     config.read_config(overrides)
     repetitions = _plan_repetitions(budget, width)
     published = claims.read_claim(claim, _label_environments(settings))
+    if "configuration" in published:
+        base = yaml_files.read_mapping(published["configuration"])
+        overrides = config.merge_mappings(base, overrides)
+        settings = config.merge_mappings(settings, overrides)
+    # These describe the project, and not the claim's own experiment.
+    settings = {key: settings[key] for key in settings if key not in config.DESCRIPTIONS}
     entry = published["claims"][0]
     progress.print_line(f"{entry['id']}: {entry['statement']} ({_describe_source(published)})")
     if "untestable" in entry:
@@ -241,24 +248,33 @@ def _print_remedy(row: Fields, claim: str) -> None:
 
 
 def _describe_ratio(row: Fields) -> str:
-    """Return a claim's ratio with its interval, series and tolerance, as a clause."""
+    """Return a claim's ratio with its interval, series and tolerance, as a clause.
+
+    A claim without a reference is about a level, which has the unit of the published value.
+    """
+    scale, unit = (100, "%") if row["reference"] else (1, row["unit"])
+
+    def show(value: float) -> str:
+        return f"{scale * value:.1f}" if scale * value >= 10 else f"{scale * value:.3g}"
+
     interval = ""
     if row["low"] is not None:
         interval = (
-            f" [{100 * row['low']:.1f}, {100 * row['high']:.1f}], "
+            f" [{show(row['low'])}, {show(row['high'])}], "
             f"the interval at {100 * row['level']:.4g} %"
         )
     low, high = row["tolerance_low"], row["tolerance_high"]
     ends = [
-        f"from {100 * low:.1f} %" if low is not None else "",
-        f"to {100 * high:.1f} %" if high is not None else "",
+        f"from {show(low)} {unit}" if low is not None else "",
+        f"to {show(high)} {unit}" if high is not None else "",
     ]
     against = ""
     if row["against_published"]:
         against = (
             f"; against the value of {100 * row['published']:.4g} %: {row['against_published']}"
         )
+    of_reference = f", of {row['reference']}" if row["reference"] else ""
     return (
-        f"{row['environment']} is at {100 * row['ratio']:.1f} %{interval}, of {row['reference']} in "
+        f"{row['environment']} is at {show(row['ratio'])} {unit}{interval}{of_reference} in "
         f"{row['series']} (n = {row['n']:.0f}); tolerated {' '.join(filter(None, ends))}{against}"
     )

@@ -13,15 +13,23 @@ from strata.util.data_types import Fields, Plan
 from strata.util.errors import UserError
 from strata.util.validation import Finding, find_unknown
 
-FILE = "published/claims.json"
+# The files of published claims: the originals', and those of 2020 to 2026.
+FILES = ("published/claims.json", "published/today.json")
+# The file that is tested unless the configuration's `claims` is another one.
+FILE = FILES[0]
 # A claim with a value but no bounds holds up to this share of the value.
 SMALLEST_DIFFERENCE = 0.02
 # The endings of files of one's own claims.
 _ENDINGS = (".yaml", ".yml", ".json")
 
 
+def list_files() -> list[str]:
+    """Return the files of published claims that this project has; the first always counts."""
+    return [path for path in FILES if path == FILE or os.path.exists(path)]
+
+
 def check_claims(path: str = FILE) -> None:
-    """Check the file of the published claims, and raise UserError with every mistake in it."""
+    """Check a file of published claims, and raise UserError with every mistake in it."""
     _check_claims(path, _read_claims(path))
 
 
@@ -96,19 +104,21 @@ def read_claim(named: str, environments: Fields) -> Fields:
     environments: those of the configuration, of which a file of one's own may speak.
     Raises UserError with all mistakes, each with the nearest right word.
     """
-    data = _read_claims(FILE)
-    ids = [claim["id"] for claim in data["claims"]]
+    catalogues = {path: _read_claims(path) for path in list_files()}
+    ids = {claim["id"]: path for path, data in catalogues.items() for claim in data["claims"]}
     if os.path.isfile(named) or named.endswith(_ENDINGS) or "/" in named:
         own = _read_own_claim(named, environments)
         if own["claims"][0]["id"] in ids:
             raise UserError(f"{named}: has the name of a published claim: rename the file")
         return own
-    _check_claims(FILE, data)
     if named not in ids:
         alike = [id for id in ids if named in id] or difflib.get_close_matches(named, ids)
-        hint = f"did you mean {' or '.join(alike[:5])}?" if alike else f"{FILE} lists the IDs"
+        names = " and ".join(FILES)
+        hint = f"did you mean {' or '.join(alike[:5])}?" if alike else f"{names} list the IDs"
         raise UserError(f"{named!r} is no published claim and no file; {hint}")
-    return {**data, "claims": [data["claims"][ids.index(named)]]}
+    data = catalogues[ids[named]]
+    _check_claims(ids[named], data)
+    return {**data, "claims": [claim for claim in data["claims"] if claim["id"] == named]}
 
 
 def _read_own_claim(path: str, environments: Fields) -> Fields:
@@ -147,7 +157,7 @@ def _read_own_claim(path: str, environments: Fields) -> Fields:
     if value is not None:
         claim["published"] = {"value": value, "unit": "ratio"}
     return {
-        "format": 1,
+        "format": 2,
         "about": f"The claim of {path}.",
         "publications": {"own": {"label": written["source"], "title": written["source"]}},
         "environments": {
@@ -230,7 +240,7 @@ def _find_stand_in(entry: Fields, plan: Plan) -> tuple[str, str]:
             reason = f"{label}: {name} is not available here: {planned['reason']}"
         elif planned.get("emulated"):
             reason = f"{label}: {name} would be emulated here, and that tests no claim"
-        elif "otherwise" in planned:
+        elif "otherwise" in planned and not entry.get("options"):
             reason = f"{label}: the daemon makes another environment of {name}"
         else:
             return name, ""

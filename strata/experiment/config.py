@@ -21,6 +21,8 @@ from strata.util.validation import Finding, show_value
 from strata.vm.settings import GIB, MOST_OF_MEMORY
 
 FILE = "config.yaml"
+# Keys that describe the experiment, and that the plan keeps as they are.
+DESCRIPTIONS = ("title", "question", "about", "claims")
 # Keys of `repetitions` that may hold a share or a duration.
 _AMOUNTS = ("target", "margin", "budget", "claims")
 
@@ -369,7 +371,7 @@ def _make_plan(config: Fields, machine: HostFacts) -> Plan:
     described = recipe.describe_image(config["image"])
     made: Any = {
         "format": plan.FORMAT,
-        **{key: config[key] for key in ("title", "question", "about") if key in config},
+        **{key: config[key] for key in DESCRIPTIONS if key in config},
         **{key: config[key] for key in ("scale", "seed", "order", "interference", "vm")},
         **_plan_repetitions(config),
         "client": client.resolve_options(config["client"]),

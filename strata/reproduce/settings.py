@@ -80,7 +80,7 @@ def restore_experiment(
         **({"vm": made["vm"]} if uses_vm else {}),
         "client": _restore_client(made, base),
         "emulation": False,
-        **({"quiet": base["quiet"]} if "quiet" in base else {}),
+        **({"interference": base["interference"]} if "interference" in base else {}),
     }
     return restored
 

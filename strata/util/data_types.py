@@ -122,6 +122,7 @@ else:
         title: NotRequired[str]
         question: NotRequired[str]
         about: NotRequired[str]
+        claims: NotRequired[str]
         precision: NotRequired[Fields]
         spread: NotRequired[bool]
         not_emulated: NotRequired[list[str]]

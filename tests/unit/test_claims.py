@@ -2,16 +2,19 @@
 
 import json
 
+import projects
 import pytest
+import yaml
+from captured import LOGS
 
-from strata.experiment import claims
+from strata.experiment import claims, config, workload
 from strata.util.errors import UserError
 
 
 @pytest.mark.parametrize(
     ("path", "value"),
     [
-        (["format"], 2),
+        (["format"], 1),
         (["claims", 1, "publication"], "imb2014"),
         (["claims", 1, "tolerance"], {"low": 2, "high": 1}),
         (["claims", 1, "published"], {"value": "3 %", "unit": "x"}),
@@ -152,3 +155,54 @@ def test_what_tests_a_claim_here_or_why_nothing_does(checkout, id, changes, chos
     published = claims.read_claim(id, ENVIRONMENTS)
     found, reasons = claims.choose_environments(published, plan, sockets=1)
     assert (found, reason in "".join(reasons)) == (chosen, True), reasons
+
+
+def test_ids_are_those_of_one_claim_in_all_files(checkout):
+    ids = [
+        claim["id"]
+        for path in claims.FILES
+        for claim in json.loads((checkout / path).read_text())["claims"]
+    ]
+    assert len(ids) == len({*ids})
+
+
+def read_today():
+    """Return the content of the file of today's claims, and the configuration that tests them."""
+    catalogue = json.loads((projects.ROOT / claims.FILES[1]).read_text())
+    paths = [config.FILE, catalogue["configuration"]]
+    base, over = (yaml.safe_load((projects.ROOT / path).read_text()) for path in paths)
+    return catalogue, config.merge_mappings(base, over)
+
+
+TODAY, SETTINGS = read_today()
+STATEMENTS = [claim for claim in TODAY["claims"] if "pairs" in claim]
+
+
+@pytest.mark.parametrize("claim", STATEMENTS, ids=lambda claim: claim["id"])
+def test_each_statement_that_can_be_tested_is_measured_by_its_configuration(checkout, claim):
+    load = claim["workload"]
+    assert load in SETTINGS["only"]["workloads"]
+    factors = dict(claim.get("factors", {}))
+    for name in {name for pair in claim["pairs"] for name in pair}:
+        entry = TODAY["environments"][name]
+        assert {*entry["measured_as"]} <= {*SETTINGS["environments"]}
+        measured = entry["measured_as"][0]
+        # gVisor's own network stack does not start on every kernel.
+        assert measured in [*SETTINGS["only"]["environments"], "docker-gvisor-sandbox"]
+        assert load not in SETTINGS["leave_out"].get(measured, [])
+        factors |= entry.get("factors", {})
+    # A factor's value is one of a captured log, or of a parameter.
+    captured = [value for log in LOGS if log.workload == load for value in log.values]
+    # A small run may be too short for a metric.
+    rows = [value for value in captured if value.metric in claim["metrics"]] or captured
+    parameters = workload.read_declaration(load)["parameters"].values()
+    given = [[one.get("standard", one.get("value")) for one in parameters]]
+    given = json.dumps([given, SETTINGS["workloads"][load]])
+    for name, value in factors.items():
+        seen = {str(row.factors[name]) for row in rows if name in row.factors}
+        assert seen, name
+        assert str(value) in seen or str(value) in given
+    # Whatever was published is tolerated.
+    low, high = (claim["tolerance"][end] for end in ("low", "high"))
+    published = claim.get("published", {}).get("value", low or high)
+    assert (low or 0) <= published <= (high or published)

@@ -143,6 +143,41 @@ test_that("a paper of one's own question has its words, and nothing of the origi
   expect_equal(as.character(make_title(paper)), "What Does It Cost to Run Web shop in Containers?")
 })
 
+test_that("a paper of today's statements answers, draws all and has a section for each question", {
+  folder <- make_experiment(c("native", "docker", "docker-gvisor"), c("stream", "startup"),
+                            change = function(plan) {
+    plan$title <- "Is it true?"
+    plan$claims <- "published/today.json"
+    plan
+  })
+  papers <- make_papers(folder)
+  expect_whole(papers)
+  catalogue <- jsonlite::read_json(file.path(root, "published/today.json"))
+  claims <- read_csv(folder, "claims")
+  count_verdicts <- function(...) sum(claims$verdict %in% c(...))
+  untestable <- sum(lengths(lapply(catalogue$claims, `[[`, "untestable")) > 0)
+  expect_says(papers$first, paste0(
+    "Is it true\\? .*Of ", nrow(claims), " statements of [0-9]+ sources, this machine reproduces ",
+    count_verdicts("reproduced", "same direction", "other size"), ", contradicts ",
+    count_verdicts("contradicted"), " and leaves ", count_verdicts("undecided"),
+    " undecided; not measured: ",
+    count_verdicts("not tested") - untestable, "; not testable here: ", untestable))
+  for (usual in c("Felter", "VMware", "laims")) expect_says(papers$first, usual, not = TRUE)
+  headings <- xml2::xml_text(xml2::xml_find_all(papers$page, "//main//h3"))
+  for (question in unlist(catalogue$questions)) expect_true(any(endsWith(headings, question)))
+  # An apostrophe cannot stand in a path.
+  captions <- sub(".*'", "", unlist(catalogue$questions))
+  rows <- lapply(captions, read_cells, papers = papers)
+  expect_length(unlist(rows, recursive = FALSE), nrow(claims))
+  load_analysis(c("read", "statistics", "format", "paper_data", "markdown_tables", "figures",
+                  "statements"))
+  paper <- read_paper(folder, file.path(root, "published"), HOSTS)
+  at <- match(c("database-stream", "gvisor-memory-free"), paper$statements$id)
+  expect_equal(paper$statements$outcome[at], c("reproduced", "contradicted"))
+  expect_equal(draw_statements(paper$statements)$data$id,
+               vapply(catalogue$claims, `[[`, "", "id"))
+})
+
 test_that("the first sentence says what is known of the cost, and no more", {
   load_analysis(c("read", "statistics", "format", "paper_data"))
   describe <- function(low, high, outcome, label = "Docker") {

@@ -51,6 +51,18 @@ test_that("a claim of performance inverts the ratio of costs", {
   expect_equal(test_changed(costs, performance = TRUE)$ratio, 1 / 0.9, tolerance = 0.01)
 })
 
+test_that("a claim of one environment is about its level", {
+  values <- make_values(native = 10, docker = 9)
+  test_level <- function(low, high) {
+    test_changed(values, pairs = list(list("docker")), published = list(value = 9, unit = "GB/s"),
+                 tolerance = list(low = low, high = high))
+  }
+  level <- test_level(8, 10)
+  expect_equal(level$ratio, 9, tolerance = 0.01)
+  expect_equal(c(level$verdict, level$reference, level$against_published), c("reproduced", "", ""))
+  expect_equal(test_level(9.5, NULL)$verdict, "contradicted")
+})
+
 test_that("a tolerance that ends at 1 requires a difference that matters", {
   below <- list(low = 0.9, high = 1)
   above <- list(low = 1, high = 1.1)
@@ -97,6 +109,10 @@ test_that("a claim about a product is tested in a row of its own", {
 })
 
 test_that("every published claim gets a verdict", {
+  today <- jsonlite::read_json(file.path(root, "published", "today.json"))
+  rows <- test_claims(today, make_values(native = 10, docker = 10), CONTEXT)
+  expect_equal(rows$id, vapply(today$claims, `[[`, "", "id"))
+  expect_true(all(rows$reason[rows$verdict == "not tested"] != ""))
   claims <- jsonlite::read_json(file.path(root, "published", "claims.json"))
   rows <- test_claims(claims, make_values(native = 10, docker = 10), CONTEXT)
   expect_equal(sort(unique(rows$id)), sort(vapply(claims$claims, `[[`, "", "id")))

@@ -1,0 +1,80 @@
+# What is said today, and what was measured here: published claims that stand under questions.
+
+# The outcomes of statements, and their colours in the figure; the last two have no value here.
+STATEMENT_OUTCOMES <- c(reproduced = "#009E73", contradicted = "#D55E00", undecided = "grey40",
+                        "not measured" = "grey70", "not testable" = "grey70")
+
+#' Say how many statements were reproduced, contradicted and left open, and how many have no test
+#'
+#' @param paper list of read_paper
+#' @return one sentence
+describe_statements <- function(paper) {
+  if (!paper$valid) return("No statement is tested at these sizes.")
+  counts <- table(factor(paper$statements$outcome, names(STATEMENT_OUTCOMES)))
+  publications <- n_distinct(paper$statements$source)
+  glue("Of {sum(counts)} statements of {publications} sources, this machine reproduces ",
+       "{counts[['reproduced']]}, contradicts {counts[['contradicted']]} and leaves ",
+       "{counts[['undecided']]} undecided; not measured: {counts[['not measured']]}; not testable ",
+       "here: {counts[['not testable']]}.")
+}
+
+#' Draw all statements: the tolerance (grey) and the interval of this machine, as multiples of what
+#' was published, which is 1
+#'
+#' @param statements data frame of join_statements
+#' @return ggplot
+draw_statements <- function(statements) {
+  limits <- c(1 / 16, 16)
+  clip <- function(x) pmin(pmax(x, limits[[1]]), limits[[2]])
+  rows <- mutate(statements, base = coalesce(published, tolerance_low, tolerance_high),
+                 here = paste(" \u2192", format_claim_value(ratio, unit, low, high)),
+                 here = if_else(is.na(ratio), paste0(" (", outcome, ")"), here),
+                 label = paste0(id, ": ", format_claim_value(published, unit), here),
+                 label = factor(label, rev(label)),
+                 outcome = factor(outcome, names(STATEMENT_OUTCOMES)),
+                 question = wrap_at(18)(as.character(question)),
+                 question = factor(question, unique(question)))
+  ggplot(rows, aes(clip(ratio / base), label, colour = outcome)) +
+    geom_vline(xintercept = 1, linewidth = 0.3, colour = "grey50") +
+    geom_linerange(aes(xmin = clip(coalesce(tolerance_low / base, 0)),
+                       xmax = clip(coalesce(tolerance_high / base, Inf))),
+                   \(rows) filter(rows, outcome != "not testable"), linewidth = 1.6,
+                   colour = "grey85") +
+    geom_linerange(aes(xmin = clip(low / base), xmax = clip(high / base)),
+                   \(rows) filter(rows, !is.na(low)), linewidth = 0.5) +
+    geom_point(size = 1, na.rm = TRUE) +
+    geom_point(aes(1), \(rows) filter(rows, !is.na(published)), shape = 5, size = 0.9,
+               colour = "black") +
+    facet_grid(rows = vars(question), scales = "free_y", space = "free_y") +
+    scale_x_log10(breaks = 2^seq(-4, 4, 2), labels = c("1/16", "1/4", "1", "4", "16")) +
+    scale_y_discrete(limits = function(labels) intersect(levels(rows$label), labels)) +
+    scale_colour_manual(values = STATEMENT_OUTCOMES, breaks = names(STATEMENT_OUTCOMES),
+                        guide = guide_legend(nrow = 1)) +
+    coord_cartesian(xlim = limits) +
+    theme(axis.text.y = element_text(size = if (knitr::is_html_output()) 7 else 4.6),
+          strip.text.y = element_text(angle = 0, hjust = 0, vjust = 1, size = 5),
+          panel.spacing.y = grid::unit(1.5, "pt")) +
+    labs(x = "What was measured here, as a multiple of what was published (logarithmic)", y = NULL)
+}
+
+#' List the statements under one question
+#'
+#' @param statements data frame of join_statements
+tabulate_statements <- function(statements) {
+  clause <- if_else(statements$because == "", "", paste0(": ", statements$because))
+  transmute(statements, Statement = paste0(statement, " (", publication, ") ", remarks),
+            Published = format_claim_value(published, unit),
+            "Here [interval]" = format_claim_value(ratio, unit, low, high),
+            Verdict = paste0(if_else(verdict == "not tested", outcome, verdict), clause))
+}
+
+#' List the sources of statements with links
+#'
+#' @param publications of a list as in published/today.json
+#' @return marked Markdown
+list_statement_sources <- function(publications) {
+  items <- vapply(publications, function(source) {
+    glue("- [{source$title}]({source$address}), {source$version} ({source$label})")
+  }, "")
+  convert_prose(paste(items, collapse = "\n"))
+}

@@ -138,11 +138,15 @@ BRIDGE = {"network": "bridge", "data": "volume"}
 def test_the_client_reaches_a_server_on_the_chosen_path(measure, layers, client):
     """The address that the server sees is the client's, or that of what forwards the packets."""
     chosen = {"label": "Chosen", "layers": layers}
-    folder, result = measure(make_workload(), "chosen", environments={"chosen": chosen})
+    # What forwards connections accepts them before the server listens: `reach` proves nothing.
+    ask = 'exec 3<>"/dev/tcp/$0/$1"; read -r line <&3'
+    ready = {"argv": ["/bin/bash", "-c", ask, "{address}", "{port}"], "at": "client", "timeout": 20}
+    server = make_server(ready=ready)
+    folder, result = measure(make_workload(server), "chosen", environments={"chosen": chosen})
     assert result.returncode == 0, result.stderr
     log = (folder / "results/raw/chosen/asking/1.log").read_text()
     addresses = {line.split()[-1] for line in log.splitlines() if line.startswith("seen from ")}
-    assert {address.startswith(client) for address in addresses} == {True}, addresses
+    assert {address.startswith(client) for address in addresses} == {True}, log
     system = json.loads((folder / "results/raw/chosen/asking/1.json").read_text())["system"]
     options = layers[-1].get("docker", {}) if isinstance(layers[-1], dict) else {}
     if options:

@@ -71,3 +71,13 @@ def test_what_runs_nothing_of_the_image_has_neither_client_nor_data_set(checkout
         "leave_out: {e: [redis]}",
     ):
         assert text in str(caught.value)
+
+
+def test_the_image_holds_what_the_layers_of_all_environments_need(checkout):
+    stacks = {"bare": ["chroot"], "joined": ["chroot", "pasta"]}
+    environments = {name: {"layers": layers} for name, layers in stacks.items()}
+    only = {"environments": ["bare"]}
+    page = projects.on_host(environments=environments, only=only, workloads={"stream": {}})
+    assert config.read_config(page)["image"]["packages"] == ["passt"]
+    page["environments"] = {"bare": environments["bare"]}
+    assert "packages" not in config.read_config(page)["image"]

@@ -419,6 +419,8 @@ def main() -> None:
             if result := measure(tool, program, pair, prefixes, options.budget):
                 key = {"repetition": repetition, "program": program, "pair": pair, "tool": tool}
                 append_run(path, {**key, **result})
+            else:
+                print(f"beside: no answer: {BASE}/printed.log says why", file=sys.stderr)
     write_table(summarise(read_runs(path)))
 
 

@@ -46,23 +46,23 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from stopping import student_quantile
 
 from strata.environments.brake import TAKE_TIME
+from strata.environments.chroot import MOUNT
 from strata.environments.common import engine
 from strata.experiment.folder import make_folder
 from strata.host.context import VARIABLES
 from strata.util import locks, paths
-from strata.util.files import read_json
+from strata.util.files import read_json, remove_tree
 from strata.util.process import as_root
 
 ROOT = Path(__file__).resolve().parent.parent
 BASE = ROOT / "results/beside"
 MARGIN, BRAKE = 0.02, 0.03
-# Each program takes some tenths of a second, makes its own data, and writes no file: other tools
-# run it in the cached image itself.
+# Each program takes some tenths of a second, and makes its own data.
 PROGRAMS = {
     "xz": "seq 250000 | xz -1 -c",
     "sort": "seq 400000 | sort -r",
     "sha256": "seq 4000000 | sha256sum",
-    "python": "python3 -B -c 'sum(x * x for x in range(1500000))'",
+    "python": "python3 -c 'sum(x * x for x in range(1500000))'",
 }
 # Pair → first system, second system, and whether the second differs: a twin does not, a brake does,
 # of others nobody knows.
@@ -206,11 +206,20 @@ def start_systems(recipe: str, minutes: float) -> Iterator[dict[str, list[str]]]
     The containers remove themselves some time after the minutes, if this process is killed.
     """
     tree = os.path.join(paths.home_folder(), "images", recipe, "tree")
-    native = as_root(["chroot", tree, "env", "-i", *VARIABLES])
+    # Read-only, as in Strata's own native systems: the cached image must stay as it was built.
+    folder = BASE / "native"
+    remove_tree(str(folder), unmount=True)
+    places = [folder / name for name in ("root", "data", "tmp")]
+    for place in places:
+        place.mkdir(parents=True)
+    root, data, temporary = map(str, places)
+    mount = ["sh", "-euc", MOUNT, "strata", root, tree, data, temporary]
+    native = as_root(["chroot", root, "env", "-i", *VARIABLES])
     prefixes = dict.fromkeys(("native", "native-again", "native-braked"), native)
     containers = []
     image = engine.tag({"recipe": recipe})
     try:
+        subprocess.run(as_root(mount), check=True)
         for name, options in {
             "docker": [],
             "docker-gvisor": ["--runtime", "strata-runsc-host"],
@@ -228,6 +237,7 @@ def start_systems(recipe: str, minutes: float) -> Iterator[dict[str, list[str]]]
     finally:
         if containers:
             subprocess.run(["docker", "rm", "--force", *containers], stdout=subprocess.DEVNULL)
+        remove_tree(str(folder), unmount=True)
 
 
 def try_command(script: str, pair: str, budget: str) -> Result | None:
@@ -409,6 +419,8 @@ def main() -> None:
             if result := measure(tool, program, pair, prefixes, options.budget):
                 key = {"repetition": repetition, "program": program, "pair": pair, "tool": tool}
                 append_run(path, {**key, **result})
+            else:
+                print(f"beside: no answer: {BASE}/printed.log says why", file=sys.stderr)
     write_table(summarise(read_runs(path)))
 
 

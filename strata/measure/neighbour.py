@@ -41,7 +41,7 @@ def keep_busy(context: Context, limit: float) -> Iterator[Fields]:
         cgroups.create_groups(name, context.mask)
         loops = ["sh", "-euc", START_LOOPS, "strata", str(math.ceil(limit)), *map(str, processors)]
         capture(as_root([*cgroups.join_command(name), *loops]))
-        before, begun = cgroups.read_usage([name]), time.monotonic()
+        begun, before = time.monotonic(), cgroups.read_usage([name])
         yield usage
         after, elapsed = cgroups.read_usage([name]), time.monotonic() - begun
     finally:

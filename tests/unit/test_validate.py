@@ -104,7 +104,7 @@ def test_cells_of_added_blocks_are_good_for_a_fixed_number_of_blocks(tmp_path, m
         (lambda record: record["observed"]["host"].pop("during"), "observed.host.during: missing"),
         (lambda record: record["observed"]["inside"].update(cpus="two"), "observed.inside.cpus: "),
         (lambda record: record.update(more=1), "more: unknown key"),
-        (lambda record: record.update(format=1), "format: is 1; must be 8"),
+        (lambda record: record.update(format=1), "format: is 1; must be 9"),
         (lambda record: record.update(scale="paper"), "its scale is"),
         (lambda record: record["parameters"].update(trials=99), "its parameters are"),
         (

@@ -163,6 +163,7 @@ else:
         program: NotRequired[Fields]
         alone: NotRequired[str]
         laps: NotRequired[list[Fields]]
+        costs: NotRequired[list[Fields]]
         sizes: NotRequired[list[Fields]]
         servers: NotRequired[list[Fields]]
 

@@ -1,7 +1,7 @@
 # What a difference went to, against known truth.
 
-# A cell's record of three laps, with the shares of a second that each party uses; a lap that is left
-# out uses a second more.
+# A cell's record of three laps, with the shares of a second that each party uses; a lap that is
+# left out uses a second more.
 make_record <- function(environment, repetition, shares, how = "whole", left_out = integer()) {
   nothing <- list(user = 0, kernel = 0, client = 0, helpers = 0, rest = 0)
   spent <- utils::modifyList(nothing, shares)
@@ -11,7 +11,8 @@ make_record <- function(environment, repetition, shares, how = "whole", left_out
       list(user_seconds = seconds * user, system_seconds = seconds * kernel)
     }
     run <- list(lap = lap, how = how, elapsed_seconds = seconds,
-                system = count(spent$user + lap %in% left_out, spent$kernel), client = count(spent$client),
+                system = count(spent$user + lap %in% left_out, spent$kernel),
+                client = count(spent$client),
                 helpers = count(0, spent$helpers))
     run$system[c("throttled_seconds", "major_faults", "io_operations")] <- 0
     run$system$io_bytes <- "not available"

@@ -70,7 +70,9 @@ def test_the_usage_of_groups_is_read_in_both_versions_and_none_where_it_is_not_c
     group.mkdir(parents=True)
     unknown = dict.fromkeys(("user_seconds", "system_seconds", "peak_bytes", "throttled"))
     assert cgroups.read_usage(["b", ""]) == {"observed": "group", **unknown}
-    (group / "cpu.stat").write_text("user_usec 1000000\nsystem_usec 2000000\nnr_throttled 9\n")
+    (group / "cpu.stat").write_text(
+        "usage_usec 3000000\nuser_usec 1000000\nsystem_usec 2000000\nnr_throttled 9\n"
+    )
     (group / "memory.peak").write_text("4096\n")
     known = {"user_seconds": 1.0, "system_seconds": 2.0, "peak_bytes": 4096, "throttled": 9}
     assert cgroups.read_usage(["b"]) == {"observed": "group", **known}

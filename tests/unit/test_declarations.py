@@ -76,7 +76,7 @@ WRONG = [
     (SWEEP, ["data"], {"argv": ["make", "{moon}"], "timeout": 5}, "data.argv"),
     (SWEEP, ["run", 0, "steps", 0, "at"], "moon", "run.0.steps.0.at"),
     (SWEEP, ["run", 0, "steps", 0, "fresh"], "ways", "run.0.steps.0.fresh"),
-    (SWEEP, ["run", 0, "steps", 0, "neighbour"], "idle", "run.0.steps.0.beside"),
+    (SWEEP, ["run", 0, "steps", 0, "neighbour"], "idle", "run.0.steps.0.neighbour"),
     (SWEEP, ["servers"], [{**SERVER, "argv": ["x", "{moon}"]}], "servers.0.argv"),
     (SWEEP, ["servers"], [without(SERVER, "ready")], "servers.0.ready"),
     (SYSTEMS, ["systems"], "numbers", "systems"),

@@ -158,8 +158,8 @@ tabulate_sizes <- function(paper) {
     transmute(Workload = if_else(duplicated(title), "", title),
               Rule = write_markdown("{rule}{note}{cited}"),
               "At least" = format_quantity(least), Here = format_quantity(value),
-              Holds = case_when(unchecked != "" ~ NO_VALUE, is.na(holds) ~ "not known", holds ~ "yes",
-                                TRUE ~ "no\u2020"))
+              Holds = case_when(unchecked != "" ~ NO_VALUE, is.na(holds) ~ "not known",
+                                holds ~ "yes", TRUE ~ "no\u2020"))
 }
 
 #' List the levels of the headline series by environment

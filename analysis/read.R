@@ -300,8 +300,8 @@ read_records <- function(logs, folder) {
 #' Collect the size rules of workloads, and whether they held in all runs
 #'
 #' @param records list of records
-#' @return data frame, one row for each rule: workload, rule, source, unchecked (the reason if the rule
-#'   is not checked), value, least, holds (NA: not known); NULL of no rules
+#' @return data frame, one row for each rule: workload, rule, source, unchecked (the reason if the
+#'   rule is not checked), value, least, holds (NA: not known); NULL of no rules
 collect_size_rules <- function(records) {
   rows <- stack_rows(lapply(unname(records), function(record) {
     stack_rows(lapply(record$sizes, function(rule) {

@@ -46,7 +46,8 @@ def keep_busy(context: Context, limit: float) -> Iterator[Fields]:
         after, elapsed = cgroups.read_usage([name]), time.monotonic() - begun
     finally:
         cgroups.remove_groups(name)
-    used = (after["user_seconds"] or 0) - (before["user_seconds"] or 0)
+    kinds = ("user_seconds", "system_seconds")
+    used = sum((after[kind] or 0) - (before[kind] or 0) for kind in kinds)
     if used <= 0:
         raise CellFailed("its busy neighbour did not run")
     usage |= {"seconds": round(elapsed, 4), "cpu_seconds": round(used, 4)}

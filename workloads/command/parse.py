@@ -49,14 +49,19 @@ def _resources(runs: list[Object], observed: list[Object]) -> list[Value]:
     before, after = observed
     if before["user_seconds"] is None or after["user_seconds"] is None:
         user = sum(number(run, "user", zero=True) for run in runs)
-        system = sum(number(run, "system", zero=True) for run in runs)
+        total = user + sum(number(run, "system", zero=True) for run in runs)
     else:
-        user = number(after, "user_seconds", True) - number(before, "user_seconds", True)
-        system = number(after, "system_seconds", True) - number(before, "system_seconds", True)
-    require(user >= 0 and system >= 0, "the CPU time of the control group went back")
+        kinds = ("user_seconds", "system_seconds")
+        user, system = (number(after, kind, True) - number(before, kind, True) for kind in kinds)
+        total = user + system
+        # Their sum is exact.  Version 1 splits it by all ticks so far, so that one of both may
+        # become smaller in a short run.
+        user = min(max(user, 0), total)
+    require(total >= 0, "the CPU time of the control group went back")
     largest = max(number(run, "rss_bytes", zero=True) for run in runs)
     peak = largest if after["peak_bytes"] is None else number(after, "peak_bytes")
-    user, system = max(user / len(runs), LEAST_SECONDS), max(system / len(runs), LEAST_SECONDS)
+    system = max((total - user) / len(runs), LEAST_SECONDS)
+    user = max(user / len(runs), LEAST_SECONDS)
     return [
         value("cpu", "s", user + system),
         value("user", "s", user),

@@ -225,7 +225,7 @@ expect_whole <- function(papers) {
   page <- squish(xml2::xml_text(xml2::xml_find_all(papers$page, "//main")))
   for (text in c(papers$text, page)) {
     for (wrong in c("\\?\\?", "character\\(0\\)", "\\bNaN\\b", "\\bInf\\b", "\\bNULL\\b",
-                    "\\bNA\\b", "@ref", "\\\\begin", "Error in")) {
+                    "\\bNA\\b", "@ref", "\\[@[a-z]", "\\\\begin", "Error in")) {
       expect_says(text, wrong, not = TRUE)
     }
   }

@@ -246,8 +246,8 @@ def parse_counters(files: Iterable[tuple[str, str]]) -> dict[str, float]:
     files: (name of one of :data:`COUNTERS`, text) of each file that could be read.
     The keys are ``cpu`` (seconds), ``user`` and ``system`` (in one unknown unit each), and
     ``throttled_seconds``, ``throttled_periods``, ``major_faults``, ``io_bytes`` and
-    ``io_operations``; one that the kernel does not count is missing.  Where both versions count CPU time,
-    version 1's is taken.
+    ``io_operations``; one that the kernel does not count is missing.  Where both versions count
+    CPU time, that of version 1 is taken.
     """
     texts: dict[str, str] = {}
     for file, text in files:

@@ -15,25 +15,25 @@ need_root() {
     fi
 }
 
-# Ends the daemon NAME that this project started: the process whose id is in the file RECORD, if it
-# still is that program.
+# Ends the daemon NAME (a name or a path) that this project started: the process whose id is in the
+# file RECORD, if it still is that program.
 end() {
     need_root "$1"
     "${root[@]}" start-stop-daemon --stop --oknodo --quiet --retry TERM/10 --pidfile "$2" \
-        --name "$1" --remove-pidfile
+        --name "$(basename "$1")" --remove-pidfile
 }
 
-# Starts the daemon NAME with further arguments, unless the process in the file RECORD runs.  Its
-# output goes to the file LOG.  It outlives this shell, and keeps neither the terminal nor lock
-# files of it open.  It starts in the declared state, which systems under test inherit from it,
-# and not in that of whoever calls this script.
+# Starts the daemon NAME (a name or a path) with further arguments, unless the process in the file
+# RECORD runs.  Its output goes to the file LOG.  It outlives this shell, and keeps neither the
+# terminal nor lock files of it open.  It starts in the declared state, which systems under test
+# inherit from it, and not in that of whoever calls this script.
 start() {
     local name=$1 record=$2 log=$3 path=$PATH:/usr/sbin:/sbin state
     state=$(dirname "${BASH_SOURCE[0]}")/../strata/host/starting_state.py
     shift 3
     "${root[@]}" env PATH="$path" python3 -S "$state" \
         start-stop-daemon --start --oknodo --quiet --background --output "$log" \
-        --make-pidfile --pidfile "$record" --name "$name" \
+        --make-pidfile --pidfile "$record" --name "$(basename "$name")" \
         --startas "$(PATH=$path type -P "$name")" -- "$@"
 }
 

@@ -6,6 +6,8 @@
 # the user is not changed, except by `scripts/dockerd.sh runtimes`: that adds the runtimes to it,
 # and has the daemon read it again, which ends no container.
 # `scripts/dockerd.sh runtime NAME PROGRAM [ARGUMENT...]` adds another runtime in the same way.
+# `scripts/dockerd.sh second PROGRAM` starts another Docker daemon beside the usual one, with its own
+# socket, images and bridge; `scripts/dockerd.sh end PROGRAM` ends it and removes them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/daemons.sh
@@ -136,7 +138,85 @@ add_runtimes() {
     fi
 }
 
+# Sets the paths of the second daemon of PROGRAM, which all contain a part of its digest.
+# strata/environments/common/docker_daemon.py knows the socket by this rule.
+name_second() {
+    if [ $# != 1 ] || [[ $1 != /* ]] || [ ! -x "$1" ]; then
+        echo "usage: scripts/dockerd.sh second|end PROGRAM: the absolute path of a dockerd" >&2
+        exit 1
+    fi
+    need_root "docker: a second daemon has to be started or ended"
+    program=$1
+    digest=$(sha256sum "$program" | cut -c 1-12)
+    second=/run/strata-dockerd-$digest
+    data=/var/lib/strata-dockerd-$digest
+    bridge=sd-$digest
+}
+
+# Makes the bridge of a second daemon, unless it exists, with a network that no route leads to.
+make_bridge() {
+    local number routes
+    if ip link show "$bridge" >/dev/null 2>&1; then return 0; fi
+    routes=$(ip -4 route show table all)
+    for number in $(seq 0 255); do
+        if [[ $routes != *10.213.$number.* ]]; then break; fi
+    done
+    "${root[@]}" ip link add "$bridge" type bridge
+    "${root[@]}" ip address add "10.213.$number.1/24" dev "$bridge"
+    "${root[@]}" ip link set "$bridge" up
+}
+
+# Writes the configuration of a second daemon: paths of its own, and the runtimes of the usual one.
+configure_second() {
+    "${root[@]}" python3 -S -c '
+import json, os, sys
+target, base, data, bridge, *sources = sys.argv[1:]
+runtimes = {}
+for source in filter(os.path.exists, sources):
+    with open(source) as text:
+        runtimes |= json.loads(text.read() or "{}").get("runtimes", {})
+name = os.path.basename(base)
+content = {
+    "hosts": [f"unix://{base}.sock"], "pidfile": f"{base}.docker.pid", "exec-root": base,
+    "data-root": data, "bridge": bridge, "runtimes": runtimes,
+    "containerd-namespace": name, "containerd-plugins-namespace": f"{name}-plugins",
+}
+with open(target, "w") as file:
+    json.dump(content, file, indent=4)
+' "$second.json" "$second" "$data" "$bridge" "$user_config" "$strata_config"
+}
+
+# Starts the second daemon of PROGRAM, unless it answers.  Programs beside it, such as containerd,
+# are found before those of the system.
+start_second() {
+    name_second "$@"
+    answers() { "${root[@]}" docker --host "unix://$second.sock" version >/dev/null 2>&1; }
+    begin() {
+        PATH=$(dirname "$program"):$PATH start "$program" "$second.pid" "$second.log" \
+            --config-file "$second.json"
+    }
+    if answers; then return 0; fi
+    make_bridge
+    configure_second
+    await "docker ($program)" "$second.log"
+}
+
+# Ends the second daemon of PROGRAM, and removes its bridge, its images and its files.
+end_second() {
+    name_second "$@"
+    end "$program" "$second.pid"
+    if grep -qF " $data/" /proc/mounts; then
+        echo "docker: $data stays, since something is still mounted in it" >&2
+        exit 1
+    fi
+    "${root[@]}" ip link delete "$bridge" 2>/dev/null || true
+    "${root[@]}" rm -rf --one-file-system "$data" "$second" "$second.json" "$second.sock" \
+        "$second.log" "$second.docker.pid"
+}
+
 case ${1:-} in
+second) start_second "${@:2}" ;;
+end) end_second "${@:2}" ;;
 stop) end dockerd "$record" ;;
 runtimes)
     if [ -z "$runsc" ]; then

@@ -57,35 +57,39 @@ def describe_values(schema: dict, root: dict) -> str:
     if "oneOf" in schema and "type" not in schema:
         return "; or ".join(
             dict.fromkeys(
-                describe_values(one, root) for one in schema["oneOf"] if "required" not in one
+                describe_values(alternative, root)
+                for alternative in schema["oneOf"]
+                if "required" not in alternative
             )
         )
     kinds = schema.get("type", "anything")
     return " or ".join(
-        _describe_type(kind, schema, root)
-        for kind in ([kinds] if isinstance(kinds, str) else kinds)
+        _describe_type(type_name, schema, root)
+        for type_name in ([kinds] if isinstance(kinds, str) else kinds)
     )
 
 
-def _describe_type(kind: str, schema: dict, root: dict) -> str:
+def _describe_type(type_name: str, schema: dict, root: dict) -> str:
     """Return a phrase that describes the values of one type that a schema accepts.
 
-    kind: the type, such as "integer".
+    type_name: the type, such as "integer".
     """
-    if kind in ("integer", "number"):
+    if type_name in ("integer", "number"):
         low, high = schema.get("minimum"), schema.get("maximum")
-        words = "integer" if kind == "integer" else "number"
+        text = "integer" if type_name == "integer" else "number"
         if "exclusiveMinimum" in schema:
-            return f"{words} > {schema['exclusiveMinimum']}"
+            return f"{text} > {schema['exclusiveMinimum']}"
         if low is not None and high is not None:
-            return f"{words} {low}–{high}"
-        return f"{words} ≥ {low}" if low is not None else words
-    if kind == "string":
+            return f"{text} {low}–{high}"
+        return f"{text} ≥ {low}" if low is not None else text
+    if type_name == "string":
         word = re.fullmatch(r"\^(\w+)\$", schema.get("pattern", ""))
         return format_code(word[1]) if word else "text"
-    if kind == "array":
+    if type_name == "array":
         return f"list: {describe_values(schema['items'], root)}" if "items" in schema else "list"
-    return {"object": "mapping", "boolean": "`true`, `false`", "null": "empty"}.get(kind, kind)
+    return {"object": "mapping", "boolean": "`true`, `false`", "null": "empty"}.get(
+        type_name, type_name
+    )
 
 
 def list_keys(schema: dict, root: dict, prefix: str = "") -> list[tuple[str, dict, bool]]:

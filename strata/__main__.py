@@ -8,10 +8,10 @@ import re
 import sys
 
 
-def _measure_cell(words: list[str]) -> int:
+def _measure_cell(arguments: list[str]) -> int:
     """Measure the cell that three arguments name, and return the exit status.
 
-    words: environment, workload and repetition.  Raises UserError unless these are given, and as
+    arguments: environment, workload and repetition.  Raises UserError unless these are given, and as
     :func:`strata.measure.block.measure_cell`.  Switches garbage collection off.
     """
     # A cell leaves little garbage, and collecting it costs more time than it frees memory.
@@ -19,19 +19,19 @@ def _measure_cell(words: list[str]) -> int:
     from strata.measure import block
     from strata.util.errors import UserError
 
-    if len(words) != 3 or not re.fullmatch("[0-9]{1,6}", words[2]):
+    if len(arguments) != 3 or not re.fullmatch("[0-9]{1,6}", arguments[2]):
         raise UserError(
             "a cell is named by an environment, a workload and a repetition from 1: "
             "type `python3 -m strata cell ENVIRONMENT WORKLOAD REPETITION`"
         )
-    block.measure_cell(words[0], words[1], int(words[2]))
+    block.measure_cell(arguments[0], arguments[1], int(arguments[2]))
     return 0
 
 
-def _run_command(words: list[str]) -> int:
+def _run_command(arguments: list[str]) -> int:
     """Run a command other than `cell`, and return its exit status.
 
-    words: the command line after the program's name.
+    arguments: the command line after the program's name.
     If this Python lacks a package, the process is replaced by the Python of .venv.
     Raises MachineError if a package or a part of Strata is missing.
     """
@@ -44,12 +44,12 @@ def _run_command(words: list[str]) -> int:
             "install a checkout by `make setup` or `pip install -e .`"
         )
     try:
-        from strata import commands
+        from strata import command_line
         from strata.util import signals
 
         # A signal raises an exception, so that a command removes its temporary files.
         signals.raise_on_signals()
-        return commands.main(words)
+        return command_line.main(arguments)
     except ModuleNotFoundError as missing:
         if _is_own(missing):
             raise
@@ -60,7 +60,7 @@ def _run_command(words: list[str]) -> int:
                 f"the Python package {missing.name} is not installed: `make setup` installs it"
             ) from None
         sys.stdout.flush()
-        os.execv(python, [python, "-m", "strata", *words])
+        os.execv(python, [python, "-m", "strata", *arguments])
 
 
 def _is_own(missing: ImportError) -> bool:
@@ -68,10 +68,10 @@ def _is_own(missing: ImportError) -> bool:
     return (missing.name or "").partition(".")[0] in ("strata", "kit")
 
 
-def main(words: list[str]) -> int:
+def main(arguments: list[str]) -> int:
     """Run a command, print the message of an error, and return the exit status.
 
-    words: the command line after the program's name.
+    arguments: the command line after the program's name.
     The status is 0 for success, 1 for a user's mistake, and 2 for an invalid command line, a fault
     of the machine, or a bug, whose traceback is printed.  It is 130 or 143 after a signal, and 141
     if the reader of the output has closed it.
@@ -86,7 +86,9 @@ def main(words: list[str]) -> int:
     signals.restore_child_signal()
     try:
         # `cell` runs hundreds of times, and does not import what only the other commands need.
-        return _measure_cell(words[1:]) if words[:1] == ["cell"] else _run_command(words)
+        return (
+            _measure_cell(arguments[1:]) if arguments[:1] == ["cell"] else _run_command(arguments)
+        )
     except UserError as error:
         progress.print_error(error)
         return 2 if isinstance(error, MachineError) else 1

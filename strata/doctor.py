@@ -5,7 +5,7 @@ import shutil
 
 from strata import client
 from strata.environments.common import registry
-from strata.experiment import config
+from strata.experiment import config, planning
 from strata.host import capacity, cgroups, observe
 from strata.host.daemons import find_program
 from strata.util import access, paths, progress
@@ -102,7 +102,7 @@ def main(overrides: Fields) -> int:
     layers.append(("KVM", kvm["accelerator"] == "kvm" or None, kvm["accelerator_reason"]))
     is_good = _print([_check_root(), *programs, _check_space(), *_check_host(), *layers])
     settings = config.read_config(overrides)
-    experiment = config.make_plan(settings, facts)
+    experiment = planning.make_plan(settings, facts)
     progress.print_line("Client and environments of config.yaml:")
     environments: list[Row] = []
     for name, environment in experiment["environments"].items():

@@ -14,16 +14,16 @@ CELL = "a cell is results/raw/ENVIRONMENT/WORKLOAD/REPETITION.log, with a repeti
 
 
 def require_known(
-    words: Sequence[str], rules: Iterable[Any], require_cell: Callable[[str, str, str], object]
+    arguments: Sequence[str], rules: Iterable[Any], require_cell: Callable[[str, str, str], object]
 ) -> None:
     """Raise UserError with a line for each target that no rule makes.
 
-    words: the command line of Snakemake after the program's name.
+    arguments: the command line of Snakemake after the program's name.
     rules: all rules of the workflow.
     require_cell: a function that raises UserError unless the given environment, workload and
     repetition are a planned cell.
     """
-    for word in words:
+    for word in arguments:
         if cell := re.fullmatch(r"results/raw/([^/]+)/([^/]+)/([1-9][0-9]*)\.log", word):
             require_cell(*cell.groups())
     rules = [*rules]
@@ -34,19 +34,21 @@ def require_known(
     def is_made(word: str) -> bool:
         return word in names or any(rule.is_producer(word) for rule in rules)
 
-    has_values = any(word.startswith(("--config=", "-C")) or word == "--config" for word in words)
+    has_values = any(
+        word.startswith(("--config=", "-C")) or word == "--config" for word in arguments
+    )
 
     def may_be_unknown(word: str) -> bool:
         is_value = word.startswith("-") or os.path.isfile(word) or ("=" in word and has_values)
         return not (is_value or is_made(word))
 
-    if not any(map(may_be_unknown, words)):
+    if not any(map(may_be_unknown, arguments)):
         return
     # Which words are targets, and which are values of options, only Snakemake's own parser knows;
     # to make it takes a third of a second.
     from snakemake.cli import get_argument_parser
 
-    targets = get_argument_parser().parse_args(words).targets
+    targets = get_argument_parser().parse_args(arguments).targets
     unknown = [target for target in targets if not is_made(target)]
     if unknown:
         raise UserError(
@@ -60,7 +62,8 @@ def find_hint(target: str, names: Sequence[str], rules: Iterable[Any]) -> str:
     names: the rules and files that can be targets.
     rules: all rules of the workflow.
     """
-    from strata import commands
+    from strata.commands import COMMANDS
+    from strata.options import NAME
 
     if target == "cell" or target.startswith("results/raw/"):
         return CELL
@@ -73,8 +76,8 @@ def find_hint(target: str, names: Sequence[str], rules: Iterable[Any]) -> str:
         return f"name a file, such as {inside[0]}"
     if patterns:
         return f"name a file that this rule makes: {patterns[0]}"
-    if target in commands.COMMANDS:
-        return f"it is a command: type `{commands.NAME} {target}`"
+    if target in COMMANDS:
+        return f"it is a command: type `{NAME} {target}`"
     alike = [name for name in names if target in (os.path.basename(name), _stem(name))]
     alike += difflib.get_close_matches(target, names, n=1)
     return f"did you mean {alike[0]}?" if alike else ALL_TARGETS

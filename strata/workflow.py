@@ -13,9 +13,9 @@ from typing import Any
 from strata import client
 from strata.archive import seal
 from strata.environments.common import registry
-from strata.experiment import blocks, config, plan
+from strata.experiment import blocks, config, plan, planning
 from strata.host import capacity
-from strata.image import build, cache
+from strata.image import cache, kvm_trial
 from strata.measure import pending
 from strata.reanalysis import source
 from strata.results import outputs, pairs
@@ -110,7 +110,7 @@ class Experiment:
 
     def _make_plan(self) -> None:
         """Make the plan from the configuration, and set the attributes that follow from it."""
-        self.plan = config.make_plan(self.settings, capacity.read_facts())
+        self.plan = planning.make_plan(self.settings, capacity.read_facts())
         self.digest = seal.hash_plan(self.plan)
         self.rests_on = blocks.hash_decision_basis(self.plan)
         self.tables = outputs.table_paths(self.plan)
@@ -150,9 +150,9 @@ class Experiment:
         Raises UserError unless the cell is planned.
         """
         self.require_cell(environment, workload, repetition)
-        if self._makes_files() and is_untried(self.plan, [environment]):
+        if self._makes_files() and kvm_trial.needs_trial(self.plan, [environment]):
             # A cell that is a target of its own does not depend on the checkpoint `machine`.
-            build.probe_acceleration(self.settings["image"])
+            kvm_trial.find_accelerator(self.settings["image"])
             self._make_plan()
         key = (environment, workload)
         if key not in self._fingerprints:
@@ -176,7 +176,7 @@ class Experiment:
                 "other parameters or logs would stay: run without this option, or say "
                 f"`--rerun-triggers {' '.join(TRIGGERS)}`"
             )
-        if is_untried(self.plan, blocks.available_environments(self.plan)):
+        if kvm_trial.needs_trial(self.plan, blocks.available_environments(self.plan)):
             checkpoints.machine.get()
             self._make_plan()
             if self._lock is not None:
@@ -248,7 +248,7 @@ class Experiment:
         order.add_replacements(torn)
         due = sum(pending.is_due(self.plan, cell) for cell in order.cells())
         is_complete = not due and order.decided
-        if is_untried(self.plan, blocks.available_environments(self.plan)):
+        if kvm_trial.needs_trial(self.plan, blocks.available_environments(self.plan)):
             is_complete = False
         if is_complete or self.partial or self.settings.get("measure"):
             return [*self.tables, *(outputs.PAPERS if papers else ())]
@@ -390,15 +390,6 @@ def _list_records(logs: Iterable[str]) -> list[str]:
 def _list_names(experiment: Any) -> list[str]:
     """Return the names of the environments and workloads of a plan."""
     return [*experiment.get("environments", ()), *experiment.get("workloads", ())]
-
-
-def is_untried(experiment: Plan, environments: Iterable[str]) -> bool:
-    """Return whether an environment has a virtual machine but KVM was not tried yet.
-
-    environments: the names of the environments to look at.
-    """
-    entries = [experiment["environments"][name] for name in environments]
-    return any("accelerator" in entry and entry["accelerator"] is None for entry in entries)
 
 
 def list_code(*patterns: str) -> list[str]:

@@ -119,9 +119,9 @@ def sample_by_hyperfine(command: list[str]) -> list[float]:
     """Run a command by hyperfine with its defaults, without a shell of its own."""
     export = BASE / "hyperfine.json"
     options = ["--shell=none", "--style=none", "--export-json", str(export)]
-    words = " ".join("'" + word.replace("'", "'\\''") + "'" for word in command)
+    shell_words = " ".join("'" + word.replace("'", "'\\''") + "'" for word in command)
     with open(BASE / "printed.log", "a") as log:
-        subprocess.run(["hyperfine", *options, words], stdout=log, stderr=log, check=True)
+        subprocess.run(["hyperfine", *options, shell_words], stdout=log, stderr=log, check=True)
     times: list[float] = json.loads(export.read_text())["results"][0]["times"]
     return times
 
@@ -172,8 +172,8 @@ def compare_samples(tool: str, first: list[float], second: list[float]) -> Resul
         width = MARGIN
     logs = [[math.log(seconds) for seconds in side] for side in (first, second)]
     errors = [statistics.variance(side) / len(side) for side in logs]
-    parts = [error**2 / (len(side) - 1) for error, side in zip(errors, logs, strict=True)]
-    freedom = max(2.0, sum(errors) ** 2 / sum(parts)) if sum(parts) else 2.0
+    terms = [error**2 / (len(side) - 1) for error, side in zip(errors, logs, strict=True)]
+    freedom = max(2.0, sum(errors) ** 2 / sum(terms)) if sum(terms) else 2.0
     middle = statistics.mean(logs[0]) - statistics.mean(logs[1])
     reach = student_quantile(freedom) * math.sqrt(sum(errors))
     return {
@@ -323,11 +323,11 @@ def summarise(rows: list[dict[str, str]]) -> list[dict[str, str]]:
     table = []
     for tool in TOOLS:
         for gvisor in (False, True):
-            own = [
+            strata_rows = [
                 row for row in rows if row["tool"] == tool and gvisor == (row["pair"] == "gvisor")
             ]
             for kind, low, high in (("own", "low", "high"), ("Welch", "welch_low", "welch_high")):
-                judged = [row for row in own if row[low]]
+                judged = [row for row in strata_rows if row[low]]
                 if judged:
                     name = f"{tool}, in gVisor" if gvisor else tool
                     narrows = kind == "Welch" or tool in ("strata try", "Phoronix's rule")

@@ -25,19 +25,6 @@ SESSIONS = 3
 Testbed = dict[str, Any]
 
 
-def main(**options: Any) -> int:
-    """Run the command ``compare`` and return its exit status.
-
-    options: the arguments of :func:`compare`.
-    Prints the message of a UserError or OSError, and returns 2 for it.
-    """
-    try:
-        return compare(**options)
-    except (UserError, OSError) as error:
-        progress.print_error(error)
-        return NOT_COMPARABLE
-
-
 def compare(sides: list[str], names: list[str] | None, effect: str | None, out: str) -> int:
     """Compare testbeds, write the comparison into a folder, and print its outcome.
 

@@ -133,7 +133,7 @@ def _find_wrong_rows(folder: str) -> list[str]:
     for line, row in enumerate(sessions, 2):
         if not row["session"].startswith(f"{row['machine']}-") or row["from"] > row["to"]:
             return [f"{SESSIONS}:{line}: session, machine, from and to contradict one another"]
-    seen = set()
+    pairs = set()
     for line, row in enumerate(ratios, 2):
         workload, environment = row["workload"], row["environment"]
         planned = experiment["workloads"].get(workload)
@@ -146,9 +146,9 @@ def _find_wrong_rows(folder: str) -> list[str]:
             return [f"{RATIOS}:{line}: a ratio must be above 0, and no larger than 1e9"]
         factors = tuple(text for name, text in row.items() if name.startswith("factor_"))
         key = (workload, row["metric"], factors, environment, row["repetition"])
-        if key in seen:
+        if key in pairs:
             return [f"{RATIOS}:{line}: the block of this series is there twice"]
-        seen.add(key)
+        pairs.add(key)
     return []
 
 

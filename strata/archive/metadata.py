@@ -95,13 +95,13 @@ def list_differences(folder: str) -> list[str]:
             if name == "environment/r.txt" or line.startswith(_TOOLS[:2])
         }
         for line in _read_lines(folder, name):
-            here = installed.get(line.split()[0])
-            if here is not None and line not in software[name]:
-                differences.append(f"{here} here, {line} there")
+            installed_version = installed.get(line.split()[0])
+            if installed_version is not None and line not in software[name]:
+                differences.append(f"{installed_version} here, {line} there")
     archived = _read_lines(folder, fonts)
     if archived != software[fonts]:
-        here, there = ", ".join(software[fonts]), ", ".join(archived) or "not named"
-        differences.append(f"the font of figures: {here} here, {there} there")
+        fonts_here, fonts_there = ", ".join(software[fonts]), ", ".join(archived) or "not named"
+        differences.append(f"the font of figures: {fonts_here} here, {fonts_there} there")
     return differences
 
 

@@ -204,10 +204,10 @@ def _find_packed(name: str, content: bytes, budget: list[int]) -> tuple[list[Par
             continue
         mark = match[0][:1]
         if mark == b"P":
-            found = _unpack_zip_member(name, content, match.start(), budget)
-            if found is None:
+            unpacked = _unpack_zip_member(name, content, match.start(), budget)
+            if unpacked is None:
                 continue
-            start, member, end = found
+            start, member, end = unpacked
         else:
             start = match.start()
             data, end, trouble = _decompress(_UNPACKERS[mark](), content, start, budget)

@@ -5,19 +5,19 @@ import json
 import math
 import os
 import shlex
-from typing import Any
 
-from strata.experiment import claims, config, folder, measuring
+from strata.experiment import claims, config, measuring, planning
+from strata.experiment.folder import check_repetitions, make_folder
 from strata.host import capacity, observe
-from strata.image import build
+from strata.image import kvm_trial
 from strata.results import forecast
-from strata.util import paths, programs, progress, validation, yaml_files
+from strata.util import paths, programs, progress, yaml_files
 from strata.util.data_types import Fields
 from strata.util.errors import UserError
 from strata.util.files import remove_tree
 
-# Exit statuses; NO_VERDICT is that of a mistake, or of a measurement that failed.
-REPRODUCED, CONTRADICTED, UNDECIDED, NOT_TESTABLE, NO_VERDICT = range(5)
+# Exit statuses, beside the one of a mistake in the table of commands.
+REPRODUCED, CONTRADICTED, UNDECIDED, NOT_TESTABLE = range(4)
 STATUS = {
     "reproduced": REPRODUCED,
     # The claim's tolerance holds, and the published value does not.
@@ -36,19 +36,6 @@ FOLDER = "claim"
 PAGE = "claim.html"
 
 
-def main(**options: Any) -> int:
-    """Run the command ``claim`` and return its exit status.
-
-    options: the arguments of :func:`test_claim`.
-    Prints the message of a UserError or OSError, and returns NO_VERDICT for it.
-    """
-    try:
-        return test_claim(**options)
-    except (UserError, OSError) as error:
-        progress.print_error(error)
-        return NO_VERDICT
-
-
 def test_claim(
     claim: str,
     budget: str,
@@ -57,7 +44,7 @@ def test_claim(
     dry: bool,
     overrides: Fields,
 ) -> int:
-    """Test a claim, measure what that takes, print the verdict, and write a page of it.
+    """Test a claim, measure the blocks that decide it, print the verdict, and write a page of it.
 
     claim: the ID of a published claim, or the path of a file of one's own.
     budget: the largest time of measurement, such as ``10min``.
@@ -70,63 +57,40 @@ def test_claim(
     Returns the exit status of the verdict.
     Raises UserError for mistakes, and where the measurement fails.
     """
-    settings = config.merge_mappings(yaml_files.read_mapping(config.FILE), overrides)
-    # Checks the configuration, so that its sections can be read.
-    config.read_config(overrides)
     repetitions = _plan_repetitions(budget, width)
-    published = claims.read_claim(claim, _label_environments(settings))
-    if "configuration" in published:
-        base = yaml_files.read_mapping(published["configuration"])
-        overrides = config.merge_mappings(base, overrides)
-        settings = config.merge_mappings(settings, overrides)
-    # These describe the project, and not the claim's own experiment.
-    settings = {key: settings[key] for key in settings if key not in config.DESCRIPTIONS}
+    published, settings = _read_claim(claim, overrides)
     entry = published["claims"][0]
     progress.print_line(f"{entry['id']}: {entry['statement']} ({_describe_source(published)})")
     if "untestable" in entry:
         progress.print_line(f"not testable here: {entry['untestable']['because']}")
         return NOT_TESTABLE
-    loads = claims.list_workloads_of(published)
-    loads = [*settings["workloads"]] if loads == ["*"] else loads
-    whole = _narrow(overrides, [*settings["environments"]], loads)
-    plan = config.make_plan(config.read_config(whole), capacity.read_facts())
-    environments, reasons = claims.choose_environments(published, plan, _count_sockets())
-    if any(plan["environments"][name].get("accelerator", "") is None for name in environments):
-        # Whether KVM runs guests here decides which environments there are.
-        if dry:
-            progress.print_line("KVM was not tried here yet; a run tries it first")
-        else:
-            build.probe_acceleration(plan["image"]["settings"])
-            plan = config.make_plan(config.read_config(whole), capacity.read_facts())
-            environments, reasons = claims.choose_environments(published, plan, _count_sockets())
+    workloads = claims.list_workloads_of(published)
+    if workloads == ["*"]:
+        workloads = [*settings["workloads"]]
+    environments = _choose_environments(published, settings, workloads, dry)
     if not environments:
-        progress.print_line(f"not testable here: {'; '.join(reasons)}")
         return NOT_TESTABLE
-    for reason in reasons:
-        progress.print_line(f"testable in part: {reason}")
-    place = os.path.join(FOLDER, entry["id"])
-    if fresh and os.path.isdir(os.path.join(place, "results")):
-        remove_tree(os.path.join(place, "results"))
-    own = _narrow(settings, environments, loads)
-    folder.make_folder(place, {**own, "repetitions": repetitions}, published)
-    earlier = None if fresh or entry.get("publication") == "own" else _test_earlier(place, loads)
-    if earlier and STATUS[earlier["verdict"]] in (REPRODUCED, CONTRADICTED):
-        progress.print_line("the results of this project decide it; --fresh measures it anew")
-        return _print_verdict(earlier, claim, place)
-    if earlier and earlier["seconds"] is not None:
-        time = progress.format_duration(earlier["seconds"])
-        progress.print_line(
-            f"the results of this project leave it {earlier['verdict']}; by these, "
-            f"{earlier['more']:.0f} more blocks ({time}) would decide it"
-        )
-    with contextlib.chdir(place):
-        made = config.make_plan(config.read_config({}), capacity.read_facts())
-        forecast.print_forecast(made, samples=os.path.relpath(paths.PROJECT))
+    folder = os.path.join(FOLDER, entry["id"])
+    results = os.path.join(folder, "results")
+    if fresh and os.path.isdir(results):
+        remove_tree(results)
+    narrowed = _narrow(settings, environments, workloads)
+    make_folder(folder, {**narrowed, "repetitions": repetitions}, published)
+    # A claim of one's own was not in the project when this was measured.
+    if not fresh and entry.get("publication") != "own":
+        earlier = _test_earlier(folder, workloads)
+        if earlier is not None:
+            _print_earlier(earlier)
+            if STATUS[earlier["verdict"]] in (REPRODUCED, CONTRADICTED):
+                return _print_verdict(earlier, claim, folder)
+    with contextlib.chdir(folder):
+        plan = planning.make_plan(config.read_config({}), capacity.read_facts())
+        forecast.print_forecast(plan, samples=os.path.relpath(paths.PROJECT))
         if dry:
             return UNDECIDED
         measuring.make_targets(".", ["results/claims.csv"])
         row = _test(os.path.abspath("results"), ".")
-    return _print_verdict(row, claim, place)
+    return _print_verdict(row, claim, folder)
 
 
 def _plan_repetitions(budget: str, width: str | None) -> Fields:
@@ -135,18 +99,58 @@ def _plan_repetitions(budget: str, width: str | None) -> Fields:
     Raises UserError, which names the option, unless budget and width have the forms that these
     need.
     """
-    rule = {
+    repetitions = {
         "min": FIRST_BLOCKS,
         "max": MOST_BLOCKS,
         "claims": True if width is None else width,
         "budget": budget,
     }
-    schema = validation.load_schema("config").schema["properties"]["repetitions"]
-    options = {"claims": "--width", "budget": "--budget"}
-    mistakes = validation.find_faults(validation.make_validator(schema), rule)
-    if mistakes:
-        raise UserError(*(f"{options[key]}: {sentence}" for key, sentence in mistakes))
-    return rule
+    check_repetitions(repetitions, {"claims": "--width", "budget": "--budget"})
+    return repetitions
+
+
+def _read_claim(claim: str, overrides: Fields) -> tuple[Fields, Fields]:
+    """Return a claim, as :func:`strata.experiment.claims.read_claim` does, and its configuration.
+
+    claim: an ID or a path.  overrides: values that replace those of the configuration.
+    The configuration is config.yaml, under the file that a file of published claims names, without
+    what describes the project.
+    Raises UserError for mistakes in any of them.
+    """
+    settings = config.merge_mappings(yaml_files.read_mapping(config.FILE), overrides)
+    # Checks the configuration, so that its sections can be read.
+    config.read_config(overrides)
+    published = claims.read_claim(claim, _label_environments(settings))
+    if "configuration" in published:
+        base = yaml_files.read_mapping(published["configuration"])
+        settings = config.merge_mappings(config.merge_mappings(settings, base), overrides)
+    kept = {key: settings[key] for key in settings if key not in config.DESCRIPTIONS}
+    return published, kept
+
+
+def _choose_environments(
+    published: Fields, settings: Fields, workloads: list[str], dry: bool
+) -> list[str]:
+    """Return the environments that test a claim here; print why others cannot.
+
+    settings: the configuration.  workloads: the claim's.
+    dry: whether KVM stays untried, although it decides which environments there are.
+    """
+    overrides = _narrow(settings, [*settings["environments"]], workloads)
+    plan = planning.make_plan(config.read_config(overrides), capacity.read_facts())
+    environments, reasons = claims.choose_environments(published, plan, _count_sockets())
+    if kvm_trial.needs_trial(plan, environments):
+        if dry:
+            progress.print_line("KVM was not tried here yet; a run tries it first")
+        else:
+            plan = kvm_trial.plan_after_trial(overrides)
+            environments, reasons = claims.choose_environments(published, plan, _count_sockets())
+    if environments:
+        for reason in reasons:
+            progress.print_line(f"testable in part: {reason}")
+    else:
+        progress.print_line(f"not testable here: {'; '.join(reasons)}")
+    return environments
 
 
 def _label_environments(settings: Fields) -> Fields:
@@ -161,11 +165,11 @@ def _describe_source(published: Fields) -> str:
     return f"{label}, {claim['place']}"
 
 
-def _narrow(settings: Fields, environments: list[str], loads: list[str]) -> Fields:
+def _narrow(settings: Fields, environments: list[str], workloads: list[str]) -> Fields:
     """Return configuration values that measure some workloads in some environments only."""
-    measured: Fields = {load: {} for load in loads}
+    measured: Fields = {workload: {} for workload in workloads}
     values = config.merge_mappings(settings, {"workloads": measured})
-    return {**values, "only": {"environments": environments, "workloads": loads}}
+    return {**values, "only": {"environments": environments, "workloads": workloads}}
 
 
 def _count_sockets() -> int:
@@ -174,21 +178,36 @@ def _count_sockets() -> int:
     return sockets if isinstance(sockets, int) else 1
 
 
-def _test_earlier(place: str, loads: list[str]) -> Fields | None:
+def _test_earlier(folder: str, workloads: list[str]) -> Fields | None:
     """Return the claim's row by the results of this project; None where these cannot test it.
 
-    place: the folder of the claim's own experiment, whose page is written.
+    folder: of the claim's own experiment, into which the page is written.
     """
-    tables = [f"results/tidy/{load}.csv" for load in loads]
+    tables = [f"results/tidy/{workload}.csv" for workload in workloads]
     if not all(map(os.path.exists, [paths.PLAN, *tables])):
         return None
     with contextlib.suppress(UserError):
-        row = _test(os.path.abspath("results"), place)
+        row = _test(os.path.abspath("results"), folder)
         return None if row["verdict"] == "not tested" else row
     return None
 
 
-def _test(results: str, place: str) -> Fields:
+def _print_earlier(row: Fields) -> None:
+    """Print what the results of this project say of a claim.
+
+    row: of :func:`_test_earlier`.
+    """
+    if STATUS[row["verdict"]] in (REPRODUCED, CONTRADICTED):
+        progress.print_line("the results of this project decide it; --fresh measures it anew")
+    elif row["seconds"] is not None:
+        time = progress.format_duration(row["seconds"])
+        progress.print_line(
+            f"the results of this project leave it {row['verdict']}; by these, "
+            f"{row['more']:.0f} more blocks ({time}) would decide it"
+        )
+
+
+def _test(results: str, folder: str) -> Fields:
     """Test the claim of an experiment's folder with results, and write its page there.
 
     Returns the row of claims.csv with `more` and `seconds` (blocks, and their time, that would
@@ -196,16 +215,16 @@ def _test(results: str, place: str) -> Fields:
     in.
     """
     script = os.path.join(paths.PROJECT, "analysis/claim.R")
-    page = os.path.join(place, PAGE)
-    rows = json.loads(programs.run_r(script, results, os.path.join(place, claims.FILE), page))
+    page = os.path.join(folder, PAGE)
+    rows = json.loads(programs.run_r(script, results, os.path.join(folder, claims.FILE), page))
     row: Fields = rows[-1]
     return row
 
 
-def _print_verdict(row: Fields, claim: str, place: str) -> int:
+def _print_verdict(row: Fields, claim: str, folder: str) -> int:
     """Print the verdict on a claim, and return its exit status.
 
-    row: of :func:`_test`.  claim: as it was typed.  place: the folder of the page.
+    row: of :func:`_test`.  claim: as it was typed.  folder: the folder of the page.
     """
     verdict = row["verdict"]
     if row["transferred"]:
@@ -218,7 +237,7 @@ def _print_verdict(row: Fields, claim: str, place: str) -> int:
         _print_remedy(row, claim)
     progress.print_line(
         "it holds for this machine, these sizes and the sessions so far; page: "
-        + os.path.join(place, PAGE)
+        + os.path.join(folder, PAGE)
     )
     return STATUS[verdict]
 

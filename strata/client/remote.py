@@ -74,8 +74,8 @@ def examine_machines(ssh: list[str]) -> tuple[Fields, Fields]:
         programs = ", ".join(client["lacks"].split())
         raise UserError(f"{key}: {name} has no {programs}: install them there")
     # Seen from this host, the other end of the connection is the second machine.
-    here = capture(["env", f"SSH_CONNECTION={client['address']}", "sh", "-c", EXAMINE])
-    return dict(re.findall(LINE, here.stdout)), client
+    host = capture(["env", f"SSH_CONNECTION={client['address']}", "sh", "-c", EXAMINE])
+    return dict(re.findall(LINE, host.stdout)), client
 
 
 class Remote(Link):
@@ -126,10 +126,10 @@ class Remote(Link):
         Raises UserError if the machine cannot be the client.
         """
         self._note_removal(self._ssh("-O", "exit"))
-        here, client = examine_machines(self._ssh())
+        host, client = examine_machines(self._ssh())
         self._root = [] if client["root"] == "yes" else ["sudo", "-n", "--"]
         self.host, self._client = client["from"], client["address"]
-        self.near, self.far = here["device"], client["device"]
+        self.near, self.far = host["device"], client["device"]
         if self.options["rate"]:
             # The command fails for a queueing discipline of another handle: it is not Strata's.
             near, far = (

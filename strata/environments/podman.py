@@ -20,9 +20,9 @@ BRIDGE_MAKERS = (
 )
 
 
-def _podman(*words: str) -> list[str]:
+def _podman(*arguments: str) -> list[str]:
     """Return Podman's command with this host's manager of control groups."""
-    return ["podman", "--cgroup-manager", cgroups.driver_name(), *words]
+    return ["podman", "--cgroup-manager", cgroups.driver_name(), *arguments]
 
 
 class Layer(engine.Container):
@@ -43,9 +43,9 @@ class Layer(engine.Container):
     )
 
     @classmethod
-    def host_tool(cls, *words: str) -> list[str]:
+    def host_tool(cls, *arguments: str) -> list[str]:
         """Return the host's command that runs Podman as root with these arguments."""
-        return as_root(_podman(*words))
+        return as_root(_podman(*arguments))
 
     @classmethod
     def resolve_options(cls, options: Fields, config: Fields) -> Fields:
@@ -77,9 +77,9 @@ class Layer(engine.Container):
             )
         return super().refusal_reason(resolved, below, machine)
 
-    def tool(self, *words: str) -> list[str]:
+    def tool(self, *arguments: str) -> list[str]:
         """Return the command that runs Podman as root, with the chosen runtime and arguments."""
-        return self.host_tool("--runtime", self.options["runtime"], *words)
+        return self.host_tool("--runtime", self.options["runtime"], *arguments)
 
     def load_command(self) -> list[str]:
         """Return Podman's command that loads an image from standard input.

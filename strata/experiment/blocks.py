@@ -103,7 +103,9 @@ class Order:
         not_emulated = plan.get("not_emulated", [])
         self.emulated_workloads = [name for name in plan["workloads"] if name not in not_emulated]
         self._left_out = {
-            (name, load) for name, loads in plan.get("leave_out", {}).items() for load in loads
+            (name, workload)
+            for name, workloads in plan.get("leave_out", {}).items()
+            for workload in workloads
         }
         self.blocks: dict[str, int] = dict.fromkeys(sorted(plan["workloads"]), 0)
         self.places: dict[Cell, tuple[int, int]] = {}
@@ -113,7 +115,9 @@ class Order:
         self.replacements: dict[Block, int] = {}
         self.earlier_tries: dict[Block, int] = {}
         least = plan["precision"]["min"] if "precision" in plan else plan["repetitions"]
-        self._add_blocks({load: [self._first_block(load)] * least for load in self.blocks})
+        self._add_blocks(
+            {workload: [self._first_block(workload)] * least for workload in self.blocks}
+        )
         self.decided = "precision" not in plan
         if self.sequential:
             self.places = self._sequential_places(least)
@@ -132,10 +136,12 @@ class Order:
         cells: list[Cell] = []
         for name in available_environments(self.plan):
             emulated = name in self.emulated
-            loads = self.emulated_workloads if emulated else [*self.plan["workloads"]]
+            workloads = self.emulated_workloads if emulated else [*self.plan["workloads"]]
             for number in range(1, (1 if emulated else repetitions) + 1):
-                kept = [load for load in loads if (name, load) not in self._left_out]
-                cells += [(name, load, number) for load in kept]
+                kept = [
+                    workload for workload in workloads if (name, workload) not in self._left_out
+                ]
+                cells += [(name, workload, number) for workload in kept]
         return {cell: (place, cell[2]) for place, cell in enumerate(cells, 1)}
 
     def _read_decision(self) -> Fields | None:
@@ -155,29 +161,33 @@ class Order:
 
         states: ``{workload: {again, torn, more, environments}}`` of the decision.
         """
-        added: dict[str, list[list[str]]] = {load: [] for load in self.blocks}
-        for load, state in states.items():
-            self.disturbed.update((load, number) for number in state["again"])
+        added: dict[str, list[list[str]]] = {workload: [] for workload in self.blocks}
+        for workload, state in states.items():
+            self.disturbed.update((workload, number) for number in state["again"])
             replaced = [*state["again"], *state.get("torn", ())]
-            for place, number in enumerate(replaced, self.blocks[load] + 1):
-                self.replacements[load, number] = place
+            for place, number in enumerate(replaced, self.blocks[workload] + 1):
+                self.replacements[workload, number] = place
                 # The replaced block may itself have replaced one.
-                self.earlier_tries[load, place] = self.earlier_tries.get((load, number), 0) + 1
-            whole = self.environments_of_next_block(load)
+                self.earlier_tries[workload, place] = (
+                    self.earlier_tries.get((workload, number), 0) + 1
+                )
+            whole = self.environments_of_next_block(workload)
             chosen = state.get("environments") or whole
             replacements = [
-                [name for name in whole if (name, load, number) in self.places]
+                [name for name in whole if (name, workload, number) in self.places]
                 for number in replaced
             ]
             further = [name for name in whole if name in chosen]
-            added[load] = replacements + [further] * state["more"]
+            added[workload] = replacements + [further] * state["more"]
         self._add_blocks(added)
 
     def add_replacements(self, torn: Iterable[Block]) -> None:
         """Add the blocks that the next decision adds in place of torn ones."""
-        states: Fields = {load: {"again": [], "torn": [], "more": 0} for load in self.blocks}
-        for load, number in torn:
-            states[load]["torn"].append(number)
+        states: Fields = {
+            workload: {"again": [], "torn": [], "more": 0} for workload in self.blocks
+        }
+        for workload, number in torn:
+            states[workload]["torn"].append(number)
         self._apply_decision(states)
 
     def _add_blocks(self, added: dict[str, list[list[str]]]) -> None:
@@ -191,12 +201,12 @@ class Order:
         for position in range(1, length + 1):
             self.last += 1
             units: list[list[Cell]] = []
-            for load, new_blocks in added.items():
+            for workload, new_blocks in added.items():
                 number = position * len(new_blocks) // length
                 if number > (position - 1) * len(new_blocks) // length:
-                    self.blocks[load] += 1
-                    block = self.blocks[load]
-                    units.append([(name, load, block) for name in new_blocks[number - 1]])
+                    self.blocks[workload] += 1
+                    block = self.blocks[workload]
+                    units.append([(name, workload, block) for name in new_blocks[number - 1]])
             if self.last == 1:
                 units += self._emulated_units()
             chance = random.Random(f"{self.plan['seed']}/{self.last}")
@@ -210,12 +220,12 @@ class Order:
         """Return the cells of each emulated machine, which are measured one after the other."""
         units: list[list[Cell]] = []
         for name in self.emulated:
-            loads = [
-                load
-                for load in sorted(self.emulated_workloads)
-                if (name, load) not in self._left_out
+            workloads = [
+                workload
+                for workload in sorted(self.emulated_workloads)
+                if (name, workload) not in self._left_out
             ]
-            units.append([(name, load, 1) for load in loads])
+            units.append([(name, workload, 1) for workload in workloads])
         return units
 
     @functools.cached_property
@@ -223,7 +233,7 @@ class Order:
         """The (environment, workload) pairs that proved impossible in their first repetition."""
         doubtful = [name for name in self.paired if self.plan["environments"][name].get("doubtful")]
         impossible = set()
-        for pair in [(name, load) for name in doubtful for load in self.blocks]:
+        for pair in [(name, workload) for name in doubtful for workload in self.blocks]:
             record = read_json(os.path.join(self.results, "raw", *pair, "1.json"))
             if "cannot" in (record or {}):
                 impossible.add(pair)
@@ -267,8 +277,8 @@ class Order:
         cell = (environment, workload, repetition)
         if self.sequential or environment in self.emulated:
             return [cell]
-        mates = [mate for mate in self.places if mate[1:] == cell[1:]]
-        return [mate for mate in mates if mate[0] in self.paired]
+        block = [mate for mate in self.places if mate[1:] == cell[1:]]
+        return [mate for mate in block if mate[0] in self.paired]
 
     def as_csv(self) -> str:
         """Return the text of results/plan.csv: one row for each cell, in the planned order.

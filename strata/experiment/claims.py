@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from strata.experiment import workload
+from strata.experiment.precision import SMALLEST_DIFFERENCE
 from strata.util import validation, yaml_files
 from strata.util.data_types import Fields, Plan
 from strata.util.errors import UserError
@@ -17,8 +18,6 @@ from strata.util.validation import Finding, find_unknown
 FILES = ("published/claims.json", "published/today.json")
 # The file that is tested unless the configuration's `claims` is another one.
 FILE = FILES[0]
-# A claim with a value but no bounds holds up to this share of the value.
-SMALLEST_DIFFERENCE = 0.02
 # The endings of files of one's own claims.
 _ENDINGS = (".yaml", ".yml", ".json")
 
@@ -81,18 +80,20 @@ def _cross_check(data: Fields) -> Iterator[Finding]:
             yield f"{key}.tolerance.high", f"is {high}; must be at least low, {low}"
         if "pairs" not in claim or "metrics" not in claim:
             continue
-        loads = data.get("workload_groups", {}).get(claim["workload"], [claim["workload"]])
-        yield from _check_metrics(f"{key}.metrics", claim["metrics"], claim["workload"], loads)
+        workloads = data.get("workload_groups", {}).get(claim["workload"], [claim["workload"]])
+        yield from _check_metrics(f"{key}.metrics", claim["metrics"], claim["workload"], workloads)
 
 
 def _check_metrics(
-    key: str, metrics: Iterable[str], name: str, loads: Iterable[str]
+    key: str, metrics: Iterable[str], name: str, workloads: Iterable[str]
 ) -> Iterator[Finding]:
     """Yield a mistake for each metric that no workload declares.
 
-    key: of the list of metrics.  name: of the workload or group that has the workloads `loads`.
+    key: of the list of metrics.  name: of the workload or group that has these workloads.
     """
-    declared = {name for load in loads for name in workload.read_declaration(load)["metrics"]}
+    declared: set[str] = set()
+    for workload_name in workloads:
+        declared.update(workload.read_declaration(workload_name)["metrics"])
     for place, metric in enumerate(metrics):
         yield from find_unknown(f"{key}.{place}", metric, declared, f"metric of {name}")
 
@@ -107,10 +108,10 @@ def read_claim(named: str, environments: Fields) -> Fields:
     catalogues = {path: _read_claims(path) for path in list_files()}
     ids = {claim["id"]: path for path, data in catalogues.items() for claim in data["claims"]}
     if os.path.isfile(named) or named.endswith(_ENDINGS) or "/" in named:
-        own = _read_own_claim(named, environments)
-        if own["claims"][0]["id"] in ids:
+        own_claim = _read_own_claim(named, environments)
+        if own_claim["claims"][0]["id"] in ids:
             raise UserError(f"{named}: has the name of a published claim: rename the file")
-        return own
+        return own_claim
     if named not in ids:
         alike = [id for id in ids if named in id] or difflib.get_close_matches(named, ids)
         names = " and ".join(FILES)
@@ -123,62 +124,62 @@ def read_claim(named: str, environments: Fields) -> Fields:
 
 def _read_own_claim(path: str, environments: Fields) -> Fields:
     """Return the claim of a file of one's own, as :func:`read_claim` does."""
-    written = yaml_files.read_mapping(path)
+    content = yaml_files.read_mapping(path)
     names = {
         "declared environments": environments,
         "declared workloads": workload.list_workloads(),
     }
     schema = validation.load_schema("claim")
-    validation.raise_findings(path, validation.find_faults(schema, written, names=names))
-    metrics = [written["metric"]] if isinstance(written["metric"], str) else written["metric"]
-    validation.raise_findings(path, [*_check_own_claim(written, metrics)])
+    validation.raise_findings(path, validation.find_faults(schema, content, names=names))
+    metrics = [content["metric"]] if isinstance(content["metric"], str) else content["metric"]
+    validation.raise_findings(path, [*_check_own_claim(content, metrics)])
     name = re.sub("[^A-Za-z0-9.-]+", "-", os.path.splitext(os.path.basename(path))[0])
-    value = written.get("value")
-    tolerance = {"low": written.get("low"), "high": written.get("high")}
+    value = content.get("value")
+    tolerance = {"low": content.get("low"), "high": content.get("high")}
     if tolerance == {"low": None, "high": None} and value is not None:
         tolerance = {
             "low": value * (1 - SMALLEST_DIFFERENCE),
             "high": value / (1 - SMALLEST_DIFFERENCE),
         }
-    *compared, reference = written["environments"]
+    *compared, reference = content["environments"]
     claim: Fields = {
         "id": name.strip("-.") or "claim",
         "publication": "own",
         "place": os.path.basename(path),
-        "statement": written["statement"],
-        "workload": written["workload"],
+        "statement": content["statement"],
+        "workload": content["workload"],
         "metrics": metrics,
         "pairs": [[environment, reference] for environment in compared],
         "tolerance": tolerance,
     }
     for key in ("factors", "sockets", "processors", "performance", "note"):
-        if key in written:
-            claim[key] = written[key]
+        if key in content:
+            claim[key] = content[key]
     if value is not None:
         claim["published"] = {"value": value, "unit": "ratio"}
     return {
         "format": 2,
         "about": f"The claim of {path}.",
-        "publications": {"own": {"label": written["source"], "title": written["source"]}},
+        "publications": {"own": {"label": content["source"], "title": content["source"]}},
         "environments": {
             environment: {
                 "label": environments[environment]["label"],
                 "measured_as": [environment],
                 "accelerator": None,
             }
-            for environment in written["environments"]
+            for environment in content["environments"]
         },
         "workload_groups": {},
         "claims": [claim],
     }
 
 
-def _check_own_claim(written: Fields, metrics: list[str]) -> Iterator[Finding]:
+def _check_own_claim(content: Fields, metrics: list[str]) -> Iterator[Finding]:
     """Yield the mistakes that the schema of a file of one's own cannot express."""
-    load = written["workload"]
-    for key, sentence in _check_metrics("metric", metrics, load, [load]):
-        yield (key if isinstance(written["metric"], list) else "metric"), sentence
-    low, high, value = (written.get(key) for key in ("low", "high", "value"))
+    workload_name = content["workload"]
+    for key, sentence in _check_metrics("metric", metrics, workload_name, [workload_name]):
+        yield (key if isinstance(content["metric"], list) else "metric"), sentence
+    low, high, value = (content.get(key) for key in ("low", "high", "value"))
     if low is not None and high is not None and high <= low:
         yield "high", f"is {high}; must be above low, {low}"
     elif value is not None and low is not None and value < low:
@@ -189,8 +190,8 @@ def _check_own_claim(written: Fields, metrics: list[str]) -> Iterator[Finding]:
 
 def list_workloads_of(published: Fields) -> list[str]:
     """Return the workloads of the claim that :func:`read_claim` returns; "*" stands for all."""
-    load = published["claims"][0]["workload"]
-    names: list[str] = published["workload_groups"].get(load, [load])
+    workload_name = published["claims"][0]["workload"]
+    names: list[str] = published["workload_groups"].get(workload_name, [workload_name])
     return names
 
 

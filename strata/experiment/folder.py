@@ -11,7 +11,7 @@ import os
 import yaml
 
 from strata.experiment import claims, config
-from strata.util import paths
+from strata.util import paths, validation
 from strata.util.data_types import Fields
 from strata.util.errors import UserError
 from strata.util.files import write_if_changed
@@ -58,6 +58,18 @@ def make_folder(
     if settings is not None:
         text = yaml.safe_dump(settings, sort_keys=False, allow_unicode=True, width=100)
         write_if_changed(os.path.join(folder, config.FILE), text)
+
+
+def check_repetitions(repetitions: Fields, options: dict[str, str]) -> None:
+    """Raise UserError unless `repetitions` can stand in the configuration of an experiment.
+
+    repetitions: the content of that key, of which values come from the command line.
+    options: key → the option that gave its value, which the error names.
+    """
+    schema = validation.load_schema("config").schema["properties"]["repetitions"]
+    mistakes = validation.find_faults(validation.make_validator(schema), repetitions)
+    if mistakes:
+        raise UserError(*(f"{options[key]}: {sentence}" for key, sentence in mistakes))
 
 
 def _link(name: str, folder: str) -> None:

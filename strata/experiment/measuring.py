@@ -84,16 +84,16 @@ def run_snakemake(
                 start_new_session=True, preexec_fn=_end_with_parent,
             )  # fmt: skip
         assert process.stdout
-        standing = ""
+        results_so_far = ""
         try:
             for text in process.stdout:
                 log.write(text)
                 log.flush()
                 if match := _ROUND.search(text):
-                    standing = at_round(int(match[1]))
-                    line.show(standing)
+                    results_so_far = at_round(int(match[1]))
+                    line.show(results_so_far)
                 elif match := _CELL.search(text):
-                    line.show(f"block {match[4]}, {match[3]} … {standing}")
+                    line.show(f"block {match[4]}, {match[3]} … {results_so_far}")
                 elif _TOPIC.fullmatch(text.strip()):
                     line.show(text.strip())
             return process.wait() == 0

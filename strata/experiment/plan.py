@@ -278,17 +278,17 @@ def find_mistakes(plan: Plan) -> list[str]:
     """
     from strata.util import validation
 
-    written = plan.get("format") if isinstance(plan, dict) else None
-    if isinstance(written, int) and written != FORMAT:
+    version = plan.get("format") if isinstance(plan, dict) else None
+    if isinstance(version, int) and version != FORMAT:
         # Keys of another version would be unknown or missing.
         return [
-            f"{paths.PLAN}: is of another version of Strata (format {written}, and this one reads "
+            f"{paths.PLAN}: is of another version of Strata (format {version}, and this one reads "
             f"{FORMAT}): use the version that made it, such as the source in its archive"
         ]
     mistakes = validation.find_faults(validation.load_schema("plan"), plan)
-    for load, planned in plan["workloads"].items() if not mistakes else ():
+    for workload, planned in plan["workloads"].items() if not mistakes else ():
         cell, values = planned["cell"], planned["parameters"]
-        key = f"workloads.{load}.parameters"
+        key = f"workloads.{workload}.parameters"
         for name in {cell.get("systems"), cell.get("laps")} - {None}:
             if type(value := values.get(str(name))) is not int or value < 1:
                 mistakes.append((f"{key}.{name}", "missing, or no whole number above 0"))

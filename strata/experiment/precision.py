@@ -32,8 +32,10 @@ TO_SPARE = 1.2
 LOOKS = (5, 8, 12, 20, 32, 50, 80, 128)
 # The level of the intervals whose widths decide.
 LEVEL = 0.95
-# A published value that is nearer to the limit of its tolerance counts as so far from it.
-SMALLEST_MARGIN = 0.02
+# The smallest relative difference that counts, MARGIN of analysis/statistics.R: a published value
+# without limits tolerates it, one that is nearer to its limit counts as so far from it, and a
+# replication shows no smaller change.
+SMALLEST_DIFFERENCE = 0.02
 
 
 class Precision(NamedTuple):
@@ -89,9 +91,9 @@ def allot_blocks(
     left: the seconds that can still be spent; infinite without a budget.
     """
     # A workload that could not be measured at all gets no further block.
-    measured = {load: state for load, state in states.items() if state.kept}
+    measured = {workload: state for workload, state in states.items() if state.kept}
     candidates: list[tuple[float, str]] = []
-    for load, state in measured.items():
+    for workload, state in measured.items():
         for number in range(state.kept, state.kept + state.room):
             foreseen = state.width * math.sqrt(max(state.counted, 1) / number) / target
             if number < FIRST_STAGE:
@@ -100,23 +102,25 @@ def allot_blocks(
                 break
             # The next block shrinks a half-width by a share of 1/(2 n).
             price = number * state.seconds / (state.ratios * foreseen)
-            candidates.append((price, load))
+            candidates.append((price, workload))
     # After the first stage a decision spends half of what is left, or all of it once that is less
     # than a tenth of the budget, or than two blocks of every candidate.
     in_first_stage = any(state.kept < FIRST_STAGE and state.room for state in measured.values())
-    block_of_each = sum(states[load].seconds for load in {load for _, load in candidates})
+    block_of_each = sum(
+        states[workload].seconds for workload in {workload for _, workload in candidates}
+    )
     is_long = budget is not None and left >= max(budget / 10, 2 * block_of_each)
     if is_long and not in_first_stage:
         left /= 2
     given = dict.fromkeys(states, 0)
     too_dear = set()
-    for _, load in sorted(candidates, key=lambda candidate: candidate[0]):
-        if load not in too_dear and states[load].seconds <= left:
-            given[load] += 1
-            left -= states[load].seconds
+    for _, workload in sorted(candidates, key=lambda candidate: candidate[0]):
+        if workload not in too_dear and states[workload].seconds <= left:
+            given[workload] += 1
+            left -= states[workload].seconds
         else:
             # A cheaper workload may still fit.
-            too_dear.add(load)
+            too_dear.add(workload)
     return given
 
 
@@ -141,15 +145,15 @@ def allot_blocks_to_claims(
     nor the largest allowed number of blocks can decide it.
     """
     candidates: list[tuple[float, str, int, Precision]] = []
-    for load, claim in claims:
+    for workload, claim in claims:
         needed = math.ceil(claim.counted * (claim.width / (AIM * claim.target)) ** 2) - claim.kept
         if 0 < needed <= claim.room and claim.width > claim.target:
-            candidates.append((needed * claim.seconds, load, needed, claim))
+            candidates.append((needed * claim.seconds, workload, needed, claim))
     chosen: dict[str, tuple[int, Precision]] = {}
-    for seconds, load, needed, claim in sorted(candidates, key=lambda candidate: candidate[:2]):
-        if load not in chosen and TO_SPARE * seconds <= left:
+    for seconds, workload, needed, claim in sorted(candidates, key=lambda candidate: candidate[:2]):
+        if workload not in chosen and TO_SPARE * seconds <= left:
             left -= seconds
-            chosen[load] = (min(needed, (GROWTH - 1) * claim.kept), claim)
+            chosen[workload] = (min(needed, (GROWTH - 1) * claim.kept), claim)
     return chosen
 
 
@@ -161,14 +165,14 @@ def deciding_half_width(
     With it the claim's interval at 90 % lies within the tolerance in 80 % of cases (Julious 2004),
     if the true ratio is 1, or in the middle of a tolerance that excludes 1.  A tolerance with one
     limit (the other is None) is decided so if the true ratio is the published one, or at least
-    SMALLEST_MARGIN from the limit.
+    SMALLEST_DIFFERENCE from the limit.
     """
     quantile = statistics.NormalDist().inv_cdf
     if low is None or high is None:
         limit = low if high is None else high
         if limit is None:
             raise ValueError("a tolerance without limits")
-        margin = max(abs((published or limit) - limit) / limit, SMALLEST_MARGIN)
+        margin = max(abs((published or limit) - limit) / limit, SMALLEST_DIFFERENCE)
         return margin * quantile((1 + LEVEL) / 2) / (quantile(0.95) + quantile(0.8))
     ratio = 1.0 if low < 1 < high else (low + high) / 2
     margin = min(high - ratio, ratio - low) / ratio

@@ -186,9 +186,9 @@ def _describe_own_image(image: Fields) -> Described:
     reference = image["docker"]
     described = {"base": "", "distribution": "docker", "release": reference}
     try:
-        parts = ["docker", docker.inspect_image(reference)["Id"]]
-        parts += _hash_files(list_files(image))
-        identity = json.dumps(parts)
+        hashed = ["docker", docker.inspect_image(reference)["Id"]]
+        hashed += _hash_files(list_files(image))
+        identity = json.dumps(hashed)
     except UserError:
         planned = (read_json(paths.PLAN) or {}).get("image", {})
         if (planned.get("distribution"), planned.get("release")) != ("docker", reference):

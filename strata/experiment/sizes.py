@@ -76,9 +76,9 @@ def check_sizes(
     return results
 
 
-def has_broken_rule(found: Iterable[Fields]) -> bool:
+def has_broken_rule(outcomes: Iterable[Fields]) -> bool:
     """Return whether one of the outcomes of :func:`check_sizes` says that a rule is broken."""
-    return any(outcome["holds"] is False for outcome in found)
+    return any(outcome["holds"] is False for outcome in outcomes)
 
 
 def smallest_valid_size(

@@ -100,9 +100,9 @@ def _cross_check(path: str, data: Fields, settings: Fields) -> Iterator[Finding]
             yield from validation.find_unknown(
                 f"{key}.metric", entry["metric"], metrics, f"metric of {entry['workload']}"
             )
-        for load in settings.get("leave_out", {}).get(entry["environment"], []):
-            if load == entry["workload"]:
-                yield f"{key}.workload", f"{load} is left out in {entry['environment']}"
+        for workload_name in settings.get("leave_out", {}).get(entry["environment"], []):
+            if workload_name == entry["workload"]:
+                yield f"{key}.workload", f"{workload_name} is left out in {entry['environment']}"
         if "baseline" not in entry:
             continue
         if reference != blocks.REFERENCE:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from strata import __version__
 from strata.archive import compare
 from strata.archive.checksums import hash_file
-from strata.experiment import config, plan
+from strata.experiment import config, plan, planning
 from strata.gate import reports
 from strata.gate.budgets import Budget, read_budgets
 from strata.gate.measure import Pair, Session, session_config
@@ -16,7 +16,7 @@ from strata.host import capacity, node
 from strata.util import paths, programs, progress, yaml_files
 from strata.util.clock import Clock
 from strata.util.data_types import Fields
-from strata.util.errors import MachineError, UserError
+from strata.util.errors import MachineError
 from strata.util.files import read_json, write_json, write_text
 
 # After so many blocks a budget is judged; each look takes its share of the error rate.
@@ -27,19 +27,6 @@ SESSION_LOOKS = (3, 4, 6, 8, 12)
 WITHIN, BEYOND, NOT_COMPARABLE, UNDECIDED = 0, 1, 2, 3
 # The file of a session that is complete: what it is a session of.
 _DONE = "gate.json"
-
-
-def main(**options: object) -> int:
-    """Run the command ``gate`` and return its exit status.
-
-    options: the arguments of :func:`run_gate`.
-    Prints the message of a UserError or OSError, and returns 2 for it.
-    """
-    try:
-        return run_gate(**options)  # type: ignore[arg-type]
-    except (UserError, OSError) as error:
-        progress.print_error(error)
-        return NOT_COMPARABLE
 
 
 def run_gate(file: str, out: str, overrides: Fields) -> int:
@@ -88,7 +75,7 @@ def _refuse_unavailable(
         "workloads": [*dict.fromkeys(budget.workload for budget in budgets)],
     }
     narrowed = config.read_config({**content, "only": only, "emulation": False})
-    planned = config.make_plan(narrowed, capacity.read_facts())["environments"]
+    planned = planning.make_plan(narrowed, capacity.read_facts())["environments"]
     remaining = []
     for number, budget in enumerate(budgets):
         reasons = [
@@ -212,7 +199,7 @@ class _Gate:
 
         numbers: of the budgets.  sessions: the folders of the sessions that count.
         """
-        for number, verdict in zip(numbers, self._ask_r(numbers, sessions), strict=True):
+        for number, verdict in zip(numbers, self._judge_in_r(numbers, sessions), strict=True):
             self._verdicts[number] = verdict
             sentence = reports.describe_verdict(self._budgets[number], verdict)
             progress.print_message(f"gate: {sentence}")
@@ -234,8 +221,12 @@ class _Gate:
                 of_start[done["start"]] = folder
         return [*of_start.values()]
 
-    def _ask_r(self, numbers: Sequence[int], sessions: Sequence[str]) -> list[Fields]:
-        """Return the verdicts of R on some budgets."""
+    def _judge_in_r(self, numbers: Sequence[int], sessions: Sequence[str]) -> list[Fields]:
+        """Return the verdicts of R on some budgets, in their order.
+
+        numbers: of the budgets.  sessions: the folders of the sessions that count.
+        Raises MachineError if R does not write a verdict for each.
+        """
         if not numbers:
             return []
         entries = []
@@ -292,19 +283,27 @@ def _report(
     verdicts: Sequence[Fields],
     seconds: float,
 ) -> int:
-    """Write the reports, print the outcome, and return the exit status."""
-    kinds = [verdict["verdict"] for verdict in verdicts]
-    ranked = (
-        (reports.FAILED, BEYOND),
-        (reports.NOT_COMPARABLE, NOT_COMPARABLE),
-        (reports.UNDECIDED, UNDECIDED),
-    )
-    status = next((code for kind, code in ranked if kind in kinds), WITHIN)
+    """Write the reports, print the outcome, and return the exit status.
+
+    file: path of the budgets.  out: the folder of the gate.
+    session: measured now; None if no budget could be measured.  verdicts: one for each budget.
+    seconds: how long the call took.
+    """
+    outcomes = [verdict["verdict"] for verdict in verdicts]
+    # The first of these that a budget has decides the exit status.
+    statuses = {
+        reports.FAILED: BEYOND,
+        reports.NOT_COMPARABLE: NOT_COMPARABLE,
+        reports.UNDECIDED: UNDECIDED,
+        reports.PASSED: WITHIN,
+    }
+    status = next(code for outcome, code in statuses.items() if outcome in outcomes)
     counts = [
-        f"{kinds.count(kind)} {kind}"
-        for kind in (reports.PASSED, *(kind for kind, _ in ranked))
-        if kind in kinds
+        f"{outcomes.count(outcome)} {outcome}"
+        for outcome in (reports.PASSED, *statuses)
+        if outcome in outcomes
     ]
+    counts = [*dict.fromkeys(counts)]
     text = f"Of {len(budgets)} budgets: {', '.join(counts)}."
     write_text(os.path.join(out, "junit.xml"), reports.make_junit(budgets, verdicts, seconds))
     write_text(os.path.join(out, "summary.md"), reports.make_summary(text, budgets, verdicts))

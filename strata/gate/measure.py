@@ -28,13 +28,16 @@ def session_config(content: Fields, pairs: Iterable[Pair], most: int) -> Fields:
     environments = sorted({name for name, _ in measured})
     workloads = sorted({name for _, name in measured})
     leave_out = {
-        name: [load for load in workloads if (name, load) not in measured] for name in environments
+        name: [workload for workload in workloads if (name, workload) not in measured]
+        for name in environments
     }
     return {
         **{key: value for key, value in content.items() if key not in ("measure", "partial")},
         "repetitions": most,
         "only": {"environments": environments, "workloads": workloads},
-        "leave_out": {name: loads for name, loads in leave_out.items() if loads},
+        "leave_out": {
+            name: workload_names for name, workload_names in leave_out.items() if workload_names
+        },
         "order": "blocks",
         "emulation": False,
         # A block that is measured again would be a look too many.

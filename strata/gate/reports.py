@@ -24,10 +24,10 @@ def describe_verdict(budget: Budget, verdict: Fields) -> str:
     if verdict["verdict"] == NOT_COMPARABLE:
         return f"{budget.name}: cannot be compared: {verdict['why']}"
     cost = describe_cost(verdict)
-    parts = verdict.get("parts") or 1
+    series_count = verdict.get("parts") or 1
     rests = _count(verdict)
-    if parts > 1:
-        rests = f"{verdict['series']}, of {parts} series; {rests}"
+    if series_count > 1:
+        rests = f"{verdict['series']}, of {series_count} series; {rests}"
     than = f" more than in {budget.baseline}" if budget.baseline else ""
     outcome = f"{verdict['verdict']} the budget"
     if verdict["verdict"] == UNDECIDED:

@@ -21,13 +21,15 @@ def free_subnet(routes: str, first: int = 120) -> str:
     goes on with 120.
     Raises UserError where none of 192.168.120.0/24 … 192.168.249.0/24 is free.
     """
-    taken = []
+    networks_in_use = []
     for word in routes.replace(",", " ").split():
         with contextlib.suppress(ValueError):
-            taken.append(ipaddress.ip_network(word, strict=False))
+            networks_in_use.append(ipaddress.ip_network(word, strict=False))
     for number in [*range(first, 250), *range(120, first)]:
         candidate = ipaddress.ip_network(f"192.168.{number}.0/24")
-        if not any(network.prefixlen and candidate.overlaps(network) for network in taken):
+        if not any(
+            network.prefixlen and candidate.overlaps(network) for network in networks_in_use
+        ):
             return str(candidate)
     raise UserError(
         "No network of 192.168.120.0/24 … 192.168.249.0/24 is free on this host: remove a route or "

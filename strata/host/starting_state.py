@@ -177,15 +177,15 @@ def _parse_status(text: str) -> dict[str, str]:
     return state
 
 
-def compare_states(here: dict[str, str], native: dict[str, str]) -> dict[str, tuple[str, str]]:
+def compare_states(observed: dict[str, str], native: dict[str, str]) -> dict[str, tuple[str, str]]:
     """Return name → (native value, value here) for each value that differs.
 
-    here, native: states as of :func:`parse_state`; names that only one of them has are skipped.
+    observed, native: states as of :func:`parse_state`; names that only one of them has are skipped.
     """
     return {
-        name: (native[name], here[name])
+        name: (native[name], observed[name])
         for name in native
-        if name in here and here[name] != native[name]
+        if name in observed and observed[name] != native[name]
     }
 
 

@@ -26,7 +26,7 @@ from strata.util.errors import MachineError, UserError
 from strata.util.files import remove_at_once, remove_tree, write_json, write_text
 from strata.util.process import as_root, capture, find_remedy
 from strata.util.progress import print_topic, report_step
-from strata.vm import acceleration, vagrant_box
+from strata.vm import vagrant_box
 
 # The number of images that stay, those used last, with their bases and boxes; and the number of the
 # user's own.
@@ -86,26 +86,6 @@ def _make_box(image: Image) -> None:
         script = os.path.abspath("packer/box.sh")
         capture(_build_command(work, [script, *sources, work], root=True), timeout=1800)
         vagrant_box.install_box(name, work)
-
-
-def probe_acceleration(config: Fields) -> Fields:
-    """Return the accelerator of virtual machines on this host; try KVM if that is unknown.
-
-    config: the configuration's ``image``, whose kernel is booted for the trial.  If necessary, the
-    image is built first.
-    Returns at least `accelerator`, kvm or tcg, and `accelerator_reason`.  A trial prints its
-    result.
-    """
-    known = acceleration.known_accelerator()
-    if known["accelerator"] is None:
-        box = vagrant_box.require_box(ensure_image(config, machines=True)["recipe"])
-        with report_step("vm", "testing whether KVM runs a guest"):
-            known = acceleration.try_kvm(os.path.join(box["folder"], "kernel"))
-        print_topic(
-            "vm",
-            f"{acceleration.MACHINE_NAMES[known['accelerator']]}: {known['accelerator_reason']}",
-        )
-    return known
 
 
 @contextlib.contextmanager

@@ -107,14 +107,14 @@ def _measure_block(cell: Cell) -> None:
     The logs and records of all of them are stored as pending results.
     Raises CellFailed for any failure of the cell itself, and then leaves none of the systems up.
     """
-    mates = _mates(cell)
-    names = ", ".join(mate.environment for mate in mates)
-    progress.announce_cell(f"{cell.name}, interleaved with {names}" if mates else cell.name)
+    others = _other_cells(cell)
+    names = ", ".join(other.environment for other in others)
+    progress.announce_cell(f"{cell.name}, interleaved with {names}" if others else cell.name)
     try:
         try:
-            Block(cell, mates).measure()
+            Block(cell, others).measure()
         except CommandFailed:
-            if not mates or not cell.entry.get("doubtful"):
+            if not others or not cell.entry.get("doubtful"):
                 raise
             # Only a cell that is measured alone shows that its environment cannot do it.
             Block(cell).measure()
@@ -122,7 +122,7 @@ def _measure_block(cell: Cell) -> None:
         raise _failure(cell, error) from error
 
 
-def _mates(cell: Cell) -> list[Cell]:
+def _other_cells(cell: Cell) -> list[Cell]:
     """Return the other cells of a cell's block that are due and can be interleaved with it."""
     if not cell.is_interleaved:
         return []
@@ -223,9 +223,9 @@ class Block:
     dropped is removed from this mapping.
     """
 
-    def __init__(self, first: Cell, mates: Sequence[Cell] = ()) -> None:
+    def __init__(self, first: Cell, others: Sequence[Cell] = ()) -> None:
         self.first = first
-        self.seconds = dict.fromkeys([first, *mates], 0.0)
+        self.seconds = dict.fromkeys([first, *others], 0.0)
 
     def measure(self) -> None:
         """Measure the cells, and store their pending results.
@@ -269,23 +269,23 @@ class Block:
         need as much memory as the first one's steps took, and its run as much as the workload
         declares.
         """
-        first, *mates = self.seconds
+        first, *others = self.seconds
         before = observe.available_memory()
         self._do(Cell.prepare, order=[first])
         after = observe.available_memory()
         needed, available = 0.0, math.inf
         # Where the kernel does not show its memory, all go on.
         if before is not None and after is not None:
-            needed = max(0, before - after) * len(mates)
+            needed = max(0, before - after) * len(others)
             available = after - MEMORY_KEPT * before
         # The runs in slices hold it at the same time.
         in_slices = sum(plan.SLICES in cell.ways for cell in self.seconds)
         needed += first.planned.get("memory_bytes", 0) * first.systems * in_slices
-        if not mates or needed <= available:
-            self._do(Cell.prepare, order=mates)
+        if not others or needed <= available:
+            self._do(Cell.prepare, order=others)
             return
         reason = f"the memory does not hold {len(self.seconds)} such systems"
-        for cell in mates:
+        for cell in others:
             self._drop(cell, CellFailed(reason))
         first.record["alone"] = "memory"
 
@@ -438,8 +438,8 @@ class Block:
             cell.record["observed"]["host"] = monitor.host
             cell.record["interference"] = monitor.report
             if len(self.seconds) > 1:
-                mates = [mate.environment for mate in self.seconds if mate is not cell]
-                cell.record["interleaved"] = sorted(mates)
+                others = [other.environment for other in self.seconds if other is not cell]
+                cell.record["interleaved"] = sorted(others)
                 started = self.first.record["started"]
                 cell.record["together"] = {"first": self.first.environment, "started": started}
             cell.record |= {"ended": cell.watch.now(), "seconds": round(own_seconds + shared, 3)}

@@ -333,9 +333,13 @@ class Cell:
         Sets ``cannot`` in the record, and keeps only commands that succeeded and servers that
         ended.
         """
-        words = log_sections.last_words(self._complete_log().decode(errors="replace"))
+        last_lines = log_sections.last_words(self._complete_log().decode(errors="replace"))
         # The message of a failed command holds them already.
-        printed = f"; it printed last: {words}" if words and words not in str(failure) else ""
+        printed = (
+            f"; it printed last: {last_lines}"
+            if last_lines and last_lines not in str(failure)
+            else ""
+        )
         commands = self.record.get("commands", [])
         failed = [command for command in commands if command["exit"] != 0]
         reason = " ".join(f"{failure}{printed}".split())

@@ -104,15 +104,15 @@ class CostCounters:
 
     def _read_system(self, name: str) -> dict[str, float]:
         """Return what a system has used; a count that one of its parts lacks is missing."""
-        parts = [
+        counts = [
             cgroups.parse_counters(
                 (file, text) for file, at in group if (text := read_descriptor(at)) is not None
             )
             for group in self._groups[name]
         ]
-        parts += [parse_process(read_descriptor(at)) for _, at in self._processes[name]]
-        common = set(parts[0]).intersection(*parts) if parts else ()
-        return {key: sum(part[key] for part in parts) for key in common}
+        counts += [parse_process(read_descriptor(at)) for _, at in self._processes[name]]
+        common = set(counts[0]).intersection(*counts) if counts else ()
+        return {key: sum(part[key] for part in counts) for key in common}
 
 
 def _count_machine(ticks: Sequence[int]) -> dict[str, float]:

@@ -43,8 +43,8 @@ def ensure(workload: str, planned: PlannedWorkload, seed: int, image: Image | No
     with report_step(workload, "making its data, once for this image"):
         done = capture(system.top.measured_command(argv), timeout=declared["timeout"], check=False)
     if done.returncode != 0:
-        words = last_words(done.stderr or done.stdout)
-        raise CellFailed(f"its data could not be made (exit code {done.returncode}): {words}")
+        last_lines = last_words(done.stderr or done.stdout)
+        raise CellFailed(f"its data could not be made (exit code {done.returncode}): {last_lines}")
     journal.note_cleanup(system.id, {"kind": "folder", "id": f"{path}.part"})
     system.top.copy_out(INSIDE, f"{path}.part")
     os.replace(f"{path}.part", path)

@@ -83,10 +83,10 @@ def _processes() -> dict[tuple[int, str], Usage] | None:
             continue
         if flags & _KERNEL_THREAD:
             continue
-        own, waited = sum(ticks[:2]) / _TICK, sum(ticks[2:]) / _TICK
+        own_seconds, child_seconds = sum(ticks[:2]) / _TICK, sum(ticks[2:]) / _TICK
         # The first process waits for orphans, whose time belongs to none of its descendants.
-        waited = 0.0 if entry == "1" else waited
-        usages[key] = Usage(first.partition("(")[2], parent, own, waited)
+        child_seconds = 0.0 if entry == "1" else child_seconds
+        usages[key] = Usage(first.partition("(")[2], parent, own_seconds, child_seconds)
     return usages if any(pid == 1 for pid, _ in usages) else None
 
 
@@ -123,10 +123,10 @@ def cpu_seconds(early: Reading, late: Reading) -> dict[tuple[int, str], float] |
     """
     if early.processes is None or late.processes is None:
         return None
-    own, waited = {}, {}
+    own_seconds, child_seconds = {}, {}
     for key, now in late.processes.items():
         before = early.processes.get(key, Usage(now.name, now.parent, 0.0, 0.0))
-        own[key], waited[key] = now.own - before.own, now.waited - before.waited
+        own_seconds[key], child_seconds[key] = now.own - before.own, now.waited - before.waited
     keys = {key[0]: key for key in early.processes}
     for key, gone in early.processes.items():
         # The past of a process that has ended is in the waited time of its nearest ancestor that
@@ -135,8 +135,8 @@ def cpu_seconds(early: Reading, late: Reading) -> dict[tuple[int, str], float] |
         while ancestor is not None and ancestor not in late.processes:
             ancestor = keys.get(early.processes[ancestor].parent)
         if ancestor is not None and ancestor != key:
-            waited[ancestor] -= gone.own + gone.waited
-    spent = {key: seconds + max(0.0, waited[key]) for key, seconds in own.items()}
+            child_seconds[ancestor] -= gone.own + gone.waited
+    spent = {key: seconds + max(0.0, child_seconds[key]) for key, seconds in own_seconds.items()}
     possible = max(late.moment - early.moment, 1e-3) * (os.cpu_count() or 1)
     factor = possible / max(sum(spent.values()), possible)
     return {key: seconds * factor for key, seconds in spent.items()}
@@ -152,12 +152,12 @@ def is_ours(
     roots: the IDs of processes of this run.
     daemons: the names of the daemons that serve the systems of this run.
     """
-    ancestor, seen = pid, set()
+    ancestor, visited = pid, set()
     # Readings of processes one after the other may name a parent whose id is a child's by now.
-    while ancestor in processes and ancestor not in seen:
+    while ancestor in processes and ancestor not in visited:
         if ancestor in roots:
             return True
-        seen.add(ancestor)
+        visited.add(ancestor)
         ancestor = processes[ancestor].parent
     # The kernel cuts names after 15 characters; some daemons name their threads after a hyphen.
     if any(processes[pid].name.startswith(name[:15]) for name in daemons):
@@ -232,29 +232,34 @@ def _growth(before: int | None, after: int | None) -> Any:
     return NOT_AVAILABLE if before is None or after is None else max(0, after - before)
 
 
-def find_flags(when: str, seconds: float, seen: Fields, thresholds: Fields) -> list[Fields]:
+def find_flags(when: str, seconds: float, facts: Fields, thresholds: Fields) -> list[Fields]:
     """Return ``[{what, when, value, threshold}]`` of the values that exceed their thresholds.
 
     A flag for busy processes also has ``by``, their names and shares.
     when: "before" or "during" the run.
     seconds: the length of the time in which the values were observed.
-    seen: the facts of :func:`compare_readings`, with the load and temperature of
+    facts: the facts of :func:`compare_readings`, with the load and temperature of
     :func:`strata.host.observe.observe_moment`.
     thresholds: the limit of each quantity; a quantity with the limit None is not judged.
     """
     values = {
         # During a run the load is the cell's own.
-        "load": seen["load1"] if when == "before" else NOT_AVAILABLE,
-        "steal": seen["steal_share"],
-        "busy": seen["processes_share"],
-        "swap": seen["swapped_bytes"],
-        "temperature": seen["temperature_c"],
-        "throttled": seen["throttled"],
+        "load": facts["load1"] if when == "before" else NOT_AVAILABLE,
+        "steal": facts["steal_share"],
+        "busy": facts["processes_share"],
+        "swap": facts["swapped_bytes"],
+        "temperature": facts["temperature_c"],
+        "throttled": facts["throttled"],
     }
     flags = []
-    for what in find_exceeded(seconds, values, thresholds):
-        flag = {"what": what, "when": when, "value": values[what], "threshold": thresholds[what]}
-        flags.append({**flag, "by": seen["processes"]} if what == "busy" else flag)
+    for quantity in find_exceeded(seconds, values, thresholds):
+        flag = {
+            "what": quantity,
+            "when": when,
+            "value": values[quantity],
+            "threshold": thresholds[quantity],
+        }
+        flags.append({**flag, "by": facts["processes"]} if quantity == "busy" else flag)
     return flags
 
 
@@ -266,12 +271,12 @@ def find_exceeded(seconds: float, values: Fields, thresholds: Fields) -> list[st
     """
     least_seconds = {"steal": LEAST_SECONDS / len(usable_processors()), "busy": LEAST_SECONDS}
     exceeded = []
-    for what, value in values.items():
-        limit = thresholds.get(what)
+    for quantity, value in values.items():
+        limit = thresholds.get(quantity)
         if limit is None or value == NOT_AVAILABLE or value <= limit:
             continue
-        if value * seconds >= least_seconds.get(what, 0):
-            exceeded.append(what)
+        if value * seconds >= least_seconds.get(quantity, 0):
+            exceeded.append(quantity)
     return exceeded
 
 
@@ -366,8 +371,8 @@ class InterferenceMonitor:
         judged: the thresholds that flag nothing.
         """
         early, self._reading = self._reading, take_reading()
-        seen = compare_readings(early, self._reading, daemons, measuring=when == "during")
+        facts = compare_readings(early, self._reading, daemons, measuring=when == "during")
         seconds = max(self._reading.moment - early.moment, 1e-3)
         thresholds = self.report["thresholds"] | dict.fromkeys(judged)
-        self.report["flags"] += find_flags(when, seconds, moment | seen, thresholds)
-        return seen
+        self.report["flags"] += find_flags(when, seconds, moment | facts, thresholds)
+        return facts

@@ -199,11 +199,14 @@ def flags_of_laps(laps: list[Fields], thresholds: Fields) -> list[Fields]:
     if not any(lap["counts"] for lap in disturbed):
         return []
     flags = []
-    for what in ("steal", "busy"):
+    for quantity in ("steal", "busy"):
         shares = [
-            run[what] for lap in disturbed for run in lap["runs"] if what in run["disturbed_by"]
+            run[quantity]
+            for lap in disturbed
+            for run in lap["runs"]
+            if quantity in run["disturbed_by"]
         ]
         if shares:
-            flag = {"what": what, "when": "during", "value": max(shares)}
-            flags.append({**flag, "threshold": thresholds[what]})
+            flag = {"what": quantity, "when": "during", "value": max(shares)}
+            flags.append({**flag, "threshold": thresholds[quantity]})
     return flags

@@ -70,17 +70,17 @@ def _is_current(experiment: Plan, cell: blocks.Cell, record: Fields) -> bool:
     return block != f"{cell[1]}/{cell[2]}" or bool(record["started"] >= moment)
 
 
-def store(cell: blocks.Cell, draft: str, record: Fields) -> None:
+def store(cell: blocks.Cell, new_log: str, record: Fields) -> None:
     """Store a log and its record as the pending results of a cell.
 
-    draft: the path of the log, which is moved.
+    new_log: the path of the log, which is moved.
     The record is flushed to disk before the log is moved, so that the presence of the log shows
     that the record is complete.  Earlier pending and failed results of the cell are removed.
     Raises UserError if a file cannot be written.
     """
     remove("pending", cell)
     write_json(paths.cell_path("pending", *cell, "json"), record, lasting=True)
-    move_file(draft, paths.cell_path("pending", *cell, "log"))
+    move_file(new_log, paths.cell_path("pending", *cell, "log"))
     remove("failed", cell)
 
 

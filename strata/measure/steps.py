@@ -161,13 +161,13 @@ class Steps:
         prints more than the log may hold.
         """
         at_client = step.get("at") == "client"
-        parts: list[int | None] = [None] if at_client else [*range(self.inputs.parts)]
-        commands = [self._new_command(step, values, part) for part in parts]
+        systems: list[int | None] = [None] if at_client else [*range(self.inputs.parts)]
+        commands = [self._new_command(step, values, part) for part in systems]
         self.commands += commands
         try:
             with self._count_client_time(at_client):
                 ended = self._run_in(
-                    parts, [command["argv"] for command in commands], step["timeout"]
+                    systems, [command["argv"] for command in commands], step["timeout"]
                 )
         except LongLogError:
             limit = self.inputs.cell.get("log_limit", LIMIT)
@@ -212,20 +212,20 @@ class Steps:
         return {**record, "argv": argv, "exit": None, "started": self.watch.now()}
 
     def _run_in(
-        self, parts: list[int | None], argvs: list[list[str]], timeout: float
+        self, systems: list[int | None], argvs: list[list[str]], timeout: float
     ) -> list[tuple[int | None, float]]:
         """Execute a command in each of these systems, and return each exit code and duration.
 
-        parts: the numbers of the systems; None stands for the client.
+        systems: the numbers of the systems; None stands for the client.
         argvs: the command for each of them.
         timeout: the limit in seconds.  The exit code of a command that exceeded it is None.
         """
-        with self.log.outputs(parts) as outputs:
-            if self.shell is not None and parts != [None]:
+        with self.log.outputs(systems) as outputs:
+            if self.shell is not None and systems != [None]:
                 argv = self.inputs.system.top.context.with_variables(argvs[0])
                 return [self.shell.run(argv, outputs[0], timeout)]
             commands = []
-            for part, argv in zip(parts, argvs, strict=True):
+            for part, argv in zip(systems, argvs, strict=True):
                 commands.append(self.inputs.place(part).measured_command(argv))
             return run_together(commands, outputs, timeout, self._machines)
 
@@ -261,8 +261,8 @@ class Steps:
     def _servers_words(self) -> str:
         """Return the last lines of each server that was ready, for a message on a failed step."""
         ready = [server for server in self.servers if server.record["ready_seconds"] is not None]
-        words = [f"; {server.shown} said last: {server.last_words()}" for server in ready]
-        return "".join(words)
+        sentences = [f"; {server.shown} said last: {server.last_words()}" for server in ready]
+        return "".join(sentences)
 
     def _run_in_new_system(self, step: Step, values: Fields) -> None:
         """Bring the system up again, execute the step's command in it, and log the times of both.
@@ -339,9 +339,9 @@ class Steps:
         command |= {"exit": done.returncode, "seconds": round(seconds, 4)}
         command["timeout"] = step["timeout"]
         if done.returncode != 0:
-            words = last_words(done.stderr or done.stdout)
+            sentences = last_words(done.stderr or done.stdout)
             raise CommandFailed(
-                f"its {step['step']} step ended with exit code {done.returncode}: {words}"
+                f"its {step['step']} step ended with exit code {done.returncode}: {sentences}"
             )
         return seconds
 

@@ -10,14 +10,16 @@ import shutil
 
 from strata.archive import compare, light, output
 from strata.archive.checksums import hash_file
-from strata.environments import docker
-from strata.experiment import blocks, config, folder, measuring, plan, workload
+from strata.environments.common import docker_daemon
+from strata.experiment import blocks, config, measuring, plan, planning, workload
+from strata.experiment.folder import check_repetitions, make_folder
+from strata.experiment.precision import SMALLEST_DIFFERENCE
 from strata.host import capacity, observe
-from strata.image import build
+from strata.image import kvm_trial
 from strata.reproduce import settings
 from strata.reproduce.settings import Restored
 from strata.results import forecast
-from strata.util import paths, programs, progress, validation, yaml_files
+from strata.util import paths, programs, progress, yaml_files
 from strata.util.constants import result_path
 from strata.util.data_types import Fields, Plan
 from strata.util.errors import MachineError, UserError
@@ -39,21 +41,6 @@ FEWEST_BLOCKS, MOST_BLOCKS = 5, 300
 # Intervals are measured to this share of the change that must not be overlooked: the original's
 # error, the power of the test and what sessions change take the rest.
 SHARE_OF_EFFECT = 0.25
-# What sessions may change (MARGIN of analysis/statistics.R): no smaller change can be shown.
-MARGIN = 0.02
-
-
-def main(**options: object) -> int:
-    """Run the command ``reproduce`` and return its exit status.
-
-    options: the arguments of :func:`reproduce`.
-    Prints the message of a UserError or OSError, and returns 2 for it.
-    """
-    try:
-        return reproduce(**options)  # type: ignore[arg-type]
-    except (UserError, OSError) as error:
-        progress.print_error(error)
-        return CANNOT
 
 
 def reproduce(
@@ -81,10 +68,12 @@ def reproduce(
     Raises UserError for a bad archive or option, and MachineError if nothing could be measured.
     """
     share = compare.parse_share(effect)
-    if share <= MARGIN:
-        raise UserError(f"--effect: is {effect}; must be a share above {MARGIN:.0%}, such as 5%")
+    if share <= SMALLEST_DIFFERENCE:
+        raise UserError(
+            f"--effect: is {effect}; must be a share above {SMALLEST_DIFFERENCE:.0%}, such as 5%"
+        )
     repetitions = _plan_repetitions(budget, share)
-    place = _choose_folder(archive, name)
+    folder = _choose_folder(archive, name)
     with compare.open_results(archive) as results:
         results = os.path.abspath(results)
         original = settings.read_plan(results)
@@ -94,27 +83,27 @@ def reproduce(
                 "answer nothing; name results of the scale standard or paper"
             )
         restored = _restore(original, repetitions)
-        made = _prepare(place, results, restored, fresh, dry)
-        differences = _print_differences(results, original, made)
+        own_plan = _prepare(folder, results, restored, fresh, dry)
+        differences = _print_differences(results, original, own_plan)
         _require_trust(restored, trust or dry)
-        if made is not None:
-            with contextlib.chdir(place):
-                forecast.print_forecast(made, samples=os.path.relpath(paths.PROJECT))
+        if own_plan is not None:
+            with contextlib.chdir(folder):
+                forecast.print_forecast(own_plan, samples=os.path.relpath(paths.PROJECT))
         if dry:
             return UNDECIDED
-        if made is not None:
-            _measure(place, budget)
+        if own_plan is not None:
+            _measure(folder, budget)
         request = {
             "name": os.path.basename(os.path.abspath(archive)),
             "sha256": hash_file(archive) if os.path.isfile(archive) else "",
             "command": f"strata reproduce {shlex.quote(os.path.basename(archive))}",
             "original": results,
-            **_collect_results(place, restored),
+            **_collect_results(folder, restored),
             "effect": share,
             "differences": differences,
         }
-        answer = _judge(place, request)
-    _print_answer(answer, place)
+        answer = _judge(folder, request)
+    _print_answer(answer, folder)
     if json_file == "-":
         progress.print_line(json.dumps(answer, ensure_ascii=False))
     elif json_file is not None:
@@ -130,9 +119,7 @@ def _plan_repetitions(budget: str, effect: float) -> Fields:
         "target": f"{100 * SHARE_OF_EFFECT * effect:.2f}%",
         "budget": budget,
     }
-    schema = validation.load_schema("config").schema["properties"]["repetitions"]
-    if mistakes := validation.find_faults(validation.make_validator(schema), rule):
-        raise UserError(*(f"--{key}: {sentence}" for key, sentence in mistakes))
+    check_repetitions(rule, {"budget": "--budget", "target": "--effect"})
     return rule
 
 
@@ -157,44 +144,40 @@ def _restore(original: Plan, repetitions: Fields) -> Restored:
         return settings.restore_experiment(original, base, repetitions, capacity.read_facts())
 
 
-def _prepare(place: str, results: str, restored: Restored, fresh: bool, dry: bool) -> Plan | None:
+def _prepare(folder: str, results: str, restored: Restored, fresh: bool, dry: bool) -> Plan | None:
     """Make the folder of a reproduction, and return its plan; None if nothing can be compared.
 
-    place: the folder.  results: those of the original.
+    folder: its path.  results: the folder of the original's.
     restored: what is measured, to which the reasons are added for what cannot be measured here.
     fresh: whether earlier results are removed.  dry: whether KVM stays untried.
     Raises UserError if the folder holds another experiment.
     """
-    path = os.path.join(place, config.FILE)
+    path = os.path.join(folder, config.FILE)
     known = yaml_files.read_mapping(path) if os.path.exists(path) else None
-    folder.make_folder(place)
-    if fresh and os.path.isdir(os.path.join(place, "results")):
-        remove_tree(os.path.join(place, "results"))
+    make_folder(folder)
+    if fresh and os.path.isdir(os.path.join(folder, "results")):
+        remove_tree(os.path.join(folder, "results"))
     files = settings.find_files(restored, results)
-    wanted = restored.settings
+    settings_here = restored.settings
     ignored = {"repetitions": None, "leave_out": None}
-    if known is not None and not fresh and {**known, **ignored} != {**wanted, **ignored}:
+    if known is not None and not fresh and {**known, **ignored} != {**settings_here, **ignored}:
         raise UserError(
-            f"{place}: holds another experiment: choose another --name, or add --fresh to begin it "
+            f"{folder}: holds another experiment: choose another --name, or add --fresh to begin it "
             "anew"
         )
-    if not wanted["only"]["workloads"] or len(wanted["only"]["environments"]) < 2:
+    if not settings_here["only"]["workloads"] or len(settings_here["only"]["environments"]) < 2:
         return None
-    folder.make_folder(place, wanted)
+    make_folder(folder, settings_here)
     for name, source in files.items():
-        os.makedirs(os.path.dirname(os.path.join(place, name)), exist_ok=True)
-        shutil.copyfile(source, os.path.join(place, name))
+        os.makedirs(os.path.dirname(os.path.join(folder, name)), exist_ok=True)
+        shutil.copyfile(source, os.path.join(folder, name))
     workload.read_declaration.cache_clear()
-    with contextlib.chdir(place):
-        made = config.make_plan(config.read_config({}), capacity.read_facts())
-        untried = any(
-            entry.get("accelerator", "") is None for entry in made["environments"].values()
-        )
-        if untried and not dry:
-            # Whether KVM runs guests here decides which environments there are.
-            build.probe_acceleration(made["image"]["settings"])
-            made = config.make_plan(config.read_config({}), capacity.read_facts())
-    entries = made["environments"]
+    with contextlib.chdir(folder):
+        if dry:
+            own_plan = planning.make_plan(config.read_config({}), capacity.read_facts())
+        else:
+            own_plan = kvm_trial.plan_after_trial({})
+    entries = own_plan["environments"]
     for name, entry in entries.items():
         if not entry["available"]:
             restored.omitted[name, ""] = f"not available here: {entry['reason']}"
@@ -204,7 +187,7 @@ def _prepare(place: str, results: str, restored: Restored, fresh: bool, dry: boo
         reason = known_entry.get("reason") or "it was not measured there"
         restored.omitted["", ""] = f"there is no {blocks.REFERENCE} to compare with: {reason}"
         return None
-    return made if len(available) > 1 else None
+    return own_plan if len(available) > 1 else None
 
 
 def _require_trust(restored: Restored, trust: bool) -> None:
@@ -217,10 +200,10 @@ def _require_trust(restored: Restored, trust: bool) -> None:
         )
 
 
-def _print_differences(results: str, original: Plan, made: Plan | None) -> list[Fields]:
+def _print_differences(results: str, original: Plan, own_plan: Plan | None) -> list[Fields]:
     """Print what differs between the original's machine and this one, and return it.
 
-    made: the plan on this machine; None if nothing is measured.
+    own_plan: the plan on this machine; None if nothing is measured.
     """
     pattern = os.path.join(glob.escape(results), "raw/*/*/*.json")
     records = [record for path in sorted(glob.glob(pattern)) if (record := read_json(path))]
@@ -231,10 +214,10 @@ def _print_differences(results: str, original: Plan, made: Plan | None) -> list[
         if facts := record["system"].get("docker"):
             there["Docker"] = facts
             break
-    if made is not None:
-        here = settings.describe_plan(made)
+    if own_plan is not None:
+        here = settings.describe_plan(own_plan)
         if any("docker" in layers for layers in here["environment"].values()):
-            here["Docker"] = docker.daemon_facts(docker.Layer.host_info())
+            here["Docker"] = docker_daemon.record_facts(docker_daemon.read_info())
     here["machine"] = observe.observe_host(capacity.usable_processors())
     here["Strata"] = {"revision": plan.read_source(paths.PROJECT)["revision"]}
     # The control group is of the process that measured, and not of the machine.
@@ -249,7 +232,7 @@ def _print_differences(results: str, original: Plan, made: Plan | None) -> list[
     return differences
 
 
-def _measure(place: str, budget: str) -> None:
+def _measure(folder: str, budget: str) -> None:
     """Measure the experiment in a folder until it is precise enough, or a signal comes.
 
     Environments in which a workload always failed are left out in a second try.
@@ -258,70 +241,72 @@ def _measure(place: str, budget: str) -> None:
     targets = [result_path("comparisons")]
 
     def describe_round(number: int) -> str:
-        decision = read_json(os.path.join(place, result_path("precision", round=number))) or {}
+        decision = read_json(os.path.join(folder, result_path("precision", round=number))) or {}
         spent = progress.format_duration(decision.get("spent_seconds", 0))
         return f"round {number} ({spent} of {budget})"
 
     line = measuring.ProgressLine()
     try:
         if not measuring.run_snakemake(
-            place, targets, "--keep-going", line=line, at_round=describe_round
-        ) and _leave_out_failing(place):
+            folder, targets, "--keep-going", line=line, at_round=describe_round
+        ) and _leave_out_failing(folder):
             measuring.run_snakemake(
-                place, targets, "--keep-going", line=line, at_round=describe_round
+                folder, targets, "--keep-going", line=line, at_round=describe_round
             )
     except Interrupted:
         line.clear()
         progress.print_message("strata: ended early; this is the answer so far:")
     line.clear()
-    if not _list_cells(place, "raw"):
-        raise MachineError(f"nothing was measured: {os.path.join(place, measuring.LOG)} says why")
+    if not _list_cells(folder, "raw"):
+        raise MachineError(f"nothing was measured: {os.path.join(folder, measuring.LOG)} says why")
 
 
-def _list_cells(place: str, kind: str) -> set[tuple[str, str]]:
+def _list_cells(folder: str, kind: str) -> set[tuple[str, str]]:
     """Return the (environment, workload) of all logs of a kind, "raw" or "failed"."""
-    pattern = os.path.join(glob.escape(place), "results", kind, "*/*/*.log")
+    pattern = os.path.join(glob.escape(folder), "results", kind, "*/*/*.log")
     pairs = [path.split(os.sep)[-3:-1] for path in glob.glob(pattern)]
-    return {(environment, load) for environment, load in pairs}
+    return {(environment, workload_name) for environment, workload_name in pairs}
 
 
-def _leave_out_failing(place: str) -> bool:
+def _leave_out_failing(folder: str) -> bool:
     """Leave out the workloads that always failed in an environment; return whether there are."""
-    failing = _list_cells(place, "failed") - _list_cells(place, "raw")
-    path = os.path.join(place, config.FILE)
-    wanted = yaml_files.read_mapping(path)
-    leave_out = wanted.setdefault("leave_out", {})
-    for environment, load in sorted(failing):
-        leave_out.setdefault(environment, []).append(load)
+    failing = _list_cells(folder, "failed") - _list_cells(folder, "raw")
+    path = os.path.join(folder, config.FILE)
+    settings_here = yaml_files.read_mapping(path)
+    leave_out = settings_here.setdefault("leave_out", {})
+    for environment, workload_name in sorted(failing):
+        leave_out.setdefault(environment, []).append(workload_name)
     if failing:
-        folder.make_folder(place, wanted)
+        make_folder(folder, settings_here)
     return bool(failing)
 
 
-def _collect_results(place: str, restored: Restored) -> Fields:
+def _collect_results(folder: str, restored: Restored) -> Fields:
     """Return ``{replication, logs, omitted}`` of a reproduction, for analysis/reproduce.R."""
-    measured = _list_cells(place, "raw")
-    for environment, load in _list_cells(place, "failed") - measured:
-        pattern = os.path.join(glob.escape(place), f"results/failed/{environment}/{load}/*.json")
+    measured = _list_cells(folder, "raw")
+    for environment, workload_name in _list_cells(folder, "failed") - measured:
+        pattern = os.path.join(
+            glob.escape(folder), f"results/failed/{environment}/{workload_name}/*.json"
+        )
         records = [read_json(path) or {} for path in sorted(glob.glob(pattern))]
         error = next((record["error"] for record in records if "error" in record), "no reason")
         reason = f"it failed here: {' '.join(error.split())[:300]}"
-        restored.omitted[environment, load] = reason
+        restored.omitted[environment, workload_name] = reason
     omitted = [
-        {"environment": environment, "workload": load, "reason": reason}
-        for (environment, load), reason in restored.omitted.items()
+        {"environment": environment, "workload": workload_name, "reason": reason}
+        for (environment, workload_name), reason in restored.omitted.items()
     ]
     if not measured:
         return {"replication": "", "logs": "", "omitted": omitted}
-    programs.run_python(place, "tidy", "--partial")
-    digest = light.collect_facts(place, {})["raw"]["sha256"]
-    folder_of_results = os.path.abspath(os.path.join(place, "results"))
+    programs.run_python(folder, "tidy", "--partial")
+    digest = light.collect_facts(folder, {})["raw"]["sha256"]
+    folder_of_results = os.path.abspath(os.path.join(folder, "results"))
     return {"replication": folder_of_results, "logs": digest, "omitted": omitted}
 
 
-def _judge(place: str, request: Fields) -> Fields:
+def _judge(folder: str, request: Fields) -> Fields:
     """Return the answer of R, with what was asked; the page, the card and tables are written."""
-    with programs.temporary_folder("reproduce") as work, output.whole_folder(place) as target:
+    with programs.temporary_folder("reproduce") as work, output.whole_folder(folder) as target:
         question = os.path.join(work, "request.json")
         write_json(question, request)
         programs.run_r(os.path.join(paths.PROJECT, "analysis/reproduce.R"), question, target)
@@ -332,7 +317,7 @@ def _judge(place: str, request: Fields) -> Fields:
     return {**{key: request[key] for key in kept}, **answer}
 
 
-def _print_answer(answer: Fields, place: str) -> None:
+def _print_answer(answer: Fields, folder: str) -> None:
     """Print the table of an answer, its claims, its outcome and its card."""
     rows = [("ratio to native", "there", "here", "")]
     rows += [
@@ -348,5 +333,5 @@ def _print_answer(answer: Fields, place: str) -> None:
             f"{claim['outcome']}{why}"
         )
     progress.print_line(answer["text"])
-    page, card = (os.path.join(place, name) for name in (PAGE, CARD))
+    page, card = (os.path.join(folder, name) for name in (PAGE, CARD))
     progress.print_line(f"page: {page}; a card for an issue or a README: {card}")

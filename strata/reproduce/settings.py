@@ -1,6 +1,5 @@
 """The configuration that measures the experiment of a plan on this machine."""
 
-import functools
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -16,11 +15,11 @@ from strata.util.placeholders import as_list
 from strata.vm import acceleration
 
 # Keys of a plan that config.yaml has in the same form.
-_KEPT = ("title", "question", "about", "scale", "seed", "order", "ways")
+_SAME_KEYS = ("title", "question", "about", "scale", "seed", "order", "ways")
 # Keys of the image that are of a site, or follow from the workloads.
-_OF_SITE = ("mirror", "workloads")
+_SITE_KEYS = ("mirror", "workloads")
 # Options of layers that name a program, or are passed on to one.
-_OF_PROGRAMS = ("options", "program")
+_PROGRAM_OPTIONS = ("options", "program", "dockerd", "image")
 
 
 @dataclass
@@ -40,35 +39,37 @@ class Restored:
 
 
 def restore_experiment(
-    made: Plan, base: Fields, repetitions: Fields, machine: HostFacts
+    original: Plan, base: Fields, repetitions: Fields, machine: HostFacts
 ) -> Restored:
     """Return the experiment of a checked plan as a configuration for this machine.
 
-    made: the plan.
+    original: the plan.
     base: config.yaml of this project, whose client, mirror and thresholds of interference count.
     repetitions: how many blocks are measured, as in config.yaml.
     machine: the facts of :func:`strata.host.capacity.read_facts`.
     Parameters that the plan's machine decided follow this machine.  Raises UserError if the load
     came from a second machine, and config.yaml names none.
     """
-    restored = Restored({key: value for key, value in made.items() if key in _KEPT})
-    environments = _restore_environments(made, restored)
-    chosen = _restore_workloads(made, machine, restored)
-    image = {key: value for key, value in made["image"]["settings"].items() if key not in _OF_SITE}
+    restored = Restored({key: value for key, value in original.items() if key in _SAME_KEYS})
+    environments = _restore_environments(original, restored)
+    chosen = _restore_workloads(original, machine, restored)
+    image = {
+        key: value for key, value in original["image"]["settings"].items() if key not in _SITE_KEYS
+    }
     if "mirror" in base.get("image", {}):
         image["mirror"] = base["image"]["mirror"]
     if "docker" in image:
         restored.foreign.append(f"image.docker: {image['docker']}")
     # These are not measured; with them the image is the same.
-    provisioned = made["image"]["settings"].get("workloads", [])
-    known = set(workload.list_workloads())
-    extra: Fields = {name: {} for name in provisioned if name in known and name not in chosen}
+    provisioned = original["image"]["settings"].get("workloads", [])
+    known_names = set(workload.list_workloads())
+    extra: Fields = {name: {} for name in provisioned if name in known_names and name not in chosen}
     only = {"environments": [*environments], "workloads": [*chosen]}
-    leave_out = {
-        name: loads
-        for name in environments
-        if (loads := [load for load in made.get("leave_out", {}).get(name, []) if load in chosen])
-    }
+    leave_out: dict[str, list[str]] = {}
+    for environment in environments:
+        left_out = original.get("leave_out", {}).get(environment, [])
+        if names := [name for name in left_out if name in chosen]:
+            leave_out[environment] = names
     uses_vm = any("vm" in layer for entry in environments.values() for layer in entry["layers"])
     restored.settings |= {
         "repetitions": repetitions,
@@ -77,33 +78,36 @@ def restore_experiment(
         "workloads": {**chosen, **extra},
         "only": only,
         **({"leave_out": leave_out} if leave_out else {}),
-        **({"vm": made["vm"]} if uses_vm else {}),
-        "client": _restore_client(made, base),
+        **({"vm": original["vm"]} if uses_vm else {}),
+        "client": _restore_client(original, base),
         "emulation": False,
         **({"interference": base["interference"]} if "interference" in base else {}),
     }
     return restored
 
 
-def _restore_environments(made: Plan, restored: Restored) -> Fields:
+def _restore_environments(original: Plan, restored: Restored) -> Fields:
     """Return the environments of a plan that were measured, as in config.yaml."""
     environments: Fields = {}
-    for name, entry in made["environments"].items():
+    for name, entry in original["environments"].items():
         if not entry["available"] or blocks.is_unpaired(entry):
             # It has no ratio to native.
             continue
-        kinds = [kind for layer in entry["layers"] for kind in layer]
-        unknown = [kind for kind in kinds if kind not in registry.layer_names()]
+        layer_names = [layer_name for layer in entry["layers"] for layer_name in layer]
+        unknown = [
+            layer_name for layer_name in layer_names if layer_name not in registry.layer_names()
+        ]
         if unknown:
             restored.omitted[name, ""] = f"this version of Strata has no layer {unknown[0]}"
             continue
         layers = []
-        for kind, resolved in (pair for layer in entry["layers"] for pair in layer.items()):
-            options = registry.layer_class(kind).restore_options(resolved)
-            layers.append({kind: options})
+        for layer in entry["layers"]:
+            ((layer_name, resolved),) = layer.items()
+            options = registry.layer_class(layer_name).restore_options(resolved)
+            layers.append({layer_name: options})
             restored.foreign += [
-                f"environments.{name}.{kind}.{key}: {options[key]}"
-                for key in _OF_PROGRAMS
+                f"environments.{name}.{layer_name}.{key}: {options[key]}"
+                for key in _PROGRAM_OPTIONS
                 if key in options
             ]
         environments[name] = {"label": _restore_label(entry), "layers": layers}
@@ -120,74 +124,74 @@ def _restore_label(entry: Any) -> str:
     return label
 
 
-def _restore_client(made: Plan, base: Fields) -> str | Fields:
+def _restore_client(original: Plan, base: Fields) -> str | Fields:
     """Return the client of a plan as in config.yaml; a second machine is the project's own."""
-    given: Fields = dict(made["client"])
-    rate = {"rate": given["rate"]} if given["rate"] else {}
-    if given["kind"] == "namespace":
+    overrides: Fields = dict(original["client"])
+    rate = {"rate": overrides["rate"]} if overrides["rate"] else {}
+    if overrides["kind"] == "namespace":
         return rate or "namespace"
-    own = base.get("client")
-    if not isinstance(own, dict) or "ssh" not in own:
+    configured = base.get("client")
+    if not isinstance(configured, dict) or "ssh" not in configured:
         raise UserError(
             "the load came from a second machine: name one in config.yaml, as in "
             "`client: {ssh: user@host}` (docs/client.md)"
         )
-    kept = {key: own[key] for key in ("ssh", "ssh_config") if key in own}
+    kept = {key: configured[key] for key in ("ssh", "ssh_config") if key in configured}
     return {**kept, **rate}
 
 
-def _restore_workloads(made: Plan, machine: HostFacts, restored: Restored) -> Fields:
+def _restore_workloads(original: Plan, machine: HostFacts, restored: Restored) -> Fields:
     """Return the workloads of a plan with the parameters that its configuration set."""
     chosen: Fields = {}
-    known = set(workload.list_workloads())
-    for name, planned in made["workloads"].items():
-        if name not in known:
+    known_names = set(workload.list_workloads())
+    for name, planned in original["workloads"].items():
+        if name not in known_names:
             restored.omitted["", name] = f"this version of Strata has no workload {name}"
             continue
         declared = workload.read_declaration(name)["parameters"]
         try:
-            given = _find_overrides(name, made, declared)
-            if mistakes := [*workload.check_overrides(name, _without_files(given, declared))]:
+            overrides = _find_overrides(name, original, declared)
+            if mistakes := [*workload.check_overrides(name, _without_files(overrides, declared))]:
                 raise UserError(": ".join(mistakes[0]))
-            workload.resolve_parameters(name, given, made["scale"], machine)
+            workload.resolve_parameters(name, overrides, original["scale"], machine)
         except UserError as error:
             restored.omitted["", name] = str(error).removeprefix(f"{config.FILE}: ")
             continue
-        chosen[name] = given
-        restored.foreign += _list_texts(name, given, declared)
-        restored.files |= {given[key] for key in planned["cell"]["files"] if given.get(key)}
+        chosen[name] = overrides
+        restored.foreign += _list_free_texts(name, overrides, declared)
+        restored.files |= {overrides[key] for key in planned["cell"]["files"] if overrides.get(key)}
     return chosen
 
 
-def _without_files(given: Fields, declared: Fields) -> Fields:
+def _without_files(overrides: Fields, declared: Fields) -> Fields:
     """Return parameters without those that name files, which are not copied yet."""
-    return {key: value for key, value in given.items() if "file" not in declared[key]}
+    return {key: value for key, value in overrides.items() if "file" not in declared[key]}
 
 
-def _find_overrides(name: str, made: Plan, declared: Fields) -> Fields:
+def _find_overrides(name: str, original: Plan, declared: Fields) -> Fields:
     """Return the parameters of a planned workload that its configuration set.
 
     Any other has the value that the workload's rules give on the plan's machine.
     Raises UserError for a parameter that the workload no longer has.
     """
-    values: Fields = dict(made["workloads"][name]["parameters"])
+    values: Fields = dict(original["workloads"][name]["parameters"])
     if unknown := [key for key in values if key not in declared]:
         raise UserError(f"{name} has no parameter {unknown[0]} in this version of Strata")
-    scale = made["scale"]
+    scale = original["scale"]
 
     def default(key: str) -> Any:
         entry = declared[key]
         return entry["value"] if "value" in entry else entry[scale]
 
-    given = {
+    overrides = {
         key: value
         for key, value in values.items()
         if not _is_rule(default(key)) and value != default(key)
     }
     # Rules may depend on the other values.
-    ruled, _ = workload.resolve_parameters(name, given, scale, made["machine"])
-    return given | {
-        key: value for key, value in values.items() if key not in given and value != ruled[key]
+    ruled, _ = workload.resolve_parameters(name, overrides, scale, original["machine"])
+    return overrides | {
+        key: value for key, value in values.items() if key not in overrides and value != ruled[key]
     }
 
 
@@ -196,9 +200,9 @@ def _is_rule(value: object) -> bool:
     return any(isinstance(item, dict) for item in as_list(value))
 
 
-def _list_texts(name: str, given: Fields, declared: Fields) -> Iterator[str]:
+def _list_free_texts(name: str, overrides: Fields, declared: Fields) -> Iterator[str]:
     """Yield the parameters of a workload that are free texts, such as a command line."""
-    for key, value in given.items():
+    for key, value in overrides.items():
         schema = declared[key]["schema"]
         accepted = schema.get("items", schema)
         is_free = "enum" not in accepted and not accepted.get("pattern", "").endswith("$")
@@ -212,20 +216,23 @@ def find_files(restored: Restored, results: str) -> dict[str, str]:
     results: the folder of results; an archive holds the files in its source.
     A workload whose file is not there is left out.
     """
-    above = os.path.dirname(os.path.abspath(results))
-    located: dict[str, str] = {}
+    project_folder = os.path.dirname(os.path.abspath(results))
+    paths_by_name: dict[str, str] = {}
     for name in sorted(restored.files):
-        plain = not os.path.isabs(name) and ".." not in name.split("/")
-        paths_there = [os.path.join(above, *place, name) for place in (("source",), ())]
-        if plain and (path := next(filter(os.path.isfile, paths_there), None)):
-            located[name] = path
+        is_plain = not os.path.isabs(name) and ".." not in name.split("/")
+        candidates = [
+            os.path.join(project_folder, "source", name),
+            os.path.join(project_folder, name),
+        ]
+        if is_plain and (path := next(filter(os.path.isfile, candidates), None)):
+            paths_by_name[name] = path
             continue
-        for load, values in [*restored.settings["workloads"].items()]:
+        for workload_name, values in [*restored.settings["workloads"].items()]:
             if name in values.values():
-                del restored.settings["workloads"][load]
-                restored.settings["only"]["workloads"].remove(load)
-                restored.omitted["", load] = f"its file {name} is not in the archive"
-    return located
+                del restored.settings["workloads"][workload_name]
+                restored.settings["only"]["workloads"].remove(workload_name)
+                restored.omitted["", workload_name] = f"its file {name} is not in the archive"
+    return paths_by_name
 
 
 def list_differences(there: Fields, here: Fields) -> list[Fields]:
@@ -242,31 +249,41 @@ def list_differences(there: Fields, here: Fields) -> list[Fields]:
 
 
 def _flatten(value: Any) -> dict[str, str]:
-    """Return the texts of a nested mapping, by the words that lead to each."""
+    """Return ``{keys that lead to a value, with spaces between: value as text}`` of a mapping.
+
+    Any other value has no keys that lead to it.
+    """
     if not isinstance(value, dict):
         return {"": " ".join(str(value).split())}
-    flat = [
-        {f"{key} {item}".strip(): text for item, text in _flatten(inner).items()}
-        for key, inner in value.items()
-    ]
-    return functools.reduce(lambda one, other: one | other, flat, {})
+    texts: dict[str, str] = {}
+    for key, inner in value.items():
+        for item, text in _flatten(inner).items():
+            texts[f"{key} {item}".strip()] = text
+    return texts
 
 
-def describe_plan(made: Plan) -> Fields:
-    """Return what of a plan may differ on another machine, for :func:`list_differences`."""
+def describe_plan(original: Plan) -> Fields:
+    """Return the facts of a plan that may differ on another machine.
+
+    The keys are image, sizes and environment, as :func:`list_differences` prints them.
+    """
     return {
-        "image": {key: made["image"][key] for key in ("distribution", "release")},
-        "sizes": {name: entry["parameters"] for name, entry in made["workloads"].items()},
+        "image": {key: original["image"][key] for key in ("distribution", "release")},
+        "sizes": {name: entry["parameters"] for name, entry in original["workloads"].items()},
         "environment": {
-            name: {kind: resolved for layer in entry["layers"] for kind, resolved in layer.items()}
-            for name, entry in made["environments"].items()
+            name: {
+                layer_name: resolved
+                for layer in entry["layers"]
+                for layer_name, resolved in layer.items()
+            }
+            for name, entry in original["environments"].items()
         },
     }
 
 
 def read_plan(results: str) -> Plan:
     """Return the plan in a folder of results, checked.  Raises UserError with its mistakes."""
-    made: Plan = load_object(results, os.path.basename(paths.PLAN))
-    if mistakes := plan.find_mistakes(made):
+    original: Plan = load_object(results, os.path.basename(paths.PLAN))
+    if mistakes := plan.find_mistakes(original):
         raise UserError(*mistakes)
-    return made
+    return original

@@ -6,7 +6,7 @@ import shlex
 import shutil
 import sys
 
-from strata.experiment import blocks, config, plan
+from strata.experiment import blocks, config, plan, planning
 from strata.host import capacity
 from strata.measure import pending
 from strata.util import paths, progress
@@ -24,7 +24,7 @@ def measure_again(workload: str, repetition: int, overrides: config.Overrides) -
     is not that of results/plan.json; MachineError where there is no Snakemake.
     """
     settings = config.read_config(overrides)
-    experiment = config.make_plan(settings, capacity.read_facts())
+    experiment = planning.make_plan(settings, capacity.read_facts())
     _require_same_plan(experiment)
     logs = [
         paths.cell_path("raw", *cell, "log")
@@ -33,11 +33,11 @@ def measure_again(workload: str, repetition: int, overrides: config.Overrides) -
     program = shutil.which("snakemake") or os.path.join(paths.PROJECT, ".venv/bin/snakemake")
     if not os.path.exists(program):
         raise MachineError("Snakemake is not installed: `make setup` installs it")
-    words = ["--cores", "1", *overrides.words, "--force", "--", *logs]
-    progress.print_message(shlex.join(["snakemake", *words]))
+    arguments = ["--cores", "1", *overrides.words, "--force", "--", *logs]
+    progress.print_message(shlex.join(["snakemake", *arguments]))
     os.environ[pending.AGAIN] = f"{workload}/{repetition}/{Clock().now()}"
     sys.stdout.flush()
-    os.execv(program, [program, *words])
+    os.execv(program, [program, *arguments])
 
 
 def _require_same_plan(experiment: Plan) -> None:

@@ -36,8 +36,8 @@ def find_torn_blocks(experiment: Plan, order: blocks.Order) -> Torn:
         if REFERENCE not in names or block in order.replacements or tries >= blocks.MAX_RETRIES:
             continue
         records = {name: pending.read_measured(experiment, (name, *block)) for name in names}
-        if apart := _list_apart(records):
-            torn[block] = apart
+        if unpaired_runs := _list_apart(records):
+            torn[block] = unpaired_runs
     return torn
 
 
@@ -87,7 +87,9 @@ def describe_torn_blocks(torn: Torn) -> list[str]:
         of_workload[block[0]][block] = names
     sentences = []
     for workload, its_torn in of_workload.items():
-        names = list(dict.fromkeys(name for apart in its_torn.values() for name in apart))
+        names = list(
+            dict.fromkeys(name for unpaired_runs in its_torn.values() for name in unpaired_runs)
+        )
         numbers = ", ".join(str(number) for _, number in its_torn)
         repetitions, added = "repetition", "a whole block is added in its place"
         if len(its_torn) > 1:

@@ -49,10 +49,10 @@ def make(partial: bool = False, to: str = "results") -> None:
     Prints which logs are left out, and writes the plan's order of cells.
     Raises UserError as :func:`parse_cells`.
     """
-    found = parse_cells(partial)
-    write_value_tables(found, to)
-    write_csv(_locate(to, result_path("left_out")), ("log", "reason"), found.left_out)
-    _print_unplanned(found.cells)
+    values = parse_cells(partial)
+    write_value_tables(values, to)
+    write_csv(_locate(to, result_path("left_out")), ("log", "reason"), values.left_out)
+    _print_unplanned(values.cells)
 
 
 def write_value_tables(cell_values: CellValues, folder: str) -> None:
@@ -128,7 +128,7 @@ def parse_cells(partial: bool = False) -> CellValues:
     # Cells of a block begin at about the same moment.
     by_start = sorted(records, key=lambda cell: records[cell]["started"])
     place = {cell: number for number, cell in enumerate(by_start, 1)}
-    found = CellValues(
+    values = CellValues(
         cells,
         {name: [] for name in experiment["workloads"]},
         {name: [] for name in experiment["workloads"]},
@@ -147,7 +147,7 @@ def parse_cells(partial: bool = False) -> CellValues:
     outcomes = parsed.read(able, logs)
     for cell, (path, record, _), outcome in zip(able, logs, outcomes, strict=True):
         if "broken" in outcome:
-            found.left_out.append((path, outcome["broken"]))
+            values.left_out.append((path, outcome["broken"]))
             remedy = "remove it, and it is measured again"
             progress.print_message(f"tidy: left out: {path}: {outcome['broken']}; {remedy}")
             continue
@@ -159,12 +159,12 @@ def parse_cells(partial: bool = False) -> CellValues:
             "log": path,
         }
         counting = [lap["lap"] for lap in record.get("laps", ()) if lap["counts"]]
-        _add_rows(found, cell[1], run, outcome["values"], counting)
-    return found
+        _add_rows(values, cell[1], run, outcome["values"], counting)
+    return values
 
 
 def _add_rows(
-    found: CellValues,
+    values: CellValues,
     workload: str,
     run: Fields,
     outcome: Sequence[tuple[Sequence[Any], str, list[float]]],
@@ -172,15 +172,15 @@ def _add_rows(
 ) -> None:
     """Add the rows of a cell to the tables of its workload.
 
-    found: the tables, which are changed.  run: the columns that all rows of the cell share.
+    values: the tables, which are changed.  run: the columns that all rows of the cell share.
     outcome: for each value, (metric, unit, value, factors), how it ran, and the values of its laps.
     counting: the numbers of the laps that count; empty if all do.
     """
     for (metric, unit, number, factors), how, laps in outcome:
         columns = {f"{FACTOR}{name}": plain(factor) for name, factor in factors.items()}
         row = {**run, **columns, "how": how, "metric": metric}
-        found.values[workload].append({**row, "unit": unit, "value": plain(number)})
-        found.laps[workload] += [
+        values.values[workload].append({**row, "unit": unit, "value": plain(number)})
+        values.laps[workload] += [
             {**row, "lap": lap, "value": plain(value)}
             for lap, value in zip(counting or range(1, len(laps) + 1), laps, strict=False)
         ]

@@ -10,7 +10,7 @@ from typing import Any
 
 from strata.environments.common import engine
 from strata.experiment import blocks
-from strata.trial.request import PLACE, REFERENCE, WORKLOAD, Request
+from strata.trial.request import REFERENCE, WORK_FOLDER, WORKLOAD, Request
 from strata.util import paths
 from strata.util.constants import result_path
 from strata.util.data_types import Fields, Plan
@@ -241,7 +241,7 @@ def format_by_hand(request: Request, experiment: Plan, name: str) -> str:
             argv += ["--runtime", options["runtime"]]
         argv += options.get("options", [])
         if request.files:
-            argv += ["--volume", f"/tmp/try:{PLACE}", "--workdir", PLACE]
+            argv += ["--volume", f"/tmp/try:{WORK_FOLDER}", "--workdir", WORK_FOLDER]
         tag = request.image or engine.tag(image)
         return f"{copy}{shlex.join([*argv, tag])} {request.shown}"
     if kinds == ["chroot"]:

@@ -22,8 +22,8 @@ from strata.util.errors import UserError
 from strata.util.files import read_json, write_text
 from strata.util.units import parse_amount
 
-# The workload that runs a command, and its folder in a system.
-WORKLOAD, PLACE = "command", "/data/work"
+# The workload that runs a command, and the folder in a system in which it runs.
+WORKLOAD, WORK_FOLDER = "command", "/data/work"
 # Where experiments lie, and the archive of the given files in one of them.
 FOLDER, ARCHIVE = "try", "files.tar"
 # The environments that are tried unless --in names others.
@@ -111,17 +111,17 @@ def read_request(
         with inside(paths.PROJECT):
             declared = workload.read_declaration(WORKLOAD)
         measured = declared["metrics"]
-        seen = set(measured)
+        names_seen = set(measured)
         for text in metrics:
             refuse_faults("--metric", declared["parameters"]["patterns"]["schema"]["items"], text)
             try:
                 name, _ = workload.read_pattern(text)
             except UserError as error:
                 raise UserError(f"--metric: {error}") from None
-            if name in seen:
+            if name in names_seen:
                 state = "is measured in any case" if name in measured else "is given twice"
                 raise UserError(f"--metric: {name} {state}: choose another name")
-            seen.add(name)
+            names_seen.add(name)
 
     validation.check_all(check_amounts, check_metrics, check_environments, check_files)
     return Request(
@@ -419,14 +419,15 @@ def find_hints(request: Request, message: str) -> list[str]:
                 "the image lacks it: `--packages PACKAGE` installs a package of the distribution, "
                 "`--file FILE` copies a file of this host"
             )
-    here = [
+    existing_files = [
         word
         for word in request.argv[1:]
         if os.path.exists(word) and not word.startswith("-") and os.path.basename(word) not in given
     ]
-    if here and "cannot be started" not in message:
+    if existing_files and "cannot be started" not in message:
         hints.append(
-            f"{here[0]} exists on this host, and in a system only if you add `--file {here[0]}`"
+            f"{existing_files[0]} exists on this host, and in a system only if you add "
+            f"`--file {existing_files[0]}`"
         )
     if re.search(r"\btty\b|terminal", message, re.IGNORECASE):
         hints.append("no measured program has a terminal: give it options for use without one")

@@ -81,12 +81,12 @@ def _holder(descriptor: int) -> str:
     facts = os.fstat(descriptor)
     name = f"{os.major(facts.st_dev):02x}:{os.minor(facts.st_dev):02x}:{facts.st_ino}"
     with open("/proc/locks", encoding="utf-8") as file:
-        for words in map(str.split, file):
+        for columns in map(str.split, file):
             # NUMBER: FLOCK ADVISORY WRITE PROCESS DEVICE:INODE …; a process that waits has an arrow
             # in the second place.
-            if words[1] == "FLOCK" and words[5] == name:
-                holder = f"by process {words[4]}"
+            if columns[1] == "FLOCK" and columns[5] == name:
+                holder = f"by process {columns[4]}"
                 with contextlib.suppress(OSError):
-                    holder += f" in {os.readlink(f'/proc/{words[4]}/cwd')}"
+                    holder += f" in {os.readlink(f'/proc/{columns[4]}/cwd')}"
                 return holder
     return "by a process that this user cannot see"

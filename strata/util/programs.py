@@ -133,12 +133,12 @@ def clean_environment(**more: str) -> Iterator[Fields]:
 
 
 @contextlib.contextmanager
-def wrap_programs(words: Sequence[str]) -> Iterator[None]:
+def wrap_programs(arguments: Sequence[str]) -> Iterator[None]:
     """Run R and Python through a command, such as a sandbox, during the block.
 
-    words: the command, to which the command lines of R and Python are appended.
+    arguments: the command, to which the command lines of R and Python are appended.
     """
-    before = _wrapper.set(tuple(words))
+    before = _wrapper.set(tuple(arguments))
     try:
         yield
     finally:
@@ -188,27 +188,27 @@ def run_tool(
         return capture(argv, timeout, check, **start)
 
 
-def run_r(*words: str, folder: str = ".") -> str:
+def run_r(*arguments: str, folder: str = ".") -> str:
     """Run R in the clean environment, and return what it prints on standard output.
 
-    words: the arguments of Rscript: a script with its arguments, or options and an expression.
+    arguments: the arguments of Rscript: a script with its arguments, or options and an expression.
     folder: R's working directory.
     Raises MachineError, with R's message, where R is not installed, fails or exceeds its time.
     """
     if not shutil.which("Rscript"):
         raise MachineError("Rscript is not installed: run `make setup-paper`")
     with clean_environment() as start:
-        argv = [*_wrapper.get(), "Rscript", "--vanilla", *words]
+        argv = [*_wrapper.get(), "Rscript", "--vanilla", *arguments]
         done = capture(argv, _seconds_left(), check=False, cwd=folder, **start)
     if done.returncode != 0:
-        raise MachineError(f"{os.path.basename(words[0])}: {_message(done)}")
+        raise MachineError(f"{os.path.basename(arguments[0])}: {_message(done)}")
     return done.stdout
 
 
-def run_python(folder: str, *words: str) -> subprocess.CompletedProcess[str]:
+def run_python(folder: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a command of Strata with the code of the package `strata` in a folder.
 
-    folder: holds that package, and is the working directory.  words: the command and its arguments.
+    folder: holds that package, and is the working directory.  arguments: the command and its arguments.
     Raises UserError with the command's message where it refuses its input (exit code 1), and
     MachineError where it fails otherwise.
     """
@@ -216,7 +216,7 @@ def run_python(folder: str, *words: str) -> subprocess.CompletedProcess[str]:
     packages = [path for path in sys.path if os.path.basename(path) in names]
     argv = [sys.executable, "-I", "-c", _START, os.path.abspath(folder), "\n".join(packages)]
     with clean_environment() as start:
-        argv = [*_wrapper.get(), *argv, *words]
+        argv = [*_wrapper.get(), *argv, *arguments]
         done = capture(argv, _seconds_left(), check=False, cwd=folder, **start)
     if done.returncode != 0:
         error = UserError if done.returncode == 1 else MachineError
@@ -225,17 +225,17 @@ def run_python(folder: str, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def run_git(
-    project: str, *words: str, check: bool = False, **more: str
+    project: str, *arguments: str, check: bool = False, **more: str
 ) -> subprocess.CompletedProcess[str]:
     """Run git in the clean environment, in a folder of any owner; return its exit code and output.
 
-    project: the working directory.  words: git's arguments.
+    project: the working directory.  arguments: git's arguments.
     check: whether an exit code other than 0 is an error.
     more: additional environment variables.
     Raises MachineError where git cannot be started, or fails under `check`.
     """
     with git_environment(project, **more) as start:
-        done = capture(["git", "-C", project, *words], check=False, **start)
+        done = capture(["git", "-C", project, *arguments], check=False, **start)
     if check and done.returncode != 0:
         raise MachineError(f"git failed: {_message(done)}")
     return done

@@ -41,23 +41,23 @@ def format_command(target: str) -> str:
     return f"{os.environ.get(COMMAND, 'snakemake --cores 1')} {target}"
 
 
-def make_command(words: Sequence[str]) -> str:
+def make_command(arguments: Sequence[str]) -> str:
     """Return the command that runs the same experiment again, without targets.
 
-    words: the command line of Snakemake, from its program on.
+    arguments: the command line of Snakemake, from its program on.
     Only the options that decide the experiment, and where its programs come from, are kept.
     """
     # Cells read the result from the environment, and start faster without these modules.
     import shlex
     import shutil
 
-    program = os.path.relpath(words[0])
-    is_on_path = shutil.which("snakemake") == words[0]
+    program = os.path.relpath(arguments[0])
+    is_on_path = shutil.which("snakemake") == arguments[0]
     if is_on_path or program.startswith("..") or not program.endswith("snakemake"):
         program = "snakemake"
     kept: list[str] = []
     is_kept = False
-    for word in words[1:]:
+    for word in arguments[1:]:
         if word.startswith("-"):
             is_kept = word.partition("=")[0] in _KEPT_OPTIONS
         if is_kept or word == "--use-conda":
@@ -65,15 +65,15 @@ def make_command(words: Sequence[str]) -> str:
     return shlex.join([program, "--cores", "1", *kept, *(["--"] if kept else [])])
 
 
-def declare_run(words: Sequence[str]) -> None:
+def declare_run(arguments: Sequence[str]) -> None:
     """Declare this process the owner of a run, unless it belongs to a run that is active.
 
     Sets the environment variables :data:`OWNER` and :data:`COMMAND`, which child processes inherit.
-    words: the command line that started this process.
+    arguments: the command line that started this process.
     """
     if not is_alive(_read_owner()):
         os.environ[OWNER] = "{pid}:{start}".format(**identify_process(os.getpid()))
-        os.environ[COMMAND] = make_command(words)
+        os.environ[COMMAND] = make_command(arguments)
 
 
 def _read_owner() -> Fields | None:

@@ -83,21 +83,27 @@ def _walk(place: int, name: str) -> Iterator[tuple[int, str, str, bool]]:
     # For each folder between the tree and the present one: its name, the names that are left in the
     # folder that holds it, and the identity of that folder.
     way: list[tuple[str, list[str], tuple[int, int]]] = []
-    here, left = os.dup(place), [name]
+    folder_descriptor, pending = os.dup(place), [name]
     try:
-        while left or way:
-            if not left:
-                name, left, outer = way.pop()
+        while pending or way:
+            if not pending:
+                name, pending, outer = way.pop()
                 # Only one folder is open at a time, however deep the tree is.
-                below, here = here, os.open("..", _PLACE, dir_fd=here)
+                below, folder_descriptor = (
+                    folder_descriptor,
+                    os.open("..", _PLACE, dir_fd=folder_descriptor),
+                )
                 os.close(below)
-                if _identity(here) != outer or _read_mount_id(here) != mount:
+                if (
+                    _identity(folder_descriptor) != outer
+                    or _read_mount_id(folder_descriptor) != mount
+                ):
                     raise OSError(errno.ESTALE, "was moved while it was removed", name)
-                yield here, name, "", True
+                yield folder_descriptor, name, "", True
                 continue
-            name = left.pop()
+            name = pending.pop()
             try:
-                entry = os.open(name, _PLACE, dir_fd=here)
+                entry = os.open(name, _PLACE, dir_fd=folder_descriptor)
             except FileNotFoundError:
                 continue
             is_folder = False
@@ -106,19 +112,19 @@ def _walk(place: int, name: str) -> Iterator[tuple[int, str, str, bool]]:
                 if not is_mount_point and stat.S_ISDIR(os.fstat(entry).st_mode):
                     is_folder = True
                     names = _names(entry)
-                    way.append((name, left, _identity(here)))
-                    os.dup2(entry, here, inheritable=False)
-                    left = names
+                    way.append((name, pending, _identity(folder_descriptor)))
+                    os.dup2(entry, folder_descriptor, inheritable=False)
+                    pending = names
             finally:
                 os.close(entry)
             if is_mount_point:
-                left.append(name)
+                pending.append(name)
                 path = "/".join([*(outer_name for outer_name, _, _ in way), name])
-                yield here, name, path, False
+                yield folder_descriptor, name, path, False
             elif not is_folder:
-                yield here, name, "", False
+                yield folder_descriptor, name, "", False
     finally:
-        os.close(here)
+        os.close(folder_descriptor)
 
 
 def _names(place: int) -> list[str]:

@@ -315,13 +315,13 @@ def find_unknown(key: str, name: str, known: Iterable[str], kind: str) -> list[F
     return [(key, f"{show_value(name)} is not a known {kind}; {suggest_name(str(name), [*known])}")]
 
 
-def raise_findings(source: str | Callable[[str], str], found: list[Finding]) -> None:
+def raise_findings(source: str | Callable[[str], str], findings: list[Finding]) -> None:
     """Raise UserError with a line for each finding; do nothing where there is none.
 
     source: the name of the file, or a function that returns the name of the file that has a key.
     """
     lines = []
-    for key, sentence in found:
+    for key, sentence in findings:
         file = source if isinstance(source, str) else source(key)
         lines.append(f"{file}: {' '.join(key.split())[:120] or 'the whole'}: {sentence}")
     if lines:

@@ -192,7 +192,12 @@ def compare_settings(
 
 
 def _row(
-    key: str, name: str, asked: object, observed: object, applied: bool | None = None, why: str = ""
+    key: str,
+    name: str,
+    requested_text: object,
+    observed: object,
+    applied: bool | None = None,
+    why: str = "",
 ) -> Fields:
     """Return a row for a key of the profile.
 
@@ -204,9 +209,9 @@ def _row(
     return {
         "key": key,
         "name": name,
-        "requested": str(asked),
+        "requested": str(requested_text),
         "observed": NOT_AVAILABLE if observed is None else str(observed),
-        "applied": observed == asked if applied is None else applied,
+        "applied": observed == requested_text if applied is None else applied,
         "why": why,
     }
 
@@ -234,30 +239,33 @@ def _huge_page_rows(
     if profile["huge_pages"]:
         held = observed["huge_mib"]
         text = None if held is None else f"{held} MiB in use"
-        asked = f"{requested['memory_mib']} MiB"
-        yield _row("huge_pages", "memory in huge pages", asked, text, bool(held))
+        requested_text = f"{requested['memory_mib']} MiB"
+        yield _row("huge_pages", "memory in huge pages", requested_text, text, bool(held))
 
 
 def _topology_rows(profile: Fields, requested: WantedMachine, observed: Fields) -> Iterator[Fields]:
     """Yield the rows for pinned vCPUs, and for the host's topology, memory nodes and caches."""
     if profile["pin"]:
-        asked, shown = _listed("{}→{}", requested["affinity"]), _listed("{}→{}", observed["vcpus"])
-        yield _row("pin", "vCPUs pinned one to one", asked, shown)
+        requested_text, shown = (
+            _listed("{}→{}", requested["affinity"]),
+            _listed("{}→{}", observed["vcpus"]),
+        )
+        yield _row("pin", "vCPUs pinned one to one", requested_text, shown)
     if profile["topology"] != "host":
         return
     shape = requested["topology"]
     why = "" if shape else "the host's is uneven, or there are more vCPUs than CPUs"
-    asked = _shape(*shape.values()) if shape else "the host's"
+    requested_text = _shape(*shape.values()) if shape else "the host's"
     shown = None if NOT_AVAILABLE in observed["shape"] else _shape(*observed["shape"])
-    yield _row("topology", "topology of the host", asked, shown, why=why)
+    yield _row("topology", "topology of the host", requested_text, shown, why=why)
     shares = [cell["memory"] for cell in requested["numa"] or [{"memory": requested["memory_mib"]}]]
     yield _row("topology", "memory nodes", len(shares), observed["nodes"])
     if nodes := requested["extra"]["memory_nodes"]:
         by_node = {str(node): share for node, share in zip(nodes, shares, strict=True)}
         place = "{1} MiB on node {0}"
-        asked, shown = _listed(place, by_node) or "", _listed(place, observed["bound"])
+        requested_text, shown = _listed(place, by_node) or "", _listed(place, observed["bound"])
         same = by_node.keys() == observed["bound"].keys()
-        yield _row("topology", "memory beside its vCPUs", asked, shown, same)
+        yield _row("topology", "memory beside its vCPUs", requested_text, shown, same)
     caches = observed["host_caches"] or NOT_AVAILABLE
     why = _emulation_reason(requested)
     yield _row("topology", "caches of the host", caches, observed["caches"] or None, why=why)
@@ -279,9 +287,9 @@ def _disk_rows(profile: Fields, observed: Fields) -> Iterator[Fields]:
 def _thread_rows(profile: Fields, requested: WantedMachine, observed: Fields) -> Iterator[Fields]:
     """Yield the row for the CPUs of QEMU's other threads, if the profile pins them."""
     if profile["pin_emulator"]:
-        asked, cpus = requested["extra"]["emulator"], observed["emulator"]
-        same = parse_ranges(cpus or "") == parse_ranges(asked)
-        yield _row("pin_emulator", "QEMU's other threads", asked, cpus, same)
+        requested_text, cpus = requested["extra"]["emulator"], observed["emulator"]
+        same = parse_ranges(cpus or "") == parse_ranges(requested_text)
+        yield _row("pin_emulator", "QEMU's other threads", requested_text, cpus, same)
 
 
 def _device_rows(profile: Fields, requested: WantedMachine, observed: Fields) -> Iterator[Fields]:

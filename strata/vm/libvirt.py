@@ -40,12 +40,12 @@ def start_daemon() -> None:
     daemons.start_daemon("libvirt does not answer", "libvirtd.sh", answers)
 
 
-def virsh(*words: str, check: bool = True, timeout: float = 120) -> str:
+def virsh(*arguments: str, check: bool = True, timeout: float = 120) -> str:
     """Run virsh as root with these arguments, and return its standard output.
 
     timeout: in seconds.  Raises UserError with virsh's message if it fails and `check` is set.
     """
-    argv = ["virsh", "--quiet", "--connect", "qemu:///system", *words]
+    argv = ["virsh", "--quiet", "--connect", "qemu:///system", *arguments]
     return capture(as_root(argv), timeout, check).stdout
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import projects
 
 from strata.archive import remake
-from strata.experiment import blocks, config, plan, workload
+from strata.experiment import blocks, config, plan, planning, workload
 from strata.host import capacity
 from strata.image import manifest
 from strata.measure import parsing
@@ -318,7 +318,7 @@ def edit(path: Path, change: Callable[[dict], object]) -> None:
 
 def planned() -> dict:
     """The plan of the project in the working directory, whose environments count as available whatever is here."""
-    experiment = config.make_plan(
+    experiment = planning.make_plan(
         config.read_config(), {**capacity.read_facts(), "cpus": 2, "mask": None}
     )
     for entry in experiment["environments"].values():

@@ -297,10 +297,11 @@ def until(look: Callable[[], Any], seconds: float = 60) -> Any:
 def plan(folder: Path, **over: object) -> dict:
     """Write the plan of a project as a run does when it begins; the plan."""
     code = (
-        "import json, sys; from strata import client; from strata.experiment import config, plan;"
+        "import json, sys; from strata import client;"
+        "from strata.experiment import config, plan, planning;"
         "from strata.host import capacity;"
         "settings = config.read_config(json.loads(sys.argv[1]));"
-        "made = config.make_plan(settings, capacity.read_facts());"
+        "made = planning.make_plan(settings, capacity.read_facts());"
         "client.write_connection(settings['client']);"
         "plan.write_plan({**made, 'source': {'revision': None, 'changed': None}})"
     )

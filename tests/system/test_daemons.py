@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import subprocess
 import sys
 
 import pytest
@@ -24,7 +25,7 @@ STACKS = {
 SCRIPT = """
 import json, sys
 from strata.util.errors import UserError
-from strata.experiment import config
+from strata.experiment import config, planning
 from strata.host import capacity
 from strata.testbed import lifecycle
 
@@ -34,7 +35,7 @@ page["environments"] = {}
 for name, options in stacks.items():
     page["environments"][name] = {"label": name.title(), "layers": [{"docker": options}]}
 try:
-    planned = config.make_plan(config.read_config(page), capacity.read_facts())["environments"]
+    planned = planning.make_plan(config.read_config(page), capacity.read_facts())["environments"]
 except UserError as error:
     sys.exit(f"no plan: {error}")
 found = {"plan": planned, "record": {}}
@@ -165,3 +166,67 @@ def test_a_daemon_that_is_not_as_planned_is_refused_as_a_container_comes_up(brin
                 assert message in outcomes[name]
                 assert "run again, and the plan is made anew" in outcomes[name]
             assert outcomes["docker-hostnet"] == {"users": "the host’s"}
+
+
+# Plans the environments of a page; brings them all up at the same time, and prints which daemon
+# runs which container and how its ports are reached.
+AT_ONCE = """
+import json, subprocess, sys
+from strata.environments import docker
+from strata.environments.common import docker_daemon
+from strata.experiment import config, planning
+from strata.host import capacity
+from strata.testbed import lifecycle
+
+stacks, image, is_up = json.loads(sys.argv[1])
+page = {"only": {"environments": list(stacks), "workloads": ["stream"]}, "scale": "tiny"}
+page["environments"] = {
+    name: {"label": name.title(), "layers": [{"docker": options}]}
+    for name, options in stacks.items()
+}
+planned = planning.make_plan(config.read_config(page), capacity.read_facts())["environments"]
+outcome = {"reasons": [entry["reason"] for entry in planned.values()], "systems": []}
+if is_up:
+    for number, (name, entry) in enumerate(planned.items()):
+        system = lifecycle.System(name, entry["layers"], image, ports=[28643 + 100 * number])
+        socket = docker_daemon.second_socket(entry["layers"][0]["docker"])
+        argv = [*docker_daemon.client_command(socket), "ps", "--format", "{{.Names}}"]
+        names = subprocess.run(argv, capture_output=True, text=True, check=True).stdout.split()
+        facts = system.facts["facts"]["docker"]["network"]
+        outcome["systems"].append([system.top.context.id in names, len(names), facts["ports"]])
+    lifecycle.take_down_systems()
+    outcome["left"] = [
+        subprocess.run([*tool, "ps", "-aq"], capture_output=True, text=True).stdout
+        for tool in docker.Layer.host_tools()
+    ]
+print(json.dumps(outcome))
+"""
+
+
+def test_a_second_daemon_runs_containers_beside_those_of_the_usual_one(
+    tmp_path, monkeypatch, machine_stays
+):
+    monkeypatch.setenv("STRATA_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("STRATA_OWNER", raising=False)
+    image = small_image.make(tmp_path / "image")
+    program = shutil.which("dockerd")
+    stacks = {"docker": STACKS["docker"], "second": {**STACKS["docker"], "dockerd": program}}
+
+    def bring_up(is_up):
+        argv = [sys.executable, "-c", AT_ONCE, json.dumps([stacks, image, is_up])]
+        done = subprocess.run(argv, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr + done.stdout
+        return json.loads(done.stdout)
+
+    with locks.hold_machine():
+        try:
+            assert f"scripts/dockerd.sh second {program}" in bring_up(False)["reasons"][1]
+            for _ in range(2):
+                subprocess.run(["scripts/dockerd.sh", "second", program], check=True)
+            outcome = bring_up(True)
+            assert outcome["reasons"] == [None, None]
+            assert outcome["systems"] == [[True, 1, "destination NAT"]] * 2
+            assert not any(outcome["left"])
+        finally:
+            subprocess.run(["scripts/dockerd.sh", "end", program], check=True)
+    assert f"scripts/dockerd.sh second {program}" in bring_up(False)["reasons"][1]

@@ -9,7 +9,7 @@ import projects
 import pytest
 
 from strata.environments.common import registry
-from strata.experiment import config
+from strata.experiment import config, planning
 from strata.host import capacity, cgroups, observe
 from strata.host.context import VARIABLES
 from strata.measure import neighbour
@@ -65,7 +65,7 @@ def up(checkout, image, machine_stays):
     settings["environments"] = {
         name: {"label": name, "layers": stack} for name, stack in stacks().items()
     }
-    planned = config.make_plan(settings, capacity.read_facts())["environments"]
+    planned = planning.make_plan(settings, capacity.read_facts())["environments"]
 
     def bring(name, beside=False, whole=False):
         if not planned[name]["available"]:

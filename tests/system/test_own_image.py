@@ -23,6 +23,8 @@ print(42)
 DOCKER = {"network": "bridge", "data": "volume"}
 OPTIONS = ["--cpus=1.5", "--ulimit=nofile=1024:1024", "--log-driver=none"]
 NETWORK = "strata-test-own"
+# Another version of the image, with another file.
+NEWER = f"{debian_python.NAME}-newer"
 STACKS = {
     "native": ["chroot"],
     "docker": [{"docker": DOCKER}],
@@ -31,6 +33,7 @@ STACKS = {
     "networked": [{"docker": {"data": "volume", "options": [f"--network={NETWORK}"]}}],
     "gvisor": [{"docker": {**DOCKER, "runtime": "runsc", "stack": "host"}}],
     "podman": [{"podman": {**DOCKER, "runtime": "runc"}}],
+    "newer": [{"docker": {**DOCKER, "image": NEWER}}],
     "vm": ["vm"],
 }
 # What native, Docker and gVisor all print.
@@ -49,7 +52,8 @@ def own(tmp_path, monkeypatch):
     debian_python.remove(debian_python.NAME)
     subprocess.run(["docker", "network", "create", NETWORK], capture_output=True)
     yield tmp_path
-    debian_python.remove(debian_python.NAME)
+    for name in (NEWER, debian_python.NAME):
+        debian_python.remove(name)
     subprocess.run(["docker", "network", "rm", NETWORK], capture_output=True)
 
 
@@ -90,6 +94,13 @@ def project(folder, stacks):
 def test_its_program_runs_alike_in_native_docker_and_a_sandbox(image, own, machine_stays):
     tree = os.path.join(image["folder"], "tree")
     debian_python.make(tree, own)
+    (own / "newer").mkdir()
+    (own / "newer/where.txt").write_text("the newer version\n")
+    (own / "newer/Dockerfile").write_text(
+        f"FROM {debian_python.NAME}\nCOPY where.txt /usr/share/app/where.txt\n"
+    )
+    build = ["docker", "build", "--quiet", "--tag", NEWER, own / "newer"]
+    subprocess.run(build, check=True, capture_output=True)
     folder = project(own, STACKS)
     argv = ["snakemake", "--cores", "1", "cells", "results/image.json"]
     projects.good(folder, *argv, timeout=850)
@@ -102,7 +113,9 @@ def test_its_program_runs_alike_in_native_docker_and_a_sandbox(image, own, machi
         raw = folder / "results/raw" / name / "noop"
         records[name] = json.loads((raw / "1.json").read_text())
         logs.add((raw / "1.log").read_text())
-    [log] = logs
+    [newer] = {log for log in logs if "the newer version" in log}
+    [log] = logs - {newer}
+    assert newer == (folder / "results/raw/newer/noop/1.log").read_text()
     assert PRINTED in log
     assert "['first', 'mine']\n42" in log
     assert {record["image"]["id"] for record in records.values()} == {

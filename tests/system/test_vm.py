@@ -12,7 +12,7 @@ import projects
 import pytest
 import test_faults as faults
 
-from strata.experiment import config
+from strata.experiment import config, planning
 from strata.host import capacity
 from strata.measure import log_sections
 from strata.testbed import lifecycle
@@ -170,7 +170,7 @@ def tuned(checkout, image, machine_stays):
 
     Gone afterwards.
     """
-    entry = config.make_plan(config.read_config(), capacity.read_facts())["environments"][
+    entry = planning.make_plan(config.read_config(), capacity.read_facts())["environments"][
         "vm-tuned"
     ]
     with locks.hold_machine():

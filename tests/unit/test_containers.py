@@ -13,8 +13,16 @@ import projects
 import pytest
 
 from strata.environments import docker, podman
-from strata.environments.common import engine, limits, passed_options, registry
-from strata.experiment import config
+from strata.environments.common import (
+    docker_daemon,
+    engine,
+    gvisor,
+    limits,
+    option_effects,
+    passed_options,
+    registry,
+)
+from strata.experiment import config, planning
 from strata.host import cgroups, firewall
 from strata.host.context import Context
 from strata.util.errors import UserError
@@ -136,6 +144,8 @@ PASSED = [
         (["vm"], "docker", {"runtime": "runsc"}, "runtime", "it runs on the host alone"),
         ([], "docker", {"runtime": "runc", "program": "runc-2"}, "program", "absolute path"),
         ([], "docker", {"runtime": "runc", "program": "/no/runc"}, "program", "no such program"),
+        ([], "docker", {"dockerd": "/no/dockerd"}, "dockerd", "no such program"),
+        (["vm"], "docker", {"dockerd": "/bin/true"}, "dockerd", "leave it out here"),
         ([], "docker", {"program": "/bin/true"}, "program", "set runtime, too"),
         (["vm"], "docker", {"runtime": "crun"}, "runtime", "it runs on the host alone"),
         ([], "docker", {"port": "nat"}, "port", '"dnat" or "proxy"'),
@@ -223,7 +233,7 @@ BASE = {"limit nofile": "16384", "cpu.max": "max", "mount /x": "", "random": "1"
 def test_what_differs_from_a_container_without_an_option_is_its_consequence(
     options, alone, together, seen, declared
 ):
-    def look_into(passed, number):
+    def read_state(passed, number):
         changed = {}
         for option in passed:
             if alone[option] is None:
@@ -232,10 +242,10 @@ def test_what_differs_from_a_container_without_an_option_is_its_consequence(
         return BASE | changed | {"random": f"{passed}{number}"}
 
     changes = [change for change in alone.values() if change]
-    look = BASE | {key: value for change in changes for key, value in change.items()} | together
-    found = passed_options.Consequences(options, {**look, "random": "x"}, look_into)
-    assert {row["name"]: row["observed"] for row in found.rows} == seen
-    assert found.declared == declared
+    state = BASE | {key: value for change in changes for key, value in change.items()} | together
+    effects = option_effects.Effects(options, {**state, "random": "x"}, read_state)
+    assert {row["name"]: row["observed"] for row in effects.rows} == seen
+    assert effects.declared == declared
 
 
 def test_options_are_named_in_label_and_title_and_another_network_is_one_of_them(daemon):
@@ -258,6 +268,7 @@ def test_options_are_named_in_label_and_title_and_another_network_is_one_of_them
         ("docker", PLAIN),
         ("docker", {**PLAIN, "runtime": "runsc", "stack": "host", "program": "/bin/true"}),
         ("docker", {"data": "volume", "options": ["--network=mine"]}),
+        ("docker", {**PLAIN, "dockerd": "/bin/true"}),
         ("podman", {**PLAIN, "runtime": "runc"}),
         ("vm", {"profile": "default", "fresh": "snapshot"}),
         ("chroot", {"numactl": "--membind=0"}),
@@ -288,11 +299,11 @@ FLAGS_2024 = (
 def test_the_way_in_which_gvisor_catches_system_calls_is_read_from_its_help(
     monkeypatch, flags, platform
 ):
-    monkeypatch.setattr(docker, "find_program", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(gvisor, "find_program", lambda name: f"/usr/bin/{name}")
     monkeypatch.setattr(
-        docker, "capture", lambda argv, check: SimpleNamespace(stdout="", stderr=flags)
+        gvisor, "capture", lambda argv, check: SimpleNamespace(stdout="", stderr=flags)
     )
-    assert docker.runsc_fact.__wrapped__(*docker.PLATFORM) == platform
+    assert gvisor.runsc_fact.__wrapped__(*gvisor.PRINT_PLATFORM) == platform
 
 
 @pytest.fixture
@@ -323,7 +334,7 @@ def refusal(name, **options):
 def test_what_this_machine_cannot_provide_is_a_reason(
     monkeypatch, podman_host, name, options, reason
 ):
-    monkeypatch.setattr(docker, "runsc_fact", lambda *words: None)
+    monkeypatch.setattr(gvisor, "runsc_fact", lambda *words: None)
     assert reason in refusal(name, **options)
 
 
@@ -358,23 +369,27 @@ def daemon(monkeypatch):
     """Let a daemon of this machine answer with what it prints, with or without NAT and bridge."""
 
     def answers(printed, nat=True, bridge=True):
-        monkeypatch.setattr(docker.Layer, "answers", lambda: True)
-        monkeypatch.setattr(docker, "_daemon_info", lambda *place: printed)
-        monkeypatch.setattr(docker, "_has_nat", lambda network: nat)
-        monkeypatch.setattr(docker, "JOURNAL", "/no/such/socket")
+        monkeypatch.setattr(docker_daemon, "is_reachable", lambda socket=None: True)
+        monkeypatch.setattr(docker_daemon, "_read_info", lambda socket, *selectors: printed)
+        monkeypatch.setattr(docker_daemon, "has_nat", lambda network, socket=None: nat)
+        monkeypatch.setattr(docker_daemon, "JOURNAL", "/no/such/socket")
         monkeypatch.setattr(
-            docker,
+            docker_daemon,
             "bridge_options",
-            lambda network="bridge": {docker.BRIDGE: "docker0"} if bridge else {},
+            lambda network="bridge", socket=None: (
+                {docker_daemon.BRIDGE: "docker0"} if bridge else {}
+            ),
         )
         monkeypatch.setattr(
-            docker, "_inspect_network", lambda name: {"Driver": "bridge"} if name == "mine" else {}
+            docker_daemon,
+            "inspect_network",
+            lambda name, socket=None: {"Driver": "bridge"} if name == "mine" else {},
         )
 
     return answers
 
 
-def gvisor(stack, **more):
+def sandbox_options(stack, **more):
     sandbox = {"platform": "ptrace", "stack": stack, "version": "1", **more}
     return {**PLAIN, "runtime": "runsc", "sandbox": sandbox}
 
@@ -393,22 +408,30 @@ KATA = {"strata-runsc-host": {"path": "/usr/bin/kata-runtime", "runtimeArgs": ["
 @pytest.mark.parametrize(
     ("printed", "options", "reason"),
     [
-        (info(NEW), gvisor("host"), None),
-        (info(NEW), gvisor("sandbox"), "is not runsc --network=sandbox but another program"),
+        (info(NEW), sandbox_options("host"), None),
+        (
+            info(NEW),
+            sandbox_options("sandbox"),
+            "is not runsc --network=sandbox but another program",
+        ),
         (
             info(NEW, Runtimes=KATA),
-            gvisor("host"),
+            sandbox_options("host"),
             "is not runsc --network=host but /usr/bin/kata-runtime",
         ),
         (
             info(NEW, Runtimes={"runc": {"path": "runc"}}),
-            gvisor("host"),
+            sandbox_options("host"),
             "`scripts/dockerd.sh runtimes` adds them",
         ),
-        (info(NEW), gvisor("host", files="gofer"), "`scripts/dockerd.sh runtimes` adds them"),
+        (
+            info(NEW),
+            sandbox_options("host", files="gofer"),
+            "`scripts/dockerd.sh runtimes` adds them",
+        ),
         (
             info(NEW, Runtimes=KATA | DIRECT),
-            gvisor("host", files="gofer"),
+            sandbox_options("host", files="gofer"),
             "is not runsc --network=host --directfs=false but runsc --network=host: take",
         ),
         (info(NEW), OTHER, "`scripts/dockerd.sh runtime strata-runc-0a0a0a0a0a0a /opt/runc` adds"),
@@ -486,14 +509,14 @@ def test_a_daemon_without_a_bridge_is_a_reason(daemon):
         (
             info(NEW),
             False,
-            gvisor("host"),
+            sandbox_options("host"),
             "user-land proxy",
             {"kind": "sandbox", "network": "bridge, user-land proxy, the host’s stack"},
         ),
         (
             info(NEW),
             True,
-            gvisor("host", files="gofer"),
+            sandbox_options("host", files="gofer"),
             None,
             {"data": "volume, opened by gVisor’s gofer"},
         ),
@@ -532,8 +555,8 @@ def test_an_unusual_daemon_is_in_the_label_and_options_of_its_environment(
     ],
 )  # fmt: skip
 def test_records_have_the_facts_that_a_daemon_prints(name, facts):
-    assert docker.daemon_facts(info(name)) == facts
-    assert set(docker.daemon_facts({}).values()) == {None, "the host’s", "none"}
+    assert docker_daemon.record_facts(info(name)) == facts
+    assert set(docker_daemon.record_facts({}).values()) == {None, "the host’s", "none"}
 
 
 NOTHING = "==> /iptables-save <==\n\n==> /nft <==\n\n==> /pgrep <==\n"
@@ -600,7 +623,9 @@ def test_a_machines_cpus_are_its_own(checkout, monkeypatch):
             "environments": {"e": {"label": "E", "layers": stack}},
             "vm": {"profiles": {"default": {"cpus": cpus}}},
         }
-        reason = config.make_plan(config.read_config(over), MACHINE)["environments"]["e"]["reason"]
+        reason = planning.make_plan(config.read_config(over), MACHINE)["environments"]["e"][
+            "reason"
+        ]
         assert ("this machine has the CPUs 0, 1: choose among these" in (reason or "")) == refused
 
 

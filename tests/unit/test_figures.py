@@ -3,7 +3,7 @@
 import projects
 import pytest
 
-from strata.experiment import config, workload
+from strata.experiment import config, planning, workload
 from strata.util.errors import UserError
 
 METRICS = {
@@ -44,7 +44,7 @@ def declared(**more):
 def test_figures_of_every_kind_and_a_question_reach_the_plan_as_they_are(project):
     question = "Is it fast?"
     project(workloads={"noop": declared(figures=FIGURES, headline=HEADLINE, question=question)})
-    entry = config.make_plan(
+    entry = planning.make_plan(
         config.read_config(), {"cpus": 2, "mask": None, "memory_bytes": 2**30, "cache_bytes": None}
     )["workloads"]["noop"]
     assert entry["figures"] == FIGURES

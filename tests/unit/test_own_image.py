@@ -5,7 +5,7 @@ import pytest
 from test_config import MACHINE
 
 from strata.environments import docker
-from strata.experiment import config, recipe, workload
+from strata.experiment import config, planning, recipe, workload
 from strata.host.context import Context
 from strata.image import own_image
 from strata.measure.arguments import fill
@@ -56,7 +56,7 @@ def planned(**over):
     }
     over = {**settings, **over}
     over["only"] = {"environments": [*stacks], "workloads": [*over["workloads"]]}
-    return config.make_plan(config.read_config(projects.on_host(**over)), MACHINE)
+    return planning.make_plan(config.read_config(projects.on_host(**over)), MACHINE)
 
 
 def test_what_cannot_run_it_is_not_available_and_its_name_is_in_the_plan(checkout, image):
@@ -140,3 +140,36 @@ def test_programs_have_the_variables_of_the_image_and_no_others():
     own = Context("x", "/x", {"folder": "/y", "run": run})
     assert own.with_variables(["true"]) == ["env", "-i", "PATH=/bin", "A=b", "true"]
     assert "A=b" not in Context("x", "/x", {"folder": "/y"}).with_variables(["true"])
+
+
+@pytest.mark.parametrize(
+    ("image", "settings", "reason"),
+    [
+        ({"docker": "app:1"}, {}, None),
+        ({"docker": "app:1"}, {"Env": ["A=1"]}, "its ENV is not that of app:1"),
+        ({"docker": "app:1"}, {"User": "app"}, "its USER is not that of app:1"),
+        ({"docker": "app:1"}, {"WorkingDir": "/app"}, "its WORKDIR is not that of app:1"),
+        ({"docker": "app:1"}, {"Entrypoint": ["/run"]}, "its ENTRYPOINT is not that of app:1"),
+        ({"docker": "app:1"}, {"Volumes": {"/a": {}}}, "its VOLUME is not that of app:1"),
+        ({}, {}, "needs image.docker"),
+    ],
+)
+def test_another_version_of_the_image_runs_only_as_the_first(monkeypatch, image, settings, reason):
+    def inspect(reference):
+        config = settings if reference == "app:2" else {"Env": [], "User": ""}
+        return {"reference": reference, "Id": f"sha256:{reference}", "Config": config}
+
+    monkeypatch.setattr(docker, "inspect_image", inspect)
+    options = {"network": "bridge", "data": "volume", "image": "app:2"}
+    resolved = docker.Layer.resolve_options(options, {"image": image})
+    assert docker.Layer.restore_options(resolved) == options
+    refused = resolved["image"].get("refused")
+    assert (
+        reason in refused
+        if reason
+        else (refused, resolved["image"]["id"])
+        == (
+            None,
+            "sha256:app:2",
+        )
+    )

@@ -12,7 +12,7 @@ import measured
 import projects
 import pytest
 
-from strata.commands import main
+from strata.command_line import main
 from strata.experiment import blocks, plan, precision
 from strata.experiment.precision import FIRST_STAGE, Precision
 from strata.results import pairs

@@ -35,7 +35,7 @@ def code_of(command):
     waiting = (
         ["strata.measure.block"]
         if command == "cell"
-        else ["strata.commands", functions.get(command, "strata")]
+        else ["strata.command_line", functions.get(command, "strata")]
     )
     seen, found = set(), {}
     while waiting:

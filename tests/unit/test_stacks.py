@@ -6,7 +6,7 @@ import projects
 import pytest
 
 from strata.environments.common import registry
-from strata.experiment import config
+from strata.experiment import config, planning
 from strata.util.errors import UserError
 
 MACHINE = {"cpus": 2, "mask": None, "memory_bytes": 64 * 2**30, "cache_bytes": 2**20}
@@ -20,9 +20,9 @@ OPTIONS = {
 def planned(stack, **more):
     """The plan's entry of an environment with these layers, which all can be made here."""
     page = {"environments": {"e": {"layers": stack}}, "repetitions": 1, **more}
-    return config.make_plan(config.read_config(projects.on_host(**page)), MACHINE)["environments"][
-        "e"
-    ]
+    return planning.make_plan(config.read_config(projects.on_host(**page)), MACHINE)[
+        "environments"
+    ]["e"]
 
 
 def attempt(stack, **more):

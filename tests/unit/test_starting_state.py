@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from strata.environments.common import registry
-from strata.experiment import config, plan
+from strata.experiment import config, plan, planning
 from strata.host import capacity, observe, starting_state
 from strata.host.context import Context
 from strata.measure import block
@@ -197,7 +197,7 @@ def test_a_callers_mask_is_part_of_the_experiment(project, monkeypatch):
         monkeypatch.setattr(os, "sched_getaffinity", lambda pid, usable=usable: usable)
         facts = capacity.read_facts()
         assert (facts["cpus"], facts["mask"]) == (len(usable), mask)
-        experiment = config.make_plan(config.read_config(), facts)
+        experiment = planning.make_plan(config.read_config(), facts)
         assert block.processors(experiment) == usable
         fingerprints.add(plan.fingerprint(experiment, "bare", "noop"))
     assert len(fingerprints) == 3

@@ -7,9 +7,9 @@ import projects
 import pytest
 import yaml
 
-from strata.commands import main
+from strata.command_line import main
 from strata.environments.common import registry
-from strata.experiment import config, folder
+from strata.experiment import config, folder, planning
 from strata.host import capacity
 from strata.trial import answer, request
 from strata.util.errors import UserError
@@ -146,7 +146,7 @@ def test_an_experiment_is_a_folder_that_the_project_s_code_plans(place, monkeypa
         place_of_it
     )
     monkeypatch.chdir(place_of_it)
-    planned = config.make_plan(config.read_config(), capacity.read_facts())
+    planned = planning.make_plan(config.read_config(), capacity.read_facts())
     work = planned["workloads"]["command"]
     assert work["parameters"]["command"] == "sh -c 'echo '\"'\"'a b'\"'\"' $HOME'"
     assert work["headline"] == [{"metric": "rate"}]
@@ -156,7 +156,7 @@ def test_an_experiment_is_a_folder_that_the_project_s_code_plans(place, monkeypa
         assert yaml.safe_load(file)["seed"] == planned["seed"]
     # The image is the project's own.
     monkeypatch.chdir(projects.ROOT)
-    whole = config.make_plan(config.read_config(), capacity.read_facts())
+    whole = planning.make_plan(config.read_config(), capacity.read_facts())
     assert planned["image"]["recipe"] == whole["image"]["recipe"]
 
 

@@ -8,7 +8,7 @@ import projects
 import pytest
 from measured import edit
 
-from strata.commands import main
+from strata.command_line import main
 from strata.experiment import blocks, plan, workload
 from strata.results import tidy, validate
 from strata.util.errors import UserError

@@ -92,7 +92,7 @@ class Layer(layer.Layer):
 """
 PROBE = """
 
-def probe_acceleration(settings):
+def find_accelerator(image):
     open("probed", "w").close()
 """
 
@@ -101,7 +101,7 @@ def test_a_dry_run_boots_nothing_and_makes_no_folder(tmp_path):
     page = projects.on_host(environments={"new": {"layers": ["machine"]}})
     folder = projects.make(tmp_path / "p", page, {"noop": projects.NOOP}, copy=True)
     (folder / "strata/environments/machine.py").write_text(UNTRIED)
-    with open(folder / "strata/image/build.py", "a") as file:
+    with open(folder / "strata/image/kvm_trial.py", "a") as file:
         file.write(PROBE)
     target = "results/raw/new/noop/1.log"
     for words in (["--dry-run"], ["-n", "--quiet=rules"], ["--summary"], ["--cores", "1"]):

@@ -18,7 +18,7 @@ import projects
 import pytest
 from archives import put, sign
 
-from strata import commands
+from strata import command_line
 from strata.archive import (
     check,
     checksums,
@@ -116,7 +116,7 @@ def run(*words):
     out = io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
         try:
-            status = commands.main([str(word) for word in words])
+            status = command_line.main([str(word) for word in words])
         except UserError as error:
             progress.print_error(error)
             status = 2 if isinstance(error, MachineError) else 1

@@ -121,23 +121,23 @@ def check_options(name: str, options: Object, layout: Object, parameters: Object
         require_equal(f"{name}: the option {key}", options.get(key), str(expected))
 
 
-def check_side(what: str, side: Object, block: int, threads: int, seconds: float) -> None:
+def check_side(name: str, side: Object, block: int, threads: int, seconds: float) -> None:
     """Raise BrokenLogError unless the counts of a job in one direction fit each other.
 
-    what: job and direction, for messages.  side: fio's object of the direction.
+    name: job and direction, for messages.  side: fio's object of the direction.
     block: in bytes.  threads: of the job.  seconds: for which it should run.
     """
     bad = (side["short_ios"], side["drop_ios"])
-    require_equal(f"{what}: incomplete and dropped operations", bad, (0, 0))
+    require_equal(f"{name}: incomplete and dropped operations", bad, (0, 0))
     longest = number(side["clat_ns"], "max")
-    require(longest < LONGEST, f"{what}: a latency is longer than fio's distribution holds")
+    require(longest < LONGEST, f"{name}: a latency is longer than fio's distribution holds")
     milliseconds, done = number(side, "runtime"), number(side, "io_bytes")
-    require_duration(f"{what}: it ran for", milliseconds / 1000, seconds)
-    require_close(f"{what}: rate × time", number(side, "bw_bytes") * milliseconds, 1000 * done)
+    require_duration(f"{name}: it ran for", milliseconds / 1000, seconds)
+    require_close(f"{name}: rate × time", number(side, "bw_bytes") * milliseconds, 1000 * done)
     # At the ramp's end each thread may have one operation under way, whose bytes fio counts and
     # whose latency it does not.
     uncounted = abs(done / block - number(side["clat_ns"], "N"))
-    require(uncounted <= threads, f"{what}: the bytes are not those of the operations")
+    require(uncounted <= threads, f"{name}: the bytes are not those of the operations")
 
 
 def check_mix(name: str, reads: float, writes: float) -> None:
@@ -174,8 +174,12 @@ def fsync_latency(synced: Object, written: Object, at: Object) -> list[Value]:
     paired = abs(number(synced, "N") - number(written, "N")) <= 1
     require(paired, f"{synced['N']} fsyncs do not follow {written['N']} writes")
     require(number(synced, "max") < LONGEST, "an fsync is longer than fio's distribution holds")
-    found = dict(percentiles(synced))
-    return [value("p99", "ms", found[9900] / 1e6, **at)] if 9900 in found else []
+    percentile_values = dict(percentiles(synced))
+    return (
+        [value("p99", "ms", percentile_values[9900] / 1e6, **at)]
+        if 9900 in percentile_values
+        else []
+    )
 
 
 def percentiles(latencies_in_ns: Object) -> Iterator[tuple[int, int]]:

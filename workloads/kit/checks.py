@@ -57,12 +57,12 @@ def numbers(objects: Iterable[Object], key: str, zero: bool = False) -> list[flo
     return [number(content, key, zero) for content in objects]
 
 
-def require_equal(what: str, logged: object, expected: object) -> None:
+def require_equal(name: str, logged: object, expected: object) -> None:
     """Raise BrokenLogError unless a value of the log equals the expected one exactly.
 
-    what: the value's name in the message.
+    name: the value's name in the message.
     """
-    reason = f"{what} should be {_short(expected)}, and the log says {_short(logged)}"
+    reason = f"{name} should be {_short(expected)}, and the log says {_short(logged)}"
     require(logged == expected, reason)
 
 
@@ -90,26 +90,26 @@ def require_parameters(content: Object, parameters: Object, *keys: str) -> None:
         require_equal(key, number(content, key, zero=True), parameters[key])
 
 
-def require_close(what: str, logged: float, expected: float, tolerance: float = 1e-5) -> None:
+def require_close(name: str, logged: float, expected: float, tolerance: float = 1e-5) -> None:
     """Raise BrokenLogError unless a number of the log is within a tolerance of the expected one.
 
-    what: the number's name in the message.
+    name: the number's name in the message.
     tolerance: largest accepted difference, relative to the expected number.  The default allows for
     rounding to six significant digits, which changes a number by at most 5e-6 of it.
     """
     near = abs(logged - expected) <= tolerance * abs(expected)
-    require(near, f"{what} should be {plain(expected)}, and the log says {plain(logged)}")
+    require(near, f"{name} should be {plain(expected)}, and the log says {plain(logged)}")
 
 
-def require_duration(what: str, seconds: float, expected: float) -> None:
+def require_duration(name: str, seconds: float, expected: float) -> None:
     """Raise BrokenLogError if a tool that ends by its own clock ran for less than expected.
 
-    what: subject and verb of the message, such as "the test took".
+    name: subject and verb of the message, such as "the test took".
     seconds: the duration in the log.  expected: that of the parameters; 5 % of it, or at least
     0.1 s, may be missing, since a tool may start a little late.
     """
     enough = seconds >= expected - max(0.1, 0.05 * expected)
-    require(enough, f"{what} {plain(seconds)} s, less than the parameters say")
+    require(enough, f"{name} {plain(seconds)} s, less than the parameters say")
 
 
 def require_pinned(head: Object, processor: int | None) -> None:

@@ -108,10 +108,10 @@ def value(metric: str, unit: str, number: float, **factors: object) -> Value:
     return Value(metric, unit, float(number), present)
 
 
-def decoded(text: str, what: str) -> Object:
+def decoded(text: str, name: str) -> Object:
     """Return the JSON object that a text holds.
 
-    what: the text's name in the message.
+    name: the text's name in the message.
     Raises BrokenLogError if the text is not one complete JSON object.
     """
     try:
@@ -120,7 +120,7 @@ def decoded(text: str, what: str) -> Object:
         content = None
     if isinstance(content, dict):
         return content
-    raise BrokenLogError(f"{what} is not a complete JSON object: {text[:60]}")
+    raise BrokenLogError(f"{name} is not a complete JSON object: {text[:60]}")
 
 
 def read(lines: list[str], order: str) -> Log:

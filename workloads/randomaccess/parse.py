@@ -21,9 +21,9 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     passes = log.objects["pass"]
     require_equal("the program", header["tool"], "strata-randomaccess")
     require_parameters(header, parameters, "threads")
-    words, updates = 2 ** parameters["log2"], number(header, "updates_per_pass")
-    require_equal("table_bytes", header["table_bytes"], 8 * words)
-    require_equal("updates_per_pass", updates, int(words * parameters["updates_per_word"]))
+    table_words, updates = 2 ** parameters["log2"], number(header, "updates_per_pass")
+    require_equal("table_bytes", header["table_bytes"], 8 * table_words)
+    require_equal("updates_per_pass", updates, int(table_words * parameters["updates_per_word"]))
     require_numbered(passes, "pass")
     require_equal("the number of passes", number(total, "passes"), len(passes))
     require_parameters(total, parameters, "passes")

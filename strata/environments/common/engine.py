@@ -120,9 +120,14 @@ class Container(layer.Layer):
     option_differences = limits.DIFFERENCES
 
     @classmethod
-    def host_tool(cls, *words: str) -> list[str]:
+    def host_tool(cls, *arguments: str) -> list[str]:
         """Return the host's command that runs the engine with these arguments."""
-        return [cls.name, *words]
+        return [cls.name, *arguments]
+
+    @classmethod
+    def host_tools(cls) -> list[list[str]]:
+        """Return the host's commands of the engine, one for each daemon that may run containers."""
+        return [cls.host_tool()]
 
     @classmethod
     def answers(cls) -> bool:
@@ -166,10 +171,13 @@ class Container(layer.Layer):
         if not cls.is_usable():
             return []
         mark = f"label={label}={paths.home_mark()}"
-        ids = capture(cls.host_tool("ps", "--all", "--quiet", "--filter", mark)).stdout.split()
-        if ids:
-            capture(cls.host_tool("rm", "--force", "--volumes", *ids))
-        return ids
+        removed = []
+        for tool in cls.host_tools():
+            ids = capture([*tool, "ps", "--all", "--quiet", "--filter", mark]).stdout.split()
+            if ids:
+                capture([*tool, "rm", "--force", "--volumes", *ids])
+            removed += ids
+        return removed
 
     @classmethod
     def remove_systems(cls) -> list[str]:
@@ -185,6 +193,18 @@ class Container(layer.Layer):
         """
         if not cls.is_usable():
             return []
+        return [
+            f"the image {name} of {cls.engine_name}"
+            for tool in cls.host_tools()
+            for name in cls._remove_images(tool, kept)
+        ]
+
+    @classmethod
+    def _remove_images(cls, tool: list[str], kept: Collection[str]) -> list[str]:
+        """Remove this home's images from one daemon, and return their names or ids.
+
+        tool: the command of the engine.  kept: names and ids of images that stay.
+        """
         columns = ["--no-trunc", "--format", "{{.ID}} {{.Repository}}:{{.Tag}}"]
         lines: set[str] = set()
         # An image of the user's own has no label, but a name if it was loaded here.
@@ -192,7 +212,7 @@ class Container(layer.Layer):
             f"label=strata.image={paths.home_mark()}",
             f"reference={paths.name_prefix()}/image",
         ):
-            argv = cls.host_tool("image", "ls", "--filter", mark, *columns)
+            argv = [*tool, "image", "ls", "--filter", mark, *columns]
             lines.update(capture(argv, check=False).stdout.splitlines())
         removed = []
         for line in sorted(lines):
@@ -203,13 +223,13 @@ class Container(layer.Layer):
                 continue
             image = name if short.startswith("strata") else id
             # The engine refuses to remove an image that a container uses.
-            if capture(cls.host_tool("image", "rm", image), 600, check=False).returncode == 0:
-                removed.append(f"the image {image} of {cls.engine_name}")
+            if capture([*tool, "image", "rm", image], 600, check=False).returncode == 0:
+                removed.append(image)
         return removed
 
-    def tool(self, *words: str) -> list[str]:
+    def tool(self, *arguments: str) -> list[str]:
         """Return the command, for the layer below, that runs the engine with these arguments."""
-        return [self.name, *words]
+        return [self.name, *arguments]
 
     def engine_facts(self, info: Fields) -> Fields:
         """Return the engine's facts for the records, by name.
@@ -353,8 +373,10 @@ class Container(layer.Layer):
             return False
         archive = os.path.join(self.image["folder"], "image.tar")
         with one_off(), report_step(self.name, "loading the image"):
-            load = self.below.plain_command(self.load_command(), fed=True)
-            capture(["sh", "-euc", layer.READ_FILE, "strata", archive, *load], layer.COPY_TIMEOUT)
+            workload = self.below.plain_command(self.load_command(), fed=True)
+            capture(
+                ["sh", "-euc", layer.READ_FILE, "strata", archive, *workload], layer.COPY_TIMEOUT
+            )
             if self.context.own_image:
                 self.run_below(self.tool("tag", self._image_id, tag(self.image)))
         return True

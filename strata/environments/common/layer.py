@@ -249,7 +249,7 @@ class Layer(ABC):
     # One layer of a stack.
 
     def observed_differences(self) -> dict[str, str]:
-        """Return the differences from native that a look into this system found and explained.
+        """Return the differences from native that this system observed and explained.
 
         The name of a value in programs' starting state → what sets it, as
         :func:`strata.environments.common.registry.declared_differences` returns it.

@@ -1,7 +1,6 @@
-"""Options of ``docker run`` that the configuration passes on as they stand, and what they change.
+"""Options of ``docker run`` that the configuration passes on as they stand, and their mistakes.
 
-No list says what an option changes: a look into a container with the options is compared with one
-into a container without them, and with one option alone.
+Their effects are observed: see :mod:`strata.environments.common.option_effects`.
 """
 
 from __future__ import annotations
@@ -9,12 +8,10 @@ from __future__ import annotations
 import functools
 import posixpath
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from strata.host import observe, starting_state
 from strata.host.daemons import find_program
 from strata.util.data_types import Fields
-from strata.util.errors import UserError
 from strata.util.process import capture
 
 SCHEMA: Fields = {
@@ -32,9 +29,6 @@ SCHEMA: Fields = {
 }
 # The most characters of options that a label holds.
 MOST_IN_LABEL = 48
-AS_REQUESTED = "as requested"
-TOGETHER = "options together"
-
 _BACKGROUND = "Strata starts the container in the background, and runs commands in it"
 _SAME_GROUP = "all environments have one parent group, whose processors they share alike"
 _HAS_HEALTH = "no health check runs while programs are measured"
@@ -81,43 +75,6 @@ SHORT = {
 HIDDEN = {"net": "network", "net-alias": "network-alias"}
 # The networks that the key `network` chooses.
 NETWORKS_OF_KEY = ("host", "bridge", "default")
-# Option → the state of the host's process of a sandbox that it sets, which no look inside shows.
-ON_THE_HOST = {
-    "cpuset-cpus": "processors on the host",
-    "cpuset-mems": "memory nodes on the host",
-}
-
-# Argument: the script of starting_state.state_command.  Prints the state in which a program starts,
-# and then the limits, system parameters, devices and mounts that it finds, in the form of
-# strata.host.observe.split_files.  (`tail` ends at the first file that cannot be read, and a
-# program for each file would take a sandbox seconds.)
-PRINT = r"""
-exec 2>/dev/null
-sh -c "$1" strata self
-echo "==> /working-directory <=="; pwd
-echo "==> /dev <=="; ls /dev
-echo "==> /sys/class/net <=="; ls /sys/class/net
-set -- /proc/mounts /proc/self/attr/current /etc/resolv.conf /etc/hosts /sys/class/net/*/mtu
-for folder in /sys/fs/cgroup /sys/fs/cgroup/*; do
-    for name in '*.max' '*.high' '*.low' '*.weight' '*.limit_in_bytes' '*quota_us' '*period_us' \
-        '*.shares' '*.cpus' '*.mems' '*swappiness' 'devices.list' '*_device'; do
-        for file in $folder/$name; do [ -f "$file" ] && set -- "$@" "$file"; done
-    done
-done
-for file in /proc/sys/net/core/* /proc/sys/net/ipv4/* /proc/sys/net/ipv6/* /proc/sys/fs/mqueue/* \
-    /proc/sys/kernel/shm* /proc/sys/kernel/msg* /proc/sys/kernel/sem /proc/sys/kernel/*name; do
-    [ -f "$file" ] && set -- "$@" "$file"
-done
-head -v -c 8192 "$@"
-exit 0
-"""
-# Name of what the look finds → its value.
-Look = dict[str, str]
-
-
-def print_command() -> list[str]:
-    """Return the command that prints what :func:`parse_look` reads."""
-    return ["sh", "-c", PRINT, "strata", starting_state.state_command()[2]]
 
 
 def split_option(option: str) -> tuple[str, str | None]:
@@ -240,110 +197,3 @@ def mount_target(name: str, value: str) -> str | None:
     else:
         return None
     return posixpath.normpath(target) if target else None
-
-
-def parse_look(text: str) -> Look:
-    """Return name → value of all that :func:`print_command` printed in a container.
-
-    Parts of the starting state have the names of :mod:`strata.host.starting_state`, mounts that of
-    their folder, and files their own, without folders that every container has alike.
-    """
-    files = observe.split_files(text)
-    look = starting_state.parse_state(files)
-    hostname = files.get("/proc/sys/kernel/hostname", "")
-    for path, content in files.items():
-        if path.endswith("_key"):
-            # A secret, which only root may read.
-            continue
-        name = re.sub(r"^/sys/fs/cgroup/(.*/)?", "", path)
-        if path.startswith("/proc/sys/"):
-            name = path.removeprefix("/proc/sys/").replace("/", ".")
-        elif path == "/proc/mounts":
-            look |= _parse_mounts(content)
-            continue
-        elif path.startswith("/proc/self/") and not path.endswith("attr/current"):
-            continue
-        lines = content.splitlines()
-        if path == "/etc/hosts":
-            # The line of the container's own address.
-            lines = [line for line in lines if line.split()[1:] != [hostname]]
-        look[name] = "\n".join(" ".join(line.split()) for line in lines)
-    return look
-
-
-def _parse_mounts(text: str) -> Look:
-    """Return ``mount FOLDER`` → type, whether it is writable, and size, from /proc/mounts."""
-    mounts = {}
-    for line in text.splitlines():
-        fields = line.split()
-        if len(fields) < 4:
-            continue
-        settings = [
-            word for word in fields[3].split(",") if word in ("ro", "rw") or word[:5] == "size="
-        ]
-        mounts[f"mount {fields[1]}"] = " ".join([fields[2], *settings])
-    return mounts
-
-
-def _differing_lines(before: str, after: str) -> tuple[str, str]:
-    """Return the lines that only the first, and that only the second of two texts has."""
-    old, new = before.splitlines(), after.splitlines()
-    gone, added = ([line for line in a if line not in b] for a, b in ((old, new), (new, old)))
-    return "; ".join(gone), "; ".join(added)
-
-
-def _compare(without: Look, look: Look, ignored: set[str]) -> dict[str, tuple[str, str]]:
-    """Return name → (value without, value here) for all that differs between two looks."""
-    names = {*without, *look} - ignored
-    return {
-        name: _differing_lines(without.get(name, ""), look.get(name, ""))
-        for name in sorted(names)
-        if without.get(name, "") != look.get(name, "")
-    }
-
-
-class Consequences:
-    """What the look into a container finds otherwise than without its passed options.
-
-    look_into: a function that starts a container with some of the options, and returns what the
-    look into it finds; its second argument distinguishes looks into equal containers.
-    rows: ``[{name, asked, seen}]``, one for each option, for the records.
-    declared: name of a value in programs' starting state → the option that sets it.
-    """
-
-    def __init__(
-        self, options: Sequence[str], look: Look, look_into: Callable[[Sequence[str], int], Look]
-    ) -> None:
-        without = look_into([], 0)
-        # What differs between two containers without options follows from none.
-        ignored = {*_compare(without, look_into([], 1), set())}
-        changed = _compare(without, look, ignored)
-        by_option: dict[str, dict[str, tuple[str, str]]] = {}
-        left = dict(changed)
-        for option in options:
-            alone = changed
-            if len(options) > 1:
-                # An option may need another one.
-                try:
-                    alone = _compare(without, look_into([option], 0), ignored)
-                except UserError:
-                    alone = {}
-            by_option[option] = {name: changed[name] for name in alone if name in changed}
-            for name in by_option[option]:
-                left.pop(name, None)
-        if left:
-            by_option[TOGETHER] = left
-        self.rows: list[Fields] = []
-        self.declared: dict[str, str] = {}
-        for option, consequences in by_option.items():
-            asked = " ".join(options) if option == TOGETHER else option
-            texts = [
-                f"{name}: {after or 'none'} (without: {before or 'none'})"
-                for name, (before, after) in consequences.items()
-            ]
-            seen = observe.printable("; ".join(texts)) or AS_REQUESTED
-            name = TOGETHER if option == TOGETHER else f"--{split_option(option)[0]}"
-            self.rows.append({"name": name, "requested": asked, "observed": seen[:2000]})
-            self.declared |= dict.fromkeys(consequences, f"option {asked}")
-            if on_host := ON_THE_HOST.get(name.removeprefix("--")):
-                self.declared[on_host] = f"option {asked}"

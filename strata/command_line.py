@@ -1,0 +1,127 @@
+"""The command line of ``strata``: find the command, read its options, and run it."""
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from strata import __version__
+from strata.commands import COMMANDS
+from strata.experiment import config
+from strata.options import PROGRAM, Parser, refuse
+from strata.util import progress, validation
+from strata.util.errors import UserError
+
+ABOUT = """Measure what containers and virtual machines cost against bare Linux.
+
+`snakemake --cores 1 paper/report.pdf` measures and writes the paper.  These commands
+plan, check, archive and compare; each ends with 0 if all is well, unless it says otherwise."""
+
+
+def make_parser() -> tuple[Parser, dict[str, Parser]]:
+    """Return the parser of all command lines, and each command's parser by its name."""
+    parser = Parser(prog=PROGRAM, description=ABOUT)
+    parser.add_argument("--version", action="version", version=f"Strata {__version__}")
+    subparsers = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
+    by_name: dict[str, Parser] = {}
+    for name, command in COMMANDS.items():
+        about = command.about
+        # A command without help is not in the list.
+        listed: dict[str, Any] = {}
+        if command.rule:
+            about += f"\nThe rule `{command.rule}` of Snakemake calls it."
+        else:
+            listed["help"] = about.partition("\n")[0]
+        example = f"example: {PROGRAM} {name} {command.example}".rstrip()
+        by_name[name] = subparsers.add_parser(name, description=about, epilog=example, **listed)
+        command.add_options(by_name[name])
+    of_rules = ", ".join(name for name, command in COMMANDS.items() if command.rule)
+    parser.epilog = (
+        f"Rules of Snakemake call {of_rules}.\n"
+        f"`{PROGRAM} COMMAND --help` describes a command.  Example: {PROGRAM} plan --show"
+    )
+    return parser, by_name
+
+
+# How the names of files end that Snakemake makes.
+MADE = (".pdf", ".html", ".csv", ".log")
+
+
+def explain_word(word: str, command: str, actions: Sequence[argparse.Action]) -> str:
+    """Return a sentence that says that a command does not take a word, and what to type instead.
+
+    word: an argument that the command's parser did not accept.
+    command: the name of the command.
+    actions: the options and arguments that the command's parser accepts.
+    """
+    typed = f"{PROGRAM} {command}"
+    if command == "try":
+        example = f"`{typed} -- ls -l`"
+        return f"`{typed}` has no option {word}; two hyphens precede the command, as in {example}"
+    options = [option for action in actions for option in action.option_strings]
+    if word.startswith("-"):
+        name = word.partition("=")[0]
+        key = name.lstrip("-")
+        if "--config" in options and key in validation.load_schema("config").schema["properties"]:
+            return f"{key} is a key of config.yaml: type `{typed} --config {key}=VALUE`"
+        return f"`{typed}` has no option {name}; {validation.suggest_name(name, options)}"
+    if "=" in word and "--config" in options:
+        return f"{word} must follow --config: type `{typed} --config {word}`"
+    if word.endswith(MADE):
+        return f"`{typed}` makes no files; `snakemake --cores 1 {word}` makes this one"
+    return f"`{typed}` does not take {word!r}; `{typed} --help` describes what it takes"
+
+
+def refuse_wrong_start(arguments: Sequence[str]) -> None:
+    """End the process with a hint and status 2 if the first word is no command.
+
+    arguments: the command line after the program's name; not empty.
+    """
+    first = arguments[0]
+    if first in COMMANDS or first in ("-h", "--help", "--version"):
+        return
+    if first.startswith("-"):
+        rest = " ".join(arguments)
+        refuse(f"the command comes first, as in `{PROGRAM} plan {rest}`")
+    if first.endswith(MADE):
+        refuse(f"{first} is no command; `snakemake --cores 1 {first}` makes this file")
+    refuse(f"{first!r} is no command; {validation.suggest_name(first, [*COMMANDS])}")
+
+
+def main(arguments: list[str]) -> int:
+    """Run a command, and return its exit status.
+
+    arguments: the command line after the program's name.  If it is empty, the help is printed and the
+    status is 2.
+    A mistake in the command line is printed, and raises SystemExit with status 2.
+    """
+    parser, by_name = make_parser()
+    if not arguments:
+        parser.print_help(sys.stderr)
+        return 2
+    refuse_wrong_start(arguments)
+    known, misplaced = parser.parse_known_args(arguments)
+    options = vars(known)
+    command = COMMANDS[arguments[0]]
+    takes_overrides = "config" in options
+    if takes_overrides:
+        files, values = options.pop("configfile"), options.pop("config")
+        misplaced += [word for word in files if "=" in word and not os.path.exists(word)]
+        misplaced += [word for word in values if "=" not in word and word.endswith(MADE)]
+    if misplaced:
+        refuse(explain_word(misplaced[0], arguments[0], by_name[arguments[0]]._actions))
+    if takes_overrides:
+        options["overrides"] = config.read_overrides(files, values)
+    function = command.function
+    if isinstance(function, str):
+        module, _, attribute = function.partition(":")
+        function = getattr(importlib.import_module(module), attribute)
+    try:
+        return function(**options) or 0
+    except (UserError, OSError) as error:
+        if command.error_status is None:
+            raise
+        progress.print_error(error)
+        return command.error_status

@@ -1,0 +1,286 @@
+"""Docker daemons of the host: where they listen, what they say of themselves, what is unusual.
+
+The usual daemon is the one that Docker's client reaches.  Second ones, of other programs, are
+started by ``scripts/dockerd.sh second PROGRAM`` and listen at sockets of their own.
+"""
+
+import functools
+import glob
+import json
+import os
+import re
+
+from strata.environments.common import engine, passed_options
+from strata.host import daemons, firewall
+from strata.host.daemons import find_program
+from strata.util.data_types import Fields
+from strata.util.errors import UserError
+from strata.util.process import capture
+
+# Options of a bridge network: the name of its bridge, and the largest packet that it carries.
+BRIDGE = "com.docker.network.bridge.name"
+MTU = "com.docker.network.driver.mtu"
+# The socket of systemd's journal.
+JOURNAL = "/run/systemd/journal/socket"
+# Docker's storage drivers that use the kernel's overlay file system.
+OVERLAY_DRIVERS = ("overlay", "overlay2", "overlayfs")
+# The text that ends a label for each key that `list_differences` returns; {} is the value.
+DIFFERENCE_LABELS = {
+    "ports": "user-land proxy",
+    "users": "users remapped",
+    "seccomp": "seccomp {}",
+    "storage": "{} storage",
+}
+
+
+def second_socket(options: Fields) -> str | None:
+    """Return the socket of the second daemon that runs a container; None for the usual daemon.
+
+    options: the container's, resolved.  The path is also in scripts/dockerd.sh.
+    """
+    if "dockerd" not in options:
+        return None
+    return f"/run/strata-dockerd-{options['dockerd']['sha256'][:12]}.sock"
+
+
+def list_second_sockets() -> list[str]:
+    """Return the sockets of all second daemons that listen and that this user may use, sorted."""
+    return [
+        path
+        for path in sorted(glob.glob("/run/strata-dockerd-*.sock"))
+        if os.access(path, os.W_OK) and daemons.is_listening(path)
+    ]
+
+
+def client_command(socket: str | None = None) -> list[str]:
+    """Return the command of Docker's client for a daemon.
+
+    socket: that of a second daemon; None for the usual one.
+    """
+    return ["docker"] if socket is None else ["docker", "--host", f"unix://{socket}"]
+
+
+def socket_path() -> str:
+    """Return the path of the Unix socket at which the usual daemon listens.
+
+    It follows from DOCKER_HOST.  Empty if the daemon is reached in another way.
+    """
+    address = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
+    return address.removeprefix("unix://") if address.startswith("unix://") else ""
+
+
+def is_reachable(socket: str | None = None) -> bool:
+    """Return whether a daemon listens where the Docker client would connect.
+
+    socket: that of a second daemon; None for the usual one.
+    A daemon that is not reached by a Unix socket counts as listening.  False without the client.
+    """
+    socket = socket_path() if socket is None else socket
+    is_listening = not socket or daemons.is_listening(socket)
+    return is_listening and find_program("docker") is not None
+
+
+@functools.cache
+def _read_info(socket: str | None, *selectors: str | None) -> Fields:
+    """Return the output of ``docker info``; empty if no daemon answers within 20 seconds.
+
+    socket: that of a second daemon; None for the usual one.
+    selectors: the values of the environment variables that select the daemon; they only distinguish
+    the cached results.
+    """
+    argv = [*client_command(socket), "info", "--format", "{{json .}}"]
+    try:
+        info = json.loads(capture(argv, 20, check=False).stdout)
+    except (UserError, ValueError):
+        return {}
+    return info if isinstance(info, dict) and info.get("ServerVersion") else {}
+
+
+def read_info(socket: str | None = None) -> Fields:
+    """Return the output of ``docker info``; empty if the daemon does not answer.
+
+    socket: that of a second daemon; None for the usual one.
+    A process asks each daemon once.
+    """
+    if not is_reachable(socket):
+        return {}
+    return _read_info(socket, os.environ.get("DOCKER_HOST"), os.environ.get("DOCKER_CONTEXT"))
+
+
+def security_options(info: Fields) -> dict[str, str]:
+    """Return the mechanisms that confine the daemon's containers: name → profile.
+
+    info: the output of ``docker info``.  The profile is empty for a mechanism without one.
+    """
+    profiles = {}
+    for option in info.get("SecurityOptions") or ():
+        settings = dict(setting.partition("=")[::2] for setting in option.split(","))
+        profiles[settings.get("name", option)] = settings.get("profile", "")
+    return profiles
+
+
+@functools.cache
+def inspect_network(name: str, socket: str | None = None) -> Fields:
+    """Return the description of one of a daemon's networks; empty if it has no such network.
+
+    socket: that of a second daemon; None for the usual one.
+    A process reads each network once.
+    """
+    argv = [*client_command(socket), "network", "inspect", name]
+    output = capture(argv, check=False).stdout
+    networks: list[Fields] = json.loads(output or "[]")
+    return networks[0] if networks else {}
+
+
+def bridge_options(network: str = "bridge", socket: str | None = None) -> Fields:
+    """Return the options of a bridge network of a daemon, by default of its usual network.
+
+    socket: that of a second daemon; None for the usual one.
+    They hold the name of the bridge (:data:`BRIDGE`).  Empty if there is no such network, or if it
+    has no bridge.
+    """
+    description = inspect_network(network, socket)
+    if description.get("Driver") != "bridge":
+        return {}
+    return {BRIDGE: f"br-{description['Id'][:12]}", **(description["Options"] or {})}
+
+
+def has_nat(network: str = "bridge", socket: str | None = None) -> bool | None:
+    """Return whether the kernel translates addresses for a bridge network of a daemon.
+
+    socket: that of a second daemon; None for the usual one.
+    None if there is no such bridge, or if the kernel's rules cannot be read.
+    """
+    options = bridge_options(network, socket)
+    if BRIDGE not in options:
+        return None
+    return firewall.read_packet_filter().serves_bridge(options[BRIDGE])
+
+
+def list_differences(options: Fields, info: Fields, read_rules: bool = True) -> dict[str, str]:
+    """Return how the host's daemon makes a container differ from what its options' label says.
+
+    options: the container's, resolved.  info: the output of ``docker info``.
+    read_rules: whether to read the kernel's packet filter, too.
+    The keys are those of :data:`DIFFERENCE_LABELS`.  Keys and values enter the plan as ``daemon``:
+    if they change, cells are measured again.
+    """
+    differences = {}
+    needs_rules = options["network"] != "host" and options.get("port") != "proxy"
+    if read_rules and needs_rules and has_nat(options["network"], second_socket(options)) is False:
+        differences["ports"] = "docker-proxy"
+    profiles = security_options(info)
+    if "userns" in profiles:
+        differences["users"] = "remapped"
+    seccomp = profiles.get("seccomp", "none")
+    if seccomp not in ("default", "builtin") and options.get("seccomp") != "unconfined":
+        is_named = seccomp in ("none", "unconfined")
+        differences["seccomp"] = seccomp if is_named else "profile of its own"
+    driver = str(info.get("Driver"))
+    if options["data"] == "layered" and driver not in OVERLAY_DRIVERS:
+        differences["storage"] = re.sub(r"[^\w-]", "", driver)
+    return differences
+
+
+def label_ending(differences: Fields) -> str:
+    """Return the text that ends a label, for what :func:`list_differences` returned."""
+    return ", ".join(DIFFERENCE_LABELS[key].format(value) for key, value in differences.items())
+
+
+def record_facts(info: Fields) -> Fields:
+    """Return the daemon's facts for the records, from the output of ``docker info``.
+
+    A value that the daemon does not give is None.  Readers of the records rely on the keys.
+    """
+    profiles = security_options(info)
+    users = "remapped" if "userns" in profiles else "the host’s"
+    if "rootless" in profiles:
+        users = "rootless"
+    confined = [f"{name} ({profile})" if profile else name for name, profile in profiles.items()]
+    status = dict(pair for pair in info.get("DriverStatus") or () if len(pair) == 2)
+    return {
+        "engine": info.get("ServerVersion"),
+        "containerd": engine.value_at(info, "ContainerdCommit", "ID"),
+        "runc": engine.value_at(info, "RuncCommit", "ID"),
+        "storage_driver": info.get("Driver"),
+        "backing_filesystem": status.get("Backing Filesystem"),
+        "log_driver": info.get("LoggingDriver"),
+        "cgroup_driver": info.get("CgroupDriver"),
+        "cgroup_version": info.get("CgroupVersion"),
+        "users": users,
+        "security": ", ".join(sorted(confined)) or "none",
+    }
+
+
+def foreign_reason(info: Fields, socket: str | None = None) -> str | None:
+    """Return why a daemon's containers cannot be observed and frozen on this host, with the remedy.
+
+    info: the output of ``docker info``.  None if the daemon is this host's own.
+    socket: that of a second daemon; None for the usual one.
+    """
+    host = os.uname()
+    # Docker prints only two numbers of a kernel's version if the third is 0.
+    kernels = {
+        re.sub(r"^(\d+\.\d+)\.0\b", r"\1", release)
+        for release in (host.release, info.get("KernelVersion", ""))
+    }
+    if info.get("Name") != host.nodename or len(kernels) > 1:
+        location = (
+            f"on another machine or in a virtual one ({info.get('Name')}, kernel "
+            f"{info.get('KernelVersion')})"
+        )
+    elif daemons.is_in_other_network(socket_path() if socket is None else socket):
+        location = (
+            "in another network namespace than this process, whose rules and addresses are others"
+        )
+    elif "rootless" in security_options(info):
+        location = "one without root, whose network, storage and control groups are others"
+    else:
+        return None
+    return f"the Docker daemon is {location}: unset DOCKER_HOST, or `docker context use default`"
+
+
+def log_refusal(options: Fields, info: Fields) -> str | None:
+    """Return why the daemon cannot log by the driver of an option ``--log-driver``; None if it can.
+
+    options: the container's, resolved.  info: the output of ``docker info``.
+    """
+    for name, driver in map(passed_options.split_option, options.get("options", ())):
+        known = engine.value_at(info, "Plugins", "Log") or ()
+        if name == "log-driver" and known and driver not in ("none", *known):
+            return f"the Docker daemon has no log driver {driver}: it has {', '.join(known)}"
+        if (name, driver) == ("log-driver", "journald") and not os.path.exists(JOURNAL):
+            return "systemd’s journal, to which --log-driver=journald writes, does not run here"
+    return None
+
+
+def users_refusal(options: Fields) -> str | None:
+    """Return why a daemon that maps users cannot provide the container; None if it can.
+
+    options: the container's, resolved, with ``daemon`` of :func:`list_differences`.
+    """
+    if "users" not in options.get("daemon", {}):
+        return None
+    cause = "the Docker daemon maps users (take userns-remap out of its configuration)"
+    if options["network"] == "host":
+        return f"{cause}, and then lends no container the host’s network: or set network: bridge"
+    if options["data"] == "volume":
+        return f"{cause}, and then no container can write its volume: or set data: layered"
+    return None
+
+
+def network_refusal(options: Fields) -> str | None:
+    """Return why the daemon lacks the network of the container; None if it has it.
+
+    options: the container's, resolved.
+    """
+    name = passed_options.network_of(options)
+    socket = second_socket(options)
+    if name and not inspect_network(name, socket):
+        return f"the Docker daemon has no network {name}: `docker network create {name}` makes one"
+    if options["network"] == "bridge" and BRIDGE not in bridge_options(socket=socket):
+        return (
+            "the Docker daemon has no bridge of its own: take `bridge: none` out of its "
+            "configuration"
+        )
+    return None

@@ -1,0 +1,183 @@
+"""What options that are passed on to ``docker run`` change in a container.
+
+No list says what an option changes: the state inside a container with the options is compared with
+that of a container without them, and with that of a container with only one of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from strata.environments.common.passed_options import split_option
+from strata.host import observe, starting_state
+from strata.util.data_types import Fields
+from strata.util.errors import UserError
+
+AS_REQUESTED = "as requested"
+TOGETHER = "options together"
+# The most characters of an option's observed effect that a record holds.
+LONGEST_EFFECT = 2000
+# Option → the state that it sets of a sandbox's process on the host, which is not seen from inside.
+ON_THE_HOST = {
+    "cpuset-cpus": "processors on the host",
+    "cpuset-mems": "memory nodes on the host",
+}
+# Argument: the script of starting_state.state_command.  Prints the state in which a program starts,
+# and then the limits, system parameters, devices and mounts that it finds, in the form of
+# strata.host.observe.split_files.  (`tail` ends at the first file that cannot be read, and a
+# program for each file would take a sandbox seconds.)
+PRINT_STATE = r"""
+exec 2>/dev/null
+sh -c "$1" strata self
+echo "==> /working-directory <=="; pwd
+echo "==> /dev <=="; ls /dev
+echo "==> /sys/class/net <=="; ls /sys/class/net
+set -- /proc/mounts /proc/self/attr/current /etc/resolv.conf /etc/hosts /sys/class/net/*/mtu
+for folder in /sys/fs/cgroup /sys/fs/cgroup/*; do
+    for name in '*.max' '*.high' '*.low' '*.weight' '*.limit_in_bytes' '*quota_us' '*period_us' \
+        '*.shares' '*.cpus' '*.mems' '*swappiness' 'devices.list' '*_device'; do
+        for file in $folder/$name; do [ -f "$file" ] && set -- "$@" "$file"; done
+    done
+done
+for file in /proc/sys/net/core/* /proc/sys/net/ipv4/* /proc/sys/net/ipv6/* /proc/sys/fs/mqueue/* \
+    /proc/sys/kernel/shm* /proc/sys/kernel/msg* /proc/sys/kernel/sem /proc/sys/kernel/*name; do
+    [ -f "$file" ] && set -- "$@" "$file"
+done
+head -v -c 8192 "$@"
+exit 0
+"""
+# The state inside a container: the name of a limit, parameter, file or mount → its value.
+ContainerState = dict[str, str]
+
+
+def state_command() -> list[str]:
+    """Return the command that prints, in a container, what :func:`parse_state` reads."""
+    return ["sh", "-c", PRINT_STATE, "strata", starting_state.state_command()[2]]
+
+
+def parse_state(text: str) -> ContainerState:
+    """Return the state inside a container from the output of :func:`state_command`.
+
+    Parts of the starting state have the names of :mod:`strata.host.starting_state`, mounts the name
+    of their folder, and files their own, without folders that every container has alike.
+    """
+    files = observe.split_files(text)
+    state = starting_state.parse_state(files)
+    hostname = files.get("/proc/sys/kernel/hostname", "")
+    for path, content in files.items():
+        if path == "/proc/mounts":
+            state |= _parse_mounts(content)
+        elif name := _state_name(path):
+            lines = content.splitlines()
+            if path == "/etc/hosts":
+                # The line of the container's own address.
+                lines = [line for line in lines if line.split()[1:] != [hostname]]
+            state[name] = "\n".join(" ".join(line.split()) for line in lines)
+    return state
+
+
+def _state_name(path: str) -> str | None:
+    """Return the name of a file's content in a container's state; None if it is left out.
+
+    Left out are secrets that only root may read, and files of the printing process.
+    """
+    if path.endswith("_key"):
+        return None
+    if path.startswith("/proc/self/") and not path.endswith("attr/current"):
+        return None
+    if path.startswith("/proc/sys/"):
+        return path.removeprefix("/proc/sys/").replace("/", ".")
+    return re.sub(r"^/sys/fs/cgroup/(.*/)?", "", path)
+
+
+def _parse_mounts(text: str) -> ContainerState:
+    """Return ``mount FOLDER`` → type, whether it is writable, and size, from /proc/mounts."""
+    mounts = {}
+    for line in text.splitlines():
+        columns = line.split()
+        if len(columns) < 4:
+            continue
+        settings = [
+            setting
+            for setting in columns[3].split(",")
+            if setting in ("ro", "rw") or setting.startswith("size=")
+        ]
+        mounts[f"mount {columns[1]}"] = " ".join([columns[2], *settings])
+    return mounts
+
+
+def _differing_lines(before: str, after: str) -> tuple[str, str]:
+    """Return the lines that only the first, and that only the second of two texts has."""
+    old, new = before.splitlines(), after.splitlines()
+    removed = [line for line in old if line not in new]
+    added = [line for line in new if line not in old]
+    return "; ".join(removed), "; ".join(added)
+
+
+def _compare_states(
+    without: ContainerState, state: ContainerState, ignored: set[str]
+) -> dict[str, tuple[str, str]]:
+    """Return name → (value without, value with options) for each difference of two states.
+
+    ignored: names that are left out.
+    """
+    return {
+        name: _differing_lines(without.get(name, ""), state.get(name, ""))
+        for name in sorted({*without, *state} - ignored)
+        if without.get(name, "") != state.get(name, "")
+    }
+
+
+class Effects:
+    """The differences of a container with passed options from one without them, by option.
+
+    options: the passed options.  state: the state inside the container that has all of them.
+    read_state: a function that starts a container with some of the options, and returns the state
+    inside it; its second argument distinguishes equal containers.
+    rows: ``[{name, requested, observed}]``, one for each option, for the records.
+    declared: name of a value in programs' starting state → the option that sets it.
+    """
+
+    def __init__(
+        self,
+        options: Sequence[str],
+        state: ContainerState,
+        read_state: Callable[[Sequence[str], int], ContainerState],
+    ) -> None:
+        self.rows: list[Fields] = []
+        self.declared: dict[str, str] = {}
+        without = read_state([], 0)
+        # A difference between two containers without options is no option's effect.
+        ignored = {*_compare_states(without, read_state([], 1), set())}
+        changed = _compare_states(without, state, ignored)
+        unexplained = dict(changed)
+        for option in options:
+            by_option = changed
+            if len(options) > 1:
+                try:
+                    by_option = _compare_states(without, read_state([option], 0), ignored)
+                except UserError:
+                    # The option needs another one.
+                    by_option = {}
+            effects = {name: changed[name] for name in by_option if name in changed}
+            for name in effects:
+                unexplained.pop(name, None)
+            self._add(f"--{split_option(option)[0]}", option, effects)
+        if unexplained:
+            self._add(TOGETHER, " ".join(options), unexplained)
+
+    def _add(self, name: str, requested: str, effects: dict[str, tuple[str, str]]) -> None:
+        """Add the row of an option, or of all options together, and the values that it sets."""
+        texts = [
+            f"{value}: {after or 'none'} (without: {before or 'none'})"
+            for value, (before, after) in effects.items()
+        ]
+        observed = observe.printable("; ".join(texts)) or AS_REQUESTED
+        self.rows.append(
+            {"name": name, "requested": requested, "observed": observed[:LONGEST_EFFECT]}
+        )
+        explanation = f"option {requested}"
+        self.declared |= dict.fromkeys(effects, explanation)
+        if on_host := ON_THE_HOST.get(name.removeprefix("--")):
+            self.declared[on_host] = explanation

@@ -1,0 +1,54 @@
+"""Find out whether KVM runs a guest on this host, by booting the image's kernel once."""
+
+import os
+from collections.abc import Iterable
+
+from strata.experiment import config, planning
+from strata.host import capacity
+from strata.image import build
+from strata.util.data_types import Fields, Plan
+from strata.util.progress import print_topic, report_step
+from strata.vm import acceleration, vagrant_box
+
+
+def needs_trial(plan: Plan, environments: Iterable[str]) -> bool:
+    """Return whether one of some environments has a virtual machine and KVM was not tried yet.
+
+    environments: their names in the plan.
+    """
+    entries = [plan["environments"][name] for name in environments]
+    return any(entry.get("accelerator", "known") is None for entry in entries)
+
+
+def plan_after_trial(overrides: Fields) -> Plan:
+    """Return the plan of the current folder's configuration, after KVM was tried where it matters.
+
+    overrides: values that replace those of config.yaml.
+    The environments that are available may depend on whether KVM runs a guest here.  If that is
+    unknown, the image is built if necessary, and a guest is booted.
+    """
+    plan = planning.make_plan(config.read_config(overrides), capacity.read_facts())
+    if needs_trial(plan, plan["environments"]):
+        find_accelerator(plan["image"]["settings"])
+        plan = planning.make_plan(config.read_config(overrides), capacity.read_facts())
+    return plan
+
+
+def find_accelerator(image: Fields) -> Fields:
+    """Return the accelerator of virtual machines on this host; try KVM if that is unknown.
+
+    image: the configuration's ``image``, whose kernel is booted for the trial.  If necessary, the
+    image is built first.
+    Returns at least `accelerator`, kvm or tcg, and `accelerator_reason`.  A trial prints its
+    result.
+    """
+    known = acceleration.known_accelerator()
+    if known["accelerator"] is None:
+        box = vagrant_box.require_box(build.ensure_image(image, machines=True)["recipe"])
+        with report_step("vm", "testing whether KVM runs a guest"):
+            known = acceleration.try_kvm(os.path.join(box["folder"], "kernel"))
+        print_topic(
+            "vm",
+            f"{acceleration.MACHINE_NAMES[known['accelerator']]}: {known['accelerator_reason']}",
+        )
+    return known

@@ -1,0 +1,258 @@
+"""The options of the commands of ``strata``, and the parser that reads them."""
+
+import argparse
+import os
+import sys
+from typing import Any, NoReturn
+
+from strata.util import progress
+
+# How these commands are typed in every checkout, and how a person typed this one.
+NAME = "python3 -m strata"
+PROGRAM = "strata" if os.path.basename(sys.argv[0]) == "strata" else NAME
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that accepts no abbreviated options, and reports a mistake in one sentence."""
+
+    def __init__(self, **settings: Any) -> None:
+        layout = argparse.RawDescriptionHelpFormatter
+        super().__init__(allow_abbrev=False, formatter_class=layout, **settings)
+
+    def error(self, message: str) -> NoReturn:
+        """Print a mistake that argparse found, and end the process with status 2."""
+        refuse(f"{message}; `{self.prog} --help` describes what it takes")
+
+
+def refuse(message: str) -> NoReturn:
+    """Print what is wrong with the command line, and end the process with status 2."""
+    progress.print_message(f"strata: {message}")
+    sys.exit(2)
+
+
+def add_overrides(parser: Parser) -> None:
+    """Add the options that replace values of config.yaml."""
+    text = "values that replace those of config.yaml (default: none)"
+    files = f"YAML files with {text}"
+    parser.add_argument("--configfile", nargs="+", default=[], metavar="FILE", help=files)
+    parser.add_argument("--config", nargs="+", default=[], metavar="KEY=VALUE", help=text)
+
+
+def add_plan_options(parser: Parser) -> None:
+    """Add the options of the command `plan`."""
+    add_overrides(parser)
+    parser.add_argument("--show", action="store_true", help="also print the order of measurement")
+    text = "record the plan's SHA-256 before the first run; the paper then says whether it was kept"
+    parser.add_argument("--seal", action="store_true", help=text)
+    text = (
+        "say what would decide each ratio and claim, by a pilot: an archive, a project, or its "
+        "folder of results (default: results)"
+    )
+    parser.add_argument(
+        "--decide", dest="side", nargs="?", const="results", metavar="SIDE", help=text
+    )
+    text = "with --decide, the half-width that is wanted (default: the configuration's target)"
+    parser.add_argument("--width", metavar="SHARE", help=text)
+
+
+def add_claim_options(parser: Parser) -> None:
+    """Add the options of the command `claim`."""
+    text = "the ID of a published claim, or a file with one of your own (docs/claims.md)"
+    parser.add_argument("claim", metavar="FILE|ID", help=text)
+    budget = "10min"
+    text = f"largest time of measurement (default: {budget})"
+    parser.add_argument("--budget", metavar="TIME", default=budget, help=text)
+    text = "half-width to which the ratio is measured, as 1.5%% (default: what decides the claim)"
+    parser.add_argument("--width", metavar="SHARE", help=text)
+    text = "measure all anew (default: use what was measured for this claim, or in this project)"
+    parser.add_argument("--fresh", action="store_true", help=text)
+    text = "say what the test takes, and measure nothing"
+    parser.add_argument("--dry-run", dest="dry", action="store_true", help=text)
+    add_overrides(parser)
+
+
+def add_image_options(parser: Parser) -> None:
+    """Add the options of the command `image`."""
+    add_overrides(parser)
+    text = (
+        "use the plan in results/ and build for these environments; without names, only write "
+        "results/image.json, for the rule `image` of Snakemake (default: use config.yaml)"
+    )
+    parser.add_argument("--planned", nargs="*", metavar="ENVIRONMENT", help=text)
+    text = "build nothing, and list the packages that the image holds"
+    parser.add_argument("--packages", action="store_true", help=text)
+
+
+def add_archive_options(parser: Parser) -> None:
+    """Add the options of the command `archive`."""
+    image = "include the image (default: its hashes alone)"
+    text = "the file to write (default: archive.zip, or light.zip)"
+    parser.add_argument("--out", metavar="FILE", help=text)
+    parser.add_argument("--image", dest="with_image", action="store_true", help=image)
+    text = "accept this text, or this FILE:LINE, although it looks private (default: none)"
+    parser.add_argument("--allow", dest="allowed", action="append", metavar="TEXT", help=text)
+    text = "the version of Snakemake that made the results (default: the one installed here)"
+    parser.add_argument("--snakemake", metavar="VERSION", help=text)
+    text = "leave out the source, whose commit is named, and the list of the image's files"
+    parser.add_argument("--without-source", action="store_true", help=text)
+    text = "write a few kilobytes alone: ratios, sessions, plan and the digest of all logs"
+    parser.add_argument("--light", dest="is_light", action="store_true", help=text)
+
+
+def add_archive_path(parser: Parser) -> None:
+    """Add the argument that names an archive."""
+    text = "the file, or the folder of an unpacked archive"
+    parser.add_argument("path", metavar="ARCHIVE", help=text)
+
+
+def add_verify_options(parser: Parser) -> None:
+    """Add the options of the command `verify`."""
+    text = "also make the papers again and compare them"
+    parser.add_argument("--paper", dest="papers", action="store_true", help=text)
+    add_archive_path(parser)
+
+
+def add_rebuild_options(parser: Parser) -> None:
+    """Add the options of the command `rebuild`."""
+    text = "output folder (default: the archive's name with -rebuilt)"
+    parser.add_argument("--to", dest="target", metavar="FOLDER", help=text)
+    text = "run the archive's code in a sandbox (default: yes where bubblewrap is installed)"
+    parser.add_argument("--sandbox", dest="boxed", choices=["yes", "no"], help=text)
+    add_archive_path(parser)
+
+
+def add_compare_options(parser: Parser) -> None:
+    """Add the options of the command `compare`."""
+    text = "an archive, a project, a folder of results, or a folder of three or more of these"
+    parser.add_argument("sides", nargs="+", metavar="SIDE", help=text)
+    text = "names of the sides, in their order (default: of the files)"
+    parser.add_argument("--names", nargs="+", metavar="NAME", help=text)
+    text = "smallest difference that matters, such as 5%% (default: the paper's)"
+    parser.add_argument("--effect", metavar="SHARE", help=text)
+    out = "comparison"
+    text = f"output folder (default: {out})"
+    parser.add_argument("--to", dest="out", metavar="FOLDER", default=out, help=text)
+
+
+def add_pool_options(parser: Parser) -> None:
+    """Add the options of the command `pool`."""
+    text = "a light archive, a whole one, a project, or a folder of results"
+    parser.add_argument("archives", nargs="+", metavar="ARCHIVE", help=text)
+    out = "pool"
+    text = f"output folder (default: {out})"
+    parser.add_argument("--to", dest="out", metavar="FOLDER", default=out, help=text)
+
+
+def add_gate_options(parser: Parser) -> None:
+    """Add the options of the command `gate`."""
+    add_overrides(parser)
+    parser.add_argument("file", metavar="FILE", help="the budgets, such as gate.yaml")
+    out = "gate"
+    text = f"folder for reports and sessions (default: {out})"
+    parser.add_argument("--to", dest="out", metavar="FOLDER", default=out, help=text)
+
+
+def add_reproduce_options(parser: Parser) -> None:
+    """Add the options of the command `reproduce`."""
+    text = "an archive, a project, or a folder of results"
+    parser.add_argument("archive", metavar="ARCHIVE", help=text)
+    budget = "10min"
+    text = f"largest time of measurement, earlier calls included (default: {budget})"
+    parser.add_argument("--budget", metavar="TIME", default=budget, help=text)
+    text = "the change of a ratio that must not be overlooked (default: 5%%)"
+    parser.add_argument("--effect", metavar="SHARE", default="5%", help=text)
+    text = "name of the folder, which is reproduce/NAME (default: the archive's)"
+    parser.add_argument("--name", metavar="NAME", help=text)
+    text = "run commands, programs and options that the archive names (default: refuse them)"
+    parser.add_argument("--trust", action="store_true", help=text)
+    text = "measure all anew (default: the same command goes on)"
+    parser.add_argument("--fresh", action="store_true", help=text)
+    text = "say what differs and what would be measured, and measure nothing"
+    parser.add_argument("--dry-run", dest="dry", action="store_true", help=text)
+    text = "also write the answer to a file, as JSON; - for the terminal"
+    parser.add_argument("--json", dest="json_file", metavar="FILE", help=text)
+
+
+def add_clean_options(parser: Parser) -> None:
+    """Add the options of the command `clean`."""
+    text = "also empty the cache: every image, its base and its disks"
+    parser.add_argument("--images", action="store_true", help=text)
+
+
+def add_try_options(parser: Parser) -> None:
+    """Add the options of the command `try`."""
+    text = (
+        "environments of the configuration, with commas between (default: native, docker, gVisor)"
+    )
+    parser.add_argument("--in", dest="names", metavar="NAME,NAME", help=text)
+    many: dict[str, Any] = {"action": "append", "default": []}
+    text = "a file or folder to put where the command runs (repeatable)"
+    parser.add_argument("--file", dest="files", metavar="FILE", help=text, **many)
+    text = "packages of the distribution that the image shall hold"
+    parser.add_argument("--packages", nargs="+", metavar="PACKAGE", help=text, **many)
+    text = "measure what the command prints, too: a regular expression with one group (repeatable)"
+    form = "NAME[:UNIT[:lower]]=REGEX"
+    parser.add_argument("--metric", dest="metrics", metavar=form, help=text, **many)
+    text = "a Docker image of your own, in which the command runs (default: the project's)"
+    parser.add_argument("--image", metavar="REF", help=text)
+    text = "an option for Docker's containers (repeatable)"
+    parser.add_argument("--docker-option", dest="docker_options", metavar="OPT", help=text, **many)
+    text = "the smallest difference that matters (default: 2%%)"
+    parser.add_argument("--margin", metavar="SHARE", default="2%", help=text)
+    text = "the most time of measurement, such as 20min (default: 3min)"
+    parser.add_argument("--budget", metavar="TIME", default="3min", help=text)
+    text = "name of the experiment, which lies in try/NAME (default: the command's)"
+    parser.add_argument("--name", metavar="NAME", help=text)
+    text = "begin the experiment anew (default: the same command adds blocks)"
+    parser.add_argument("--fresh", action="store_true", help=text)
+    for form, description in (
+        ("json", "JSON; - for the terminal"),
+        ("csv", "CSV"),
+        ("html", "a page"),
+    ):
+        text = f"also write the answer to a file, as {description}"
+        parser.add_argument(f"--{form}", dest=f"{form}_file", metavar="FILE", help=text)
+    text = "the command and its arguments, after two hyphens"
+    parser.add_argument("argv", nargs="*", metavar="-- COMMAND", help=text)
+
+
+def add_reanalysis_options(parser: Parser) -> None:
+    """Add the options of the command `reanalyse`."""
+    text = "a checkout or a git directory of them"
+    parser.add_argument("folder", metavar="FOLDER", help=text)
+    out = "results/reanalysis"
+    text = f"output folder (default: {out})"
+    parser.add_argument("--to", metavar="FOLDER", default=out, help=text)
+    text = "also make the paper of it (default: tables alone)"
+    parser.add_argument("--paper", metavar="FILE", help=text)
+
+
+def add_block(parser: Parser) -> None:
+    """Add the arguments that name a block: workload and repetition."""
+    parser.add_argument("workload", metavar="WORKLOAD")
+    parser.add_argument("repetition", type=int, metavar="REPETITION", help="its number, from 1")
+    add_overrides(parser)
+
+
+def add_cell(parser: Parser) -> None:
+    """Add the words that name a cell, which another parser reads."""
+    parser.add_argument("cell", nargs=3, metavar=("ENVIRONMENT", "WORKLOAD", "REPETITION"))
+
+
+def add_round(parser: Parser) -> None:
+    """Add the argument that names a round of decisions."""
+    parser.add_argument("round", type=int, metavar="ROUND", help="its number")
+
+
+def add_table_options(parser: Parser) -> None:
+    """Add the options of the commands `tidy` and `tables`."""
+    text = "take the cells that exist (default: all must)"
+    parser.add_argument("--partial", action="store_true", help=text)
+    out = "results"
+    text = f"output folder (default: {out})"
+    parser.add_argument("--to", metavar="FOLDER", default=out, help=text)
+
+
+def add_paper_file(parser: Parser) -> None:
+    """Add the argument that names the paper to write."""
+    parser.add_argument("out", metavar="FILE", help="a PDF or web page, by its ending")

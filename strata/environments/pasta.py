@@ -1,9 +1,7 @@
 """A network namespace that pasta joins to the host: it hands each connection to a host's socket."""
 
 from strata.environments.common.user_network import UserNetwork
-
-# The address range of documentation (RFC 5737): no host outside of the namespace has it.
-GUEST, GATEWAY = "192.0.2.2", "192.0.2.1"
+from strata.host import addresses
 
 
 class Layer(UserNetwork):
@@ -14,11 +12,13 @@ class Layer(UserNetwork):
 
     title = "network namespace with pasta"
     image_packages = ("passt",)
-    guest_address = GUEST
+    guest_number = 2
 
     def join_namespace(self, namespace: str) -> None:
         """Start pasta, which goes to the background once the ports are forwarded."""
-        address = ["--address", GUEST, "--netmask", "24", "--gateway", GATEWAY, "--no-map-gw"]
+        gateway = addresses.address_in(self.network, 1)
+        address = ["--address", self.guest_address, "--netmask", "24", "--gateway", gateway]
+        address.append("--no-map-gw")
         interface = ["--config-net", "--ns-ifname", "eth0", "--mtu", str(self.options["mtu"])]
         # Ports that it should find by itself, and names of hosts, are switched off.
         forwards = ["--tcp-ns", "none", "--udp-ns", "none", "--dns", "none"]

@@ -6,7 +6,6 @@ from strata.environments.common import layer
 from strata.environments.common.user_network import UserNetwork
 from strata.util.process import as_root, capture
 
-NETWORK, GUEST = "192.0.2.0/24", "192.0.2.100"
 # Where slirp4netns takes requests, in its own root.
 SOCKET = "/tmp/slirp4netns"
 # Arguments: a socket's path and a JSON object for each request.  Waits for the socket to listen,
@@ -38,20 +37,21 @@ class Layer(UserNetwork):
 
     title = "network namespace with slirp4netns"
     image_packages = ("slirp4netns",)
-    guest_address = GUEST
+    # The number that slirp4netns gives.
+    guest_number = 100
 
     def join_namespace(self, namespace: str) -> None:
         """Start slirp4netns, and have it forward the servers' ports.
 
         Raises UserError if it does not start, or refuses a port.
         """
-        options = ["--configure", f"--mtu={self.options['mtu']}", f"--cidr={NETWORK}"]
+        options = ["--configure", f"--mtu={self.options['mtu']}", f"--cidr={self.network}"]
         options += ["--disable-host-loopback", "--disable-dns", f"--api-socket={SOCKET}"]
         argv = ["slirp4netns", *options, "--netns-type=path", namespace, "eth0"]
         self.run_below(["sh", "-c", layer.START_IN_BACKGROUND, "strata", *argv])
         requests = ['{"execute": "list_hostfwd"}']
         for port in self.context.ports:
-            target = {"guest_addr": GUEST, "guest_port": port}
+            target = {"guest_addr": self.guest_address, "guest_port": port}
             for protocol in ("tcp", "udp"):
                 source = {"host_addr": self.below.listen_address(), "host_port": port}
                 arguments = {"proto": protocol, **source, **target}

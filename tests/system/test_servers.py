@@ -131,8 +131,8 @@ BRIDGE = {"network": "bridge", "data": "volume"}
         ([{"docker": {**BRIDGE, "port": "proxy"}}], "172."),
         pytest.param([{"docker": {**BRIDGE, "rules": 1000}}], "192.168.", marks=pytest.mark.long),
         # Each of these builds an image with its program.
-        pytest.param(["chroot", "pasta"], "192.168.", marks=pytest.mark.long),
-        pytest.param(["chroot", "slirp4netns"], "192.0.2.2", marks=pytest.mark.long),
+        pytest.param(["chroot", "pasta"], "192.168.1", marks=pytest.mark.long),
+        pytest.param(["chroot", "slirp4netns"], "192.168.22", marks=pytest.mark.long),
     ],
 )
 def test_the_client_reaches_a_server_on_the_chosen_path(measure, layers, client):

@@ -4,10 +4,13 @@ import os
 from abc import abstractmethod
 
 from strata.environments.common import layer
+from strata.host import addresses
 from strata.util.data_types import Fields
 from strata.util.process import capture
 
 TUN = "/dev/net/tun"
+# The third byte of the first network that is tried: clients and machines have lower ones.
+FIRST_SUBNET = 220
 # Prints the id of a process that keeps a new network namespace.  The process has no capabilities:
 # only then may a program that dropped most of its own open the namespace.
 HOLD_NAMESPACE = """
@@ -35,8 +38,8 @@ class UserNetwork(layer.Layer):
         mtu={"enum": [1500, 65520], "description": "of the interface: 1500 or 65520 (default)"}
     )
 
-    guest_address: str
-    """The IP address of the interface in the namespace."""
+    guest_number: int
+    """The number of the interface's address in the network of the namespace."""
 
     @classmethod
     def unavailable_reason(cls) -> str | None:
@@ -60,15 +63,19 @@ class UserNetwork(layer.Layer):
 
         Raises UserError if one of them does not start.
         """
+        # Of the client's network, which exists by now, nothing may be in the namespace.
+        self.network = addresses.free_subnet(addresses.host_routes(), FIRST_SUBNET)
+        self.guest_address = addresses.address_in(self.network, self.guest_number)
         hold = self.below.plain_command(["sh", "-uc", HOLD_NAMESPACE])
         self.holder = capture(hold, timeout=10).stdout.strip()
         self.join_namespace(f"/proc/{self.holder}/ns/net")
 
     @abstractmethod
     def join_namespace(self, namespace: str) -> None:
-        """Start the program, which forwards the servers' ports to :attr:`guest_address`.
+        """Start the program, which forwards the servers' ports to `guest_address`.
 
-        namespace: path of the network namespace in the layer below.
+        namespace: path of the network namespace in the layer below.  The attribute `network` is
+        the namespace's network, which overlaps with none of the host's.
         """
 
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:

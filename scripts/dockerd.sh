@@ -186,6 +186,34 @@ with open(target, "w") as file:
 ' "$second.json" "$second" "$data" "$bridge" "$user_config" "$strata_config"
 }
 
+# Prints the rules of Docker's chains in the packet filter, each after its table, sorted.
+list_rules() {
+    local table
+    for table in nat filter; do
+        "${root[@]}" iptables-save -t "$table" | sed -n "s/^-A /$table /p"
+    done | sort
+}
+
+# Adds those of the rules RULES of Docker's chains again that are gone: a daemon that starts empties
+# these chains.
+restore_rules() {
+    local table chain rule
+    while read -r table chain rule; do
+        if [[ $chain != DOCKER* ]]; then continue; fi
+        read -ra rule <<<"$rule"
+        "${root[@]}" iptables -t "$table" -I "$chain" "${rule[@]}"
+    done < <(comm -23 <(echo "$1") <(list_rules))
+}
+
+# Removes the rules that name the bridge of a second daemon.
+remove_rules() {
+    local table chain rule
+    while read -r table chain rule; do
+        read -ra rule <<<"$rule"
+        "${root[@]}" iptables -t "$table" -D "$chain" "${rule[@]}"
+    done < <(list_rules | grep -F -- "$bridge")
+}
+
 # Starts the second daemon of PROGRAM, unless it answers.  Programs beside it, such as containerd,
 # are found before those of the system.
 start_second() {
@@ -198,7 +226,10 @@ start_second() {
     if answers; then return 0; fi
     make_bridge
     configure_second
+    local rules
+    rules=$(list_rules)
     await "docker ($program)" "$second.log"
+    restore_rules "$rules"
 }
 
 # Ends the second daemon of PROGRAM, and removes its bridge, its images and its files.
@@ -209,6 +240,7 @@ end_second() {
         echo "docker: $data stays, since something is still mounted in it" >&2
         exit 1
     fi
+    remove_rules
     "${root[@]}" ip link delete "$bridge" 2>/dev/null || true
     "${root[@]}" rm -rf --one-file-system "$data" "$second" "$second.json" "$second.sock" \
         "$second.log" "$second.docker.pid"

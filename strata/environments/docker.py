@@ -29,6 +29,8 @@ from strata.util.progress import one_off
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "i686": "386"}
 
 
+# The variable that programs of an image get whose ENV does not set it.
+DEFAULT_PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # Key of an image's configuration → the instruction that sets it, by which programs run.
 SETTINGS = {
     "Env": "ENV",
@@ -84,6 +86,8 @@ def _resolve_image(reference: str, image: Fields) -> Fields:
         return {**refused, "refused": str(error)}
     for key, instruction in SETTINGS.items():
         values = [(inspected["Config"] or {}).get(key) or None for inspected in (own, other)]
+        if key == "Env":
+            values = [{DEFAULT_PATH, *(variables or ())} for variables in values]
         if values[0] != values[1]:
             reason = (
                 f"its {instruction} is not that of {image['docker']}, as which its programs run: "

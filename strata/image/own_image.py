@@ -5,6 +5,7 @@ import os
 import posixpath
 from collections.abc import Sequence
 
+from strata.environments import docker
 from strata.experiment import workload
 from strata.util.data_types import Fields
 from strata.util.errors import UserError
@@ -14,7 +15,6 @@ from strata.util.process import as_root, capture
 NEEDED = ("sh", "cat", "chmod", "env", "head", "mkdir", "sleep", "tail")
 # Folders of every system that are mounted over the image's.
 MOUNTED = ("/proc", "/sys", "/dev", "/data", "/tmp", "/opt/strata")
-PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # Key of an image's configuration → the instruction that sets it, which has no effect here.
 WITHOUT_EFFECT = {
     "Cmd": "CMD",
@@ -71,7 +71,10 @@ def describe_run(inspected: Fields, tree: str) -> Fields:
         if user is None:
             raise refuse(reference, f"USER {name}: the image has no such user or group")
     variables = dict(word.partition("=")[::2] for word in settings.get("Env") or ())
-    declared = {"PATH": PATH.partition("=")[2], "HOME": user["home"] if user else "/root"}
+    declared = {
+        "PATH": docker.DEFAULT_PATH.partition("=")[2],
+        "HOME": user["home"] if user else "/root",
+    }
     return {
         "variables": [f"{key}={value}" for key, value in {**declared, **variables}.items()],
         "user": user
@@ -122,7 +125,7 @@ def refuse(reference: str, reason: str) -> UserError:
 
 def _run_inside(tree: str, argv: Sequence[str]) -> tuple[int, str]:
     """Run a command in an image's files by a change of root; return its exit code and output."""
-    done = capture(as_root(["env", "-i", PATH, "chroot", tree, *argv]), check=False)
+    done = capture(as_root(["env", "-i", docker.DEFAULT_PATH, "chroot", tree, *argv]), check=False)
     return done.returncode, done.stdout
 
 

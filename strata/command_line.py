@@ -93,8 +93,8 @@ def refuse_wrong_start(arguments: Sequence[str]) -> None:
 def main(arguments: list[str]) -> int:
     """Run a command, and return its exit status.
 
-    arguments: the command line after the program's name.  If it is empty, the help is printed and the
-    status is 2.
+    arguments: the command line after the program's name.  If it is empty, the help is printed and
+    the status is 2.
     A mistake in the command line is printed, and raises SystemExit with status 2.
     """
     parser, by_name = make_parser()

@@ -24,13 +24,13 @@ def resolve_options(chosen: str | Fields) -> Fields:
     distinguishes second machines without naming them.  The plan identifies cells by these options:
     if the hash changes, cells are measured again.
     """
-    settings_given = {} if isinstance(chosen, str) else chosen
+    connection = {} if isinstance(chosen, str) else chosen
     options = {
-        "kind": "ssh" if "ssh" in settings_given else "namespace",
-        "rate": settings_given.get("rate"),
+        "kind": "ssh" if "ssh" in connection else "namespace",
+        "rate": connection.get("rate"),
     }
-    if "ssh" in settings_given:
-        options["machine"] = sha256(settings_given["ssh"].encode()).hexdigest()[:8]
+    if "ssh" in connection:
+        options["machine"] = sha256(connection["ssh"].encode()).hexdigest()[:8]
     return options
 
 
@@ -52,22 +52,22 @@ def examine_client(chosen: str | Fields) -> tuple[str, bool | None, str]:
     :meth:`strata.environments.common.layer.Layer.doctor_line` returns it; the second is None if the
     MTUs of the two ends differ.
     """
-    settings_given = {} if isinstance(chosen, str) else chosen
-    rate = f"; limited to {settings_given['rate']}" if settings_given.get("rate") else ""
-    if "ssh" not in settings_given:
+    connection = {} if isinstance(chosen, str) else chosen
+    rate = f"; limited to {connection['rate']}" if connection.get("rate") else ""
+    if "ssh" not in connection:
         return "client", True, f"a network namespace of this host, joined by a veth pair{rate}"
     from strata.client.remote import examine_machines
 
-    configuration = ["-F", settings_given["ssh_config"]] if settings_given.get("ssh_config") else []
+    configuration = ["-F", connection["ssh_config"]] if connection.get("ssh_config") else []
     settings = ["-oBatchMode=yes", "-oConnectTimeout=10", "-oLogLevel=ERROR"]
     try:
-        here, client = examine_machines(["ssh", *configuration, *settings, settings_given["ssh"]])
+        here, client = examine_machines(["ssh", *configuration, *settings, connection["ssh"]])
     except UserError as error:
         return "client", False, str(error)
     sizes = f"MTU {here['mtu']} here, {client['mtu']} there"
     # If the MTUs of the two ends differ, packets may be lost.
     same = here["mtu"] == client["mtu"] or None
-    return "client", same, f"{settings_given['ssh']} at {client['address']}, {sizes}{rate}"
+    return "client", same, f"{connection['ssh']} at {client['address']}, {sizes}{rate}"
 
 
 def build_stack(resolved: Fields, context: Context) -> tuple[list[Layer], Link]:

@@ -25,7 +25,7 @@ _AMOUNTS = ("target", "margin", "budget", "claims")
 def make_plan(config: Fields, machine: HostFacts) -> Plan:
     """Return the plan (the object of results/plan.json) of a checked configuration on this machine.
 
-    config: as :func:`read_config` returns it.
+    config: as :func:`strata.experiment.config.read_config` returns it.
     machine: the facts of :func:`strata.host.capacity.read_facts`.
     Raises UserError if no environment can be measured on this machine, or if the sizes, ports or
     memory do not fit it.  The message names the file that sets the key.

@@ -208,7 +208,8 @@ def run_r(*arguments: str, folder: str = ".") -> str:
 def run_python(folder: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a command of Strata with the code of the package `strata` in a folder.
 
-    folder: holds that package, and is the working directory.  arguments: the command and its arguments.
+    folder: holds that package, and is the working directory.
+    arguments: the command and its own arguments.
     Raises UserError with the command's message where it refuses its input (exit code 1), and
     MachineError where it fails otherwise.
     """

@@ -57,9 +57,9 @@ class Layer(chroot.Layer):
         Writes LXC's configuration and log into a folder that is named after the system's id.
         Raises UserError with LXC's log if the container does not start.
         """
-        ready_file = os.path.join(self.context.folder, "written")
+        written = os.path.join(self.context.folder, "written")
         folder = os.path.join(self.context.folder, self.context.id)
-        capture(as_root(["sh", "-euc", MOUNT, "strata", self.tree, ready_file, self.root]))
+        capture(as_root(["sh", "-euc", MOUNT, "strata", self.tree, written, self.root]))
         data = self.context.data.replace(" ", "\\040")
         settings = [
             # The distribution's settings for every container: devices, mounts, capabilities, filter

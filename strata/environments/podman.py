@@ -21,7 +21,7 @@ BRIDGE_MAKERS = (
 
 
 def _podman(*arguments: str) -> list[str]:
-    """Return Podman's command with this host's manager of control groups."""
+    """Return the command of Podman with these arguments and this host's control group driver."""
     return ["podman", "--cgroup-manager", cgroups.driver_name(), *arguments]
 
 
@@ -43,16 +43,15 @@ class Layer(engine.Container):
     )
 
     @classmethod
-    def host_tool(cls, *arguments: str) -> list[str]:
-        """Return the host's command that runs Podman as root with these arguments."""
-        return as_root(_podman(*arguments))
+    def host_tools(cls) -> list[list[str]]:
+        """Return the command that runs Podman as root; none if this user cannot use Podman now."""
+        if cls.unavailable_reason() or cls.permission_reason():
+            return []
+        return [as_root(_podman())]
 
     @classmethod
     def resolve_options(cls, options: Fields, config: Fields) -> Fields:
-        """Return the options with the runtime, by default crun, and the user.
-
-        The user must stay: it is in the plans of cells that were measured.
-        """
+        """Return the options with the runtime, by default crun, and the user."""
         # `user` must stay: it is in the plans of cells that were measured.
         return {"runtime": RUNTIMES[0], "user": "root", **options}
 
@@ -79,7 +78,7 @@ class Layer(engine.Container):
 
     def tool(self, *arguments: str) -> list[str]:
         """Return the command that runs Podman as root, with the chosen runtime and arguments."""
-        return self.host_tool("--runtime", self.options["runtime"], *arguments)
+        return as_root(_podman("--runtime", self.options["runtime"], *arguments))
 
     def load_command(self) -> list[str]:
         """Return Podman's command that loads an image from standard input.
@@ -90,7 +89,8 @@ class Layer(engine.Container):
 
     def engine_facts(self, info: Fields) -> Fields:
         """Return the versions, storage and confinement from ``podman info``, for the records."""
-        host, store = info["host"], info["store"]
+        host = info["host"]
+        store = info["store"]
         security = engine.value_at(host, "security") or {}
         confined = [
             name for name in ("seccomp", "apparmor", "selinux") if security.get(f"{name}Enabled")
@@ -124,23 +124,19 @@ class Layer(engine.Container):
 
     def run_options(self) -> list[str]:
         """Return the options for the init program and for the container's control group."""
-        options = [
-            "--init-path",
-            find_program(*INITS) or INITS[0],
-            "--cgroups",
-            "no-conmon",
-            "--replace",
-        ]
+        parent = cgroups.parent_option(cgroups.driver_name())
+        options = ["--init-path", find_program(*INITS) or INITS[0], "--replace"]
+        options += ["--cgroups", "no-conmon", "--cgroup-parent", parent]
         if self.context.user:
-            # Unlike Docker, Podman leaves out those that USER names.
+            # Unlike Docker, Podman leaves out the groups of the user that USER names.
             options += [f"--group-add={group}" for group in self.context.user["groups"]]
-        return [*options, "--cgroup-parent", cgroups.parent_option(cgroups.driver_name())]
+        return options
 
     def complete(self, argv: list[str]) -> list[str]:
-        """Return Podman's command in a form that no signal interrupts and that runs alone.
+        """Return Podman's command in a form that no signal interrupts, one at a time.
 
-        An interrupted command leaves an unknown state, and the lock of an abandoned one would block
-        others.  The lock is a file in Strata's home folder.
+        An interrupted command leaves an unknown state.  The lock, a file in Strata's home folder,
+        is closed for the command itself, so that a process which it leaves does not keep the lock.
         """
         lock = os.path.join(paths.home_folder(), "podman.lock")
         return ["setsid", "--fork", "--wait", "flock", "--close", lock, *argv]

@@ -43,12 +43,13 @@ class Layer(UserNetwork):
     def join_namespace(self, namespace: str) -> None:
         """Start slirp4netns, and have it forward the servers' ports.
 
-        Raises UserError if it does not start, or refuses a port.
+        namespace: path of the network namespace.  Raises UserError if it does not start, or refuses a port.
         """
         options = ["--configure", f"--mtu={self.options['mtu']}", f"--cidr={self.network}"]
         options += ["--disable-host-loopback", "--disable-dns", f"--api-socket={SOCKET}"]
         argv = ["slirp4netns", *options, "--netns-type=path", namespace, "eth0"]
         self.run_below(["sh", "-c", layer.START_IN_BACKGROUND, "strata", *argv])
+        # This request changes nothing; without ports, its answer shows that slirp4netns runs.
         requests = ['{"execute": "list_hostfwd"}']
         for port in self.context.ports:
             target = {"guest_addr": self.guest_address, "guest_port": port}

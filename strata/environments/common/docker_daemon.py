@@ -81,12 +81,10 @@ def is_reachable(socket: str | None = None) -> bool:
 
 
 @functools.cache
-def _read_info(socket: str | None, *selectors: str | None) -> Fields:
+def _read_info(socket: str | None) -> Fields:
     """Return the output of ``docker info``; empty if no daemon answers within 20 seconds.
 
-    socket: that of a second daemon; None for the usual one.
-    selectors: the values of the environment variables that select the daemon; they only distinguish
-    the cached results.
+    socket: that of a second daemon; None for the usual one.  A process asks each daemon once.
     """
     argv = [*client_command(socket), "info", "--format", "{{json .}}"]
     try:
@@ -100,11 +98,9 @@ def read_info(socket: str | None = None) -> Fields:
     """Return the output of ``docker info``; empty if the daemon does not answer.
 
     socket: that of a second daemon; None for the usual one.
-    A process asks each daemon once.
+    A process asks a daemon once, when it is reachable: it may be started later.
     """
-    if not is_reachable(socket):
-        return {}
-    return _read_info(socket, os.environ.get("DOCKER_HOST"), os.environ.get("DOCKER_CONTEXT"))
+    return _read_info(socket) if is_reachable(socket) else {}
 
 
 def security_options(info: Fields) -> dict[str, str]:
@@ -114,6 +110,7 @@ def security_options(info: Fields) -> dict[str, str]:
     """
     profiles = {}
     for option in info.get("SecurityOptions") or ():
+        # For example "name=seccomp,profile=builtin"; old daemons print only "seccomp".
         settings = dict(setting.partition("=")[::2] for setting in option.split(","))
         profiles[settings.get("name", option)] = settings.get("profile", "")
     return profiles
@@ -127,8 +124,8 @@ def inspect_network(name: str, socket: str | None = None) -> Fields:
     A process reads each network once.
     """
     argv = [*client_command(socket), "network", "inspect", name]
-    output = capture(argv, check=False).stdout
-    networks: list[Fields] = json.loads(output or "[]")
+    printed = capture(argv, check=False).stdout
+    networks: list[Fields] = json.loads(printed or "[]")
     return networks[0] if networks else {}
 
 
@@ -166,23 +163,26 @@ def list_differences(options: Fields, info: Fields, read_rules: bool = True) -> 
     if they change, cells are measured again.
     """
     differences = {}
-    needs_rules = options["network"] != "host" and options.get("port") != "proxy"
-    if read_rules and needs_rules and has_nat(options["network"], second_socket(options)) is False:
+    network = options["network"]
+    needs_nat = network != "host" and options.get("port") != "proxy"
+    # None, if it cannot be seen, is no difference.
+    if read_rules and needs_nat and has_nat(network, second_socket(options)) is False:
         differences["ports"] = "docker-proxy"
     profiles = security_options(info)
     if "userns" in profiles:
         differences["users"] = "remapped"
     seccomp = profiles.get("seccomp", "none")
     if seccomp not in ("default", "builtin") and options.get("seccomp") != "unconfined":
-        is_named = seccomp in ("none", "unconfined")
-        differences["seccomp"] = seccomp if is_named else "profile of its own"
+        # The path of a profile is not recorded.
+        is_off = seccomp in ("none", "unconfined")
+        differences["seccomp"] = seccomp if is_off else "profile of its own"
     driver = str(info.get("Driver"))
     if options["data"] == "layered" and driver not in OVERLAY_DRIVERS:
         differences["storage"] = re.sub(r"[^\w-]", "", driver)
     return differences
 
 
-def label_ending(differences: Fields) -> str:
+def format_differences(differences: Fields) -> str:
     """Return the text that ends a label, for what :func:`list_differences` returned."""
     return ", ".join(DIFFERENCE_LABELS[key].format(value) for key, value in differences.items())
 
@@ -219,15 +219,13 @@ def foreign_reason(info: Fields, socket: str | None = None) -> str | None:
     socket: that of a second daemon; None for the usual one.
     """
     host = os.uname()
+    daemon_kernel = info.get("KernelVersion", "")
     # Docker prints only two numbers of a kernel's version if the third is 0.
-    kernels = {
-        re.sub(r"^(\d+\.\d+)\.0\b", r"\1", release)
-        for release in (host.release, info.get("KernelVersion", ""))
-    }
-    if info.get("Name") != host.nodename or len(kernels) > 1:
+    host_kernel = re.sub(r"^(\d+\.\d+)\.0\b", r"\1", host.release)
+    is_same_kernel = daemon_kernel in (host.release, host_kernel)
+    if info.get("Name") != host.nodename or not is_same_kernel:
         location = (
-            f"on another machine or in a virtual one ({info.get('Name')}, kernel "
-            f"{info.get('KernelVersion')})"
+            f"on another machine or in a virtual one ({info.get('Name')}, kernel {daemon_kernel})"
         )
     elif daemons.is_in_other_network(socket_path() if socket is None else socket):
         location = (

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+from abc import abstractmethod
 from collections.abc import Collection, Sequence
 
 from strata.environments.common import layer, limits, passed_options
@@ -20,11 +21,6 @@ from strata.util.data_types import Any, Described, Fields, HostFacts, Image
 from strata.util.errors import UserError
 from strata.util.process import capture
 from strata.util.progress import one_off, report_step
-
-# Importing typing would take a cell's time, and only type checkers need it.
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import ClassVar
 
 # Argument: the mode of /data.  Makes /data and /tmp where an image of the user's own lacks them,
 # and lets the user as whom programs run write to /data.
@@ -38,12 +34,13 @@ HOLDER = ("sleep", "infinity")
 # Labels of the containers of systems, and of those in which an image is built; the value is the
 # home's mark.  `Container.remove_containers` finds containers by these labels.
 LABEL, BUILDING = "strata.home", "strata.building"
+# Values of the options `network` and `data` → their names in the paper.
 NETWORKS = {"bridge": "bridge with NAT", "host": "its host’s"}
+DATA = {"volume": "volume", "layered": "layered file system", "tmpfs": "memory (tmpfs)"}
 # How packets reach a container's published ports, as records call it.
 NAT, PROXY, NOTHING = "destination NAT", "docker-proxy alone", "nothing seen"
 # The network's name in labels if the bridge has no NAT.
 PROXIED = "bridge, user-land proxy"
-DATA = {"volume": "volume", "layered": "layered file system", "tmpfs": "memory (tmpfs)"}
 
 
 def tag(image: Image | Described) -> str:
@@ -51,10 +48,11 @@ def tag(image: Image | Described) -> str:
 
     :meth:`Container.remove_images` finds images by the beginning of this name.
     """
-    return f"{paths.name_prefix()}/image:{image['recipe'][:12]}"
+    short_hash = image["recipe"][:12]
+    return f"{paths.name_prefix()}/image:{short_hash}"
 
 
-def base_tag(base: str) -> str:
+def name_base(base: str) -> str:
     """Return the name that Docker gives to a base root filesystem of images.
 
     base: the base's hash, as :func:`strata.experiment.recipe.describe_image` gives it.
@@ -63,20 +61,22 @@ def base_tag(base: str) -> str:
 
 
 @functools.cache
-def run_once(*argv: str) -> str:
-    """Run a command on the host and return its standard output.
+def _read_engine_info(*argv: str) -> Fields:
+    """Return the object that an engine's command ``info`` prints.
 
-    A process runs each command once and then returns the first output again.
-    Raises UserError if the command fails.
+    A process runs each command once, which takes time.  Raises UserError if the command fails.
     """
-    return capture(argv).stdout
+    with one_off():
+        info: Fields = json.loads(capture(argv).stdout)
+    return info
 
 
 def value_at(mapping: Any, *keys: str) -> Any:
     """Return the value under a path of keys in nested mappings; None if a key is missing."""
+    value = mapping
     for key in keys:
-        mapping = mapping.get(key) if isinstance(mapping, dict) else None
-    return mapping
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
 
 
 def runtime_refusal(runtime: str) -> str | None:
@@ -99,45 +99,37 @@ def container_schema(**more: Fields) -> Fields:
     below), layered (the container's own layered file system) or tmpfs (memory); and the limits in
     :mod:`strata.environments.common.limits`.
     """
-    required: Fields = {
-        "network": {"enum": list(NETWORKS), "description": "bridge or host"},
-        "data": {"enum": list(DATA), "description": "volume, layered or tmpfs"},
-    }
-    needed = [key for key in required if not (key == "network" and "options" in more)]
-    return layer.options_schema(*needed, **required, **limits.PROPERTIES, **more)
+    # One of an engine's own options, which `options` passes on, may name another network.
+    required = ["data"] if "options" in more else ["network", "data"]
+    return layer.options_schema(
+        *required,
+        network={"enum": list(NETWORKS), "description": "bridge or host"},
+        data={"enum": list(DATA), "description": "volume, layered or tmpfs"},
+        **limits.PROPERTIES,
+        **more,
+    )
 
 
 class Container(layer.Layer):
     """A container that an engine runs; a subclass gives the engine's commands.
 
-    Commands on the host come from :meth:`host_tool`, those for the layer below from :meth:`tool`.
+    Commands that remove what was left on the host begin as :meth:`host_tools` says, those of one
+    system come from :meth:`tool`.
     """
 
-    engine_name: ClassVar[str]
+    engine_name: str
     """The engine's name for people."""
 
     differences = layer.CONTAINER_DIFFERENCES
     option_differences = limits.DIFFERENCES
 
     @classmethod
-    def host_tool(cls, *arguments: str) -> list[str]:
-        """Return the host's command that runs the engine with these arguments."""
-        return [cls.name, *arguments]
-
-    @classmethod
+    @abstractmethod
     def host_tools(cls) -> list[list[str]]:
-        """Return the host's commands of the engine, one for each daemon that may run containers."""
-        return [cls.host_tool()]
+        """Return the beginnings of the engine's commands on the host, one for each of its daemons.
 
-    @classmethod
-    def answers(cls) -> bool:
-        """Return whether the engine can be used now, without starting a daemon."""
-        return cls.unavailable_reason() is None
-
-    @classmethod
-    def is_usable(cls) -> bool:
-        """Return whether the engine can be used now and this user is permitted to use it."""
-        return cls.answers() and cls.permission_reason() is None
+        None are returned if the engine cannot be used now by this user; no daemon is started.
+        """
 
     @classmethod
     def check_options(cls, options: Fields, below: str) -> list[tuple[str, str]]:
@@ -145,15 +137,16 @@ class Container(layer.Layer):
 
         Options that an engine passes on and that would break the measurement are returned, too.
         """
-        wrong = limits.check(options) + passed_options.check(options)
+        mistakes = limits.find_mistakes(options) + passed_options.find_mistakes(options)
         if "cpu-burst" in options and below != "host":
-            wrong.append(("cpu-burst", "is set on the host alone: leave it out in a machine"))
-        return wrong
+            mistakes.append(("cpu-burst", "is set only on the host: leave it out in a machine"))
+        return mistakes
 
     @classmethod
     def refusal_reason(cls, resolved: Fields, below: str, machine: HostFacts) -> str | None:
         """Return why the host cannot grant the limits in these options; None if it can."""
-        return limits.refusal(resolved, capacity.usable_processors(), machine["memory_bytes"])
+        cpus = capacity.usable_processors()
+        return limits.refusal_reason(resolved, cpus, machine["memory_bytes"])
 
     @classmethod
     def labels(cls, resolved: Fields) -> Fields:
@@ -168,10 +161,8 @@ class Container(layer.Layer):
         label: the label's name; by default that of the containers of systems.
         Returns the engine's ids of the removed containers; none if the engine cannot be used now.
         """
-        if not cls.is_usable():
-            return []
         mark = f"label={label}={paths.home_mark()}"
-        removed = []
+        removed: list[str] = []
         for tool in cls.host_tools():
             ids = capture([*tool, "ps", "--all", "--quiet", "--filter", mark]).stdout.split()
             if ids:
@@ -182,7 +173,7 @@ class Container(layer.Layer):
     @classmethod
     def remove_systems(cls) -> list[str]:
         """Remove the containers of all systems and return a phrase for each."""
-        return [f"container {id}" for id in cls.remove_containers()]
+        return [f"container {container}" for container in cls.remove_containers()]
 
     @classmethod
     def remove_images(cls, kept: Collection[str]) -> list[str]:
@@ -191,8 +182,6 @@ class Container(layer.Layer):
         kept: names and ids of images that stay.  Images of existing containers stay, too.  Nothing
         is removed if the engine cannot be used now.
         """
-        if not cls.is_usable():
-            return []
         return [
             f"the image {name} of {cls.engine_name}"
             for tool in cls.host_tools()
@@ -216,32 +205,34 @@ class Container(layer.Layer):
             lines.update(capture(argv, check=False).stdout.splitlines())
         removed = []
         for line in sorted(lines):
-            id, _, name = line.partition(" ")
+            image_id, _, name = line.partition(" ")
             # Podman puts a registry's name before the image's.
-            short = "/".join(name.split("/")[-2:])
-            if id in kept or short in kept or not short.startswith(("strata", "<none>")):
+            short_name = "/".join(name.split("/")[-2:])
+            is_named = short_name.startswith("strata")
+            is_ours = is_named or short_name.startswith("<none>")
+            if not is_ours or image_id in kept or short_name in kept:
                 continue
-            image = name if short.startswith("strata") else id
+            image = name if is_named else image_id
             # The engine refuses to remove an image that a container uses.
             if capture([*tool, "image", "rm", image], 600, check=False).returncode == 0:
                 removed.append(image)
         return removed
 
+    @abstractmethod
     def tool(self, *arguments: str) -> list[str]:
         """Return the command, for the layer below, that runs the engine with these arguments."""
-        return [self.name, *arguments]
 
+    @abstractmethod
     def engine_facts(self, info: Fields) -> Fields:
         """Return the engine's facts for the records, by name.
 
         info: what the engine's command ``info`` prints.  A missing value is recorded as "not
         available".
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def run_options(self) -> list[str]:
         """Return the options for the engine's command ``run`` that only this engine has."""
-        raise NotImplementedError
 
     @property
     def id_file(self) -> str:
@@ -265,10 +256,8 @@ class Container(layer.Layer):
         records.
         Raises UserError if the engine does not answer.
         """
-        # Only a process's first call takes time: later ones are cached.
-        with one_off():
-            argv = self.below.plain_command(self.tool("info", "--format", "{{json .}}"))
-            self.info: Fields = json.loads(run_once(*argv))
+        argv = self.below.plain_command(self.tool("info", "--format", "{{json .}}"))
+        self.info = _read_engine_info(*argv)
         self._facts: Fields = {}
         for name, value in self.engine_facts(self.info).items():
             self._facts[name] = str(value or NOT_AVAILABLE).partition("\n")[0]
@@ -295,34 +284,29 @@ class Container(layer.Layer):
         the facts for the records.
         Raises UserError if the container does not start, or runs with other limits than requested.
         """
-        argv = self._run_command()
-        try:
-            self.run_below(argv)
-        except UserError:
-            if not self._load_image():
-                raise
-            self.run_below(argv)
-        if self.context.own_image or self._serves_user:
-            make = ["sh", "-euc", MAKE_FOLDERS, "strata", "1777" if self._serves_user else "0755"]
-            self.run_below(self.tool("exec", "--user", "0", self.context.id, *make))
-        if "cpu-burst" in self.options:
-            # Engines have no option for it.
-            cgroups.set_burst(self.cgroup() or "", self.options["cpu-burst"])
-        if limits.set_options(self.options):
-            inside = self.run_below(self.wrap(limits.PRINT_FILES), check=False)
-            self._facts["settings"] = limits.applied(self.options, inside)
-        with one_off():
-            self.observe_container()
-
-    def _run_command(self) -> list[str]:
-        """Return the engine's command that starts the container.
-
-        Clean-up relies on the container's name and label.
-        """
+        # Clean-up relies on the container's name and label.
         options = ["--detach", "--name", self.context.id, *self.published()]
         if self.virtual_machine() is None:
             options += ["--cidfile", self.id_file]
-        return self.complete(self.start_command(options, self.passed_options(), HOLDER))
+        start = self.complete(self.start_command(options, self.passed_options(), HOLDER))
+        try:
+            self.run_below(start)
+        except UserError:
+            if not self._load_image():
+                raise
+            self.run_below(start)
+        if self.context.own_image or self._serves_user:
+            mode = "1777" if self._serves_user else "0755"
+            make_folders = ["sh", "-euc", MAKE_FOLDERS, "strata", mode]
+            self.run_below(self.tool("exec", "--user", "0", self.context.id, *make_folders))
+        if "cpu-burst" in self.options:
+            # Engines have no option for it.
+            cgroups.set_burst(self.cgroup() or "", self.options["cpu-burst"])
+        if limits.select_checked(self.options):
+            printed = self.run_below(self.wrap(limits.PRINT_FILES), check=False)
+            self._facts["settings"] = limits.require_applied(self.options, printed)
+        with one_off():
+            self.observe_container()
 
     def passed_options(self) -> list[str]:
         """Return the options that the configuration passes on to the engine as they stand."""
@@ -336,10 +320,13 @@ class Container(layer.Layer):
         options: further options of the engine.  passed: the options that are passed on.
         argv: the container's first program, in place of the image's own.
         """
-        # The key `network` of a container with an option of that name holds the option's network.
-        chosen = "bridge" if passed_options.network_of(self.options) else self.options["network"]
-        named = passed_options.network_of({"options": passed})
-        network = [] if named else ["--network", chosen]
+        chosen = self.options["network"]
+        if passed_options.network_of(self.options):
+            # The key `network` holds the network of the option with that name, which is a bridge's.
+            chosen = "bridge"
+        network = []
+        if not passed_options.network_of({"options": passed}):
+            network += ["--network", chosen]
         if chosen != "host":
             network += ["--hostname", "strata"]
         settings = [*self.run_options(), *self._data_options(), *self._state_options()]
@@ -373,10 +360,8 @@ class Container(layer.Layer):
             return False
         archive = os.path.join(self.image["folder"], "image.tar")
         with one_off(), report_step(self.name, "loading the image"):
-            workload = self.below.plain_command(self.load_command(), fed=True)
-            capture(
-                ["sh", "-euc", layer.READ_FILE, "strata", archive, *workload], layer.COPY_TIMEOUT
-            )
+            load = self.below.plain_command(self.load_command(), fed=True)
+            capture(["sh", "-euc", layer.READ_FILE, "strata", archive, *load], layer.COPY_TIMEOUT)
             if self.context.own_image:
                 self.run_below(self.tool("tag", self._image_id, tag(self.image)))
         return True
@@ -407,12 +392,9 @@ class Container(layer.Layer):
         options = ["--oom-score-adj", str(starting_state.OOM_SCORE), "--pids-limit", "-1"]
         options += starting_state.container_limit_options()
         # The experiment's mask is of the host's CPUs: a virtual machine numbers its own.
-        if (
-            self.context.mask
-            and self.virtual_machine() is None
-            and "cpuset-cpus" not in self.options
-        ):
-            options += ["--cpuset-cpus", self.context.mask]
+        is_masked = self.context.mask and self.virtual_machine() is None
+        if is_masked and "cpuset-cpus" not in self.options:
+            options += ["--cpuset-cpus", str(self.context.mask)]
         return options
 
     def observe_container(self) -> None:
@@ -442,25 +424,26 @@ class Container(layer.Layer):
         else:
             rules = firewall.PacketFilter(self.run_below(firewall.LIST_COMMAND, check=False))
         port = min(self.context.ports)
-        nat, proxy = (
-            rules.translates_port(self._bridge_address, port, self.context.id),
-            rules.proxies_port(self._bridge_address, port),
-        )
-        if nat is None:
+        has_nat = rules.translates_port(self._bridge_address, port, self.context.id)
+        has_proxy = rules.proxies_port(self._bridge_address, port)
+        if has_nat is None:
             path = NOT_AVAILABLE
-        elif nat:
+        elif has_nat:
             path = NAT
         else:
-            path = PROXY if proxy else NOTHING
-        proxies = {True: "runs", False: "none", None: NOT_AVAILABLE}
-        return {"ports": path, "docker_proxy": proxies[proxy], **rules.facts()}
+            path = PROXY if has_proxy else NOTHING
+        proxy_texts = {True: "runs", False: "none", None: NOT_AVAILABLE}
+        return {"ports": path, "docker_proxy": proxy_texts[has_proxy], **rules.facts()}
 
     def load_command(self) -> list[str]:
         """Return the command, for the layer below, that loads an image from standard input."""
         return self.tool("load", "--quiet")
 
     def complete(self, argv: list[str]) -> list[str]:
-        """Return the engine's command in a form that no signal interrupts; here, unchanged."""
+        """Return a command of the engine in a form that no signal interrupts; here, unchanged.
+
+        An engine overrides this if its commands must not be interrupted or run side by side.
+        """
         return argv
 
     def published(self) -> list[str]:
@@ -487,15 +470,16 @@ class Container(layer.Layer):
 
     def listen_address(self) -> str:
         """Return the container's address on its bridge, or the host's on the host's network."""
-        return (
-            self.below.listen_address()
-            if self.options["network"] == "host"
-            else self._bridge_address
-        )
+        if self.options["network"] == "host":
+            return self.below.listen_address()
+        return self._bridge_address
 
     @functools.cached_property
     def _bridge_address(self) -> str:
-        """The container's IP address on its bridge, read from the engine once."""
+        """The container's IP address on its bridge, read from the engine once.
+
+        Raises UserError if the container has none.
+        """
         template = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}"
         inspect = self.tool("inspect", "--format", template, self.context.id)
         address = self.run_below(inspect).strip()
@@ -518,9 +502,6 @@ class Container(layer.Layer):
 
         In a virtual machine, these are the processes of the machine.
         """
-        machine = self.virtual_machine()
-        return (
-            machine.memory_processes()
-            if machine
-            else cgroups.list_processes_and_parents(self.cgroup() or "")
-        )
+        if machine := self.virtual_machine():
+            return machine.memory_processes()
+        return cgroups.list_processes_and_parents(self.cgroup() or "")

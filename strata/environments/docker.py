@@ -5,8 +5,7 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 
 from strata.environments.common import (
     docker_daemon,
@@ -39,6 +38,8 @@ SETTINGS = {
 }
 # Options of containers on the host only, since a machine has a daemon and an image of its own.
 HOST_OPTIONS = ("program", "dockerd", "image", "port", "rules")
+# The schema of a program's absolute path.
+_PROGRAM = {"type": "string", "pattern": "^/"}
 
 
 @functools.cache
@@ -63,8 +64,8 @@ def inspect_image(reference: str) -> Fields:
     machine, architecture = os.uname().machine, inspected.get("Architecture")
     if inspected.get("Os") != "linux" or ARCHITECTURES.get(machine, machine) != architecture:
         raise UserError(
-            f"{location}it is built for {inspected.get('Os')} on {architecture}, and this machine is "
-            f"{machine}: take one for this machine"
+            f"{location}it is built for {inspected.get('Os')} on {architecture}, and this machine "
+            f"is {machine}: take one for this machine"
         )
     return {**inspected, "reference": reference}
 
@@ -154,13 +155,10 @@ class Layer(engine.Container):
     stands_idle = True
     programs = ("docker",)
     daemons = ("dockerd", "containerd", "containerd-shim", "docker-proxy", "docker-init", "runsc")
-    options_schema = engine.container_schema(
+    options_schema = engine.make_container_schema(
         runtime={"enum": ["runc", "crun", "runsc"], "description": "runc, crun or runsc (gVisor)"},
-        program={
-            "type": "string",
-            "pattern": "^/",
-            "description": "the absolute path of another runtime than the installed one",
-        },
+        program=_PROGRAM
+        | {"description": "the absolute path of another runtime than the installed one"},
         stack={
             "enum": list(gvisor.STACKS),
             "description": "whose network stack: the sandbox's own, or the host's",
@@ -179,11 +177,8 @@ class Layer(engine.Container):
             "type": "boolean",
             "description": "false: gVisor's gofer opens files for the sandbox",
         },
-        dockerd={
-            "type": "string",
-            "pattern": "^/",
-            "description": "the absolute path of the program of a second Docker daemon",
-        },
+        dockerd=_PROGRAM
+        | {"description": "the absolute path of the program of a second Docker daemon"},
         image={
             "type": "string",
             "minLength": 1,
@@ -191,7 +186,6 @@ class Layer(engine.Container):
         },
         options=passed_options.SCHEMA,
     )
-    _explained: Mapping[str, str] = MappingProxyType({})
 
     # The guest's daemon is up before a cell begins, like the host's: under emulation, starting the
     # daemon takes longer than starting a container.
@@ -265,7 +259,7 @@ class Layer(engine.Container):
         """Return the options for the plan, with all that decides a result.
 
         `network` is the network that an option of ``docker run`` names, if one does.  `program` and
-        `dockerd` become ``{path, sha256}``, `image` becomes ``{name, id}``.  For gVisor, ``sandbox``
+        `dockerd` become ``{path, sha256}``, `image` becomes ``{name, id}``.  For gVisor, `sandbox`
         (:func:`gvisor.plan_sandbox`) replaces `stack` and `directfs`: it has the version of runsc,
         so that cells are measured again after an upgrade.
         """
@@ -305,7 +299,7 @@ class Layer(engine.Container):
         return options
 
     @classmethod
-    def host_tools(cls) -> list[list[str]]:
+    def list_host_commands(cls) -> list[list[str]]:
         """Return the commands of Docker's client for the usual daemon and for second ones.
 
         None are returned if the usual daemon does not answer or this user may not use it.
@@ -315,7 +309,7 @@ class Layer(engine.Container):
         sockets = docker_daemon.list_second_sockets()
         return [docker_daemon.client_command(socket) for socket in (None, *sockets)]
 
-    def tool(self, *arguments: str) -> list[str]:
+    def engine_command(self, *arguments: str) -> list[str]:
         """Return the command, for the layer below, of Docker's client with these arguments."""
         socket = docker_daemon.second_socket(self.options)
         return [*docker_daemon.client_command(socket), *arguments]
@@ -442,14 +436,14 @@ class Layer(engine.Container):
             text += f"; other than usual: {docker_daemon.format_differences(differences)}"
         return "Docker", True, text
 
-    def ask_engine(self) -> None:
+    def observe_engine(self) -> None:
         """Start the host's daemon if none answers, and record its facts.
 
         Raises UserError if the host's daemon is not as the plan expects.
         """
         if self.below.name == "host" and "dockerd" not in self.options:
             start_daemon()
-        super().ask_engine()
+        super().observe_engine()
         if self.virtual_machine() is None:
             self._require_planned_daemon()
 
@@ -489,10 +483,10 @@ class Layer(engine.Container):
         return entries
 
     def up(self) -> None:
-        """Start the container as :meth:`Container.up` does, with the rules that its options ask for.
+        """Start the container, and make the packet filter's rules that its options request.
 
-        If a sandbox with a network stack of its own fails, the error also suggests the host's
-        stack.
+        Raises UserError as :meth:`Container.up` does.  If a sandbox with a network stack of its own
+        fails, the error also suggests the host's stack.
         """
         if self.options.get("port") == "proxy":
             firewall.skip_translation(self.context, self.below.listen_address())
@@ -505,7 +499,7 @@ class Layer(engine.Container):
             raise
         if "rules" in self.options:
             firewall.add_idle_rules(self.context, self._bridge_address, self.options["rules"])
-            if self.published():
+            if self.publish_options():
                 self._facts["network"] |= firewall.read_packet_filter().facts()
 
     def kernel_process(self) -> int | None:
@@ -529,7 +523,7 @@ class Layer(engine.Container):
             raise UserError(reason)
         planned = dict(self.options.get("daemon", {}))
         # The kernel has rules for published ports only once the container is up.
-        checks_rules = not self.published()
+        checks_rules = not self.publish_options()
         if not checks_rules:
             planned.pop("ports", None)
         with one_off():
@@ -544,14 +538,15 @@ class Layer(engine.Container):
             )
 
     def observe_container(self) -> None:
-        """Check, after :meth:`Container.observe_container`, the path to the ports and the sandbox.
+        """Observe the effects of passed options, and check the path to the ports and the sandbox.
 
-        Raises UserError if one of them is not as planned.
+        Adds the observations to the facts for the records.  Raises UserError if the path or the
+        sandbox is not as planned.
         """
         super().observe_container()
         if self.passed_options():
             self._observe_effects()
-        if self.published():
+        if self.publish_options():
             self._require_planned_ports()
         if gvisor.is_requested(self.options):
             self._require_planned_sandbox()
@@ -562,25 +557,25 @@ class Layer(engine.Container):
         return f"{self.context.id}-state"
 
     def _observe_effects(self) -> None:
-        """Record how the container differs from one without the passed options.
+        """Observe how the container differs from one without the passed options.
 
-        The effects are added to the settings in the facts for the records, and explain differences
-        from native.
+        Adds the effects to the settings in the facts for the records, and sets
+        `observed_differences`.
         """
         argv = self.wrap(option_effects.state_command())
         state = option_effects.parse_state(self.run_below(argv, check=False))
-        rows, self._explained = option_effects.explain_state(
+        rows, self.observed_differences = option_effects.explain_state(
             self.passed_options(), state, self._read_state
         )
         self._facts["settings"] = [*self._facts.get("settings", []), *rows]
 
     def _read_state(self, passed: Sequence[str], number: int) -> option_effects.ContainerState:
-        """Return the state inside a new container with some of the passed options.
+        """Return the state inside a container with some of the passed options.
 
         number: distinguishes equal containers.
-        The first container without options is new each time, since the machine's settings may
+        The first container without options is started each time, since the machine's settings may
         change.  The states of the others, which only show each option's effect, are kept in files
-        beside the image.
+        beside the image, whose names follow from all that decides the state.
         Raises UserError if no container starts with only these options.
         """
         options = ["--rm", "--name", self._probe_name]
@@ -599,10 +594,6 @@ class Layer(engine.Container):
             write_json(path, state)
         return state
 
-    def observed_differences(self) -> dict[str, str]:
-        """Return the differences from native that the passed options make."""
-        return {**self._explained}
-
     def _require_planned_ports(self) -> None:
         """Record the host's bridge, and require that packets reach published ports as planned.
 
@@ -612,7 +603,7 @@ class Layer(engine.Container):
         facts = self._facts["network"]
         if self.virtual_machine() is None:
             socket = docker_daemon.second_socket(self.options)
-            bridge = docker_daemon.bridge_options(self.options["network"], socket)
+            bridge = docker_daemon.read_bridge_options(self.options["network"], socket)
             facts["bridge"] = bridge.get(docker_daemon.BRIDGE, NOT_AVAILABLE)
             facts["mtu"] = bridge.get(docker_daemon.MTU, NOT_AVAILABLE)
         path = facts["ports"]
@@ -689,7 +680,7 @@ def _runtime_refusal(resolved: Fields, info: Fields) -> str | None:
     planned = " ".join([program, *arguments])
     if "program" in resolved:
         command = f"scripts/dockerd.sh runtime {name} {planned}"
-    runtime = engine.value_at(info, "Runtimes", name)
+    runtime = engine.find_value(info, "Runtimes", name)
     if runtime is None:
         return f"the Docker daemon does not know {planned} as {name}: `{command}` adds it"
     path = runtime.get("path", "another program")

@@ -26,10 +26,8 @@ class Layer(UserNetwork):
         interface.append("--no-map-gw")
         # Ports that it should find by itself, and names of hosts, are switched off.
         forwards = ["--tcp-ns", "none", "--udp-ns", "none", "--dns", "none"]
-        if ports := ",".join(map(str, self.context.ports)):
-            published = f"{self.below.listen_address()}/{ports}"
-            forwards += ["--tcp-ports", published, "--udp-ports", published]
-        else:
-            forwards += ["--tcp-ports", "none", "--udp-ports", "none"]
+        ports = ",".join(map(str, self.context.ports))
+        published = f"{self.below.listen_address()}/{ports}" if ports else "none"
+        forwards += ["--tcp-ports", published, "--udp-ports", published]
         joined = ["--netns-only", "--netns", namespace, "--runas", "0"]
         self.run_below(["pasta", "--quiet", "-4", *joined, *interface, *address, *forwards])

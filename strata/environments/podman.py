@@ -38,12 +38,12 @@ class Layer(engine.Container):
     programs = ("podman",)
     package = "podman"
     needs_root = True
-    options_schema = engine.container_schema(
+    options_schema = engine.make_container_schema(
         runtime={"enum": list(RUNTIMES), "description": "crun or runc"}
     )
 
     @classmethod
-    def host_tools(cls) -> list[list[str]]:
+    def list_host_commands(cls) -> list[list[str]]:
         """Return the command that runs Podman as root; none if this user cannot use Podman now."""
         if cls.unavailable_reason() or cls.permission_reason():
             return []
@@ -76,7 +76,7 @@ class Layer(engine.Container):
             )
         return super().refusal_reason(resolved, below, machine)
 
-    def tool(self, *arguments: str) -> list[str]:
+    def engine_command(self, *arguments: str) -> list[str]:
         """Return the command that runs Podman as root, with the chosen runtime and arguments."""
         return as_root(_podman("--runtime", self.options["runtime"], *arguments))
 
@@ -91,16 +91,16 @@ class Layer(engine.Container):
         """Return the versions, storage and confinement from ``podman info``, for the records."""
         host = info["host"]
         store = info["store"]
-        security = engine.value_at(host, "security") or {}
+        security = engine.find_value(host, "security") or {}
         confined = [
             name for name in ("seccomp", "apparmor", "selinux") if security.get(f"{name}Enabled")
         ]
         return {
             "version": info["version"]["Version"],
-            "runtime": engine.value_at(host, "ociRuntime", "version"),
-            "conmon": engine.value_at(host, "conmon", "version"),
+            "runtime": engine.find_value(host, "ociRuntime", "version"),
+            "conmon": engine.find_value(host, "conmon", "version"),
             "storage_driver": store.get("graphDriverName"),
-            "backing_filesystem": engine.value_at(store, "graphStatus", "Backing Filesystem"),
+            "backing_filesystem": engine.find_value(store, "graphStatus", "Backing Filesystem"),
             "log_driver": host.get("logDriver"),
             "network_backend": host.get("networkBackend"),
             "cgroup_driver": host.get("cgroupManager"),
@@ -114,7 +114,7 @@ class Layer(engine.Container):
 
         Raises UserError as :meth:`Container.up` does.
         """
-        if self.published():
+        if self.publish_options():
             # Netavark itself accepts only packets of established connections.
             match = ["--match", "conntrack", "--ctstate", "DNAT"]
             firewall.allow_packets(
@@ -132,7 +132,7 @@ class Layer(engine.Container):
             options += [f"--group-add={group}" for group in self.context.user["groups"]]
         return options
 
-    def complete(self, argv: list[str]) -> list[str]:
+    def complete_command(self, argv: list[str]) -> list[str]:
         """Return Podman's command in a form that no signal interrupts, one at a time.
 
         An interrupted command leaves an unknown state.  The lock, a file in Strata's home folder,

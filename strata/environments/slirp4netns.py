@@ -43,7 +43,8 @@ class Layer(UserNetwork):
     def join_namespace(self, namespace: str) -> None:
         """Start slirp4netns, and have it forward the servers' ports.
 
-        namespace: path of the network namespace.  Raises UserError if it does not start, or refuses a port.
+        namespace: path of the network namespace.
+        Raises UserError if slirp4netns does not start, or refuses a port.
         """
         options = ["--configure", f"--mtu={self.options['mtu']}", f"--cidr={self.network}"]
         options += ["--disable-host-loopback", "--disable-dns", f"--api-socket={SOCKET}"]

@@ -98,7 +98,10 @@ class Layer(layer.Layer):
 
     @classmethod
     def describe(cls, resolved: Fields) -> Fields:
-        """Return `accelerator`, `accelerator_reason`, and ``shown``, which replaces {vm} in labels."""
+        """Return the accelerator, its reason, and ``shown``, which replaces {vm} in labels.
+
+        The keys of the first two are `accelerator` and `accelerator_reason`.
+        """
         return {
             **acceleration.known_accelerator(),
             "shown": acceleration.MACHINE_NAMES[resolved["accelerator"]],
@@ -155,7 +158,7 @@ class Layer(layer.Layer):
         definition = self._machine.wanted
         if not definition["card"]:
             return None
-        # A profile with such a card passes it through first.
+        # The card is the first of the devices that the profile passes to the machine.
         return definition["passthrough"][0], definition["card"].get("client")
 
     def virtual_machine(self) -> layer.Layer:

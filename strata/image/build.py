@@ -70,7 +70,7 @@ def ensure_image(config: Fields, machines: bool = False) -> Image:
             image = _build_image(config, described)
         if machines and not vagrant_box.has_box(recipe_hash):
             _make_box(image)
-        os.utime(image["folder"])
+        os.utime(cache.image_folder(recipe_hash))
     return image
 
 

@@ -67,10 +67,10 @@ def list_image_recipes() -> list[str]:
 def require_unchanged(image: Image) -> None:
     """Require that no file of an image's tree changed since the image was built.
 
-    Runs `find` as root.  No file is read: the time of a file's last change (ctime), which no program can set back, must
+    No file is read: the time of a file's last change (ctime), which no program can set back, must
     not be later than that of image.json.  A file that is added or removed changes the time of its
     folder.
-    Raises UserError that names the first changed file.
+    Runs `find` as root.  Raises UserError that names the first changed file.
     """
     tree = os.path.join(image["folder"], "tree")
     built = os.path.join(image["folder"], "image.json")

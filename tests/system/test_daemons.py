@@ -197,7 +197,7 @@ if is_up:
     lifecycle.take_down_systems()
     outcome["left"] = [
         subprocess.run([*tool, "ps", "-aq"], capture_output=True, text=True).stdout
-        for tool in docker.Layer.host_tools()
+        for tool in docker.Layer.list_host_commands()
     ]
 print(json.dumps(outcome))
 """

@@ -182,7 +182,7 @@ def test_a_mistake_in_an_option_is_refused_by_its_key(
 ):
     names = {"cpus": True, "memory": True, "network": True, "privileged": False, "volume": True}
     more = {"mount": True, "tmpfs": True, "label": True, "security-opt": True}
-    monkeypatch.setattr(passed_options, "known_options", lambda: names | more)
+    monkeypatch.setattr(passed_options, "read_known_options", lambda: names | more)
     entry = {key: value for key, value in {**PLAIN, **entry}.items() if value is not ...}
     stack = [*below, {name: entry}]
     with pytest.raises(UserError) as caught:
@@ -303,7 +303,7 @@ def test_the_way_in_which_gvisor_catches_system_calls_is_read_from_its_help(
     monkeypatch.setattr(
         gvisor, "capture", lambda argv, check: SimpleNamespace(stdout="", stderr=flags)
     )
-    assert gvisor.runsc_fact.__wrapped__(*gvisor.PRINT_PLATFORM) == platform
+    assert gvisor.read_runsc_fact.__wrapped__(*gvisor.PRINT_PLATFORM) == platform
 
 
 @pytest.fixture
@@ -334,7 +334,7 @@ def refusal(name, **options):
 def test_what_this_machine_cannot_provide_is_a_reason(
     monkeypatch, podman_host, name, options, reason
 ):
-    monkeypatch.setattr(gvisor, "runsc_fact", lambda *words: None)
+    monkeypatch.setattr(gvisor, "read_runsc_fact", lambda *words: None)
     assert reason in refusal(name, **options)
 
 
@@ -375,7 +375,7 @@ def daemon(monkeypatch):
         monkeypatch.setattr(docker_daemon, "JOURNAL", "/no/such/socket")
         monkeypatch.setattr(
             docker_daemon,
-            "bridge_options",
+            "read_bridge_options",
             lambda network="bridge", socket=None: (
                 {docker_daemon.BRIDGE: "docker0"} if bridge else {}
             ),

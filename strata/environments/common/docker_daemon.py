@@ -52,7 +52,7 @@ def list_second_sockets() -> list[str]:
     ]
 
 
-def client_command(socket: str | None = None) -> list[str]:
+def client_command(socket: str | None) -> list[str]:
     """Return the command of Docker's client for a daemon.
 
     socket: that of a second daemon; None for the usual one.
@@ -103,21 +103,21 @@ def read_info(socket: str | None = None) -> Fields:
     return _read_info(socket) if is_reachable(socket) else {}
 
 
-def security_options(info: Fields) -> dict[str, str]:
+def parse_security_options(info: Fields) -> dict[str, str]:
     """Return the mechanisms that confine the daemon's containers: name → profile.
 
     info: the output of ``docker info``.  The profile is empty for a mechanism without one.
     """
     profiles = {}
     for option in info.get("SecurityOptions") or ():
-        # For example "name=seccomp,profile=builtin"; old daemons print only "seccomp".
+        # For example "name=seccomp,profile=builtin"; without "name=", the option is itself the name.
         settings = dict(setting.partition("=")[::2] for setting in option.split(","))
         profiles[settings.get("name", option)] = settings.get("profile", "")
     return profiles
 
 
 @functools.cache
-def inspect_network(name: str, socket: str | None = None) -> Fields:
+def inspect_network(name: str, socket: str | None) -> Fields:
     """Return the description of one of a daemon's networks; empty if it has no such network.
 
     socket: that of a second daemon; None for the usual one.
@@ -129,12 +129,11 @@ def inspect_network(name: str, socket: str | None = None) -> Fields:
     return networks[0] if networks else {}
 
 
-def bridge_options(network: str = "bridge", socket: str | None = None) -> Fields:
-    """Return the options of a bridge network of a daemon, by default of its usual network.
+def read_bridge_options(network: str, socket: str | None) -> Fields:
+    """Return the options of a bridge network of a daemon, with the name of its :data:`BRIDGE`.
 
     socket: that of a second daemon; None for the usual one.
-    They hold the name of the bridge (:data:`BRIDGE`).  Empty if there is no such network, or if it
-    has no bridge.
+    Empty if the daemon has no such network, or if the network has no bridge.
     """
     description = inspect_network(network, socket)
     if description.get("Driver") != "bridge":
@@ -142,13 +141,13 @@ def bridge_options(network: str = "bridge", socket: str | None = None) -> Fields
     return {BRIDGE: f"br-{description['Id'][:12]}", **(description["Options"] or {})}
 
 
-def has_nat(network: str = "bridge", socket: str | None = None) -> bool | None:
+def has_nat(network: str, socket: str | None) -> bool | None:
     """Return whether the kernel translates addresses for a bridge network of a daemon.
 
     socket: that of a second daemon; None for the usual one.
     None if there is no such bridge, or if the kernel's rules cannot be read.
     """
-    options = bridge_options(network, socket)
+    options = read_bridge_options(network, socket)
     if BRIDGE not in options:
         return None
     return firewall.read_packet_filter().serves_bridge(options[BRIDGE])
@@ -168,7 +167,7 @@ def list_differences(options: Fields, info: Fields, read_rules: bool = True) -> 
     # None, if it cannot be seen, is no difference.
     if read_rules and needs_nat and has_nat(network, second_socket(options)) is False:
         differences["ports"] = "docker-proxy"
-    profiles = security_options(info)
+    profiles = parse_security_options(info)
     if "userns" in profiles:
         differences["users"] = "remapped"
     seccomp = profiles.get("seccomp", "none")
@@ -192,7 +191,7 @@ def record_facts(info: Fields) -> Fields:
 
     A value that the daemon does not give is None.  Readers of the records rely on the keys.
     """
-    profiles = security_options(info)
+    profiles = parse_security_options(info)
     users = "remapped" if "userns" in profiles else "the host’s"
     if "rootless" in profiles:
         users = "rootless"
@@ -200,8 +199,8 @@ def record_facts(info: Fields) -> Fields:
     status = dict(pair for pair in info.get("DriverStatus") or () if len(pair) == 2)
     return {
         "engine": info.get("ServerVersion"),
-        "containerd": engine.value_at(info, "ContainerdCommit", "ID"),
-        "runc": engine.value_at(info, "RuncCommit", "ID"),
+        "containerd": engine.find_value(info, "ContainerdCommit", "ID"),
+        "runc": engine.find_value(info, "RuncCommit", "ID"),
         "storage_driver": info.get("Driver"),
         "backing_filesystem": status.get("Backing Filesystem"),
         "log_driver": info.get("LoggingDriver"),
@@ -231,7 +230,7 @@ def foreign_reason(info: Fields, socket: str | None = None) -> str | None:
         location = (
             "in another network namespace than this process, whose rules and addresses are others"
         )
-    elif "rootless" in security_options(info):
+    elif "rootless" in parse_security_options(info):
         location = "one without root, whose network, storage and control groups are others"
     else:
         return None
@@ -244,7 +243,7 @@ def log_refusal(options: Fields, info: Fields) -> str | None:
     options: the container's, resolved.  info: the output of ``docker info``.
     """
     for name, driver in map(passed_options.split_option, options.get("options", ())):
-        known = engine.value_at(info, "Plugins", "Log") or ()
+        known = engine.find_value(info, "Plugins", "Log") or ()
         if name == "log-driver" and known and driver not in ("none", *known):
             return f"the Docker daemon has no log driver {driver}: it has {', '.join(known)}"
         if (name, driver) == ("log-driver", "journald") and not os.path.exists(JOURNAL):
@@ -276,7 +275,7 @@ def network_refusal(options: Fields) -> str | None:
     socket = second_socket(options)
     if name and not inspect_network(name, socket):
         return f"the Docker daemon has no network {name}: `docker network create {name}` makes one"
-    if options["network"] == "bridge" and BRIDGE not in bridge_options(socket=socket):
+    if options["network"] == "bridge" and BRIDGE not in read_bridge_options("bridge", socket):
         return (
             "the Docker daemon has no bridge of its own: take `bridge: none` out of its "
             "configuration"

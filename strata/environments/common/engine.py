@@ -71,7 +71,7 @@ def _read_engine_info(*argv: str) -> Fields:
     return info
 
 
-def value_at(mapping: Any, *keys: str) -> Any:
+def find_value(mapping: Any, *keys: str) -> Any:
     """Return the value under a path of keys in nested mappings; None if a key is missing."""
     value = mapping
     for key in keys:
@@ -91,7 +91,7 @@ def runtime_refusal(runtime: str) -> str | None:
     return None
 
 
-def container_schema(**more: Fields) -> Fields:
+def make_container_schema(**more: Fields) -> Fields:
     """Return the JSON schema of a container's options.
 
     more: schemas of the options that only this engine has, by their names.
@@ -113,8 +113,8 @@ def container_schema(**more: Fields) -> Fields:
 class Container(layer.Layer):
     """A container that an engine runs; a subclass gives the engine's commands.
 
-    Commands that remove what was left on the host begin as :meth:`host_tools` says, those of one
-    system come from :meth:`tool`.
+    Commands for the containers of all systems on the host begin as :meth:`list_host_commands` says,
+    commands for one system come from :meth:`engine_command`.
     """
 
     engine_name: str
@@ -125,7 +125,7 @@ class Container(layer.Layer):
 
     @classmethod
     @abstractmethod
-    def host_tools(cls) -> list[list[str]]:
+    def list_host_commands(cls) -> list[list[str]]:
         """Return the beginnings of the engine's commands on the host, one for each of its daemons.
 
         None are returned if the engine cannot be used now by this user; no daemon is started.
@@ -163,10 +163,10 @@ class Container(layer.Layer):
         """
         mark = f"label={label}={paths.home_mark()}"
         removed: list[str] = []
-        for tool in cls.host_tools():
-            ids = capture([*tool, "ps", "--all", "--quiet", "--filter", mark]).stdout.split()
+        for command in cls.list_host_commands():
+            ids = capture([*command, "ps", "--all", "--quiet", "--filter", mark]).stdout.split()
             if ids:
-                capture([*tool, "rm", "--force", "--volumes", *ids])
+                capture([*command, "rm", "--force", "--volumes", *ids])
             removed += ids
         return removed
 
@@ -182,17 +182,18 @@ class Container(layer.Layer):
         kept: names and ids of images that stay.  Images of existing containers stay, too.  Nothing
         is removed if the engine cannot be used now.
         """
-        return [
-            f"the image {name} of {cls.engine_name}"
-            for tool in cls.host_tools()
-            for name in cls._remove_images(tool, kept)
-        ]
+        removed = []
+        for command in cls.list_host_commands():
+            names = cls._remove_images(command, kept)
+            removed += [f"the image {name} of {cls.engine_name}" for name in names]
+        return removed
 
     @classmethod
-    def _remove_images(cls, tool: list[str], kept: Collection[str]) -> list[str]:
+    def _remove_images(cls, command: list[str], kept: Collection[str]) -> list[str]:
         """Remove this home's images from one daemon, and return their names or ids.
 
-        tool: the command of the engine.  kept: names and ids of images that stay.
+        command: the beginning of the commands for this daemon.
+        kept: names and ids of images that stay.
         """
         columns = ["--no-trunc", "--format", "{{.ID}} {{.Repository}}:{{.Tag}}"]
         lines: set[str] = set()
@@ -201,7 +202,7 @@ class Container(layer.Layer):
             f"label=strata.image={paths.home_mark()}",
             f"reference={paths.name_prefix()}/image",
         ):
-            argv = [*tool, "image", "ls", "--filter", mark, *columns]
+            argv = [*command, "image", "ls", "--filter", mark, *columns]
             lines.update(capture(argv, check=False).stdout.splitlines())
         removed = []
         for line in sorted(lines):
@@ -214,12 +215,12 @@ class Container(layer.Layer):
                 continue
             image = name if is_named else image_id
             # The engine refuses to remove an image that a container uses.
-            if capture([*tool, "image", "rm", image], 600, check=False).returncode == 0:
+            if capture([*command, "image", "rm", image], 600, check=False).returncode == 0:
                 removed.append(image)
         return removed
 
     @abstractmethod
-    def tool(self, *arguments: str) -> list[str]:
+    def engine_command(self, *arguments: str) -> list[str]:
         """Return the command, for the layer below, that runs the engine with these arguments."""
 
     @abstractmethod
@@ -232,7 +233,7 @@ class Container(layer.Layer):
 
     @abstractmethod
     def run_options(self) -> list[str]:
-        """Return the options for the engine's command ``run`` that only this engine has."""
+        """Return the options of the engine's command ``run`` that only this engine has."""
 
     @property
     def id_file(self) -> str:
@@ -246,17 +247,17 @@ class Container(layer.Layer):
         facts.
         Raises UserError if the engine does not answer or the container cannot be started.
         """
-        self.ask_engine()
+        self.observe_engine()
         super().bring_up()
 
-    def ask_engine(self) -> None:
+    def observe_engine(self) -> None:
         """Read the engine's version and configuration, and start the facts for the records.
 
         Sets `info` to what the engine's command ``info`` prints, and `_facts` to the part for the
         records.
         Raises UserError if the engine does not answer.
         """
-        argv = self.below.plain_command(self.tool("info", "--format", "{{json .}}"))
+        argv = self.below.plain_command(self.engine_command("info", "--format", "{{json .}}"))
         self.info = _read_engine_info(*argv)
         self._facts: Fields = {}
         for name, value in self.engine_facts(self.info).items():
@@ -272,9 +273,12 @@ class Container(layer.Layer):
         return [self.cleanup_entry(self.context.id)]
 
     def cleanup_entry(self, name: str) -> Fields:
-        """Return the journal's entry that removes the container with this name."""
-        find = self.tool("ps", "--all", "--quiet", "--filter", f"name=^/?{name}$")
-        remove = self.complete(self.tool("rm", "--force", "--volumes", name))
+        """Return the journal's entry that removes the container with this name.
+
+        Its format is in :mod:`strata.testbed.journal`.
+        """
+        find = self.engine_command("ps", "--all", "--quiet", "--filter", f"name=^/?{name}$")
+        remove = self.complete_command(self.engine_command("rm", "--force", "--volumes", name))
         return {"kind": "container", "id": name, "find": find, "remove": [remove]}
 
     def up(self) -> None:
@@ -285,10 +289,10 @@ class Container(layer.Layer):
         Raises UserError if the container does not start, or runs with other limits than requested.
         """
         # Clean-up relies on the container's name and label.
-        options = ["--detach", "--name", self.context.id, *self.published()]
+        options = ["--detach", "--name", self.context.id, *self.publish_options()]
         if self.virtual_machine() is None:
             options += ["--cidfile", self.id_file]
-        start = self.complete(self.start_command(options, self.passed_options(), HOLDER))
+        start = self.complete_command(self.start_command(options, self.passed_options(), HOLDER))
         try:
             self.run_below(start)
         except UserError:
@@ -298,7 +302,9 @@ class Container(layer.Layer):
         if self.context.own_image or self._serves_user:
             mode = "1777" if self._serves_user else "0755"
             make_folders = ["sh", "-euc", MAKE_FOLDERS, "strata", mode]
-            self.run_below(self.tool("exec", "--user", "0", self.context.id, *make_folders))
+            self.run_below(
+                self.engine_command("exec", "--user", "0", self.context.id, *make_folders)
+            )
         if "cpu-burst" in self.options:
             # Engines have no option for it.
             cgroups.set_burst(self.cgroup() or "", self.options["cpu-burst"])
@@ -338,7 +344,7 @@ class Container(layer.Layer):
             fixed.append("--no-healthcheck")
         program = ["--entrypoint", argv[0], self._image_id, *argv[1:]]
         # Of an option that is given twice, the last counts.
-        return self.tool("run", *network, *settings, *fixed, *program)
+        return self.engine_command("run", *network, *settings, *fixed, *program)
 
     @property
     def _serves_user(self) -> bool:
@@ -355,7 +361,7 @@ class Container(layer.Layer):
 
         Returns whether it was missing.  Raises UserError if it cannot be loaded.
         """
-        inspect = self.tool("image", "inspect", "--format", "{{.Id}}", self._image_id)
+        inspect = self.engine_command("image", "inspect", "--format", "{{.Id}}", self._image_id)
         if self.run_below(inspect, check=False).strip():
             return False
         archive = os.path.join(self.image["folder"], "image.tar")
@@ -363,7 +369,7 @@ class Container(layer.Layer):
             load = self.below.plain_command(self.load_command(), fed=True)
             capture(["sh", "-euc", layer.READ_FILE, "strata", archive, *load], layer.COPY_TIMEOUT)
             if self.context.own_image:
-                self.run_below(self.tool("tag", self._image_id, tag(self.image)))
+                self.run_below(self.engine_command("tag", self._image_id, tag(self.image)))
         return True
 
     def _data_options(self) -> list[str]:
@@ -410,7 +416,7 @@ class Container(layer.Layer):
                 f"{self.name} is not this machine’s own; unset DOCKER_HOST, DOCKER_CONTEXT and "
                 "CONTAINER_HOST, or set them to this host’s"
             )
-        if self.published():
+        if self.publish_options():
             self._facts["network"] = self._network_facts()
 
     def _network_facts(self) -> Fields:
@@ -437,16 +443,16 @@ class Container(layer.Layer):
 
     def load_command(self) -> list[str]:
         """Return the command, for the layer below, that loads an image from standard input."""
-        return self.tool("load", "--quiet")
+        return self.engine_command("load", "--quiet")
 
-    def complete(self, argv: list[str]) -> list[str]:
+    def complete_command(self, argv: list[str]) -> list[str]:
         """Return a command of the engine in a form that no signal interrupts; here, unchanged.
 
         An engine overrides this if its commands must not be interrupted or run side by side.
         """
         return argv
 
-    def published(self) -> list[str]:
+    def publish_options(self) -> list[str]:
         """Return the options that publish the servers' ports, by TCP and UDP.
 
         They are published at the address on which the layer below listens.  On the host's network
@@ -466,7 +472,7 @@ class Container(layer.Layer):
         fed: whether `argv` reads standard input.
         """
         interactive = ["--interactive"] if fed else []
-        return self.tool("exec", *interactive, self.context.id, *argv)
+        return self.engine_command("exec", *interactive, self.context.id, *argv)
 
     def listen_address(self) -> str:
         """Return the container's address on its bridge, or the host's on the host's network."""
@@ -481,7 +487,7 @@ class Container(layer.Layer):
         Raises UserError if the container has none.
         """
         template = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}"
-        inspect = self.tool("inspect", "--format", template, self.context.id)
+        inspect = self.engine_command("inspect", "--format", template, self.context.id)
         address = self.run_below(inspect).strip()
         if not address:
             raise UserError(

@@ -19,7 +19,7 @@ NO_DIRECTFS, GOFER = "--directfs=false", "gofer"
 
 
 @functools.cache
-def runsc_fact(option: str, pattern: str, program: str = "runsc") -> str | None:
+def read_runsc_fact(option: str, pattern: str, program: str = "runsc") -> str | None:
     """Return the part of runsc's output that a pattern finds, for example its version.
 
     option: the only argument for runsc.  pattern: a regular expression whose first group is
@@ -58,8 +58,8 @@ def plan_sandbox(options: Fields) -> Fields:
     """
     runsc = runsc_path(options)
     sandbox = {
-        "platform": runsc_fact(*PRINT_PLATFORM, runsc),
-        "version": runsc_fact(*PRINT_VERSION, runsc),
+        "platform": read_runsc_fact(*PRINT_PLATFORM, runsc),
+        "version": read_runsc_fact(*PRINT_VERSION, runsc),
         "stack": options.get("stack", "sandbox"),
     }
     if options.get("directfs") is False:
@@ -115,7 +115,7 @@ def add_labels(labels: Fields, sandbox: Fields, container: str) -> Fields:
     return changed
 
 
-def observe_sandbox(command_lines: list[str], runsc: str = "runsc") -> Fields:
+def observe_sandbox(command_lines: list[str], runsc: str) -> Fields:
     """Return ``{program, version, platform, stack}`` of a running sandbox.
 
     ``files`` is added if the sandbox leaves opening files to its gofer.
@@ -126,7 +126,7 @@ def observe_sandbox(command_lines: list[str], runsc: str = "runsc") -> Fields:
     """
     facts = {
         "program": "runsc",
-        "version": runsc_fact(*PRINT_VERSION, runsc),
+        "version": read_runsc_fact(*PRINT_VERSION, runsc),
         "platform": NOT_AVAILABLE,
         "stack": NOT_AVAILABLE,
     }
@@ -136,7 +136,7 @@ def observe_sandbox(command_lines: list[str], runsc: str = "runsc") -> Fields:
         if platform := re.search(r" --platform=(\w+)", line):
             facts["platform"] = platform[1]
         else:
-            facts["platform"] = runsc_fact(*PRINT_PLATFORM, runsc) or NOT_AVAILABLE
+            facts["platform"] = read_runsc_fact(*PRINT_PLATFORM, runsc) or NOT_AVAILABLE
         stack = re.search(r" --network=(\w+)", line)
         facts["stack"] = stack[1] if stack else "sandbox"
         if NO_DIRECTFS in line.split():

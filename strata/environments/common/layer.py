@@ -122,6 +122,9 @@ class Layer(ABC):
     option_differences: ClassVar[Mapping[str, Sequence[str]]] = MappingProxyType({})
     """The same for its options: the name of an option → names of the values that it sets."""
 
+    observed_differences: Mapping[str, str] = MappingProxyType({})
+    """The same as the system observed them, once it is up: name of a value → what sets it."""
+
     warmup: ClassVar[Sequence[list[str]]] = ()
     """Commands that run once in the machine on which it stands, before its snapshot is taken."""
 
@@ -293,14 +296,6 @@ class Layer(ABC):
 
     def facts(self) -> Fields:
         """Return the layer's part of the records of cells; the layer must be up."""
-        return {}
-
-    def observed_differences(self) -> dict[str, str]:
-        """Return the differences from native that this system observed and explained.
-
-        The name of a value in programs' starting state → what sets it, as
-        :func:`strata.environments.common.registry.declared_differences` returns it.
-        """
         return {}
 
     def stack(self) -> Iterator[Layer]:

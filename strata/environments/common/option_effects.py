@@ -53,7 +53,9 @@ ContainerState = dict[str, str]
 
 def state_command() -> list[str]:
     """Return the command that prints, in a container, what :func:`parse_state` reads."""
-    return ["sh", "-c", PRINT_STATE, "strata", starting_state.state_command()[2]]
+    # The command is sh, -c, its script, and the script's arguments.
+    script = starting_state.state_command()[2]
+    return ["sh", "-c", PRINT_STATE, "strata", script]
 
 
 def parse_state(text: str) -> ContainerState:
@@ -80,7 +82,8 @@ def parse_state(text: str) -> ContainerState:
 def _name_file(path: str) -> str | None:
     """Return the name of a file's content in a container's state; None if it is left out.
 
-    Left out are secrets that only root may read, and files of the printing process.
+    Left out are secrets that only root may read, and files of the printing process.  The names are
+    in records: ``net.core.somaxconn`` of a system parameter, ``cpu.max`` of a control group.
     """
     if path.endswith("_key"):
         return None
@@ -103,7 +106,7 @@ def _parse_mounts(text: str) -> ContainerState:
             # The output was cut within this line.
             continue
         _, folder, kind, settings = columns[:4]
-        kept = [text for text in settings.split(",") if re.match("(ro|rw)$|size=", text)]
+        kept = [word for word in settings.split(",") if re.match("(ro|rw)$|size=", word)]
         mounts[f"mount {folder}"] = " ".join([kind, *kept])
     return mounts
 

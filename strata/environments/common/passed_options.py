@@ -29,41 +29,34 @@ SCHEMA: Fields = {
 }
 # The most characters of options that a label holds.
 MOST_IN_LABEL = 48
-_BACKGROUND = "Strata starts the container in the background, and runs commands in it"
-_SAME_GROUP = "all environments have one parent group, whose processors they share alike"
-_HAS_HEALTH = "no health check runs while programs are measured"
 # The name of an option that would break the measurement → the reason.
 REFUSED = {
-    "attach": _BACKGROUND,
-    "cgroup-parent": _SAME_GROUP,
+    **dict.fromkeys(
+        ("attach", "detach", "detach-keys", "interactive", "sig-proxy", "tty"),
+        "Strata starts the container in the background, and runs commands in it",
+    ),
+    **dict.fromkeys(
+        ("env", "env-file"),
+        "programs get the same declared variables in every environment; start them by "
+        "`env NAME=VALUE`, or set ENV in an image of your own",
+    ),
+    **dict.fromkeys(
+        ("health-cmd", "health-interval", "health-retries", "health-start-interval")
+        + ("health-start-period", "health-timeout", "no-healthcheck"),
+        "no health check runs while programs are measured",
+    ),
+    **dict.fromkeys(("platform", "pull"), "the image is the same in every environment"),
+    "cgroup-parent": "all environments have one parent group, whose processors they share alike",
     "cidfile": "Strata finds the container by a file of its own",
-    "detach": _BACKGROUND,
-    "detach-keys": _BACKGROUND,
     "entrypoint": "the container’s first program is Strata’s and only waits; write yours into "
     "the command",
-    "env": "programs get the same declared variables in every environment; start them by "
-    "`env NAME=VALUE`, or set ENV in an image of your own",
-    "env-file": "programs get the same declared variables in every environment; start them by "
-    "`env NAME=VALUE`, or set ENV in an image of your own",
-    "health-cmd": _HAS_HEALTH,
-    "health-interval": _HAS_HEALTH,
-    "health-retries": _HAS_HEALTH,
-    "health-start-interval": _HAS_HEALTH,
-    "health-start-period": _HAS_HEALTH,
-    "health-timeout": _HAS_HEALTH,
     "help": "it starts no container",
     "init": "every container has an init",
-    "interactive": _BACKGROUND,
     "label-file": "a label of Strata’s could be replaced; write --label=NAME=VALUE",
     "name": "Strata names the container, and removes it by that name",
-    "no-healthcheck": _HAS_HEALTH,
-    "platform": "the image is the same in every environment",
-    "pull": "the image is the same in every environment",
     "restart": "the container would start again after it was ended",
     "rm": "Strata itself removes the container",
     "runtime": "there is a key for it: write runtime: runc or runtime: runsc",
-    "sig-proxy": _BACKGROUND,
-    "tty": _BACKGROUND,
 }
 # Short names of options → long ones.
 SHORT = {
@@ -123,7 +116,7 @@ def shorten_for_label(options: Sequence[str]) -> str:
 
 
 @functools.cache
-def known_options() -> Mapping[str, bool]:
+def read_known_options() -> Mapping[str, bool]:
     """Return the long names of the options of ``docker run`` → whether they need a value.
 
     They are read from its help; empty if Docker's client is not installed.
@@ -146,7 +139,7 @@ def find_mistakes(options: Fields) -> list[tuple[str, str]]:
     for number, option in enumerate(options.get("options", ())):
         is_network = split_option(option)[0] == "network"
         networks += is_network
-        mistake = _find_form_mistake(option) or _find_conflict(option, options)
+        mistake = _find_mistake(option) or _find_conflict(option, options)
         if not mistake and is_network and networks > 1:
             mistake = "a container has one network here: leave one of them out"
         if mistake:
@@ -159,8 +152,11 @@ def find_mistakes(options: Fields) -> list[tuple[str, str]]:
     return mistakes
 
 
-def _find_form_mistake(option: str) -> str | None:
-    """Return why ``docker run`` or Strata has no option of this form; None if it can be given."""
+def _find_mistake(option: str) -> str | None:
+    """Return why an option is refused or is none of ``docker run``; None if it can be given.
+
+    option: as in config.yaml.  Runs Docker's client once for its help.
+    """
     name, value = split_option(option)
     if name in REFUSED:
         return f"{REFUSED[name]}: leave it out"
@@ -168,7 +164,7 @@ def _find_form_mistake(option: str) -> str | None:
         # The form -dit, for example, is three options.
         long = name if name in SHORT.values() else "NAME"
         return f"write it in its long form, --{long}=VALUE, or --{long} if it has no value"
-    known = known_options()
+    known = read_known_options()
     if known and name not in known:
         from strata.util.validation import suggest_name
 

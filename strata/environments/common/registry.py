@@ -56,7 +56,7 @@ def declared_differences(top: Layer) -> dict[str, str]:
         for option, set_values in layer.option_differences.items():
             if option in layer.options:
                 declared |= dict.fromkeys(set_values, f"option {option}: {layer.options[option]}")
-        declared |= layer.observed_differences()
+        declared |= layer.observed_differences
     return declared
 
 

@@ -421,13 +421,10 @@ class Layer(engine.Container):
         """
         if reason := cls.unavailable_reason() or cls.permission_reason():
             return "Docker", False, reason
-        # If the daemon refuses a user, Docker 26 reports that for `version` but not for `info`.
-        argv = ["docker", "version", "--format", "version {{.Server.Version}}"]
-        version = capture(argv, check=False)
-        text = (version.stdout + version.stderr).strip().replace("\n", "; ")
         info = docker_daemon.read_info()
         if not info:
-            return "Docker", version.returncode == 0, text
+            return "Docker", False, "no daemon answers: `scripts/dockerd.sh` starts one"
+        text = f"version {info['ServerVersion']}"
         if reason := docker_daemon.foreign_reason(info):
             return "Docker", False, f"{text}: {reason}"
         # A container with these options shows all differences.

@@ -105,7 +105,7 @@ def _read_setting(inspected: Fields, key: str) -> Any:
     return {DEFAULT_PATH, *(value or ())} if key == "Env" else value
 
 
-def runtime_name(resolved: Fields) -> str:
+def name_runtime(resolved: Fields) -> str:
     """Return the name under which the daemon knows the container's runtime.
 
     scripts/dockerd.sh adds the sandbox's runtimes under these names; those of other programs have
@@ -209,7 +209,7 @@ class Layer(engine.Container):
 
         None, too, if no daemon runs yet and DOCKER_HOST names none.
         """
-        socket = docker_daemon.socket_path()
+        socket = docker_daemon.find_usual_socket()
         if socket and daemons.is_listening(socket):
             if os.access(socket, os.W_OK):
                 return None
@@ -307,12 +307,12 @@ class Layer(engine.Container):
         if not docker_daemon.is_reachable() or cls.permission_reason():
             return []
         sockets = docker_daemon.list_second_sockets()
-        return [docker_daemon.client_command(socket) for socket in (None, *sockets)]
+        return [docker_daemon.make_client_command(socket) for socket in (None, *sockets)]
 
     def engine_command(self, *arguments: str) -> list[str]:
         """Return the command, for the layer below, of Docker's client with these arguments."""
-        socket = docker_daemon.second_socket(self.options)
-        return [*docker_daemon.client_command(socket), *arguments]
+        socket = docker_daemon.find_second_socket(self.options)
+        return [*docker_daemon.make_client_command(socket), *arguments]
 
     @classmethod
     def add_observations(cls, resolved: Fields, below: str) -> Fields:
@@ -321,9 +321,9 @@ class Layer(engine.Container):
         The options stay as they are if nothing is unusual, or if the daemon does not answer or is
         foreign.
         """
-        socket = docker_daemon.second_socket(resolved)
+        socket = docker_daemon.find_second_socket(resolved)
         info = docker_daemon.read_info(socket) if below == "host" else {}
-        if not info or docker_daemon.foreign_reason(info, socket):
+        if not info or docker_daemon.explain_foreign_daemon(info, socket):
             return resolved
         differences = docker_daemon.list_differences(resolved, info)
         return {**resolved, "daemon": differences} if differences else resolved
@@ -337,14 +337,14 @@ class Layer(engine.Container):
         """
         if below != "host":
             # A virtual machine numbers its own CPUs; its memory follows from the workloads' scale.
-            return limits.refusal_reason(resolved, set(range(machine["cpus"])), math.inf)
+            return limits.explain_excess(resolved, set(range(machine["cpus"])), math.inf)
         if reason := super().refusal_reason(resolved, below, machine):
             return reason
         if reason := resolved.get("image", {}).get("refused"):
             return str(reason)
-        if resolved.get("runtime") == "crun" and (reason := engine.runtime_refusal("crun")):
+        if resolved.get("runtime") == "crun" and (reason := engine.explain_missing_runtime("crun")):
             return reason
-        socket = docker_daemon.second_socket(resolved)
+        socket = docker_daemon.find_second_socket(resolved)
         info = docker_daemon.read_info(socket)
         if not info and socket:
             program = resolved["dockerd"]["path"]
@@ -353,15 +353,15 @@ class Layer(engine.Container):
                 "starts one, as root"
             )
         if not info:
-            return _runtime_refusal(resolved, info)
-        if reason := docker_daemon.foreign_reason(info, socket):
+            return _explain_unknown_runtime(resolved, info)
+        if reason := docker_daemon.explain_foreign_daemon(info, socket):
             return reason
         return (
-            _ports_refusal(resolved)
-            or docker_daemon.network_refusal(resolved)
-            or docker_daemon.users_refusal(resolved)
-            or docker_daemon.log_refusal(resolved, info)
-            or _runtime_refusal(resolved, info)
+            _explain_closed_ports(resolved)
+            or docker_daemon.explain_missing_network(resolved)
+            or docker_daemon.explain_mapped_users(resolved)
+            or docker_daemon.explain_missing_log_driver(resolved, info)
+            or _explain_unknown_runtime(resolved, info)
         )
 
     @classmethod
@@ -425,7 +425,7 @@ class Layer(engine.Container):
         if not info:
             return "Docker", False, "no daemon answers: `scripts/dockerd.sh` starts one"
         text = f"version {info['ServerVersion']}"
-        if reason := docker_daemon.foreign_reason(info):
+        if reason := docker_daemon.explain_foreign_daemon(info):
             return "Docker", False, f"{text}: {reason}"
         # A container with these options shows all differences.
         options = {"network": "bridge", "data": "layered"}
@@ -444,17 +444,17 @@ class Layer(engine.Container):
         if self.virtual_machine() is None:
             self._require_planned_daemon()
 
-    def engine_facts(self, info: Fields) -> Fields:
+    def select_engine_facts(self, info: Fields) -> Fields:
         """Return the daemon's facts for the records, from the output of ``docker info``."""
         return docker_daemon.record_facts(info)
 
-    def run_options(self) -> list[str]:
+    def list_run_options(self) -> list[str]:
         """Return the options for the parent of the container's control group and for the runtime.
 
         The runtime is always named, so that the daemon's default does not matter.
         """
         parent = cgroups.parent_option(self._facts["cgroup_driver"])
-        return ["--cgroup-parent", parent, "--runtime", runtime_name(self.options)]
+        return ["--cgroup-parent", parent, "--runtime", name_runtime(self.options)]
 
     @property
     def _image_id(self) -> str:
@@ -470,8 +470,8 @@ class Layer(engine.Container):
         A sandbox has another entry, for the processes that it leaves when it fails.
         """
         entries = super().cleanup_entries()
-        if entries and self.passed_options():
-            entries.append(self.cleanup_entry(self._probe_name))
+        if entries and self.list_passed_options():
+            entries.append(self.make_cleanup_entry(self._probe_name))
         if "dockerd" not in self.options:
             entries = [{**entry, "start": "scripts/dockerd.sh"} for entry in entries]
         if gvisor.is_requested(self.options):
@@ -496,7 +496,7 @@ class Layer(engine.Container):
             raise
         if "rules" in self.options:
             firewall.add_idle_rules(self.context, self._bridge_address, self.options["rules"])
-            if self.publish_options():
+            if self.list_publish_options():
                 self._facts["network"] |= firewall.read_packet_filter().facts()
 
     def kernel_process(self) -> int | None:
@@ -515,12 +515,12 @@ class Layer(engine.Container):
         If ports are published, the packet filter is checked later, by
         :meth:`_require_planned_ports`.
         """
-        socket = docker_daemon.second_socket(self.options)
-        if reason := docker_daemon.foreign_reason(self.info, socket):
+        socket = docker_daemon.find_second_socket(self.options)
+        if reason := docker_daemon.explain_foreign_daemon(self.info, socket):
             raise UserError(reason)
         planned = dict(self.options.get("daemon", {}))
         # The kernel has rules for published ports only once the container is up.
-        checks_rules = not self.publish_options()
+        checks_rules = not self.list_publish_options()
         if not checks_rules:
             planned.pop("ports", None)
         with one_off():
@@ -541,9 +541,9 @@ class Layer(engine.Container):
         sandbox is not as planned.
         """
         super().observe_container()
-        if self.passed_options():
+        if self.list_passed_options():
             self._observe_effects()
-        if self.publish_options():
+        if self.list_publish_options():
             self._require_planned_ports()
         if gvisor.is_requested(self.options):
             self._require_planned_sandbox()
@@ -562,7 +562,7 @@ class Layer(engine.Container):
         argv = self.wrap(option_effects.state_command())
         state = option_effects.parse_state(self.run_below(argv, check=False))
         rows, self.observed_differences = option_effects.explain_state(
-            self.passed_options(), state, self._read_state
+            self.list_passed_options(), state, self._read_state
         )
         self._facts["settings"] = [*self._facts.get("settings", []), *rows]
 
@@ -576,7 +576,7 @@ class Layer(engine.Container):
         Raises UserError if no container starts with only these options.
         """
         options = ["--rm", "--name", self._probe_name]
-        argv = self.start_command(options, passed, option_effects.state_command())
+        argv = self.make_start_command(options, passed, option_effects.state_command())
         if not passed and number == 0:
             return option_effects.parse_state(self.run_below(argv))
         versions = [self.info.get(key) for key in ("ServerVersion", "KernelVersion")]
@@ -599,7 +599,7 @@ class Layer(engine.Container):
         """
         facts = self._facts["network"]
         if self.virtual_machine() is None:
-            socket = docker_daemon.second_socket(self.options)
+            socket = docker_daemon.find_second_socket(self.options)
             bridge = docker_daemon.read_bridge_options(self.options["network"], socket)
             facts["bridge"] = bridge.get(docker_daemon.BRIDGE, NOT_AVAILABLE)
             facts["mtu"] = bridge.get(docker_daemon.MTU, NOT_AVAILABLE)
@@ -623,7 +623,7 @@ class Layer(engine.Container):
     def _require_planned_sandbox(self) -> None:
         """Record the sandbox's facts, and raise UserError if it is not the planned sandbox."""
         command_lines = cgroups.list_command_lines(self.cgroup() or "")
-        sandbox = gvisor.observe_sandbox(command_lines, gvisor.runsc_path(self.options))
+        sandbox = gvisor.observe_sandbox(command_lines, gvisor.find_runsc(self.options))
         self._facts["sandbox"] = sandbox
         if difference := gvisor.find_mismatch(self.options["sandbox"], sandbox):
             raise UserError(
@@ -636,7 +636,7 @@ class Layer(engine.Container):
         return {"docker": self._facts}
 
 
-def _ports_refusal(resolved: Fields) -> str | None:
+def _explain_closed_ports(resolved: Fields) -> str | None:
     """Return why the requested path to published ports cannot be provided; None if it can.
 
     resolved: the container's options.
@@ -654,24 +654,24 @@ def _ports_refusal(resolved: Fields) -> str | None:
     return None
 
 
-def _runtime_refusal(resolved: Fields, info: Fields) -> str | None:
+def _explain_unknown_runtime(resolved: Fields, info: Fields) -> str | None:
     """Return why the daemon cannot run the container by its runtime; None if it can.
 
     resolved: the container's options.
     info: the output of ``docker info``; empty if no daemon answers yet, which may know the runtime.
     """
-    name = runtime_name(resolved)
+    name = name_runtime(resolved)
     if name == "runc":
         # Every daemon knows it.
         return None
-    program = gvisor.runsc_path(resolved)
+    program = gvisor.find_runsc(resolved)
     command, arguments = "scripts/dockerd.sh runtimes", []
     if gvisor.is_requested(resolved):
         if resolved["sandbox"]["version"] is None:
             return (
                 "gVisor (runsc) is not installed: `make setup` installs it on Debian 12 and newer"
             )
-        arguments = gvisor.runsc_arguments(resolved["sandbox"])
+        arguments = gvisor.list_runsc_arguments(resolved["sandbox"])
     if not info:
         return None
     planned = " ".join([program, *arguments])

@@ -20,7 +20,7 @@ BRIDGE_MAKERS = (
 )
 
 
-def _podman(*arguments: str) -> list[str]:
+def _make_podman_command(*arguments: str) -> list[str]:
     """Return the command of Podman with these arguments and this host's control group driver."""
     return ["podman", "--cgroup-manager", cgroups.driver_name(), *arguments]
 
@@ -47,7 +47,7 @@ class Layer(engine.Container):
         """Return the command that runs Podman as root; none if this user cannot use Podman now."""
         if cls.unavailable_reason() or cls.permission_reason():
             return []
-        return [as_root(_podman())]
+        return [as_root(_make_podman_command())]
 
     @classmethod
     def resolve_options(cls, options: Fields, config: Fields) -> Fields:
@@ -63,7 +63,7 @@ class Layer(engine.Container):
         not support, and limits that the host cannot grant.
         """
         runtime = resolved["runtime"]
-        if reason := engine.runtime_refusal(runtime):
+        if reason := engine.explain_missing_runtime(runtime):
             return reason
         if not find_program(*INITS):
             return (
@@ -78,16 +78,18 @@ class Layer(engine.Container):
 
     def engine_command(self, *arguments: str) -> list[str]:
         """Return the command that runs Podman as root, with the chosen runtime and arguments."""
-        return as_root(_podman("--runtime", self.options["runtime"], *arguments))
+        return as_root(_make_podman_command("--runtime", self.options["runtime"], *arguments))
 
-    def load_command(self) -> list[str]:
+    def make_load_command(self) -> list[str]:
         """Return Podman's command that loads an image from standard input.
 
         Its temporary file is in the system's folder, with which it is removed.
         """
-        return as_root(["env", f"TMPDIR={self.context.folder}", *_podman("load", "--quiet")])
+        return as_root(
+            ["env", f"TMPDIR={self.context.folder}", *_make_podman_command("load", "--quiet")]
+        )
 
-    def engine_facts(self, info: Fields) -> Fields:
+    def select_engine_facts(self, info: Fields) -> Fields:
         """Return the versions, storage and confinement from ``podman info``, for the records."""
         host = info["host"]
         store = info["store"]
@@ -114,7 +116,7 @@ class Layer(engine.Container):
 
         Raises UserError as :meth:`Container.up` does.
         """
-        if self.publish_options():
+        if self.list_publish_options():
             # Netavark itself accepts only packets of established connections.
             match = ["--match", "conntrack", "--ctstate", "DNAT"]
             firewall.allow_packets(
@@ -122,7 +124,7 @@ class Layer(engine.Container):
             )
         super().up()
 
-    def run_options(self) -> list[str]:
+    def list_run_options(self) -> list[str]:
         """Return the options for the init program and for the container's control group."""
         parent = cgroups.parent_option(cgroups.driver_name())
         options = ["--init-path", find_program(*INITS) or INITS[0], "--replace"]

@@ -84,7 +84,7 @@ def _make_box(image: Image) -> None:
     with _unfinished_folder(f"box-{recipe_hash[:12]}") as work, report_step("vm", description):
         sources = [os.path.join(image["folder"], source) for source in ("tree", "image.tar")]
         script = os.path.abspath("packer/box.sh")
-        capture(_build_command(work, [script, *sources, work], root=True), timeout=1800)
+        capture(_mark_command(work, [script, *sources, work], root=True), timeout=1800)
         vagrant_box.install_box(recipe_hash, work)
 
 
@@ -120,7 +120,7 @@ def _end_processes() -> None:
         capture(as_root(end), check=False)
 
 
-def _build_command(work: str, argv: Sequence[str], root: bool = False) -> list[str]:
+def _mark_command(work: str, argv: Sequence[str], root: bool = False) -> list[str]:
     """Return the command that runs `argv` as a part of a build.
 
     work: the folder of the build, in which temporary files are put.  root: whether to run as root.
@@ -238,7 +238,7 @@ def _provide_base(config: Fields, described: Described) -> str:
         with report_step("image", "importing the base root filesystem into Docker"):
             label = f"LABEL strata.image={paths.home_mark()}"
             command = ["docker", "import", "--change", label, archive, name]
-            capture(_build_command(work, command), timeout=600)
+            capture(_mark_command(work, command), timeout=600)
     return name
 
 
@@ -266,7 +266,7 @@ def _bootstrap_base(config: Fields, described: Described, work: str) -> str:
     write_text(sources, distribution.sources(described, mirror, distribution.os_release()))
     archive = os.path.join(work, "base.tar")
     command = ["mmdebstrap", *options, described["release"], archive, sources]
-    result = capture(_build_command(work, command, root=True), timeout=3600, check=False)
+    result = capture(_mark_command(work, command, root=True), timeout=3600, check=False)
     if result.returncode != 0:
         raise _bootstrap_error(described, mirror, result.stderr)
     return archive
@@ -302,13 +302,13 @@ def _save_files(name: str, work: str) -> str:
     """
     tree, archive = os.path.join(work, "tree"), os.path.join(work, "tree.tar")
     save = ["docker", "save", "--output", os.path.join(work, "image.tar"), name]
-    capture(_build_command(work, save), timeout=600)
+    capture(_mark_command(work, save), timeout=600)
     label = f"{engine.BUILDING}={paths.home_mark()}"
     create = ["docker", "create", "--label", label, name, "true"]
-    container = capture(_build_command(work, create)).stdout.strip()
+    container = capture(_mark_command(work, create)).stdout.strip()
     try:
         export = ["docker", "export", "--output", archive, container]
-        capture(_build_command(work, export), timeout=600)
+        capture(_mark_command(work, export), timeout=600)
     finally:
         capture(["docker", "rm", "--volumes", container])
     os.mkdir(tree)
@@ -316,7 +316,7 @@ def _save_files(name: str, work: str) -> str:
     excluded = ["--anchored", "--exclude=.dockerenv", "--exclude=packer-files"]
     rights = ["--numeric-owner", "--xattrs", "--xattrs-include=security.capability"]
     unpack = ["tar", "-C", tree, *rights, *excluded, "-xpf", archive]
-    capture(_build_command(work, unpack, root=True), timeout=600)
+    capture(_mark_command(work, unpack, root=True), timeout=600)
     return archive
 
 
@@ -344,7 +344,7 @@ def _run_packer(config: Fields, work: str, variables: dict[str, str]) -> None:
     # Packer's plugins listen on sockets in TMPDIR.  The kernel limits the paths of sockets to 107
     # bytes, and a path in Strata's home may be longer.
     with programs.temporary_folder("packer", "/tmp") as short:
-        command = _build_command(work, ["env", *settings, f"TMPDIR={short}", *packer])
+        command = _mark_command(work, ["env", *settings, f"TMPDIR={short}", *packer])
         result = capture(command, timeout=3600, check=False)
     remove_tree(context)
     if result.returncode != 0:

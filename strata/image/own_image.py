@@ -71,7 +71,7 @@ def describe_run(inspected: Fields, tree: str) -> Fields:
             name, _read_inside(tree, "/etc/passwd"), _read_inside(tree, "/etc/group")
         )
         if user is None:
-            raise _refusal(reference, f"USER {name}: the image has no such user or group")
+            raise _make_refusal(reference, f"USER {name}: the image has no such user or group")
     variables = dict(word.partition("=")[::2] for word in settings.get("Env") or ())
     declared = {
         "PATH": docker.DEFAULT_PATH.partition("=")[2],
@@ -117,7 +117,7 @@ def build_programs(names: Sequence[str], folder: str) -> dict[str, str]:
     return hashes
 
 
-def _refusal(reference: str, reason: str) -> UserError:
+def _make_refusal(reference: str, reason: str) -> UserError:
     """Return the error for an image that cannot be taken over.
 
     reference: the image's name, as configured.  reason: the reason with its remedy.
@@ -148,7 +148,7 @@ def _require_programs(reference: str, tree: str) -> None:
     if exit_code != 0:
         missing = ["a shell (sh) that runs here"]
     if missing:
-        raise _refusal(
+        raise _make_refusal(
             reference,
             f"it lacks {', '.join(missing)}, which Strata runs in every system: add a package such "
             "as busybox or coreutils to the image",
@@ -164,10 +164,10 @@ def _make_folders(reference: str, tree: str, volumes: Sequence[str]) -> None:
     argv = ["sh", "-euc", MAKE_FOLDERS, "strata", tree, *MOUNTED, *volumes]
     path = capture(as_root(argv)).stdout.strip()
     if path.startswith("/data/"):
-        raise _refusal(reference, f"it has {path}, and Strata keeps data in /data: move it")
+        raise _make_refusal(reference, f"it has {path}, and Strata keeps data in /data: move it")
     if path:
         kind = f"VOLUME {path}" if path in volumes else path
-        raise _refusal(
+        raise _make_refusal(
             reference, f"{kind} is no folder or behind a symbolic link: make it a folder"
         )
 

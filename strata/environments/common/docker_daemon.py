@@ -33,7 +33,7 @@ DIFFERENCE_LABELS = {
 }
 
 
-def second_socket(options: Fields) -> str | None:
+def find_second_socket(options: Fields) -> str | None:
     """Return the socket of the second daemon that runs a container; None for the usual daemon.
 
     options: the container's, resolved.  The path is also in scripts/dockerd.sh.
@@ -52,7 +52,7 @@ def list_second_sockets() -> list[str]:
     ]
 
 
-def client_command(socket: str | None) -> list[str]:
+def make_client_command(socket: str | None) -> list[str]:
     """Return the command of Docker's client for a daemon.
 
     socket: that of a second daemon; None for the usual one.
@@ -60,7 +60,7 @@ def client_command(socket: str | None) -> list[str]:
     return ["docker"] if socket is None else ["docker", "--host", f"unix://{socket}"]
 
 
-def socket_path() -> str:
+def find_usual_socket() -> str:
     """Return the path of the Unix socket at which the usual daemon listens.
 
     It follows from DOCKER_HOST.  Empty if the daemon is reached in another way.
@@ -75,7 +75,7 @@ def is_reachable(socket: str | None = None) -> bool:
     socket: that of a second daemon; None for the usual one.
     A daemon that is not reached by a Unix socket counts as listening.  False without the client.
     """
-    socket = socket_path() if socket is None else socket
+    socket = find_usual_socket() if socket is None else socket
     is_listening = not socket or daemons.is_listening(socket)
     return is_listening and find_program("docker") is not None
 
@@ -86,7 +86,7 @@ def _read_info(socket: str | None) -> Fields:
 
     socket: that of a second daemon; None for the usual one.  A process asks each daemon once.
     """
-    argv = [*client_command(socket), "info", "--format", "{{json .}}"]
+    argv = [*make_client_command(socket), "info", "--format", "{{json .}}"]
     try:
         info = json.loads(capture(argv, 20, check=False).stdout)
     except (UserError, ValueError):
@@ -110,7 +110,7 @@ def parse_security_options(info: Fields) -> dict[str, str]:
     """
     profiles = {}
     for option in info.get("SecurityOptions") or ():
-        # For example "name=seccomp,profile=builtin"; without "name=", the option is itself the name.
+        # For example "name=seccomp,profile=builtin"; without "name=", the option is the name.
         settings = dict(setting.partition("=")[::2] for setting in option.split(","))
         profiles[settings.get("name", option)] = settings.get("profile", "")
     return profiles
@@ -123,7 +123,7 @@ def inspect_network(name: str, socket: str | None) -> Fields:
     socket: that of a second daemon; None for the usual one.
     A process reads each network once.
     """
-    argv = [*client_command(socket), "network", "inspect", name]
+    argv = [*make_client_command(socket), "network", "inspect", name]
     printed = capture(argv, check=False).stdout
     networks: list[Fields] = json.loads(printed or "[]")
     return networks[0] if networks else {}
@@ -165,7 +165,7 @@ def list_differences(options: Fields, info: Fields, read_rules: bool = True) -> 
     network = options["network"]
     needs_nat = network != "host" and options.get("port") != "proxy"
     # None, if it cannot be seen, is no difference.
-    if read_rules and needs_nat and has_nat(network, second_socket(options)) is False:
+    if read_rules and needs_nat and has_nat(network, find_second_socket(options)) is False:
         differences["ports"] = "docker-proxy"
     profiles = parse_security_options(info)
     if "userns" in profiles:
@@ -211,7 +211,7 @@ def record_facts(info: Fields) -> Fields:
     }
 
 
-def foreign_reason(info: Fields, socket: str | None = None) -> str | None:
+def explain_foreign_daemon(info: Fields, socket: str | None = None) -> str | None:
     """Return why a daemon's containers cannot be observed and frozen on this host, with the remedy.
 
     info: the output of ``docker info``.  None if the daemon is this host's own.
@@ -226,7 +226,7 @@ def foreign_reason(info: Fields, socket: str | None = None) -> str | None:
         location = (
             f"on another machine or in a virtual one ({info.get('Name')}, kernel {daemon_kernel})"
         )
-    elif daemons.is_in_other_network(socket_path() if socket is None else socket):
+    elif daemons.is_in_other_network(find_usual_socket() if socket is None else socket):
         location = (
             "in another network namespace than this process, whose rules and addresses are others"
         )
@@ -237,7 +237,7 @@ def foreign_reason(info: Fields, socket: str | None = None) -> str | None:
     return f"the Docker daemon is {location}: unset DOCKER_HOST, or `docker context use default`"
 
 
-def log_refusal(options: Fields, info: Fields) -> str | None:
+def explain_missing_log_driver(options: Fields, info: Fields) -> str | None:
     """Return why the daemon cannot log by the driver of an option ``--log-driver``; None if it can.
 
     options: the container's, resolved.  info: the output of ``docker info``.
@@ -251,7 +251,7 @@ def log_refusal(options: Fields, info: Fields) -> str | None:
     return None
 
 
-def users_refusal(options: Fields) -> str | None:
+def explain_mapped_users(options: Fields) -> str | None:
     """Return why a daemon that maps users cannot provide the container; None if it can.
 
     options: the container's, resolved, with ``daemon`` of :func:`list_differences`.
@@ -266,13 +266,13 @@ def users_refusal(options: Fields) -> str | None:
     return None
 
 
-def network_refusal(options: Fields) -> str | None:
+def explain_missing_network(options: Fields) -> str | None:
     """Return why the daemon lacks the network of the container; None if it has it.
 
     options: the container's, resolved.
     """
     name = passed_options.network_of(options)
-    socket = second_socket(options)
+    socket = find_second_socket(options)
     if name and not inspect_network(name, socket):
         return f"the Docker daemon has no network {name}: `docker network create {name}` makes one"
     if options["network"] == "bridge" and BRIDGE not in read_bridge_options("bridge", socket):

@@ -79,7 +79,7 @@ def find_value(mapping: Any, *keys: str) -> Any:
     return value
 
 
-def runtime_refusal(runtime: str) -> str | None:
+def explain_missing_runtime(runtime: str) -> str | None:
     """Return why crun or runc makes no containers here, with the remedy; None if it does."""
     if not find_program(runtime):
         return (
@@ -146,7 +146,7 @@ class Container(layer.Layer):
     def refusal_reason(cls, resolved: Fields, below: str, machine: HostFacts) -> str | None:
         """Return why the host cannot grant the limits in these options; None if it can."""
         cpus = capacity.usable_processors()
-        return limits.refusal_reason(resolved, cpus, machine["memory_bytes"])
+        return limits.explain_excess(resolved, cpus, machine["memory_bytes"])
 
     @classmethod
     def labels(cls, resolved: Fields) -> Fields:
@@ -224,7 +224,7 @@ class Container(layer.Layer):
         """Return the command, for the layer below, that runs the engine with these arguments."""
 
     @abstractmethod
-    def engine_facts(self, info: Fields) -> Fields:
+    def select_engine_facts(self, info: Fields) -> Fields:
         """Return the engine's facts for the records, by name.
 
         info: what the engine's command ``info`` prints.  A missing value is recorded as "not
@@ -232,7 +232,7 @@ class Container(layer.Layer):
         """
 
     @abstractmethod
-    def run_options(self) -> list[str]:
+    def list_run_options(self) -> list[str]:
         """Return the options of the engine's command ``run`` that only this engine has."""
 
     @property
@@ -260,7 +260,7 @@ class Container(layer.Layer):
         argv = self.below.plain_command(self.engine_command("info", "--format", "{{json .}}"))
         self.info = _read_engine_info(*argv)
         self._facts: Fields = {}
-        for name, value in self.engine_facts(self.info).items():
+        for name, value in self.select_engine_facts(self.info).items():
             self._facts[name] = str(value or NOT_AVAILABLE).partition("\n")[0]
 
     def cleanup_entries(self) -> list[Fields]:
@@ -270,9 +270,9 @@ class Container(layer.Layer):
         """
         if self.virtual_machine() is not None:
             return []
-        return [self.cleanup_entry(self.context.id)]
+        return [self.make_cleanup_entry(self.context.id)]
 
-    def cleanup_entry(self, name: str) -> Fields:
+    def make_cleanup_entry(self, name: str) -> Fields:
         """Return the journal's entry that removes the container with this name.
 
         Its format is in :mod:`strata.testbed.journal`.
@@ -289,10 +289,12 @@ class Container(layer.Layer):
         Raises UserError if the container does not start, or runs with other limits than requested.
         """
         # Clean-up relies on the container's name and label.
-        options = ["--detach", "--name", self.context.id, *self.publish_options()]
+        options = ["--detach", "--name", self.context.id, *self.list_publish_options()]
         if self.virtual_machine() is None:
             options += ["--cidfile", self.id_file]
-        start = self.complete_command(self.start_command(options, self.passed_options(), HOLDER))
+        start = self.complete_command(
+            self.make_start_command(options, self.list_passed_options(), HOLDER)
+        )
         try:
             self.run_below(start)
         except UserError:
@@ -314,11 +316,11 @@ class Container(layer.Layer):
         with one_off():
             self.observe_container()
 
-    def passed_options(self) -> list[str]:
+    def list_passed_options(self) -> list[str]:
         """Return the options that the configuration passes on to the engine as they stand."""
         return list(self.options.get("options", ()))
 
-    def start_command(
+    def make_start_command(
         self, options: Sequence[str], passed: Sequence[str], argv: Sequence[str]
     ) -> list[str]:
         """Return the engine's command that starts a container of this layer's image and options.
@@ -335,10 +337,14 @@ class Container(layer.Layer):
             network += ["--network", chosen]
         if chosen != "host":
             network += ["--hostname", "strata"]
-        settings = [*self.run_options(), *self._data_options(), *self._state_options()]
+        settings = [
+            *self.list_run_options(),
+            *self._provide_data_options(),
+            *self._list_state_options(),
+        ]
         if self.context.programs:
             settings += ["--volume", f"{self.context.programs}:/opt/strata:ro"]
-        settings += [*limits.run_options(self.options), *passed]
+        settings += [*limits.list_run_options(self.options), *passed]
         fixed = ["--init", "--pull", "never", "--label", f"{LABEL}={paths.home_mark()}", *options]
         if self.context.own_image:
             fixed.append("--no-healthcheck")
@@ -366,13 +372,13 @@ class Container(layer.Layer):
             return False
         archive = os.path.join(self.image["folder"], "image.tar")
         with one_off(), report_step(self.name, "loading the image"):
-            load = self.below.plain_command(self.load_command(), fed=True)
+            load = self.below.plain_command(self.make_load_command(), fed=True)
             capture(["sh", "-euc", layer.READ_FILE, "strata", archive, *load], layer.COPY_TIMEOUT)
             if self.context.own_image:
                 self.run_below(self.engine_command("tag", self._image_id, tag(self.image)))
         return True
 
-    def _data_options(self) -> list[str]:
+    def _provide_data_options(self) -> list[str]:
         """Return the options that provide the container's /data.
 
         For a volume, this creates the folder in the layer below.  Raises UserError if the image
@@ -390,7 +396,7 @@ class Container(layer.Layer):
             )
         return []
 
-    def _state_options(self) -> list[str]:
+    def _list_state_options(self) -> list[str]:
         """Return the options that give programs in the container the declared starting state.
 
         They set the OOM score, the resource limits and, on the host, the experiment's CPUs.
@@ -416,10 +422,10 @@ class Container(layer.Layer):
                 f"{self.name} is not this machine’s own; unset DOCKER_HOST, DOCKER_CONTEXT and "
                 "CONTAINER_HOST, or set them to this host’s"
             )
-        if self.publish_options():
-            self._facts["network"] = self._network_facts()
+        if self.list_publish_options():
+            self._facts["network"] = self._read_network_facts()
 
-    def _network_facts(self) -> Fields:
+    def _read_network_facts(self) -> Fields:
         """Return how packets reach the lowest published port, and facts of the packet filter.
 
         The values of `ports` and `docker_proxy` are stored in the records, and subclasses compare
@@ -441,7 +447,7 @@ class Container(layer.Layer):
         proxy_texts = {True: "runs", False: "none", None: NOT_AVAILABLE}
         return {"ports": path, "docker_proxy": proxy_texts[has_proxy], **rules.facts()}
 
-    def load_command(self) -> list[str]:
+    def make_load_command(self) -> list[str]:
         """Return the command, for the layer below, that loads an image from standard input."""
         return self.engine_command("load", "--quiet")
 
@@ -452,7 +458,7 @@ class Container(layer.Layer):
         """
         return argv
 
-    def publish_options(self) -> list[str]:
+    def list_publish_options(self) -> list[str]:
         """Return the options that publish the servers' ports, by TCP and UDP.
 
         They are published at the address on which the layer below listens.  On the host's network

@@ -42,7 +42,7 @@ def is_requested(options: Fields) -> bool:
     return options.get("runtime") == "runsc"
 
 
-def runsc_path(resolved: Fields) -> str:
+def find_runsc(resolved: Fields) -> str:
     """Return the path of a container's `program`, "runsc" for the installed one.
 
     resolved: the container's options.
@@ -56,7 +56,7 @@ def plan_sandbox(options: Fields) -> Fields:
     ``files`` is added if the gofer opens files.  A value that runsc does not print is None.
     options: the container's, of which ``program`` is resolved.
     """
-    runsc = runsc_path(options)
+    runsc = find_runsc(options)
     sandbox = {
         "platform": read_runsc_fact(*PRINT_PLATFORM, runsc),
         "version": read_runsc_fact(*PRINT_VERSION, runsc),
@@ -75,7 +75,7 @@ def restore_options(sandbox: Fields) -> Fields:
     return options
 
 
-def runsc_arguments(sandbox: Fields) -> list[str]:
+def list_runsc_arguments(sandbox: Fields) -> list[str]:
     """Return the arguments with which the daemon's runtime runs runsc for a planned sandbox."""
     arguments = [f"--network={sandbox['stack']}"]
     if "files" in sandbox:

@@ -88,7 +88,7 @@ def find_mistakes(options: Fields) -> list[tuple[str, str]]:
     return mistakes
 
 
-def refusal_reason(options: Fields, cpus: set[int], memory_bytes: float) -> str | None:
+def explain_excess(options: Fields, cpus: set[int], memory_bytes: float) -> str | None:
     """Return why a machine cannot grant the limits in these options; None if it can.
 
     cpus: numbers of the CPUs that the machine may use.
@@ -108,7 +108,7 @@ def refusal_reason(options: Fields, cpus: set[int], memory_bytes: float) -> str 
     return None
 
 
-def run_options(options: Fields) -> list[str]:
+def list_run_options(options: Fields) -> list[str]:
     """Return the arguments of ``docker run`` or ``podman run`` that set the requested limits."""
     argv = []
     if options.get("seccomp") == "unconfined":

@@ -111,7 +111,7 @@ def _parse_mounts(text: str) -> ContainerState:
     return mounts
 
 
-def _differing_lines(before: str, after: str) -> tuple[str, str]:
+def _list_differing_lines(before: str, after: str) -> tuple[str, str]:
     """Return the lines that only the first of two texts has, and those that only the second has.
 
     The lines of each are joined by "; ".
@@ -133,7 +133,7 @@ def _compare_states(
     for name in sorted({*without, *state} - ignored):
         before, after = without.get(name, ""), state.get(name, "")
         if before != after:
-            differences[name] = _differing_lines(before, after)
+            differences[name] = _list_differing_lines(before, after)
     return differences
 
 

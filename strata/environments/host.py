@@ -60,7 +60,3 @@ class Layer(layer.Layer):
     def address(self) -> str:
         """Return the host's address at which the client reaches it."""
         return self.context.address
-
-    def listen_address(self) -> str:
-        """Return the host's address at which the client reaches it: no address is translated."""
-        return self.context.address

@@ -324,7 +324,7 @@ class Layer(ABC):
 
         Packets that clients send to :meth:`address` arrive at it.
         """
-        return self.below.listen_address()
+        return self.address() if self.below is self else self.below.listen_address()
 
     def virtual_machine(self) -> Layer | None:
         """Return the uppermost virtual machine at or below this layer; None if there is none."""

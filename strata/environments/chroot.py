@@ -130,8 +130,8 @@ class Layer(layer.Layer):
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
         """Return the command that runs `argv` in the new root and in the system's control group.
 
-        The options `numactl` and `huge_pages` apply to the command.  The user and the folder are
-        those of the image.
+        The options `numactl` and `huge_pages` apply to the command.  It runs as the image's user,
+        in the image's folder.
         """
         user_options = []
         if user := self.context.user:

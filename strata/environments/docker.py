@@ -75,8 +75,8 @@ def _resolve_image(reference: str, image: Fields) -> Fields:
 
     reference: its name or ID.  image: the configuration's ``image``.
     The key ``refused`` is added with the reason, and ``id`` is None, if the image cannot be
-    measured: its programs run as those of the image that `image.docker` names, so both must have
-    the same settings.
+    measured: its programs run with the settings of the image that `image.docker` names, so both
+    images must have the same.
     """
     if "docker" not in image:
         reason = "image: needs image.docker, the version that native runs"
@@ -96,7 +96,7 @@ def _resolve_image(reference: str, image: Fields) -> Fields:
 
 
 def _read_setting(inspected: Fields, key: str) -> Any:
-    """Return one of :data:`SETTINGS` of an image, in a form that equals that of equal settings.
+    """Return one of :data:`SETTINGS` of an image, in a form in which equal settings are equal.
 
     inspected: what :func:`inspect_image` returns.  None if the image does not set it.
     """
@@ -108,8 +108,8 @@ def _read_setting(inspected: Fields, key: str) -> Any:
 def name_runtime(resolved: Fields) -> str:
     """Return the name under which the daemon knows the container's runtime.
 
-    scripts/dockerd.sh adds the sandbox's runtimes under these names; those of other programs have
-    the digest of the program in theirs.
+    scripts/dockerd.sh adds the sandbox's runtimes under these names; the name of another program's
+    runtime has the program's digest.
     """
     if not gvisor.is_requested(resolved) and "program" not in resolved:
         return "runc"
@@ -193,7 +193,7 @@ class Layer(engine.Container):
 
     @classmethod
     def unavailable_reason(cls) -> str | None:
-        """Return why there can be no Docker daemon here, with the remedy; None if there can be one.
+        """Return why this machine can have no Docker daemon, with the remedy; None if it can.
 
         A daemon that is installed is enough: it is started when it is needed.
         """
@@ -500,9 +500,9 @@ class Layer(engine.Container):
                 self._facts["network"] |= firewall.read_packet_filter().facts()
 
     def kernel_process(self) -> int | None:
-        """Return the id of the sandbox's process; without a sandbox, that of the machine below.
+        """Return the id of the process of the sandbox, or else of the virtual machine below.
 
-        None if there is no such process.
+        None if the system has neither.
         """
         if not gvisor.is_requested(self.options):
             return super().kernel_process()
@@ -572,7 +572,7 @@ class Layer(engine.Container):
         number: distinguishes equal containers.
         The first container without options is started each time, since the machine's settings may
         change.  The states of the others, which only show each option's effect, are kept in files
-        beside the image, whose names follow from all that decides the state.
+        in the image's folder, whose names follow from all that decides the state.
         Raises UserError if no container starts with only these options.
         """
         options = ["--rm", "--name", self._probe_name]
@@ -594,8 +594,8 @@ class Layer(engine.Container):
     def _require_planned_ports(self) -> None:
         """Record the host's bridge, and require that packets reach published ports as planned.
 
-        Adds `bridge` and `mtu` to the facts of the network.  Raises UserError if the path is
-        another, or if there is none.
+        Adds `bridge` and `mtu` to the facts of the network.  Raises UserError if packets take
+        another path, or none.
         """
         facts = self._facts["network"]
         if self.virtual_machine() is None:
@@ -632,7 +632,11 @@ class Layer(engine.Container):
             )
 
     def facts(self) -> Fields:
-        """Return the daemon's facts, the applied limits, and what was observed of a sandbox."""
+        """Return ``{docker: …}`` for the records.
+
+        Its value has the daemon's facts, `settings` (applied limits and options), `network` (the
+        path to published ports) and `sandbox`.
+        """
         return {"docker": self._facts}
 
 

@@ -91,7 +91,7 @@ class Layer(chroot.Layer):
         return self._make_command("lxc-attach", "--clear-env", "--", *argv)
 
     def facts(self) -> Fields:
-        """Return the version of LXC for the records."""
+        """Return ``{container: {program, version}}`` for the records."""
         version = capture(["lxc-start", "--version"]).stdout.splitlines()[0].strip()
         return {"container": {"program": "lxc-start", "version": version}}
 

@@ -5,7 +5,7 @@ from strata.host import addresses
 
 
 class Layer(UserNetwork):
-    """A native system whose network is pasta's, as that of a rootless container.
+    """A native system whose network is pasta's, as a rootless container has it.
 
     pasta runs as root here: who it is changes none of the steps that a packet takes.
     """

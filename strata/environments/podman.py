@@ -144,5 +144,5 @@ class Layer(engine.Container):
         return ["setsid", "--fork", "--wait", "flock", "--close", lock, *argv]
 
     def facts(self) -> Fields:
-        """Return Podman's facts and the applied limits for the records."""
+        """Return ``{container: …}`` for the records: Podman's facts, `settings` and `network`."""
         return {"container": {"program": "podman", **self._facts}}

@@ -30,7 +30,7 @@ for request in requests:
 
 
 class Layer(UserNetwork):
-    """A native system whose network is slirp4netns', as that of an older rootless container.
+    """A native system whose network is slirp4netns', as an older rootless container has it.
 
     Ports are forwarded by slirp4netns itself, as by Podman's port_handler=slirp4netns.
     """
@@ -58,6 +58,6 @@ class Layer(UserNetwork):
                 source = {"host_addr": self.below.listen_address(), "host_port": port}
                 arguments = {"proto": protocol, **source, **target}
                 requests.append(json.dumps({"execute": "add_hostfwd", "arguments": arguments}))
-        # The path of a socket must be short, which that of the system's folder may not be.
+        # The kernel limits the paths of sockets, and the path of the system's folder may be longer.
         path = f"/proc/{self.holder}/root{SOCKET}"
         capture(as_root(["python3", "-S", "-c", SEND_REQUESTS, path, *requests]))

@@ -133,7 +133,7 @@ class Layer(layer.Layer):
         self._facts = self._machine.up()
 
     def facts(self) -> Fields:
-        """Return how the machine started, and which settings of its profile were applied."""
+        """Return ``{vm: …}`` for the records: how the machine started, with which settings."""
         return {"vm": self._facts}
 
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:

@@ -146,7 +146,7 @@ def _build_image(config: Fields, described: Described) -> Image:
     try:
         with _unfinished_folder(recipe_hash[:12]) as work:
             _make_files(config, described, work)
-            # The hash of the recipe must still be that of the files that were built in.
+            # The recipe must still be the one whose files were built in.
             if recipe.describe_image(config)["recipe"] != recipe_hash:
                 raise UserError(
                     "files that go into the image changed while it was built: run "
@@ -325,7 +325,7 @@ def _run_packer(config: Fields, work: str, variables: dict[str, str]) -> None:
 
     work: the folder of the build, in which the files are copied for Packer and removed afterwards.
     variables: name → value for packer/image.pkr.hcl.
-    Packer's log stays beside the images.  Raises UserError with the end of Packer's output if the
+    Packer's log stays in the images' folder.  Raises UserError with the end of Packer's output if the
     build fails.
     """
     context = os.path.join(work, "context")

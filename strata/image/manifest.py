@@ -45,7 +45,7 @@ def hash_archive(path: str) -> dict[str, str]:
 def list_packages(tree: str) -> dict[str, str]:
     """Return the packages installed in an image, name → version, sorted by name.
 
-    tree: the folder of the image's files, whose package database is read: that of dpkg or apk.
+    tree: the folder of the image's files, whose package database is read, of dpkg or apk.
     Empty if it has neither.
     """
     database = os.path.join(tree, "var/lib/dpkg")
@@ -54,7 +54,7 @@ def list_packages(tree: str) -> dict[str, str]:
     form = "${db:Status-Status} ${Package} ${Version}\n"
     query = ["dpkg-query", "--admindir", database, "--show", "--showformat", form]
     lines = capture(query).stdout.splitlines()
-    # The status is "installed", or that of a package of which only settings remain.
+    # Packages of which only settings remain have another status.
     return dict(sorted(line.split()[1:] for line in lines if line.startswith("installed ")))
 
 

@@ -137,7 +137,7 @@ def _run_inside(tree: str, argv: Sequence[str]) -> tuple[int, str]:
 
 
 def _read_inside(tree: str, path: str) -> str:
-    """Return the text of a file of an image; empty if it has no such file."""
+    """Return the text of a file of an image; empty if the image lacks it."""
     return _run_inside(tree, ["cat", path])[1]
 
 
@@ -219,7 +219,7 @@ def _find_entry(name: str, entries: list[list[str]]) -> list[str] | None:
 
 
 def list_packages(tree: str) -> dict[str, str]:
-    """Return the packages of an Alpine image, name → version; empty if it has no such database.
+    """Return the packages of an Alpine image, name → version; empty for other images.
 
     tree: the folder of the image's files.
     """

@@ -1,4 +1,4 @@
-"""Docker daemons of the host: where they listen, what they say of themselves, what is unusual.
+"""Docker daemons of the host: their sockets, their facts, and what is unusual about them.
 
 The usual daemon is the one that Docker's client reaches.  Second ones, of other programs, are
 started by ``scripts/dockerd.sh second PROGRAM`` and listen at sockets of their own.
@@ -55,7 +55,7 @@ def list_second_sockets() -> list[str]:
 def make_client_command(socket: str | None) -> list[str]:
     """Return the command of Docker's client for a daemon.
 
-    socket: that of a second daemon; None for the usual one.
+    socket: the socket of a second daemon; None for the usual daemon.
     """
     return ["docker"] if socket is None else ["docker", "--host", f"unix://{socket}"]
 
@@ -72,7 +72,7 @@ def find_usual_socket() -> str:
 def is_reachable(socket: str | None = None) -> bool:
     """Return whether a daemon listens where the Docker client would connect.
 
-    socket: that of a second daemon; None for the usual one.
+    socket: the socket of a second daemon; None for the usual daemon.
     A daemon that is not reached by a Unix socket counts as listening.  False without the client.
     """
     socket = find_usual_socket() if socket is None else socket
@@ -84,7 +84,8 @@ def is_reachable(socket: str | None = None) -> bool:
 def _read_info(socket: str | None) -> Fields:
     """Return the output of ``docker info``; empty if no daemon answers within 20 seconds.
 
-    socket: that of a second daemon; None for the usual one.  A process asks each daemon once.
+    socket: the socket of a second daemon; None for the usual daemon.
+    A process asks each daemon once.
     """
     argv = [*make_client_command(socket), "info", "--format", "{{json .}}"]
     try:
@@ -97,7 +98,7 @@ def _read_info(socket: str | None) -> Fields:
 def read_info(socket: str | None = None) -> Fields:
     """Return the output of ``docker info``; empty if the daemon does not answer.
 
-    socket: that of a second daemon; None for the usual one.
+    socket: the socket of a second daemon; None for the usual daemon.
     A process asks a daemon once, when it is reachable: it may be started later.
     """
     return _read_info(socket) if is_reachable(socket) else {}
@@ -120,7 +121,7 @@ def parse_security_options(info: Fields) -> dict[str, str]:
 def inspect_network(name: str, socket: str | None) -> Fields:
     """Return the description of one of a daemon's networks; empty if it has no such network.
 
-    socket: that of a second daemon; None for the usual one.
+    socket: the socket of a second daemon; None for the usual daemon.
     A process reads each network once.
     """
     argv = [*make_client_command(socket), "network", "inspect", name]
@@ -132,7 +133,7 @@ def inspect_network(name: str, socket: str | None) -> Fields:
 def read_bridge_options(network: str, socket: str | None) -> Fields:
     """Return the options of a bridge network of a daemon, with the name of its :data:`BRIDGE`.
 
-    socket: that of a second daemon; None for the usual one.
+    socket: the socket of a second daemon; None for the usual daemon.
     Empty if the daemon has no such network, or if the network has no bridge.
     """
     description = inspect_network(network, socket)
@@ -144,7 +145,7 @@ def read_bridge_options(network: str, socket: str | None) -> Fields:
 def has_nat(network: str, socket: str | None) -> bool | None:
     """Return whether the kernel translates addresses for a bridge network of a daemon.
 
-    socket: that of a second daemon; None for the usual one.
+    socket: the socket of a second daemon; None for the usual daemon.
     None if there is no such bridge, or if the kernel's rules cannot be read.
     """
     options = read_bridge_options(network, socket)
@@ -215,7 +216,7 @@ def explain_foreign_daemon(info: Fields, socket: str | None = None) -> str | Non
     """Return why a daemon's containers cannot be observed and frozen on this host, with the remedy.
 
     info: the output of ``docker info``.  None if the daemon is this host's own.
-    socket: that of a second daemon; None for the usual one.
+    socket: the socket of a second daemon; None for the usual daemon.
     """
     host = os.uname()
     daemon_kernel = info.get("KernelVersion", "")
@@ -242,11 +243,13 @@ def explain_missing_log_driver(options: Fields, info: Fields) -> str | None:
 
     options: the container's, resolved.  info: the output of ``docker info``.
     """
+    known = engine.find_value(info, "Plugins", "Log") or ()
     for name, driver in map(passed_options.split_option, options.get("options", ())):
-        known = engine.find_value(info, "Plugins", "Log") or ()
-        if name == "log-driver" and known and driver not in ("none", *known):
+        if name != "log-driver":
+            continue
+        if known and driver not in ("none", *known):
             return f"the Docker daemon has no log driver {driver}: it has {', '.join(known)}"
-        if (name, driver) == ("log-driver", "journald") and not os.path.exists(JOURNAL):
+        if driver == "journald" and not os.path.exists(JOURNAL):
             return "systemd’s journal, to which --log-driver=journald writes, does not run here"
     return None
 

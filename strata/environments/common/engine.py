@@ -158,7 +158,7 @@ class Container(layer.Layer):
     def remove_containers(cls, label: str = LABEL) -> list[str]:
         """Remove the containers that carry a label with this home's mark, and their volumes.
 
-        label: the label's name; by default that of the containers of systems.
+        label: the label's name; by default, the label of systems' containers.
         Returns the engine's ids of the removed containers; none if the engine cannot be used now.
         """
         mark = f"label={label}={paths.home_mark()}"
@@ -363,7 +363,7 @@ class Container(layer.Layer):
         return self.image["id"].removeprefix("sha256:")
 
     def _load_image(self) -> bool:
-        """Load the image into the engine's store, if it is missing there.
+        """Load the image into the engine's store, if the store lacks it.
 
         Returns whether it was missing.  Raises UserError if it cannot be loaded.
         """
@@ -388,7 +388,7 @@ class Container(layer.Layer):
             self.run_below(["mkdir", "-p", self.below.data])
             return ["--volume", f"{self.below.data}:/data"]
         if self.options["data"] == "tmpfs":
-            # Programs have the same rights there as in a volume.
+            # Programs have the same rights in /data as in a volume.
             return ["--tmpfs", "/data:rw,exec,suid,dev,mode=0755"]
         if "/data" in self.context.volumes:
             raise UserError(
@@ -412,7 +412,7 @@ class Container(layer.Layer):
     def observe_container(self) -> None:
         """Check where the container runs, and record how packets reach its published ports.
 
-        Sets `network` in the facts for the records if there are published ports.
+        Sets `network` in the facts for the records if ports are published.
         Raises UserError if the container's control group is not on this host, where it must be
         frozen.
         """
@@ -461,8 +461,8 @@ class Container(layer.Layer):
     def list_publish_options(self) -> list[str]:
         """Return the options that publish the servers' ports, by TCP and UDP.
 
-        They are published at the address on which the layer below listens.  On the host's network
-        there are none.
+        They are published at the address on which the layer below listens; on the host's network,
+        none are.
         """
         if self.options["network"] == "host":
             return []

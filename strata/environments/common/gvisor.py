@@ -23,7 +23,7 @@ def read_runsc_fact(option: str, pattern: str, program: str = "runsc") -> str | 
     """Return the part of runsc's output that a pattern finds, for example its version.
 
     option: the only argument for runsc.  pattern: a regular expression whose first group is
-    returned; :data:`PRINT_VERSION` and :data:`PRINT_PLATFORM` are such pairs.
+    returned; :data:`PRINT_VERSION` and :data:`PRINT_PLATFORM` are pairs of both arguments.
     program: the name or path of runsc.
     None if runsc is not installed or the pattern is not found.  A process runs each program once.
     """

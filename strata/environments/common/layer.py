@@ -68,7 +68,7 @@ class Layer(ABC):
     """
 
     name: ClassVar[str]
-    """The layer's name in config.yaml: that of its file."""
+    """The layer's name in config.yaml, which is the name of its file."""
 
     isolation: ClassVar[str] = "container"
     """What lies between programs and hardware: bare, container, sandbox or machine.
@@ -116,7 +116,7 @@ class Layer(ABC):
     differences: ClassVar[Mapping[str, str]] = MappingProxyType({})
     """How programs start in it in another state than natively: name of a value → the reason.
 
-    The names are those of :mod:`strata.host.starting_state`.
+    :mod:`strata.host.starting_state` defines the names.
     """
 
     option_differences: ClassVar[Mapping[str, Sequence[str]]] = MappingProxyType({})
@@ -295,7 +295,10 @@ class Layer(ABC):
         """
 
     def facts(self) -> Fields:
-        """Return the layer's part of the records of cells; the layer must be up."""
+        """Return the layer's part of the records of cells; the layer must be up.
+
+        All layers' parts are merged into one object, so that each layer has a key of its own.
+        """
         return {}
 
     def stack(self) -> Iterator[Layer]:
@@ -327,14 +330,14 @@ class Layer(ABC):
         return self.address() if self.below is self else self.below.listen_address()
 
     def virtual_machine(self) -> Layer | None:
-        """Return the uppermost virtual machine at or below this layer; None if there is none."""
+        """Return the uppermost virtual machine at or below this layer; None without one."""
         return None if self.below is self else self.below.virtual_machine()
 
     def passed_card(self) -> tuple[str, str | None] | None:
         """Return (PCI address, client's IP address) of a network card that only the machine uses.
 
-        The client's address is None if none is configured.  None is returned if there is no such
-        card.
+        The client's address is None if none is configured.  None is returned without a card that
+        only the machine uses.
         """
         return None
 

@@ -48,7 +48,7 @@ LEAST_MEMORY = 6 * UNITS["MiB"]
 # The kernel rounds a limit of memory down to whole pages, of this size at most, and engines round
 # a quota, whose CPUs may differ by less than the tolerance.
 LARGEST_PAGE, QUOTA_TOLERANCE = 64 * UNITS["KiB"], 1e-3
-# Files in a container that show the values in use; one of MEMORY_LIMITS has that of memory.
+# Files in a container that show the values in use; one of MEMORY_LIMITS has the limit of memory.
 STATUS, MOUNTS = "/proc/self/status", "/proc/mounts"
 MEMORY_LIMITS = ["/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory.max"]
 # Files of the limits of CPU time in version 1 of control groups; in version 2 a quota is
@@ -69,7 +69,10 @@ SECCOMP_MODES = {"0": "unconfined", "1": "strict", "2": "default"}
 
 
 def find_mistakes(options: Fields) -> list[tuple[str, str]]:
-    """Return (option, what is wrong) for limits that fit their schema but no container can have."""
+    """Return (option, what is wrong) for limits that fit their schema but no container can have.
+
+    options: a container's, as in config.yaml.
+    """
     mistakes = []
     cpus, memory = options.get("cpuset-cpus", ""), options.get("memory")
     # A range whose first number is the higher one is empty.
@@ -89,8 +92,9 @@ def find_mistakes(options: Fields) -> list[tuple[str, str]]:
 
 
 def explain_excess(options: Fields, cpus: set[int], memory_bytes: float) -> str | None:
-    """Return why a machine cannot grant the limits in these options; None if it can.
+    """Return why a machine cannot grant a container its limits, with the remedy; None if it can.
 
+    options: the container's, resolved.
     cpus: numbers of the CPUs that the machine may use.
     memory_bytes: the machine's memory; infinite if it is not to be checked.
     """
@@ -109,14 +113,17 @@ def explain_excess(options: Fields, cpus: set[int], memory_bytes: float) -> str 
 
 
 def list_run_options(options: Fields) -> list[str]:
-    """Return the arguments of ``docker run`` or ``podman run`` that set the requested limits."""
+    """Return the arguments of ``docker run`` or ``podman run`` that set a container's limits.
+
+    options: the container's, resolved.  The engines have no argument for `cpu-burst`.
+    """
     argv = []
     if options.get("seccomp") == "unconfined":
         argv += ["--security-opt", "seccomp=unconfined"]
     if "cpuset-cpus" in options:
         argv += ["--cpuset-cpus", options["cpuset-cpus"]]
     if "memory" in options:
-        # A limit of memory and swap that equals that of memory leaves no swap space.
+        # A limit of memory and swap together that equals the limit of memory leaves no swap space.
         count = str(parse_size(options["memory"]))
         argv += ["--memory", count, "--memory-swap", count]
     for name in ("cpus", "cpu-shares"):

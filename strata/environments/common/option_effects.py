@@ -1,7 +1,7 @@
 """What options that are passed on to ``docker run`` change in a container.
 
 No list says what an option changes: the state inside a container with the options is compared with
-that of a container without them, and with that of a container with only one of them.
+the states inside a container without them and inside containers with only one of them.
 """
 
 from __future__ import annotations

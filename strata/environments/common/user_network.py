@@ -89,7 +89,10 @@ class UserNetwork(layer.Layer):
         return self.guest_address
 
     def facts(self) -> Fields:
-        """Return name and version of the program for the records."""
+        """Return ``{user_network: {program, version}}`` for the records.
+
+        Runs the program in the layer below.
+        """
         # pasta does not flush what it prints.
         printed = self.run_below(["stdbuf", "-o0", self.name, "--version"])
         first_line = printed.split("\n")[0]

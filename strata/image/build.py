@@ -105,7 +105,7 @@ def _unfinished_folder(name: str) -> Iterator[str]:
 
 
 def _remove_unfinished(work: str) -> None:
-    """End the processes of unfinished builds, then remove a build's folder, if that exists."""
+    """Remove a build's folder, if it exists, after ending the processes of unfinished builds."""
     if os.path.isdir(work):
         _end_processes()
         remove_tree(work, unmount=True)

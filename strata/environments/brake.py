@@ -58,13 +58,14 @@ class Layer(layer.Layer):
         The journal needs no entry for the processes: they are ended with the control group of the
         layer below.
         """
-        groups = []
+        joined = []
         for folder in cgroups.group_folders(self.context.id):
-            controllers = folder.split("/")[4].split(",")
+            # In version 1 of control groups, the name is, for example, cpu,cpuacct.
+            hierarchy = folder.split("/")[4]
             # Processes of a fixed priority get no time in a group of the controller cpu.
-            if "cpu" not in controllers:
-                groups.append(folder)
-        join = ["sh", "-euc", cgroups.JOIN, "strata", *groups, "--"]
+            if "cpu" not in hierarchy.split(","):
+                joined.append(folder)
+        join = ["sh", "-euc", cgroups.JOIN, "strata", *joined, "--"]
         brake = ["python3", "-S", "-c", TAKE_TIME, str(self.options["share"])]
         capture(as_root(["sh", "-euc", layer.START_IN_BACKGROUND, "strata", *join, *brake]))
 

@@ -1,4 +1,4 @@
-"""The native environment: the image's files on the bare host, by a change of root alone."""
+"""The native environment: the image's files on the bare host, only by a change of root."""
 
 import os
 from types import MappingProxyType
@@ -114,31 +114,32 @@ class Layer(layer.Layer):
         for folder in (self.root, self.context.data, temporary):
             os.makedirs(folder, exist_ok=True)
         os.chmod(temporary, 0o1777)
-        mount = [MOUNT, "strata", self.root, self.tree, self.context.data, temporary]
-        capture(as_root(["sh", "-euc", *mount]))
+        folders = [self.root, self.tree, self.context.data, temporary]
+        capture(as_root(["sh", "-euc", MOUNT, "strata", *folders]))
         if self.context.own_image:
             copies = os.path.join(self.context.folder, "copies")
             # /data is every system's own folder, even if the image has a volume there.
-            paths = sorted({"/tmp", *self.context.volumes} - {"/data"})
-            folders = [self.root, self.tree, self.context.programs or "", copies]
-            capture(as_root(["sh", "-euc", MOUNT_COPIES, "strata", *folders, *paths]))
+            copied = sorted({"/tmp", *self.context.volumes} - {"/data"})
+            arguments = [self.root, self.tree, self.context.programs or "", copies, *copied]
+            capture(as_root(["sh", "-euc", MOUNT_COPIES, "strata", *arguments]))
         if self.context.user:
+            # Programs of another user than root write to /data, too.
             os.chmod(self.context.data, 0o1777)
         cgroups.create_groups(self.context.id, self.context.mask)
 
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
         """Return the command that runs `argv` in the new root and in the system's control group.
 
-        The options `numactl` and `huge_pages` apply to the command.  The user and the folder are
-        those of the image.
+        The options `numactl` and `huge_pages` apply to the command.  It runs as the image's user,
+        in the image's folder.
         """
-        user, options = self.context.user, []
-        if user:
+        user_options = []
+        if user := self.context.user:
             groups = ",".join(map(str, user["groups"]))
-            options = [f"--userspec={user['uid']}:{user['gid']}", f"--groups={groups}"]
+            user_options = [f"--userspec={user['uid']}:{user['gid']}", f"--groups={groups}"]
         if self.context.folder_inside != "/":
             argv = ["sh", "-c", 'cd "$0" && exec "$@"', self.context.folder_inside, *argv]
-        command = ["chroot", *options, self.root, *argv]
+        command = ["chroot", *user_options, self.root, *argv]
         if "numactl" in self.options:
             command = ["numactl", *self.options["numactl"].split(), "--", *command]
         if "huge_pages" in self.options:

@@ -5,8 +5,7 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 
 from strata.environments.common import (
     docker_daemon,
@@ -19,7 +18,7 @@ from strata.environments.common import (
 from strata.host import cgroups, daemons, firewall
 from strata.host.daemons import find_program
 from strata.host.observe import NOT_AVAILABLE
-from strata.util.data_types import Fields, HostFacts
+from strata.util.data_types import Any, Fields, HostFacts
 from strata.util.errors import UserError
 from strata.util.files import read_json, write_json
 from strata.util.process import DOCKER_GROUP, ROOT_NEEDED, capture, has_root
@@ -27,11 +26,9 @@ from strata.util.progress import one_off
 
 # The kernel's name of a kind of processor → Docker's.
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "i686": "386"}
-
-
-# The variable that programs of an image get whose ENV does not set it.
+# Programs of an image get this variable if the image's ENV does not set it.
 DEFAULT_PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-# Key of an image's configuration → the instruction that sets it, by which programs run.
+# Settings by which an image's programs run: key of its configuration → instruction that sets it.
 SETTINGS = {
     "Env": "ENV",
     "User": "USER",
@@ -39,32 +36,36 @@ SETTINGS = {
     "Entrypoint": "ENTRYPOINT",
     "Volumes": "VOLUME",
 }
+# Options of containers on the host only, since a machine has a daemon and an image of its own.
+HOST_OPTIONS = ("program", "dockerd", "image", "port", "rules")
+# The schema of a program's absolute path.
+_PROGRAM = {"type": "string", "pattern": "^/"}
 
 
 @functools.cache
 def inspect_image(reference: str) -> Fields:
-    """Return what ``docker image inspect`` says of an image, and its `reference`.
+    """Return the output of ``docker image inspect`` for an image, with its `reference`.
 
-    reference: the name or ID of an image that the host's daemon has.  None is ever fetched.
-    Raises UserError with the remedy if the daemon does not have it, or if it is of another kind of
-    machine than this one.
+    reference: the name or ID of an image that the host's daemon has; no image is fetched.
+    A process reads each image once.
+    Raises UserError with the remedy if the daemon does not have the image, or if the image is for
+    another kind of machine than this one.
     """
-    key = f"config.yaml: image.docker: is {reference}; "
+    location = f"config.yaml: image.docker: is {reference}; "
     if reason := Layer.unavailable_reason() or Layer.permission_reason():
-        raise UserError(f"{key}{reason}")
-    done = capture(["docker", "image", "inspect", reference], check=False)
-    if done.returncode != 0:
-        if not Layer.host_info():
+        raise UserError(f"{location}{reason}")
+    result = capture(["docker", "image", "inspect", reference], check=False)
+    if result.returncode != 0:
+        remedy = f"Docker has no such image here: `docker pull {reference}` fetches it"
+        if not docker_daemon.read_info():
             remedy = "no Docker daemon answers: `scripts/dockerd.sh` starts one"
-        else:
-            remedy = f"Docker has no such image here: `docker pull {reference}` fetches it"
-        raise UserError(key + remedy)
-    inspected: Fields = json.loads(done.stdout)[0]
+        raise UserError(location + remedy)
+    inspected: Fields = json.loads(result.stdout)[0]
     machine, architecture = os.uname().machine, inspected.get("Architecture")
     if inspected.get("Os") != "linux" or ARCHITECTURES.get(machine, machine) != architecture:
         raise UserError(
-            f"{key}it is built for {inspected.get('Os')} on {architecture}, and this machine is "
-            f"{machine}: take one for this machine"
+            f"{location}it is built for {inspected.get('Os')} on {architecture}, and this machine "
+            f"is {machine}: take one for this machine"
         )
     return {**inspected, "reference": reference}
 
@@ -74,34 +75,41 @@ def _resolve_image(reference: str, image: Fields) -> Fields:
 
     reference: its name or ID.  image: the configuration's ``image``.
     The key ``refused`` is added with the reason, and ``id`` is None, if the image cannot be
-    measured: its programs run as those of the image that `image.docker` names, so both must have
-    the same settings.
+    measured: its programs run with the settings of the image that `image.docker` names, so both
+    images must have the same.
     """
-    refused: Fields = {"name": reference, "id": None}
     if "docker" not in image:
-        return {**refused, "refused": "image: needs image.docker, the version that native runs"}
+        reason = "image: needs image.docker, the version that native runs"
+        return {"name": reference, "id": None, "refused": reason}
     try:
-        own, other = inspect_image(image["docker"]), inspect_image(reference)
+        native_version, version = inspect_image(image["docker"]), inspect_image(reference)
     except UserError as error:
-        return {**refused, "refused": str(error)}
+        return {"name": reference, "id": None, "refused": str(error)}
     for key, instruction in SETTINGS.items():
-        values = [(inspected["Config"] or {}).get(key) or None for inspected in (own, other)]
-        if key == "Env":
-            values = [{DEFAULT_PATH, *(variables or ())} for variables in values]
-        if values[0] != values[1]:
+        if _read_setting(native_version, key) != _read_setting(version, key):
             reason = (
-                f"its {instruction} is not that of {image['docker']}, as which its programs run: "
-                f"make it equal in {reference}"
+                f"image: its {instruction} is not that of {image['docker']}, as which its programs "
+                f"run: make it equal in {reference}"
             )
-            return {**refused, "refused": f"image: {reason}"}
-    return {"name": reference, "id": other["Id"]}
+            return {"name": reference, "id": None, "refused": reason}
+    return {"name": reference, "id": version["Id"]}
 
 
-def runtime_name(resolved: Fields) -> str:
+def _read_setting(inspected: Fields, key: str) -> Any:
+    """Return one of :data:`SETTINGS` of an image, in a form in which equal settings are equal.
+
+    inspected: what :func:`inspect_image` returns.  None if the image does not set it.
+    """
+    value = (inspected["Config"] or {}).get(key) or None
+    # The order of variables does not matter, and each image has a PATH.
+    return {DEFAULT_PATH, *(value or ())} if key == "Env" else value
+
+
+def name_runtime(resolved: Fields) -> str:
     """Return the name under which the daemon knows the container's runtime.
 
-    scripts/dockerd.sh adds the sandbox's runtimes under these names; those of other programs have
-    the digest of the program in theirs.
+    scripts/dockerd.sh adds the sandbox's runtimes under these names; the name of another program's
+    runtime has the program's digest.
     """
     if not gvisor.is_requested(resolved) and "program" not in resolved:
         return "runc"
@@ -117,7 +125,10 @@ def runtime_name(resolved: Fields) -> str:
 
 @functools.cache
 def _hash_program(path: str) -> str:
-    """Return the SHA-256 of a program, "" if it cannot be read."""
+    """Return the SHA-256 of a program, "" if it cannot be read.
+
+    A process reads each program once.
+    """
     try:
         with open(path, "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -144,13 +155,10 @@ class Layer(engine.Container):
     stands_idle = True
     programs = ("docker",)
     daemons = ("dockerd", "containerd", "containerd-shim", "docker-proxy", "docker-init", "runsc")
-    options_schema = engine.container_schema(
+    options_schema = engine.make_container_schema(
         runtime={"enum": ["runc", "crun", "runsc"], "description": "runc, crun or runsc (gVisor)"},
-        program={
-            "type": "string",
-            "pattern": "^/",
-            "description": "the absolute path of another runtime than the installed one",
-        },
+        program=_PROGRAM
+        | {"description": "the absolute path of another runtime than the installed one"},
         stack={
             "enum": list(gvisor.STACKS),
             "description": "whose network stack: the sandbox's own, or the host's",
@@ -169,11 +177,8 @@ class Layer(engine.Container):
             "type": "boolean",
             "description": "false: gVisor's gofer opens files for the sandbox",
         },
-        dockerd={
-            "type": "string",
-            "pattern": "^/",
-            "description": "the absolute path of the program of a second Docker daemon",
-        },
+        dockerd=_PROGRAM
+        | {"description": "the absolute path of the program of a second Docker daemon"},
         image={
             "type": "string",
             "minLength": 1,
@@ -181,25 +186,21 @@ class Layer(engine.Container):
         },
         options=passed_options.SCHEMA,
     )
-    _explained: Mapping[str, str] = MappingProxyType({})
 
     # The guest's daemon is up before a cell begins, like the host's: under emulation, starting the
     # daemon takes longer than starting a container.
     warmup = (["systemctl", "start", "docker.service"],)
 
     @classmethod
-    def answers(cls) -> bool:
-        """Return whether a daemon listens where the Docker client would connect."""
-        return docker_daemon.is_reachable()
-
-    @classmethod
     def unavailable_reason(cls) -> str | None:
-        """Return why there can be no Docker daemon here, with the remedy; None if there can be one.
+        """Return why this machine can have no Docker daemon, with the remedy; None if it can.
 
         A daemon that is installed is enough: it is started when it is needed.
         """
-        if (reason := super().unavailable_reason()) or cls.answers() or find_program("dockerd"):
+        if reason := super().unavailable_reason():
             return reason
+        if docker_daemon.is_reachable() or find_program("dockerd"):
+            return None
         return "no Docker daemon answers and none is installed: start it, or run `make setup`"
 
     @classmethod
@@ -208,79 +209,83 @@ class Layer(engine.Container):
 
         None, too, if no daemon runs yet and DOCKER_HOST names none.
         """
-        place = os.environ.get("DOCKER_HOST", "")
-        if (socket := docker_daemon.socket_path()) and daemons.is_listening(socket):
+        socket = docker_daemon.find_usual_socket()
+        if socket and daemons.is_listening(socket):
             if os.access(socket, os.W_OK):
                 return None
             return f"this user may not use Docker at {socket}: {DOCKER_GROUP}"
-        if place and (socket or not cls.host_info()):
+        address = os.environ.get("DOCKER_HOST")
+        # A socket at which nobody listens needs no further question.
+        if address and (socket or not docker_daemon.read_info()):
             return (
-                f"no Docker daemon answers at DOCKER_HOST, {place}: `unset DOCKER_HOST`, or start "
-                "that daemon"
+                f"no Docker daemon answers at DOCKER_HOST, {address}: `unset DOCKER_HOST`, or "
+                "start that daemon"
             )
         return None
 
     @classmethod
     def check_options(cls, options: Fields, below: str) -> list[tuple[str, str]]:
-        """Return (option, what is wrong) for options that gVisor excludes or that need gVisor.
+        """Return (option, what is wrong) where options contradict each other or the layer below.
 
-        Limits that no container can have are returned, too.
+        Programs that do not exist, and limits that no container can have, are returned, too.
         """
-        wrong = super().check_options(options, below)
-        if program := options.get("program"):
-            if below != "host":
-                wrong.append(("program", "the image of a machine has its own; leave it out here"))
-            elif "runtime" not in options:
-                wrong.append(("program", "set runtime, too: runc, crun or runsc, whichever it is"))
-            elif not (os.path.isfile(program) and os.access(program, os.X_OK)):
-                wrong.append(("program", f"is {program}; there is no such program to run"))
-        if dockerd := options.get("dockerd"):
-            if below != "host":
-                wrong.append(("dockerd", "is for containers on the host alone; leave it out here"))
-            elif not (os.path.isfile(dockerd) and os.access(dockerd, os.X_OK)):
-                wrong.append(("dockerd", f"is {dockerd}; there is no such program to run"))
-        if "image" in options and (below != "host" or "dockerd" in options):
-            wrong.append(("image", "is for containers of the host's usual daemon; leave it out"))
+        mistakes = super().check_options(options, below) + gvisor.check_options(options, below)
+        if below != "host":
+            for key in HOST_OPTIONS:
+                if key in options:
+                    mistakes.append((key, "is for containers on the host only: leave it out here"))
+            if options.get("runtime") == "crun":
+                mistakes.append(
+                    ("runtime", "crun is not in a machine’s image; it runs only on the host")
+                )
+            return mistakes
+        for key in ("program", "dockerd"):
+            program = options.get(key)
+            if program and not (os.path.isfile(program) and os.access(program, os.X_OK)):
+                mistakes.append((key, f"is {program}; there is no such program to run"))
+        if "program" in options and "runtime" not in options:
+            mistakes.append(("program", "set runtime, too: runc, crun or runsc, whichever it is"))
+        if "image" in options and "dockerd" in options:
+            mistakes.append(("image", "is for containers of the host's usual daemon; leave it out"))
         for key in ("port", "rules"):
-            if key in options and below != "host":
-                wrong.append((key, "is for containers on the host alone; leave it out here"))
-            elif key in options and options.get("network") == "host":
-                wrong.append((key, "is for a bridge; the host's network has none: leave it out"))
+            if key in options and options.get("network") == "host":
+                mistakes.append((key, "is for a bridge; the host's network has none: leave it out"))
         if "rules" in options and options.get("port") == "proxy":
-            wrong.append(("rules", "are passed by with port: proxy; leave one of them out"))
-        if options.get("runtime") == "crun" and below != "host":
-            wrong.append(("runtime", "crun is not in a machine’s image; it runs on the host alone"))
-        wrong += gvisor.check_options(options, below)
-        return wrong
+            mistakes.append(("rules", "are passed by with port: proxy; leave one of them out"))
+        return mistakes
 
     @classmethod
     def resolve_options(cls, options: Fields, config: Fields) -> Fields:
-        """Return the options with ``sandbox`` instead of `stack` and `directfs`.
+        """Return the options for the plan, with all that decides a result.
 
-        It holds {platform, version, stack}, and without directfs ``files``: by whom they are opened.
-        Options without a sandbox keep their keys.  The plan contains runsc's version, so cells are
-        measured again after an upgrade.  A network that an option names gets the key `network`.
+        `network` is the network that an option of ``docker run`` names, if one does.  `program` and
+        `dockerd` become ``{path, sha256}``, `image` becomes ``{name, id}``.  For gVisor, `sandbox`
+        (:func:`gvisor.plan_sandbox`) replaces `stack` and `directfs`: it has the version of runsc,
+        so that cells are measured again after an upgrade.
         """
+        resolved = dict(options)
         if network := passed_options.network_of(options):
-            options = {**options, "network": network}
-        path = options.get("program")
-        if options.get("runtime") == "crun" and not path:
-            path = find_program("crun")
-        if path:
-            options = {**options, "program": {"path": path, "sha256": _hash_program(path)}}
-        if dockerd := options.get("dockerd"):
-            facts = {"path": dockerd, "sha256": _hash_program(dockerd)}
-            options = {**options, "dockerd": facts}
+            resolved["network"] = network
+        programs = {key: options.get(key) for key in ("program", "dockerd")}
+        if options.get("runtime") == "crun":
+            programs["program"] = options.get("program") or find_program("crun")
+        for key, path in programs.items():
+            if path:
+                resolved[key] = {"path": path, "sha256": _hash_program(path)}
         if "image" in options:
-            options = {**options, "image": _resolve_image(options["image"], config["image"])}
-        if not gvisor.is_requested(options):
-            return options
-        kept = {key: options[key] for key in options if key not in ("stack", "directfs")}
-        return {**kept, "sandbox": gvisor.planned_sandbox(options)}
+            resolved["image"] = _resolve_image(options["image"], config["image"])
+        if gvisor.is_requested(options):
+            resolved["sandbox"] = gvisor.plan_sandbox(resolved)
+            for key in ("stack", "directfs"):
+                resolved.pop(key, None)
+        return resolved
 
     @classmethod
     def restore_options(cls, resolved: Fields) -> Fields:
-        """Return the options without the facts of programs, and with the sandbox's stack."""
+        """Return options as in config.yaml from which :meth:`resolve_options` makes the resolved.
+
+        The digests, ids and versions are left out.
+        """
         options = super().restore_options(resolved)
         for key in ("program", "dockerd"):
             if key in options:
@@ -290,24 +295,24 @@ class Layer(engine.Container):
         if passed_options.network_of(options):
             options.pop("network", None)
         if "sandbox" in resolved:
-            options |= gvisor.options_of_sandbox(resolved["sandbox"])
+            options |= gvisor.restore_options(resolved["sandbox"])
         return options
 
     @classmethod
-    def host_tools(cls) -> list[list[str]]:
-        """Return the commands of Docker's client for the usual daemon and for second ones."""
+    def list_host_commands(cls) -> list[list[str]]:
+        """Return the commands of Docker's client for the usual daemon and for second ones.
+
+        None are returned if the usual daemon does not answer or this user may not use it.
+        """
+        if not docker_daemon.is_reachable() or cls.permission_reason():
+            return []
         sockets = docker_daemon.list_second_sockets()
-        return [cls.host_tool(), *map(docker_daemon.client_command, sockets)]
+        return [docker_daemon.make_client_command(socket) for socket in (None, *sockets)]
 
-    def tool(self, *arguments: str) -> list[str]:
+    def engine_command(self, *arguments: str) -> list[str]:
         """Return the command, for the layer below, of Docker's client with these arguments."""
-        socket = docker_daemon.second_socket(self.options)
-        return [*docker_daemon.client_command(socket), *arguments]
-
-    @classmethod
-    def host_info(cls) -> Fields:
-        """Return the output of ``docker info`` of the host's daemon; empty if none answers."""
-        return docker_daemon.read_info()
+        socket = docker_daemon.find_second_socket(self.options)
+        return [*docker_daemon.make_client_command(socket), *arguments]
 
     @classmethod
     def add_observations(cls, resolved: Fields, below: str) -> Fields:
@@ -316,9 +321,9 @@ class Layer(engine.Container):
         The options stay as they are if nothing is unusual, or if the daemon does not answer or is
         foreign.
         """
-        socket = docker_daemon.second_socket(resolved)
+        socket = docker_daemon.find_second_socket(resolved)
         info = docker_daemon.read_info(socket) if below == "host" else {}
-        if not info or docker_daemon.foreign_reason(info, socket):
+        if not info or docker_daemon.explain_foreign_daemon(info, socket):
             return resolved
         differences = docker_daemon.list_differences(resolved, info)
         return {**resolved, "daemon": differences} if differences else resolved
@@ -332,14 +337,14 @@ class Layer(engine.Container):
         """
         if below != "host":
             # A virtual machine numbers its own CPUs; its memory follows from the workloads' scale.
-            return limits.refusal(resolved, set(range(machine["cpus"])), math.inf)
+            return limits.explain_excess(resolved, set(range(machine["cpus"])), math.inf)
         if reason := super().refusal_reason(resolved, below, machine):
             return reason
         if reason := resolved.get("image", {}).get("refused"):
             return str(reason)
-        if resolved.get("runtime") == "crun" and (reason := engine.runtime_refusal("crun")):
+        if resolved.get("runtime") == "crun" and (reason := engine.explain_missing_runtime("crun")):
             return reason
-        socket = docker_daemon.second_socket(resolved)
+        socket = docker_daemon.find_second_socket(resolved)
         info = docker_daemon.read_info(socket)
         if not info and socket:
             program = resolved["dockerd"]["path"]
@@ -348,81 +353,47 @@ class Layer(engine.Container):
                 "starts one, as root"
             )
         if not info:
-            return gvisor.refusal(resolved, info, runtime_name(resolved))
-        if reason := docker_daemon.foreign_reason(info, socket):
+            return _explain_unknown_runtime(resolved, info)
+        if reason := docker_daemon.explain_foreign_daemon(info, socket):
             return reason
         return (
-            cls._rules_refusal(resolved)
-            or docker_daemon.network_refusal(resolved)
-            or docker_daemon.users_refusal(resolved)
-            or docker_daemon.log_refusal(resolved, info)
-            or cls._program_refusal(resolved, info)
-            or gvisor.refusal(resolved, info, runtime_name(resolved))
+            _explain_closed_ports(resolved)
+            or docker_daemon.explain_missing_network(resolved)
+            or docker_daemon.explain_mapped_users(resolved)
+            or docker_daemon.explain_missing_log_driver(resolved, info)
+            or _explain_unknown_runtime(resolved, info)
         )
 
     @classmethod
-    def _rules_refusal(cls, resolved: Fields) -> str | None:
-        """Return why the requested path to published ports cannot be provided; None if it can."""
-        if resolved.get("port") == "dnat" and "ports" in resolved.get("daemon", {}):
-            return (
-                "the Docker daemon lets no rule lead to published ports: take `iptables: false` "
-                "out of its configuration, or set port: proxy"
-            )
-        if resolved.get("port") == "proxy" or "rules" in resolved:
-            if not find_program("iptables"):
-                return "iptables is not installed: install the distribution’s package of that name"
-            if not has_root():
-                return f"root is needed for rules of the packet filter: {ROOT_NEEDED}"
-        return None
-
-    @classmethod
-    def _program_refusal(cls, resolved: Fields, info: Fields) -> str | None:
-        """Return why the daemon cannot run the container by another program; None if it can."""
-        if "program" not in resolved:
-            return None
-        name, program = runtime_name(resolved), resolved["program"]["path"]
-        runtime = engine.value_at(info, "Runtimes", name)
-        if runtime is None:
-            command = f"scripts/dockerd.sh runtime {name} {program}"
-            if gvisor.is_requested(resolved):
-                command = " ".join([command, *gvisor.runsc_arguments(resolved["sandbox"])])
-            return f"the Docker daemon does not know {program} as it is now: `{command}` adds it"
-        if runtime.get("path") != program:
-            return (
-                f"the Docker daemon’s runtime {name} is {runtime.get('path')}, and not {program}: "
-                "take it out of its configuration"
-            )
-        return None
-
-    @classmethod
     def labels(cls, resolved: Fields) -> Fields:
-        """Return the paper's names of network and data, of an unusual daemon, options or a sandbox.
+        """Return the paper's names of the container: ``{network, data}``.
 
-        Those three change the title, a sandbox also the kind.
+        ``title`` is added if an unusual daemon, a program, an image, passed options or a sandbox
+        changes it, ``kind`` for a sandbox.
         """
-        labels, differences = super().labels(resolved), resolved.get("daemon", {})
+        labels = super().labels(resolved)
+        differences = resolved.get("daemon", {})
         if "ports" in differences or resolved.get("port") == "proxy":
             labels["network"] = engine.PROXIED
         if "rules" in resolved:
             labels["network"] += f", {resolved['rules']} rules"
         if "storage" in differences:
             labels["data"] += f", {differences['storage']}"
+        title = cls.title
         in_title = {key: differences[key] for key in ("users", "seccomp") if key in differences}
         if in_title:
-            labels["title"] = f"{cls.title}, {docker_daemon.label_ending(in_title)}"
+            title += f", {docker_daemon.format_differences(in_title)}"
         if resolved.get("runtime") == "crun":
-            labels["title"] = f"{labels.get('title', cls.title)} by crun"
+            title += " by crun"
         if "dockerd" in resolved:
-            labels["title"] = f"{labels.get('title', cls.title)} of {resolved['dockerd']['path']}"
+            title += f" of {resolved['dockerd']['path']}"
         if "image" in resolved:
-            labels["title"] = f"{labels.get('title', cls.title)}, image {resolved['image']['name']}"
+            title += f", image {resolved['image']['name']}"
         if "options" in resolved:
-            listed = " ".join(resolved["options"])
-            labels["title"] = f"{labels.get('title', cls.title)} with {listed}"
+            title += f" with {' '.join(resolved['options'])}"
         if gvisor.is_requested(resolved):
-            title = labels.get("title", cls.title)
-            labels = gvisor.add_labels(labels, resolved["sandbox"], title)
-        return labels
+            return gvisor.add_labels(labels, resolved["sandbox"], title)
+        return labels if title == cls.title else {**labels, "title": title}
 
     @classmethod
     def describe(cls, resolved: Fields) -> Fields:
@@ -431,9 +402,11 @@ class Layer(engine.Container):
         A sandbox is also ``doubtful``, because it lacks some system calls.
         """
         facts: Fields = {}
-        endings = [docker_daemon.label_ending(resolved["daemon"])] if "daemon" in resolved else []
+        endings = []
         if "options" in resolved:
-            endings.insert(0, passed_options.text_for_label(resolved["options"]))
+            endings.append(passed_options.shorten_for_label(resolved["options"]))
+        if "daemon" in resolved:
+            endings.append(docker_daemon.format_differences(resolved["daemon"]))
         if endings:
             facts["otherwise"] = ", ".join(endings)
         if gvisor.is_requested(resolved):
@@ -448,43 +421,40 @@ class Layer(engine.Container):
         """
         if reason := cls.unavailable_reason() or cls.permission_reason():
             return "Docker", False, reason
-        # If the daemon refuses a user, Docker 26 reports that for `version` but not for `info`.
-        argv = ["docker", "version", "--format", "version {{.Server.Version}}"]
-        version = capture(argv, check=False)
-        text = (version.stdout + version.stderr).strip().replace("\n", "; ")
-        info = cls.host_info()
+        info = docker_daemon.read_info()
         if not info:
-            return "Docker", version.returncode == 0, text
-        if reason := docker_daemon.foreign_reason(info):
+            return "Docker", False, "no daemon answers: `scripts/dockerd.sh` starts one"
+        text = f"version {info['ServerVersion']}"
+        if reason := docker_daemon.explain_foreign_daemon(info):
             return "Docker", False, f"{text}: {reason}"
-        if differences := docker_daemon.list_differences(
-            {"network": "bridge", "data": "layered"}, info
-        ):
-            text += f"; other than usual: {docker_daemon.label_ending(differences)}"
+        # A container with these options shows all differences.
+        options = {"network": "bridge", "data": "layered"}
+        if differences := docker_daemon.list_differences(options, info):
+            text += f"; other than usual: {docker_daemon.format_differences(differences)}"
         return "Docker", True, text
 
-    def ask_engine(self) -> None:
+    def observe_engine(self) -> None:
         """Start the host's daemon if none answers, and record its facts.
 
         Raises UserError if the host's daemon is not as the plan expects.
         """
         if self.below.name == "host" and "dockerd" not in self.options:
             start_daemon()
-        super().ask_engine()
+        super().observe_engine()
         if self.virtual_machine() is None:
             self._require_planned_daemon()
 
-    def engine_facts(self, info: Fields) -> Fields:
+    def select_engine_facts(self, info: Fields) -> Fields:
         """Return the daemon's facts for the records, from the output of ``docker info``."""
         return docker_daemon.record_facts(info)
 
-    def run_options(self) -> list[str]:
+    def list_run_options(self) -> list[str]:
         """Return the options for the parent of the container's control group and for the runtime.
 
         The runtime is always named, so that the daemon's default does not matter.
         """
         parent = cgroups.parent_option(self._facts["cgroup_driver"])
-        return ["--cgroup-parent", parent, "--runtime", runtime_name(self.options)]
+        return ["--cgroup-parent", parent, "--runtime", name_runtime(self.options)]
 
     @property
     def _image_id(self) -> str:
@@ -500,20 +470,20 @@ class Layer(engine.Container):
         A sandbox has another entry, for the processes that it leaves when it fails.
         """
         entries = super().cleanup_entries()
-        if entries and self.passed_options():
-            entries.append(self.cleanup_entry(self._probe_name))
-        containers = entries
+        if entries and self.list_passed_options():
+            entries.append(self.make_cleanup_entry(self._probe_name))
         if "dockerd" not in self.options:
-            containers = [{**entry, "start": "scripts/dockerd.sh"} for entry in entries]
+            entries = [{**entry, "start": "scripts/dockerd.sh"} for entry in entries]
         if gvisor.is_requested(self.options):
-            return [{"kind": "group", "id": self.id_file}, *containers]
-        return containers
+            # The first entry is carried out last, when the container is gone.
+            entries.insert(0, {"kind": "group", "id": self.id_file})
+        return entries
 
     def up(self) -> None:
-        """Start the container as :meth:`Container.up` does, with the rules that its options ask for.
+        """Start the container, and make the packet filter's rules that its options request.
 
-        If a sandbox with a network stack of its own fails, the error also suggests the host's
-        stack.
+        Raises UserError as :meth:`Container.up` does.  If a sandbox with a network stack of its own
+        fails, the error also suggests the host's stack.
         """
         if self.options.get("port") == "proxy":
             firewall.skip_translation(self.context, self.below.listen_address())
@@ -526,19 +496,18 @@ class Layer(engine.Container):
             raise
         if "rules" in self.options:
             firewall.add_idle_rules(self.context, self._bridge_address, self.options["rules"])
-            if self.published():
+            if self.list_publish_options():
                 self._facts["network"] |= firewall.read_packet_filter().facts()
 
     def kernel_process(self) -> int | None:
-        """Return the id of the sandbox's process; without a sandbox, that of the machine below.
+        """Return the id of the process of the sandbox, or else of the virtual machine below.
 
-        None if there is no such process.
+        None if the system has neither.
         """
         if not gvisor.is_requested(self.options):
             return super().kernel_process()
-        return next(
-            iter(cgroups.list_program_processes(self.cgroup() or "", "runsc-sandbox")), None
-        )
+        processes = cgroups.list_program_processes(self.cgroup() or "", "runsc-sandbox")
+        return processes[0] if processes else None
 
     def _require_planned_daemon(self) -> None:
         """Raise UserError unless the host's daemon is this host's own and as the plan expects.
@@ -546,34 +515,35 @@ class Layer(engine.Container):
         If ports are published, the packet filter is checked later, by
         :meth:`_require_planned_ports`.
         """
-        socket = docker_daemon.second_socket(self.options)
-        if reason := docker_daemon.foreign_reason(self.info, socket):
+        socket = docker_daemon.find_second_socket(self.options)
+        if reason := docker_daemon.explain_foreign_daemon(self.info, socket):
             raise UserError(reason)
-        # The kernel has rules for published ports only once the container is up.
-        rules = not self.published()
         planned = dict(self.options.get("daemon", {}))
-        if not rules:
+        # The kernel has rules for published ports only once the container is up.
+        checks_rules = not self.list_publish_options()
+        if not checks_rules:
             planned.pop("ports", None)
         with one_off():
-            current = docker_daemon.list_differences(self.options, self.info, rules)
+            current = docker_daemon.list_differences(self.options, self.info, checks_rules)
         if current != planned:
-            now, before = (
-                docker_daemon.label_ending(state) or "as usual" for state in (current, planned)
-            )
+            current_text = docker_daemon.format_differences(current) or "as usual"
+            planned_text = docker_daemon.format_differences(planned) or "as usual"
             raise UserError(
                 "the Docker daemon is not as when the plan was made, perhaps while none answered "
-                f"(now: {now}; planned: {before}): run again, and the plan is made anew"
+                f"(now: {current_text}; planned: {planned_text}): run again, and the plan is made "
+                "anew"
             )
 
     def observe_container(self) -> None:
-        """Check, after :meth:`Container.observe_container`, the path to the ports and the sandbox.
+        """Observe the effects of passed options, and check the path to the ports and the sandbox.
 
-        Raises UserError if one of them is not as planned.
+        Adds the observations to the facts for the records.  Raises UserError if the path or the
+        sandbox is not as planned.
         """
         super().observe_container()
-        if self.passed_options():
+        if self.list_passed_options():
             self._observe_effects()
-        if self.published():
+        if self.list_publish_options():
             self._require_planned_ports()
         if gvisor.is_requested(self.options):
             self._require_planned_sandbox()
@@ -584,28 +554,29 @@ class Layer(engine.Container):
         return f"{self.context.id}-state"
 
     def _observe_effects(self) -> None:
-        """Record how the container differs from one without the passed options.
+        """Observe how the container differs from one without the passed options.
 
-        The effects are added to the settings in the facts for the records, and explain differences
-        from native.
+        Adds the effects to the settings in the facts for the records, and sets
+        `observed_differences`.
         """
         argv = self.wrap(option_effects.state_command())
         state = option_effects.parse_state(self.run_below(argv, check=False))
-        effects = option_effects.Effects(self.passed_options(), state, self._read_state)
-        self._facts["settings"] = [*self._facts.get("settings", []), *effects.rows]
-        self._explained = effects.declared
+        rows, self.observed_differences = option_effects.explain_state(
+            self.list_passed_options(), state, self._read_state
+        )
+        self._facts["settings"] = [*self._facts.get("settings", []), *rows]
 
     def _read_state(self, passed: Sequence[str], number: int) -> option_effects.ContainerState:
-        """Return the state inside a new container with some of the passed options.
+        """Return the state inside a container with some of the passed options.
 
         number: distinguishes equal containers.
-        The first container without options is new each time, since the machine's settings may
+        The first container without options is started each time, since the machine's settings may
         change.  The states of the others, which only show each option's effect, are kept in files
-        beside the image.
+        in the image's folder, whose names follow from all that decides the state.
         Raises UserError if no container starts with only these options.
         """
         options = ["--rm", "--name", self._probe_name]
-        argv = self.start_command(options, passed, option_effects.state_command())
+        argv = self.make_start_command(options, passed, option_effects.state_command())
         if not passed and number == 0:
             return option_effects.parse_state(self.run_below(argv))
         versions = [self.info.get(key) for key in ("ServerVersion", "KernelVersion")]
@@ -620,22 +591,19 @@ class Layer(engine.Container):
             write_json(path, state)
         return state
 
-    def observed_differences(self) -> dict[str, str]:
-        """Return the differences from native that the passed options make."""
-        return {**self._explained}
-
     def _require_planned_ports(self) -> None:
         """Record the host's bridge, and require that packets reach published ports as planned.
 
-        Adds `bridge` and `mtu` to the facts of the network.  Raises UserError if the path is
-        another, or if there is none.
+        Adds `bridge` and `mtu` to the facts of the network.  Raises UserError if packets take
+        another path, or none.
         """
+        facts = self._facts["network"]
         if self.virtual_machine() is None:
-            for key, option in (("bridge", docker_daemon.BRIDGE), ("mtu", docker_daemon.MTU)):
-                socket = docker_daemon.second_socket(self.options)
-                options = docker_daemon.bridge_options(self.options["network"], socket)
-                self._facts["network"][key] = options.get(option, NOT_AVAILABLE)
-        path = self._facts["network"]["ports"]
+            socket = docker_daemon.find_second_socket(self.options)
+            bridge = docker_daemon.read_bridge_options(self.options["network"], socket)
+            facts["bridge"] = bridge.get(docker_daemon.BRIDGE, NOT_AVAILABLE)
+            facts["mtu"] = bridge.get(docker_daemon.MTU, NOT_AVAILABLE)
+        path = facts["ports"]
         proxied = "ports" in self.options.get("daemon", {}) or self.options.get("port") == "proxy"
         planned = engine.PROXY if proxied else engine.NAT
         if path == engine.NOTHING:
@@ -655,17 +623,78 @@ class Layer(engine.Container):
     def _require_planned_sandbox(self) -> None:
         """Record the sandbox's facts, and raise UserError if it is not the planned sandbox."""
         command_lines = cgroups.list_command_lines(self.cgroup() or "")
-        sandbox = gvisor.observe_sandbox(command_lines, gvisor.runsc_path(self.options))
+        sandbox = gvisor.observe_sandbox(command_lines, gvisor.find_runsc(self.options))
         self._facts["sandbox"] = sandbox
-        if difference := gvisor.mismatch(self.options["sandbox"], sandbox):
+        if difference := gvisor.find_mismatch(self.options["sandbox"], sandbox):
             raise UserError(
                 f"the container is not in the sandbox that was planned: {difference}; run again, "
                 "so that the plan says it"
             )
 
     def facts(self) -> Fields:
-        """Return the daemon's facts, the applied limits, and what was observed of a sandbox."""
+        """Return ``{docker: …}`` for the records.
+
+        Its value has the daemon's facts, `settings` (applied limits and options), `network` (the
+        path to published ports) and `sandbox`.
+        """
         return {"docker": self._facts}
+
+
+def _explain_closed_ports(resolved: Fields) -> str | None:
+    """Return why the requested path to published ports cannot be provided; None if it can.
+
+    resolved: the container's options.
+    """
+    if resolved.get("port") == "dnat" and "ports" in resolved.get("daemon", {}):
+        return (
+            "the Docker daemon lets no rule lead to published ports: take `iptables: false` out of "
+            "its configuration, or set port: proxy"
+        )
+    if resolved.get("port") == "proxy" or "rules" in resolved:
+        if not find_program("iptables"):
+            return "iptables is not installed: install the distribution’s package of that name"
+        if not has_root():
+            return f"root is needed for rules of the packet filter: {ROOT_NEEDED}"
+    return None
+
+
+def _explain_unknown_runtime(resolved: Fields, info: Fields) -> str | None:
+    """Return why the daemon cannot run the container by its runtime; None if it can.
+
+    resolved: the container's options.
+    info: the output of ``docker info``; empty if no daemon answers yet, which may know the runtime.
+    """
+    name = name_runtime(resolved)
+    if name == "runc":
+        # Every daemon knows it.
+        return None
+    program = gvisor.find_runsc(resolved)
+    command, arguments = "scripts/dockerd.sh runtimes", []
+    if gvisor.is_requested(resolved):
+        if resolved["sandbox"]["version"] is None:
+            return (
+                "gVisor (runsc) is not installed: `make setup` installs it on Debian 12 and newer"
+            )
+        arguments = gvisor.list_runsc_arguments(resolved["sandbox"])
+    if not info:
+        return None
+    planned = " ".join([program, *arguments])
+    if "program" in resolved:
+        command = f"scripts/dockerd.sh runtime {name} {planned}"
+    runtime = engine.find_value(info, "Runtimes", name)
+    if runtime is None:
+        return f"the Docker daemon does not know {planned} as {name}: `{command}` adds it"
+    path = runtime.get("path", "another program")
+    given_arguments = runtime.get("runtimeArgs") or []
+    # Without `program`, runsc may be in any folder.
+    is_planned = program in (path, os.path.basename(path))
+    if not is_planned or not {*arguments} <= {*given_arguments}:
+        return (
+            f"the Docker daemon’s runtime {name} is not {planned} but "
+            f"{' '.join([path, *given_arguments])}: take it out of its configuration, and "
+            f"`{command}` adds it"
+        )
+    return None
 
 
 def start_daemon() -> None:
@@ -673,4 +702,4 @@ def start_daemon() -> None:
 
     Raises UserError if it does not answer then.
     """
-    daemons.start_daemon("no Docker daemon answers", "dockerd.sh", Layer.answers)
+    daemons.start_daemon("no Docker daemon answers", "dockerd.sh", docker_daemon.is_reachable)

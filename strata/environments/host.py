@@ -24,17 +24,16 @@ class Layer(layer.Layer):
 
         Returns a phrase for each removed folder.
         """
-        names = (
-            sorted(os.listdir(paths.systems_folder()))
-            if os.path.isdir(paths.systems_folder())
-            else []
-        )
-        folders = [os.path.join(paths.systems_folder(), name) for name in names]
-        for folder in folders:
-            cgroups.remove_groups(os.path.basename(folder))
+        parent = paths.systems_folder()
+        removed = []
+        # A system's folder has the name of its control group.
+        for name in sorted(os.listdir(parent)) if os.path.isdir(parent) else ():
+            folder = os.path.join(parent, name)
+            cgroups.remove_groups(name)
             holders.end_holders(folder)
             remove_tree(folder, unmount=True)
-        return [f"folder {folder}" for folder in folders]
+            removed.append(f"folder {folder}")
+        return removed
 
     def cleanup_entries(self) -> list[Fields]:
         """Return the journal's entry that removes the system's folder.
@@ -56,16 +55,8 @@ class Layer(layer.Layer):
         Without a layer above, the command keeps the system's folder open: clean-up ends the
         programs of the bare host that do.
         """
-        # Programs in a layer above are ended with that layer.
         return argv if self.above else [*holders.holding_command(self.context.folder), *argv]
 
     def address(self) -> str:
         """Return the host's address at which the client reaches it."""
         return self.context.address
-
-    def listen_address(self) -> str:
-        """Return the host's address at which the client reaches it: no address is translated."""
-        return self.context.address
-
-    def virtual_machine(self) -> None:
-        """Return None: there is no layer below the host."""

@@ -57,9 +57,9 @@ class Layer(chroot.Layer):
         Writes LXC's configuration and log into a folder that is named after the system's id.
         Raises UserError with LXC's log if the container does not start.
         """
-        ready_file = os.path.join(self.context.folder, "written")
+        written = os.path.join(self.context.folder, "written")
         folder = os.path.join(self.context.folder, self.context.id)
-        capture(as_root(["sh", "-euc", MOUNT, "strata", self.tree, ready_file, self.root]))
+        capture(as_root(["sh", "-euc", MOUNT, "strata", self.tree, written, self.root]))
         data = self.context.data.replace(" ", "\\040")
         settings = [
             # The distribution's settings for every container: devices, mounts, capabilities, filter
@@ -79,17 +79,19 @@ class Layer(chroot.Layer):
         os.mkdir(folder)
         write_text(os.path.join(folder, "config"), "\n".join([*settings, ""]))
         log = os.path.join(folder, "log")
-        start = self._command("lxc-start", "--daemon", f"--logfile={log}", "--logpriority=ERROR")
+        start = self._make_command(
+            "lxc-start", "--daemon", f"--logfile={log}", "--logpriority=ERROR"
+        )
         if capture(start, check=False).returncode != 0:
             reason = capture(as_root(["cat", "--", log]), check=False).stdout or "its log is empty"
             raise UserError(f"LXC did not start a container:\n{reason}")
 
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
         """Return the lxc-attach command that runs `argv` in the container."""
-        return self._command("lxc-attach", "--clear-env", "--", *argv)
+        return self._make_command("lxc-attach", "--clear-env", "--", *argv)
 
     def facts(self) -> Fields:
-        """Return the version of LXC for the records."""
+        """Return ``{container: {program, version}}`` for the records."""
         version = capture(["lxc-start", "--version"]).stdout.splitlines()[0].strip()
         return {"container": {"program": "lxc-start", "version": version}}
 
@@ -97,7 +99,7 @@ class Layer(chroot.Layer):
         """Return the ids of the processes in the container's control group."""
         return sorted(cgroups.list_processes(self.context.id))
 
-    def _command(self, program: str, *options: str) -> list[str]:
+    def _make_command(self, program: str, *options: str) -> list[str]:
         """Return the command that runs a program of LXC, as root, for this container."""
         container = [f"--name={self.context.id}", f"--lxcpath={self.context.folder}"]
         return as_root([program, *container, *options])

@@ -5,7 +5,7 @@ from strata.host import addresses
 
 
 class Layer(UserNetwork):
-    """A native system whose network is pasta's, as that of a rootless container.
+    """A native system whose network is pasta's, as a rootless container has it.
 
     pasta runs as root here: who it is changes none of the steps that a packet takes.
     """
@@ -15,17 +15,19 @@ class Layer(UserNetwork):
     guest_number = 2
 
     def join_namespace(self, namespace: str) -> None:
-        """Start pasta, which goes to the background once the ports are forwarded."""
+        """Start pasta, which goes to the background once the ports are forwarded.
+
+        namespace: path of the network namespace.  Raises UserError if pasta fails.
+        """
         gateway = addresses.address_in(self.network, 1)
         address = ["--address", self.guest_address, "--netmask", "24", "--gateway", gateway]
-        address.append("--no-map-gw")
         interface = ["--config-net", "--ns-ifname", "eth0", "--mtu", str(self.options["mtu"])]
+        # The gateway's address does not lead to the host.
+        interface.append("--no-map-gw")
         # Ports that it should find by itself, and names of hosts, are switched off.
         forwards = ["--tcp-ns", "none", "--udp-ns", "none", "--dns", "none"]
-        if ports := ",".join(map(str, self.context.ports)):
-            published = f"{self.below.listen_address()}/{ports}"
-            forwards += ["--tcp-ports", published, "--udp-ports", published]
-        else:
-            forwards += ["--tcp-ports", "none", "--udp-ports", "none"]
-        place = ["--netns-only", "--netns", namespace, "--runas", "0"]
-        self.run_below(["pasta", "--quiet", "-4", *place, *interface, *address, *forwards])
+        ports = ",".join(map(str, self.context.ports))
+        published = f"{self.below.listen_address()}/{ports}" if ports else "none"
+        forwards += ["--tcp-ports", published, "--udp-ports", published]
+        joined = ["--netns-only", "--netns", namespace, "--runas", "0"]
+        self.run_below(["pasta", "--quiet", "-4", *joined, *interface, *address, *forwards])

@@ -20,8 +20,8 @@ BRIDGE_MAKERS = (
 )
 
 
-def _podman(*arguments: str) -> list[str]:
-    """Return Podman's command with this host's manager of control groups."""
+def _make_podman_command(*arguments: str) -> list[str]:
+    """Return the command of Podman with these arguments and this host's control group driver."""
     return ["podman", "--cgroup-manager", cgroups.driver_name(), *arguments]
 
 
@@ -38,21 +38,20 @@ class Layer(engine.Container):
     programs = ("podman",)
     package = "podman"
     needs_root = True
-    options_schema = engine.container_schema(
+    options_schema = engine.make_container_schema(
         runtime={"enum": list(RUNTIMES), "description": "crun or runc"}
     )
 
     @classmethod
-    def host_tool(cls, *arguments: str) -> list[str]:
-        """Return the host's command that runs Podman as root with these arguments."""
-        return as_root(_podman(*arguments))
+    def list_host_commands(cls) -> list[list[str]]:
+        """Return the command that runs Podman as root; none if this user cannot use Podman now."""
+        if cls.unavailable_reason() or cls.permission_reason():
+            return []
+        return [as_root(_make_podman_command())]
 
     @classmethod
     def resolve_options(cls, options: Fields, config: Fields) -> Fields:
-        """Return the options with the runtime, by default crun, and the user.
-
-        The user must stay: it is in the plans of cells that were measured.
-        """
+        """Return the options with the runtime, by default crun, and the user."""
         # `user` must stay: it is in the plans of cells that were measured.
         return {"runtime": RUNTIMES[0], "user": "root", **options}
 
@@ -64,7 +63,7 @@ class Layer(engine.Container):
         not support, and limits that the host cannot grant.
         """
         runtime = resolved["runtime"]
-        if reason := engine.runtime_refusal(runtime):
+        if reason := engine.explain_missing_runtime(runtime):
             return reason
         if not find_program(*INITS):
             return (
@@ -77,30 +76,33 @@ class Layer(engine.Container):
             )
         return super().refusal_reason(resolved, below, machine)
 
-    def tool(self, *arguments: str) -> list[str]:
+    def engine_command(self, *arguments: str) -> list[str]:
         """Return the command that runs Podman as root, with the chosen runtime and arguments."""
-        return self.host_tool("--runtime", self.options["runtime"], *arguments)
+        return as_root(_make_podman_command("--runtime", self.options["runtime"], *arguments))
 
-    def load_command(self) -> list[str]:
+    def make_load_command(self) -> list[str]:
         """Return Podman's command that loads an image from standard input.
 
         Its temporary file is in the system's folder, with which it is removed.
         """
-        return as_root(["env", f"TMPDIR={self.context.folder}", *_podman("load", "--quiet")])
+        return as_root(
+            ["env", f"TMPDIR={self.context.folder}", *_make_podman_command("load", "--quiet")]
+        )
 
-    def engine_facts(self, info: Fields) -> Fields:
+    def select_engine_facts(self, info: Fields) -> Fields:
         """Return the versions, storage and confinement from ``podman info``, for the records."""
-        host, store = info["host"], info["store"]
-        security = engine.value_at(host, "security") or {}
+        host = info["host"]
+        store = info["store"]
+        security = engine.find_value(host, "security") or {}
         confined = [
             name for name in ("seccomp", "apparmor", "selinux") if security.get(f"{name}Enabled")
         ]
         return {
             "version": info["version"]["Version"],
-            "runtime": engine.value_at(host, "ociRuntime", "version"),
-            "conmon": engine.value_at(host, "conmon", "version"),
+            "runtime": engine.find_value(host, "ociRuntime", "version"),
+            "conmon": engine.find_value(host, "conmon", "version"),
             "storage_driver": store.get("graphDriverName"),
-            "backing_filesystem": engine.value_at(store, "graphStatus", "Backing Filesystem"),
+            "backing_filesystem": engine.find_value(store, "graphStatus", "Backing Filesystem"),
             "log_driver": host.get("logDriver"),
             "network_backend": host.get("networkBackend"),
             "cgroup_driver": host.get("cgroupManager"),
@@ -114,7 +116,7 @@ class Layer(engine.Container):
 
         Raises UserError as :meth:`Container.up` does.
         """
-        if self.published():
+        if self.list_publish_options():
             # Netavark itself accepts only packets of established connections.
             match = ["--match", "conntrack", "--ctstate", "DNAT"]
             firewall.allow_packets(
@@ -122,29 +124,25 @@ class Layer(engine.Container):
             )
         super().up()
 
-    def run_options(self) -> list[str]:
+    def list_run_options(self) -> list[str]:
         """Return the options for the init program and for the container's control group."""
-        options = [
-            "--init-path",
-            find_program(*INITS) or INITS[0],
-            "--cgroups",
-            "no-conmon",
-            "--replace",
-        ]
+        parent = cgroups.parent_option(cgroups.driver_name())
+        options = ["--init-path", find_program(*INITS) or INITS[0], "--replace"]
+        options += ["--cgroups", "no-conmon", "--cgroup-parent", parent]
         if self.context.user:
-            # Unlike Docker, Podman leaves out those that USER names.
+            # Unlike Docker, Podman leaves out the groups of the user that USER names.
             options += [f"--group-add={group}" for group in self.context.user["groups"]]
-        return [*options, "--cgroup-parent", cgroups.parent_option(cgroups.driver_name())]
+        return options
 
-    def complete(self, argv: list[str]) -> list[str]:
-        """Return Podman's command in a form that no signal interrupts and that runs alone.
+    def complete_command(self, argv: list[str]) -> list[str]:
+        """Return Podman's command in a form that no signal interrupts, one at a time.
 
-        An interrupted command leaves an unknown state, and the lock of an abandoned one would block
-        others.  The lock is a file in Strata's home folder.
+        An interrupted command leaves an unknown state.  The lock, a file in Strata's home folder,
+        is closed for the command itself, so that a process which it leaves does not keep the lock.
         """
         lock = os.path.join(paths.home_folder(), "podman.lock")
         return ["setsid", "--fork", "--wait", "flock", "--close", lock, *argv]
 
     def facts(self) -> Fields:
-        """Return Podman's facts and the applied limits for the records."""
+        """Return ``{container: …}`` for the records: Podman's facts, `settings` and `network`."""
         return {"container": {"program": "podman", **self._facts}}

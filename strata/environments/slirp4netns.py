@@ -30,7 +30,7 @@ for request in requests:
 
 
 class Layer(UserNetwork):
-    """A native system whose network is slirp4netns', as that of an older rootless container.
+    """A native system whose network is slirp4netns', as an older rootless container has it.
 
     Ports are forwarded by slirp4netns itself, as by Podman's port_handler=slirp4netns.
     """
@@ -43,12 +43,14 @@ class Layer(UserNetwork):
     def join_namespace(self, namespace: str) -> None:
         """Start slirp4netns, and have it forward the servers' ports.
 
-        Raises UserError if it does not start, or refuses a port.
+        namespace: path of the network namespace.
+        Raises UserError if slirp4netns does not start, or refuses a port.
         """
         options = ["--configure", f"--mtu={self.options['mtu']}", f"--cidr={self.network}"]
         options += ["--disable-host-loopback", "--disable-dns", f"--api-socket={SOCKET}"]
         argv = ["slirp4netns", *options, "--netns-type=path", namespace, "eth0"]
         self.run_below(["sh", "-c", layer.START_IN_BACKGROUND, "strata", *argv])
+        # This request changes nothing; without ports, its answer shows that slirp4netns runs.
         requests = ['{"execute": "list_hostfwd"}']
         for port in self.context.ports:
             target = {"guest_addr": self.guest_address, "guest_port": port}
@@ -56,6 +58,6 @@ class Layer(UserNetwork):
                 source = {"host_addr": self.below.listen_address(), "host_port": port}
                 arguments = {"proto": protocol, **source, **target}
                 requests.append(json.dumps({"execute": "add_hostfwd", "arguments": arguments}))
-        # The path of a socket must be short, which that of the system's folder may not be.
+        # The kernel limits the paths of sockets, and the path of the system's folder may be longer.
         path = f"/proc/{self.holder}/root{SOCKET}"
         capture(as_root(["python3", "-S", "-c", SEND_REQUESTS, path, *requests]))

@@ -7,6 +7,8 @@ from strata.environments.common import layer
 from strata.util.data_types import Fields, HostFacts
 from strata.vm import acceleration, libvirt, machine, settings, snapshot, ssh
 
+# Values in programs' starting state that a machine's own kernel sets, and those that its place on
+# the host sets.
 _OWN_KERNEL = (
     "processors",
     "memory nodes",
@@ -55,9 +57,6 @@ class Layer(layer.Layer):
     )
     data = "/data"
 
-    profile_settings = MappingProxyType(settings.DEFAULTS)
-    """All settings of a profile, with their defaults; schemas/vm.schema.json explains them."""
-
     @classmethod
     def unavailable_reason(cls) -> str | None:
         """Return why this host cannot run virtual machines, with the remedy; None if it can.
@@ -74,10 +73,8 @@ class Layer(layer.Layer):
 
         `settings` is the complete profile.  The accelerator is None until KVM has been tried.
         """
-        name, accelerator = (
-            options.get("profile", "default"),
-            acceleration.known_accelerator()["accelerator"],
-        )
+        name = options.get("profile", "default")
+        accelerator = acceleration.known_accelerator()["accelerator"]
         # Emulated machines run the workloads at the smallest scale.
         memory_bytes = 0 if accelerator == "tcg" else config.get("takes", 0)
         profile = config["vm"]["profiles"].get(name)
@@ -96,12 +93,15 @@ class Layer(layer.Layer):
 
     @classmethod
     def labels(cls, resolved: Fields) -> Fields:
-        """Return nothing: the paper names a virtual machine by its title alone."""
+        """Return nothing: the paper names a virtual machine only by its title."""
         return {}
 
     @classmethod
     def describe(cls, resolved: Fields) -> Fields:
-        """Return the accelerator, its reason, and ``shown``, which replaces {vm} in labels."""
+        """Return the accelerator, its reason, and ``shown``, which replaces {vm} in labels.
+
+        The keys of the first two are `accelerator` and `accelerator_reason`.
+        """
         return {
             **acceleration.known_accelerator(),
             "shown": acceleration.MACHINE_NAMES[resolved["accelerator"]],
@@ -113,10 +113,8 @@ class Layer(layer.Layer):
 
         Returns a phrase for each removed thing.
         """
-        return [
-            *libvirt.remove_all(),
-            *(f"snapshots of run {name}" for name in snapshot.remove_snapshots()),
-        ]
+        machines = libvirt.remove_all()
+        return machines + [f"snapshots of run {name}" for name in snapshot.remove_snapshots()]
 
     def cleanup_entries(self) -> list[Fields]:
         """Return the journal's entry that removes the machine, by the system's folder."""
@@ -128,12 +126,14 @@ class Layer(layer.Layer):
         Keeps the machine and its facts, on which the other methods rely.  Raises UserError if it
         does not start.
         """
-        warmup = {self.above.name: [*self.above.warmup]} if self.above and self.above.warmup else {}
+        warmup = {}
+        if self.above and self.above.warmup:
+            warmup[self.above.name] = [*self.above.warmup]
         self._machine = machine.Machine(self.options, self.context, self.image, warmup)
         self._facts = self._machine.up()
 
     def facts(self) -> Fields:
-        """Return how the machine started, and which settings of its profile were applied."""
+        """Return ``{vm: …}`` for the records: how the machine started, with which settings."""
         return {"vm": self._facts}
 
     def wrap(self, argv: list[str], fed: bool = False) -> list[str]:
@@ -142,8 +142,8 @@ class Layer(layer.Layer):
 
     def address(self) -> str:
         """Return the machine's IP address, on its own network card if it has one."""
-        wanted = self._machine.wanted
-        address: str = wanted["card"]["address"] if wanted["card"] else wanted["address"]
+        definition = self._machine.wanted
+        address: str = (definition["card"] or definition)["address"]
         return address.partition("/")[0]
 
     def listen_address(self) -> str:
@@ -155,8 +155,11 @@ class Layer(layer.Layer):
 
         None if clients do not reach the machine by such a card.
         """
-        wanted = self._machine.wanted
-        return (wanted["passthrough"][0], wanted["card"].get("client")) if wanted["card"] else None
+        definition = self._machine.wanted
+        if not definition["card"]:
+            return None
+        # The card is the first of the devices that the profile passes to the machine.
+        return definition["passthrough"][0], definition["card"].get("client")
 
     def virtual_machine(self) -> layer.Layer:
         """Return this layer, which is a virtual machine."""

@@ -35,8 +35,8 @@ KEPT = 3
 # they are found by it, even after the build was killed.
 BUILDING = "STRATA_BUILDING"
 # Argument: NAME=VALUE.  Ends all processes that have the variable, and those that they start
-# meanwhile.
-END = """
+# meanwhile; fails if some remain after five seconds.
+END_PROCESSES = """
 for _ in $(seq 100); do
     left=$(grep -lszxFe "$1" /proc/[0-9]*/environ | cut -d / -f 3)
     [ -n "$left" ] || exit 0
@@ -58,19 +58,19 @@ def ensure_image(config: Fields, machines: bool = False) -> Image:
     Raises UserError or MachineError if it cannot be built.
     """
     described = recipe.describe_image(config)
-    name, folder = described["recipe"], os.path.join(paths.home_folder(), "images")
+    recipe_hash = described["recipe"]
+    folder = os.path.join(paths.home_folder(), "images")
     os.makedirs(folder, exist_ok=True)
     # The image has setuid programs, and folders to which every user may write.
     os.chmod(folder, 0o700)
     with cache.lock_cache():
-        if image := cache.find_image(name):
-            print_topic("image", f"{name[:12]} is in the cache")
+        if image := cache.find_image(recipe_hash):
+            print_topic("image", f"{recipe_hash[:12]} is in the cache")
         else:
             image = _build_image(config, described)
-        if machines and not vagrant_box.has_box(name):
+        if machines and not vagrant_box.has_box(recipe_hash):
             _make_box(image)
-        # `prune_images` keeps the images that were used last.
-        os.utime(cache.image_folder(name))
+        os.utime(cache.image_folder(recipe_hash))
     return image
 
 
@@ -79,13 +79,13 @@ def _make_box(image: Image) -> None:
 
     Raises UserError if that fails.
     """
-    name = image["recipe"]
-    making = "making the machines' disk from the image's files"
-    with _unfinished_folder(f"box-{name[:12]}") as work, report_step("vm", making):
+    recipe_hash = image["recipe"]
+    description = "making the machines' disk from the image's files"
+    with _unfinished_folder(f"box-{recipe_hash[:12]}") as work, report_step("vm", description):
         sources = [os.path.join(image["folder"], source) for source in ("tree", "image.tar")]
         script = os.path.abspath("packer/box.sh")
-        capture(_build_command(work, [script, *sources, work], root=True), timeout=1800)
-        vagrant_box.install_box(name, work)
+        capture(_mark_command(work, [script, *sources, work], root=True), timeout=1800)
+        vagrant_box.install_box(recipe_hash, work)
 
 
 @contextlib.contextmanager
@@ -105,7 +105,7 @@ def _unfinished_folder(name: str) -> Iterator[str]:
 
 
 def _remove_unfinished(work: str) -> None:
-    """End the processes of an unfinished build, then remove its folder, if it exists."""
+    """Remove a build's folder, if it exists, after ending the processes of unfinished builds."""
     if os.path.isdir(work):
         _end_processes()
         remove_tree(work, unmount=True)
@@ -113,14 +113,14 @@ def _remove_unfinished(work: str) -> None:
 
 def _end_processes() -> None:
     """Kill the processes that killed builds left running, found by their environment variable."""
-    end = ["sh", "-uc", END, "strata", f"{BUILDING}={paths.home_mark()}"]
+    end = ["sh", "-uc", END_PROCESSES, "strata", f"{BUILDING}={paths.home_mark()}"]
     capture(end, check=False)
     with contextlib.suppress(UserError):
         # For a user without root's rights, no process of a build runs as root.
         capture(as_root(end), check=False)
 
 
-def _build_command(work: str, argv: Sequence[str], root: bool = False) -> list[str]:
+def _mark_command(work: str, argv: Sequence[str], root: bool = False) -> list[str]:
     """Return the command that runs `argv` as a part of a build.
 
     work: the folder of the build, in which temporary files are put.  root: whether to run as root.
@@ -140,26 +140,26 @@ def _build_image(config: Fields, described: Described) -> Image:
     A failed build leaves nothing.  Raises UserError if the build fails, or if source files of the
     image change meanwhile.
     """
-    name = described["recipe"]
+    recipe_hash = described["recipe"]
     docker.start_daemon()
     _remove_builds()
     try:
-        with _unfinished_folder(name[:12]) as work:
+        with _unfinished_folder(recipe_hash[:12]) as work:
             _make_files(config, described, work)
-            # The hash of the recipe must still be that of the files that were built in.
-            if recipe.describe_image(config)["recipe"] != name:
+            # The recipe must still be the one whose files were built in.
+            if recipe.describe_image(config)["recipe"] != recipe_hash:
                 raise UserError(
                     "files that go into the image changed while it was built: run "
                     "`python3 -m strata image` again"
                 )
-            os.rename(work, cache.image_folder(name))
+            os.rename(work, cache.image_folder(recipe_hash))
     finally:
         _remove_builds()
         # Removed are Docker's image of a failed build, and an image that lost its name to this one.
         # The base stays for later builds.
-        _discard_images(engine.base_tag(described["base"]))
-    print_topic("image", f"{name[:12]} is {'taken over' if 'docker' in config else 'built'}")
-    return cache.require_image(name)
+        _discard_images(engine.name_base(described["base"]))
+    print_topic("image", f"{recipe_hash[:12]} is {'taken over' if 'docker' in config else 'built'}")
+    return cache.require_image(recipe_hash)
 
 
 def _make_files(config: Fields, described: Described, work: str) -> None:
@@ -168,32 +168,35 @@ def _make_files(config: Fields, described: Described, work: str) -> None:
     The facts are image.json, whose readers rely on its keys.  Its time of change must be the last:
     :func:`strata.image.cache.require_unchanged` compares the files with it.
     """
-    inspected: Fields | None = None
+    tree = os.path.join(work, "tree")
+    own_facts: Fields = {}
+    programs: dict[str, str] = {}
     if "docker" in config:
         inspected = docker.inspect_image(config["docker"])
-        tag = inspected["Id"]
+        name = inspected["Id"]
+        archive = _save_files(name, work)
+        run = own_image.describe_run(inspected, tree)
+        workloads = recipe.list_portable_workloads(config)
+        programs = own_image.build_programs(workloads, os.path.join(work, "programs"))
+        own_facts = {
+            "source": inspected["reference"],
+            "digest": (inspected.get("RepoDigests") or [None])[0],
+            "run": {**run, "programs": programs},
+        }
     else:
-        tag, base = engine.tag(described), _provide_base(config, described)
-        with report_step("image", "provisioning with Packer"):
-            _run_packer(config, work, {"base": base, "tag": tag, "home": paths.home_mark()})
-    with report_step("image", "taking its files out of Docker"):
-        archive = _save_files(tag, work)
-    run: Fields = {}
-    if inspected:
-        run = own_image.describe_run(inspected, os.path.join(work, "tree"))
-        names = recipe.list_portable_workloads(config)
-        run["programs"] = own_image.build_programs(names, os.path.join(work, "programs"))
+        name = _provision_image(config, described, work)
+        archive = _save_files(name, work)
     with report_step("image", "hashing every file"):
         listing = {
-            "packages": manifest.list_packages(os.path.join(work, "tree")),
-            "files": {**manifest.hash_archive(archive), **run.get("programs", {})},
+            "packages": manifest.list_packages(tree),
+            "files": {**manifest.hash_archive(archive), **programs},
         }
     os.unlink(archive)
     write_json(os.path.join(work, "manifest.json"), listing)
     image: Fields = {
         "recipe": described["recipe"],
         "format": 1,
-        "id": capture(["docker", "image", "inspect", "--format", "{{.Id}}", tag]).stdout.strip(),
+        "id": capture(["docker", "image", "inspect", "--format", "{{.Id}}", name]).stdout.strip(),
         "distribution": described["distribution"],
         "release": described["release"],
         "architecture": platform.machine(),
@@ -202,11 +205,21 @@ def _make_files(config: Fields, described: Described, work: str) -> None:
         "manifest_sha256": manifest.manifest_digest(listing),
         "base": described["base"],
         "built": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        **own_facts,
     }
-    if inspected:
-        digests = inspected.get("RepoDigests") or [None]
-        image |= {"source": inspected["reference"], "digest": digests[0], "run": run}
     write_json(os.path.join(work, "image.json"), image)
+
+
+def _provision_image(config: Fields, described: Described, work: str) -> str:
+    """Make Docker's image of a recipe from its base by Packer, and return the image's name.
+
+    work: the folder of the build.  Raises UserError if that fails.
+    """
+    name = engine.tag(described)
+    base = _provide_base(config, described)
+    with report_step("image", "provisioning with Packer"):
+        _run_packer(config, work, {"base": base, "tag": name, "home": paths.home_mark()})
+    return name
 
 
 def _provide_base(config: Fields, described: Described) -> str:
@@ -214,39 +227,49 @@ def _provide_base(config: Fields, described: Described) -> str:
 
     Raises UserError with apt's reasons if mmdebstrap cannot make it.
     """
-    tag, release = engine.base_tag(described["base"]), described["release"]
-    if capture(["docker", "image", "inspect", tag], check=False).returncode == 0:
+    name = engine.name_base(described["base"])
+    if capture(["docker", "image", "inspect", name], check=False).returncode == 0:
         print_topic("image", "the base root filesystem is in the cache")
-        return tag
-    configuration = capture(["apt-config", "dump"]).stdout.splitlines()
+        return name
+    release = f"{described['distribution']} {described['release']}"
+    with _unfinished_folder("base") as work:
+        with report_step("image", f"bootstrapping {release} with mmdebstrap"):
+            archive = _bootstrap_base(config, described, work)
+        with report_step("image", "importing the base root filesystem into Docker"):
+            label = f"LABEL strata.image={paths.home_mark()}"
+            command = ["docker", "import", "--change", label, archive, name]
+            capture(_mark_command(work, command), timeout=600)
+    return name
+
+
+def _bootstrap_base(config: Fields, described: Described, work: str) -> str:
+    """Make the base root filesystem with mmdebstrap, and return the path of its tar archive.
+
+    work: the folder of the build.  The host's settings of apt's downloads apply, for example those
+    of a proxy.  Raises UserError with apt's reasons if that fails.
+    """
     options = []
-    for line in configuration:
-        empty = '"";' in line
-        if line.startswith("Acquire::") and not empty:
+    for line in capture(["apt-config", "dump"]).stdout.splitlines():
+        is_empty = '"";' in line
+        if line.startswith("Acquire::") and not is_empty:
             options.append(f"--aptopt={line}")
-    hooks = [
+    packages = ",".join(recipe.list_base_packages(config, described))
+    options += [
+        "--variant=minbase",
+        f"--include={packages}",
         f"--customize-hook=copy-in '{os.path.abspath(recipe.BASE_SCRIPT)}' /tmp",
         '--customize-hook=chroot "$1" sh /tmp/base.sh',
         '--customize-hook=rm "$1/tmp/base.sh"',
     ]
-    packages = ",".join(recipe.list_base_packages(config, described))
     mirror = config.get("mirror")
-    with _unfinished_folder("base") as work:
-        listing, archive = os.path.join(work, "sources.list"), os.path.join(work, "base.tar")
-        write_text(listing, distribution.sources(described, mirror, distribution.os_release()))
-        with report_step(
-            "image", f"bootstrapping {described['distribution']} {release} with mmdebstrap"
-        ):
-            command = ["mmdebstrap", "--variant=minbase", f"--include={packages}", *options, *hooks]
-            command = _build_command(work, [*command, release, archive, listing], root=True)
-            result = capture(command, timeout=3600, check=False)
-            if result.returncode != 0:
-                raise _bootstrap_error(described, mirror, result.stderr)
-        with report_step("image", "importing the base root filesystem into Docker"):
-            label = f"LABEL strata.image={paths.home_mark()}"
-            command = ["docker", "import", "--change", label, archive, tag]
-            capture(_build_command(work, command), timeout=600)
-    return tag
+    sources = os.path.join(work, "sources.list")
+    write_text(sources, distribution.sources(described, mirror, distribution.os_release()))
+    archive = os.path.join(work, "base.tar")
+    command = ["mmdebstrap", *options, described["release"], archive, sources]
+    result = capture(_mark_command(work, command, root=True), timeout=3600, check=False)
+    if result.returncode != 0:
+        raise _bootstrap_error(described, mirror, result.stderr)
+    return archive
 
 
 def _bootstrap_error(described: Described, mirror: str | None, printed: str) -> UserError:
@@ -258,7 +281,7 @@ def _bootstrap_error(described: Described, mirror: str | None, printed: str) -> 
     log = os.path.join(paths.home_folder(), "images", "mmdebstrap.log")
     write_text(log, printed)
     lines = printed.strip().splitlines()
-    # Lines that only tell which of mmdebstrap's commands failed, without a reason.
+    # Beginnings of lines that only tell which of mmdebstrap's commands failed, without a reason.
     consequences = "setup failed|mmdebstrap |apt-get |apt download |Download is"
     reasons = [line for line in lines if re.match(f"[EW]: (?!{consequences})", line)]
     release = f"{described['distribution']} {described['release']}"
@@ -270,29 +293,30 @@ def _bootstrap_error(described: Described, mirror: str | None, printed: str) -> 
     )
 
 
-def _save_files(tag: str, work: str) -> str:
+@report_step("image", "taking its files out of Docker")
+def _save_files(name: str, work: str) -> str:
     """Save Docker's image and its files into the folder `work`, as ``image.tar`` and ``tree``.
 
-    tag: Docker's name of the image.
+    name: Docker's name of the image; the name or id that is given is also in ``image.tar``.
     Returns the path of a tar archive of these files, which the caller removes.
     """
     tree, archive = os.path.join(work, "tree"), os.path.join(work, "tree.tar")
-    save = ["docker", "save", "--output", os.path.join(work, "image.tar"), tag]
-    capture(_build_command(work, save), timeout=600)
+    save = ["docker", "save", "--output", os.path.join(work, "image.tar"), name]
+    capture(_mark_command(work, save), timeout=600)
     label = f"{engine.BUILDING}={paths.home_mark()}"
-    create = ["docker", "create", "--label", label, tag, "true"]
-    container = capture(_build_command(work, create)).stdout.strip()
+    create = ["docker", "create", "--label", label, name, "true"]
+    container = capture(_mark_command(work, create)).stdout.strip()
     try:
         export = ["docker", "export", "--output", archive, container]
-        capture(_build_command(work, export), timeout=600)
+        capture(_mark_command(work, export), timeout=600)
     finally:
         capture(["docker", "rm", "--volumes", container])
     os.mkdir(tree)
     # The first would make systemd take a machine for a container; the second is Packer's own.
-    spare = ["--anchored", "--exclude=.dockerenv", "--exclude=packer-files"]
+    excluded = ["--anchored", "--exclude=.dockerenv", "--exclude=packer-files"]
     rights = ["--numeric-owner", "--xattrs", "--xattrs-include=security.capability"]
-    unpack = ["tar", "-C", tree, *rights, *spare, "-xpf", archive]
-    capture(_build_command(work, unpack, root=True), timeout=600)
+    unpack = ["tar", "-C", tree, *rights, *excluded, "-xpf", archive]
+    capture(_mark_command(work, unpack, root=True), timeout=600)
     return archive
 
 
@@ -301,7 +325,8 @@ def _run_packer(config: Fields, work: str, variables: dict[str, str]) -> None:
 
     work: the folder of the build, in which the files are copied for Packer and removed afterwards.
     variables: name → value for packer/image.pkr.hcl.
-    Raises UserError with the end of Packer's output if the build fails.
+    Packer's log stays in the images' folder.  Raises UserError with the end of Packer's output if the
+    build fails.
     """
     context = os.path.join(work, "context")
     os.makedirs(context)
@@ -319,7 +344,7 @@ def _run_packer(config: Fields, work: str, variables: dict[str, str]) -> None:
     # Packer's plugins listen on sockets in TMPDIR.  The kernel limits the paths of sockets to 107
     # bytes, and a path in Strata's home may be longer.
     with programs.temporary_folder("packer", "/tmp") as short:
-        command = _build_command(work, ["env", *settings, f"TMPDIR={short}", *packer])
+        command = _mark_command(work, ["env", *settings, f"TMPDIR={short}", *packer])
         result = capture(command, timeout=3600, check=False)
     remove_tree(context)
     if result.returncode != 0:
@@ -340,15 +365,12 @@ def _remove_builds() -> list[str]:
 
     The caller holds the cache's lock, so that no build is under way.
     """
-    folders = unfinished_builds()
-    if folders:
-        _end_processes()
     removed = []
-    for folder in folders:
-        remove_tree(folder, unmount=True)
+    for folder in unfinished_builds():
+        _remove_unfinished(folder)
         removed.append(os.path.basename(folder).replace("building-", "unfinished image "))
     containers = docker.Layer.remove_containers(engine.BUILDING)
-    return removed + [f"container {id} of an unfinished image" for id in containers]
+    return removed + [f"container {container} of an unfinished image" for container in containers]
 
 
 def remove_leftovers() -> list[str]:
@@ -373,7 +395,7 @@ def publish_image(image: Image) -> None:
 def prune_images(keep: int = KEPT) -> list[str]:
     """Remove all images but the last used, and what belongs to no image; return a phrase for each.
 
-    keep: the number of images that stay.
+    keep: the number of built images that stay, and of images of the user's own.
     Removes nothing while another process holds the cache's lock, and prints that.  The caller
     ensures that no system is up.
     """
@@ -384,14 +406,18 @@ def prune_images(keep: int = KEPT) -> list[str]:
             )
             return []
         removed = _remove_builds()
-        names = cache.list_image_recipes()
-        # Images of the user's own displace none that took minutes to build.
-        taken_over = [name for name in names if "run" in (cache.find_image(name) or {})]
-        built = [name for name in names if name not in taken_over]
-        for name in [*built[keep:], *taken_over[keep:]]:
-            vagrant_box.remove_box(name)
-            remove_at_once(cache.image_folder(name), paths.unfinished_folder("removed"))
-            removed.append(f"image {name[:12]}")
+        built, taken_over = [], []
+        for recipe_hash in cache.list_image_recipes():
+            image = cache.find_image(recipe_hash)
+            # Images of the user's own displace none that took minutes to build.
+            if image is not None and "run" in image:
+                taken_over.append(recipe_hash)
+            else:
+                built.append(recipe_hash)
+        for recipe_hash in built[keep:] + taken_over[keep:]:
+            vagrant_box.remove_box(recipe_hash)
+            remove_at_once(cache.image_folder(recipe_hash), paths.unfinished_folder("removed"))
+            removed.append(f"image {recipe_hash[:12]}")
         removed += [f"volume {name}" for name in vagrant_box.remove_orphaned_copies()]
         return removed + _discard_images()
 
@@ -402,9 +428,9 @@ def _discard_images(*kept: str) -> list[str]:
     kept: names of further images that stay.
     """
     needed = {*kept}
-    for name in cache.list_image_recipes():
-        if image := cache.find_image(name):
-            needed |= {image["id"], engine.tag(image), engine.base_tag(image["base"])}
+    for recipe_hash in cache.list_image_recipes():
+        if image := cache.find_image(recipe_hash):
+            needed |= {image["id"], engine.tag(image), engine.name_base(image["base"])}
     removed = []
     for name in registry.layer_names():
         removed += registry.layer_class(name).remove_images(needed)

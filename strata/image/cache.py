@@ -12,14 +12,17 @@ from strata.util.process import as_root, capture
 
 
 def image_folder(recipe: str) -> str:
-    """Return the path of the cache's folder for a recipe's image, which may be missing."""
+    """Return the path of the cache's folder for a recipe's image, which may be missing.
+
+    recipe: the recipe's hash.
+    """
     return os.path.join(paths.home_folder(), "images", recipe)
 
 
 def find_image(recipe: str) -> Image | None:
     """Return the facts of a recipe's image, and its `folder`; None if it is not in the cache.
 
-    An image is complete if its image.json exists.
+    recipe: the recipe's hash.  An image is complete if its image.json exists.
     """
     folder = image_folder(recipe)
     image: Image | None = read_json(os.path.join(folder, "image.json"))
@@ -29,13 +32,13 @@ def find_image(recipe: str) -> Image | None:
 def require_image(recipe: str) -> Image:
     """Return the facts of a recipe's image, and its `folder`.
 
-    Raises UserError with the remedy if the image is not in the cache.
+    recipe: the recipe's hash.  Raises UserError with the remedy if the image is not in the cache.
     """
     image = find_image(recipe)
     if image is None:
         raise UserError(
-            f"the image {recipe[:12]} is not in {paths.home_folder()}: run `python3 -m strata image` to "
-            "build it again"
+            f"the image {recipe[:12]} is not in {paths.home_folder()}: run `python3 -m strata "
+            "image` to build it again"
         )
     return image
 
@@ -62,17 +65,17 @@ def list_image_recipes() -> list[str]:
 
 
 def require_unchanged(image: Image) -> None:
-    """Require that no file of an image changed since the image was built.
+    """Require that no file of an image's tree changed since the image was built.
 
     No file is read: the time of a file's last change (ctime), which no program can set back, must
     not be later than that of image.json.  A file that is added or removed changes the time of its
     folder.
-    Raises UserError that names the first changed file.
+    Runs `find` as root.  Raises UserError that names the first changed file.
     """
     tree = os.path.join(image["folder"], "tree")
     built = os.path.join(image["folder"], "image.json")
-    command = ["find", tree, "-xdev", "-newercc", built, "-print", "-quit"]
-    if changed := capture(as_root(command)).stdout.strip():
+    find_changed = ["find", tree, "-xdev", "-newercc", built, "-print", "-quit"]
+    if changed := capture(as_root(find_changed)).stdout.strip():
         raise UserError(
             f"{changed} is not as it was built, so nothing is measured: `python3 -m strata clean "
             "--images` removes it, and the next run builds it again"

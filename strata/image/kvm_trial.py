@@ -16,8 +16,9 @@ def needs_trial(plan: Plan, environments: Iterable[str]) -> bool:
 
     environments: their names in the plan.
     """
-    entries = [plan["environments"][name] for name in environments]
-    return any(entry.get("accelerator", "known") is None for entry in entries)
+    planned = [plan["environments"][name] for name in environments]
+    # Only environments with a virtual machine have the key; None says that KVM was not tried.
+    return any(entry.get("accelerator", "known") is None for entry in planned)
 
 
 def plan_after_trial(overrides: Fields) -> Plan:
@@ -25,7 +26,7 @@ def plan_after_trial(overrides: Fields) -> Plan:
 
     overrides: values that replace those of config.yaml.
     The environments that are available may depend on whether KVM runs a guest here.  If that is
-    unknown, the image is built if necessary, and a guest is booted.
+    unknown, :func:`find_accelerator` builds the image if necessary, and boots a guest.
     """
     plan = planning.make_plan(config.read_config(overrides), capacity.read_facts())
     if needs_trial(plan, plan["environments"]):
@@ -47,8 +48,6 @@ def find_accelerator(image: Fields) -> Fields:
         box = vagrant_box.require_box(build.ensure_image(image, machines=True)["recipe"])
         with report_step("vm", "testing whether KVM runs a guest"):
             known = acceleration.try_kvm(os.path.join(box["folder"], "kernel"))
-        print_topic(
-            "vm",
-            f"{acceleration.MACHINE_NAMES[known['accelerator']]}: {known['accelerator_reason']}",
-        )
+        machine_name = acceleration.MACHINE_NAMES[known["accelerator"]]
+        print_topic("vm", f"{machine_name}: {known['accelerator_reason']}")
     return known

@@ -6,7 +6,7 @@ import os
 import tarfile
 
 from strata.image import own_image
-from strata.util.data_types import Fields
+from strata.util.data_types import Any, Fields
 from strata.util.process import capture
 
 # Not parts of the image: files that Docker replaces in every container, and mount points.
@@ -31,23 +31,21 @@ def hash_archive(path: str) -> dict[str, str]:
             if member.issym():
                 entries[key] = f"link:{member.linkname}"
             elif member.islnk():
-                target = entries.get(os.path.normpath(member.linkname))
-                if target is not None:
-                    entries[key] = target
+                # A hard link, to a member that came before; that may have been left out.
+                target = os.path.normpath(member.linkname)
+                if target in entries:
+                    entries[key] = entries[target]
             elif member.isfile():
-                content = archive.extractfile(member)
-                assert content
-                digest = hashlib.sha256()
-                while piece := content.read(1 << 20):
-                    digest.update(piece)
-                entries[key] = f"sha256:{digest.hexdigest()}"
+                content: Any = archive.extractfile(member)
+                digest = hashlib.file_digest(content, "sha256").hexdigest()
+                entries[key] = f"sha256:{digest}"
     return dict(sorted(entries.items()))
 
 
 def list_packages(tree: str) -> dict[str, str]:
-    """Return the installed packages, name → version, sorted by name.
+    """Return the packages installed in an image, name → version, sorted by name.
 
-    tree: the folder of the image's files, whose package database is read: that of dpkg or apk.
+    tree: the folder of the image's files, whose package database is read, of dpkg or apk.
     Empty if it has neither.
     """
     database = os.path.join(tree, "var/lib/dpkg")
@@ -56,6 +54,7 @@ def list_packages(tree: str) -> dict[str, str]:
     form = "${db:Status-Status} ${Package} ${Version}\n"
     query = ["dpkg-query", "--admindir", database, "--show", "--showformat", form]
     lines = capture(query).stdout.splitlines()
+    # Packages of which only settings remain have another status.
     return dict(sorted(line.split()[1:] for line in lines if line.startswith("installed ")))
 
 

@@ -24,8 +24,8 @@ WITHOUT_EFFECT = {
     "OnBuild": "ONBUILD",
 }
 
-# Arguments: names of programs.  Prints those that are missing.
-FIND = 'for name; do command -v "$name" >/dev/null || echo "$name"; done'
+# Arguments: names of programs.  Prints the missing ones, one a line.
+PRINT_MISSING = 'for name; do command -v "$name" >/dev/null || echo "$name"; done'
 # Arguments: the image's files, and absolute paths of folders.  Makes the folders; prints a path
 # that leads over a symbolic link, by which the host's own folder would be mounted over, or the
 # first file in /data.
@@ -57,7 +57,8 @@ def describe_run(inspected: Fields, tree: str) -> Fields:
     no effect.
     Raises UserError if a part of the image cannot be taken over.
     """
-    reference, settings = inspected["reference"], inspected["Config"] or {}
+    reference = inspected["reference"]
+    settings = inspected["Config"] or {}
     _require_programs(reference, tree)
     volumes = sorted(map(posixpath.normpath, settings.get("Volumes") or {}))
     _make_folders(reference, tree, volumes)
@@ -66,10 +67,11 @@ def describe_run(inspected: Fields, tree: str) -> Fields:
     _run_inside(tree, ["mkdir", "-p", folder])
     user = None
     if name := settings.get("User"):
-        passwd, group = (_read_inside(tree, f"/etc/{file}") for file in ("passwd", "group"))
-        user = resolve_user(name, passwd, group)
+        user = resolve_user(
+            name, _read_inside(tree, "/etc/passwd"), _read_inside(tree, "/etc/group")
+        )
         if user is None:
-            raise refuse(reference, f"USER {name}: the image has no such user or group")
+            raise _make_refusal(reference, f"USER {name}: the image has no such user or group")
     variables = dict(word.partition("=")[::2] for word in settings.get("Env") or ())
     declared = {
         "PATH": docker.DEFAULT_PATH.partition("=")[2],
@@ -88,9 +90,9 @@ def describe_run(inspected: Fields, tree: str) -> Fields:
 
 
 def build_programs(names: Sequence[str], folder: str) -> dict[str, str]:
-    """Build the programs of portable workloads on this host, for a folder beside the image's files.
+    """Build the programs of portable workloads on this host, for an image that lacks them.
 
-    names: of the workloads.  folder: what every system sees as /opt/strata.
+    names: of the workloads.  folder: where they are put; every system sees it as /opt/strata.
     Returns the path of each program in a system, without the first slash, → ``sha256:…``.
     Raises UserError with the last lines of a build script that failed.
     """
@@ -99,9 +101,9 @@ def build_programs(names: Sequence[str], folder: str) -> dict[str, str]:
         target = os.path.join(folder, "workloads", name)
         os.makedirs(target)
         script = ["sh", "-euc", 'umask 022; cd "$1"; exec bash build.sh "$2"', "strata"]
-        done = capture([*script, f"workloads/{name}", target], timeout=600, check=False)
-        if done.returncode != 0:
-            last = "\n".join((done.stdout + done.stderr).strip().splitlines()[-10:])
+        result = capture([*script, f"workloads/{name}", target], timeout=600, check=False)
+        if result.returncode != 0:
+            last = "\n".join((result.stdout + result.stderr).strip().splitlines()[-10:])
             packages = " ".join(workload.read_declaration(name)["packages"])
             raise UserError(
                 f"workloads/{name}/build.sh: the programs could not be built on this host, for an "
@@ -115,33 +117,38 @@ def build_programs(names: Sequence[str], folder: str) -> dict[str, str]:
     return hashes
 
 
-def refuse(reference: str, reason: str) -> UserError:
+def _make_refusal(reference: str, reason: str) -> UserError:
     """Return the error for an image that cannot be taken over.
 
-    reference: the image's name, as configured.
+    reference: the image's name, as configured.  reason: the reason with its remedy.
     """
     return UserError(f"config.yaml: image.docker: is {reference}; {reason}")
 
 
 def _run_inside(tree: str, argv: Sequence[str]) -> tuple[int, str]:
-    """Run a command in an image's files by a change of root; return its exit code and output."""
-    done = capture(as_root(["env", "-i", docker.DEFAULT_PATH, "chroot", tree, *argv]), check=False)
-    return done.returncode, done.stdout
+    """Run a command in an image's files by a change of root, as root.
+
+    tree: the folder of the image's files.
+    Returns the exit code and the standard output.
+    """
+    command = as_root(["env", "-i", docker.DEFAULT_PATH, "chroot", tree, *argv])
+    result = capture(command, check=False)
+    return result.returncode, result.stdout
 
 
 def _read_inside(tree: str, path: str) -> str:
-    """Return the text of a file of an image; empty if it has no such file."""
+    """Return the text of a file of an image; empty if the image lacks it."""
     return _run_inside(tree, ["cat", path])[1]
 
 
 def _require_programs(reference: str, tree: str) -> None:
     """Raise UserError if an image lacks a program that Strata runs in every system."""
-    code, printed = _run_inside(tree, ["sh", "-c", FIND, "strata", *NEEDED])
+    exit_code, printed = _run_inside(tree, ["sh", "-c", PRINT_MISSING, "strata", *NEEDED])
     missing = printed.split()
-    if code != 0:
+    if exit_code != 0:
         missing = ["a shell (sh) that runs here"]
     if missing:
-        raise refuse(
+        raise _make_refusal(
             reference,
             f"it lacks {', '.join(missing)}, which Strata runs in every system: add a package such "
             "as busybox or coreutils to the image",
@@ -157,10 +164,12 @@ def _make_folders(reference: str, tree: str, volumes: Sequence[str]) -> None:
     argv = ["sh", "-euc", MAKE_FOLDERS, "strata", tree, *MOUNTED, *volumes]
     path = capture(as_root(argv)).stdout.strip()
     if path.startswith("/data/"):
-        raise refuse(reference, f"it has {path}, and Strata keeps data in /data: move it")
+        raise _make_refusal(reference, f"it has {path}, and Strata keeps data in /data: move it")
     if path:
         kind = f"VOLUME {path}" if path in volumes else path
-        raise refuse(reference, f"{kind} is no folder or behind a symbolic link: make it a folder")
+        raise _make_refusal(
+            reference, f"{kind} is no folder or behind a symbolic link: make it a folder"
+        )
 
 
 def resolve_user(text: str, passwd: str, group: str) -> Fields | None:
@@ -170,42 +179,57 @@ def resolve_user(text: str, passwd: str, group: str) -> Fields | None:
     `groups` are the group and, if USER names none, the user's further ones.  None if a name is
     unknown.
     """
-    name, _, group_name = text.partition(":")
-    users = [line.split(":") for line in passwd.splitlines() if line.count(":") >= 6]
-    groups = [line.split(":") for line in group.splitlines() if line.count(":") >= 3]
-    entry = next((fields for fields in users if name in (fields[0], fields[2])), None)
-    if entry is None and not name.isdecimal():
+    user_name, _, group_name = text.partition(":")
+    groups = _split_entries(group, 4)
+    user = _find_entry(user_name, _split_entries(passwd, 7))
+    if user:
+        # The columns of passwd are name, password, user, group, comment, home and shell.
+        user_id, group_id, home = int(user[2]), int(user[3]), user[5]
+    elif user_name.isdecimal():
+        user_id, group_id, home = int(user_name), 0, "/"
+    else:
         return None
-    uid, gid = (int(entry[2]), int(entry[3])) if entry else (int(name), 0)
-    further: list[int] = []
+    group_ids: set[int] = set()
     if group_name:
-        chosen = next((fields for fields in groups if group_name in (fields[0], fields[2])), None)
+        chosen = _find_entry(group_name, groups)
         if chosen is None and not group_name.isdecimal():
             return None
-        gid = int(chosen[2]) if chosen else int(group_name)
-    elif entry:
-        further = [int(fields[2]) for fields in groups if entry[0] in fields[3].split(",")]
-    home = entry[5] if entry else "/"
+        group_id = int(chosen[2] if chosen else group_name)
+    elif user:
+        # The columns of group are name, password, group and its users.
+        group_ids = {int(entry[2]) for entry in groups if user[0] in entry[3].split(",")}
     return {
         "name": text,
-        "uid": uid,
-        "gid": gid,
-        "groups": sorted({gid, *further}),
+        "uid": user_id,
+        "gid": group_id,
+        "groups": sorted({group_id, *group_ids}),
         "home": home or "/",
     }
 
 
+def _split_entries(text: str, count: int) -> list[list[str]]:
+    """Return the entries of /etc/passwd or /etc/group that have at least `count` columns."""
+    entries = [line.split(":") for line in text.splitlines()]
+    return [entry for entry in entries if len(entry) >= count]
+
+
+def _find_entry(name: str, entries: list[list[str]]) -> list[str] | None:
+    """Return the first entry with a name, or with an id that is given as `name`; None if none."""
+    return next((entry for entry in entries if name in (entry[0], entry[2])), None)
+
+
 def list_packages(tree: str) -> dict[str, str]:
-    """Return the packages of an Alpine image, name → version; empty if it has no such database.
+    """Return the packages of an Alpine image, name → version; empty for other images.
 
     tree: the folder of the image's files.
     """
     path = "/lib/apk/db/installed"
     if not os.path.lexists(tree + path):
         return {}
-    names: dict[str, str] = {}
+    versions: dict[str, str] = {}
+    # The entries of packages are separated by empty lines; each line is "LETTER:VALUE".
     for entry in _read_inside(tree, path).split("\n\n"):
-        fields = dict(line.split(":", 1) for line in entry.splitlines() if line[1:2] == ":")
-        if {"P", "V"} <= fields.keys():
-            names[fields["P"]] = fields["V"]
-    return dict(sorted(names.items()))
+        values = dict(line.split(":", 1) for line in entry.splitlines() if line[1:2] == ":")
+        if "P" in values and "V" in values:
+            versions[values["P"]] = values["V"]
+    return dict(sorted(versions.items()))

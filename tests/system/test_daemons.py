@@ -189,15 +189,15 @@ outcome = {"reasons": [entry["reason"] for entry in planned.values()], "systems"
 if is_up:
     for number, (name, entry) in enumerate(planned.items()):
         system = lifecycle.System(name, entry["layers"], image, ports=[28643 + 100 * number])
-        socket = docker_daemon.second_socket(entry["layers"][0]["docker"])
-        argv = [*docker_daemon.client_command(socket), "ps", "--format", "{{.Names}}"]
+        socket = docker_daemon.find_second_socket(entry["layers"][0]["docker"])
+        argv = [*docker_daemon.make_client_command(socket), "ps", "--format", "{{.Names}}"]
         names = subprocess.run(argv, capture_output=True, text=True, check=True).stdout.split()
         facts = system.facts["facts"]["docker"]["network"]
         outcome["systems"].append([system.top.context.id in names, len(names), facts["ports"]])
     lifecycle.take_down_systems()
     outcome["left"] = [
         subprocess.run([*tool, "ps", "-aq"], capture_output=True, text=True).stdout
-        for tool in docker.Layer.host_tools()
+        for tool in docker.Layer.list_host_commands()
     ]
 print(json.dumps(outcome))
 """

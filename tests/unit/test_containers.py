@@ -89,14 +89,14 @@ GRANTED |= {"cpus": 0.6, "cpu-shares": 512, "cpu-burst": 60}
     ],
 )
 def test_a_limit_that_was_not_applied_is_an_error(asked, printed):
-    rows = limits.applied(GRANTED, SEEN)
+    rows = limits.require_applied(GRANTED, SEEN)
     assert {row["name"]: row["requested"] for row in rows} == {
         k: str(v) for k, v in GRANTED.items()
     }
     with pytest.raises(UserError, match="was not applied"):
-        limits.applied(asked, printed)
-    assert [row["observed"] for row in limits.applied(asked, "")] == ["not available"]
-    assert limits.applied(PLAIN, printed) == []
+        limits.require_applied(asked, printed)
+    assert [row["observed"] for row in limits.require_applied(asked, "")] == ["not available"]
+    assert limits.require_applied(PLAIN, printed) == []
 
 
 # Options that are not passed on to Docker, and why.
@@ -104,7 +104,7 @@ PASSED = [
     ("--name=x", "removes it by that name"),
     ("--rm", "Strata itself removes"),
     ("-d", "in the background"),
-    ("-dit", "in the background"),
+    ("-dit", "long form, --NAME=VALUE"),
     ("--entrypoint=x", "only waits"),
     ("--env=A=b", "`env NAME=VALUE`"),
     ("-e=A=b", "`env NAME=VALUE`"),
@@ -136,25 +136,25 @@ PASSED = [
         ([], "docker", {"cpus": "some"}, "cpus", "such as 0.6"),
         ([], "docker", {"cpu-burst": 60}, "cpu-burst", "set cpus too"),
         ([], "podman", {"cpus": 0.6, "cpu-burst": 61}, "cpu-burst", "at most 60"),
-        (["vm"], "docker", {"cpus": 0.6, "cpu-burst": 60}, "cpu-burst", "host alone"),
+        (["vm"], "docker", {"cpus": 0.6, "cpu-burst": 60}, "cpu-burst", "only on the host"),
         ([], "docker", {"data": "ram"}, "data", '"volume", "layered" or "tmpfs"'),
         ([], "docker", {"runtime": "kata"}, "runtime", '"runc", "crun" or "runsc"'),
         ([], "docker", {"stack": "host"}, "stack", "set runtime: runsc too"),
         ([], "docker", {"runtime": "runsc", "network": "host"}, "stack", "set stack: host"),
-        (["vm"], "docker", {"runtime": "runsc"}, "runtime", "it runs on the host alone"),
+        (["vm"], "docker", {"runtime": "runsc"}, "runtime", "it runs only on the host"),
         ([], "docker", {"runtime": "runc", "program": "runc-2"}, "program", "absolute path"),
         ([], "docker", {"runtime": "runc", "program": "/no/runc"}, "program", "no such program"),
         ([], "docker", {"dockerd": "/no/dockerd"}, "dockerd", "no such program"),
         (["vm"], "docker", {"dockerd": "/bin/true"}, "dockerd", "leave it out here"),
         ([], "docker", {"program": "/bin/true"}, "program", "set runtime, too"),
-        (["vm"], "docker", {"runtime": "crun"}, "runtime", "it runs on the host alone"),
+        (["vm"], "docker", {"runtime": "crun"}, "runtime", "it runs only on the host"),
         ([], "docker", {"port": "nat"}, "port", '"dnat" or "proxy"'),
         ([], "docker", {"port": "proxy", "network": "host"}, "port", "the host's network has none"),
         ([], "docker", {"rules": 0}, "rules", "1"),
         ([], "docker", {"rules": 9, "port": "proxy"}, "rules", "leave one of them out"),
-        (["vm"], "docker", {"rules": 9}, "rules", "on the host alone"),
+        (["vm"], "docker", {"rules": 9}, "rules", "on the host only"),
         (["chroot"], "pasta", {"mtu": 9000}, "mtu", "1500"),
-        (["vm"], "docker", {"runtime": "runc", "program": "/bin/true"}, "program", "has its own"),
+        (["vm"], "docker", {"runtime": "runc", "program": "/bin/true"}, "program", "leave it out"),
         ([], "podman", {"runtime": "runsc"}, "runtime", '"crun" or "runc"'),
         ([], "docker", {"directfs": False}, "directfs", "set runtime: runsc too"),
         ([], "podman", {"network": "pasta"}, "network", '"bridge" or "host"'),
@@ -182,7 +182,7 @@ def test_a_mistake_in_an_option_is_refused_by_its_key(
 ):
     names = {"cpus": True, "memory": True, "network": True, "privileged": False, "volume": True}
     more = {"mount": True, "tmpfs": True, "label": True, "security-opt": True}
-    monkeypatch.setattr(passed_options, "known_options", lambda: names | more)
+    monkeypatch.setattr(passed_options, "read_known_options", lambda: names | more)
     entry = {key: value for key, value in {**PLAIN, **entry}.items() if value is not ...}
     stack = [*below, {name: entry}]
     with pytest.raises(UserError) as caught:
@@ -243,16 +243,16 @@ def test_what_differs_from_a_container_without_an_option_is_its_consequence(
 
     changes = [change for change in alone.values() if change]
     state = BASE | {key: value for change in changes for key, value in change.items()} | together
-    effects = option_effects.Effects(options, {**state, "random": "x"}, read_state)
-    assert {row["name"]: row["observed"] for row in effects.rows} == seen
-    assert effects.declared == declared
+    rows, explanations = option_effects.explain_state(options, {**state, "random": "x"}, read_state)
+    assert {row["name"]: row["observed"] for row in rows} == seen
+    assert explanations == declared
 
 
 def test_options_are_named_in_label_and_title_and_another_network_is_one_of_them(daemon):
     daemon(info(NEW))
     layer = registry.layer_class("docker")
     options = {"data": "volume", "options": ["--network=mine", "--cpus=1.5"]}
-    assert passed_options.check(options) == []
+    assert passed_options.find_mistakes(options) == []
     resolved = layer.resolve_options(options, {})
     assert layer.labels(resolved)["network"] == "network mine"
     assert layer.labels(resolved)["title"].endswith("with --network=mine --cpus=1.5")
@@ -303,7 +303,7 @@ def test_the_way_in_which_gvisor_catches_system_calls_is_read_from_its_help(
     monkeypatch.setattr(
         gvisor, "capture", lambda argv, check: SimpleNamespace(stdout="", stderr=flags)
     )
-    assert gvisor.runsc_fact.__wrapped__(*gvisor.PRINT_PLATFORM) == platform
+    assert gvisor.read_runsc_fact.__wrapped__(*gvisor.PRINT_PLATFORM) == platform
 
 
 @pytest.fixture
@@ -334,7 +334,7 @@ def refusal(name, **options):
 def test_what_this_machine_cannot_provide_is_a_reason(
     monkeypatch, podman_host, name, options, reason
 ):
-    monkeypatch.setattr(gvisor, "runsc_fact", lambda *words: None)
+    monkeypatch.setattr(gvisor, "read_runsc_fact", lambda *words: None)
     assert reason in refusal(name, **options)
 
 
@@ -370,12 +370,12 @@ def daemon(monkeypatch):
 
     def answers(printed, nat=True, bridge=True):
         monkeypatch.setattr(docker_daemon, "is_reachable", lambda socket=None: True)
-        monkeypatch.setattr(docker_daemon, "_read_info", lambda socket, *selectors: printed)
+        monkeypatch.setattr(docker_daemon, "_read_info", lambda socket: printed)
         monkeypatch.setattr(docker_daemon, "has_nat", lambda network, socket=None: nat)
         monkeypatch.setattr(docker_daemon, "JOURNAL", "/no/such/socket")
         monkeypatch.setattr(
             docker_daemon,
-            "bridge_options",
+            "read_bridge_options",
             lambda network="bridge", socket=None: (
                 {docker_daemon.BRIDGE: "docker0"} if bridge else {}
             ),
@@ -422,12 +422,12 @@ KATA = {"strata-runsc-host": {"path": "/usr/bin/kata-runtime", "runtimeArgs": ["
         (
             info(NEW, Runtimes={"runc": {"path": "runc"}}),
             sandbox_options("host"),
-            "`scripts/dockerd.sh runtimes` adds them",
+            "`scripts/dockerd.sh runtimes` adds it",
         ),
         (
             info(NEW),
             sandbox_options("host", files="gofer"),
-            "`scripts/dockerd.sh runtimes` adds them",
+            "`scripts/dockerd.sh runtimes` adds it",
         ),
         (
             info(NEW, Runtimes=KATA | DIRECT),
@@ -439,7 +439,7 @@ KATA = {"strata-runsc-host": {"path": "/usr/bin/kata-runtime", "runtimeArgs": ["
         (
             info(NEW, Runtimes={"strata-runc-0a0a0a0a0a0a": {"path": "/bin/runc"}}),
             OTHER,
-            "is /bin/runc, and not /opt/runc",
+            "is not /opt/runc but /bin/runc",
         ),
         (info(NEW), PLAIN, None),
         ({}, PLAIN, None),

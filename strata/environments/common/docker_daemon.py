@@ -1,4 +1,4 @@
-"""Docker daemons of the host: where they listen, what they say of themselves, what is unusual.
+"""Docker daemons of the host: their sockets, their facts, and what is unusual about them.
 
 The usual daemon is the one that Docker's client reaches.  Second ones, of other programs, are
 started by ``scripts/dockerd.sh second PROGRAM`` and listen at sockets of their own.
@@ -33,7 +33,7 @@ DIFFERENCE_LABELS = {
 }
 
 
-def second_socket(options: Fields) -> str | None:
+def find_second_socket(options: Fields) -> str | None:
     """Return the socket of the second daemon that runs a container; None for the usual daemon.
 
     options: the container's, resolved.  The path is also in scripts/dockerd.sh.
@@ -52,15 +52,15 @@ def list_second_sockets() -> list[str]:
     ]
 
 
-def client_command(socket: str | None = None) -> list[str]:
+def make_client_command(socket: str | None) -> list[str]:
     """Return the command of Docker's client for a daemon.
 
-    socket: that of a second daemon; None for the usual one.
+    socket: the socket of a second daemon; None for the usual daemon.
     """
     return ["docker"] if socket is None else ["docker", "--host", f"unix://{socket}"]
 
 
-def socket_path() -> str:
+def find_usual_socket() -> str:
     """Return the path of the Unix socket at which the usual daemon listens.
 
     It follows from DOCKER_HOST.  Empty if the daemon is reached in another way.
@@ -72,23 +72,22 @@ def socket_path() -> str:
 def is_reachable(socket: str | None = None) -> bool:
     """Return whether a daemon listens where the Docker client would connect.
 
-    socket: that of a second daemon; None for the usual one.
+    socket: the socket of a second daemon; None for the usual daemon.
     A daemon that is not reached by a Unix socket counts as listening.  False without the client.
     """
-    socket = socket_path() if socket is None else socket
+    socket = find_usual_socket() if socket is None else socket
     is_listening = not socket or daemons.is_listening(socket)
     return is_listening and find_program("docker") is not None
 
 
 @functools.cache
-def _read_info(socket: str | None, *selectors: str | None) -> Fields:
+def _read_info(socket: str | None) -> Fields:
     """Return the output of ``docker info``; empty if no daemon answers within 20 seconds.
 
-    socket: that of a second daemon; None for the usual one.
-    selectors: the values of the environment variables that select the daemon; they only distinguish
-    the cached results.
+    socket: the socket of a second daemon; None for the usual daemon.
+    A process asks each daemon once.
     """
-    argv = [*client_command(socket), "info", "--format", "{{json .}}"]
+    argv = [*make_client_command(socket), "info", "--format", "{{json .}}"]
     try:
         info = json.loads(capture(argv, 20, check=False).stdout)
     except (UserError, ValueError):
@@ -99,45 +98,43 @@ def _read_info(socket: str | None, *selectors: str | None) -> Fields:
 def read_info(socket: str | None = None) -> Fields:
     """Return the output of ``docker info``; empty if the daemon does not answer.
 
-    socket: that of a second daemon; None for the usual one.
-    A process asks each daemon once.
+    socket: the socket of a second daemon; None for the usual daemon.
+    A process asks a daemon once, when it is reachable: it may be started later.
     """
-    if not is_reachable(socket):
-        return {}
-    return _read_info(socket, os.environ.get("DOCKER_HOST"), os.environ.get("DOCKER_CONTEXT"))
+    return _read_info(socket) if is_reachable(socket) else {}
 
 
-def security_options(info: Fields) -> dict[str, str]:
+def parse_security_options(info: Fields) -> dict[str, str]:
     """Return the mechanisms that confine the daemon's containers: name → profile.
 
     info: the output of ``docker info``.  The profile is empty for a mechanism without one.
     """
     profiles = {}
     for option in info.get("SecurityOptions") or ():
+        # For example "name=seccomp,profile=builtin"; without "name=", the option is the name.
         settings = dict(setting.partition("=")[::2] for setting in option.split(","))
         profiles[settings.get("name", option)] = settings.get("profile", "")
     return profiles
 
 
 @functools.cache
-def inspect_network(name: str, socket: str | None = None) -> Fields:
+def inspect_network(name: str, socket: str | None) -> Fields:
     """Return the description of one of a daemon's networks; empty if it has no such network.
 
-    socket: that of a second daemon; None for the usual one.
+    socket: the socket of a second daemon; None for the usual daemon.
     A process reads each network once.
     """
-    argv = [*client_command(socket), "network", "inspect", name]
-    output = capture(argv, check=False).stdout
-    networks: list[Fields] = json.loads(output or "[]")
+    argv = [*make_client_command(socket), "network", "inspect", name]
+    printed = capture(argv, check=False).stdout
+    networks: list[Fields] = json.loads(printed or "[]")
     return networks[0] if networks else {}
 
 
-def bridge_options(network: str = "bridge", socket: str | None = None) -> Fields:
-    """Return the options of a bridge network of a daemon, by default of its usual network.
+def read_bridge_options(network: str, socket: str | None) -> Fields:
+    """Return the options of a bridge network of a daemon, with the name of its :data:`BRIDGE`.
 
-    socket: that of a second daemon; None for the usual one.
-    They hold the name of the bridge (:data:`BRIDGE`).  Empty if there is no such network, or if it
-    has no bridge.
+    socket: the socket of a second daemon; None for the usual daemon.
+    Empty if the daemon has no such network, or if the network has no bridge.
     """
     description = inspect_network(network, socket)
     if description.get("Driver") != "bridge":
@@ -145,13 +142,13 @@ def bridge_options(network: str = "bridge", socket: str | None = None) -> Fields
     return {BRIDGE: f"br-{description['Id'][:12]}", **(description["Options"] or {})}
 
 
-def has_nat(network: str = "bridge", socket: str | None = None) -> bool | None:
+def has_nat(network: str, socket: str | None) -> bool | None:
     """Return whether the kernel translates addresses for a bridge network of a daemon.
 
-    socket: that of a second daemon; None for the usual one.
+    socket: the socket of a second daemon; None for the usual daemon.
     None if there is no such bridge, or if the kernel's rules cannot be read.
     """
-    options = bridge_options(network, socket)
+    options = read_bridge_options(network, socket)
     if BRIDGE not in options:
         return None
     return firewall.read_packet_filter().serves_bridge(options[BRIDGE])
@@ -166,23 +163,26 @@ def list_differences(options: Fields, info: Fields, read_rules: bool = True) -> 
     if they change, cells are measured again.
     """
     differences = {}
-    needs_rules = options["network"] != "host" and options.get("port") != "proxy"
-    if read_rules and needs_rules and has_nat(options["network"], second_socket(options)) is False:
+    network = options["network"]
+    needs_nat = network != "host" and options.get("port") != "proxy"
+    # None, if it cannot be seen, is no difference.
+    if read_rules and needs_nat and has_nat(network, find_second_socket(options)) is False:
         differences["ports"] = "docker-proxy"
-    profiles = security_options(info)
+    profiles = parse_security_options(info)
     if "userns" in profiles:
         differences["users"] = "remapped"
     seccomp = profiles.get("seccomp", "none")
     if seccomp not in ("default", "builtin") and options.get("seccomp") != "unconfined":
-        is_named = seccomp in ("none", "unconfined")
-        differences["seccomp"] = seccomp if is_named else "profile of its own"
+        # The path of a profile is not recorded.
+        is_off = seccomp in ("none", "unconfined")
+        differences["seccomp"] = seccomp if is_off else "profile of its own"
     driver = str(info.get("Driver"))
     if options["data"] == "layered" and driver not in OVERLAY_DRIVERS:
         differences["storage"] = re.sub(r"[^\w-]", "", driver)
     return differences
 
 
-def label_ending(differences: Fields) -> str:
+def format_differences(differences: Fields) -> str:
     """Return the text that ends a label, for what :func:`list_differences` returned."""
     return ", ".join(DIFFERENCE_LABELS[key].format(value) for key, value in differences.items())
 
@@ -192,7 +192,7 @@ def record_facts(info: Fields) -> Fields:
 
     A value that the daemon does not give is None.  Readers of the records rely on the keys.
     """
-    profiles = security_options(info)
+    profiles = parse_security_options(info)
     users = "remapped" if "userns" in profiles else "the host’s"
     if "rootless" in profiles:
         users = "rootless"
@@ -200,8 +200,8 @@ def record_facts(info: Fields) -> Fields:
     status = dict(pair for pair in info.get("DriverStatus") or () if len(pair) == 2)
     return {
         "engine": info.get("ServerVersion"),
-        "containerd": engine.value_at(info, "ContainerdCommit", "ID"),
-        "runc": engine.value_at(info, "RuncCommit", "ID"),
+        "containerd": engine.find_value(info, "ContainerdCommit", "ID"),
+        "runc": engine.find_value(info, "RuncCommit", "ID"),
         "storage_driver": info.get("Driver"),
         "backing_filesystem": status.get("Backing Filesystem"),
         "log_driver": info.get("LoggingDriver"),
@@ -212,49 +212,49 @@ def record_facts(info: Fields) -> Fields:
     }
 
 
-def foreign_reason(info: Fields, socket: str | None = None) -> str | None:
+def explain_foreign_daemon(info: Fields, socket: str | None = None) -> str | None:
     """Return why a daemon's containers cannot be observed and frozen on this host, with the remedy.
 
     info: the output of ``docker info``.  None if the daemon is this host's own.
-    socket: that of a second daemon; None for the usual one.
+    socket: the socket of a second daemon; None for the usual daemon.
     """
     host = os.uname()
+    daemon_kernel = info.get("KernelVersion", "")
     # Docker prints only two numbers of a kernel's version if the third is 0.
-    kernels = {
-        re.sub(r"^(\d+\.\d+)\.0\b", r"\1", release)
-        for release in (host.release, info.get("KernelVersion", ""))
-    }
-    if info.get("Name") != host.nodename or len(kernels) > 1:
+    host_kernel = re.sub(r"^(\d+\.\d+)\.0\b", r"\1", host.release)
+    is_same_kernel = daemon_kernel in (host.release, host_kernel)
+    if info.get("Name") != host.nodename or not is_same_kernel:
         location = (
-            f"on another machine or in a virtual one ({info.get('Name')}, kernel "
-            f"{info.get('KernelVersion')})"
+            f"on another machine or in a virtual one ({info.get('Name')}, kernel {daemon_kernel})"
         )
-    elif daemons.is_in_other_network(socket_path() if socket is None else socket):
+    elif daemons.is_in_other_network(find_usual_socket() if socket is None else socket):
         location = (
             "in another network namespace than this process, whose rules and addresses are others"
         )
-    elif "rootless" in security_options(info):
+    elif "rootless" in parse_security_options(info):
         location = "one without root, whose network, storage and control groups are others"
     else:
         return None
     return f"the Docker daemon is {location}: unset DOCKER_HOST, or `docker context use default`"
 
 
-def log_refusal(options: Fields, info: Fields) -> str | None:
+def explain_missing_log_driver(options: Fields, info: Fields) -> str | None:
     """Return why the daemon cannot log by the driver of an option ``--log-driver``; None if it can.
 
     options: the container's, resolved.  info: the output of ``docker info``.
     """
+    known = engine.find_value(info, "Plugins", "Log") or ()
     for name, driver in map(passed_options.split_option, options.get("options", ())):
-        known = engine.value_at(info, "Plugins", "Log") or ()
-        if name == "log-driver" and known and driver not in ("none", *known):
+        if name != "log-driver":
+            continue
+        if known and driver not in ("none", *known):
             return f"the Docker daemon has no log driver {driver}: it has {', '.join(known)}"
-        if (name, driver) == ("log-driver", "journald") and not os.path.exists(JOURNAL):
+        if driver == "journald" and not os.path.exists(JOURNAL):
             return "systemd’s journal, to which --log-driver=journald writes, does not run here"
     return None
 
 
-def users_refusal(options: Fields) -> str | None:
+def explain_mapped_users(options: Fields) -> str | None:
     """Return why a daemon that maps users cannot provide the container; None if it can.
 
     options: the container's, resolved, with ``daemon`` of :func:`list_differences`.
@@ -269,16 +269,16 @@ def users_refusal(options: Fields) -> str | None:
     return None
 
 
-def network_refusal(options: Fields) -> str | None:
+def explain_missing_network(options: Fields) -> str | None:
     """Return why the daemon lacks the network of the container; None if it has it.
 
     options: the container's, resolved.
     """
     name = passed_options.network_of(options)
-    socket = second_socket(options)
+    socket = find_second_socket(options)
     if name and not inspect_network(name, socket):
         return f"the Docker daemon has no network {name}: `docker network create {name}` makes one"
-    if options["network"] == "bridge" and BRIDGE not in bridge_options(socket=socket):
+    if options["network"] == "bridge" and BRIDGE not in read_bridge_options("bridge", socket):
         return (
             "the Docker daemon has no bridge of its own: take `bridge: none` out of its "
             "configuration"

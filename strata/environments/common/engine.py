@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+from abc import abstractmethod
 from collections.abc import Collection, Sequence
 
 from strata.environments.common import layer, limits, passed_options
@@ -20,11 +21,6 @@ from strata.util.data_types import Any, Described, Fields, HostFacts, Image
 from strata.util.errors import UserError
 from strata.util.process import capture
 from strata.util.progress import one_off, report_step
-
-# Importing typing would take a cell's time, and only type checkers need it.
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import ClassVar
 
 # Argument: the mode of /data.  Makes /data and /tmp where an image of the user's own lacks them,
 # and lets the user as whom programs run write to /data.
@@ -38,12 +34,13 @@ HOLDER = ("sleep", "infinity")
 # Labels of the containers of systems, and of those in which an image is built; the value is the
 # home's mark.  `Container.remove_containers` finds containers by these labels.
 LABEL, BUILDING = "strata.home", "strata.building"
+# Values of the options `network` and `data` → their names in the paper.
 NETWORKS = {"bridge": "bridge with NAT", "host": "its host’s"}
+DATA = {"volume": "volume", "layered": "layered file system", "tmpfs": "memory (tmpfs)"}
 # How packets reach a container's published ports, as records call it.
 NAT, PROXY, NOTHING = "destination NAT", "docker-proxy alone", "nothing seen"
 # The network's name in labels if the bridge has no NAT.
 PROXIED = "bridge, user-land proxy"
-DATA = {"volume": "volume", "layered": "layered file system", "tmpfs": "memory (tmpfs)"}
 
 
 def tag(image: Image | Described) -> str:
@@ -51,10 +48,11 @@ def tag(image: Image | Described) -> str:
 
     :meth:`Container.remove_images` finds images by the beginning of this name.
     """
-    return f"{paths.name_prefix()}/image:{image['recipe'][:12]}"
+    short_hash = image["recipe"][:12]
+    return f"{paths.name_prefix()}/image:{short_hash}"
 
 
-def base_tag(base: str) -> str:
+def name_base(base: str) -> str:
     """Return the name that Docker gives to a base root filesystem of images.
 
     base: the base's hash, as :func:`strata.experiment.recipe.describe_image` gives it.
@@ -63,23 +61,25 @@ def base_tag(base: str) -> str:
 
 
 @functools.cache
-def run_once(*argv: str) -> str:
-    """Run a command on the host and return its standard output.
+def _read_engine_info(*argv: str) -> Fields:
+    """Return the object that an engine's command ``info`` prints.
 
-    A process runs each command once and then returns the first output again.
-    Raises UserError if the command fails.
+    A process runs each command once, which takes time.  Raises UserError if the command fails.
     """
-    return capture(argv).stdout
+    with one_off():
+        info: Fields = json.loads(capture(argv).stdout)
+    return info
 
 
-def value_at(mapping: Any, *keys: str) -> Any:
+def find_value(mapping: Any, *keys: str) -> Any:
     """Return the value under a path of keys in nested mappings; None if a key is missing."""
+    value = mapping
     for key in keys:
-        mapping = mapping.get(key) if isinstance(mapping, dict) else None
-    return mapping
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
 
 
-def runtime_refusal(runtime: str) -> str | None:
+def explain_missing_runtime(runtime: str) -> str | None:
     """Return why crun or runc makes no containers here, with the remedy; None if it does."""
     if not find_program(runtime):
         return (
@@ -91,7 +91,7 @@ def runtime_refusal(runtime: str) -> str | None:
     return None
 
 
-def container_schema(**more: Fields) -> Fields:
+def make_container_schema(**more: Fields) -> Fields:
     """Return the JSON schema of a container's options.
 
     more: schemas of the options that only this engine has, by their names.
@@ -99,45 +99,37 @@ def container_schema(**more: Fields) -> Fields:
     below), layered (the container's own layered file system) or tmpfs (memory); and the limits in
     :mod:`strata.environments.common.limits`.
     """
-    required: Fields = {
-        "network": {"enum": list(NETWORKS), "description": "bridge or host"},
-        "data": {"enum": list(DATA), "description": "volume, layered or tmpfs"},
-    }
-    needed = [key for key in required if not (key == "network" and "options" in more)]
-    return layer.options_schema(*needed, **required, **limits.PROPERTIES, **more)
+    # One of an engine's own options, which `options` passes on, may name another network.
+    required = ["data"] if "options" in more else ["network", "data"]
+    return layer.options_schema(
+        *required,
+        network={"enum": list(NETWORKS), "description": "bridge or host"},
+        data={"enum": list(DATA), "description": "volume, layered or tmpfs"},
+        **limits.PROPERTIES,
+        **more,
+    )
 
 
 class Container(layer.Layer):
     """A container that an engine runs; a subclass gives the engine's commands.
 
-    Commands on the host come from :meth:`host_tool`, those for the layer below from :meth:`tool`.
+    Commands for the containers of all systems on the host begin as :meth:`list_host_commands` says,
+    commands for one system come from :meth:`engine_command`.
     """
 
-    engine_name: ClassVar[str]
+    engine_name: str
     """The engine's name for people."""
 
     differences = layer.CONTAINER_DIFFERENCES
     option_differences = limits.DIFFERENCES
 
     @classmethod
-    def host_tool(cls, *arguments: str) -> list[str]:
-        """Return the host's command that runs the engine with these arguments."""
-        return [cls.name, *arguments]
+    @abstractmethod
+    def list_host_commands(cls) -> list[list[str]]:
+        """Return the beginnings of the engine's commands on the host, one for each of its daemons.
 
-    @classmethod
-    def host_tools(cls) -> list[list[str]]:
-        """Return the host's commands of the engine, one for each daemon that may run containers."""
-        return [cls.host_tool()]
-
-    @classmethod
-    def answers(cls) -> bool:
-        """Return whether the engine can be used now, without starting a daemon."""
-        return cls.unavailable_reason() is None
-
-    @classmethod
-    def is_usable(cls) -> bool:
-        """Return whether the engine can be used now and this user is permitted to use it."""
-        return cls.answers() and cls.permission_reason() is None
+        None are returned if the engine cannot be used now by this user; no daemon is started.
+        """
 
     @classmethod
     def check_options(cls, options: Fields, below: str) -> list[tuple[str, str]]:
@@ -145,15 +137,16 @@ class Container(layer.Layer):
 
         Options that an engine passes on and that would break the measurement are returned, too.
         """
-        wrong = limits.check(options) + passed_options.check(options)
+        mistakes = limits.find_mistakes(options) + passed_options.find_mistakes(options)
         if "cpu-burst" in options and below != "host":
-            wrong.append(("cpu-burst", "is set on the host alone: leave it out in a machine"))
-        return wrong
+            mistakes.append(("cpu-burst", "is set only on the host: leave it out in a machine"))
+        return mistakes
 
     @classmethod
     def refusal_reason(cls, resolved: Fields, below: str, machine: HostFacts) -> str | None:
         """Return why the host cannot grant the limits in these options; None if it can."""
-        return limits.refusal(resolved, capacity.usable_processors(), machine["memory_bytes"])
+        cpus = capacity.usable_processors()
+        return limits.explain_excess(resolved, cpus, machine["memory_bytes"])
 
     @classmethod
     def labels(cls, resolved: Fields) -> Fields:
@@ -165,24 +158,22 @@ class Container(layer.Layer):
     def remove_containers(cls, label: str = LABEL) -> list[str]:
         """Remove the containers that carry a label with this home's mark, and their volumes.
 
-        label: the label's name; by default that of the containers of systems.
+        label: the label's name; by default, the label of systems' containers.
         Returns the engine's ids of the removed containers; none if the engine cannot be used now.
         """
-        if not cls.is_usable():
-            return []
         mark = f"label={label}={paths.home_mark()}"
-        removed = []
-        for tool in cls.host_tools():
-            ids = capture([*tool, "ps", "--all", "--quiet", "--filter", mark]).stdout.split()
+        removed: list[str] = []
+        for command in cls.list_host_commands():
+            ids = capture([*command, "ps", "--all", "--quiet", "--filter", mark]).stdout.split()
             if ids:
-                capture([*tool, "rm", "--force", "--volumes", *ids])
+                capture([*command, "rm", "--force", "--volumes", *ids])
             removed += ids
         return removed
 
     @classmethod
     def remove_systems(cls) -> list[str]:
         """Remove the containers of all systems and return a phrase for each."""
-        return [f"container {id}" for id in cls.remove_containers()]
+        return [f"container {container}" for container in cls.remove_containers()]
 
     @classmethod
     def remove_images(cls, kept: Collection[str]) -> list[str]:
@@ -191,19 +182,18 @@ class Container(layer.Layer):
         kept: names and ids of images that stay.  Images of existing containers stay, too.  Nothing
         is removed if the engine cannot be used now.
         """
-        if not cls.is_usable():
-            return []
-        return [
-            f"the image {name} of {cls.engine_name}"
-            for tool in cls.host_tools()
-            for name in cls._remove_images(tool, kept)
-        ]
+        removed = []
+        for command in cls.list_host_commands():
+            names = cls._remove_images(command, kept)
+            removed += [f"the image {name} of {cls.engine_name}" for name in names]
+        return removed
 
     @classmethod
-    def _remove_images(cls, tool: list[str], kept: Collection[str]) -> list[str]:
+    def _remove_images(cls, command: list[str], kept: Collection[str]) -> list[str]:
         """Remove this home's images from one daemon, and return their names or ids.
 
-        tool: the command of the engine.  kept: names and ids of images that stay.
+        command: the beginning of the commands for this daemon.
+        kept: names and ids of images that stay.
         """
         columns = ["--no-trunc", "--format", "{{.ID}} {{.Repository}}:{{.Tag}}"]
         lines: set[str] = set()
@@ -212,36 +202,38 @@ class Container(layer.Layer):
             f"label=strata.image={paths.home_mark()}",
             f"reference={paths.name_prefix()}/image",
         ):
-            argv = [*tool, "image", "ls", "--filter", mark, *columns]
+            argv = [*command, "image", "ls", "--filter", mark, *columns]
             lines.update(capture(argv, check=False).stdout.splitlines())
         removed = []
         for line in sorted(lines):
-            id, _, name = line.partition(" ")
+            image_id, _, name = line.partition(" ")
             # Podman puts a registry's name before the image's.
-            short = "/".join(name.split("/")[-2:])
-            if id in kept or short in kept or not short.startswith(("strata", "<none>")):
+            short_name = "/".join(name.split("/")[-2:])
+            is_named = short_name.startswith("strata")
+            is_ours = is_named or short_name.startswith("<none>")
+            if not is_ours or image_id in kept or short_name in kept:
                 continue
-            image = name if short.startswith("strata") else id
+            image = name if is_named else image_id
             # The engine refuses to remove an image that a container uses.
-            if capture([*tool, "image", "rm", image], 600, check=False).returncode == 0:
+            if capture([*command, "image", "rm", image], 600, check=False).returncode == 0:
                 removed.append(image)
         return removed
 
-    def tool(self, *arguments: str) -> list[str]:
+    @abstractmethod
+    def engine_command(self, *arguments: str) -> list[str]:
         """Return the command, for the layer below, that runs the engine with these arguments."""
-        return [self.name, *arguments]
 
-    def engine_facts(self, info: Fields) -> Fields:
+    @abstractmethod
+    def select_engine_facts(self, info: Fields) -> Fields:
         """Return the engine's facts for the records, by name.
 
         info: what the engine's command ``info`` prints.  A missing value is recorded as "not
         available".
         """
-        raise NotImplementedError
 
-    def run_options(self) -> list[str]:
-        """Return the options for the engine's command ``run`` that only this engine has."""
-        raise NotImplementedError
+    @abstractmethod
+    def list_run_options(self) -> list[str]:
+        """Return the options of the engine's command ``run`` that only this engine has."""
 
     @property
     def id_file(self) -> str:
@@ -255,22 +247,20 @@ class Container(layer.Layer):
         facts.
         Raises UserError if the engine does not answer or the container cannot be started.
         """
-        self.ask_engine()
+        self.observe_engine()
         super().bring_up()
 
-    def ask_engine(self) -> None:
+    def observe_engine(self) -> None:
         """Read the engine's version and configuration, and start the facts for the records.
 
         Sets `info` to what the engine's command ``info`` prints, and `_facts` to the part for the
         records.
         Raises UserError if the engine does not answer.
         """
-        # Only a process's first call takes time: later ones are cached.
-        with one_off():
-            argv = self.below.plain_command(self.tool("info", "--format", "{{json .}}"))
-            self.info: Fields = json.loads(run_once(*argv))
+        argv = self.below.plain_command(self.engine_command("info", "--format", "{{json .}}"))
+        self.info = _read_engine_info(*argv)
         self._facts: Fields = {}
-        for name, value in self.engine_facts(self.info).items():
+        for name, value in self.select_engine_facts(self.info).items():
             self._facts[name] = str(value or NOT_AVAILABLE).partition("\n")[0]
 
     def cleanup_entries(self) -> list[Fields]:
@@ -280,12 +270,15 @@ class Container(layer.Layer):
         """
         if self.virtual_machine() is not None:
             return []
-        return [self.cleanup_entry(self.context.id)]
+        return [self.make_cleanup_entry(self.context.id)]
 
-    def cleanup_entry(self, name: str) -> Fields:
-        """Return the journal's entry that removes the container with this name."""
-        find = self.tool("ps", "--all", "--quiet", "--filter", f"name=^/?{name}$")
-        remove = self.complete(self.tool("rm", "--force", "--volumes", name))
+    def make_cleanup_entry(self, name: str) -> Fields:
+        """Return the journal's entry that removes the container with this name.
+
+        Its format is in :mod:`strata.testbed.journal`.
+        """
+        find = self.engine_command("ps", "--all", "--quiet", "--filter", f"name=^/?{name}$")
+        remove = self.complete_command(self.engine_command("rm", "--force", "--volumes", name))
         return {"kind": "container", "id": name, "find": find, "remove": [remove]}
 
     def up(self) -> None:
@@ -295,40 +288,39 @@ class Container(layer.Layer):
         the facts for the records.
         Raises UserError if the container does not start, or runs with other limits than requested.
         """
-        argv = self._run_command()
+        # Clean-up relies on the container's name and label.
+        options = ["--detach", "--name", self.context.id, *self.list_publish_options()]
+        if self.virtual_machine() is None:
+            options += ["--cidfile", self.id_file]
+        start = self.complete_command(
+            self.make_start_command(options, self.list_passed_options(), HOLDER)
+        )
         try:
-            self.run_below(argv)
+            self.run_below(start)
         except UserError:
             if not self._load_image():
                 raise
-            self.run_below(argv)
+            self.run_below(start)
         if self.context.own_image or self._serves_user:
-            make = ["sh", "-euc", MAKE_FOLDERS, "strata", "1777" if self._serves_user else "0755"]
-            self.run_below(self.tool("exec", "--user", "0", self.context.id, *make))
+            mode = "1777" if self._serves_user else "0755"
+            make_folders = ["sh", "-euc", MAKE_FOLDERS, "strata", mode]
+            self.run_below(
+                self.engine_command("exec", "--user", "0", self.context.id, *make_folders)
+            )
         if "cpu-burst" in self.options:
             # Engines have no option for it.
             cgroups.set_burst(self.cgroup() or "", self.options["cpu-burst"])
-        if limits.set_options(self.options):
-            inside = self.run_below(self.wrap(limits.PRINT_FILES), check=False)
-            self._facts["settings"] = limits.applied(self.options, inside)
+        if limits.select_checked(self.options):
+            printed = self.run_below(self.wrap(limits.PRINT_FILES), check=False)
+            self._facts["settings"] = limits.require_applied(self.options, printed)
         with one_off():
             self.observe_container()
 
-    def _run_command(self) -> list[str]:
-        """Return the engine's command that starts the container.
-
-        Clean-up relies on the container's name and label.
-        """
-        options = ["--detach", "--name", self.context.id, *self.published()]
-        if self.virtual_machine() is None:
-            options += ["--cidfile", self.id_file]
-        return self.complete(self.start_command(options, self.passed_options(), HOLDER))
-
-    def passed_options(self) -> list[str]:
+    def list_passed_options(self) -> list[str]:
         """Return the options that the configuration passes on to the engine as they stand."""
         return list(self.options.get("options", ()))
 
-    def start_command(
+    def make_start_command(
         self, options: Sequence[str], passed: Sequence[str], argv: Sequence[str]
     ) -> list[str]:
         """Return the engine's command that starts a container of this layer's image and options.
@@ -336,22 +328,29 @@ class Container(layer.Layer):
         options: further options of the engine.  passed: the options that are passed on.
         argv: the container's first program, in place of the image's own.
         """
-        # The key `network` of a container with an option of that name holds the option's network.
-        chosen = "bridge" if passed_options.network_of(self.options) else self.options["network"]
-        named = passed_options.network_of({"options": passed})
-        network = [] if named else ["--network", chosen]
+        chosen = self.options["network"]
+        if passed_options.network_of(self.options):
+            # The key `network` holds the network of the option with that name, which is a bridge's.
+            chosen = "bridge"
+        network = []
+        if not passed_options.network_of({"options": passed}):
+            network += ["--network", chosen]
         if chosen != "host":
             network += ["--hostname", "strata"]
-        settings = [*self.run_options(), *self._data_options(), *self._state_options()]
+        settings = [
+            *self.list_run_options(),
+            *self._provide_data_options(),
+            *self._list_state_options(),
+        ]
         if self.context.programs:
             settings += ["--volume", f"{self.context.programs}:/opt/strata:ro"]
-        settings += [*limits.run_options(self.options), *passed]
+        settings += [*limits.list_run_options(self.options), *passed]
         fixed = ["--init", "--pull", "never", "--label", f"{LABEL}={paths.home_mark()}", *options]
         if self.context.own_image:
             fixed.append("--no-healthcheck")
         program = ["--entrypoint", argv[0], self._image_id, *argv[1:]]
         # Of an option that is given twice, the last counts.
-        return self.tool("run", *network, *settings, *fixed, *program)
+        return self.engine_command("run", *network, *settings, *fixed, *program)
 
     @property
     def _serves_user(self) -> bool:
@@ -364,24 +363,22 @@ class Container(layer.Layer):
         return self.image["id"].removeprefix("sha256:")
 
     def _load_image(self) -> bool:
-        """Load the image into the engine's store, if it is missing there.
+        """Load the image into the engine's store, if the store lacks it.
 
         Returns whether it was missing.  Raises UserError if it cannot be loaded.
         """
-        inspect = self.tool("image", "inspect", "--format", "{{.Id}}", self._image_id)
+        inspect = self.engine_command("image", "inspect", "--format", "{{.Id}}", self._image_id)
         if self.run_below(inspect, check=False).strip():
             return False
         archive = os.path.join(self.image["folder"], "image.tar")
         with one_off(), report_step(self.name, "loading the image"):
-            workload = self.below.plain_command(self.load_command(), fed=True)
-            capture(
-                ["sh", "-euc", layer.READ_FILE, "strata", archive, *workload], layer.COPY_TIMEOUT
-            )
+            load = self.below.plain_command(self.make_load_command(), fed=True)
+            capture(["sh", "-euc", layer.READ_FILE, "strata", archive, *load], layer.COPY_TIMEOUT)
             if self.context.own_image:
-                self.run_below(self.tool("tag", self._image_id, tag(self.image)))
+                self.run_below(self.engine_command("tag", self._image_id, tag(self.image)))
         return True
 
-    def _data_options(self) -> list[str]:
+    def _provide_data_options(self) -> list[str]:
         """Return the options that provide the container's /data.
 
         For a volume, this creates the folder in the layer below.  Raises UserError if the image
@@ -391,7 +388,7 @@ class Container(layer.Layer):
             self.run_below(["mkdir", "-p", self.below.data])
             return ["--volume", f"{self.below.data}:/data"]
         if self.options["data"] == "tmpfs":
-            # Programs have the same rights there as in a volume.
+            # Programs have the same rights in /data as in a volume.
             return ["--tmpfs", "/data:rw,exec,suid,dev,mode=0755"]
         if "/data" in self.context.volumes:
             raise UserError(
@@ -399,7 +396,7 @@ class Container(layer.Layer):
             )
         return []
 
-    def _state_options(self) -> list[str]:
+    def _list_state_options(self) -> list[str]:
         """Return the options that give programs in the container the declared starting state.
 
         They set the OOM score, the resource limits and, on the host, the experiment's CPUs.
@@ -407,18 +404,15 @@ class Container(layer.Layer):
         options = ["--oom-score-adj", str(starting_state.OOM_SCORE), "--pids-limit", "-1"]
         options += starting_state.container_limit_options()
         # The experiment's mask is of the host's CPUs: a virtual machine numbers its own.
-        if (
-            self.context.mask
-            and self.virtual_machine() is None
-            and "cpuset-cpus" not in self.options
-        ):
-            options += ["--cpuset-cpus", self.context.mask]
+        is_masked = self.context.mask and self.virtual_machine() is None
+        if is_masked and "cpuset-cpus" not in self.options:
+            options += ["--cpuset-cpus", str(self.context.mask)]
         return options
 
     def observe_container(self) -> None:
         """Check where the container runs, and record how packets reach its published ports.
 
-        Sets `network` in the facts for the records if there are published ports.
+        Sets `network` in the facts for the records if ports are published.
         Raises UserError if the container's control group is not on this host, where it must be
         frozen.
         """
@@ -428,10 +422,10 @@ class Container(layer.Layer):
                 f"{self.name} is not this machine’s own; unset DOCKER_HOST, DOCKER_CONTEXT and "
                 "CONTAINER_HOST, or set them to this host’s"
             )
-        if self.published():
-            self._facts["network"] = self._network_facts()
+        if self.list_publish_options():
+            self._facts["network"] = self._read_network_facts()
 
-    def _network_facts(self) -> Fields:
+    def _read_network_facts(self) -> Fields:
         """Return how packets reach the lowest published port, and facts of the packet filter.
 
         The values of `ports` and `docker_proxy` are stored in the records, and subclasses compare
@@ -442,32 +436,33 @@ class Container(layer.Layer):
         else:
             rules = firewall.PacketFilter(self.run_below(firewall.LIST_COMMAND, check=False))
         port = min(self.context.ports)
-        nat, proxy = (
-            rules.translates_port(self._bridge_address, port, self.context.id),
-            rules.proxies_port(self._bridge_address, port),
-        )
-        if nat is None:
+        has_nat = rules.translates_port(self._bridge_address, port, self.context.id)
+        has_proxy = rules.proxies_port(self._bridge_address, port)
+        if has_nat is None:
             path = NOT_AVAILABLE
-        elif nat:
+        elif has_nat:
             path = NAT
         else:
-            path = PROXY if proxy else NOTHING
-        proxies = {True: "runs", False: "none", None: NOT_AVAILABLE}
-        return {"ports": path, "docker_proxy": proxies[proxy], **rules.facts()}
+            path = PROXY if has_proxy else NOTHING
+        proxy_texts = {True: "runs", False: "none", None: NOT_AVAILABLE}
+        return {"ports": path, "docker_proxy": proxy_texts[has_proxy], **rules.facts()}
 
-    def load_command(self) -> list[str]:
+    def make_load_command(self) -> list[str]:
         """Return the command, for the layer below, that loads an image from standard input."""
-        return self.tool("load", "--quiet")
+        return self.engine_command("load", "--quiet")
 
-    def complete(self, argv: list[str]) -> list[str]:
-        """Return the engine's command in a form that no signal interrupts; here, unchanged."""
+    def complete_command(self, argv: list[str]) -> list[str]:
+        """Return a command of the engine in a form that no signal interrupts; here, unchanged.
+
+        An engine overrides this if its commands must not be interrupted or run side by side.
+        """
         return argv
 
-    def published(self) -> list[str]:
+    def list_publish_options(self) -> list[str]:
         """Return the options that publish the servers' ports, by TCP and UDP.
 
-        They are published at the address on which the layer below listens.  On the host's network
-        there are none.
+        They are published at the address on which the layer below listens; on the host's network,
+        none are.
         """
         if self.options["network"] == "host":
             return []
@@ -483,21 +478,22 @@ class Container(layer.Layer):
         fed: whether `argv` reads standard input.
         """
         interactive = ["--interactive"] if fed else []
-        return self.tool("exec", *interactive, self.context.id, *argv)
+        return self.engine_command("exec", *interactive, self.context.id, *argv)
 
     def listen_address(self) -> str:
         """Return the container's address on its bridge, or the host's on the host's network."""
-        return (
-            self.below.listen_address()
-            if self.options["network"] == "host"
-            else self._bridge_address
-        )
+        if self.options["network"] == "host":
+            return self.below.listen_address()
+        return self._bridge_address
 
     @functools.cached_property
     def _bridge_address(self) -> str:
-        """The container's IP address on its bridge, read from the engine once."""
+        """The container's IP address on its bridge, read from the engine once.
+
+        Raises UserError if the container has none.
+        """
         template = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}"
-        inspect = self.tool("inspect", "--format", template, self.context.id)
+        inspect = self.engine_command("inspect", "--format", template, self.context.id)
         address = self.run_below(inspect).strip()
         if not address:
             raise UserError(
@@ -518,9 +514,6 @@ class Container(layer.Layer):
 
         In a virtual machine, these are the processes of the machine.
         """
-        machine = self.virtual_machine()
-        return (
-            machine.memory_processes()
-            if machine
-            else cgroups.list_processes_and_parents(self.cgroup() or "")
-        )
+        if machine := self.virtual_machine():
+            return machine.memory_processes()
+        return cgroups.list_processes_and_parents(self.cgroup() or "")

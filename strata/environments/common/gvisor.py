@@ -1,10 +1,8 @@
 """gVisor's sandbox, in which a container's kernel is a program of the host, runsc."""
 
 import functools
-import os
 import re
 
-from strata.environments.common import engine
 from strata.host.daemons import find_program
 from strata.host.observe import NOT_AVAILABLE
 from strata.util.data_types import Fields
@@ -21,18 +19,18 @@ NO_DIRECTFS, GOFER = "--directfs=false", "gofer"
 
 
 @functools.cache
-def runsc_fact(option: str, pattern: str, program: str = "runsc") -> str | None:
+def read_runsc_fact(option: str, pattern: str, program: str = "runsc") -> str | None:
     """Return the part of runsc's output that a pattern finds, for example its version.
 
     option: the only argument for runsc.  pattern: a regular expression whose first group is
-    returned; :data:`PRINT_VERSION` and :data:`PRINT_PLATFORM` are such pairs.
+    returned; :data:`PRINT_VERSION` and :data:`PRINT_PLATFORM` are pairs of both arguments.
     program: the name or path of runsc.
     None if runsc is not installed or the pattern is not found.  A process runs each program once.
     """
     if not find_program(program):
         return None
-    done = capture([program, option], check=False)
-    match = re.search(pattern, done.stdout + done.stderr)
+    result = capture([program, option], check=False)
+    match = re.search(pattern, result.stdout + result.stderr)
     return match[1] if match else None
 
 
@@ -44,21 +42,24 @@ def is_requested(options: Fields) -> bool:
     return options.get("runtime") == "runsc"
 
 
-def runsc_path(resolved: Fields) -> str:
-    """Return the path of the container's program of gVisor, or the name of the installed one."""
+def find_runsc(resolved: Fields) -> str:
+    """Return the path of a container's `program`, "runsc" for the installed one.
+
+    resolved: the container's options.
+    """
     return str(resolved["program"]["path"]) if "program" in resolved else "runsc"
 
 
-def planned_sandbox(options: Fields) -> Fields:
-    """Return the sandbox of a container for the plan: {platform, version, stack}.
+def plan_sandbox(options: Fields) -> Fields:
+    """Return the sandbox of a container for the plan: ``{platform, version, stack}``.
 
-    With ``files`` if the gofer opens files.  A value that runsc does not print is None.
+    ``files`` is added if the gofer opens files.  A value that runsc does not print is None.
     options: the container's, of which ``program`` is resolved.
     """
-    runsc = runsc_path(options)
+    runsc = find_runsc(options)
     sandbox = {
-        "platform": runsc_fact(*PRINT_PLATFORM, runsc),
-        "version": runsc_fact(*PRINT_VERSION, runsc),
+        "platform": read_runsc_fact(*PRINT_PLATFORM, runsc),
+        "version": read_runsc_fact(*PRINT_VERSION, runsc),
         "stack": options.get("stack", "sandbox"),
     }
     if options.get("directfs") is False:
@@ -66,18 +67,20 @@ def planned_sandbox(options: Fields) -> Fields:
     return sandbox
 
 
-def options_of_sandbox(sandbox: Fields) -> Fields:
-    """Return the options of config.yaml from which :func:`planned_sandbox` makes this sandbox."""
+def restore_options(sandbox: Fields) -> Fields:
+    """Return the options of config.yaml from which :func:`plan_sandbox` makes this sandbox."""
     options: Fields = {"stack": sandbox["stack"]}
     if "files" in sandbox:
         options["directfs"] = False
     return options
 
 
-def runsc_arguments(sandbox: Fields) -> list[str]:
+def list_runsc_arguments(sandbox: Fields) -> list[str]:
     """Return the arguments with which the daemon's runtime runs runsc for a planned sandbox."""
     arguments = [f"--network={sandbox['stack']}"]
-    return [*arguments, NO_DIRECTFS] if "files" in sandbox else arguments
+    if "files" in sandbox:
+        arguments.append(NO_DIRECTFS)
+    return arguments
 
 
 def check_options(options: Fields, below: str) -> list[tuple[str, str]]:
@@ -86,54 +89,20 @@ def check_options(options: Fields, below: str) -> list[tuple[str, str]]:
     below: the name of the layer below the container.
     """
     if not is_requested(options):
-        return [
-            (key, "is of gVisor alone; set runtime: runsc too")
-            for key in ("stack", "directfs")
-            if key in options
-        ]
+        keys = [key for key in ("stack", "directfs") if key in options]
+        return [(key, "is an option of gVisor; set runtime: runsc too") for key in keys]
     if below != "host":
-        return [("runtime", "gVisor is not in a machine’s image; it runs on the host alone")]
+        return [("runtime", "gVisor is not in a machine’s image; it runs only on the host")]
     if options.get("network") == "host" and options.get("stack") != "host":
         mistake = "the sandbox’s own stack cannot be the host’s network; set stack: host"
         return [("stack", mistake)]
     return []
 
 
-def refusal(resolved: Fields, info: Fields, runtime_name: str) -> str | None:
-    """Return why the requested gVisor sandbox cannot be provided; None if it can.
-
-    resolved: the container's options.  None is also returned if they name no sandbox.
-    info: the output of ``docker info``; empty if no daemon answers yet.
-    runtime_name: the name under which the daemon knows runsc with the sandbox's arguments.
-    """
-    if not is_requested(resolved):
-        return None
-    if resolved["sandbox"]["version"] is None:
-        return "gVisor (runsc) is not installed: `make setup` installs it on Debian 12 and newer"
-    if not info:
-        return None
-    runtime = engine.value_at(info, "Runtimes", runtime_name)
-    if runtime is None:
-        return (
-            "the Docker daemon does not know gVisor’s runtimes: `scripts/dockerd.sh runtimes` "
-            "adds them"
-        )
-    arguments = runsc_arguments(resolved["sandbox"])
-    argv = [runtime.get("path", "another program"), *(runtime.get("runtimeArgs") or ())]
-    is_runsc = "program" in resolved or os.path.basename(argv[0]) == "runsc"
-    if not is_runsc or not {*arguments} <= {*argv}:
-        return (
-            f"the Docker daemon’s runtime {runtime_name} is not runsc {' '.join(arguments)} but "
-            f"{' '.join(argv)}: take it out of its configuration, and `scripts/dockerd.sh "
-            "runtimes` adds it"
-        )
-    return None
-
-
 def add_labels(labels: Fields, sandbox: Fields, container: str) -> Fields:
-    """Return the paper's names of a container, changed to those of the sandbox that it runs in.
+    """Return the paper's names of a sandbox: ``{kind, title, network, data}``.
 
-    labels: kind, title, network and data.  container: the container's title.
+    labels: ``{network, data}`` of the container in it.  container: the container's title.
     """
     changed = {
         **labels,
@@ -146,28 +115,28 @@ def add_labels(labels: Fields, sandbox: Fields, container: str) -> Fields:
     return changed
 
 
-def observe_sandbox(command_lines: list[str], runsc: str = "runsc") -> Fields:
+def observe_sandbox(command_lines: list[str], runsc: str) -> Fields:
     """Return ``{program, version, platform, stack}`` of a running sandbox.
 
-    With ``files`` if the sandbox leaves opening them to its gofer.
-
-    command_lines: the processes' in the container's control group.
+    ``files`` is added if the sandbox leaves opening files to its gofer.
+    command_lines: of the processes in the container's control group.
     runsc: the name or path of the program.
     A platform that is not in the sandbox's command line is runsc's default.  A fact that cannot be
     observed is "not available".
     """
     facts = {
         "program": "runsc",
-        "version": runsc_fact(*PRINT_VERSION, runsc),
+        "version": read_runsc_fact(*PRINT_VERSION, runsc),
         "platform": NOT_AVAILABLE,
         "stack": NOT_AVAILABLE,
     }
     for line in command_lines:
         if not line.startswith("runsc-sandbox"):
             continue
-        platform = re.search(r" --platform=(\w+)", line)
-        default = None if platform else runsc_fact(*PRINT_PLATFORM, runsc)
-        facts["platform"] = platform[1] if platform else default or NOT_AVAILABLE
+        if platform := re.search(r" --platform=(\w+)", line):
+            facts["platform"] = platform[1]
+        else:
+            facts["platform"] = read_runsc_fact(*PRINT_PLATFORM, runsc) or NOT_AVAILABLE
         stack = re.search(r" --network=(\w+)", line)
         facts["stack"] = stack[1] if stack else "sandbox"
         if NO_DIRECTFS in line.split():
@@ -175,7 +144,7 @@ def observe_sandbox(command_lines: list[str], runsc: str = "runsc") -> Fields:
     return facts
 
 
-def mismatch(planned: Fields, observed: Fields) -> str | None:
+def find_mismatch(planned: Fields, observed: Fields) -> str | None:
     """Return in which fact a running sandbox differs from the planned one; None if in none.
 
     A fact that the plan does not know is not compared.

@@ -11,7 +11,6 @@ from types import MappingProxyType
 from strata.host.context import Context
 from strata.host.daemons import find_program
 from strata.util.data_types import Fields, HostFacts, Image
-from strata.util.errors import UserError
 from strata.util.process import ROOT_NEEDED, capture, has_root
 
 # Importing typing would take a cell's time, and only type checkers need it.
@@ -69,7 +68,7 @@ class Layer(ABC):
     """
 
     name: ClassVar[str]
-    """The layer's name in config.yaml: that of its file."""
+    """The layer's name in config.yaml, which is the name of its file."""
 
     isolation: ClassVar[str] = "container"
     """What lies between programs and hardware: bare, container, sandbox or machine.
@@ -117,11 +116,14 @@ class Layer(ABC):
     differences: ClassVar[Mapping[str, str]] = MappingProxyType({})
     """How programs start in it in another state than natively: name of a value → the reason.
 
-    The names are those of :mod:`strata.host.starting_state`.
+    :mod:`strata.host.starting_state` defines the names.
     """
 
     option_differences: ClassVar[Mapping[str, Sequence[str]]] = MappingProxyType({})
     """The same for its options: the name of an option → names of the values that it sets."""
+
+    observed_differences: Mapping[str, str] = MappingProxyType({})
+    """The same as the system observed them, once it is up: name of a value → what sets it."""
 
     warmup: ClassVar[Sequence[list[str]]] = ()
     """Commands that run once in the machine on which it stands, before its snapshot is taken."""
@@ -232,9 +234,9 @@ class Layer(ABC):
 
     @classmethod
     def remove_systems(cls) -> list[str]:
-        """Remove all systems of this layer, found by Strata's marks alone.
+        """Remove all systems of this layer, found only by Strata's marks.
 
-        Returns a phrase for each removed thing.
+        Returns a phrase for each removed thing, for people.
         """
         return []
 
@@ -248,20 +250,14 @@ class Layer(ABC):
 
     # One layer of a stack.
 
-    def observed_differences(self) -> dict[str, str]:
-        """Return the differences from native that this system observed and explained.
-
-        The name of a value in programs' starting state → what sets it, as
-        :func:`strata.environments.common.registry.declared_differences` returns it.
-        """
-        return {}
-
     def __init__(self, below: Layer | None, options: Fields, context: Context) -> None:
         """Link a new layer to the layer below.
 
         below: None for the host, at the bottom.  Sets `above` of the layer below to this one.
         """
-        self.below, self.options, self.context = below or self, options, context
+        self.below = below or self
+        self.options = options
+        self.context = context
         self.above: Layer | None = None
         if below:
             below.above = self
@@ -299,7 +295,10 @@ class Layer(ABC):
         """
 
     def facts(self) -> Fields:
-        """Return the layer's part of the records of cells; the layer must be up."""
+        """Return the layer's part of the records of cells; the layer must be up.
+
+        All layers' parts are merged into one object, so that each layer has a key of its own.
+        """
         return {}
 
     def stack(self) -> Iterator[Layer]:
@@ -310,15 +309,8 @@ class Layer(ABC):
 
     @property
     def image(self) -> Image:
-        """The image of the system.
-
-        Raises UserError if the system has none, because no layer of its stack declares image forms.
-        """
-        if self.context.image is None:
-            raise UserError(
-                f"the layer {self.name} needs the image, and this system has none: give a layer of "
-                "its stack image_forms"
-            )
+        """The image of the system, which has one if a layer of its stack declares image forms."""
+        assert self.context.image
         return self.context.image
 
     @property
@@ -333,19 +325,19 @@ class Layer(ABC):
     def listen_address(self) -> str:
         """Return the address on which servers in this layer listen.
 
-        There, packets arrive that clients send to :meth:`address`.
+        Packets that clients send to :meth:`address` arrive at it.
         """
-        return self.below.listen_address()
+        return self.address() if self.below is self else self.below.listen_address()
 
     def virtual_machine(self) -> Layer | None:
-        """Return the uppermost virtual machine at or below this layer; None if there is none."""
-        return self.below.virtual_machine()
+        """Return the uppermost virtual machine at or below this layer; None without one."""
+        return None if self.below is self else self.below.virtual_machine()
 
     def passed_card(self) -> tuple[str, str | None] | None:
         """Return (PCI address, client's IP address) of a network card that only the machine uses.
 
-        The client's address is None if none is configured.  None is returned if there is no such
-        card.
+        The client's address is None if none is configured.  None is returned without a card that
+        only the machine uses.
         """
         return None
 
@@ -374,8 +366,9 @@ class Layer(ABC):
         Raises UserError if the copy fails.
         """
         mode = f"{stat.S_IMODE(os.stat(source).st_mode):04o}"
-        write = self.plain_command(["sh", "-euc", WRITE_INPUT, "strata", target, mode], fed=True)
-        capture(["sh", "-euc", READ_FILE, "strata", source, *write], COPY_TIMEOUT)
+        script = ["sh", "-euc", WRITE_INPUT, "strata", target, mode]
+        write_command = self.plain_command(script, fed=True)
+        capture(["sh", "-euc", READ_FILE, "strata", source, *write_command], COPY_TIMEOUT)
 
     def copy_out(self, source: str, target: str) -> None:
         """Copy a file of this layer to the host.
@@ -383,8 +376,8 @@ class Layer(ABC):
         source: the file's path in the layer.  target: its path on the host, which is overwritten.
         Raises UserError if the copy fails.
         """
-        read = self.plain_command(["cat", source])
-        capture(["sh", "-euc", SAVE_OUTPUT, "strata", target, *read], COPY_TIMEOUT)
+        read_command = self.plain_command(["cat", source])
+        capture(["sh", "-euc", SAVE_OUTPUT, "strata", target, *read_command], COPY_TIMEOUT)
 
     def measured_command(self, argv: list[str]) -> list[str]:
         """Return the host's command that runs `argv` in this layer as a measured command.

@@ -2,7 +2,7 @@
 
 from strata.host import observe
 from strata.host.observe import NOT_AVAILABLE
-from strata.util.data_types import Fields
+from strata.util.data_types import Any, Fields
 from strata.util.errors import UserError
 from strata.util.units import UNITS, parse_ranges, parse_size
 
@@ -45,7 +45,10 @@ PERIOD_MS = 100
 
 # Docker starts no container with less.
 LEAST_MEMORY = 6 * UNITS["MiB"]
-# Files in a container that show the values in use; one of MEMORY_LIMITS has that of memory.
+# The kernel rounds a limit of memory down to whole pages, of this size at most, and engines round
+# a quota, whose CPUs may differ by less than the tolerance.
+LARGEST_PAGE, QUOTA_TOLERANCE = 64 * UNITS["KiB"], 1e-3
+# Files in a container that show the values in use; one of MEMORY_LIMITS has the limit of memory.
 STATUS, MOUNTS = "/proc/self/status", "/proc/mounts"
 MEMORY_LIMITS = ["/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory.max"]
 # Files of the limits of CPU time in version 1 of control groups; in version 2 a quota is
@@ -65,24 +68,33 @@ DIFFERENCES = {
 SECCOMP_MODES = {"0": "unconfined", "1": "strict", "2": "default"}
 
 
-def check(options: Fields) -> list[tuple[str, str]]:
-    """Return (option, what is wrong) for limits that fit their schema but no container can have."""
-    wrong = []
-    cpus, memory = options.get("cpuset-cpus"), options.get("memory")
+def find_mistakes(options: Fields) -> list[tuple[str, str]]:
+    """Return (option, what is wrong) for limits that fit their schema but no container can have.
+
+    options: a container's, as in config.yaml.
+    """
+    mistakes = []
+    cpus, memory = options.get("cpuset-cpus", ""), options.get("memory")
+    # A range whose first number is the higher one is empty.
     if cpus and not all(map(parse_ranges, cpus.split(","))):
-        wrong.append(("cpuset-cpus", f"is {cpus}; begin each range with its lower number"))
+        mistakes.append(("cpuset-cpus", f"is {cpus}; begin each range with its lower number"))
     if memory and parse_size(memory) < LEAST_MEMORY:
-        wrong.append(("memory", f"is {memory}; must be at least 6MiB, without which none starts"))
-    burst, quota = options.get("cpu-burst", 0), round(PERIOD_MS * options.get("cpus", 0))
+        text = f"is {memory}; must be at least 6MiB, without which none starts"
+        mistakes.append(("memory", text))
+    burst = options.get("cpu-burst", 0)
+    quota = round(PERIOD_MS * options.get("cpus", 0))
     if burst > quota:
-        most = f"at most {quota}, the milliseconds that cpus gives in a period" if quota else None
-        wrong.append(("cpu-burst", f"is {burst}; {most or 'set cpus too, whose rest it saves'}"))
-    return wrong
+        text = f"is {burst}; at most {quota}, the milliseconds that cpus gives in a period"
+        if not quota:
+            text = f"is {burst}; set cpus too, whose rest it saves"
+        mistakes.append(("cpu-burst", text))
+    return mistakes
 
 
-def refusal(options: Fields, cpus: set[int], memory_bytes: float) -> str | None:
-    """Return why a machine cannot grant the limits in these options; None if it can.
+def explain_excess(options: Fields, cpus: set[int], memory_bytes: float) -> str | None:
+    """Return why a machine cannot grant a container its limits, with the remedy; None if it can.
 
+    options: the container's, resolved.
     cpus: numbers of the CPUs that the machine may use.
     memory_bytes: the machine's memory; infinite if it is not to be checked.
     """
@@ -100,15 +112,18 @@ def refusal(options: Fields, cpus: set[int], memory_bytes: float) -> str | None:
     return None
 
 
-def run_options(options: Fields) -> list[str]:
-    """Return the arguments of ``docker run`` or ``podman run`` that set the requested limits."""
+def list_run_options(options: Fields) -> list[str]:
+    """Return the arguments of ``docker run`` or ``podman run`` that set a container's limits.
+
+    options: the container's, resolved.  The engines have no argument for `cpu-burst`.
+    """
     argv = []
     if options.get("seccomp") == "unconfined":
         argv += ["--security-opt", "seccomp=unconfined"]
     if "cpuset-cpus" in options:
         argv += ["--cpuset-cpus", options["cpuset-cpus"]]
     if "memory" in options:
-        # A limit of memory and swap that equals that of memory leaves no swap space.
+        # A limit of memory and swap together that equals the limit of memory leaves no swap space.
         count = str(parse_size(options["memory"]))
         argv += ["--memory", count, "--memory-swap", count]
     for name in ("cpus", "cpu-shares"):
@@ -117,8 +132,8 @@ def run_options(options: Fields) -> list[str]:
     return argv
 
 
-def set_options(options: Fields) -> Fields:
-    """Return the options that are limits, and `data` if it is tmpfs: those to check inside."""
+def select_checked(options: Fields) -> Fields:
+    """Return the options to check in the container: the limits, and `data` if it is tmpfs."""
     return {
         key: value
         for key, value in options.items()
@@ -126,65 +141,81 @@ def set_options(options: Fields) -> Fields:
     }
 
 
-def applied(options: Fields, printed: str) -> list[Fields]:
-    """Return ``[{name, asked, seen}]``, a row for each limit that is set, for the records.
+def require_applied(options: Fields, printed: str) -> list[Fields]:
+    """Require that a container has its limits; return ``[{name, requested, observed}]`` of each.
 
     options: the container's resolved options.
     printed: the output of :data:`PRINT_FILES` in the container.
-    A value that cannot be observed is "not available" and passes.  Raises UserError if the
-    container runs with another value than requested.
+    The rows enter the records.  A value that cannot be observed is "not available" and passes.
+    Raises UserError if the container runs with another value than requested.
     """
-    files = observe.split_files(printed)
-    status = observe.parse_fields(files.get(STATUS, ""))
-    data = [line.split()[2] for line in files.get(MOUNTS, "").splitlines() if " /data " in line]
-    values = {
-        "seccomp": SECCOMP_MODES.get(status.get("Seccomp", "")),
-        "cpuset-cpus": status.get("Cpus_allowed_list"),
-        "memory": next((files[path] for path in MEMORY_LIMITS if path in files), None),
-        "data": data[0] if data else None,
-        "cpus": _read_quota(files),
-        "cpu-burst": next((files[path] for path in BURSTS if path in files), None),
-        "cpu-shares": files.get(SHARES),
-    }
+    values = _parse_limits(observe.split_files(printed))
     rows = []
-    for name, wanted in set_options(options).items():
-        value = values[name] or NOT_AVAILABLE
-        rows.append({"name": name, "requested": str(wanted), "observed": value})
-        if not _agrees(name, wanted, value):
+    for name, requested in select_checked(options).items():
+        observed = values[name] or NOT_AVAILABLE
+        rows.append({"name": name, "requested": str(requested), "observed": observed})
+        if not _is_applied(name, requested, observed):
             raise UserError(
-                f"{name} was not applied: {wanted} was asked for, and the container has {value}"
+                f"{name} was not applied: {requested} was requested, and the container has "
+                f"{observed}"
             )
     return rows
 
 
-def _read_quota(files: dict[str, str]) -> str | None:
+def _parse_limits(files: dict[str, str]) -> dict[str, str | None]:
+    """Return each limit → its value in a container, None if unknown, and the type of /data.
+
+    files: path → content of the files that :data:`PRINT_FILES` prints.
+    """
+    status = observe.parse_fields(files.get(STATUS, ""))
+    mounts = [line.split() for line in files.get(MOUNTS, "").splitlines()]
+    # The second column of a mount is its folder, the third its type.
+    data_types = [columns[2] for columns in mounts if columns[1:2] == ["/data"]]
+    return {
+        "seccomp": SECCOMP_MODES.get(status.get("Seccomp", "")),
+        "cpuset-cpus": status.get("Cpus_allowed_list"),
+        "memory": _first_file(files, MEMORY_LIMITS),
+        "data": data_types[0] if data_types else None,
+        "cpus": _parse_quota(files),
+        "cpu-burst": _first_file(files, BURSTS),
+        "cpu-shares": files.get(SHARES),
+    }
+
+
+def _first_file(files: dict[str, str], paths: list[str]) -> str | None:
+    """Return the content of the first of some files that exists; None if none does."""
+    return next((files[path] for path in paths if path in files), None)
+
+
+def _parse_quota(files: dict[str, str]) -> str | None:
     """Return the quota in CPUs that files of a container's control group hold; None if unknown.
 
     It is "max" without a limit.
     """
     text = files.get(QUOTA_AND_PERIOD) or f"{files.get(QUOTA, '')} {files.get(QUOTA_PERIOD, '')}"
-    quota, period = (text.split() + ["", ""])[:2]
+    quota, _, period = text.strip().partition(" ")
     if quota in ("max", "-1"):
         return "max"
-    return f"{int(quota) / int(period):g}" if quota.isdecimal() and period.isdecimal() else None
+    if not quota.isdecimal() or not period.isdecimal():
+        return None
+    return f"{int(quota) / int(period):g}"
 
 
-def _agrees(name: str, wanted: object, value: str) -> bool:
+def _is_applied(name: str, requested: Any, observed: str) -> bool:
     """Return whether the observed value is the requested one; true if it was not observable.
 
+    name: of the limit.  requested: its value as in config.yaml.
     CPUs may be written in another way, and memory may be rounded down by less than 64 KiB.
     """
-    if value in (str(wanted), NOT_AVAILABLE):
+    if observed in (str(requested), NOT_AVAILABLE):
         return True
     if name == "cpus":
-        return value != "max" and abs(float(value) - float(str(wanted))) < 1e-3
+        return observed != "max" and abs(float(observed) - requested) < QUOTA_TOLERANCE
     if name == "cpu-burst":
-        return value == f"{1000 * int(str(wanted))}"
-    if not isinstance(wanted, str):
-        return False
+        # Requested are milliseconds, observed are microseconds.
+        return observed == str(1000 * requested)
     if name == "cpuset-cpus":
-        return set(parse_ranges(value)) == set(parse_ranges(wanted))
-    if name == "memory" and value.isdecimal():
-        # The kernel rounds the limit down to whole pages, of 64 KiB at most.
-        return 0 <= parse_size(wanted) - int(value) < 65536
+        return set(parse_ranges(observed)) == set(parse_ranges(requested))
+    if name == "memory" and observed.isdecimal():
+        return 0 <= parse_size(requested) - int(observed) < LARGEST_PAGE
     return False

@@ -1,7 +1,7 @@
 """What options that are passed on to ``docker run`` change in a container.
 
 No list says what an option changes: the state inside a container with the options is compared with
-that of a container without them, and with that of a container with only one of them.
+the states inside a container without them and inside containers with only one of them.
 """
 
 from __future__ import annotations
@@ -53,7 +53,9 @@ ContainerState = dict[str, str]
 
 def state_command() -> list[str]:
     """Return the command that prints, in a container, what :func:`parse_state` reads."""
-    return ["sh", "-c", PRINT_STATE, "strata", starting_state.state_command()[2]]
+    # The command is sh, -c, its script, and the script's arguments.
+    script = starting_state.state_command()[2]
+    return ["sh", "-c", PRINT_STATE, "strata", script]
 
 
 def parse_state(text: str) -> ContainerState:
@@ -68,19 +70,20 @@ def parse_state(text: str) -> ContainerState:
     for path, content in files.items():
         if path == "/proc/mounts":
             state |= _parse_mounts(content)
-        elif name := _state_name(path):
+        elif name := _name_file(path):
             lines = content.splitlines()
             if path == "/etc/hosts":
-                # The line of the container's own address.
+                # The line of the container's own address differs in each container.
                 lines = [line for line in lines if line.split()[1:] != [hostname]]
             state[name] = "\n".join(" ".join(line.split()) for line in lines)
     return state
 
 
-def _state_name(path: str) -> str | None:
+def _name_file(path: str) -> str | None:
     """Return the name of a file's content in a container's state; None if it is left out.
 
-    Left out are secrets that only root may read, and files of the printing process.
+    Left out are secrets that only root may read, and files of the printing process.  The names are
+    in records: ``net.core.somaxconn`` of a system parameter, ``cpu.max`` of a control group.
     """
     if path.endswith("_key"):
         return None
@@ -92,92 +95,101 @@ def _state_name(path: str) -> str | None:
 
 
 def _parse_mounts(text: str) -> ContainerState:
-    """Return ``mount FOLDER`` → type, whether it is writable, and size, from /proc/mounts."""
+    """Return ``mount FOLDER`` → type, ro or rw, and size, as in "tmpfs rw size=64k".
+
+    text: of /proc/mounts.
+    """
     mounts = {}
     for line in text.splitlines():
         columns = line.split()
         if len(columns) < 4:
+            # The output was cut within this line.
             continue
-        settings = [
-            setting
-            for setting in columns[3].split(",")
-            if setting in ("ro", "rw") or setting.startswith("size=")
-        ]
-        mounts[f"mount {columns[1]}"] = " ".join([columns[2], *settings])
+        _, folder, kind, settings = columns[:4]
+        kept = [word for word in settings.split(",") if re.match("(ro|rw)$|size=", word)]
+        mounts[f"mount {folder}"] = " ".join([kind, *kept])
     return mounts
 
 
-def _differing_lines(before: str, after: str) -> tuple[str, str]:
-    """Return the lines that only the first, and that only the second of two texts has."""
-    old, new = before.splitlines(), after.splitlines()
-    removed = [line for line in old if line not in new]
-    added = [line for line in new if line not in old]
+def _list_differing_lines(before: str, after: str) -> tuple[str, str]:
+    """Return the lines that only the first of two texts has, and those that only the second has.
+
+    The lines of each are joined by "; ".
+    """
+    lines_before, lines_after = before.splitlines(), after.splitlines()
+    removed = [line for line in lines_before if line not in lines_after]
+    added = [line for line in lines_after if line not in lines_before]
     return "; ".join(removed), "; ".join(added)
 
 
 def _compare_states(
     without: ContainerState, state: ContainerState, ignored: set[str]
 ) -> dict[str, tuple[str, str]]:
-    """Return name → (value without, value with options) for each difference of two states.
+    """Return the differences of two states: name → (lines only without, only with options).
 
     ignored: names that are left out.
     """
-    return {
-        name: _differing_lines(without.get(name, ""), state.get(name, ""))
-        for name in sorted({*without, *state} - ignored)
-        if without.get(name, "") != state.get(name, "")
-    }
+    differences = {}
+    for name in sorted({*without, *state} - ignored):
+        before, after = without.get(name, ""), state.get(name, "")
+        if before != after:
+            differences[name] = _list_differing_lines(before, after)
+    return differences
 
 
-class Effects:
-    """The differences of a container with passed options from one without them, by option.
+def explain_state(
+    options: Sequence[str],
+    state: ContainerState,
+    read_state: Callable[[Sequence[str], int], ContainerState],
+) -> tuple[list[Fields], dict[str, str]]:
+    """Find by which passed option a container differs from one without any.
 
     options: the passed options.  state: the state inside the container that has all of them.
     read_state: a function that starts a container with some of the options, and returns the state
     inside it; its second argument distinguishes equal containers.
-    rows: ``[{name, requested, observed}]``, one for each option, for the records.
-    declared: name of a value in programs' starting state → the option that sets it.
+    Returns the rows for the records, ``[{name, requested, observed}]``, one for each option and one
+    for differences that no option makes by itself; and the name of each value in programs' starting
+    state that an option sets → the option.
     """
-
-    def __init__(
-        self,
-        options: Sequence[str],
-        state: ContainerState,
-        read_state: Callable[[Sequence[str], int], ContainerState],
-    ) -> None:
-        self.rows: list[Fields] = []
-        self.declared: dict[str, str] = {}
-        without = read_state([], 0)
-        # A difference between two containers without options is no option's effect.
-        ignored = {*_compare_states(without, read_state([], 1), set())}
-        changed = _compare_states(without, state, ignored)
-        unexplained = dict(changed)
-        for option in options:
-            by_option = changed
-            if len(options) > 1:
-                try:
-                    by_option = _compare_states(without, read_state([option], 0), ignored)
-                except UserError:
-                    # The option needs another one.
-                    by_option = {}
+    without = read_state([], 0)
+    # A difference between two containers without options is no option's effect.
+    ignored = {*_compare_states(without, read_state([], 1), set())}
+    changed = _compare_states(without, state, ignored)
+    unexplained = dict(changed)
+    rows: list[Fields] = []
+    explanations: dict[str, str] = {}
+    for option in options:
+        effects = changed
+        if len(options) > 1:
+            try:
+                by_option = _compare_states(without, read_state([option], 0), ignored)
+            except UserError:
+                # The option needs another one.
+                by_option = {}
             effects = {name: changed[name] for name in by_option if name in changed}
-            for name in effects:
-                unexplained.pop(name, None)
-            self._add(f"--{split_option(option)[0]}", option, effects)
-        if unexplained:
-            self._add(TOGETHER, " ".join(options), unexplained)
+        for name in effects:
+            unexplained.pop(name, None)
+        option_name = split_option(option)[0]
+        rows.append(_describe_effects(f"--{option_name}", option, effects))
+        set_values = [*effects]
+        if option_name in ON_THE_HOST:
+            set_values.append(ON_THE_HOST[option_name])
+        explanations |= dict.fromkeys(set_values, f"option {option}")
+    if unexplained:
+        requested = " ".join(options)
+        rows.append(_describe_effects(TOGETHER, requested, unexplained))
+        explanations |= dict.fromkeys(unexplained, f"option {requested}")
+    return rows, explanations
 
-    def _add(self, name: str, requested: str, effects: dict[str, tuple[str, str]]) -> None:
-        """Add the row of an option, or of all options together, and the values that it sets."""
-        texts = [
-            f"{value}: {after or 'none'} (without: {before or 'none'})"
-            for value, (before, after) in effects.items()
-        ]
-        observed = observe.printable("; ".join(texts)) or AS_REQUESTED
-        self.rows.append(
-            {"name": name, "requested": requested, "observed": observed[:LONGEST_EFFECT]}
-        )
-        explanation = f"option {requested}"
-        self.declared |= dict.fromkeys(effects, explanation)
-        if on_host := ON_THE_HOST.get(name.removeprefix("--")):
-            self.declared[on_host] = explanation
+
+def _describe_effects(name: str, requested: str, effects: dict[str, tuple[str, str]]) -> Fields:
+    """Return the row ``{name, requested, observed}`` of an option for the records.
+
+    effects: the name of each changed value → (without, with the option).
+    """
+    texts = [
+        f"{value}: {after or 'none'} (without: {before or 'none'})"
+        for value, (before, after) in effects.items()
+    ]
+    observed = observe.printable("; ".join(texts)) or AS_REQUESTED
+    return {"name": name, "requested": requested, "observed": observed[:LONGEST_EFFECT]}

@@ -29,41 +29,34 @@ SCHEMA: Fields = {
 }
 # The most characters of options that a label holds.
 MOST_IN_LABEL = 48
-_BACKGROUND = "Strata starts the container in the background, and runs commands in it"
-_SAME_GROUP = "all environments have one parent group, whose processors they share alike"
-_HAS_HEALTH = "no health check runs while programs are measured"
 # The name of an option that would break the measurement → the reason.
 REFUSED = {
-    "attach": _BACKGROUND,
-    "cgroup-parent": _SAME_GROUP,
+    **dict.fromkeys(
+        ("attach", "detach", "detach-keys", "interactive", "sig-proxy", "tty"),
+        "Strata starts the container in the background, and runs commands in it",
+    ),
+    **dict.fromkeys(
+        ("env", "env-file"),
+        "programs get the same declared variables in every environment; start them by "
+        "`env NAME=VALUE`, or set ENV in an image of your own",
+    ),
+    **dict.fromkeys(
+        ("health-cmd", "health-interval", "health-retries", "health-start-interval")
+        + ("health-start-period", "health-timeout", "no-healthcheck"),
+        "no health check runs while programs are measured",
+    ),
+    **dict.fromkeys(("platform", "pull"), "the image is the same in every environment"),
+    "cgroup-parent": "all environments have one parent group, whose processors they share alike",
     "cidfile": "Strata finds the container by a file of its own",
-    "detach": _BACKGROUND,
-    "detach-keys": _BACKGROUND,
     "entrypoint": "the container’s first program is Strata’s and only waits; write yours into "
     "the command",
-    "env": "programs get the same declared variables in every environment; start them by "
-    "`env NAME=VALUE`, or set ENV in an image of your own",
-    "env-file": "programs get the same declared variables in every environment; start them by "
-    "`env NAME=VALUE`, or set ENV in an image of your own",
-    "health-cmd": _HAS_HEALTH,
-    "health-interval": _HAS_HEALTH,
-    "health-retries": _HAS_HEALTH,
-    "health-start-interval": _HAS_HEALTH,
-    "health-start-period": _HAS_HEALTH,
-    "health-timeout": _HAS_HEALTH,
     "help": "it starts no container",
     "init": "every container has an init",
-    "interactive": _BACKGROUND,
     "label-file": "a label of Strata’s could be replaced; write --label=NAME=VALUE",
     "name": "Strata names the container, and removes it by that name",
-    "no-healthcheck": _HAS_HEALTH,
-    "platform": "the image is the same in every environment",
-    "pull": "the image is the same in every environment",
     "restart": "the container would start again after it was ended",
     "rm": "Strata itself removes the container",
     "runtime": "there is a key for it: write runtime: runc or runtime: runsc",
-    "sig-proxy": _BACKGROUND,
-    "tty": _BACKGROUND,
 }
 # Short names of options → long ones.
 SHORT = {
@@ -78,7 +71,10 @@ NETWORKS_OF_KEY = ("host", "bridge", "default")
 
 
 def split_option(option: str) -> tuple[str, str | None]:
-    """Return the long name and the value of an option; the value is None if it has none."""
+    """Return the long name and the value of an option; the value is None if it has none.
+
+    option: as in ``--cpus=1.5``, ``-m=1g`` or ``--privileged``.
+    """
     word, equals, value = option.partition("=")
     name = word.lstrip("-")
     is_long = word.startswith("--")
@@ -86,24 +82,31 @@ def split_option(option: str) -> tuple[str, str | None]:
 
 
 def network_of(options: Fields) -> str | None:
-    """Return the network that an option ``--network`` names; None without one.
+    """Return the network that a passed option ``--network`` names; None without one.
 
-    options: those of a container, as in config.yaml or resolved.
+    options: all of a container's, as in config.yaml or resolved.
     """
     for name, value in map(split_option, options.get("options", ())):
         if name == "network":
+            # The form name=NAME,alias=... is possible, too.
             match = re.search("(?:^|,)name=([^,]*)", value or "")
             return match[1] if match else value
     return None
 
 
 def sets_user(options: Fields) -> bool:
-    """Return whether an option ``--user`` decides as which user programs run."""
+    """Return whether a passed option ``--user`` decides as which user programs run.
+
+    options: all of a container's, as in config.yaml or resolved.
+    """
     return any(split_option(option)[0] == "user" for option in options.get("options", ()))
 
 
-def text_for_label(options: Sequence[str]) -> str:
-    """Return the options as a label names them: as many as it holds, and the number of others."""
+def shorten_for_label(options: Sequence[str]) -> str:
+    """Return the options as a label names them: as many as it holds, and the number of others.
+
+    options: at least one.  A first option that is too long is cut.
+    """
     text = options[0]
     for number, option in enumerate(options[1:], start=1):
         if len(f"{text} {option}") > MOST_IN_LABEL:
@@ -113,7 +116,7 @@ def text_for_label(options: Sequence[str]) -> str:
 
 
 @functools.cache
-def known_options() -> Mapping[str, bool]:
+def read_known_options() -> Mapping[str, bool]:
     """Return the long names of the options of ``docker run`` → whether they need a value.
 
     They are read from its help; empty if Docker's client is not installed.
@@ -121,74 +124,88 @@ def known_options() -> Mapping[str, bool]:
     if not find_program("docker"):
         return {}
     text = capture(["docker", "run", "--help"], check=False).stdout
+    # A line of the help is, for example, "  -c, --cpu-shares int     CPU shares".
     rows = re.findall(r"(?m)^\s+(?:-\w, )?--([a-z][\w-]*)(?: ([\w-]+))?(?:\s{2,}|$)", text)
-    return {name: bool(kind) for name, kind in rows}
+    return {name: bool(value_type) for name, value_type in rows}
 
 
-def check(options: Fields) -> list[tuple[str, str]]:
-    """Return (option, what is wrong) for options that are refused, unknown or said twice.
+def find_mistakes(options: Fields) -> list[tuple[str, str]]:
+    """Return (option, what is wrong) for passed options that are refused, unknown or repeated.
 
     options: all of a container's, as in config.yaml; they fit their schema.
     """
-    wrong = []
+    mistakes = []
     networks = 0
     for number, option in enumerate(options.get("options", ())):
-        name, value = split_option(option)
-        networks += name == "network"
-        sentence = _find_mistake(option, name, value, options)
-        if not sentence and name == "network" and networks > 1:
-            sentence = "a container has one network here: leave one of them out"
-        if sentence:
-            wrong.append((f"options.{number}", f"is {option}; {sentence}"))
+        is_network = split_option(option)[0] == "network"
+        networks += is_network
+        mistake = _find_mistake(option) or _find_conflict(option, options)
+        if not mistake and is_network and networks > 1:
+            mistake = "a container has one network here: leave one of them out"
+        if mistake:
+            mistakes.append((f"options.{number}", f"is {option}; {mistake}"))
     if "network" not in options and not networks:
-        wrong.append(("network", "is missing; must be bridge or host, or write options: "
-                      "[--network=NAME] for a network of your own"))  # fmt: skip
-    return wrong
+        remedy = (
+            "must be bridge or host, or write options: [--network=NAME] for a network of your own"
+        )
+        mistakes.append(("network", f"is missing; {remedy}"))
+    return mistakes
 
 
-def _find_mistake(option: str, name: str, value: str | None, options: Fields) -> str | None:
-    """Return what is wrong with one option; None if it can be passed on."""
-    is_known = option.startswith("--") or name in SHORT.values()
-    # The form -dit is three options.
-    names = [name] if is_known else [SHORT.get(letter, letter) for letter in name]
-    for refused in names:
-        if refused in REFUSED:
-            return f"{REFUSED[refused]}: leave it out"
+def _find_mistake(option: str) -> str | None:
+    """Return why an option is refused or is none of ``docker run``; None if it can be given.
+
+    option: as in config.yaml.  Runs Docker's client once for its help.
+    """
+    name, value = split_option(option)
+    if name in REFUSED:
+        return f"{REFUSED[name]}: leave it out"
     if not option.startswith("--"):
+        # The form -dit, for example, is three options.
         long = name if name in SHORT.values() else "NAME"
         return f"write it in its long form, --{long}=VALUE, or --{long} if it has no value"
-    if known := known_options():
-        if name not in known:
-            from strata.util.validation import suggest_name
+    known = read_known_options()
+    if known and name not in known:
+        from strata.util.validation import suggest_name
 
-            return f"`docker run` has no such option; {suggest_name(name, sorted(known))}"
-        if known[name] and value is None:
-            return f"it needs a value: write --{name}=VALUE in one text"
-    if name == "label" and (value or "").startswith("strata."):
+        return f"`docker run` has no such option; {suggest_name(name, sorted(known))}"
+    if known and known[name] and value is None:
+        return f"it needs a value: write --{name}=VALUE in one text"
+    return None
+
+
+def _find_conflict(option: str, options: Fields) -> str | None:
+    """Return what an option contradicts; None if it can be passed on.
+
+    option: in its long form.  options: all of the container's, as in config.yaml.
+    """
+    name, value = split_option(option)
+    text = value or ""
+    if name == "label" and text.startswith("strata."):
         return "labels that begin with strata. are Strata’s: choose another"
     network = network_of({"options": [option]}) or ""
     if network in NETWORKS_OF_KEY:
-        return f"there is a key for it: write network: {'host' if network == 'host' else 'bridge'}"
+        value_of_key = "host" if network == "host" else "bridge"
+        return f"there is a key for it: write network: {value_of_key}"
     if network.startswith("container:"):
         return "a system shares no network with another container: name a network"
-    key = name
-    if name == "security-opt" and (value or "").startswith("seccomp"):
-        key = "seccomp"
-    if key in options and key != "data":
+    key = "seccomp" if name == "security-opt" and text.startswith("seccomp") else name
+    if key in options:
         return f"the key {key} sets the same: leave one of them out"
-    if mount_target(name, value or "") == "/data":
+    if _find_mount_target(name, text) == "/data":
         return "Strata keeps the data of workloads there: set the key data, or another folder"
     return None
 
 
-def mount_target(name: str, value: str) -> str | None:
+def _find_mount_target(name: str, value: str) -> str | None:
     """Return the folder of the container at which an option mounts something; None for others.
 
     name: the option's long name.
     """
     if name == "volume":
-        fields = value.split(":")
-        target = fields[min(1, len(fields) - 1)]
+        # The forms are TARGET, SOURCE:TARGET and SOURCE:TARGET:MODE.
+        columns = value.split(":")
+        target = columns[1] if len(columns) > 1 else columns[0]
     elif name == "tmpfs":
         target = value.partition(":")[0]
     elif name == "mount":

@@ -18,14 +18,20 @@ def layer_names() -> list[str]:
     Each file in the folder strata/environments is a layer, except those that begin with "_".
     """
     return sorted(
-        name[:-3] for name in os.listdir(FOLDER) if name.endswith(".py") and name[0] != "_"
+        file.removesuffix(".py")
+        for file in os.listdir(FOLDER)
+        if file.endswith(".py") and not file.startswith("_")
     )
 
 
 def layer_class(name: str) -> type[Layer]:
-    """Import the layer with this name and return its class."""
-    layer: type[Layer] = importlib.import_module(f"strata.environments.{name}").Layer
-    return layer
+    """Import the layer with this name and return its class.
+
+    Raises ModuleNotFoundError if :func:`layer_names` does not have the name.
+    """
+    module = importlib.import_module(f"strata.environments.{name}")
+    imported: type[Layer] = module.Layer
+    return imported
 
 
 def image_forms(names: Iterable[str]) -> set[str]:
@@ -42,15 +48,15 @@ def declared_differences(top: Layer) -> dict[str, str]:
     """
     declared: dict[str, str] = {}
     if user := top.context.user:
-        names = ("user", "group", "groups", "capabilities")
-        declared = dict.fromkeys(names, f"image: USER {user['name']}")
+        set_by_user = ("user", "group", "groups", "capabilities")
+        declared = dict.fromkeys(set_by_user, f"image: USER {user['name']}")
     for layer in top.stack():
         for name, reason in layer.differences.items():
             declared.setdefault(name, f"{layer.name}: {reason}")
         for option, set_values in layer.option_differences.items():
-            if layer.options.get(option) not in (None, ""):
+            if option in layer.options:
                 declared |= dict.fromkeys(set_values, f"option {option}: {layer.options[option]}")
-        declared |= layer.observed_differences()
+        declared |= layer.observed_differences
     return declared
 
 
@@ -70,13 +76,14 @@ def build_stack(layers: Stack, context: Context) -> list[Layer]:
 
 
 def with_start_method(stack: Stack, way: str) -> list[Fields]:
-    """Return a stack with its virtual machines started in one way.
+    """Return a copy of a stack in which virtual machines start in one way.
 
     way: ``booted``, where every machine boots; or ``restored``, where the stack stays as declared.
     """
     layers = []
     for layer in stack:
         ((name, options),) = layer.items()
+        # Only virtual machines have the option `fresh`.
         if way == "booted" and "fresh" in options:
             options = {**options, "fresh": "boot"}
         layers.append({name: options})

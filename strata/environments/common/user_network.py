@@ -1,4 +1,4 @@
-"""A network of a system's own that a program of the user's joins to the host's by sockets."""
+"""A system's own network, which a program in user space joins to the host's by sockets."""
 
 import os
 from abc import abstractmethod
@@ -55,19 +55,21 @@ class UserNetwork(layer.Layer):
 
     @classmethod
     def labels(cls, resolved: Fields) -> Fields:
-        """Return the paper's names of the network and of the place of the data."""
+        """Return the paper's names of the network, with its MTU in bytes, and of the data."""
         return {**super().labels(resolved), "network": f"{cls.name}, MTU {resolved['mtu']}"}
 
     def up(self) -> None:
         """Make the namespace, and start the program that joins it to the host and forwards ports.
 
+        Sets `network` (a free subnet), `guest_address` (in it) and `holder` (the id of the process
+        that keeps the namespace), on which the other methods rely.
         Raises UserError if one of them does not start.
         """
-        # Of the client's network, which exists by now, nothing may be in the namespace.
+        # The namespace's network must not overlap with the client's, which exists by now.
         self.network = addresses.free_subnet(addresses.host_routes(), FIRST_SUBNET)
         self.guest_address = addresses.address_in(self.network, self.guest_number)
-        hold = self.below.plain_command(["sh", "-uc", HOLD_NAMESPACE])
-        self.holder = capture(hold, timeout=10).stdout.strip()
+        hold_command = self.below.plain_command(["sh", "-uc", HOLD_NAMESPACE])
+        self.holder = capture(hold_command, timeout=10).stdout.strip()
         self.join_namespace(f"/proc/{self.holder}/ns/net")
 
     @abstractmethod
@@ -87,8 +89,12 @@ class UserNetwork(layer.Layer):
         return self.guest_address
 
     def facts(self) -> Fields:
-        """Return name and version of the program for the records."""
+        """Return ``{user_network: {program, version}}`` for the records.
+
+        Runs the program in the layer below.
+        """
         # pasta does not flush what it prints.
-        printed = self.run_below(["stdbuf", "-o0", self.name, "--version"]).split("\n")[0]
-        version = printed.removeprefix(self.name).removeprefix(" version").strip()
+        printed = self.run_below(["stdbuf", "-o0", self.name, "--version"])
+        first_line = printed.split("\n")[0]
+        version = first_line.removeprefix(self.name).removeprefix(" version").strip()
         return {"user_network": {"program": self.name, "version": version}}

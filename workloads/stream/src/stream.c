@@ -30,10 +30,10 @@ static const char *const NAME[KERNELS] = {"copy", "scale", "add", "triad"};
 static const int BYTES[KERNELS] = {16, 16, 24, 24};
 
 /* Runs one kernel over arrays of N elements. */
-static void run_kernel(enum kernel which, size_t n, double *restrict a,
+static void run_kernel(enum kernel kernel, size_t n, double *restrict a,
                        double *restrict b, double *restrict c)
 {
-    switch (which) {
+    switch (kernel) {
     case COPY:
 #pragma omp parallel for schedule(static)
         for (size_t i = 0; i < n; i++)
@@ -59,8 +59,9 @@ static void run_kernel(enum kernel which, size_t n, double *restrict a,
     }
 }
 
-/* Returns the largest relative difference between an array and its expected value. */
-static double worst_error(const double *x, size_t n, double expected)
+/* Returns the largest relative difference of an element of X from its expected value; DBL_MAX if one
+ * is no number. */
+static double find_worst_error(const double *x, size_t n, double expected)
 {
     double worst = 0.0;
 #pragma omp parallel for schedule(static) reduction(max : worst)
@@ -73,6 +74,29 @@ static double worst_error(const double *x, size_t n, double expected)
     return worst;
 }
 
+/* Compares the arrays after all trials with what the kernels make of one element of each, prints the
+ * largest error, and returns whether rounding explains it. */
+static int verify_arrays(double *const array[3], size_t n, long trials)
+{
+    double expected[3] = {FIRST[0], FIRST[1], FIRST[2]};
+    for (long trial = 0; trial < trials; trial++) {
+        expected[2] = expected[0];
+        expected[1] = SCALAR * expected[2];
+        expected[2] = expected[0] + expected[1];
+        expected[0] = expected[1] + SCALAR * expected[2];
+    }
+    double error = 0.0;
+    for (int k = 0; k < 3; k++)
+        error = fmax(error, find_worst_error(array[k], n, expected[k]));
+    /* Each trial may round differently where multiplication and addition are one instruction. */
+    double limit = 1e-15 * (double)(trials + 100);
+    int passed = error <= limit;
+    printf("{\"verified\": %s, \"error\": %.3g, \"limit\": %.3g}\n", json_bool(passed), error,
+           limit);
+    return passed;
+}
+
+/* Measures all kernels, verifies the arrays, and prints the log; the status is 1 if they are wrong. */
 int main(int argc, char **argv)
 {
     long threads = option_long(argc, argv, "--threads", 1, 4096);
@@ -130,21 +154,7 @@ int main(int argc, char **argv)
                NAME[k], gigabytes / mean, mean, gigabytes / best[k], best[k], worst[k]);
     }
 
-    double expected[3] = {FIRST[0], FIRST[1], FIRST[2]};
-    for (long trial = 0; trial < trials; trial++) {
-        expected[2] = expected[0];
-        expected[1] = SCALAR * expected[2];
-        expected[2] = expected[0] + expected[1];
-        expected[0] = expected[1] + SCALAR * expected[2];
-    }
-    double error = 0.0;
-    for (int k = 0; k < 3; k++)
-        error = fmax(error, worst_error(array[k], n, expected[k]));
-    /* Each trial may round differently where multiplication and addition are one instruction. */
-    double limit = 1e-15 * (double)(trials + 100);
-    int passed = error <= limit;
-    printf("{\"verified\": %s, \"error\": %.3g, \"limit\": %.3g}\n", json_bool(passed), error,
-           limit);
+    int passed = verify_arrays(array, n, trials);
     if (passed)
         puts("{\"done\": true}");
     return passed ? 0 : 1;

@@ -81,7 +81,7 @@ def main() -> None:
             )
             measure(base / f"{name}-{number}", config, list(WORKLOADS))
             projects.append(str(base / f"{name}-{number}"))
-    subprocess.run(["Rscript", str(ROOT / "studies/aa.R"), str(base), *projects], check=True)
+    subprocess.run(["Rscript", "studies/aa.R", str(base), *projects], cwd=ROOT, check=True)
 
 
 if __name__ == "__main__":

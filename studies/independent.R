@@ -20,7 +20,7 @@ run_command <- function(argv) {
   lines
 }
 
-# Reads the commands of a native cell of a workload: list of step and argv.
+# Returns the different commands of a native cell of a workload: list of step and argv.
 read_commands <- function(folder, workload) {
   record <- Sys.glob(file.path(folder, "raw", "native", workload, "*.json"))[[1]]
   commands <- lapply(jsonlite::read_json(record)$commands, function(command) {
@@ -29,7 +29,7 @@ read_commands <- function(folder, workload) {
   unique(commands)
 }
 
-# Reads the seconds that a run of xz or Linpack printed for its work.
+# Returns the seconds that a run of xz or Linpack printed for its work.
 read_seconds <- function(lines) {
   values <- lapply(grep("^\\{", lines, value = TRUE), jsonlite::fromJSON)
   of_xz <- unlist(lapply(values, function(value) value$microseconds_of_all)) / 1e6
@@ -39,13 +39,14 @@ read_seconds <- function(lines) {
   sum(of_xz, of_linpack)
 }
 
-# Prints a ratio and its interval, from the mean of logarithms and a half-width.
+# Returns a ratio and its interval as text, from the mean of logarithms and its half-width.
 format_interval <- function(mean, half_width) {
   ends <- 100 * exp(mean + half_width * c(0, -1, 1))
   sprintf("%.1f %% [%.1f, %.1f]", ends[[1]], ends[[2]], ends[[3]])
 }
 
-# Executes a function of the prefixes of commands (list by environment) while all systems are up.
+# Calls `measure` while all systems are up, with the words before a command in each environment, a
+# list of vectors.  Starts containers of `image`, and removes them at the end.
 with_systems <- function(image, tree, measure) {
   data <- tempfile("data")
   dir.create(data)
@@ -66,7 +67,8 @@ with_systems <- function(image, tree, measure) {
   measure(c(list(native = native), lapply(containers, function(id) c("docker", "exec", id))))
 }
 
-# Measures all programs: data frame of workload, environment, round and seconds.
+# Runs all programs in all environments; returns a data frame of workload, environment, round and
+# seconds.  prefixes: as of with_systems.  commands: of read_commands, by workload.
 measure_rounds <- function(prefixes, commands, rounds) {
   for (workload in WORKLOADS) for (prefix in prefixes) for (command in commands[[workload]]) {
     if (command$step != "run") run_command(c(prefix, command$argv))
@@ -75,14 +77,16 @@ measure_rounds <- function(prefixes, commands, rounds) {
                       stringsAsFactors = FALSE)
   rows <- rows[order(rows$round, rows$workload, stats::runif(nrow(rows))), ]
   rows$seconds <- NA_real_
-  for (at in seq_len(nrow(rows))) {
-    steps <- Filter(function(command) command$step == "run", commands[[rows$workload[[at]]]])
-    lines <- run_command(c(prefixes[[rows$environment[[at]]]], steps[[1]]$argv))
-    rows$seconds[[at]] <- read_seconds(lines)
+  for (number in seq_len(nrow(rows))) {
+    row <- rows[number, ]
+    runs <- Filter(function(command) command$step == "run", commands[[row$workload]])
+    lines <- run_command(c(prefixes[[row$environment]], runs[[1]]$argv))
+    rows$seconds[[number]] <- read_seconds(lines)
   }
   rows
 }
 
+# Measures, and prints the table.  folder: RESULTS of the usage.
 main <- function(folder, rounds = "20", images = "/var/cache/strata/images") {
   recipe <- jsonlite::read_json(file.path(folder, "plan.json"))$image$recipe
   name <- paste0("reference=*/image:", substr(recipe, 1, 12))
@@ -96,18 +100,18 @@ main <- function(folder, rounds = "20", images = "/var/cache/strata/images") {
   cat("| program | environment | by itself | Strata | Strata / by itself |\n")
   cat("|---|---|---|---|---|\n")
   for (workload in WORKLOADS) for (environment in names(RUNTIMES)) {
-    of_environment <- function(name) {
+    get_seconds <- function(name) {
       rows$seconds[rows$workload == workload & rows$environment == name]
     }
-    logs <- log(of_environment("native") / of_environment(environment))
+    logs <- log(get_seconds("native") / get_seconds(environment))
     half_width <- stats::qt(0.975, length(logs) - 1) * stats::sd(logs) / sqrt(length(logs))
-    other <- comparisons[comparisons$workload == workload &
+    strata <- comparisons[comparisons$workload == workload &
                            comparisons$environment == environment, ][1, ]
-    other_half_width <- log(other$high / other$low) / 2
+    strata_half_width <- log(strata$high / strata$low) / 2
     cells <- c(format_interval(mean(logs), half_width),
-               format_interval(log(other$ratio), other_half_width),
-               format_interval(log(other$ratio) - mean(logs),
-                               sqrt(half_width ^ 2 + other_half_width ^ 2)))
+               format_interval(log(strata$ratio), strata_half_width),
+               format_interval(log(strata$ratio) - mean(logs),
+                               sqrt(half_width ^ 2 + strata_half_width ^ 2)))
     cat("|", paste(c(workload, environment, cells), collapse = " | "), "|\n")
   }
 }

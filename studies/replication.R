@@ -3,25 +3,24 @@
 # Simulates `strata reproduce` on originals and replications whose truth is known, and prints as a
 # Markdown table how often ratios agree and how often a change is found.
 
-script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
-# R writes a space in the path of a script as "~+~".
-analysis <- file.path(dirname(gsub("~+~", " ", script, fixed = TRUE)), "..", "analysis")
-for (file in c("read", "statistics", "testbeds", "replication")) {
-  source(file.path(analysis, paste0(file, ".R")))
-}
+source("studies/common.R")
+source_analysis("testbeds", "replication")
 runs <- as.integer(c(commandArgs(TRUE), 500)[[1]])
 
 # The number of ratios of an archive, of which the first alone changed.
 ROWS <- 8
 
-# Blocks whose ratios scatter, in sessions that scatter between each other.
+# Draws the blocks of one side: data frame of share (a block's ratio) and session.
+# ratio: the true one.  blocks: of each session.  scatter, between: standard deviations of the
+# logarithms of blocks and of sessions.
 make_side <- function(ratio, blocks, scatter, sessions, between) {
   effects <- rep(stats::rnorm(sessions, 0, between), each = blocks)
   data.frame(share = ratio * exp(effects + stats::rnorm(blocks * sessions, 0, scatter)),
              session = paste(rep(seq_len(sessions), each = blocks)))
 }
 
-# The outcomes of one reproduction.
+# Simulates one reproduction, in which the first ratio is multiplied by `change`; returns the
+# outcome of each ratio.  case: a row of `cases`.
 reproduce_once <- function(case, change) {
   rows <- lapply(seq_len(ROWS), function(i) {
     here <- if (i == 1) change else 1

@@ -5,10 +5,7 @@
 # whose ratios correlate by 0.9; all ratios share native's noise.  The sandbox of the default
 # experiment counts among the verdicts too.
 
-script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
-# R writes a space in the path of a script as "~+~".
-analysis <- file.path(dirname(gsub("~+~", " ", script, fixed = TRUE)), "..", "analysis")
-for (file in c("read", "statistics")) source(file.path(analysis, paste0(file, ".R")))
+source("studies/common.R")
 runs <- as.integer(c(commandArgs(TRUE), 500)[[1]])
 
 # Blocks, and the standard deviation of a block's ratio, of each workload in a run of `make paper`.
@@ -18,19 +15,14 @@ WORKLOADS <- data.frame(workload = c("stream", "pxz", "linpack", "randomaccess")
 CONTAINERS <- 3
 VERDICTS <- nrow(WORKLOADS) * (CONTAINERS + 1)
 
-# Noise of standard deviation 1 whose neighbours have the correlation `ar`.
-make_noise <- function(n, ar) {
-  if (ar == 0) return(stats::rnorm(n))
-  as.vector(stats::arima.sim(list(ar = ar), n, sd = sqrt(1 - ar ^ 2)))
-}
-
-# The noise of the series of a workload in one environment: a matrix, a column for each series.
+# Draws the noise of the series of a workload in one environment: matrix of blocks by series.
 make_series <- function(n, series, ar) {
   if (series == 1) return(as.matrix(make_noise(n, ar)))
   sqrt(0.9) * make_noise(n, ar) + sqrt(0.1) * replicate(series, make_noise(n, ar))
 }
 
-# The comparisons of one paper in which every container has `truth` of native's performance.
+# Simulates one paper in which every container has `truth` of native's performance.  Returns rows of
+# compare_pairs, with workload and environment.
 simulate_paper <- function(truth, ar) {
   stack_rows(lapply(seq_len(nrow(WORKLOADS)), function(i) {
     workload <- WORKLOADS[i, ]
@@ -43,8 +35,8 @@ simulate_paper <- function(truth, ar) {
   }))
 }
 
-# The verdicts of simulate_paper's rows at one margin.
-decide <- function(rows, margin) {
+# Returns the verdict of each workload and environment of a simulated paper at one margin.
+decide_paper <- function(rows, margin) {
   key <- paste(rows$workload, rows$environment)
   level <- 1 - 2 * ALPHA / VERDICTS
   bounds <- c(1 - margin, 1 / (1 - margin))
@@ -63,7 +55,7 @@ for (ar in c(0, 0.3)) {
   for (truth in c(1, 0.98, 0.95)) {
     papers <- lapply(seq_len(runs), function(i) simulate_paper(truth, ar))
     for (margin in MARGINS) {
-      verdicts <- lapply(papers, decide, margin)
+      verdicts <- lapply(papers, decide_paper, margin)
       share <- function(kind) 100 * mean(vapply(verdicts, function(v) any(v == kind), NA))
       equivalent <- mean(vapply(verdicts, function(v) sum(v == "equivalent"), 0))
       cat(sprintf("| %g %% | %g | %g %% | %.1f %% | %.1f %% | %.1f |\n", 100 * truth, ar,

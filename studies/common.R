@@ -1,0 +1,22 @@
+# Functions that studies share.  A study is run in the project's folder.
+
+# Defines the functions of further files of analysis/, without their ending.
+source_analysis <- function(...) {
+  for (name in c(...)) source(file.path("analysis", paste0(name, ".R")))
+}
+
+source_analysis("read", "statistics")
+
+# Draws n normal values with standard deviation 1, whose neighbours have the correlation ar.
+make_noise <- function(n, ar) {
+  if (ar == 0) return(stats::rnorm(n))
+  as.vector(stats::arima.sim(list(ar = ar), n, sd = sqrt(1 - ar ^ 2)))
+}
+
+# Returns the ratio and the interval of a row of compare_pairs, or why it has no interval, as text;
+# "" for NULL.
+show_interval <- function(row) {
+  if (is.null(row)) return("")
+  if (row$why != "") return(sprintf("%.1f %% (%s)", 100 * row$ratio, row$why))
+  sprintf("%.1f %% [%.1f, %.1f]", 100 * row$ratio, 100 * row$low, 100 * row$high)
+}

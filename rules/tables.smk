@@ -64,4 +64,5 @@ rule tables:
         partial=experiment.partial,
     # The tables get second names of the draft's files, which the disk already holds.
     shell:
-        "(cp --recursive --link {input.draft}/* results && sync results results/tidy results/laps) 2>{log}"
+        "(cp --recursive --link {input.draft}/* results"
+        " && sync results results/tidy results/laps) 2>{log}"

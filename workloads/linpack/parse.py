@@ -61,7 +61,7 @@ def correct_rate(printed: float, log: Log, runs: list[Object], seconds: float) -
 
 
 def check_size(result: Object, trials: list[Object], parameters: Object) -> None:
-    """Raise BrokenLogError unless the result of one size is verified, long enough, and of its trials.
+    """Raise BrokenLogError unless a size's result is verified, long enough, and of its trials.
 
     result, trials: linpack.c's objects of all trials, and of each trial.
     The count of floating-point operations: J. Dongarra, P. Luszczek, A. Petitet, The LINPACK

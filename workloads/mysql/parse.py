@@ -27,7 +27,7 @@ SETTINGS = {
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """Return throughput, latencies and CPU utilisation by `threads`, and by `test` if not read-only.
+    """Return throughput, latencies and CPU use by `threads`, and by `test` if it is not read-only.
 
     Each point is between two observations of the host's CPUs, in the order of the log.  report.lua
     prints sysbench's report, and database.sh the server's settings and counts.

@@ -77,7 +77,7 @@ def read_transfer(
 
     name: of the point.  rate: the fixed one, in Mbit/s; None: unlimited.
     The report's values are numbers or texts, by nuttcp's own keys, such as "rate_Mbps".
-    Raises BrokenLogError if the transfer had other settings, was too short, or has no single report.
+    Raises BrokenLogError if the transfer had other settings, was too short, or has no one report.
     """
     head = point.head
     printed = (head["point"], head["direction"], head["rate_mbit"])

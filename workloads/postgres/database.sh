@@ -1,6 +1,6 @@
 #!/bin/bash
 # Makes the database of pgbench, runs its server in the foreground, and loads it.
-# Usage: database.sh make_data BRANCHES BUFFER_BYTES   makes the database of every cell's start
+# Usage: database.sh make_data BRANCHES BUFFER_BYTES   makes the database of all cells
 #        database.sh prepare                      unpacks it
 #        database.sh serve ADDRESS PORT BUFFER_BYTES
 #        database.sh ready ADDRESS PORT           succeeds once the load's account can log in

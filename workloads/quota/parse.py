@@ -16,7 +16,7 @@ LEAST_OF_REQUEST = 0.6
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """Return percentiles of latency (ms) and throttled periods by `load`, and by `neighbour` if busy.
+    """Return percentiles of latency (ms) and throttled periods by `load` and busy `neighbour`.
 
     Throttled periods are left out where the host does not count them.
     Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.

@@ -15,7 +15,7 @@ import struct
 import sys
 import time
 
-# The content of the two pipes: a request's number; and a request's number with the moment of its end.
+# The content of the two pipes: a request's number, and that number with the moment of its end.
 REQUEST, RESULT = struct.Struct("i"), struct.Struct("id")
 # The shortest and longest time between single requests; a quota's period is 0.1 s.
 SINGLE_GAP = 0.1, 0.2

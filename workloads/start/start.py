@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """Start a command in sandboxes, in random order, and print how long each start took.
 
-Usage: start.py RUNTIMES STARTS TOGETHER EACH SEED (RUNTIMES and TOGETHER with commas).  Each runtime
-starts the command STARTS times alone; then TOGETHER loops at the same time do so EACH times.
+Usage: start.py RUNTIMES STARTS TOGETHER EACH SEED (RUNTIMES and TOGETHER with commas).  Each
+runtime starts the command STARTS times alone; then TOGETHER loops start it EACH times at once.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Start-up: from the request for a system to the end of the first command in it, and its removal."""
+"""Start-up: from the request for a system to the end of its first command, and its removal."""
 
 from kit.checks import number, require
 from kit.logs import Object, Value, decoded, value
@@ -8,7 +8,7 @@ WAYS = {"created": "created", "boot": "booted", "snapshot": "restored"}
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """Return the time to the first command (s), memory (MB) and time of the removal (s), by `start`.
+    """Return the time to the first command (s), memory (MB) and time of removal (s), by `start`.
 
     Memory and removal are left out if the log does not have them.
     Raises BrokenLogError if the system started in another way than the parameter `way` demands.

@@ -28,7 +28,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
 
 
 def read_point(point: Point, page: str, connections: int, parameters: Object) -> list[Value]:
-    """Check one point, and return its values: the closed loop's rate, and latency at a constant rate.
+    """Check one point, and return the closed loop's rate, and the latency at a constant rate.
 
     page: a key of `BYTES`.
     Raises BrokenLogError if the point had other settings, or its counts do not fit its rates.

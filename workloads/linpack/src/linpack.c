@@ -142,8 +142,8 @@ int main(int argc, char **argv)
     printf("{\"tool\": \"strata-linpack\", \"threads\": %d, \"blas\": \"%s\", \"core\": \"%s\"}\n",
            openblas_get_num_threads(), openblas_get_config(), openblas_get_corename());
     for (char *size = strtok(sizes, ","); size; size = strtok(NULL, ","))
-        passed &= measure_size((long)parse_number("--sizes", size, 10, 200000), min_trials, min_seconds,
-                          (uint64_t)seed);
+        passed &= measure_size((long)parse_number("--sizes", size, 10, 200000), min_trials,
+                               min_seconds, (uint64_t)seed);
     free(sizes);
     if (passed)
         puts("{\"done\": true}");

@@ -59,8 +59,8 @@ static void run_kernel(enum kernel kernel, size_t n, double *restrict a,
     }
 }
 
-/* Returns the largest relative difference of an element of X from its expected value; DBL_MAX if one
- * is no number. */
+/* Returns the largest relative difference of an element of X from its expected value;
+ * DBL_MAX if an element is no number. */
 static double find_worst_error(const double *x, size_t n, double expected)
 {
     double worst = 0.0;
@@ -74,8 +74,8 @@ static double find_worst_error(const double *x, size_t n, double expected)
     return worst;
 }
 
-/* Compares the arrays after all trials with what the kernels make of one element of each, prints the
- * largest error, and returns whether rounding explains it. */
+/* Compares the arrays after all trials with what the kernels make of one element of each, prints
+ * the largest error, and returns whether rounding explains it. */
 static int verify_arrays(double *const array[3], size_t n, long trials)
 {
     double expected[3] = {FIRST[0], FIRST[1], FIRST[2]};
@@ -96,7 +96,7 @@ static int verify_arrays(double *const array[3], size_t n, long trials)
     return passed;
 }
 
-/* Measures all kernels, verifies the arrays, and prints the log; the status is 1 if they are wrong. */
+/* Measures all kernels, verifies the arrays, and prints the log; the status is 1 if any is wrong. */
 int main(int argc, char **argv)
 {
     long threads = option_long(argc, argv, "--threads", 1, 4096);

@@ -66,7 +66,7 @@ static int compare_times(const void *first, const void *second)
 }
 
 /* Waits for answers from the moment NOW until the moment UNTIL, or with 0 as long as the patience.
- * Fills EVENTS, and returns their number.  Ends the program if no answer comes within the patience. */
+ * Fills EVENTS, and returns their number.  Ends the program if the patience ends without answer. */
 static int wait_for_answers(struct epoll_event events[64], double now, double until)
 {
 	struct timespec wait = {PATIENCE_SECONDS, 0};
@@ -82,8 +82,8 @@ static int wait_for_answers(struct epoll_event events[64], double now, double un
 	return ready;
 }
 
-/* Loads the server for some seconds at RATE requests per second, or (0) by connections that send the
- * next request at once.  Prints the result under NAME, and returns the rate of answers.
+/* Loads the server for some seconds at RATE requests per second, or (0) by connections that send
+ * the next request at once.  Prints the result under NAME, and returns the rate of answers.
  */
 static double load(const char *name, double seconds, double rate)
 {

@@ -144,8 +144,8 @@ add_gvisor_runtimes() {
 }
 
 # Sets `program`, and `second`, `data` and `bridge`, the paths and the bridge of its second daemon,
-# which all contain a part of the program's digest.  strata/environments/common/docker_daemon.py knows the
-# socket by this rule.  Usage: set_second PROGRAM
+# which all contain a part of the program's digest.  Usage: set_second PROGRAM
+# strata/environments/common/docker_daemon.py knows the socket by this rule.
 set_second() {
     local digest
     if [ $# != 1 ] || [[ $1 != /* ]] || [ ! -x "$1" ]; then

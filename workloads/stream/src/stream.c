@@ -96,7 +96,7 @@ static int verify_arrays(double *const array[3], size_t n, long trials)
     return passed;
 }
 
-/* Measures all kernels, verifies the arrays, and prints the log; the status is 1 if any is wrong. */
+/* Measures all kernels and verifies the arrays; the status is 1 if these are wrong. */
 int main(int argc, char **argv)
 {
     long threads = option_long(argc, argv, "--threads", 1, 4096);

@@ -19,7 +19,7 @@ for folder in /tmp/workloads/*/; do
         (cd "$folder" && bash build.sh "$target/workloads/$name")
     else
         # A workload of scripts alone.
-        find "$folder" -maxdepth 1 -name '*.sh' \
+        find "$folder" -maxdepth 1 \( -name '*.sh' -o -name '*.py' \) \
             -exec install -m 755 -t "$target/workloads/$name" {} +
     fi
 done

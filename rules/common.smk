@@ -17,7 +17,10 @@ from strata.workflow import Experiment, describe_error, end_with, list_code
 
 
 def call(function, *arguments, **names):
-    """Call a function while Snakemake finds what is due; a user's mistake is a WorkflowError."""
+    """Call a function while Snakemake finds due jobs, and return its result.
+
+    Raises WorkflowError, which Snakemake prints, for a user's mistake.
+    """
     try:
         return function(*arguments, **names)
     except (UserError, OSError) as error:
@@ -25,7 +28,7 @@ def call(function, *arguments, **names):
 
 
 def call_or_exit(function, *arguments):
-    """Call a function; a user's mistake ends Snakemake with its message alone."""
+    """Call a function and return its result; a user's mistake ends Snakemake with its message."""
     try:
         return function(*arguments)
     except (UserError, OSError) as error:
@@ -68,17 +71,19 @@ TEXTS = list_code(
 )
 
 
-def folders(job):
+# Snakemake calls these functions of inputs with the wildcards of a job, which they do not need.
+def list_folders(wildcards):
     """Return the folders of logs: the deletion of a log makes its folder newer than the tables."""
     return experiment.list_folders()
 
 
-def logs(job):
+def list_logs(wildcards):
+    """Return all logs; waits for the checkpoints on which their number depends."""
     return call(experiment.list_logs, checkpoints)
 
 
-def measured(job):
-    """Return all logs, records and decisions."""
+def list_measured(wildcards):
+    """Return all logs, records and decisions; waits as list_logs."""
     return call(experiment.list_measured, checkpoints)
 
 

@@ -4,4 +4,4 @@
 set -euo pipefail
 
 install -m 755 measure.sh prepare.sh "$1"
-gcc -std=gnu17 -O2 -static -Wall -Wextra -Werror -I ../common -o "$1/timed" src/timed.c
+gcc -std=gnu17 -O2 -static -Wall -Wextra -Werror -o "$1/timed" src/timed.c

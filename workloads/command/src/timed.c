@@ -6,18 +6,23 @@
 //   KEPT    how many of the last bytes that a run prints are logged; 0: its output is discarded
 // The command has no input.  It must end with 0, and leave no process behind: otherwise the last
 // lines that it printed follow, then a sentence, and the program ends with 3.
+// It uses no file of another folder: an image of one's own gets this workload's folder only.
 #define _GNU_SOURCE
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
-
-#include "strata.h"
 
 // The exit status of a failure, the bytes that a failure shows, and the most bytes that are logged.
 enum { FAILED = 3, LAST = 1500, MOST_KEPT = 1 << 20 };
@@ -30,6 +35,14 @@ static volatile sig_atomic_t group, is_over;
 // The file, in memory, with what a run prints: all of it, or its errors only if KEPT is 0.
 static int output = -1;
 static char last_bytes[MOST_KEPT];
+
+// Returns the seconds of the monotonic clock.
+static double monotonic_seconds(void)
+{
+    struct timespec moment;
+    clock_gettime(CLOCK_MONOTONIC, &moment);
+    return moment.tv_sec + 1e-9 * moment.tv_nsec;
+}
 
 // Returns a time of the kernel in seconds.
 static double to_seconds(struct timeval time)

@@ -227,6 +227,7 @@ remove_rules() {
 start_second() {
     local rules
     set_second "$@"
+    # Both are those that start_until_answering calls, for this daemon.
     is_answering() { "${root[@]}" docker --host "unix://$second.sock" version >/dev/null 2>&1; }
     start_service() {
         PATH=$(dirname "$program"):$PATH start_daemon "$program" "$second.pid" "$second.log" \

@@ -13,6 +13,13 @@ make_noise <- function(n, ar) {
   as.vector(stats::arima.sim(list(ar = ar), n, sd = sqrt(1 - ar ^ 2)))
 }
 
+# Judges rows of compare_pairs at the usual margin by their intervals of a level; returns within and
+# outside, as of judge_parts.
+judge_rows <- function(rows, level) {
+  intervals <- compute_intervals(rows, level)
+  judge_parts(intervals, intervals, rows$n, 1 - MARGIN, 1 / (1 - MARGIN))
+}
+
 # Returns the ratio and the interval of a row of compare_pairs, or why it has no interval, as text;
 # "" for NULL.
 show_interval <- function(row) {

@@ -28,9 +28,11 @@ decide_by_looks <- function(looks, at_most, by_session, compare) {
 
 # Prints a row of the table from verdicts, a matrix with a column of decide_by_looks for each run.
 print_rates <- function(label, verdicts) {
-  share <- function(kind) 100 * mean(verdicts[1, ] == kind)
-  cat(sprintf("| %s | %.1f %% | %.1f %% | %.1f %% | %.0f |\n", label, share("within"),
-              share("beyond"), share("undecided"), stats::median(as.numeric(verdicts[2, ]))))
+  # Returns the per cent of runs with a verdict.
+  get_share <- function(kind) 100 * mean(verdicts[1, ] == kind)
+  cat(sprintf("| %s | %.1f %% | %.1f %% | %.1f %% | %.0f |\n", label,
+              get_share("within"), get_share("beyond"), get_share("undecided"),
+              stats::median(as.numeric(verdicts[2, ]))))
 }
 
 set.seed(1)

@@ -31,8 +31,7 @@ for (noise in names(NOISE)) {
         compare_pairs(exp(log(1 - loss) + SD * NOISE[[noise]](blocks)))
       }))
       holds <- rows$low <= 1 - loss & rows$high >= 1 - loss
-      inner <- compute_intervals(rows, 1 - 2 * ALPHA)
-      judged <- judge_parts(inner, inner, rows$n, 1 - MARGIN, 1 / (1 - MARGIN))
+      judged <- judge_rows(rows, 1 - 2 * ALPHA)
       cat(sprintf("| %s | %d | %g %% | %s | %s | %s |\n", noise, blocks, 100 * loss,
                   format_rate(holds), format_rate(judged$outside),
                   format_rate(judged$within)))

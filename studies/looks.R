@@ -29,8 +29,7 @@ try_once <- function(ratio, correlation, looks, last) {
     blocks[verdicts == "undecided"] <- look
     rows <- stack_rows(Map(function(x, n) compare_pairs(x[seq_len(n)]), ratios, blocks))
     # As add_verdicts, without the blocks that would decide.
-    interval <- compute_intervals(rows, 1 - 2 * ALPHA / (2 * looks))
-    judged <- judge_parts(interval, interval, rows$n, 1 - MARGIN, 1 / (1 - MARGIN))
+    judged <- judge_rows(rows, 1 - 2 * ALPHA / (2 * looks))
     verdicts <- ifelse(judged$outside, "different",
                        ifelse(judged$within, "equivalent", "undecided"))
     if (all(verdicts != "undecided")) break

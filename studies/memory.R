@@ -76,8 +76,9 @@ list_settings <- function(results) {
 main <- function(project) {
   results <- read_results(file.path(project, "results"))
   rows <- results$tidy
-  is_small <- function(entry) isFALSE(entry$layers[[1]]$chroot$huge_pages)
-  small <- names(Filter(is_small, results$plan$environments))
+  # Returns whether an environment of the plan has no huge pages.
+  is_on_small_pages <- function(environment) isFALSE(environment$layers[[1]]$chroot$huge_pages)
+  small <- names(Filter(is_on_small_pages, results$plan$environments))
   if (length(small) != 1) {
     stop(project, ": needs one environment with the layer chroot: {huge_pages: false}",
          call. = FALSE)

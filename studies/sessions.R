@@ -24,9 +24,11 @@ simulate_comparison <- function(sessions) {
   session <- rep(seq_along(machine), each = BLOCKS)
   ratios <- exp(session_means[session] + stats::rnorm(length(session), 0, BLOCK_SD))
   row <- compare_sessions(ratios, session, machine[session])
-  holds <- function(value, low = row$low, high = row$high) low <= exp(value) & exp(value) <= high
-  c(session = holds(session_means[[1]]), machine = holds(machine_means[[1]]), machines = holds(0),
-    another = holds(stats::rnorm(1, 0, MACHINE_SD), row$next_low, row$next_high),
+  # Returns whether an interval holds the ratio with this logarithm.
+  is_held <- function(value, low = row$low, high = row$high) low <= exp(value) & exp(value) <= high
+  c(session = is_held(session_means[[1]]), machine = is_held(machine_means[[1]]),
+    machines = is_held(0),
+    another = is_held(stats::rnorm(1, 0, MACHINE_SD), row$next_low, row$next_high),
     width = (row$high - row$low) / 2)
 }
 

@@ -109,6 +109,7 @@ class Ratios:
     def __init__(
         self, chance: random.Random, others: int, noise: float, seconds: float, machine: tuple
     ) -> None:
+        """Draw the noise before the first run; no block is measured yet."""
         self.chance = chance
         self.noise = noise
         self.seconds = seconds

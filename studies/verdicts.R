@@ -56,10 +56,11 @@ for (ar in c(0, 0.3)) {
     papers <- lapply(seq_len(runs), function(i) simulate_paper(truth, ar))
     for (margin in MARGINS) {
       verdicts <- lapply(papers, decide_paper, margin)
-      share <- function(kind) 100 * mean(vapply(verdicts, function(v) any(v == kind), NA))
+      # Returns the per cent of papers in which any workload has a verdict.
+      get_share <- function(kind) 100 * mean(vapply(verdicts, function(v) any(v == kind), NA))
       equivalent <- mean(vapply(verdicts, function(v) sum(v == "equivalent"), 0))
       cat(sprintf("| %g %% | %g | %g %% | %.1f %% | %.1f %% | %.1f |\n", 100 * truth, ar,
-                  100 * margin, share("equivalent"), share("different"), equivalent))
+                  100 * margin, get_share("equivalent"), get_share("different"), equivalent))
     }
   }
 }
@@ -82,29 +83,32 @@ for (parts in c(2, 5, 10, 17)) {
   }
 }
 
+# Draws the times of laps, a matrix of laps by blocks; a share is stalled by half of its time.
+draw_laps <- function(laps, blocks, share) {
+  noise <- matrix(exp(stats::rnorm(laps * blocks, 0, 0.05)), laps)
+  noise * ifelse(stats::runif(laps * blocks) < share, 1.5, 1)
+}
+
+# Simulates native, and Docker with a share of stalled laps; returns whether they are equivalent,
+# and whether the stalls are found.
+simulate_stalls <- function(laps, blocks, share) {
+  native <- draw_laps(laps, blocks, 0)
+  docker <- draw_laps(laps, blocks, share)
+  row <- compare_pairs(colSums(native) / colSums(docker))
+  judged <- judge_rows(row, 1 - 2 * ALPHA / VERDICTS)
+  # The columns of tidy values that compare_stalls reads.
+  tidy <- data.frame(environment = rep(c(NATIVE, "docker"), each = blocks), headline = TRUE,
+                     better = "higher", repetition = rep(seq_len(blocks), 2), together = "",
+                     started = 0, ended = 0, block_seconds = 0, how = "whole", scale = 1)
+  tidy$laps <- c(asplit(1 / native, 2), asplit(1 / docker, 2))
+  for (key in setdiff(COMPARISON_KEYS, names(tidy))) tidy[[key]] <- "x"
+  c(judged$within, compare_stalls(tidy)$p < ALPHA)
+}
+
 cat("\n| laps, blocks | stalled laps | equivalent at 2 % | stalls found |\n|---|---|---|---|\n")
 for (design in list(c(4, 35), c(8, 20), c(8, 36))) {
   for (share in c(0, 0.05, 0.1)) {
-    results <- vapply(seq_len(runs), function(i) {
-      make_laps <- function(slow) {
-        noise <- matrix(exp(stats::rnorm(prod(design), 0, 0.05)), design[[1]])
-        noise * ifelse(stats::runif(prod(design)) < slow, 1.5, 1)
-      }
-      native <- make_laps(0)
-      docker <- make_laps(share)
-      row <- compare_pairs(colSums(native) / colSums(docker))
-      inner <- compute_intervals(row, 1 - 2 * ALPHA / VERDICTS)
-      judged <- judge_parts(inner, inner, row$n, 1 - MARGIN, 1 / (1 - MARGIN))
-      list_laps <- function(times) asplit(1 / times, 2)
-      blocks <- seq_len(design[[2]])
-      tidy <- data.frame(environment = rep(c(NATIVE, "docker"), each = design[[2]]),
-                         headline = TRUE, better = "higher", repetition = rep(blocks, 2),
-                         together = "", started = 0, ended = 0, block_seconds = 0,
-                         how = "whole", scale = 1)
-      tidy$laps <- c(list_laps(native), list_laps(docker))
-      for (key in setdiff(COMPARISON_KEYS, names(tidy))) tidy[[key]] <- "x"
-      c(judged$within, compare_stalls(tidy)$p < ALPHA)
-    }, c(NA, NA))
+    results <- replicate(runs, simulate_stalls(design[[1]], design[[2]], share))
     cat(sprintf("| %d, %d | %g %% | %.1f %% | %.1f %% |\n", design[[1]], design[[2]], 100 * share,
                 100 * mean(results[1, ]), 100 * mean(results[2, ])))
   }

@@ -30,16 +30,6 @@ def format_code(text: str) -> str:
     return f"`` {text} ``" if "`" in text else f"`{text}`"
 
 
-def format_table(heads: list[str], rows: list[list[str]]) -> str:
-    """Return a Markdown table.
-
-    heads: the headings of the columns.
-    rows: the cells of each row, which are escaped already.
-    """
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
 def describe_values(schema: dict, root: dict) -> str:
     """Return a phrase that describes the values that a schema accepts.
 
@@ -128,7 +118,8 @@ def format_keys(schema: dict) -> str:
             rows[-1][0] += f", {format_code(key)}"
         else:
             rows.append([format_code(key), escape_cell(describe_values(inner, schema)), meaning])
-    return format_table(["key", "value", "meaning"], rows)
+    lines = [["key", "value", "meaning"], ["---"] * 3, *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def update_tables(text: str) -> str:

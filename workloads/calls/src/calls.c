@@ -51,16 +51,16 @@ static int touch_memory(enum call kind, double sums[ACCESSES], long long *huge_b
     char *memory = mapped + (HUGE_PAGE_BYTES - (size_t)mapped % HUGE_PAGE_BYTES);
     (void)madvise(memory, BYTES, kind == HUGE ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
     for (int pass = 0; pass < PASSES; pass++) {
-        double start = monotonic_seconds();
+        double start = read_monotonic_clock();
         for (size_t i = 0; i < PAGES; i++) {
             /* An odd factor leads to each page once, since PAGES is a power of two. */
             size_t page = pass ? i * 2654435761u % PAGES : i;
             /* Another cache line in each page, so that lines do not compete for one set. */
             *(volatile char *)(memory + page * PAGE + page * 64 % PAGE) = 1;
         }
-        sums[pass < MAPPED ? pass : MAPPED] += monotonic_seconds() - start;
+        sums[pass < MAPPED ? pass : MAPPED] += read_monotonic_clock() - start;
     }
-    *huge_bytes = huge_page_bytes();
+    *huge_bytes = count_huge_page_bytes();
     return munmap(mapped, mapped_bytes) == 0;
 }
 
@@ -70,17 +70,17 @@ static int touch_memory(enum call kind, double sums[ACCESSES], long long *huge_b
 static void measure(enum call kind, double limit)
 {
     int is_memory = kind >= SMALL;
-    double begun = monotonic_seconds(), sums[ACCESSES] = {0};
+    double begun = read_monotonic_clock(), sums[ACCESSES] = {0};
     long long count = -COUNT[kind], huge_bytes = -1;
-    while (count <= 0 || monotonic_seconds() - begun < limit) {
-        double start = monotonic_seconds();
+    while (count <= 0 || read_monotonic_clock() - begun < limit) {
+        double start = read_monotonic_clock();
         int good = !is_memory || touch_memory(kind, sums, &huge_bytes);
         for (int i = 0; good && !is_memory && i < COUNT[kind]; i++)
             good = make_call(kind);
         if (!good)
-            usage_error(is_memory ? "mmap" : NAME[kind], strerror(errno));
+            exit_with_error(is_memory ? "mmap" : NAME[kind], strerror(errno));
         if (!is_memory)
-            sums[0] += monotonic_seconds() - start;
+            sums[0] += read_monotonic_clock() - start;
         if (count < 0)
             memset(sums, 0, sizeof sums);
         count += COUNT[kind];
@@ -101,11 +101,11 @@ int main(int argc, char **argv)
     /* This process is the program that make_call() starts. */
     if (strcmp(argv[0], "true") == 0)
         return 0;
-    double limit = option_double(argc, argv, "--seconds", 0.001, 3600);
-    srandom((unsigned)(option_long(argc, argv, "--seed", 0, LONG_MAX) * 1000003 +
-                       option_long(argc, argv, "--lap", 0, LONG_MAX)));
+    double limit = get_number(argc, argv, "--seconds", 0.001, 3600);
+    srandom((unsigned)(get_integer(argc, argv, "--seed", 0, LONG_MAX) * 1000003 +
+                       get_integer(argc, argv, "--lap", 0, LONG_MAX)));
     if (pipe(request) != 0 || pipe(answer) != 0)
-        usage_error("pipe", strerror(errno));
+        exit_with_error("pipe", strerror(errno));
     if (fork() == 0) {
         char byte;
         close(request[1]);

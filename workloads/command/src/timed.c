@@ -37,7 +37,7 @@ static int output = -1;
 static char last_bytes[MOST_KEPT];
 
 // Returns the seconds of the monotonic clock.
-static double monotonic_seconds(void)
+static double read_monotonic_clock(void)
 {
     struct timespec moment;
     clock_gettime(CLOCK_MONOTONIC, &moment);
@@ -172,7 +172,7 @@ static void time_run(long number, char **argv, double limit)
     }
     getrusage(RUSAGE_CHILDREN, &before);
     group = 0;
-    double begun = monotonic_seconds();
+    double begun = read_monotonic_clock();
     int error = posix_spawnp(&child, argv[0], &actions, &attributes, argv, environ);
     if (error != 0) {
         fail("%.200s cannot be started: %s", argv[0], strerror(error));
@@ -181,7 +181,7 @@ static void time_run(long number, char **argv, double limit)
     set_alarm(limit);
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
-    double ended = monotonic_seconds();
+    double ended = read_monotonic_clock();
     set_alarm(0);
     require_success(status, limit);
     getrusage(RUSAGE_CHILDREN, &after);

@@ -49,7 +49,8 @@ start_new_database() {
     wait_for_server "$server" mariadb-admin "${at_socket[@]}" ping
 }
 
-# Sends SQL to the new database, as root.  Usage: query_new OPTION… (of the client mariadb)
+# Sends SQL to the new database, as root, by the options `at_socket` of start_new_database.
+# Usage: query_new OPTION…      (of the client mariadb)
 query_new() {
     mariadb "${at_socket[@]}" --batch --skip-column-names "$@"
 }

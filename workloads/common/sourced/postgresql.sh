@@ -9,7 +9,7 @@ source "${BASH_SOURCE[0]%/*}/data.sh"
 # Stands before a command that runs as PostgreSQL's user: the server refuses to run as root.
 as_postgres=(setpriv --reuid=postgres --regid=postgres --clear-groups --)
 
-# Prints the folder with PostgreSQL's programs.
+# Prints the folder with PostgreSQL's programs, of the newest version that is installed.
 find_program_folder() {
     local folders=(/usr/lib/postgresql/*/bin)
     echo "${folders[-1]}"
@@ -36,7 +36,8 @@ set_database_options() {
     )
 }
 
-# Sends SQL to the new database.  Usage: query_new OPTION… (of psql)
+# Sends SQL to the new database, which start_new_database names in `folder` and `database`.
+# Usage: query_new OPTION…      (of psql)
 query_new() {
     "${as_postgres[@]}" psql --quiet --no-psqlrc --host="$folder" --set=ON_ERROR_STOP=1 \
         --no-align --tuples-only --dbname="$database" "$@"

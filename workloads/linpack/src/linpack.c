@@ -95,18 +95,18 @@ static int measure_size(long n, long min_trials, double min_seconds, uint64_t se
     double total = 0, worst = 0;
     long trial = 0;
 
-    double begun = epoch_seconds();
+    double begun = read_epoch_clock();
     fill_system(a, b, n, seed);
-    double ended = epoch_seconds(), first = ended - begun;
+    double ended = read_epoch_clock(), first = ended - begun;
     printf("{\"first\": %ld, \"gb_per_second\": %.6g, \"seconds\": %.9g, \"ended\": %lld}\n", n,
            1e-9 * (double)n * (double)n * sizeof *a / first, first, to_microseconds(ended));
     solve_system(a, b, pivot, n < WARMUP_ORDER ? n : WARMUP_ORDER);
     while (trial < min_trials || total < min_seconds) {
         uint64_t trial_seed = seed + (uint64_t)++trial;
         fill_system(a, b, n, trial_seed);
-        begun = epoch_seconds();
+        begun = read_epoch_clock();
         solve_system(a, b, pivot, n);
-        ended = epoch_seconds();
+        ended = read_epoch_clock();
         double seconds = ended - begun;
         double residual = scale_residual(b, n, trial_seed);
         total += seconds;
@@ -119,8 +119,8 @@ static int measure_size(long n, long min_trials, double min_seconds, uint64_t se
     printf("{\"n\": %ld, \"trials\": %ld, \"gflops_of_all\": %.6g, \"seconds\": %.9g, "
            "\"verified\": %s, \"worst_residual\": %.4g, \"limit\": %g, "
            "\"huge_page_bytes\": %lld}\n",
-           n, trial, 1e-9 * operations * (double)trial / total, total, json_bool(passed), worst,
-           RESIDUAL_LIMIT, huge_page_bytes());
+           n, trial, 1e-9 * operations * (double)trial / total, total, format_bool(passed), worst,
+           RESIDUAL_LIMIT, count_huge_page_bytes());
     fflush(stdout);
     free(a);
     free(b);
@@ -131,11 +131,11 @@ static int measure_size(long n, long min_trials, double min_seconds, uint64_t se
 /* Measures all sizes, and prints the log; the status is 1 if a solution is wrong. */
 int main(int argc, char **argv)
 {
-    long threads = option_long(argc, argv, "--threads", 1, 4096);
-    long min_trials = option_long(argc, argv, "--min-trials", 1, 1000000);
-    double min_seconds = option_double(argc, argv, "--min-seconds", 0, 86400);
-    long seed = option_long(argc, argv, "--seed", 0, 1L << 53);
-    char *sizes = strdup(option_text(argc, argv, "--sizes"));
+    long threads = get_integer(argc, argv, "--threads", 1, 4096);
+    long min_trials = get_integer(argc, argv, "--min-trials", 1, 1000000);
+    double min_seconds = get_number(argc, argv, "--min-seconds", 0, 86400);
+    long seed = get_integer(argc, argv, "--seed", 0, 1L << 53);
+    char *sizes = strdup(get_option(argc, argv, "--sizes"));
     int passed = 1;
 
     openblas_set_num_threads((int)threads);

@@ -51,7 +51,7 @@ static int start_reader(void)
 /* Writes the lines, and prints the log; the status is 1 if nothing takes lines. */
 int main(int argc, char **argv)
 {
-    long lines = option_long(argc, argv, "--lines", 1, 1000000000);
+    long lines = get_integer(argc, argv, "--lines", 1, 1000000000);
     int in_container = is_in_container();
     int output = in_container ? open("/proc/1/fd/1", O_WRONLY) : start_reader();
     struct stat kind;
@@ -67,14 +67,14 @@ int main(int argc, char **argv)
     /* The first FILLING lines have numbers up to 0. */
     for (long i = 1 - FILLING; i <= lines; i++) {
         if (i == 1)
-            start = monotonic_seconds();
+            start = read_monotonic_clock();
         snprintf(line, sizeof line, "line %-74ld\n", i);
         if (write(output, line, BYTES) != BYTES) {
             perror("write");
             return 1;
         }
     }
-    double seconds = monotonic_seconds() - start;
+    double seconds = read_monotonic_clock() - start;
     printf("{\"lines\": %ld, \"seconds\": %.9g, \"rate\": %.9g}\n", lines, seconds,
            (double)lines / seconds);
     puts("{\"done\": true}");

@@ -103,10 +103,10 @@ static void reset_table(uint64_t *table, int64_t words)
  * of which 0 is the first, and returns its seconds. */
 static double run_pass(uint64_t *table, int64_t words, int64_t updates, long pass)
 {
-    double begun = epoch_seconds();
+    double begun = read_epoch_clock();
 #pragma omp parallel
     apply_share(table, (uint64_t)words - 1, updates, 0);
-    double ended = epoch_seconds(), seconds = ended - begun;
+    double ended = read_epoch_clock(), seconds = ended - begun;
     double gups = 1e-9 * (double)updates / seconds;
     if (pass == 0)
         printf("{\"first\": %.6g", gups);
@@ -137,10 +137,10 @@ static int64_t restore_words(uint64_t *table, int64_t words, int64_t updates)
 /* Measures and verifies all passes, and prints the log; the status is 1 if the table is wrong. */
 int main(int argc, char **argv)
 {
-    long threads = option_long(argc, argv, "--threads", 1, 4096);
-    long log2 = option_long(argc, argv, "--log2", 10, 44);
-    double per_word = option_double(argc, argv, "--updates-per-word", 1e-3, 64);
-    long passes = option_long(argc, argv, "--passes", 1, 1000000);
+    long threads = get_integer(argc, argv, "--threads", 1, 4096);
+    long log2 = get_integer(argc, argv, "--log2", 10, 44);
+    double per_word = get_number(argc, argv, "--updates-per-word", 1e-3, 64);
+    long passes = get_integer(argc, argv, "--passes", 1, 1000000);
     int64_t words = INT64_C(1) << log2, updates = (int64_t)((double)words * per_word);
     uint64_t *table = allocate_huge((size_t)words * sizeof *table);
     int team = 0;
@@ -155,7 +155,7 @@ int main(int argc, char **argv)
     reset_table(table, words);
     printf("{\"tool\": \"strata-randomaccess\", \"threads\": %d, \"table_bytes\": %lld, "
            "\"updates_per_pass\": %lld, \"huge_page_bytes\": %lld}\n",
-           team, (long long)(words * 8), (long long)updates, huge_page_bytes());
+           team, (long long)(words * 8), (long long)updates, count_huge_page_bytes());
     double total = 0;
     long group = 0; /* passes since the last verification */
     int64_t wrong = 0, worst = 0;
@@ -174,7 +174,7 @@ int main(int argc, char **argv)
     int passed = worst * 100 <= words;
     printf("{\"passes\": %ld, \"gups_of_all\": %.6g, \"seconds\": %.9g, \"verified\": %s, "
            "\"wrong_words\": %lld, \"wrong_share\": %.3g, \"limit\": 0.01}\n",
-           passes, 1e-9 * (double)updates * (double)passes / total, total, json_bool(passed),
+           passes, 1e-9 * (double)updates * (double)passes / total, total, format_bool(passed),
            (long long)wrong, (double)worst / (double)words);
     if (passed)
         puts("{\"done\": true}");

@@ -91,7 +91,7 @@ static int verify_arrays(double *const array[3], size_t n, long trials)
     /* Each trial may round differently where multiplication and addition are one instruction. */
     double limit = 1e-15 * (double)(trials + 100);
     int passed = error <= limit;
-    printf("{\"verified\": %s, \"error\": %.3g, \"limit\": %.3g}\n", json_bool(passed), error,
+    printf("{\"verified\": %s, \"error\": %.3g, \"limit\": %.3g}\n", format_bool(passed), error,
            limit);
     return passed;
 }
@@ -99,9 +99,9 @@ static int verify_arrays(double *const array[3], size_t n, long trials)
 /* Measures all kernels and verifies the arrays; the status is 1 if these are wrong. */
 int main(int argc, char **argv)
 {
-    long threads = option_long(argc, argv, "--threads", 1, 4096);
-    long elements = option_long(argc, argv, "--elements", 1000, LONG_MAX / 24);
-    long trials = option_long(argc, argv, "--trials", 2, 100000);
+    long threads = get_integer(argc, argv, "--threads", 1, 4096);
+    long elements = get_integer(argc, argv, "--elements", 1000, LONG_MAX / 24);
+    long trials = get_integer(argc, argv, "--trials", 2, 100000);
     size_t n = (size_t)elements;
     double *array[3];
 
@@ -124,7 +124,7 @@ int main(int argc, char **argv)
 
     printf("{\"tool\": \"strata-stream\", \"threads\": %d, \"elements\": %zu, "
            "\"trials\": %ld, \"array_bytes\": %zu, \"huge_page_bytes\": %lld}\n",
-           team, n, trials, n * sizeof(double), huge_page_bytes());
+           team, n, trials, n * sizeof(double), count_huge_page_bytes());
 
     double best[KERNELS], worst[KERNELS], sum[KERNELS], first = 0, bytes = 0;
     for (int k = 0; k < KERNELS; k++) {
@@ -133,9 +133,9 @@ int main(int argc, char **argv)
     }
     for (long trial = 0; trial < trials; trial++)
         for (int k = 0; k < KERNELS; k++) {
-            double start = monotonic_seconds();
+            double start = read_monotonic_clock();
             run_kernel((enum kernel)k, n, array[0], array[1], array[2]);
-            double seconds = monotonic_seconds() - start;
+            double seconds = read_monotonic_clock() - start;
             if (trial == 0) { /* the first trial has a rate of its own */
                 first += seconds;
                 bytes += BYTES[k] * (double)n;

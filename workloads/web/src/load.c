@@ -90,7 +90,7 @@ static double load(const char *name, double seconds, double rate)
 	static int idle[MOST_CONNECTIONS]; /* the numbers of the connections without a request */
 	int idles = 0;
 	size_t sent = 0, done = 0;
-	double start = monotonic_seconds(), moment = start, last = start, next;
+	double start = read_monotonic_clock(), moment = start, last = start, next;
 
 	while (idles < count) {
 		idle[idles] = idles;
@@ -115,11 +115,11 @@ static double load(const char *name, double seconds, double rate)
 
 			if (!read_answer(number))
 				continue;
-			last = monotonic_seconds();
+			last = read_monotonic_clock();
 			times[done++] = 1e3 * (last - connections[number].due);
 			idle[idles++] = number;
 		}
-		moment = monotonic_seconds();
+		moment = read_monotonic_clock();
 	}
 	qsort(times, done, sizeof *times, compare_times);
 	printf("{\"%s\": %zu, \"seconds\": %.6f, \"rate\": %.9g, \"offered\": %.9g, ", name, done,

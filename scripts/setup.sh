@@ -51,6 +51,7 @@ list_missing() {
     local installed kind item package
     installed=$(list_r_packages)
     while read -r kind item package; do
+        # Comments, and packages that this purpose does not need.
         case $kind:$purpose in
         "#":* | test:run | *:paper) [ "$kind" = paper ] || continue ;;
         esac

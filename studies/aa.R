@@ -63,7 +63,7 @@ compare_both_ways <- function(name, headlines, order) {
 }
 
 # Returns the rates of all projects, as of summarise_rates, by order, comparison and taken.
-measure_rates <- function(projects) {
+compute_rates <- function(projects) {
   comparisons <- stack_rows(lapply(projects, function(project) {
     results <- read_results(file.path(project, "results"))
     headlines <- results$tidy[results$tidy$headline, ]
@@ -73,7 +73,7 @@ measure_rates <- function(projects) {
   map_groups(comparisons, c("order", "comparison", "taken"), summarise_rates)
 }
 
-rates <- measure_rates(arguments[-1])
+rates <- compute_rates(arguments[-1])
 numeric <- vapply(rates, is.numeric, NA)
 rates[numeric] <- lapply(rates[numeric], signif, 4)
 utils::write.csv(rates, file.path(arguments[[1]], "measured.csv"), row.names = FALSE, quote = FALSE)

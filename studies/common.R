@@ -8,7 +8,7 @@ source_analysis <- function(...) {
 source_analysis("read", "statistics")
 
 # Draws n normal values with standard deviation 1, whose neighbours have the correlation ar.
-make_noise <- function(n, ar) {
+draw_noise <- function(n, ar) {
   if (ar == 0) return(stats::rnorm(n))
   as.vector(stats::arima.sim(list(ar = ar), n, sd = sqrt(1 - ar ^ 2)))
 }

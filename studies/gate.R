@@ -43,7 +43,7 @@ for (scatter in c(0.02, 0.05)) {
     for (case in list(c(0, 0.02), c(0.02, 0.02), c(0.05, 0.02), c(0, 0.05), c(0.05, 0.05),
                       c(0.1, 0.05))) {
       verdicts <- replicate(runs, {
-        ratios <- (1 - case[[1]]) * exp(scatter * make_noise(max(LOOKS), ar))
+        ratios <- (1 - case[[1]]) * exp(scatter * draw_noise(max(LOOKS), ar))
         decide_by_looks(LOOKS, case[[2]], FALSE, function(n) compare_pairs(ratios[seq_len(n)]))
       })
       print_rates(sprintf("%g %%, %g %%, %g %%, %g", 100 * case[[1]], 100 * case[[2]],
@@ -77,7 +77,7 @@ for (sessions in c(1, 3, 6)) {
     verdicts <- replicate(runs, {
       sides <- lapply(1:2, function(side) {
         blocks <- lapply(stats::rnorm(sessions, 0, scatter), function(effect) {
-          exp(effect + 0.03 * make_noise(20, 0.3))
+          exp(effect + 0.03 * draw_noise(20, 0.3))
         })
         if (sessions == 1) blocks[[1]] else vapply(blocks, average, 0)
       })

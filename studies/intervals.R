@@ -9,7 +9,7 @@ runs <- as.integer(c(commandArgs(TRUE), 2000)[[1]])
 # Functions of the number of blocks; the standard deviation is 1 without contamination.
 NOISE <- list(
   normal = function(n) stats::rnorm(n),
-  autocorrelated = function(n) make_noise(n, 0.3),
+  autocorrelated = function(n) draw_noise(n, 0.3),
   contaminated = function(n) stats::rnorm(n) * ifelse(stats::runif(n) < 0.1, 10, 1),
   both = function(n) NOISE$autocorrelated(n) * ifelse(stats::runif(n) < 0.1, 10, 1)
 )

@@ -21,7 +21,7 @@ draw_ratios <- function(ratio, correlation) {
 # Simulates one `strata try` with looks up to `last` blocks, each tested at a share 1/looks of the
 # error rate.  Returns different and equivalent (whether any environment has this verdict), decided
 # (the share of environments with one), and blocks (their mean number).
-try_once <- function(ratio, correlation, looks, last) {
+simulate_try <- function(ratio, correlation, looks, last) {
   ratios <- replicate(2, draw_ratios(ratio, correlation), simplify = FALSE)
   verdicts <- rep("undecided", 2)
   blocks <- rep(0, 2)
@@ -43,8 +43,8 @@ main <- function(experiments = 1000) {
   set.seed(2026)
   settings <- expand.grid(correlation = c(0, 0.3), ratio = c(1, 0.98, 0.95), last = c(20, 128))
   results <- Map(function(correlation, ratio, last) {
-    trials <- replicate(experiments, try_once(ratio, correlation, length(LOOKS), last))
-    naive <- replicate(experiments, try_once(ratio, correlation, 1, last))
+    trials <- replicate(experiments, simulate_try(ratio, correlation, length(LOOKS), last))
+    naive <- replicate(experiments, simulate_try(ratio, correlation, 1, last))
     data.frame(ratio = ratio, correlation = correlation, last = last,
                different = 100 * mean(trials["different", ]),
                equivalent = 100 * mean(trials["equivalent", ]),

@@ -16,9 +16,9 @@ CONTAINERS <- 3
 VERDICTS <- nrow(WORKLOADS) * (CONTAINERS + 1)
 
 # Draws the noise of the series of a workload in one environment: matrix of blocks by series.
-make_series <- function(n, series, ar) {
-  if (series == 1) return(as.matrix(make_noise(n, ar)))
-  sqrt(0.9) * make_noise(n, ar) + sqrt(0.1) * replicate(series, make_noise(n, ar))
+draw_series <- function(n, series, ar) {
+  if (series == 1) return(as.matrix(draw_noise(n, ar)))
+  sqrt(0.9) * draw_noise(n, ar) + sqrt(0.1) * replicate(series, draw_noise(n, ar))
 }
 
 # Simulates one paper in which every container has `truth` of native's performance.  Returns rows of
@@ -26,9 +26,9 @@ make_series <- function(n, series, ar) {
 simulate_paper <- function(truth, ar) {
   stack_rows(lapply(seq_len(nrow(WORKLOADS)), function(i) {
     workload <- WORKLOADS[i, ]
-    native <- make_series(workload$blocks, workload$series, ar)
+    native <- draw_series(workload$blocks, workload$series, ar)
     stack_rows(lapply(seq_len(CONTAINERS), function(container) {
-      noise <- (make_series(workload$blocks, workload$series, ar) - native) / sqrt(2)
+      noise <- (draw_series(workload$blocks, workload$series, ar) - native) / sqrt(2)
       rows <- apply(truth * exp(workload$sd * noise), 2, compare_pairs, simplify = FALSE)
       cbind(workload = workload$workload, environment = container, stack_rows(rows))
     }))
@@ -74,7 +74,7 @@ for (parts in c(2, 5, 10, 17)) {
         # Percentiles have wide tails: one block in ten has three times the noise.
         rows <- stack_rows(lapply(seq_len(parts), function(part) {
           wide <- ifelse(stats::runif(blocks) < 0.1, 3, 1)
-          compare_pairs(exp(0.05 * wide * make_noise(blocks, ar)), 1 - ALPHA / parts)
+          compare_pairs(exp(0.05 * wide * draw_noise(blocks, ar)), 1 - ALPHA / parts)
         }))
         any(rows$low > 1 | rows$high < 1)
       }, NA)

@@ -4,7 +4,7 @@
 
 rule archive:
     input:
-        lambda archive: call(experiment.list_archived),
+        lambda archive: call_or_raise(experiment.list_archived),
         list_code("strata/archive/*"),
     output:
         "archive.zip",
@@ -27,7 +27,7 @@ rule archive:
 
 rule light:
     input:
-        lambda light: call(experiment.list_archived, papers=False),
+        lambda light: call_or_raise(experiment.list_archived, papers=False),
         "results/SHA256SUMS",
         list_code("strata/archive/*"),
     output:

@@ -16,7 +16,7 @@ from strata.util.errors import UserError
 from strata.workflow import Experiment, describe_error, end_with, list_code
 
 
-def call(function, *arguments, **names):
+def call_or_raise(function, *arguments, **names):
     """Call a function while Snakemake finds due jobs, and return its result.
 
     Raises WorkflowError, which Snakemake prints, for a user's mistake.
@@ -79,12 +79,12 @@ def list_folders(wildcards):
 
 def list_logs(wildcards):
     """Return all logs; waits for the checkpoints on which their number depends."""
-    return call(experiment.list_logs, checkpoints)
+    return call_or_raise(experiment.list_logs, checkpoints)
 
 
 def list_measured(wildcards):
     """Return all logs, records and decisions; waits as list_logs."""
-    return call(experiment.list_measured, checkpoints)
+    return call_or_raise(experiment.list_measured, checkpoints)
 
 
 # Any name reaches the rule `cell`, whose message for an unknown one lists the known ones.

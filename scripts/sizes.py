@@ -169,13 +169,13 @@ def format_rows(size: str, name: str) -> list[str]:
     for row in read_headline_rows(size, name, "comparisons", ENVIRONMENTS[1]):
         # An empty cell is no number.
         numbers = {key: float(row[key] or "nan") for key in ("ratio", "low", "high", "scatter")}
-        half_width = 50 * (numbers["high"] - numbers["low"]) / numbers["ratio"]
+        half_width = (numbers["high"] - numbers["low"]) / 2 / numbers["ratio"]
         share = format_share_of_standard(size, name, row["metric"])
         lines.append(
             f"| {row['title']}, {row['metric_label']} | {size}: {values} | "
             f"{'broken' if is_broken else 'kept'} | "
             f"{levels[row['series']]:.3g} {row['unit']} | {share} | "
-            f"{100 * numbers['ratio']:.1f} ± {half_width:.1f} %"
+            f"{100 * numbers['ratio']:.1f} ± {100 * half_width:.1f} %"
             f"{format_missing_blocks(int(row['n']))} | {100 * numbers['scatter']:.1f} % |"
         )
     return lines
@@ -198,7 +198,8 @@ def main() -> None:
         for size in random.Random(blocks).sample([*FACTORS], len(FACTORS)):
             print(f"sizes: block {blocks} of {BLOCKS}, {size}", file=sys.stderr, flush=True)
             measure(get_folder(size), make_config(size, blocks), names)
-    host, machine = observe.parse_facts(observe.read_files(observe.FILES)), capacity.read_facts()
+    host = observe.parse_facts(observe.read_files(observe.FILES))
+    machine = capacity.read_facts()
     lines = [
         DOCUMENT.read_text().split(MARK)[0] + MARK,
         f"Measured on {host.get('cpu_model')} with {machine['cpus']} processors and "
@@ -210,8 +211,10 @@ def main() -> None:
         "",
         "| workload | size | its rules | level | of standard | ratio | scatter |",
         "|---|---|---|---:|---:|---:|---:|",
-        *(row for name in names for size in FACTORS for row in format_rows(size, name)),
     ]
+    for name in names:
+        for size in FACTORS:
+            lines += format_rows(size, name)
     DOCUMENT.write_text("\n".join(lines) + "\n")
 
 

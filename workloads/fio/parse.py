@@ -88,14 +88,7 @@ def read_job(point: Point, layout: Object, parameters: Object) -> list[Value]:
     if kind == "rw":
         check_mix(name, group["read"]["io_bytes"] / block, group["write"]["io_bytes"] / block)
     factors = {"job": name, "direction": "both" if kind == "rw" else kind}
-    # An operation counts by its completion after the ramp; fio's own `total_ios` and `iops` count
-    # the operations that were issued after the ramp.
-    if block == SMALL_BLOCK:
-        rates = [1000 * (side["io_bytes"] / block) / side["runtime"] for side in sides.values()]
-        values = [value("iops", "IOPS", sum(rates), **factors)]
-    else:
-        side = sides[kind]
-        values = [value("bandwidth", "MB/s", side["io_bytes"] / side["runtime"] / 1000, **factors)]
+    values = [measure_rate(list(sides.values()), block, factors)]
     if name == "fsync":
         synced, written = group["sync"]["lat_ns"], group["write"]["clat_ns"]
         return values + measure_fsyncs(synced, written, factors)
@@ -156,6 +149,21 @@ def check_mix(name: str, reads: float, writes: float) -> None:
     # Four standard deviations of a share of one half, of which a share of 0.7 has less.
     tolerance = 0.02 + 2 / math.sqrt(reads + writes)
     require(abs(share - READS) <= tolerance, f"{name}: {100 * share:.1f} % were reads")
+
+
+def measure_rate(sides: list[Object], block: int, factors: Object) -> Value:
+    """Return the rate of operations of a job with small blocks, or the bandwidth of another one.
+
+    sides: fio's objects of the job's directions, of which only jobs with small blocks have two.
+    block: in bytes.  factors: of the value.
+    An operation counts by its completion after the ramp; fio's own `total_ios` and `iops` count
+    the operations that were issued after the ramp.
+    """
+    if block == SMALL_BLOCK:
+        rates = [1000 * (side["io_bytes"] / block) / side["runtime"] for side in sides]
+        return value("iops", "IOPS", sum(rates), **factors)
+    [side] = sides
+    return value("bandwidth", "MB/s", side["io_bytes"] / side["runtime"] / 1000, **factors)
 
 
 def measure_latencies(latencies: Object, job: str, direction: str) -> list[Value]:

@@ -1,4 +1,4 @@
-# One file with all that the paper rests on, and a light one with its ratios and sessions alone.
+# One file with all that the paper rests on, and a light one with only its ratios and sessions.
 # They pack what exists, and measure only on request.
 
 

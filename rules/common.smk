@@ -51,7 +51,7 @@ experiment.makes_environments = lambda: bool(
 
 # The code and texts of which products are made are their inputs.
 PARSERS = list_code(
-    # A parser may share modules with drivers, which lie beside it.
+    # A parser may share modules with drivers, which lie in its folder.
     "workloads/*/*.py",
     "strata/measure/cell.py",
     "strata/measure/parsing.py",
@@ -98,7 +98,7 @@ wildcard_constraints:
 onstart:
     call_or_exit(experiment.start_run)
     # Snakemake's limit of jobs a second sets a timer in every round, each of which sets another:
-    # after n cells they would wake Snakemake n times a second beside a measurement.  No option
+    # after n cells they would wake Snakemake n times a second during a measurement.  No option
     # switches the limit off.
     workflow.scheduler.job_rate_limiter = None
     # Snakemake's handler of SIGTERM takes this lock, even if the thread in which it runs holds it,

@@ -15,7 +15,7 @@ cd "$(dirname "$0")/.."
 
 record=/run/strata-dockerd.pid
 log=/var/log/strata-dockerd.log
-# The user's configuration, and that of a daemon started here: the same with the runtimes.
+# The configuration of the user, and of a daemon started here: a copy of the former with runtimes.
 user_config=${STRATA_DOCKER_CONFIG:-/etc/docker/daemon.json}
 strata_config=/run/strata-dockerd.json
 runsc=$(type -P runsc || true)

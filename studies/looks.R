@@ -2,7 +2,7 @@
 # Usage: Rscript studies/looks.R [EXPERIMENTS]
 # Simulates `strata try`: two environments are compared with native, and tested after each planned
 # number of blocks, until both are decided.  Prints how often a verdict is false, by the true ratio
-# and the correlation of neighbouring blocks, with one test at the end beside it.
+# and the correlation of neighbouring blocks, next to one test at the end.
 
 source("studies/common.R")
 

@@ -59,7 +59,7 @@ static inline const char *get_option(int argc, char **argv, const char *name)
 }
 
 /* Returns the number, within [low, high], that a text represents; ends the program if it is none.
- * NAME is that of the option, for the message. */
+ * NAME is the name of the option, for the message. */
 static inline double parse_number(const char *name, const char *text, double low, double high)
 {
     char *end;

@@ -1,4 +1,4 @@
-"""Linpack: the rate over all solutions of each size, and that of the matrix' first write."""
+"""Linpack: the rate over all solutions of each size, and of the matrix's first write."""
 
 from kit.checks import (
     number,

@@ -1,4 +1,4 @@
-"""RandomAccess: the rate of updates over all passes, and that of the first pass."""
+"""RandomAccess: the rate of updates over all passes, and in the first pass."""
 
 from kit.checks import (
     number,
@@ -12,7 +12,7 @@ from kit.logs import Object, Value, read, seconds_worked, value
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """Return the rate over all passes, and that of the first one, in GUPS: 1e9 updates per second.
+    """Return the rate over all passes, and in the first pass, in GUPS: 1e9 updates per second.
 
     Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """

@@ -19,7 +19,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     for row in log["runtime"]:
         runtime = row["runtime"]
         if "unavailable" in row:
-            # Numbers, such as those of processes, differ from run to run.
+            # Numbers, for example of processes, differ from run to run.
             reason = re.sub("[0-9]{2,}", "N", " ".join(row["unavailable"].split()))[:200]
             values.append(value("unavailable", "runtimes", 1, runtime=runtime, reason=reason))
         else:

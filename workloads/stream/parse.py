@@ -9,7 +9,7 @@ BYTES = {"copy": 16, "scale": 16, "add": 24, "triad": 24}
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """Return the rates in GB/s: each kernel's mean and best one, and that of the first trial.
+    """Return rates in GB/s: each kernel's mean and best rate, and the rate of the first trial.
 
     The kernels are in the order of `BYTES`.
     Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.

@@ -64,9 +64,9 @@ static int touch_memory(enum call kind, double sums[ACCESSES], long long *huge_b
     return munmap(mapped, mapped_bytes) == 0;
 }
 
-/* Makes calls of a kind for LIMIT seconds, and prints their number and time, for memory those of
- * each access.  The first batch is a warm-up: COUNT starts below zero, and the batch's time is
- * dropped.  Ends the program if a call fails. */
+/* Makes calls of a kind for LIMIT seconds, and prints their number and time; for memory it prints
+ * them for each access.  The first batch is a warm-up: COUNT starts below zero, and the batch's
+ * time is dropped.  Ends the program if a call fails. */
 static void measure(enum call kind, double limit)
 {
     int is_memory = kind >= SMALL;

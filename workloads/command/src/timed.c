@@ -161,7 +161,7 @@ static void require_success(int status, double limit)
     }
 }
 
-// Runs the command once, and prints its wall time, CPU times and memory; NUMBER is that of the run.
+// Runs the command once, and prints the wall time, CPU times and memory of run NUMBER.
 static void time_run(long number, char **argv, double limit)
 {
     struct rusage before, after;

@@ -6,7 +6,7 @@
 # shellcheck source=workloads/common/sourced/data.sh
 source "${BASH_SOURCE[0]%/*}/data.sh"
 
-# Sets the array `options` to those of a server; a workload adds its own.
+# Sets the array `options` to the options of each server; a workload adds its own.
 # Usage: set_database_options FOLDER BUFFER_BYTES LOG_BYTES
 set_database_options() {
     # shellcheck disable=SC2034  # the scripts that source this file use it, too

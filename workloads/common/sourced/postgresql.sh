@@ -15,8 +15,8 @@ find_program_folder() {
     echo "${folders[-1]}"
 }
 
-# Sets the array `options` to those of a server.  Durability is the default, and still explicit: a
-# commit is on the disk, by fdatasync, before it is answered.
+# Sets the array `options` to the options of a server.  Durability is the default, and still
+# explicit: a commit is on the disk, by fdatasync, before it is answered.
 # Usage: set_database_options FOLDER BUFFER_BYTES CONNECTIONS
 set_database_options() {
     # shellcheck disable=SC2034  # the scripts that source this file use it, too

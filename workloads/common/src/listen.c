@@ -40,7 +40,7 @@ static void set_address(struct sockaddr_storage *address)
 	memcpy(&ipv6->sin6_addr.s6_addr[12], &chosen, sizeof chosen);
 }
 
-/* Returns whether an address stands for all addresses of the host. */
+/* Returns whether an address means all addresses of the host. */
 static int is_any(const struct sockaddr_storage *address)
 {
 	switch (address->ss_family) {
@@ -53,7 +53,7 @@ static int is_any(const struct sockaddr_storage *address)
 	}
 }
 
-/* Takes the place of the C library's bind, and changes only an address that stands for all. */
+/* Takes the place of the C library's bind, and changes only an address that means all. */
 int bind(int fd, const struct sockaddr *address, socklen_t length)
 {
 	static int (*real)(int, const struct sockaddr *, socklen_t);

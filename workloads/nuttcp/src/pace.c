@@ -53,7 +53,7 @@ static void pace_connection(int fd, int port)
 		exit_with_error("the kernel does not take SO_MAX_PACING_RATE");
 }
 
-/* Returns the C library's function of a name; ends the program if there is none. */
+/* Returns the C library's function with a name; ends the program if the library has none. */
 static void *find_library_function(const char *name)
 {
 	void *function = dlsym(RTLD_NEXT, name);

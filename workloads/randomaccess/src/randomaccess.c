@@ -66,7 +66,7 @@ static uint64_t compute_state(int64_t steps)
     return state;
 }
 
-/* Returns the number of the first update of one thread's share; that of THREADS is UPDATES. */
+/* Returns the number of the first update of one thread's share, from 0; UPDATES for THREADS. */
 static int64_t get_share_start(int64_t updates, int thread, int threads)
 {
     return updates / threads * thread + (updates % threads) * thread / threads;

@@ -32,7 +32,7 @@ summarise_rates <- function(comparisons) {
 }
 
 # Compares two samples of values by Welch's test of their logarithms; returns low and high, the 95 %
-# interval of the ratio of their geometric means.
+# interval of the ratio of the geometric means, x to y.
 compare_unpaired <- function(x, y) {
   interval <- exp(stats::t.test(log(x), log(y))$conf.int)
   data.frame(low = interval[[1]], high = interval[[2]])

@@ -173,17 +173,13 @@ def simulate_experiment(
         left = math.inf
         if budget is not None:
             left = budget - sum(counts[name] * cost[name] for name in names)
-        states = {
-            name: precision.Precision(
-                counts[name],
-                0,
-                MOST - counts[name],
-                workload.compute_half_width(),
-                cost[name],
-                others,
+        states = {}
+        for name, workload in workloads.items():
+            count, half_width = counts[name], workload.compute_half_width()
+            # No block is disturbed, so that none is measured again.
+            states[name] = precision.Precision(
+                count, 0, MOST - count, half_width, cost[name], others
             )
-            for name, workload in workloads.items()
-        }
         new = precision.allot_blocks(states, target, budget, left)
     hits = [hit for workload in workloads.values() for hit in workload.list_hits()]
     reached = [workload.compute_half_width() <= target for workload in workloads.values()]

@@ -82,7 +82,8 @@ static inline double get_number(int argc, char **argv, const char *name, double 
     return parse_number(name, get_option(argc, argv, name), low, high);
 }
 
-/* Returns BYTES of memory, aligned to huge pages, and on them if the kernel allows it. */
+/* Returns BYTES of memory, aligned to huge pages, and on them if the kernel allows it.  Ends the
+ * program if there is no memory. */
 static inline void *allocate_huge(size_t bytes)
 {
     void *memory = NULL;

@@ -69,7 +69,7 @@ static void set_alarm(double limit)
 }
 
 // Reads the last bytes of the output, at most MOST, and returns how many they are.
-static size_t read_last(size_t most)
+static size_t read_last_output(size_t most)
 {
     off_t size = lseek(output, 0, SEEK_END);
     off_t start = size > (off_t)most ? size - (off_t)most : 0;
@@ -77,10 +77,11 @@ static size_t read_last(size_t most)
     return count > 0 ? (size_t)count : 0;
 }
 
-// Prints the last bytes of the output, at most MOST, as a JSON object.
-static void print_last(size_t most)
+// Prints the last bytes of the output, at most MOST, as a JSON object.  Bytes above 0x7f stay as
+// they are, and the first may be a part of a character.
+static void print_last_output(size_t most)
 {
-    size_t count = read_last(most);
+    size_t count = read_last_output(most);
     printf("{\"printed\": \"");
     for (size_t i = 0; i < count; i++) {
         unsigned char byte = (unsigned char)last_bytes[i];
@@ -98,7 +99,7 @@ static void print_last(size_t most)
 // Prints the end of the output and then a sentence, as printf does, and ends the program.
 __attribute__((format(printf, 1, 2), noreturn)) static void fail(const char *format, ...)
 {
-    size_t count = read_last(LAST);
+    size_t count = read_last_output(LAST);
     fwrite(last_bytes, 1, count, stdout);
     if (count > 0 && last_bytes[count - 1] != '\n') {
         putchar('\n');
@@ -214,7 +215,7 @@ int main(int count, char **arguments)
     for (long run = 1; run <= runs; run++) {
         time_run(run, arguments + 5, limit);
         if (kept > 0) {
-            print_last(kept);
+            print_last_output(kept);
         }
     }
     printf("{\"done\": true}\n");

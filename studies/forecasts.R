@@ -23,7 +23,7 @@ compare_forecasts <- function(ratios, first) {
   pilot <- compare_pairs(ratios[seq_len(first)])
   if (is.na(whole$se) || is.na(pilot$se)) return(NULL)
   width <- forecast_half_width(whole, n)
-  # The block after which the width stayed below the one that the whole run had within a tenth.
+  # The half-width after each block, and the block from which on it stays within 110 % of the last.
   widths <- vapply(seq(INTERVAL_BLOCKS, n), function(i) {
     row <- compare_pairs(ratios[seq_len(i)])
     if (is.na(row$se)) Inf else forecast_half_width(row, i)

@@ -44,7 +44,7 @@ BEYOND = 3
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """Return the values of all jobs, with the factors `job` and `direction`.
+    """Return rates (IOPS or MB/s) and latencies (µs) by `job` and `direction`.
 
     Percentiles of the latency also have the factor `percentile`, a text such as "99.00".
     The job `fsync` has the rate, and the 99th percentile of its fsyncs instead of latencies.

@@ -95,15 +95,9 @@ static void measure(enum call kind, double limit)
     fflush(stdout);
 }
 
-/* Measures all kinds of calls in random order, and prints the log. */
-int main(int argc, char **argv)
+/* Starts a process that returns each byte of one pipe by the other, until this process ends. */
+static void start_echo(void)
 {
-    /* This process is the program that make_call() starts. */
-    if (strcmp(argv[0], "true") == 0)
-        return 0;
-    double limit = get_number(argc, argv, "--seconds", 0.001, 3600);
-    srandom((unsigned)(get_integer(argc, argv, "--seed", 0, LONG_MAX) * 1000003 +
-                       get_integer(argc, argv, "--lap", 0, LONG_MAX)));
     if (pipe(request) != 0 || pipe(answer) != 0)
         exit_with_error("pipe", strerror(errno));
     if (fork() == 0) {
@@ -113,6 +107,18 @@ int main(int argc, char **argv)
             continue;
         _exit(0);
     }
+}
+
+/* Measures all kinds of calls in an order that seed and lap determine, and prints the log. */
+int main(int argc, char **argv)
+{
+    /* This process is the program that make_call() starts. */
+    if (strcmp(argv[0], "true") == 0)
+        return 0;
+    double limit = get_number(argc, argv, "--seconds", 0.001, 3600);
+    srandom((unsigned)(get_integer(argc, argv, "--seed", 0, LONG_MAX) * 1000003 +
+                       get_integer(argc, argv, "--lap", 0, LONG_MAX)));
+    start_echo();
     printf("{\"tool\": \"strata-calls\", \"seconds\": %.9g}\n", limit);
     fflush(stdout);
     /* Steps of any width come to each kind, since the number of kinds is prime. */

@@ -23,7 +23,7 @@ rule all:
 # All cells, without tables and papers.
 rule cells:
     input:
-        logs,
+        list_logs,
 
 
 # A workflow that imports this one has targets that are unknown here.

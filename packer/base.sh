@@ -26,7 +26,7 @@ END
 systemctl enable --quiet systemd-networkd.service ssh.service docker.socket
 # Docker's daemon starts with the first use of its socket: a machine without containers runs none.
 systemctl disable --quiet docker.service containerd.service
-# The kernel's rules alone lead published ports to a container, without a process for each of them.
+# Only the kernel's rules lead published ports to a container, without a process for each port.
 mkdir -p /etc/docker
 echo '{"userland-proxy": false}' >/etc/docker/daemon.json
 systemctl set-default --quiet multi-user.target
@@ -46,7 +46,7 @@ for unit in apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub
     systemctl mask --quiet "$unit"
 done
 
-# Servers of the workloads' packages do not start: they run in cells alone.
+# Servers of the workloads' packages do not start: they run only in cells.
 for folder in multi-user timers; do
     for unit in /etc/systemd/system/"$folder".target.wants/*; do
         case ${unit##*/} in
@@ -63,7 +63,7 @@ for script in /etc/init.d/*; do
     esac
 done
 
-# A small initial root file system, with the modules for the root disk alone.
+# A small initial root file system, with the modules for the root disk only.
 if [ -d /etc/initramfs-tools ]; then
     echo 'MODULES=list' >/etc/initramfs-tools/conf.d/strata
     printf '%s\n' virtio_pci virtio_blk ext4 >>/etc/initramfs-tools/modules

@@ -25,6 +25,7 @@ unshare --mount --net --pid --fork --kill-child bash -euc '
     done
     mount -t proc proc "$root/proc"
     mount -t tmpfs tmpfs "$root/run"
+    # Starts the daemon of the image without a network.
     start_daemon() {
         chroot "$root" dockerd --bridge=none --iptables=false --ip6tables=false \
             --storage-driver=overlay2 --host=unix:///run/docker.sock \

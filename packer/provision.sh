@@ -18,8 +18,8 @@ for folder in /tmp/workloads/*/; do
     if [ -e "$folder/build.sh" ]; then
         (cd "$folder" && bash build.sh "$target/workloads/$name")
     else
-        # A workload of scripts alone.
-        find "$folder" -maxdepth 1 -name '*.sh' \
+        # A workload that has only scripts.
+        find "$folder" -maxdepth 1 \( -name '*.sh' -o -name '*.py' \) \
             -exec install -m 755 -t "$target/workloads/$name" {} +
     fi
 done

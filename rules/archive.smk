@@ -1,10 +1,10 @@
-# One file with all that the paper rests on, and a light one with its ratios and sessions alone.
+# One file with all that the paper rests on, and a light one with only its ratios and sessions.
 # They pack what exists, and measure only on request.
 
 
 rule archive:
     input:
-        lambda archive: call(experiment.list_archived),
+        lambda archive: call_or_raise(experiment.list_archived),
         list_code("strata/archive/*"),
     output:
         "archive.zip",
@@ -27,7 +27,7 @@ rule archive:
 
 rule light:
     input:
-        lambda light: call(experiment.list_archived, papers=False),
+        lambda light: call_or_raise(experiment.list_archived, papers=False),
         "results/SHA256SUMS",
         list_code("strata/archive/*"),
     output:

@@ -16,8 +16,11 @@ from strata.util.errors import UserError
 from strata.workflow import Experiment, describe_error, end_with, list_code
 
 
-def call(function, *arguments, **names):
-    """Call a function while Snakemake finds what is due; a user's mistake is a WorkflowError."""
+def call_or_raise(function, *arguments, **names):
+    """Call a function while Snakemake finds due jobs, and return its result.
+
+    Raises WorkflowError, which Snakemake prints, for a user's mistake.
+    """
     try:
         return function(*arguments, **names)
     except (UserError, OSError) as error:
@@ -25,7 +28,7 @@ def call(function, *arguments, **names):
 
 
 def call_or_exit(function, *arguments):
-    """Call a function; a user's mistake ends Snakemake with its message alone."""
+    """Call a function and return its result; a user's mistake ends Snakemake with its message."""
     try:
         return function(*arguments)
     except (UserError, OSError) as error:
@@ -48,7 +51,7 @@ experiment.makes_environments = lambda: bool(
 
 # The code and texts of which products are made are their inputs.
 PARSERS = list_code(
-    # A parser may share modules with drivers, which lie beside it.
+    # A parser may share modules with drivers, which lie in its folder.
     "workloads/*/*.py",
     "strata/measure/cell.py",
     "strata/measure/parsing.py",
@@ -68,18 +71,20 @@ TEXTS = list_code(
 )
 
 
-def folders(job):
+# Snakemake calls these functions of inputs with the wildcards of a job, which they do not need.
+def list_folders(wildcards):
     """Return the folders of logs: the deletion of a log makes its folder newer than the tables."""
     return experiment.list_folders()
 
 
-def logs(job):
-    return call(experiment.list_logs, checkpoints)
+def list_logs(wildcards):
+    """Return all logs; waits for the checkpoints on which their number depends."""
+    return call_or_raise(experiment.list_logs, checkpoints)
 
 
-def measured(job):
-    """Return all logs, records and decisions."""
-    return call(experiment.list_measured, checkpoints)
+def list_measured(wildcards):
+    """Return all logs, records and decisions; waits as list_logs."""
+    return call_or_raise(experiment.list_measured, checkpoints)
 
 
 # Any name reaches the rule `cell`, whose message for an unknown one lists the known ones.
@@ -93,7 +98,7 @@ wildcard_constraints:
 onstart:
     call_or_exit(experiment.start_run)
     # Snakemake's limit of jobs a second sets a timer in every round, each of which sets another:
-    # after n cells they would wake Snakemake n times a second beside a measurement.  No option
+    # after n cells they would wake Snakemake n times a second during a measurement.  No option
     # switches the limit off.
     workflow.scheduler.job_rate_limiter = None
     # Snakemake's handler of SIGTERM takes this lock, even if the thread in which it runs holds it,

@@ -20,7 +20,7 @@ rule cell:
     resources:
         testbed=1,
     params:
-        fingerprint=lambda cell: call(experiment.cell_fingerprint, **cell),
+        fingerprint=lambda cell: call_or_raise(experiment.cell_fingerprint, **cell),
     # A cell needs only the standard library; without other packages (-S) Python starts faster.
     shell:
         "python3 -S -m strata cell"

@@ -33,6 +33,21 @@ ENVIRONMENTS = {
 ORDERS = ["blocks", "sequential"]
 
 
+def make_config(number: int, order: str, repetitions: object) -> dict:
+    """Return the config.yaml of an experiment, whose number is its seed.
+
+    repetitions: a number of runs, or a rule that adds blocks.
+    """
+    return {
+        "scale": "standard",
+        "repetitions": repetitions,
+        "seed": number,
+        "order": order,
+        "environments": ENVIRONMENTS,
+        "workloads": WORKLOADS,
+    }
+
+
 def main() -> None:
     """Measure the missing cells of all experiments, and compare their results by studies/aa.R.
 
@@ -60,28 +75,19 @@ def main() -> None:
     }
     projects = []
     for number in range(1, options.experiments + 1):
+        # The order of a pair depends on its number only, whichever of the two is wanted.
         orders = [*ORDERS]
         random.Random(number).shuffle(orders)
         for order in orders:
             if order not in options.orders:
                 continue
             name, repetitions = experiments[order]
-            config = {
-                "scale": "standard",
-                "repetitions": repetitions,
-                "seed": number,
-                "order": order,
-                "environments": ENVIRONMENTS,
-                "workloads": WORKLOADS,
-            }
-            print(
-                f"A/A: experiment {number} of {options.experiments}, {order}",
-                file=sys.stderr,
-                flush=True,
-            )
-            measure(base / f"{name}-{number}", config, list(WORKLOADS))
-            projects.append(str(base / f"{name}-{number}"))
-    subprocess.run(["Rscript", str(ROOT / "studies/aa.R"), str(base), *projects], check=True)
+            message = f"A/A: experiment {number} of {options.experiments}, {order}"
+            print(message, file=sys.stderr, flush=True)
+            project = base / f"{name}-{number}"
+            measure(project, make_config(number, order, repetitions), list(WORKLOADS))
+            projects.append(str(project))
+    subprocess.run(["Rscript", "studies/aa.R", str(base), *projects], cwd=ROOT, check=True)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,15 @@
 # shellcheck shell=bash
 # Functions for scripts that bring up daemons, which source this file after `set -euo pipefail`.
-# A script defines two functions: `answers` succeeds if its daemon answers, `begin` starts it.
+# A script defines two functions: `is_answering` succeeds if its daemon answers, and `start_service`
+# starts the daemon, by start_daemon or by the service manager.
 
 # The command that gives root's rights to another one.
 root=()
 [ "$(id -u)" = 0 ] || root=(sudo -n)
 
-# Ends the script if this user has no root's rights, and says for WHAT they are needed.
-need_root() {
+# Ends the script if this user has no root's rights.
+# Usage: require_root WHAT      (WHAT: what needs them, which begins the message)
+require_root() {
     if ! "${root[@]}" true 2>/dev/null; then
         echo "$1: this needs root;" \
             "run it as root, or allow sudo without a password (docs/privileges.md)" >&2
@@ -15,19 +17,20 @@ need_root() {
     fi
 }
 
-# Ends the daemon NAME (a name or a path) that this project started: the process whose id is in the
-# file RECORD, if it still is that program.
-end() {
-    need_root "$1"
-    "${root[@]}" start-stop-daemon --stop --oknodo --quiet --retry TERM/10 --pidfile "$2" \
-        --name "$(basename "$1")" --remove-pidfile
+# Ends a daemon that this project started, if the process in RECORD still is that program.
+# Usage: end_daemon NAME RECORD      (NAME: a name or a path; RECORD: the file with the process id)
+end_daemon() {
+    local name=$1 record=$2
+    require_root "$name"
+    "${root[@]}" start-stop-daemon --stop --oknodo --quiet --retry TERM/10 --pidfile "$record" \
+        --name "$(basename "$name")" --remove-pidfile
 }
 
-# Starts the daemon NAME (a name or a path) with further arguments, unless the process in the file
-# RECORD runs.  Its output goes to the file LOG.  It outlives this shell, and keeps neither the
+# Starts a daemon, unless the process in RECORD runs.  It outlives this shell, and keeps neither the
 # terminal nor lock files of it open.  It starts in the declared state, which systems under test
-# inherit from it, and not in that of whoever calls this script.
-start() {
+# inherit from it, and not in the state of the caller of this script.
+# Usage: start_daemon NAME RECORD LOG ARGUMENT…      (as of end_daemon; LOG: the file of its output)
+start_daemon() {
     local name=$1 record=$2 log=$3 path=$PATH:/usr/sbin:/sbin state
     state=$(dirname "${BASH_SOURCE[0]}")/../strata/host/starting_state.py
     shift 3
@@ -37,17 +40,18 @@ start() {
         --startas "$(PATH=$path type -P "$name")" -- "$@"
 }
 
-# Calls `begin` every second until `answers` succeeds; fails after 30 s, times STRATA_PATIENCE, and
-# names the daemon by WHAT.  A daemon may end again at once, since it finds files of one that was
-# killed just before: so it is started more than once.
-await() {
+# Calls `start_service` every second until `is_answering` succeeds; fails after 30 s, times
+# STRATA_PATIENCE.  A daemon may end again at once, since it finds files of one that was killed just
+# before: so it is started more than once.
+# Usage: start_until_answering WHAT LOG      (WHAT: the daemon's name in messages)
+start_until_answering() {
     local what=$1 log=$2 limit=$((30 * ${STRATA_PATIENCE:-1})) attempt
-    need_root "$what: no daemon answers, and one has to be started"
+    require_root "$what: no daemon answers, and one has to be started"
     echo "$what: no daemon answers; starting one" >&2
     for attempt in $(seq 0 $((5 * limit))); do
-        if [ $((attempt % 5)) = 0 ]; then begin; fi
+        if [ $((attempt % 5)) = 0 ]; then start_service; fi
         sleep 0.2
-        if answers; then return 0; fi
+        if is_answering; then return 0; fi
     done
     echo "$what: no daemon answers after $limit s; see $log" >&2
     return 1

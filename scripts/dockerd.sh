@@ -6,8 +6,8 @@
 # the user is not changed, except by `scripts/dockerd.sh runtimes`: that adds the runtimes to it,
 # and has the daemon read it again, which ends no container.
 # `scripts/dockerd.sh runtime NAME PROGRAM [ARGUMENT...]` adds another runtime in the same way.
-# `scripts/dockerd.sh second PROGRAM` starts another Docker daemon beside the usual one, with its own
-# socket, images and bridge; `scripts/dockerd.sh end PROGRAM` ends it and removes them.
+# `scripts/dockerd.sh second PROGRAM` starts another Docker daemon next to the usual one, with its
+# own socket, images and bridge; `scripts/dockerd.sh end PROGRAM` ends it and removes them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/daemons.sh
@@ -15,29 +15,34 @@ cd "$(dirname "$0")/.."
 
 record=/run/strata-dockerd.pid
 log=/var/log/strata-dockerd.log
-# The user's configuration, and that of a daemon started here: the same with the runtimes.
+# The configuration of the user, and of a daemon started here: a copy of the former with runtimes.
 user_config=${STRATA_DOCKER_CONFIG:-/etc/docker/daemon.json}
 strata_config=/run/strata-dockerd.json
 runsc=$(type -P runsc || true)
 
 # Runs a command of Docker's client, with root's rights if this user may not use the daemon.
-ask() { docker "$@" 2>/dev/null || "${root[@]}" docker "$@" 2>/dev/null; }
+# Usage: run_docker WORD…
+run_docker() { docker "$@" 2>/dev/null || "${root[@]}" docker "$@" 2>/dev/null; }
 
-answers() { ask version >/dev/null; }
+# Succeeds if the daemon answers.
+is_answering() { run_docker version >/dev/null; }
 
-begin() {
+# Starts Docker: its service, or a daemon with the user's configuration and gVisor's runtimes.
+start_service() {
     if [ -d /run/systemd/system ]; then
         "${root[@]}" systemctl start docker
-    elif [ -n "$runsc" ] && copy_configuration && configure "$strata_config"; then
-        start dockerd "$record" "$log" --config-file "$strata_config"
+    elif [ -n "$runsc" ] && copy_configuration && write_gvisor_runtimes "$strata_config"; then
+        start_daemon dockerd "$record" "$log" --config-file "$strata_config"
     else
-        start dockerd "$record" "$log"
+        start_daemon dockerd "$record" "$log"
     fi
 }
 
-# Whether the daemon knows the runtime NAME, by default one of gVisor's.
-knows_runtimes() {
-    [[ $(ask info --format '{{json .Runtimes}}' || true) == *"\"${1:-strata-runsc-host-gofer}\""* ]]
+# Succeeds if the daemon knows a runtime.
+# Usage: has_runtime [NAME]      (without NAME: the last one of write_gvisor_runtimes)
+has_runtime() {
+    local name=${1:-strata-runsc-host-gofer}
+    [[ $(run_docker info --format '{{json .Runtimes}}' || true) == *"\"$name\""* ]]
 }
 
 # Adds a runtime to the configuration in FILE.
@@ -58,14 +63,14 @@ os.replace(file + ".new", file)
     return 1
 }
 
-# Adds gVisor's runtimes to the configuration in FILE: for each network stack one that opens files
-# itself, and one that leaves this to another process, the gofer.
-# strata/environments/docker.py uses them by these names.
-configure() {
-    local stack
+# Adds gVisor's runtimes to a configuration: for each network stack one that opens files itself, and
+# one that leaves this to another process, the gofer.  strata/environments/docker.py uses them by
+# these names.  Usage: write_gvisor_runtimes FILE
+write_gvisor_runtimes() {
+    local file=$1 stack
     for stack in sandbox host; do
-        write_runtime "$1" "strata-runsc-$stack" "$runsc" "--network=$stack" || return 1
-        write_runtime "$1" "strata-runsc-$stack-gofer" "$runsc" "--network=$stack" \
+        write_runtime "$file" "strata-runsc-$stack" "$runsc" "--network=$stack" || return 1
+        write_runtime "$file" "strata-runsc-$stack-gofer" "$runsc" "--network=$stack" \
             --directfs=false || return 1
     done
 }
@@ -86,15 +91,15 @@ find_configurations() {
     fi
 }
 
-# Whether the runtimes may be added without a word: the user has no configuration, and the daemon
+# Succeeds if runtimes may be added without a request: the user has no configuration, and the daemon
 # reads the usual one, or was started here.
 is_free_to_add() {
     [ ! -e "$user_config" ] && { [ -d /run/systemd/system ] || [ -s "$record" ]; }
 }
 
-# Has the daemon read its configuration again, and waits until it knows the runtime NAME, which
-# WHAT stands for in messages.
-reload() {
+# Lets the daemon read its configuration again, and waits 5 s at most until it knows a runtime.
+# Usage: reload_daemon WHAT NAME      (NAME: of the runtime; WHAT: its name in messages)
+reload_daemon() {
     local what=$1 name=$2 attempt
     if [ -d /run/systemd/system ]; then
         "${root[@]}" systemctl reload docker
@@ -102,50 +107,52 @@ reload() {
         "${root[@]}" kill -HUP "$(cat /run/docker.pid)"
     fi
     for attempt in $(seq 50); do
-        if knows_runtimes "$name"; then return 0; fi
+        if has_runtime "$name"; then return 0; fi
         sleep 0.1
     done
     echo "docker: the daemon did not take $what within $((attempt / 10)) s; see what it logs" >&2
     return 1
 }
 
-# Adds the runtime NAME, which is PROGRAM with ARGUMENTs, to the configuration of the daemon that
-# answers.
+# Adds a runtime to the configuration of the daemon that answers, unless it knows the runtime.
+# Usage: add_runtime NAME PROGRAM [ARGUMENT...]
 add_runtime() {
-    local file files
-    if knows_runtimes "$1"; then return 0; fi
+    local name=$1 file files
+    if has_runtime "$name"; then return 0; fi
     find_configurations
-    need_root "docker: the runtime $1 has to be added to ${files[*]}"
+    require_root "docker: the runtime $name has to be added to ${files[*]}"
     for file in "${files[@]}"; do write_runtime "$file" "$@"; done
-    reload "the runtime $1" "$1"
+    reload_daemon "the runtime $name" "$name"
 }
 
-# Makes the runtimes known to the daemon that answers; WHEN is `requested` if the user's own
-# configuration may be changed for that.
-add_runtimes() {
+# Adds gVisor's runtimes to the configuration of the daemon that answers, unless it knows them.
+# Usage: add_gvisor_runtimes WHEN      (requested: the user's own configuration may be changed)
+add_gvisor_runtimes() {
     local when=$1 file files
     find_configurations
-    if [ -z "$runsc" ] || knows_runtimes; then
+    if [ -z "$runsc" ] || has_runtime; then
         return 0
     elif [ "$when" = requested ] || is_free_to_add; then
-        need_root "docker: gVisor's runtimes have to be added to ${files[*]}"
+        require_root "docker: gVisor's runtimes have to be added to ${files[*]}"
         echo "docker: adding gVisor's runtimes to ${files[*]}" >&2
-        for file in "${files[@]}"; do configure "$file"; done
-        reload "gVisor's runtimes" strata-runsc-host-gofer || true
+        for file in "${files[@]}"; do write_gvisor_runtimes "$file"; done
+        reload_daemon "gVisor's runtimes" strata-runsc-host-gofer || true
     else
         echo "docker: the daemon does not know gVisor's runtimes;" \
             "'scripts/dockerd.sh runtimes' adds them to ${files[*]}" >&2
     fi
 }
 
-# Sets the paths of the second daemon of PROGRAM, which all contain a part of its digest.
+# Sets `program`, and `second`, `data` and `bridge`, the paths and the bridge of its second daemon,
+# which all contain a part of the program's digest.  Usage: set_second PROGRAM
 # strata/environments/common/docker_daemon.py knows the socket by this rule.
-name_second() {
+set_second() {
+    local digest
     if [ $# != 1 ] || [[ $1 != /* ]] || [ ! -x "$1" ]; then
         echo "usage: scripts/dockerd.sh second|end PROGRAM: the absolute path of a dockerd" >&2
         exit 1
     fi
-    need_root "docker: a second daemon has to be started or ended"
+    require_root "docker: a second daemon has to be started or ended"
     program=$1
     digest=$(sha256sum "$program" | cut -c 1-12)
     second=/run/strata-dockerd-$digest
@@ -153,7 +160,8 @@ name_second() {
     bridge=sd-$digest
 }
 
-# Makes the bridge of a second daemon, unless it exists, with a network that no route leads to.
+# Makes the bridge of a second daemon, unless it exists, with a network (10.213.N.0/24) to which no
+# route leads.
 make_bridge() {
     local number routes
     if ip link show "$bridge" >/dev/null 2>&1; then return 0; fi
@@ -194,8 +202,8 @@ list_rules() {
     done | sort
 }
 
-# Adds those of the rules RULES of Docker's chains again that are gone: a daemon that starts empties
-# these chains.
+# Adds the rules of Docker's chains again that are gone: a daemon that starts empties these chains.
+# Usage: restore_rules RULES      (RULES: as list_rules printed them before)
 restore_rules() {
     local table chain rule
     while read -r table chain rule; do
@@ -214,28 +222,30 @@ remove_rules() {
     done < <(list_rules | grep -F -- "$bridge")
 }
 
-# Starts the second daemon of PROGRAM, unless it answers.  Programs beside it, such as containerd,
-# are found before those of the system.
+# Starts the second daemon of a program, unless it answers.  Programs in the same folder, such as
+# containerd, are found before those of the system.  Usage: start_second PROGRAM
 start_second() {
-    name_second "$@"
-    answers() { "${root[@]}" docker --host "unix://$second.sock" version >/dev/null 2>&1; }
-    begin() {
-        PATH=$(dirname "$program"):$PATH start "$program" "$second.pid" "$second.log" \
+    local rules
+    set_second "$@"
+    # Both are those that start_until_answering calls, for this daemon.
+    is_answering() { "${root[@]}" docker --host "unix://$second.sock" version >/dev/null 2>&1; }
+    start_service() {
+        PATH=$(dirname "$program"):$PATH start_daemon "$program" "$second.pid" "$second.log" \
             --config-file "$second.json"
     }
-    if answers; then return 0; fi
+    if is_answering; then return 0; fi
     make_bridge
     configure_second
-    local rules
     rules=$(list_rules)
-    await "docker ($program)" "$second.log"
+    start_until_answering "docker ($program)" "$second.log"
     restore_rules "$rules"
 }
 
-# Ends the second daemon of PROGRAM, and removes its bridge, its images and its files.
+# Ends the second daemon of a program, and removes its bridge, its images and its files.
+# Usage: end_second PROGRAM
 end_second() {
-    name_second "$@"
-    end "$program" "$second.pid"
+    set_second "$@"
+    end_daemon "$program" "$second.pid"
     if grep -qF " $data/" /proc/mounts; then
         echo "docker: $data stays, since something is still mounted in it" >&2
         exit 1
@@ -249,13 +259,13 @@ end_second() {
 case ${1:-} in
 second) start_second "${@:2}" ;;
 end) end_second "${@:2}" ;;
-stop) end dockerd "$record" ;;
+stop) end_daemon dockerd "$record" ;;
 runtimes)
     if [ -z "$runsc" ]; then
         echo "docker: runsc (gVisor) is not installed" >&2
         exit 1
     fi
-    add_runtimes requested
+    add_gvisor_runtimes requested
     ;;
 runtime)
     if [ $# -lt 3 ] || [ ! -x "$3" ]; then
@@ -265,14 +275,14 @@ runtime)
     add_runtime "${@:2}"
     ;;
 *)
-    if ! answers; then
+    if ! is_answering; then
         if [[ $(docker version 2>&1 || true) == *"permission denied"* ]]; then
             echo "docker: this user may not use the daemon:" \
                 "type 'sudo usermod -aG docker $(id -un)', and log in again" >&2
             exit 1
         fi
-        await docker "$log"
+        start_until_answering docker "$log"
     fi
-    add_runtimes usual
+    add_gvisor_runtimes usual
     ;;
 esac

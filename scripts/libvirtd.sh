@@ -9,9 +9,11 @@ set -euo pipefail
 
 log=/var/log/strata-libvirtd.log
 
-answers() { "${root[@]}" virsh --connect qemu:///system version >/dev/null 2>&1; }
+# Succeeds if libvirt answers.
+is_answering() { "${root[@]}" virsh --connect qemu:///system version >/dev/null 2>&1; }
 
-begin() {
+# Starts libvirt: its service, or the two daemons with what they need.
+start_service() {
     if [ -d /run/systemd/system ]; then
         "${root[@]}" systemctl start libvirtd
         return
@@ -28,12 +30,12 @@ begin() {
             "${root[@]}" mount -t hugetlbfs hugetlbfs /dev/hugepages || true
     fi
     for name in virtlogd libvirtd; do
-        [ -n "$(pidof "$name" || true)" ] || start "$name" "/run/strata-$name.pid" "$log"
+        [ -n "$(pidof "$name" || true)" ] || start_daemon "$name" "/run/strata-$name.pid" "$log"
     done
 }
 
 if [ "${1:-}" = stop ]; then
-    for name in libvirtd virtlogd; do end "$name" "/run/strata-$name.pid"; done
-elif ! answers; then
-    await libvirt "$log"
+    for name in libvirtd virtlogd; do end_daemon "$name" "/run/strata-$name.pid"; done
+elif ! is_answering; then
+    start_until_answering libvirt "$log"
 fi

@@ -16,7 +16,8 @@ for (lint in unlist(lints, recursive = FALSE)) print(lint)
 # also reports the columns that dplyr and ggplot2 look up in data, and the variables in texts of
 # glue; these are no mistakes if an argument, an element after $ or a text has the same name.
 
-# Returns the names in a piece of code: of arguments, of elements after $, and within texts.
+# Returns the names in a piece of code, of arguments, elements after $ and words of texts; NULL if
+# it has none.
 collect_names <- function(code) {
   if (is.character(code)) {
     return(unlist(regmatches(code, gregexpr("[[:alpha:]][[:alnum:]_.]*", code))))
@@ -28,11 +29,13 @@ collect_names <- function(code) {
   c(names(code), unlist(lapply(as.list(code), collect_names)))
 }
 
+# Returns whether code is a call of the function with this name.
 is_call_of <- function(code, name) is.call(code) && identical(code[[1]], as.name(name))
 
 analysis <- list2env(list(where = identity), parent = globalenv())
 columns <- character()
 paths <- list.files("analysis", "[.]R$", full.names = TRUE)
+# Returns the expressions of a file, as a list.
 parse_file <- function(path) as.list(parse(path, keep.source = FALSE, encoding = "UTF-8"))
 for (code in unlist(lapply(paths, parse_file))) {
   columns <- c(columns, collect_names(code))

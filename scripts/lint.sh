@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 mapfile -t shell < <(git ls-files '*.sh' .ci/run)
-# R takes as long as all others together, and runs beside them.
+# R takes as long as all other checks together, and runs at the same time.
 Rscript scripts/lint.R &
 r=$!
 # R's own children would outlive it.

@@ -27,8 +27,9 @@ options=(-qq -o "Dir::Etc::SourceList=$work/sources.list" -o Dir::Etc::SourcePar
     -o "Dir::State::Lists=$work/lists" -o "Dir::Cache=$work/cache" -o Dir::Cache::pkgcache=
     -o Dir::Cache::srcpkgcache= -o APT::Sandbox::User=root)
 
-# Prints the host's package sources with RELEASE in place of its own.
-sources() {
+# Prints the host's package sources with another release in place of its own.
+# Usage: print_sources RELEASE
+print_sources() {
     python3 -S -c '
 import sys
 from strata.util.errors import UserError
@@ -41,8 +42,9 @@ except UserError as error:
 ' "$ID" "$1"
 }
 
-for other in "${releases[@]}"; do
-    if [ "$other" = "${VERSION_CODENAME:-}" ] || ! sources "$other" >"$work/sources.list"; then
+for release in "${releases[@]}"; do
+    if [ "$release" = "${VERSION_CODENAME:-}" ] ||
+        ! print_sources "$release" >"$work/sources.list"; then
         continue
     fi
     # The update fails if one source lacks the release; another may have the package.
@@ -50,7 +52,7 @@ for other in "${releases[@]}"; do
     (cd "$work" && "${root[@]}" apt-get "${options[@]}" download "$package" >&2) || continue
     files=("$work/$package"_*.deb)
     [ -e "${files[0]}" ] || continue
-    echo "setup: installing $package of $other," \
+    echo "setup: installing $package of $release," \
         "which ${PRETTY_NAME:-this release} does not have" >&2
     "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends \
         install "${files[0]}" >/dev/null

@@ -4,6 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+# Ends with a message.  Usage: fail WORD…
 fail() {
     echo "release: $*" >&2
     exit 1

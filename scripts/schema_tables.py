@@ -18,24 +18,16 @@ def escape_cell(text: str) -> str:
 
     Bars outside of code are escaped, and line breaks become spaces.
     """
-    return re.sub(
-        r"(`+).+?\1|\|", lambda match: match[0] if match[1] else "&#124;", text.replace("\n", " ")
+    # The first alternative takes code with its backquotes, which stays as it is.
+    code_or_bar = re.compile(r"(`+).+?\1|\|")
+    return code_or_bar.sub(
+        lambda match: match[0] if match[1] else "&#124;", text.replace("\n", " ")
     )
 
 
 def format_code(text: str) -> str:
     """Return a text as Markdown code; the text may contain backquotes."""
     return f"`` {text} ``" if "`" in text else f"`{text}`"
-
-
-def format_table(heads: list[str], rows: list[list[str]]) -> str:
-    """Return a Markdown table.
-
-    heads: the headings of the columns.
-    rows: the cells of each row, which are escaped already.
-    """
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def describe_values(schema: dict, root: dict) -> str:
@@ -45,28 +37,22 @@ def describe_values(schema: dict, root: dict) -> str:
     """
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
-        return (
-            describe_values(root["$defs"][name], root)
-            if name in root.get("$defs", {})
-            else "mapping"
-        )
+        if name not in root.get("$defs", {}):
+            return "mapping"
+        return describe_values(root["$defs"][name], root)
     if "const" in schema:
         return format_code(json.dumps(schema["const"]).strip('"'))
     if "enum" in schema:
         return ", ".join(format_code(str(value)) for value in schema["enum"])
     if "oneOf" in schema and "type" not in schema:
-        return "; or ".join(
-            dict.fromkeys(
-                describe_values(alternative, root)
-                for alternative in schema["oneOf"]
-                if "required" not in alternative
-            )
-        )
-    kinds = schema.get("type", "anything")
-    return " or ".join(
-        _describe_type(type_name, schema, root)
-        for type_name in ([kinds] if isinstance(kinds, str) else kinds)
-    )
+        # Alternatives with "required" only restrict which keys occur together.
+        alternatives = [choice for choice in schema["oneOf"] if "required" not in choice]
+        phrases = [describe_values(choice, root) for choice in alternatives]
+        return "; or ".join(dict.fromkeys(phrases))
+    types = schema.get("type", "anything")
+    if isinstance(types, str):
+        types = [types]
+    return " or ".join(_describe_type(type_name, schema, root) for type_name in types)
 
 
 def _describe_type(type_name: str, schema: dict, root: dict) -> str:
@@ -87,34 +73,30 @@ def _describe_type(type_name: str, schema: dict, root: dict) -> str:
         return format_code(word[1]) if word else "text"
     if type_name == "array":
         return f"list: {describe_values(schema['items'], root)}" if "items" in schema else "list"
-    return {"object": "mapping", "boolean": "`true`, `false`", "null": "empty"}.get(
-        type_name, type_name
-    )
+    phrases = {"object": "mapping", "boolean": "`true`, `false`", "null": "empty"}
+    return phrases.get(type_name, type_name)
 
 
-def list_keys(schema: dict, root: dict, prefix: str = "") -> list[tuple[str, dict, bool]]:
+def list_keys(schema: dict, prefix: str = "") -> list[tuple[str, dict, bool]]:
     """Return (key, schema, required) for each key of a mapping, each followed by its inner keys.
 
-    root: the whole schema.
     prefix: the key of the mapping with a period, such as ``vm.``; empty for the whole schema.
     """
     rows = []
-    entries = [
-        (f"{prefix}{name}", inner, name in schema.get("required", []))
-        for name, inner in _properties(schema)
-    ]
-    for name, inner, needed in entries:
-        rows.append((name, inner, needed))
+    for name, inner in _list_properties(schema):
+        key = f"{prefix}{name}"
+        rows.append((key, inner, name in schema.get("required", [])))
         for choice in [inner, *inner.get("oneOf", [])]:
+            # Keys of a definition have a table of their own.
             if "$ref" in choice:
                 continue
-            rows += list_keys(choice, root, f"{name}.")
+            rows += list_keys(choice, f"{key}.")
             if isinstance(choice.get("items"), dict):
-                rows += list_keys(choice["items"], root, f"{name}[].")
+                rows += list_keys(choice["items"], f"{key}[].")
     return rows
 
 
-def _properties(schema: dict) -> list[tuple[str, dict]]:
+def _list_properties(schema: dict) -> list[tuple[str, dict]]:
     """Return (key, schema) for each key of a mapping; the key NAME stands for any name."""
     more = schema.get("additionalProperties")
     named = [("NAME", more)] if isinstance(more, dict) else []
@@ -127,21 +109,24 @@ def format_keys(schema: dict) -> str:
     Neighbouring keys with the same description share a row.
     """
     rows: list[list[str]] = []
-    for key, inner, needed in list_keys(schema, schema):
+    for key, inner, is_required in list_keys(schema):
         if "description" not in inner:
             continue
-        meaning = escape_cell(inner["description"] + (" (**required**)" if needed else ""))
+        note = " (**required**)" if is_required else ""
+        meaning = escape_cell(inner["description"] + note)
         if rows and rows[-1][2] == meaning:
             rows[-1][0] += f", {format_code(key)}"
         else:
             rows.append([format_code(key), escape_cell(describe_values(inner, schema)), meaning])
-    return format_table(["key", "value", "meaning"], rows)
+    lines = [["key", "value", "meaning"], ["---"] * 3, *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def update_tables(text: str) -> str:
     """Return the text of a document in which each marked table is made again from its schema."""
 
     def make_table(match: re.Match) -> str:
+        """Return a marked table, whose match has the path of the schema, made again."""
         keys = format_keys(json.loads((ROOT / match[1]).read_text()))
         return f"<!-- keys of {match[1]} -->\n{keys}\n<!-- end -->"
 

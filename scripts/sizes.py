@@ -34,7 +34,7 @@ DOCUMENT = ROOT / "docs/sizes.md"
 MARK = "<!-- measured -->\n"
 
 
-def size_of(name: str, factor: float) -> dict:
+def scale_sizes(name: str, factor: float) -> dict:
     """Return the size parameters of a workload at a multiple of the bytes of its standard size.
 
     Only parameters whose standard value is the smallest one that size rules allow are returned.
@@ -42,18 +42,18 @@ def size_of(name: str, factor: float) -> dict:
     factor: the multiple.
     """
     standard, _ = workload.resolve_parameters(name, {}, "standard", capacity.read_facts())
-    declared = workload.read_declaration(name)
+    declaration = workload.read_declaration(name)
     parameters = {}
-    for key, entry in declared["parameters"].items():
-        rule = entry.get("standard")
+    for key, parameter in declaration["parameters"].items():
+        rule = parameter.get("standard")
         if not isinstance(rule, dict) or rule["rule"] != "smallest":
             continue
-        forms = [
-            size_rule["bytes"]
-            for size_rule in declared["sizes"]
-            if size_rule.get("value") == key and "bytes" in size_rule
-        ]
-        shape = forms[0].split("*", 1)[1] if forms else "n"
+        # How bytes follow from the value, such as "n^2" of the size rule's "8*n^2".
+        shape = "n"
+        for size_rule in declaration["sizes"]:
+            if size_rule.get("value") == key and "bytes" in size_rule:
+                shape = size_rule["bytes"].split("*", 1)[1]
+                break
         in_bytes, with_bytes = sizes.SHAPES[shape]
         is_list = isinstance(standard[key], list)
         value = standard[key][0] if is_list else standard[key]
@@ -63,7 +63,7 @@ def size_of(name: str, factor: float) -> dict:
     return parameters
 
 
-def config_of(size: str, blocks: int) -> dict:
+def make_config(size: str, blocks: int) -> dict:
     """Return the config.yaml of the experiment with one size.
 
     size: a key of FACTORS.
@@ -77,13 +77,13 @@ def config_of(size: str, blocks: int) -> dict:
         "image": config["image"],
         "environments": {name: config["environments"][name] for name in ENVIRONMENTS},
         "workloads": {
-            name: {} if size == "tiny" else size_of(name, FACTORS[size])
+            name: {} if size == "tiny" else scale_sizes(name, FACTORS[size])
             for name in config["workloads"]
         },
     }
 
 
-def folder_of(size: str) -> Path:
+def get_folder(size: str) -> Path:
     """Return the folder of the side project of a size."""
     return BASE / size.replace(" ", "-")
 
@@ -94,7 +94,7 @@ def read_table(path: Path) -> list[dict]:
         return list(csv.DictReader(file))
 
 
-def headline_rows(size: str, name: str, table: str, environment: str) -> list[dict]:
+def read_headline_rows(size: str, name: str, table: str, environment: str) -> list[dict]:
     """Return the rows of a workload's headline metrics in a table of results.
 
     size: a key of FACTORS.
@@ -102,29 +102,29 @@ def headline_rows(size: str, name: str, table: str, environment: str) -> list[di
     table: the name of the table, such as "summary".
     environment: the environment of the rows.
     """
-    rows = read_table(folder_of(size) / f"results/{table}.csv")
-    headlines = [row for row in rows if row["headline"] == "yes"]
-    pair = (name, environment)
-    return [row for row in headlines if (row["workload"], row["environment"]) == pair]
+    rows = read_table(get_folder(size) / f"results/{table}.csv")
+    wanted = {"headline": "yes", "workload": name, "environment": environment}
+    return [row for row in rows if wanted.items() <= row.items()]
 
 
-def values_by_block(size: str, name: str, metric: str) -> dict[str, float]:
+def read_values_by_block(size: str, name: str, metric: str) -> dict[str, float]:
     """Return native's value of a headline metric in each block that counts, by the block's number.
 
     size: a key of FACTORS.
     name: the name of the workload.
     """
-    summary = headline_rows(size, name, "summary", ENVIRONMENTS[0])
+    summary = read_headline_rows(size, name, "summary", ENVIRONMENTS[0])
+    # A headline metric has one series.
     (series,) = (row for row in summary if row["metric"] == metric)
-    rows = read_table(folder_of(size) / f"results/tidy/{name}.csv")
+    rows = read_table(get_folder(size) / f"results/tidy/{name}.csv")
     factors = [key for key in rows[0] if key.startswith("factor_")]
     wanted = {key: series[key] for key in ("environment", "metric", *factors)}
     wanted["counts"] = "yes"
-    same = [row for row in rows if {key: row[key] for key in wanted} == wanted]
+    same = [row for row in rows if wanted.items() <= row.items()]
     return {row["repetition"]: float(row["value"]) for row in same}
 
 
-def share_of_standard(size: str, name: str, metric: str) -> str:
+def format_share_of_standard(size: str, name: str, metric: str) -> str:
     """Return native's level in per cent of its level at the standard size, with a 95 % interval.
 
     It is the geometric mean over the blocks that both sizes have, as text.  The result is "not
@@ -134,58 +134,57 @@ def share_of_standard(size: str, name: str, metric: str) -> str:
     """
     if FACTORS[size] == 1:
         return "100 %"
-    values = values_by_block(size, name, metric)
-    standard = values_by_block("standard", name, metric)
+    values = read_values_by_block(size, name, metric)
+    standard = read_values_by_block("standard", name, metric)
     common = sorted(values.keys() & standard.keys())
     logarithms = [math.log(values[block] / standard[block]) for block in common]
     count = len(logarithms)
     if count < min(STUDENT):
-        return f"not available{note_count(count)}"
+        return f"not available{format_missing_blocks(count)}"
     mean = math.exp(statistics.mean(logarithms))
     half_width = STUDENT[count] * statistics.stdev(logarithms) / math.sqrt(count)
-    return f"{100 * mean:.1f} ± {100 * mean * math.sinh(half_width):.1f} %{note_count(count)}"
+    reach = mean * math.sinh(half_width)
+    return f"{100 * mean:.1f} ± {100 * reach:.1f} %{format_missing_blocks(count)}"
 
 
-def note_count(count: int) -> str:
+def format_missing_blocks(count: int) -> str:
     """Return a note on the number of blocks if some blocks did not count, else an empty text."""
     return "" if count == BLOCKS else f" (n = {count})"
 
 
-def table_rows(size: str, name: str) -> list[str]:
+def format_rows(size: str, name: str) -> list[str]:
     """Return a Markdown row for each headline metric of a workload at one size.
 
     A row has native's level, Docker's ratio to it and the scatter of the ratio.
     size: a key of FACTORS.
     name: the name of the workload.
     """
-    plan = json.loads((folder_of(size) / "results/plan.json").read_text())
+    plan = json.loads((get_folder(size) / "results/plan.json").read_text())
     parameters = plan["workloads"][name]["parameters"]
-    rules = (
-        "broken"
-        if sizes.has_broken_rule(sizes.check_planned_sizes(plan, name, parameters))
-        else "kept"
-    )
-    values = ", ".join(format_value(parameters[key]) for key in size_of(name, 1))
-    summary = headline_rows(size, name, "summary", ENVIRONMENTS[0])
+    is_broken = sizes.has_broken_rule(sizes.check_planned_sizes(plan, name, parameters))
+    values = ", ".join(format_value(parameters[key]) for key in scale_sizes(name, 1))
+    summary = read_headline_rows(size, name, "summary", ENVIRONMENTS[0])
     levels = {row["series"]: float(row["level"]) for row in summary}
     lines = []
-    for row in headline_rows(size, name, "comparisons", ENVIRONMENTS[1]):
-        ratio, low, high, scatter = (
-            float(row[key] or "nan") for key in ("ratio", "low", "high", "scatter")
-        )
-        share = share_of_standard(size, name, row["metric"])
+    for row in read_headline_rows(size, name, "comparisons", ENVIRONMENTS[1]):
+        # An empty cell is no number.
+        numbers = {key: float(row[key] or "nan") for key in ("ratio", "low", "high", "scatter")}
+        half_width = (numbers["high"] - numbers["low"]) / 2 / numbers["ratio"]
+        share = format_share_of_standard(size, name, row["metric"])
         lines.append(
-            f"| {row['title']}, {row['metric_label']} | {size}: {values} | {rules} | "
+            f"| {row['title']}, {row['metric_label']} | {size}: {values} | "
+            f"{'broken' if is_broken else 'kept'} | "
             f"{levels[row['series']]:.3g} {row['unit']} | {share} | "
-            f"{100 * ratio:.1f} ± {50 * (high - low) / ratio:.1f} %{note_count(int(row['n']))} | "
-            f"{100 * scatter:.1f} % |"
+            f"{100 * numbers['ratio']:.1f} ± {100 * half_width:.1f} %"
+            f"{format_missing_blocks(int(row['n']))} | {100 * numbers['scatter']:.1f} % |"
         )
     return lines
 
 
 def format_value(value: object) -> str:
     """Return the number, or the list of numbers, of a parameter with thousands separators."""
-    return ", ".join(f"{number:,}" for number in (value if isinstance(value, list) else [value]))
+    numbers = value if isinstance(value, list) else [value]
+    return ", ".join(f"{number:,}" for number in numbers)
 
 
 def main() -> None:
@@ -198,8 +197,9 @@ def main() -> None:
     for blocks in range(1, BLOCKS + 1):
         for size in random.Random(blocks).sample([*FACTORS], len(FACTORS)):
             print(f"sizes: block {blocks} of {BLOCKS}, {size}", file=sys.stderr, flush=True)
-            measure(folder_of(size), config_of(size, blocks), names)
-    host, machine = observe.parse_facts(observe.read_files(observe.FILES)), capacity.read_facts()
+            measure(get_folder(size), make_config(size, blocks), names)
+    host = observe.parse_facts(observe.read_files(observe.FILES))
+    machine = capacity.read_facts()
     lines = [
         DOCUMENT.read_text().split(MARK)[0] + MARK,
         f"Measured on {host.get('cpu_model')} with {machine['cpus']} processors and "
@@ -211,8 +211,10 @@ def main() -> None:
         "",
         "| workload | size | its rules | level | of standard | ratio | scatter |",
         "|---|---|---|---:|---:|---:|---:|",
-        *(row for name in names for size in FACTORS for row in table_rows(size, name)),
     ]
+    for name in names:
+        for size in FACTORS:
+            lines += format_rows(size, name)
     DOCUMENT.write_text("\n".join(lines) + "\n")
 
 

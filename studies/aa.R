@@ -7,10 +7,7 @@
 # There are two ways of comparison: in blocks, as in the paper; and unpaired, which is customary,
 # with all runs of one name before those of the other and Welch's test (1947).
 
-script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
-# R writes a space in the path of a script as "~+~".
-analysis <- file.path(dirname(gsub("~+~", " ", script, fixed = TRUE)), "..", "analysis")
-for (file in c("read", "statistics")) source(file.path(analysis, paste0(file, ".R")))
+source("studies/common.R")
 arguments <- commandArgs(TRUE)
 if (length(arguments) < 2) stop("usage: studies/aa.R FOLDER PROJECT...", call. = FALSE)
 
@@ -34,19 +31,23 @@ summarise_rates <- function(comparisons) {
                              TRUE))
 }
 
-# Compares two samples of values by Welch's test of their logarithms.
+# Compares two samples of values by Welch's test of their logarithms; returns low and high, the 95 %
+# interval of the ratio of the geometric means, x to y.
 compare_unpaired <- function(x, y) {
   interval <- exp(stats::t.test(log(x), log(y))$conf.int)
   data.frame(low = interval[[1]], high = interval[[2]])
 }
 
 # Compares one environment of a project with native in both ways.
+# headlines: tidy rows of headline metrics.  order: of the project's runs.
+# Returns a data frame with a row for each series and way: order, comparison (the way), taken (the
+# share of performance that a brake takes), and low and high.
 compare_both_ways <- function(name, headlines, order) {
   native <- headlines[headlines$environment == NATIVE, ]
-  again <- headlines[headlines$environment == name, ]
-  paired <- compare_environments(pair_environments(again, native))
+  environment <- headlines[headlines$environment == name, ]
+  paired <- compare_environments(pair_environments(environment, native))
   series <- c("workload", "metric", "factors")
-  unpaired <- map_groups(rbind(again, native), series, function(rows) {
+  unpaired <- map_groups(rbind(environment, native), series, function(rows) {
     values <- split(rows$value, rows$environment == NATIVE)
     compare_unpaired(values[["FALSE"]], values[["TRUE"]])
   })
@@ -61,8 +62,8 @@ compare_both_ways <- function(name, headlines, order) {
         cbind(order = order, comparison = "unpaired", taken = taken, unpaired[columns]))
 }
 
-# The rates of all projects, by their order of runs, the way of comparison and the true difference.
-measure_rates <- function(projects) {
+# Returns the rates of all projects, as of summarise_rates, by order, comparison and taken.
+compute_rates <- function(projects) {
   comparisons <- stack_rows(lapply(projects, function(project) {
     results <- read_results(file.path(project, "results"))
     headlines <- results$tidy[results$tidy$headline, ]
@@ -72,7 +73,7 @@ measure_rates <- function(projects) {
   map_groups(comparisons, c("order", "comparison", "taken"), summarise_rates)
 }
 
-rates <- measure_rates(arguments[-1])
+rates <- compute_rates(arguments[-1])
 numeric <- vapply(rates, is.numeric, NA)
 rates[numeric] <- lapply(rates[numeric], signif, 4)
 utils::write.csv(rates, file.path(arguments[[1]], "measured.csv"), row.names = FALSE, quote = FALSE)

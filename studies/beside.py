@@ -31,6 +31,7 @@ import json
 import math
 import os
 import random
+import shlex
 import shutil
 import signal
 import statistics
@@ -43,7 +44,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from stopping import student_quantile
+from stopping import compute_student_quantile
 
 from strata.environments.brake import TAKE_TIME
 from strata.environments.chroot import MOUNT
@@ -56,6 +57,7 @@ from strata.util.process import as_root
 
 ROOT = Path(__file__).resolve().parent.parent
 BASE = ROOT / "results/beside"
+# The relative half-width in question, and the share of the processors' time that the brake takes.
 MARGIN, BRAKE = 0.02, 0.03
 # Each program takes some tenths of a second, and makes its own data.
 PROGRAMS = {
@@ -64,13 +66,12 @@ PROGRAMS = {
     "sha256": "seq 4000000 | sha256sum",
     "python": "python3 -c 'sum(x * x for x in range(1500000))'",
 }
-# Pair → first system, second system, and whether the second differs: a twin does not, a brake does,
-# of others nobody knows.
+# Pair → first and second system.  Twins do not differ, and a brake does.
 PAIRS = {
-    "twins": ("native", "native-again", False),
-    "docker": ("native", "docker", None),
-    "brake": ("native", "native-braked", True),
-    "gvisor": ("native", "docker-gvisor", None),
+    "twins": ("native", "native-again"),
+    "docker": ("native", "docker"),
+    "brake": ("native", "native-braked"),
+    "gvisor": ("native", "docker-gvisor"),
 }
 CHROOT = {"label": "Native", "layers": ["chroot"]}
 CONTAINER = {"network": "bridge", "data": "volume"}
@@ -94,14 +95,17 @@ COLUMNS = (
 # The fixed numbers of runs of tools whose user chooses them, and Phoronix's scheduled ones.
 INVOCATIONS, SCHEDULED = 10, 3
 NOISY = 0.03
-# What a measurement gives: see COLUMNS.
+# What a measurement gives: its values by COLUMNS.
 Result = dict[str, Any]
-# Gives the seconds of some runs of a command.
+# Runs a command some times, and returns the seconds of each run.
 Sampler = Callable[[list[str]], list[float]]
 
 
 def time_runs(command: list[str], count: int) -> list[float]:
-    """Run a command some times, and return the seconds of each run."""
+    """Run a command some times, and return the seconds of each run.
+
+    Raises CalledProcessError if a run fails.
+    """
     seconds = []
     for _ in range(count):
         begun = time.monotonic()
@@ -119,15 +123,15 @@ def sample_by_hyperfine(command: list[str]) -> list[float]:
     """Run a command by hyperfine with its defaults, without a shell of its own."""
     export = BASE / "hyperfine.json"
     options = ["--shell=none", "--style=none", "--export-json", str(export)]
-    shell_words = " ".join("'" + word.replace("'", "'\\''") + "'" for word in command)
+    argv = ["hyperfine", *options, shlex.join(command)]
     with open(BASE / "printed.log", "a") as log:
-        subprocess.run(["hyperfine", *options, shell_words], stdout=log, stderr=log, check=True)
+        subprocess.run(argv, stdout=log, stderr=log, check=True)
     times: list[float] = json.loads(export.read_text())["results"][0]["times"]
     return times
 
 
 def sample_by_phoronix_rule(command: list[str]) -> list[float]:
-    """Run a command until Phoronix's rule sees no need of another run."""
+    """Run a command until Phoronix's rule, as the module describes it, needs no further run."""
     seconds = time_runs(command, SCHEDULED)
     deviations: list[float] = []
     while True:
@@ -136,9 +140,10 @@ def sample_by_phoronix_rule(command: list[str]) -> list[float]:
         if deviation / mean < NOISY and not is_outlying:
             return seconds
         deviations.append(deviation / mean)
-        most = SCHEDULED * 4
-        helps = abs(deviations[0] - deviations[-1]) < deviations[0] / 2
-        if len(seconds) >= most and not (len(seconds) < most + SCHEDULED and helps):
+        # More runs are allowed if the deviation is within a half of what it was at first.
+        is_helping = abs(deviations[0] - deviations[-1]) < deviations[0] / 2
+        most = SCHEDULED * (5 if is_helping else 4)
+        if len(seconds) >= most:
             return seconds
         seconds += time_runs(command, 1)
 
@@ -149,41 +154,54 @@ SAMPLERS: dict[str, Sampler] = {
     "ReBench's way": sample_by_fixed_number,
     "ReFrame's way": sample_by_fixed_number,
 }
-# hyperfine is the only other tool that is also run in gVisor.
 TOOLS = ("strata try", *SAMPLERS)
+GVISOR_TOOLS = ("strata try", "hyperfine")
 
 
 def compare_samples(tool: str, first: list[float], second: list[float]) -> Result:
     """Return the second system's share of the first one's speed, with two intervals.
 
-    low, high: as the tool prints it: hyperfine by the standard deviations of the runs, Phoronix by
-    the standard errors, ReFrame the limits of its reference; None for ReBench.
-    welch_low, welch_high: 95 % by Welch's test of the logarithms.
+    first, second: the seconds of each run in the two systems.
+    The keys are columns of COLUMNS: low and high, as the tool prints them, are None for ReBench;
+    welch_low and welch_high are 95 % by Welch's test of the logarithms.
     """
-    means = statistics.mean(first), statistics.mean(second)
-    ratio = means[0] / means[1]
-    spreads = [statistics.stdev(side) / statistics.mean(side) for side in (first, second)]
-    width = None
-    if tool == "hyperfine":
-        width = math.hypot(*spreads)
-    elif tool == "Phoronix's rule":
-        width = math.hypot(spreads[0] / len(first) ** 0.5, spreads[1] / len(second) ** 0.5)
-    elif tool == "ReFrame's way":
-        width = MARGIN
-    logs = [[math.log(seconds) for seconds in side] for side in (first, second)]
-    errors = [statistics.variance(side) / len(side) for side in logs]
-    terms = [error**2 / (len(side) - 1) for error, side in zip(errors, logs, strict=True)]
-    freedom = max(2.0, sum(errors) ** 2 / sum(terms)) if sum(terms) else 2.0
-    middle = statistics.mean(logs[0]) - statistics.mean(logs[1])
-    reach = student_quantile(freedom) * math.sqrt(sum(errors))
+    ratio = statistics.mean(first) / statistics.mean(second)
+    half_width = compute_own_half_width(tool, first, second)
+    welch_low, welch_high = compute_welch_interval(first, second)
     return {
         "runs": len(first) + len(second),
         "ratio": ratio,
-        "low": None if width is None else ratio * (1 - width),
-        "high": None if width is None else ratio * (1 + width),
-        "welch_low": math.exp(middle - reach),
-        "welch_high": math.exp(middle + reach),
+        "low": None if half_width is None else ratio * (1 - half_width),
+        "high": None if half_width is None else ratio * (1 + half_width),
+        "welch_low": welch_low,
+        "welch_high": welch_high,
     }
+
+
+def compute_own_half_width(tool: str, first: list[float], second: list[float]) -> float | None:
+    """Return the relative half-width that a tool prints with a ratio; None if it prints none.
+
+    hyperfine takes the standard deviations of the runs, Phoronix the standard errors, and ReFrame
+    the limits of its reference.
+    """
+    spreads = [statistics.stdev(sample) / statistics.mean(sample) for sample in (first, second)]
+    if tool == "hyperfine":
+        return math.hypot(*spreads)
+    if tool == "Phoronix's rule":
+        return math.hypot(spreads[0] / len(first) ** 0.5, spreads[1] / len(second) ** 0.5)
+    return MARGIN if tool == "ReFrame's way" else None
+
+
+def compute_welch_interval(first: list[float], second: list[float]) -> tuple[float, float]:
+    """Return the 95 % interval of the ratio of two geometric means, by Welch's test."""
+    logarithms = [[math.log(seconds) for seconds in sample] for sample in (first, second)]
+    errors = [statistics.variance(sample) / len(sample) for sample in logarithms]
+    terms = [errors[i] ** 2 / (len(sample) - 1) for i, sample in enumerate(logarithms)]
+    # Degrees of freedom by Welch and Satterthwaite; two where no run differs from another.
+    freedom = max(2.0, sum(errors) ** 2 / sum(terms)) if sum(terms) else 2.0
+    difference = statistics.mean(logarithms[0]) - statistics.mean(logarithms[1])
+    half_width = compute_student_quantile(freedom) * math.sqrt(sum(errors))
+    return math.exp(difference - half_width), math.exp(difference + half_width)
 
 
 @contextlib.contextmanager
@@ -201,29 +219,27 @@ def run_brake() -> Iterator[None]:
 
 @contextlib.contextmanager
 def start_systems(recipe: str, minutes: float) -> Iterator[dict[str, list[str]]]:
-    """Start the containers for the other tools, and yield the words before a command by system.
+    """Start the systems for the other tools, and yield the words before a command by system.
 
+    recipe: of the image.  A system that does not start, except Docker, has no entry.
     The containers remove themselves some time after the minutes, if this process is killed.
     """
     tree = os.path.join(paths.home_folder(), "images", recipe, "tree")
     # Read-only, as in Strata's own native systems: the cached image must stay as it was built.
     folder = BASE / "native"
     remove_tree(str(folder), unmount=True)
-    places = [folder / name for name in ("root", "data", "tmp")]
-    for place in places:
-        place.mkdir(parents=True)
-    root, data, temporary = map(str, places)
+    root, data, temporary = (str(folder / name) for name in ("root", "data", "tmp"))
+    for path in (root, data, temporary):
+        os.makedirs(path)
     mount = ["sh", "-euc", MOUNT, "strata", root, tree, data, temporary]
     native = as_root(["chroot", root, "env", "-i", *VARIABLES])
     prefixes = dict.fromkeys(("native", "native-again", "native-braked"), native)
     containers = []
+    runtimes = {"docker": [], "docker-gvisor": ["--runtime", "strata-runsc-host"]}
     image = engine.tag({"recipe": recipe})
     try:
         subprocess.run(as_root(mount), check=True)
-        for name, options in {
-            "docker": [],
-            "docker-gvisor": ["--runtime", "strata-runsc-host"],
-        }.items():
+        for name, options in runtimes.items():
             container = f"strata-beside-{name}-{os.getpid()}"
             holder = ["sleep", str(int(60 * minutes + 3600))]
             command = ["docker", "run", "--rm", "--detach", "--init", "--name", container]
@@ -241,7 +257,10 @@ def start_systems(recipe: str, minutes: float) -> Iterator[dict[str, list[str]]]
 
 
 def try_command(script: str, pair: str, budget: str) -> Result | None:
-    """Measure a pair by ``strata try``, and return its answer; None if it has none."""
+    """Measure a script in a pair by ``strata try``, and return its answer; None if it has none.
+
+    pair: a key of PAIRS.  budget: of the measurement, such as "30s".
+    """
     second = PAIRS[pair][1]
     answer = BASE / "answer.json"
     answer.unlink(missing_ok=True)
@@ -261,7 +280,11 @@ def try_command(script: str, pair: str, budget: str) -> Result | None:
 def measure(
     tool: str, program: str, pair: str, prefixes: dict[str, list[str]], budget: str
 ) -> Result | None:
-    """Measure a pair once by one tool, and return the result with the seconds that it took."""
+    """Measure a pair once by one tool, and return the result with the seconds that it took.
+
+    tool, program, pair: of TOOLS, PROGRAMS and PAIRS.  prefixes: as of :func:`start_systems`.
+    budget: of ``strata try``.  Returns None if that has no answer.
+    """
     begun = time.monotonic()
     if tool == "strata try":
         result = try_command(PROGRAMS[program], pair, budget)
@@ -269,9 +292,9 @@ def measure(
         samples = []
         with locks.hold_machine():
             begun = time.monotonic()
-            for system in PAIRS[pair][:2]:
-                braked = run_brake() if system == "native-braked" else contextlib.nullcontext()
-                with braked:
+            for system in PAIRS[pair]:
+                is_braked = system == "native-braked"
+                with run_brake() if is_braked else contextlib.nullcontext():
                     command = [*prefixes[system], "sh", "-c", PROGRAMS[program]]
                     samples.append(SAMPLERS[tool](command))
         result = compare_samples(tool, *samples)
@@ -279,7 +302,7 @@ def measure(
 
 
 def read_runs(path: Path) -> list[dict[str, str]]:
-    """Return the lines that earlier calls appended."""
+    """Return the rows that earlier calls appended, each a mapping of COLUMNS to texts."""
     if not path.exists():
         return []
     with open(path, newline="") as file:
@@ -287,7 +310,7 @@ def read_runs(path: Path) -> list[dict[str, str]]:
 
 
 def append_run(path: Path, row: Result) -> None:
-    """Append a line; an empty cell is a value that the tool does not give."""
+    """Append a row to the CSV file; an empty cell is a value that the tool does not give."""
     is_new = not path.exists()
     with open(path, "a", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS)
@@ -299,79 +322,94 @@ def append_run(path: Path, row: Result) -> None:
 def list_missing(
     options: argparse.Namespace, done: list[dict[str, str]], prefixes: dict[str, list[str]]
 ) -> Iterator[tuple[int, str, str, str]]:
-    """Yield (repetition, program, pair, tool) of what is not measured yet, in random order."""
+    """Yield (repetition, program, pair, tool) of what is not measured yet, in random order.
+
+    options: of the command line.  done: as of :func:`read_runs`.  prefixes: of
+    :func:`start_systems`.  The order in a repetition is the same in each call.
+    """
     keys = {(row["repetition"], row["program"], row["pair"], row["tool"]) for row in done}
     for repetition in range(1, options.repetitions + 1):
-        turns = []
+        measurements = []
         for program in options.programs:
-            for pair, (_, second, _) in PAIRS.items():
-                tools = TOOLS[:2] if pair == "gvisor" else TOOLS
-                turns += [(program, pair, tool) for tool in tools if second in prefixes]
-        random.Random(repetition).shuffle(turns)
-        for turn in turns:
-            if (str(repetition), *turn) not in keys:
-                yield repetition, *turn
+            for pair, (_, second) in PAIRS.items():
+                if second in prefixes:
+                    tools = GVISOR_TOOLS if pair == "gvisor" else TOOLS
+                    measurements += [(program, pair, tool) for tool in tools]
+        random.Random(repetition).shuffle(measurements)
+        for measurement in measurements:
+            if (str(repetition), *measurement) not in keys:
+                yield repetition, *measurement
 
 
-def summarise(rows: list[dict[str, str]]) -> list[dict[str, str]]:
+def summarise_runs(rows: list[dict[str, str]]) -> list[dict[str, str]]:
     """Return the table's rows: one for each tool and each interval by which it is judged.
 
+    rows: as of :func:`read_runs`.
     Minutes to ± 2 % go with the square of a half-width.  They are those of 1.96 standard deviations
     of the ratio over repetitions, and of the interval if that narrows with more runs: hyperfine's
     own, and ReFrame's limits, do not.
     """
     table = []
     for tool in TOOLS:
-        for gvisor in (False, True):
-            strata_rows = [
-                row for row in rows if row["tool"] == tool and gvisor == (row["pair"] == "gvisor")
-            ]
+        rows_of_tool = [row for row in rows if row["tool"] == tool]
+        in_gvisor = [row for row in rows_of_tool if row["pair"] == "gvisor"]
+        others = [row for row in rows_of_tool if row["pair"] != "gvisor"]
+        for name, rows_of_name in ((tool, others), (f"{tool}, in gVisor", in_gvisor)):
             for kind, low, high in (("own", "low", "high"), ("Welch", "welch_low", "welch_high")):
-                judged = [row for row in strata_rows if row[low]]
+                judged = [row for row in rows_of_name if row[low]]
                 if judged:
-                    name = f"{tool}, in gVisor" if gvisor else tool
-                    narrows = kind == "Welch" or tool in ("strata try", "Phoronix's rule")
-                    cells = summarise_tool(judged, low, high, narrows)
+                    is_narrowing = kind == "Welch" or tool in ("strata try", "Phoronix's rule")
+                    cells = summarise_tool(judged, low, high, is_narrowing)
                     table.append({"tool": name, "interval": kind, **cells})
     return table
 
 
 def summarise_tool(
-    rows: list[dict[str, str]], low: str, high: str, narrows: bool
+    rows: list[dict[str, str]], low: str, high: str, is_narrowing: bool
 ) -> dict[str, str]:
-    """Return the cells of one row of the table; "–" where there is no value."""
+    """Return the cells of one row of the table, by their column; "–" where there is no value.
+
+    rows: as of :func:`read_runs`.  low, high: the columns of the interval.
+    is_narrowing: whether the interval narrows with more runs.
+    """
     minutes = [float(row["seconds"]) / 60 for row in rows]
-    widths = [(float(row[high]) - float(row[low])) / (2 * float(row["ratio"])) for row in rows]
-    to_margin = [m * (w / MARGIN) ** 2 for m, w in zip(minutes, widths, strict=True)]
+    minutes_to_margin = []
+    half_widths = []
     ratios: dict[tuple[str, str], list[float]] = {}
     for row in rows:
-        key = row["program"], row["pair"]
-        ratios.setdefault(key, []).append(math.log(float(row["ratio"])))
-    variances = [statistics.variance(logs) for logs in ratios.values() if len(logs) > 1]
-    spread = math.sqrt(statistics.mean(variances)) if variances else None
-    by_spread = None
-    if spread is not None:
-        by_spread = statistics.mean(minutes) * (1.96 * spread / MARGIN) ** 2
-
-    def count_different(pair: str) -> str:
-        chosen = [row for row in rows if row["pair"] == pair]
-        different = [row for row in chosen if float(row[high]) < 1 or float(row[low]) > 1]
-        return f"{len(different)} of {len(chosen)}" if chosen else "–"
-
-    return {
+        ratio = float(row["ratio"])
+        half_widths.append((float(row[high]) - float(row[low])) / (2 * ratio))
+        minutes_to_margin.append(float(row["seconds"]) / 60 * (half_widths[-1] / MARGIN) ** 2)
+        ratios.setdefault((row["program"], row["pair"]), []).append(math.log(ratio))
+    cells = {
         "measurements": str(len(rows)),
         "minutes of one": f"{statistics.mean(minutes):.2f}",
-        "half-width": f"{100 * statistics.median(widths):.1f} %",
-        "spread": "–" if spread is None else f"{100 * spread:.1f} %",
-        "minutes to ± 2 % by interval": f"{statistics.median(to_margin):.1f}" if narrows else "–",
-        "by spread": "–" if by_spread is None else f"{by_spread:.1f}",
-        "twins called different": count_different("twins"),
-        "brake of 3 % found": count_different("brake"),
+        "half-width": f"{100 * statistics.median(half_widths):.1f} %",
+        "spread": "–",
+        "minutes to ± 2 % by interval": "–",
+        "by spread": "–",
+        "twins called different": count_different(rows, "twins", low, high),
+        "brake of 3 % found": count_different(rows, "brake", low, high),
     }
+    if is_narrowing:
+        cells["minutes to ± 2 % by interval"] = f"{statistics.median(minutes_to_margin):.1f}"
+    variances = [statistics.variance(logs) for logs in ratios.values() if len(logs) > 1]
+    if variances:
+        spread = math.sqrt(statistics.mean(variances))
+        cells["spread"] = f"{100 * spread:.1f} %"
+        cells["by spread"] = f"{statistics.mean(minutes) * (1.96 * spread / MARGIN) ** 2:.1f}"
+    return cells
+
+
+def count_different(rows: list[dict[str, str]], pair: str, low: str, high: str) -> str:
+    """Return how many intervals of a pair exclude 1, such as "2 of 40"; "–" without any."""
+    rows_of_pair = [row for row in rows if row["pair"] == pair]
+    different = [row for row in rows_of_pair if float(row[high]) < 1 or float(row[low]) > 1]
+    return f"{len(different)} of {len(rows_of_pair)}" if rows_of_pair else "–"
 
 
 def write_table(table: list[dict[str, str]]) -> None:
-    """Write the table as CSV and Markdown, and print the latter."""
+    """Write the table as table.csv and table.md, and print the latter; nothing without rows."""
     if not table:
         return
     names = list(table[0])
@@ -385,8 +423,11 @@ def write_table(table: list[dict[str, str]]) -> None:
     print(text, end="")
 
 
-def prepare(budget: str) -> str:
-    """Make the project of ``strata try``, with its image, and return the image's recipe."""
+def prepare_project(budget: str) -> str:
+    """Make the project of ``strata try``, with its image, and return the image's recipe.
+
+    Raises SystemExit if hyperfine is missing, or the first measurement has no answer.
+    """
     if shutil.which("hyperfine") is None:
         raise SystemExit("beside: hyperfine is missing: `apt-get install hyperfine`")
     BASE.mkdir(parents=True, exist_ok=True)
@@ -408,7 +449,7 @@ def main() -> None:
     parser.add_argument("--budget", default="30s", help="of each `strata try`")
     parser.add_argument("--programs", nargs="+", choices=PROGRAMS, default=["xz", "python"])
     options = parser.parse_args()
-    recipe = prepare(options.budget)
+    recipe = prepare_project(options.budget)
     path, begun = BASE / "runs.csv", time.monotonic()
     with start_systems(recipe, options.minutes) as prefixes:
         for repetition, *turn in list_missing(options, read_runs(path), prefixes):
@@ -421,7 +462,7 @@ def main() -> None:
                 append_run(path, {**key, **result})
             else:
                 print(f"beside: no answer: {BASE}/printed.log says why", file=sys.stderr)
-    write_table(summarise(read_runs(path)))
+    write_table(summarise_runs(read_runs(path)))
 
 
 if __name__ == "__main__":

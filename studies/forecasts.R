@@ -4,26 +4,26 @@
 # of each headline ratio only the first blocks are looked at, the rest is forecast, and then looked
 # at.  Prints Markdown tables.
 
-script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
-# R writes a space in the path of a script as "~+~".
-analysis <- file.path(dirname(gsub("~+~", " ", script, fixed = TRUE)), "..", "analysis")
-for (file in c("read", "statistics", "claims", "forecast")) {
-  source(file.path(analysis, paste0(file, ".R")))
-}
+source("studies/common.R")
+source_analysis("claims", "forecast")
 # How many of the first blocks a forecast sees.
 FIRST <- c(5, 10, 20)
 # A forecast holds if it is within this factor of what came.
 NEAR <- 1.5
 
-# Forecasts for the ratios of a series from its first blocks; NULL if it has too few others.
-hold_forecasts <- function(ratios, first) {
+# Compares forecasts from the first blocks of a series with what came.
+# ratios: of its blocks, in their order.  first: how many blocks the forecasts see.
+# Returns a data frame of one row: first, n (all blocks), width (the half-width after all), and
+# width_factor and blocks_factor, the forecasts of width and blocks as multiples of what came; NULL
+# if the series has too few blocks, or no interval.
+compare_forecasts <- function(ratios, first) {
   n <- length(ratios)
   if (n < 1.5 * first) return(NULL)
   whole <- compare_pairs(ratios)
   pilot <- compare_pairs(ratios[seq_len(first)])
   if (is.na(whole$se) || is.na(pilot$se)) return(NULL)
   width <- forecast_half_width(whole, n)
-  # The block after which the width stayed below the one that the whole run had within a tenth.
+  # The half-width after each block, and the block from which on it stays within 110 % of the last.
   widths <- vapply(seq(INTERVAL_BLOCKS, n), function(i) {
     row <- compare_pairs(ratios[seq_len(i)])
     if (is.na(row$se)) Inf else forecast_half_width(row, i)
@@ -35,7 +35,7 @@ hold_forecasts <- function(ratios, first) {
              blocks_factor = forecast_blocks(pilot, wanted) / reached)
 }
 
-# The ratios of each headline series of a run, in the order of its blocks, as a list of vectors.
+# Returns the ratios of each headline series of a run, in the order of its blocks: list of vectors.
 list_series <- function(folder) {
   pairs <- pair_with_native(read_results(folder)$tidy)
   pairs <- pairs[pairs$headline, ]
@@ -43,7 +43,7 @@ list_series <- function(folder) {
   split(pairs$ratio, paste(pairs$environment, make_keys(pairs)))
 }
 
-# 400 simulated series of 40 blocks whose neighbours have the correlation `ar`.
+# Draws 400 series of the ratios of 40 blocks, whose neighbours have the correlation `ar`.
 simulate_series <- function(ar) {
   lapply(1:400, function(i) {
     noise <- if (ar == 0) stats::rnorm(40) else as.vector(stats::arima.sim(list(ar = ar), 40))
@@ -51,18 +51,20 @@ simulate_series <- function(ar) {
   })
 }
 
-# Prints a row of the table for each number of first blocks.
+# Prints the rows of the table for one run: one for each number of first blocks.
+# name: of the run.  series: list of vectors of ratios.
 print_rows <- function(name, series) {
   rows <- stack_rows(lapply(series, function(ratios) {
-    stack_rows(lapply(FIRST, function(first) hold_forecasts(ratios, first)))
+    stack_rows(lapply(FIRST, function(first) compare_forecasts(ratios, first)))
   }))
   for (first in intersect(FIRST, rows$first)) {
     part <- rows[rows$first == first, ]
-    hold <- function(factors) {
+    # Returns how many forecasts were near, as text.
+    count_near <- function(factors) {
       sprintf("%d of %d", sum(pmax(factors, 1 / factors) <= NEAR, na.rm = TRUE), length(factors))
     }
-    cat(sprintf("| %s | %d | %s | %s |\n", name, first, hold(part$width_factor),
-                hold(part$blocks_factor)))
+    cat(sprintf("| %s | %d | %s | %s |\n", name, first, count_near(part$width_factor),
+                count_near(part$blocks_factor)))
   }
 }
 

@@ -3,12 +3,8 @@
 # Simulates `strata gate` on costs that are known, and prints how often each verdict comes, as
 # Markdown tables: with blocks of one session, looked at as planned, and with sessions.
 
-script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
-# R writes a space in the path of a script as "~+~".
-analysis <- file.path(dirname(gsub("~+~", " ", script, fixed = TRUE)), "..", "analysis")
-for (file in c("read", "statistics", "testbeds", "budgets")) {
-  source(file.path(analysis, paste0(file, ".R")))
-}
+source("studies/common.R")
+source_analysis("testbeds", "budgets")
 runs <- as.integer(c(commandArgs(TRUE), 1000)[[1]])
 
 # As in strata/gate/command.py.
@@ -17,13 +13,9 @@ SESSION_LOOKS <- c(3, 4, 6, 8, 12)
 # The number of budgets in the gate.
 BUDGETS <- 4
 
-# Noise of standard deviation 1 whose neighbours have the correlation `ar`.
-make_noise <- function(n, ar) {
-  if (ar == 0) return(stats::rnorm(n))
-  as.vector(stats::arima.sim(list(ar = ar), n, sd = sqrt(1 - ar ^ 2)))
-}
-
-# The verdict of the first look that decides, and its n; `compare` makes the row of a look.
+# Returns the verdict of the first look that decides, and the look, as texts.
+# looks: planned numbers of blocks or sessions.  at_most: the budget.  by_session: what looks count.
+# compare: a function of a look that returns its comparison.
 decide_by_looks <- function(looks, at_most, by_session, compare) {
   for (n in looks) {
     row <- cbind(series = "x", compare(n))
@@ -34,10 +26,13 @@ decide_by_looks <- function(looks, at_most, by_session, compare) {
   c(judged$verdict, n)
 }
 
+# Prints a row of the table from verdicts, a matrix with a column of decide_by_looks for each run.
 print_rates <- function(label, verdicts) {
-  share <- function(kind) 100 * mean(verdicts[1, ] == kind)
-  cat(sprintf("| %s | %.1f %% | %.1f %% | %.1f %% | %.0f |\n", label, share("within"),
-              share("beyond"), share("undecided"), stats::median(as.numeric(verdicts[2, ]))))
+  # Returns the per cent of runs with a verdict.
+  get_share <- function(kind) 100 * mean(verdicts[1, ] == kind)
+  cat(sprintf("| %s | %.1f %% | %.1f %% | %.1f %% | %.0f |\n", label,
+              get_share("within"), get_share("beyond"), get_share("undecided"),
+              stats::median(as.numeric(verdicts[2, ]))))
 }
 
 set.seed(1)
@@ -48,7 +43,7 @@ for (scatter in c(0.02, 0.05)) {
     for (case in list(c(0, 0.02), c(0.02, 0.02), c(0.05, 0.02), c(0, 0.05), c(0.05, 0.05),
                       c(0.1, 0.05))) {
       verdicts <- replicate(runs, {
-        ratios <- (1 - case[[1]]) * exp(scatter * make_noise(max(LOOKS), ar))
+        ratios <- (1 - case[[1]]) * exp(scatter * draw_noise(max(LOOKS), ar))
         decide_by_looks(LOOKS, case[[2]], FALSE, function(n) compare_pairs(ratios[seq_len(n)]))
       })
       print_rates(sprintf("%g %%, %g %%, %g %%, %g", 100 * case[[1]], 100 * case[[2]],
@@ -82,7 +77,7 @@ for (sessions in c(1, 3, 6)) {
     verdicts <- replicate(runs, {
       sides <- lapply(1:2, function(side) {
         blocks <- lapply(stats::rnorm(sessions, 0, scatter), function(effect) {
-          exp(effect + 0.03 * make_noise(20, 0.3))
+          exp(effect + 0.03 * draw_noise(20, 0.3))
         })
         if (sessions == 1) blocks[[1]] else vapply(blocks, average, 0)
       })

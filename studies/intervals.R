@@ -4,23 +4,18 @@
 # Noise of a block's ratio: normal; autocorrelated (0.3); contaminated, with one in ten ten times as
 # wide; both.  A difference of 0 is an A/A test; 2 % and 5 % are positive controls.
 
-script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
-# R writes a space in the path of a script as "~+~".
-analysis <- file.path(dirname(gsub("~+~", " ", script, fixed = TRUE)), "..", "analysis")
-for (file in c("read", "statistics")) source(file.path(analysis, paste0(file, ".R")))
+source("studies/common.R")
 runs <- as.integer(c(commandArgs(TRUE), 2000)[[1]])
 # Functions of the number of blocks; the standard deviation is 1 without contamination.
 NOISE <- list(
   normal = function(n) stats::rnorm(n),
-  autocorrelated = function(n) {
-    as.vector(stats::arima.sim(list(ar = 0.3), n, sd = sqrt(1 - 0.09)))
-  },
+  autocorrelated = function(n) draw_noise(n, 0.3),
   contaminated = function(n) stats::rnorm(n) * ifelse(stats::runif(n) < 0.1, 10, 1),
   both = function(n) NOISE$autocorrelated(n) * ifelse(stats::runif(n) < 0.1, 10, 1)
 )
 SD <- 0.02
 
-# A rate in per cent with its 95 % interval, as text.
+# Returns the share of TRUE in per cent with its 95 % interval, as text.
 format_rate <- function(hits) {
   limits <- stats::binom.test(sum(hits), length(hits))$conf.int
   sprintf("%.1f [%.1f, %.1f]", 100 * mean(hits), 100 * limits[[1]], 100 * limits[[2]])
@@ -36,8 +31,7 @@ for (noise in names(NOISE)) {
         compare_pairs(exp(log(1 - loss) + SD * NOISE[[noise]](blocks)))
       }))
       holds <- rows$low <= 1 - loss & rows$high >= 1 - loss
-      inner <- compute_intervals(rows, 1 - 2 * ALPHA)
-      judged <- judge_parts(inner, inner, rows$n, 1 - MARGIN, 1 / (1 - MARGIN))
+      judged <- judge_rows(rows, 1 - 2 * ALPHA)
       cat(sprintf("| %s | %d | %g %% | %s | %s | %s |\n", noise, blocks, 100 * loss,
                   format_rate(holds), format_rate(judged$outside),
                   format_rate(judged$within)))

@@ -2,26 +2,26 @@
 # Usage: Rscript studies/looks.R [EXPERIMENTS]
 # Simulates `strata try`: two environments are compared with native, and tested after each planned
 # number of blocks, until both are decided.  Prints how often a verdict is false, by the true ratio
-# and the correlation of neighbouring blocks, with one test at the end beside it.
+# and the correlation of neighbouring blocks, next to one test at the end.
 
-script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
-# R writes a space in the path of a script as "~+~".
-analysis <- file.path(dirname(gsub("~+~", " ", script, fixed = TRUE)), "..", "analysis")
-for (file in c("read", "statistics")) source(file.path(analysis, paste0(file, ".R")))
+source("studies/common.R")
 
 LOOKS <- c(5, 8, 12, 20, 32, 50, 80, 128)
 # The standard deviation of the logarithm of a block's ratio.
 SCATTER <- 0.03
 
-# The blocks' ratios of one environment, with this correlation of neighbours.
+# Draws the ratios of one environment in all blocks, whose neighbours have this correlation.
+# ratio: the true one.
 draw_ratios <- function(ratio, correlation) {
   noise <- stats::arima.sim(list(ar = correlation), max(LOOKS), n.start = 50,
                             sd = SCATTER * sqrt(1 - correlation ^ 2))
   ratio * exp(as.numeric(noise))
 }
 
-# The verdicts of both environments and the blocks of each, where looks are taken up to `last`.
-try_once <- function(ratio, correlation, looks, last) {
+# Simulates one `strata try` with looks up to `last` blocks, each tested at a share 1/looks of the
+# error rate.  Returns different and equivalent (whether any environment has this verdict), decided
+# (the share of environments with one), and blocks (their mean number).
+simulate_try <- function(ratio, correlation, looks, last) {
   ratios <- replicate(2, draw_ratios(ratio, correlation), simplify = FALSE)
   verdicts <- rep("undecided", 2)
   blocks <- rep(0, 2)
@@ -29,8 +29,7 @@ try_once <- function(ratio, correlation, looks, last) {
     blocks[verdicts == "undecided"] <- look
     rows <- stack_rows(Map(function(x, n) compare_pairs(x[seq_len(n)]), ratios, blocks))
     # As add_verdicts, without the blocks that would decide.
-    interval <- compute_intervals(rows, 1 - 2 * ALPHA / (2 * looks))
-    judged <- judge_parts(interval, interval, rows$n, 1 - MARGIN, 1 / (1 - MARGIN))
+    judged <- judge_rows(rows, 1 - 2 * ALPHA / (2 * looks))
     verdicts <- ifelse(judged$outside, "different",
                        ifelse(judged$within, "equivalent", "undecided"))
     if (all(verdicts != "undecided")) break
@@ -39,12 +38,13 @@ try_once <- function(ratio, correlation, looks, last) {
     decided = mean(verdicts != "undecided"), blocks = mean(blocks))
 }
 
+# Prints the table of simulations.  experiments: their number in each row.
 main <- function(experiments = 1000) {
   set.seed(2026)
   settings <- expand.grid(correlation = c(0, 0.3), ratio = c(1, 0.98, 0.95), last = c(20, 128))
   results <- Map(function(correlation, ratio, last) {
-    trials <- replicate(experiments, try_once(ratio, correlation, length(LOOKS), last))
-    naive <- replicate(experiments, try_once(ratio, correlation, 1, last))
+    trials <- replicate(experiments, simulate_try(ratio, correlation, length(LOOKS), last))
+    naive <- replicate(experiments, simulate_try(ratio, correlation, 1, last))
     data.frame(ratio = ratio, correlation = correlation, last = last,
                different = 100 * mean(trials["different", ]),
                equivalent = 100 * mean(trials["equivalent", ]),

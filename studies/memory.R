@@ -1,5 +1,5 @@
 #!/usr/bin/env Rscript
-# Usage: memory.R PROJECT
+# Usage: Rscript studies/memory.R PROJECT
 # Says of each loss against native whether it lies in the first touch of memory, in the size of
 # pages, or in the placement of a run, and prints the table of docs/method.md.  PROJECT measured
 # native, native without huge pages, and the environments in question, in the same blocks:
@@ -10,22 +10,21 @@
 # native on small pages.  The latter is of whole cells, and again of the best lap of each cell: laps
 # are processes of their own, which lie elsewhere in memory and on processors.
 
-script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
-analysis <- file.path(dirname(gsub("~+~", " ", script, fixed = TRUE)), "..", "analysis")
-for (name in c("read.R", "statistics.R")) source(file.path(analysis, name))
+source("studies/common.R")
 
+# The accesses of the workload calls to memory: those that touch it first, and all.
 FIRST <- c("touch", "again", "touch-huge", "again-huge")
 ACCESSES <- c(FIRST, "mapped", "mapped-huge")
 
-# Adds, for the environment on small pages, its accesses to memory as the counterparts of those on
-# huge pages, which it does not have.
+# Returns rows of tidy values with further ones: of the environment `small`, its accesses to memory
+# again as the counterparts of accesses on huge pages, which it does not have.
 add_counterparts <- function(rows, small) {
   copies <- rows[rows$environment == small & get_factor(rows, "call") %in% ACCESSES, ]
   copies$factor_call <- paste0(copies$factor_call, rep("-huge", nrow(copies)))
   stack_rows(list(rows, copies))
 }
 
-# Replaces each value by that of the best lap of its cell.
+# Returns rows of tidy values with the value of the best lap of each cell in place of the cell's.
 take_best_laps <- function(rows) {
   pick <- ifelse(rows$better == "higher", "max", "min")
   rows$value <- mapply(function(value, laps, pick) {
@@ -34,38 +33,38 @@ take_best_laps <- function(rows) {
   rows
 }
 
-# Compares environments with a reference in every series: rows of compare_environments.
+# Compares environments with a reference in every series; returns rows of compare_environments.
 compare_with <- function(rows, environments, reference) {
   compare_environments(pair_environments(rows[rows$environment %in% environments, ],
                                          rows[rows$environment == reference, ]))
 }
 
-# The row of a comparison for one series and environment; NULL if there is none.
-find_row <- function(rows, row, environment = row$environment) {
-  at <- which(make_keys(rows) == make_keys(row) & rows$environment == environment)
-  if (length(at) == 0) NULL else rows[at, ]
+# Returns the comparison in `rows` of the series of `row` in an environment; NULL if there is none.
+find_comparison <- function(rows, row, environment = row$environment) {
+  matches <- which(make_keys(rows) == make_keys(row) & rows$environment == environment)
+  if (length(matches) == 0) NULL else rows[matches, ]
 }
 
-show_interval <- function(row) {
-  if (is.null(row)) return("")
-  if (row$why != "") return(sprintf("%.1f %% (%s)", 100 * row$ratio, row$why))
-  sprintf("%.1f %% [%.1f, %.1f]", 100 * row$ratio, 100 * row$low, 100 * row$high)
-}
+# Returns whether the interval of a comparison lies below or above 1; FALSE for NULL.
+is_different <- function(row) !is.null(row) && (row$low > 1 | row$high < 1) %in% TRUE
 
-# Whether the interval of a row lies below or above 1.
-differs <- function(row) !is.null(row) && (row$low > 1 | row$high < 1) %in% TRUE
-
-# Where a loss or gain lies, in words for the table.
+# Returns where the loss or gain of a comparison lies, in words for the table.
+# total: against native.  pages: of small pages against native.  rest, best: against small pages, of
+# whole cells and of best laps.
 name_cause <- function(total, pages, rest, best) {
   if (total$why != "") return("undecided")
-  if (!differs(total)) return("no difference shown")
-  causes <- c(if (differs(pages)) "page size",
-              if (differs(rest)) if (differs(best)) "the system, in its best laps too"
-              else "placement, or undecided")
+  if (!is_different(total)) return("no difference shown")
+  causes <- character()
+  if (is_different(pages)) causes <- "page size"
+  if (is_different(rest) && is_different(best)) {
+    causes <- c(causes, "the system, in its best laps too")
+  } else if (is_different(rest)) {
+    causes <- c(causes, "placement, or undecided")
+  }
   if (length(causes) == 0) "undecided" else paste(causes, collapse = "; ")
 }
 
-# The settings of huge pages that the logs of the workload calls name, each once.
+# Returns the kernel's settings of huge pages in the logs of the workload calls, each once.
 list_settings <- function(results) {
   logs <- results$planned$log[results$planned$workload == "calls"]
   paths <- file.path(results$folder, sub("^results/", "", logs))
@@ -73,11 +72,13 @@ list_settings <- function(results) {
   sub("/sys/kernel/mm/", "", unique(grep("^/sys/.*hugepage", lines, value = TRUE)), fixed = TRUE)
 }
 
+# Prints the settings of huge pages, and the table of a project.
 main <- function(project) {
   results <- read_results(file.path(project, "results"))
   rows <- results$tidy
-  is_small <- function(entry) isFALSE(entry$layers[[1]]$chroot$huge_pages)
-  small <- names(Filter(is_small, results$plan$environments))
+  # Returns whether an environment of the plan has no huge pages.
+  is_on_small_pages <- function(environment) isFALSE(environment$layers[[1]]$chroot$huge_pages)
+  small <- names(Filter(is_on_small_pages, results$plan$environments))
   if (length(small) != 1) {
     stop(project, ": needs one environment with the layer chroot: {huge_pages: false}",
          call. = FALSE)
@@ -92,17 +93,20 @@ main <- function(project) {
   cat(paste0(list_settings(results), "\n"), "\n", sep = "")
   cat("| series | environment | blocks | against native | small pages against native | against",
       "small pages | of best laps | the difference lies in |\n|---|---|--:|---|---|---|---|---|\n")
-  for (at in seq_len(NROW(totals))) {
-    row <- totals[at, ]
-    parts <- list(find_row(pages, row, small), find_row(rests, row), find_row(best, row))
+  for (number in seq_len(NROW(totals))) {
+    row <- totals[number, ]
+    page <- find_comparison(pages, row, small)
+    rest <- find_comparison(rests, row)
+    best_lap <- find_comparison(best, row)
     is_first <- row$metric == "first" || get_factor(row, "call") %in% FIRST
-    cause <- name_cause(row, parts[[1]], parts[[2]], parts[[3]])
-    cells <- c(row$series, row$label, row$n, show_interval(row),
-               vapply(parts, show_interval, ""), paste0(if (is_first) "first touch: ", cause))
+    cause <- name_cause(row, page, rest, best_lap)
+    cells <- c(row$series, row$label, row$n, show_interval(row), show_interval(page),
+               show_interval(rest), show_interval(best_lap),
+               paste0(if (is_first) "first touch: ", cause))
     cat("| ", paste(cells, collapse = " | "), " |\n", sep = "")
   }
 }
 
 arguments <- commandArgs(TRUE)
-if (length(arguments) != 1) stop("usage: memory.R PROJECT", call. = FALSE)
+if (length(arguments) != 1) stop("usage: studies/memory.R PROJECT", call. = FALSE)
 main(arguments)

@@ -3,30 +3,29 @@
 # Simulates `strata reproduce` on originals and replications whose truth is known, and prints as a
 # Markdown table how often ratios agree and how often a change is found.
 
-script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
-# R writes a space in the path of a script as "~+~".
-analysis <- file.path(dirname(gsub("~+~", " ", script, fixed = TRUE)), "..", "analysis")
-for (file in c("read", "statistics", "testbeds", "replication")) {
-  source(file.path(analysis, paste0(file, ".R")))
-}
+source("studies/common.R")
+source_analysis("testbeds", "replication")
 runs <- as.integer(c(commandArgs(TRUE), 500)[[1]])
 
-# The number of ratios of an archive, of which the first alone changed.
+# The number of ratios of an archive, of which only the first changed.
 ROWS <- 8
 
-# Blocks whose ratios scatter, in sessions that scatter between each other.
-make_side <- function(ratio, blocks, scatter, sessions, between) {
+# Draws the blocks of one side: data frame of share (a block's ratio) and session.
+# ratio: the true one.  blocks: of each session.  scatter, between: standard deviations of the
+# logarithms of blocks and of sessions.
+draw_side <- function(ratio, blocks, scatter, sessions, between) {
   effects <- rep(stats::rnorm(sessions, 0, between), each = blocks)
   data.frame(share = ratio * exp(effects + stats::rnorm(blocks * sessions, 0, scatter)),
              session = paste(rep(seq_len(sessions), each = blocks)))
 }
 
-# The outcomes of one reproduction.
-reproduce_once <- function(case, change) {
+# Simulates one reproduction, in which the first ratio is multiplied by `change`; returns the
+# outcome of each ratio.  case: a row of `cases`.
+simulate_reproduction <- function(case, change) {
   rows <- lapply(seq_len(ROWS), function(i) {
     here <- if (i == 1) change else 1
-    predict_replication(make_side(1, case$blocks, case$scatter, case$sessions, case$between),
-                        make_side(here, case$blocks, case$scatter, 1, case$between))
+    predict_replication(draw_side(1, case$blocks, case$scatter, case$sessions, case$between),
+                        draw_side(here, case$blocks, case$scatter, 1, case$between))
   })
   judge_replications(stack_rows(rows), 0.05)$outcome
 }
@@ -39,8 +38,8 @@ cases <- rbind(cases, data.frame(blocks = 20, scatter = 0.02, sessions = c(1, 1,
                                  between = c(0.01, 0.03, 0.01)))
 for (i in seq_len(nrow(cases))) {
   case <- cases[i, ]
-  same <- replicate(runs, reproduce_once(case, 1))
-  changed <- replicate(runs, reproduce_once(case, 0.95))
+  same <- replicate(runs, simulate_reproduction(case, 1))
+  changed <- replicate(runs, simulate_reproduction(case, 0.95))
   cat(sprintf("| %g, %g %%, %g, %g %% | %.1f %% | %.1f %% | %.1f %% | %.1f %% |\n", case$blocks,
               100 * case$scatter, case$sessions, 100 * case$between, 100 * mean(same == "agrees"),
               100 * mean(same == "undecided"), 100 * mean(colSums(same == "differs") > 0),

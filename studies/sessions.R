@@ -2,10 +2,7 @@
 # How often intervals over sessions hold what they promise: simulations with a known truth.
 # Prints the table of docs/statistics.md, "Sessions and machines".  It takes about a minute.
 
-script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
-# R writes a space in the path of a script as "~+~".
-analysis <- file.path(dirname(gsub("~+~", " ", script, fixed = TRUE)), "..", "analysis")
-for (file in c("read", "statistics")) source(file.path(analysis, paste0(file, ".R")))
+source("studies/common.R")
 
 EXPERIMENTS <- 2000
 BLOCKS <- 10
@@ -14,22 +11,24 @@ BLOCK_SD <- 0.02
 SESSION_SD <- 0.03
 MACHINE_SD <- 0.05
 
-#' Simulate one comparison, and say what its intervals hold
+#' Simulate one comparison, and return what its intervals hold
 #'
-#' @param sessions number of sessions of each machine
+#' @param sessions numbers of sessions, an element for each machine
 #' @return numeric vector, TRUE as 1: whether the interval holds the ratio of the first session, of
 #'   the first machine, and of all machines; whether the prediction interval holds another
 #'   machine's; width (half of the interval's)
-simulate <- function(sessions) {
+simulate_comparison <- function(sessions) {
   machine <- rep(seq_along(sessions), sessions)
   machine_means <- stats::rnorm(length(sessions), 0, MACHINE_SD)
   session_means <- machine_means[machine] + stats::rnorm(sum(sessions), 0, SESSION_SD)
-  at <- rep(seq_along(machine), each = BLOCKS)
-  ratios <- exp(session_means[at] + stats::rnorm(length(at), 0, BLOCK_SD))
-  row <- compare_sessions(ratios, at, machine[at])
-  holds <- function(value, low = row$low, high = row$high) low <= exp(value) & exp(value) <= high
-  c(session = holds(session_means[[1]]), machine = holds(machine_means[[1]]), machines = holds(0),
-    another = holds(stats::rnorm(1, 0, MACHINE_SD), row$next_low, row$next_high),
+  session <- rep(seq_along(machine), each = BLOCKS)
+  ratios <- exp(session_means[session] + stats::rnorm(length(session), 0, BLOCK_SD))
+  row <- compare_sessions(ratios, session, machine[session])
+  # Returns whether an interval holds the ratio with this logarithm.
+  is_held <- function(value, low = row$low, high = row$high) low <= exp(value) & exp(value) <= high
+  c(session = is_held(session_means[[1]]), machine = is_held(machine_means[[1]]),
+    machines = is_held(0),
+    another = is_held(stats::rnorm(1, 0, MACHINE_SD), row$next_low, row$next_high),
     width = (row$high - row$low) / 2)
 }
 
@@ -40,7 +39,7 @@ designs <- list("1 machine, 1 session" = 1, "1 machine, 2 sessions" = 2,
                 "8 machines, 1 or 3 sessions" = rep(c(1, 3), 4))
 set.seed(2014)
 for (name in names(designs)) {
-  found <- rowMeans(replicate(EXPERIMENTS, simulate(designs[[name]])))
+  means <- rowMeans(replicate(EXPERIMENTS, simulate_comparison(designs[[name]])))
   cat(sprintf("| %s |%s ± %.1f %% |\n", name,
-              paste(sprintf(" %.1f |", 100 * found[1:4]), collapse = ""), 100 * found[["width"]]))
+              paste(sprintf(" %.1f |", 100 * means[1:4]), collapse = ""), 100 * means[["width"]]))
 }

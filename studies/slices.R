@@ -1,15 +1,14 @@
 #!/usr/bin/env Rscript
-# Usage: slices.R PROJECT
+# Usage: Rscript studies/slices.R PROJECT
 # Compares runs in slices with whole runs, by environment and workload, and prints the table of
 # docs/method.md.  PROJECT is a project whose containers took both, in the same blocks:
 #   snakemake --cores 1 results/summary.csv --config ways=both
 # Ratios are of performance to native, in runs of one kind, with 95 % intervals over blocks.
 
-script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
-analysis <- file.path(dirname(gsub("~+~", " ", script, fixed = TRUE)), "..", "analysis")
-for (name in c("read.R", "statistics.R")) source(file.path(analysis, name))
+source("studies/common.R")
 
-# The performance of each headline series in each block, with the columns slices and whole.
+# Returns the performance of each headline series, environment and block: the tidy columns, with
+# slices and whole, the performance in either kind of run.  Blocks without both are left out.
 read_both_ways <- function(folder) {
   plan <- jsonlite::read_json(file.path(folder, "plan.json"))
   metrics <- stack_rows(Map(list_metrics, names(plan$workloads), plan$workloads))
@@ -29,12 +28,10 @@ read_both_ways <- function(folder) {
   both
 }
 
-show_interval <- function(ratios) {
-  row <- compare_pairs(ratios)
-  if (row$why != "") return(sprintf("%.1f %% (%s)", 100 * row$ratio, row$why))
-  sprintf("%.1f %% [%.1f, %.1f]", 100 * row$ratio, 100 * row$low, 100 * row$high)
-}
+# Returns the cell of the table for the ratios of blocks: their mean with its interval.
+show_ratios <- function(ratios) show_interval(compare_pairs(ratios))
 
+# Prints the table of a project.
 main <- function(project) {
   rows <- read_both_ways(file.path(project, "results"))
   if (nrow(rows) == 0) stop(project, ": no run was taken in slices and whole", call. = FALSE)
@@ -53,13 +50,13 @@ main <- function(project) {
       slices <- if (is_level) chosen$slices else chosen$slices / base$slices
       whole <- if (is_level) chosen$whole else chosen$whole / base$whole
       cells <- c(chosen$title[[1]], chosen$label[[1]], nrow(chosen),
-                 if (is_level) "" else show_interval(slices),
-                 if (is_level) "" else show_interval(whole), show_interval(slices / whole))
+                 if (is_level) "" else show_ratios(slices),
+                 if (is_level) "" else show_ratios(whole), show_ratios(slices / whole))
       cat("| ", paste(cells, collapse = " | "), " |\n", sep = "")
     }
   }
 }
 
 arguments <- commandArgs(TRUE)
-if (length(arguments) != 1) stop("usage: slices.R PROJECT", call. = FALSE)
+if (length(arguments) != 1) stop("usage: studies/slices.R PROJECT", call. = FALSE)
 main(arguments)

@@ -48,6 +48,7 @@ MACHINES = {
     "contaminated (one run in ten)": (0.0, 0.0, 0.0, 0.1),
     "alike and contaminated": (0.0, 0.0, 0.3, 0.1),
 }
+# The least and the most blocks of a workload, and the seconds to which drift and walk refer.
 LEAST, MOST, PERIOD = 3, 300, 1500.0
 # Of claims: first blocks, seconds of a block, and the budget.
 LEAST_OF_CLAIM, CLAIM_SECONDS, CLAIM_BUDGET = 5, 3.0, 600.0
@@ -58,7 +59,7 @@ STUDENT = (1.959963985, 2.372271231, 2.822498617, 2.555849681, 1.589534054, 1.02
 CORRELATION_LIMITS = (0.15, 0.8)
 
 
-def student_quantile(freedom: float) -> float:
+def compute_student_quantile(freedom: float) -> float:
     """Return the two-sided 95 % quantile of Student's distribution.
 
     freedom: the degrees of freedom, at least 2.
@@ -66,32 +67,36 @@ def student_quantile(freedom: float) -> float:
     return sum(term / freedom**power for power, term in enumerate(STUDENT))
 
 
-def half_width(logarithms: Sequence[float]) -> float:
+def compute_half_width(logarithms: Sequence[float]) -> float:
     """Return the relative half-width of the paper's 95 % interval of a geometric mean.
 
     logarithms: the logarithms of the ratios in the order of their blocks.  Neighbouring values may
     be correlated (`estimate_standard_error` of analysis/statistics.R, which this function must
     follow).
     """
-    independent = independent_blocks(logarithms)
-    quantile = student_quantile(max(independent - 1, 2))
+    independent = count_independent_blocks(logarithms)
+    quantile = compute_student_quantile(max(independent - 1, 2))
     return math.sinh(quantile * statistics.stdev(logarithms) / math.sqrt(independent))
 
 
-def independent_blocks(logarithms: Sequence[float]) -> float:
-    """Return how many independent blocks tell as much as these, whose neighbours may correlate."""
+def count_independent_blocks(logarithms: Sequence[float]) -> float:
+    """Return how many independent blocks tell as much as blocks whose neighbours may correlate.
+
+    logarithms: of the blocks' ratios, in the order of the blocks.
+    """
     count, mean = len(logarithms), statistics.fmean(logarithms)
     deviations = [value - mean for value in logarithms]
     squares = math.fsum(deviation**2 for deviation in deviations)
     products = math.fsum(first * second for first, second in pairwise(deviations))
     raw = products / squares
     least, most = CORRELATION_LIMITS
+    # The second term corrects the bias of an estimate from few blocks.
     correlation = min(max(least, raw + (1 + 4 * raw) / count), most)
     return count * (1 - correlation) / (1 + correlation)
 
 
 class Ratios:
-    """Simulate the logarithms of a workload's ratios to native, block by block.
+    """Simulated logarithms of a workload's ratios to native, block by block.
 
     chance: the random numbers.
     others: the number of environments besides native.
@@ -104,7 +109,12 @@ class Ratios:
     def __init__(
         self, chance: random.Random, others: int, noise: float, seconds: float, machine: tuple
     ) -> None:
-        self.chance, self.noise, self.seconds, self.machine = chance, noise, seconds, machine
+        """Draw the noise before the first run; no block is measured yet."""
+        self.chance = chance
+        self.noise = noise
+        self.seconds = seconds
+        self.machine = machine
+        # The noise of the last run of each environment, of which native is the first.
         self.last = [chance.gauss(0, 1) for _ in range(others + 1)]
         self.logarithms: list[list[float]] = [[] for _ in range(others)]
 
@@ -127,19 +137,21 @@ class Ratios:
             for logarithms, value in zip(self.logarithms, values[1:], strict=True):
                 logarithms.append(value - values[0])
 
-    def width(self) -> float:
-        """Return the largest half-width of the ratios."""
-        return max(map(half_width, self.logarithms))
+    def compute_half_width(self) -> float:
+        """Return the largest relative half-width of the environments' ratios."""
+        return max(map(compute_half_width, self.logarithms))
 
-    def holds(self) -> list[bool]:
-        """Return for each ratio whether its interval contains the true ratio, 1."""
+    def list_hits(self) -> list[bool]:
+        """Return for each environment whether its interval contains the true ratio, 1."""
         return [
-            abs(statistics.fmean(logarithms)) <= math.asinh(half_width(logarithms))
+            abs(statistics.fmean(logarithms)) <= math.asinh(compute_half_width(logarithms))
             for logarithms in self.logarithms
         ]
 
 
-def simulate(chance: random.Random, rule: tuple, machine: tuple) -> tuple[float, float, float]:
+def simulate_experiment(
+    chance: random.Random, rule: tuple, machine: tuple
+) -> tuple[float, float, float]:
     """Simulate an experiment until no workload gets further blocks.
 
     chance: the random numbers.
@@ -149,36 +161,38 @@ def simulate(chance: random.Random, rule: tuple, machine: tuple) -> tuple[float,
     Returns the share of intervals that contain the truth, the share of workloads that reach the
     target, and the mean number of blocks of a workload.
     """
-    others, names, target, budget, precision.FIRST_STAGE = rule
-    loads = {name: Ratios(chance, others, *WORKLOADS[name], machine) for name in names}
+    others, names, target, budget, first_stage = rule
+    precision.FIRST_STAGE = first_stage
+    workloads = {name: Ratios(chance, others, *WORKLOADS[name], machine) for name in names}
     cost = {name: WORKLOADS[name][1] * (others + 1) for name in names}
     new = dict.fromkeys(names, LEAST)
     while any(new.values()):
-        for name, load in loads.items():
-            load.measure(new[name])
-        counts = {name: len(load.logarithms[0]) for name, load in loads.items()}
+        for name, workload in workloads.items():
+            workload.measure(new[name])
+        counts = {name: len(workload.logarithms[0]) for name, workload in workloads.items()}
         left = math.inf
         if budget is not None:
             left = budget - sum(counts[name] * cost[name] for name in names)
-        states = {
-            name: precision.Precision(
-                counts[name], 0, MOST - counts[name], load.width(), cost[name], others
+        states = {}
+        for name, workload in workloads.items():
+            count, half_width = counts[name], workload.compute_half_width()
+            # No block is disturbed, so that none is measured again.
+            states[name] = precision.Precision(
+                count, 0, MOST - count, half_width, cost[name], others
             )
-            for name, load in loads.items()
-        }
         new = precision.allot_blocks(states, target, budget, left)
-    held = [hit for load in loads.values() for hit in load.holds()]
-    reached = [load.width() <= target for load in loads.values()]
-    return statistics.fmean(held), statistics.fmean(reached), statistics.fmean(counts.values())
+    hits = [hit for workload in workloads.values() for hit in workload.list_hits()]
+    reached = [workload.compute_half_width() <= target for workload in workloads.values()]
+    return statistics.fmean(hits), statistics.fmean(reached), statistics.fmean(counts.values())
 
 
-def interval(logarithms: Sequence[float], tail: float) -> tuple[float, float]:
+def compute_interval(logarithms: Sequence[float], tail: float) -> tuple[float, float]:
     """Return the paper's interval of a geometric mean, as ratios.
 
     tail: the probability that the interval leaves out on each side.  Student's quantile follows
     from the normal one (Abramowitz and Stegun, 26.7.5), which is good from six degrees of freedom.
     """
-    freedom = independent_blocks(logarithms) - 1
+    freedom = count_independent_blocks(logarithms) - 1
     z = statistics.NormalDist().inv_cdf(1 - tail)
     quantile = z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
     error = statistics.stdev(logarithms) / math.sqrt(freedom + 1)
@@ -186,7 +200,9 @@ def interval(logarithms: Sequence[float], tail: float) -> tuple[float, float]:
     return math.exp(mean - quantile * error), math.exp(mean + quantile * error)
 
 
-def simulate_claim(chance: random.Random, truth: float, noise: float, machine: tuple) -> tuple:
+def simulate_claim(
+    chance: random.Random, truth: float, noise: float, machine: tuple
+) -> tuple[bool, bool, int]:
     """Simulate `strata claim` for a tolerance from 0.95 to 1.05 and a budget of 10 minutes.
 
     chance: the random numbers.  truth: the true ratio.  noise: of a run's logarithm.
@@ -201,15 +217,19 @@ def simulate_claim(chance: random.Random, truth: float, noise: float, machine: t
         ratios.measure(new)
         count = len(logarithms)
         left = CLAIM_BUDGET - count * CLAIM_SECONDS
-        state = precision.Precision(count, 0, MOST - count, ratios.width(), CLAIM_SECONDS)
+        state = precision.Precision(
+            count, 0, MOST - count, ratios.compute_half_width(), CLAIM_SECONDS
+        )
         new = precision.allot_blocks({"one": state}, math.inf, CLAIM_BUDGET, left)["one"]
         if not new:
             state = state._replace(target=precision.deciding_half_width(low, high))
             new = precision.allot_blocks_to_claims([("one", state)], left).get("one", (0,))[0]
     shifted = [logarithm + math.log(truth) for logarithm in logarithms]
-    inner, outer = interval(shifted, 0.05), interval(shifted, 0.025)
+    inner = compute_interval(shifted, 0.05)
+    outer = compute_interval(shifted, 0.025)
     is_within = low <= inner[0] and inner[1] <= high
-    return is_within, outer[1] < low or outer[0] > high, len(logarithms)
+    is_outside = outer[1] < low or outer[0] > high
+    return is_within, is_outside, len(logarithms)
 
 
 def print_claims(experiments: int) -> None:
@@ -232,8 +252,8 @@ def print_claims(experiments: int) -> None:
                 print(f"| {' | '.join(row)} | {statistics.fmean(blocks):.0f} |", flush=True)
 
 
-def main(experiments: int) -> None:
-    """Print a Markdown table with a row for each rule and machine.
+def print_rules(experiments: int) -> None:
+    """Print a Markdown table of true intervals, with a row for each rule and machine.
 
     Each row has a random generator of its own, so that rows do not depend on each other.
     experiments: the number of simulated experiments for each row; at least 2.
@@ -243,7 +263,7 @@ def main(experiments: int) -> None:
     for rule_name, rule in RULES.items():
         for machine_name, machine in MACHINES.items():
             chance = random.Random(f"{rule_name}/{machine_name}")
-            outcomes = [simulate(chance, rule, machine) for _ in range(experiments)]
+            outcomes = [simulate_experiment(chance, rule, machine) for _ in range(experiments)]
             held, reached, blocks = map(list, zip(*outcomes, strict=True))
             error = 100 * statistics.stdev(held) / math.sqrt(experiments)
             shares = f"{100 * statistics.fmean(held):.1f} ± {error:.1f}"
@@ -253,5 +273,7 @@ def main(experiments: int) -> None:
 
 
 if __name__ == "__main__":
-    run = print_claims if "claims" in sys.argv[1:] else main
-    run(next((int(word) for word in sys.argv[1:] if word.isdecimal()), 4000))
+    arguments = sys.argv[1:]
+    print_table = print_claims if "claims" in arguments else print_rules
+    numbers = [int(argument) for argument in arguments if argument.isdecimal()]
+    print_table(numbers[0] if numbers else 4000)

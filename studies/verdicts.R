@@ -5,10 +5,7 @@
 # whose ratios correlate by 0.9; all ratios share native's noise.  The sandbox of the default
 # experiment counts among the verdicts too.
 
-script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
-# R writes a space in the path of a script as "~+~".
-analysis <- file.path(dirname(gsub("~+~", " ", script, fixed = TRUE)), "..", "analysis")
-for (file in c("read", "statistics")) source(file.path(analysis, paste0(file, ".R")))
+source("studies/common.R")
 runs <- as.integer(c(commandArgs(TRUE), 500)[[1]])
 
 # Blocks, and the standard deviation of a block's ratio, of each workload in a run of `make paper`.
@@ -18,33 +15,28 @@ WORKLOADS <- data.frame(workload = c("stream", "pxz", "linpack", "randomaccess")
 CONTAINERS <- 3
 VERDICTS <- nrow(WORKLOADS) * (CONTAINERS + 1)
 
-# Noise of standard deviation 1 whose neighbours have the correlation `ar`.
-make_noise <- function(n, ar) {
-  if (ar == 0) return(stats::rnorm(n))
-  as.vector(stats::arima.sim(list(ar = ar), n, sd = sqrt(1 - ar ^ 2)))
+# Draws the noise of the series of a workload in one environment: matrix of blocks by series.
+draw_series <- function(n, series, ar) {
+  if (series == 1) return(as.matrix(draw_noise(n, ar)))
+  sqrt(0.9) * draw_noise(n, ar) + sqrt(0.1) * replicate(series, draw_noise(n, ar))
 }
 
-# The noise of the series of a workload in one environment: a matrix, a column for each series.
-make_series <- function(n, series, ar) {
-  if (series == 1) return(as.matrix(make_noise(n, ar)))
-  sqrt(0.9) * make_noise(n, ar) + sqrt(0.1) * replicate(series, make_noise(n, ar))
-}
-
-# The comparisons of one paper in which every container has `truth` of native's performance.
+# Simulates one paper in which every container has `truth` of native's performance.  Returns rows of
+# compare_pairs, with workload and environment.
 simulate_paper <- function(truth, ar) {
   stack_rows(lapply(seq_len(nrow(WORKLOADS)), function(i) {
     workload <- WORKLOADS[i, ]
-    native <- make_series(workload$blocks, workload$series, ar)
+    native <- draw_series(workload$blocks, workload$series, ar)
     stack_rows(lapply(seq_len(CONTAINERS), function(container) {
-      noise <- (make_series(workload$blocks, workload$series, ar) - native) / sqrt(2)
+      noise <- (draw_series(workload$blocks, workload$series, ar) - native) / sqrt(2)
       rows <- apply(truth * exp(workload$sd * noise), 2, compare_pairs, simplify = FALSE)
       cbind(workload = workload$workload, environment = container, stack_rows(rows))
     }))
   }))
 }
 
-# The verdicts of simulate_paper's rows at one margin.
-decide <- function(rows, margin) {
+# Returns the verdict of each workload and environment of a simulated paper at one margin.
+decide_paper <- function(rows, margin) {
   key <- paste(rows$workload, rows$environment)
   level <- 1 - 2 * ALPHA / VERDICTS
   bounds <- c(1 - margin, 1 / (1 - margin))
@@ -63,11 +55,12 @@ for (ar in c(0, 0.3)) {
   for (truth in c(1, 0.98, 0.95)) {
     papers <- lapply(seq_len(runs), function(i) simulate_paper(truth, ar))
     for (margin in MARGINS) {
-      verdicts <- lapply(papers, decide, margin)
-      share <- function(kind) 100 * mean(vapply(verdicts, function(v) any(v == kind), NA))
+      verdicts <- lapply(papers, decide_paper, margin)
+      # Returns the per cent of papers in which any workload has a verdict.
+      get_share <- function(kind) 100 * mean(vapply(verdicts, function(v) any(v == kind), NA))
       equivalent <- mean(vapply(verdicts, function(v) sum(v == "equivalent"), 0))
       cat(sprintf("| %g %% | %g | %g %% | %.1f %% | %.1f %% | %.1f |\n", 100 * truth, ar,
-                  100 * margin, share("equivalent"), share("different"), equivalent))
+                  100 * margin, get_share("equivalent"), get_share("different"), equivalent))
     }
   }
 }
@@ -81,7 +74,7 @@ for (parts in c(2, 5, 10, 17)) {
         # Percentiles have wide tails: one block in ten has three times the noise.
         rows <- stack_rows(lapply(seq_len(parts), function(part) {
           wide <- ifelse(stats::runif(blocks) < 0.1, 3, 1)
-          compare_pairs(exp(0.05 * wide * make_noise(blocks, ar)), 1 - ALPHA / parts)
+          compare_pairs(exp(0.05 * wide * draw_noise(blocks, ar)), 1 - ALPHA / parts)
         }))
         any(rows$low > 1 | rows$high < 1)
       }, NA)
@@ -90,29 +83,32 @@ for (parts in c(2, 5, 10, 17)) {
   }
 }
 
+# Draws the times of laps, a matrix of laps by blocks; a share is stalled by half of its time.
+draw_laps <- function(laps, blocks, share) {
+  noise <- matrix(exp(stats::rnorm(laps * blocks, 0, 0.05)), laps)
+  noise * ifelse(stats::runif(laps * blocks) < share, 1.5, 1)
+}
+
+# Simulates native, and Docker with a share of stalled laps; returns whether they are equivalent,
+# and whether the stalls are found.
+simulate_stalls <- function(laps, blocks, share) {
+  native <- draw_laps(laps, blocks, 0)
+  docker <- draw_laps(laps, blocks, share)
+  row <- compare_pairs(colSums(native) / colSums(docker))
+  judged <- judge_rows(row, 1 - 2 * ALPHA / VERDICTS)
+  # The columns of tidy values that compare_stalls reads.
+  tidy <- data.frame(environment = rep(c(NATIVE, "docker"), each = blocks), headline = TRUE,
+                     better = "higher", repetition = rep(seq_len(blocks), 2), together = "",
+                     started = 0, ended = 0, block_seconds = 0, how = "whole", scale = 1)
+  tidy$laps <- c(asplit(1 / native, 2), asplit(1 / docker, 2))
+  for (key in setdiff(COMPARISON_KEYS, names(tidy))) tidy[[key]] <- "x"
+  c(judged$within, compare_stalls(tidy)$p < ALPHA)
+}
+
 cat("\n| laps, blocks | stalled laps | equivalent at 2 % | stalls found |\n|---|---|---|---|\n")
 for (design in list(c(4, 35), c(8, 20), c(8, 36))) {
   for (share in c(0, 0.05, 0.1)) {
-    results <- vapply(seq_len(runs), function(i) {
-      make_laps <- function(slow) {
-        noise <- matrix(exp(stats::rnorm(prod(design), 0, 0.05)), design[[1]])
-        noise * ifelse(stats::runif(prod(design)) < slow, 1.5, 1)
-      }
-      native <- make_laps(0)
-      docker <- make_laps(share)
-      row <- compare_pairs(colSums(native) / colSums(docker))
-      inner <- compute_intervals(row, 1 - 2 * ALPHA / VERDICTS)
-      judged <- judge_parts(inner, inner, row$n, 1 - MARGIN, 1 / (1 - MARGIN))
-      list_laps <- function(times) asplit(1 / times, 2)
-      blocks <- seq_len(design[[2]])
-      tidy <- data.frame(environment = rep(c(NATIVE, "docker"), each = design[[2]]),
-                         headline = TRUE, better = "higher", repetition = rep(blocks, 2),
-                         together = "", started = 0, ended = 0, block_seconds = 0,
-                         how = "whole", scale = 1)
-      tidy$laps <- c(list_laps(native), list_laps(docker))
-      for (key in setdiff(COMPARISON_KEYS, names(tidy))) tidy[[key]] <- "x"
-      c(judged$within, compare_stalls(tidy)$p < ALPHA)
-    }, c(NA, NA))
+    results <- replicate(runs, simulate_stalls(design[[1]], design[[2]], share))
     cat(sprintf("| %d, %d | %g %% | %.1f %% | %.1f %% |\n", design[[1]], design[[2]], 100 * share,
                 100 * mean(results[1, ]), 100 * mean(results[2, ])))
   }

@@ -206,7 +206,7 @@ own() { (umask 077; echo own >"$root/data/password"); }
 own
 inside $of/redis/server.sh $at 7000 "" >/dev/null &
 inside /opt/strata/bin/netperf-server $at 7001 "" >/dev/null &
-inside $of/mysql/database.sh data 1000 16777216 8388608 >/dev/null 2>&1
+inside $of/mysql/database.sh make_data 1000 16777216 8388608 >/dev/null 2>&1
 inside $of/mysql/database.sh prepare
 inside $of/mysql/database.sh serve $at 7002 16777216 8388608 >/dev/null 2>&1 &
 wait_for inside $of/redis/ready.sh $at 7000

@@ -22,9 +22,9 @@ def test_a_second_call_goes_on_and_the_table_counts_what_each_tool_found(
         sides = [[chance.gauss(side, 0.003) for _ in range(10)] for side in (1, slow)]
         return {"seconds": 60, **beside.compare_samples(tool, *sides)}
 
-    systems = dict.fromkeys(system for pair in beside.PAIRS.values() for system in pair[:2])
+    systems = dict.fromkeys(system for pair in beside.PAIRS.values() for system in pair)
     monkeypatch.setattr(beside, "BASE", tmp_path)
-    monkeypatch.setattr(beside, "prepare", lambda budget: "recipe")
+    monkeypatch.setattr(beside, "prepare_project", lambda budget: "recipe")
     monkeypatch.setattr(beside, "start_systems", lambda *_: contextlib.nullcontext(systems))
     monkeypatch.setattr(beside, "measure", measure)
     for repetitions in (1, 4):

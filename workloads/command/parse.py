@@ -2,101 +2,130 @@
 
 import re
 
-from kit.checks import number, require, require_equal, require_numbered, require_parameters
+from kit.checks import (
+    BrokenLogError,
+    number,
+    require,
+    require_equal,
+    require_numbered,
+    require_parameters,
+)
 from kit.logs import Object, Value, decoded, value
 
+# The first keys of a lap's objects; timed.c prints "printed" only if output is kept.
+LAP_ORDER = "observed tool(( run)+|( run printed)+) done observed"
 # The kernel counts CPU time in whole microseconds: less than one of a run is counted as one.
 LEAST_SECONDS = 1e-6
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """Return the values of a lap, each the mean over its runs.
+    """Return a lap's wall time, CPU time, peak memory and further metrics, by `parameters`.
 
-    CPU time and memory are those of the system's control group, which the harness reads before and
-    after the runs; where the host has no such group, they are those of the command's processes.
+    Times and further metrics are means over the lap's runs.  CPU time and memory are those of the
+    system's control group, which the harness reads before and after the runs; where the host has no
+    group for the system, they are those of the command's processes.
+    Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
-    kinds: dict[str, list[Object]] = {key: [] for key in ("observed", "tool", "run", "printed")}
-    order = []
-    for number_of_line, line in enumerate(lines, 1):
-        if line.startswith("{") and line.rstrip() != "{":
-            content = decoded(line, f"line {number_of_line}")
-            order.append(next(iter(content), ""))
-            kinds.setdefault(order[-1], []).append(content)
-    # The warm-up has the same form, and stands before the first observation.
-    first = order.index("observed") if "observed" in order else 0
-    form = "observed tool(( run)+|( run printed)+) done observed"
-    fits = re.fullmatch(form, " ".join(order[first:]))
-    complete = all(content == {"done": True} for content in kinds.get("done", []))
-    require(fits and complete, "the log is not that of one lap of a command")
-    warmups = order[:first].count("run")
-    runs, printed = kinds["run"][warmups:], kinds["printed"][order[:first].count("printed") :]
-    head = kinds["tool"][-1]
-    require_parameters(head, parameters, "runs", "limit")
-    require_equal("kept", head["kept"], parameters["kept_bytes"])
+    objects = _decode_lap(lines)
+    [header], runs = objects["tool"], objects["run"]
+    require_parameters(header, parameters, "runs", "limit")
+    require_equal("kept", header["kept"], parameters["kept_bytes"])
     require_numbered(runs, "run")
     require_equal("the number of runs", len(runs), parameters["runs"])
     seconds = [number(run, "seconds") for run in runs]
+    # timed.c ends a run at the limit, and takes a moment for this.
     require(max(seconds) <= parameters["limit"] + 1, "a run took longer than the limit")
     return [
         value("time", "s", sum(seconds) / len(runs)),
-        *_resources(runs, kinds["observed"]),
-        *_patterns(printed, parameters["patterns"]),
+        *_measure_resources(runs, objects["observed"]),
+        *_match_patterns(objects.get("printed", []), parameters["patterns"]),
     ]
 
 
-def _resources(runs: list[Object], observed: list[Object]) -> list[Value]:
-    """Return the CPU time of a run, and the peak memory."""
+def _decode_lap(lines: list[str]) -> dict[str, list[Object]]:
+    """Return the objects of the log's lap, as lists by their first key.
+
+    The warm-up prints objects of the same form before the first one "observed": they are left out.
+    Raises BrokenLogError if the lap's objects are not in `LAP_ORDER`.
+    """
+    objects = []
+    for line_number, line in enumerate(lines, 1):
+        if line.startswith("{") and line.rstrip() != "{":
+            objects.append(decoded(line, f"line {line_number}"))
+    keys = [next(iter(content), "") for content in objects]
+    start = keys.index("observed") if "observed" in keys else 0
+    fits = re.fullmatch(LAP_ORDER, " ".join(keys[start:]))
+    complete = all(content == {"done": True} for content in objects if "done" in content)
+    require(fits and complete, "the log is not that of one lap of a command")
+    lap: dict[str, list[Object]] = {}
+    for key, content in zip(keys[start:], objects[start:], strict=True):
+        lap.setdefault(key, []).append(content)
+    return lap
+
+
+def _measure_resources(runs: list[Object], observed: list[Object]) -> list[Value]:
+    """Return the mean CPU time of a run (s): all, user's and system's; and the peak memory (MB).
+
+    runs: timed.c's objects of the command's runs.
+    observed: the harness's two objects of the control group; None stands for an unknown number.
+    Raises BrokenLogError if the control group's CPU time decreased.
+    """
     before, after = observed
     if before["user_seconds"] is None or after["user_seconds"] is None:
         user = sum(number(run, "user", zero=True) for run in runs)
         total = user + sum(number(run, "system", zero=True) for run in runs)
     else:
-        kinds = ("user_seconds", "system_seconds")
-        user, system = (number(after, kind, True) - number(before, kind, True) for kind in kinds)
+        user = number(after, "user_seconds", True) - number(before, "user_seconds", True)
+        system = number(after, "system_seconds", True) - number(before, "system_seconds", True)
         total = user + system
         # Their sum is exact.  Version 1 splits it by all ticks so far, so that one of both may
         # become smaller in a short run.
         user = min(max(user, 0), total)
     require(total >= 0, "the CPU time of the control group went back")
-    largest = max(number(run, "rss_bytes", zero=True) for run in runs)
-    peak = largest if after["peak_bytes"] is None else number(after, "peak_bytes")
-    system = max((total - user) / len(runs), LEAST_SECONDS)
-    user = max(user / len(runs), LEAST_SECONDS)
+    user_mean = max(user / len(runs), LEAST_SECONDS)
+    system_mean = max((total - user) / len(runs), LEAST_SECONDS)
+    if after["peak_bytes"] is None:
+        peak = max(number(run, "rss_bytes", zero=True) for run in runs)
+    else:
+        peak = number(after, "peak_bytes")
     return [
-        value("cpu", "s", user + system),
-        value("user", "s", user),
-        value("system", "s", system),
+        value("cpu", "s", user_mean + system_mean),
+        value("user", "s", user_mean),
+        value("system", "s", system_mean),
         value("memory", "MB", 1e-6 * peak),
     ]
 
 
-def _patterns(printed: list[Object], patterns: list[str]) -> list[Value]:
-    """Return the mean over the runs of each number that a pattern finds last in what a run prints.
+def _match_patterns(printed: list[Object], patterns: list[str]) -> list[Value]:
+    """Return for each pattern the mean over the runs of its last match in what a run printed.
 
-    patterns: NAME[:UNIT[:SIDE]]=REGEX.
+    printed: timed.c's object of each run.  patterns: NAME[:UNIT[:SIDE]]=REGEX.
+    Raises BrokenLogError if a run printed no match, or one that is no number.
     """
     values = []
     for pattern in patterns:
         declared, _, regex = pattern.partition("=")
+        # The unit is the text after the first colon; a value without one is in "units".
         name, unit = [*declared.split(":"), "units"][:2]
         numbers = []
-        for text in printed:
-            matches = re.findall(regex, text["printed"], re.MULTILINE)
-            last = text["printed"].strip()[-200:] or "nothing"
-            reason = (
-                f"{name}: nothing that a run printed matches {regex!r}; it printed last: {last}"
-            )
-            require(matches, reason)
-            numbers.append(_number(name, matches[-1]))
+        for content in printed:
+            text = content["printed"]
+            matches = re.findall(regex, text, re.MULTILINE)
+            last_text = text.strip()[-200:] or "nothing"
+            reason = f"{name}: nothing that a run printed matches {regex!r}; it printed last: "
+            require(matches, reason + last_text)
+            numbers.append(_parse_number(name, matches[-1]))
         require(numbers, f"{name}: nothing was kept of what the command printed")
         values.append(value(name, unit, sum(numbers) / len(numbers)))
     return values
 
 
-def _number(name: str, text: str) -> float:
-    """Return the number that a pattern found."""
+def _parse_number(name: str, text: str) -> float:
+    """Return the number that a text represents.
+
+    name: of the metric, for the message.  Raises BrokenLogError if the text is no number.
+    """
     try:
         return float(text)
     except ValueError:
-        require(False, f"{name}: {text[:60]!r} is no number")
-        raise
+        raise BrokenLogError(f"{name}: {text[:60]!r} is no number") from None

@@ -13,7 +13,7 @@
 #define HUGE_PAGE_BYTES ((size_t)2 << 20)
 
 /* Returns the seconds of the monotonic clock. */
-static inline double monotonic_seconds(void)
+static inline double read_monotonic_clock(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -21,7 +21,7 @@ static inline double monotonic_seconds(void)
 }
 
 /* Returns the seconds since the epoch, by the clock that all systems of a host share. */
-static inline double epoch_seconds(void)
+static inline double read_epoch_clock(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
@@ -34,53 +34,56 @@ static inline long long to_microseconds(double seconds)
     return (long long)(seconds * 1e6 + 0.5);
 }
 
-/* Returns a truth value as JSON writes it. */
-static inline const char *json_bool(int value)
+/* Returns a truth value as a text of JSON. */
+static inline const char *format_bool(int value)
 {
     return value ? "true" : "false";
 }
 
-/* Ends the program with a message about an option. */
-static inline void usage_error(const char *name, const char *reason)
+/* Ends the program with a message about NAME, an option or a call, and the status 2. */
+static inline void exit_with_error(const char *name, const char *reason)
 {
     fprintf(stderr, "%s: %s\n", name, reason);
     exit(2);
 }
 
-/* Returns the text that follows option NAME; ends the program if the option is missing. */
-static inline const char *option_text(int argc, char **argv, const char *name)
+/* Returns the text that follows option NAME; ends the program if it is missing.  Each option
+ * is followed by a text. */
+static inline const char *get_option(int argc, char **argv, const char *name)
 {
     for (int i = 1; i + 1 < argc; i += 2)
         if (strcmp(argv[i], name) == 0)
             return argv[i + 1];
-    usage_error(name, "this option is missing");
+    exit_with_error(name, "this option is missing");
     return NULL;
 }
 
-/* Returns a text as a number within [low, high]; ends the program if it is none. */
+/* Returns the number, within [low, high], that a text represents; ends the program if it is none.
+ * NAME is the name of the option, for the message. */
 static inline double parse_number(const char *name, const char *text, double low, double high)
 {
     char *end;
     errno = 0;
     double value = strtod(text, &end);
     if (errno || end == text || *end || !(value >= low && value <= high))
-        usage_error(name, "not a number in the range allowed");
+        exit_with_error(name, "not a number in the range allowed");
     return value;
 }
 
 /* Returns the whole number that follows option NAME; ends the program unless it is in the range. */
-static inline long option_long(int argc, char **argv, const char *name, long low, long high)
+static inline long get_integer(int argc, char **argv, const char *name, long low, long high)
 {
-    return (long)parse_number(name, option_text(argc, argv, name), (double)low, (double)high);
+    return (long)parse_number(name, get_option(argc, argv, name), (double)low, (double)high);
 }
 
 /* Returns the number that follows option NAME; ends the program unless it is in the range. */
-static inline double option_double(int argc, char **argv, const char *name, double low, double high)
+static inline double get_number(int argc, char **argv, const char *name, double low, double high)
 {
-    return parse_number(name, option_text(argc, argv, name), low, high);
+    return parse_number(name, get_option(argc, argv, name), low, high);
 }
 
-/* Returns BYTES of memory, aligned to huge pages, and on them if the kernel allows it. */
+/* Returns BYTES of memory, aligned to huge pages, and on them if the kernel allows it.  Ends the
+ * program if there is no memory. */
 static inline void *allocate_huge(size_t bytes)
 {
     void *memory = NULL;
@@ -89,13 +92,13 @@ static inline void *allocate_huge(size_t bytes)
         fprintf(stderr, "no memory for %zu bytes\n", rounded);
         exit(1);
     }
-    /* A refusal is no error: huge_page_bytes() tells how much memory lies on huge pages. */
+    /* A refusal is no error: count_huge_page_bytes() tells how much memory lies on huge pages. */
     (void)madvise(memory, rounded, MADV_HUGEPAGE);
     return memory;
 }
 
 /* Returns this process's bytes on transparent huge pages, or -1 if the kernel does not tell. */
-static inline long long huge_page_bytes(void)
+static inline long long count_huge_page_bytes(void)
 {
     char line[256];
     long long kilobytes = -1;

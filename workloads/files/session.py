@@ -29,26 +29,34 @@ touch made/touched; chmod 600 made/touched; rm -r made
 
 
 def make_archive(path: str, files: int, seed: int) -> None:
-    """Write a tar archive of small files, always the same for a seed, and describe it.
+    """Write a tar archive of small files, always the same for a seed, and print its description.
 
     A file such as ``package-0000/part-0/file-00000`` has 128 bytes to 16 KiB.
     """
-    chance, digest, total = random.Random(seed), hashlib.sha256(), 0
+    chance = random.Random(seed)
+    digest = hashlib.sha256()
+    total = 0
     with tarfile.open(path, "w", format=tarfile.USTAR_FORMAT) as archive:
         for number in range(files):
+            # Ten files are a part, and five parts are a package.
             package, part = divmod(number // 10, 5)
-            entry = tarfile.TarInfo(f"package-{package:04}/part-{part}/file-{number:05}")
-            entry.size = round(128 * 128 ** chance.random())
-            content = chance.randbytes(entry.size)
-            archive.addfile(entry, io.BytesIO(content))
+            member = tarfile.TarInfo(f"package-{package:04}/part-{part}/file-{number:05}")
+            # Sizes are equally frequent in each power of two.
+            member.size = round(128 * 128 ** chance.random())
+            content = chance.randbytes(member.size)
+            archive.addfile(member, io.BytesIO(content))
             digest.update(content)
-            total += entry.size
-    made = {"archive": path, "files": files, "bytes": total, "sha256": digest.hexdigest()}
-    print(json.dumps(made))
+            total += member.size
+    description = {"archive": path, "files": files, "bytes": total, "sha256": digest.hexdigest()}
+    print(json.dumps(description))
 
 
 def run_session(archive: str, folder: str, scripts: int) -> None:
-    """Do a session in a new folder; print what it found, and the time of each step."""
+    """Do a session in a new folder; print its results, and then the time of each step in seconds.
+
+    scripts: how many times the script runs.
+    Raises CalledProcessError if a command fails.
+    """
     version = subprocess.check_output(["tar", "--version"], text=True)
     os.mkdir(folder)
     moments = [time.perf_counter()]
@@ -59,26 +67,34 @@ def run_session(archive: str, folder: str, scripts: int) -> None:
     moments.append(time.perf_counter())
     contents = {path: Path(path).read_bytes() for path in paths}
     moments.append(time.perf_counter())
-    chores = ["sh", "-c", SCRIPT, folder]
-    printed = {subprocess.check_output(chores, text=True) for _ in range(scripts)}
+    command = ["sh", "-c", SCRIPT, folder]
+    printed = {subprocess.check_output(command, text=True) for _ in range(scripts)}
     moments.append(time.perf_counter())
     subprocess.run(["rm", "-r", folder], check=True)
     moments.append(time.perf_counter())
     digest = hashlib.sha256(b"".join(contents[path] for path in sorted(paths))).hexdigest()
-    found = {"files": len(paths), "bytes": total, "sha256": digest, "printed": sorted(printed)}
-    session = {"session": scripts, "tool": version.splitlines()[0], **found}
-    session["seconds"] = round(moments[-1] - moments[0], 9)
-    print(json.dumps({**session, "left": os.path.exists(folder)}))
-    steps = ("unpack", "stat", "read", "run", "delete")
-    for step, begun, ended in zip(steps, moments, moments[1:], strict=False):
-        print(json.dumps({"step": step, "seconds": round(ended - begun, 9)}))
+    session = {
+        "session": scripts,
+        "tool": version.splitlines()[0],
+        "files": len(paths),
+        "bytes": total,
+        "sha256": digest,
+        "printed": sorted(printed),
+        "seconds": round(moments[-1] - moments[0], 9),
+        "left": os.path.exists(folder),
+    }
+    print(json.dumps(session))
+    # A step lasts from one moment to the next.
+    for number, step in enumerate(("unpack", "stat", "read", "run", "delete")):
+        seconds = round(moments[number + 1] - moments[number], 9)
+        print(json.dumps({"step": step, "seconds": seconds}))
 
 
 if __name__ == "__main__":
-    action, archive, *words = sys.argv[1:]
+    action, archive, *arguments = sys.argv[1:]
     if action == "make":
-        make_archive(archive, *map(int, words))
+        make_archive(archive, files=int(arguments[0]), seed=int(arguments[1]))
     else:
-        run_session(archive, words[0], int(words[1]))
+        run_session(archive, folder=arguments[0], scripts=int(arguments[1]))
     if action == "run":
         print(json.dumps({"done": True}))

@@ -28,6 +28,8 @@ JOBS = {
     "mixed-random-rw-32x8": ("randrw", 4096, 32, 8),
     "fsync": ("write", 4096, 1, 1),
 }
+# In bytes: a job with such blocks has a rate of operations, any other one a bandwidth.
+SMALL_BLOCK = 4096
 # How jobs reach the file: past the page cache, but for one that writes through it and then syncs.
 ENGINE = {"ioengine": "libaio", "direct": 1}
 FSYNC_ENGINE = {"ioengine": "psync", "direct": 0, "fsync": 1}
@@ -42,10 +44,11 @@ BEYOND = 3
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """Return the values of all jobs, with the factors `job` and `direction`.
+    """Return rates (IOPS or MB/s) and latencies (µs) by `job` and `direction`.
 
     Percentiles of the latency also have the factor `percentile`, a text such as "99.00".
     The job `fsync` has the rate, and the 99th percentile of its fsyncs instead of latencies.
+    Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
     jobs = parameters["jobs"]
     log = read(lines, f" layout( point end){{{len(jobs)}}}")
@@ -55,14 +58,15 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     require_equal("the jobs", [point.head["point"] for point in log.points], jobs)
     values = []
     for point in log.points:
-        values += measured(point, layout, parameters)
+        values += read_job(point, layout, parameters)
     return values
 
 
-def measured(point: Point, layout: Object, parameters: Object) -> list[Value]:
-    """Check the options and counts of one job, and return its values.
+def read_job(point: Point, layout: Object, parameters: Object) -> list[Value]:
+    """Check the options and counts of one job, and return its values as :func:`parse` describes.
 
     layout: the object by which layout.sh names fio's version and the file.
+    Raises BrokenLogError if fio reports an error, other options or counts that do not fit.
     """
     name = point.head["point"]
     operation, block, _, threads = JOBS[name]
@@ -82,20 +86,14 @@ def measured(point: Point, layout: Object, parameters: Object) -> list[Value]:
     for direction, side in sides.items():
         check_side(f"{name}, {direction}", side, block, threads, parameters["seconds"])
     if kind == "rw":
-        check_mix(name, *(side["io_bytes"] / block for side in sides.values()))
-    at = {"job": name, "direction": "both" if kind == "rw" else kind}
-    # An operation counts by its completion after the ramp; fio's own `total_ios` and `iops` count
-    # those issued after it.
-    if block == 4096:
-        rates = [1000 * (side["io_bytes"] / block) / side["runtime"] for side in sides.values()]
-        values = [value("iops", "IOPS", sum(rates), **at)]
-    else:
-        side = sides[kind]
-        values = [value("bandwidth", "MB/s", side["io_bytes"] / side["runtime"] / 1000, **at)]
+        check_mix(name, group["read"]["io_bytes"] / block, group["write"]["io_bytes"] / block)
+    factors = {"job": name, "direction": "both" if kind == "rw" else kind}
+    values = [measure_rate(list(sides.values()), block, factors)]
     if name == "fsync":
-        return values + fsync_latency(group["sync"]["lat_ns"], side["clat_ns"], at)
+        synced, written = group["sync"]["lat_ns"], group["write"]["clat_ns"]
+        return values + measure_fsyncs(synced, written, factors)
     for direction, side in sides.items():
-        values += latencies(side["clat_ns"], name, direction)
+        values += measure_latencies(side["clat_ns"], name, direction)
     return values
 
 
@@ -105,7 +103,7 @@ def check_options(name: str, options: Object, layout: Object, parameters: Object
     options: fio's own list, all texts.  layout: its key "layout" is the path of the file.
     """
     operation, block, depth, threads = JOBS[name]
-    wanted = {
+    options_of_job = {
         "name": name,
         "rw": operation,
         "bs": block,
@@ -117,7 +115,7 @@ def check_options(name: str, options: Object, layout: Object, parameters: Object
         "ramp_time": f"{1000 * parameters['ramp_seconds']:.0f}ms",
         **(FSYNC_ENGINE if name == "fsync" else ENGINE),
     }
-    for key, expected in wanted.items():
+    for key, expected in options_of_job.items():
         require_equal(f"{name}: the option {key}", options.get(key), str(expected))
 
 
@@ -127,11 +125,12 @@ def check_side(name: str, side: Object, block: int, threads: int, seconds: float
     name: job and direction, for messages.  side: fio's object of the direction.
     block: in bytes.  threads: of the job.  seconds: for which it should run.
     """
-    bad = (side["short_ios"], side["drop_ios"])
-    require_equal(f"{name}: incomplete and dropped operations", bad, (0, 0))
+    failed = (side["short_ios"], side["drop_ios"])
+    require_equal(f"{name}: incomplete and dropped operations", failed, (0, 0))
     longest = number(side["clat_ns"], "max")
     require(longest < LONGEST, f"{name}: a latency is longer than fio's distribution holds")
-    milliseconds, done = number(side, "runtime"), number(side, "io_bytes")
+    milliseconds = number(side, "runtime")
+    done = number(side, "io_bytes")
     require_duration(f"{name}: it ran for", milliseconds / 1000, seconds)
     require_close(f"{name}: rate × time", number(side, "bw_bytes") * milliseconds, 1000 * done)
     # At the ramp's end each thread may have one operation under way, whose bytes fio counts and
@@ -146,57 +145,72 @@ def check_mix(name: str, reads: float, writes: float) -> None:
     reads, writes: numbers of operations.
     The direction of each operation is drawn independently: with few of them the share varies.
     """
-    share, tolerance = reads / (reads + writes), 0.02 + 2 / math.sqrt(reads + writes)
+    share = reads / (reads + writes)
+    # Four standard deviations of a share of one half, of which a share of 0.7 has less.
+    tolerance = 0.02 + 2 / math.sqrt(reads + writes)
     require(abs(share - READS) <= tolerance, f"{name}: {100 * share:.1f} % were reads")
 
 
-def latencies(clat: Object, job: str, direction: str) -> list[Value]:
-    """Return the mean completion latency (µs) in one direction, and its percentiles.
+def measure_rate(sides: list[Object], block: int, factors: Object) -> Value:
+    """Return the rate of operations of a job with small blocks, or the bandwidth of another one.
 
-    clat: fio's object of completion latencies, in ns.
+    sides: fio's objects of the job's directions, of which only jobs with small blocks have two.
+    block: in bytes.  factors: of the value.
+    An operation counts by its completion after the ramp; fio's own `total_ios` and `iops` count
+    the operations that were issued after the ramp.
     """
-    at = {"job": job, "direction": direction}
-    values = [value("latency", "us", number(clat, "mean") / 1000, **at)]
-    for hundredths, middle in percentiles(clat):
+    if block == SMALL_BLOCK:
+        rates = [1000 * (side["io_bytes"] / block) / side["runtime"] for side in sides]
+        return value("iops", "IOPS", sum(rates), **factors)
+    [side] = sides
+    return value("bandwidth", "MB/s", side["io_bytes"] / side["runtime"] / 1000, **factors)
+
+
+def measure_latencies(latencies: Object, job: str, direction: str) -> list[Value]:
+    """Return the mean completion latency in one direction, and its percentiles, in µs.
+
+    latencies: fio's object of completion latencies, in ns.
+    """
+    factors = {"job": job, "direction": direction}
+    values = [value("latency", "us", number(latencies, "mean") / 1000, **factors)]
+    for hundredths, middle in iterate_percentiles(latencies):
         name = f"{hundredths / 100:.2f}"
-        values.append(value("latency_percentile", "us", middle / 1000, **at, percentile=name))
+        values.append(value("latency_percentile", "us", middle / 1000, **factors, percentile=name))
     return values
 
 
-def fsync_latency(synced: Object, written: Object, at: Object) -> list[Value]:
-    """Return the 99th percentile of the latency of fsync (ms), none with too few of them.
+def measure_fsyncs(synced: Object, written: Object, factors: Object) -> list[Value]:
+    """Return the 99th percentile of the latency of fsync (ms), or no value if fsyncs are too few.
 
     synced, written: fio's objects of the latencies of fsyncs and of writes, in ns.
-    at: the factors of the value.
+    factors: of the value.
     Raises BrokenLogError unless each write was followed by an fsync.
     """
     # At both ends of the measured time one of the two may be under way.
     paired = abs(number(synced, "N") - number(written, "N")) <= 1
     require(paired, f"{synced['N']} fsyncs do not follow {written['N']} writes")
     require(number(synced, "max") < LONGEST, "an fsync is longer than fio's distribution holds")
-    percentile_values = dict(percentiles(synced))
-    return (
-        [value("p99", "ms", percentile_values[9900] / 1e6, **at)]
-        if 9900 in percentile_values
-        else []
-    )
+    p99 = dict(iterate_percentiles(synced)).get(9900)
+    return [] if p99 is None else [value("p99", "ms", p99 / 1e6, **factors)]
 
 
-def percentiles(latencies_in_ns: Object) -> Iterator[tuple[int, int]]:
-    """Yield each percentile of a distribution, in hundredths of a percent, with its latency.
+def iterate_percentiles(latencies: Object) -> Iterator[tuple[int, int]]:
+    """Yield each percentile of a distribution, in hundredths of a percent, with its latency in ns.
 
-    latencies_in_ns: fio's object, with the count of each bin by its middle.
-    A percentile is left out if too few operations (`BEYOND`) lie beyond it.  It is the middle of
+    latencies: fio's object, with the count of each bin by its middle, in ns.
+    A percentile is left out if fewer than `BEYOND` operations lie beyond it.  It is the middle of
     the bin in which the nearest rank lies; if a rank is a whole number, fio itself may take the bin
     above.
     """
-    bins = sorted((int(middle), count) for middle, count in latencies_in_ns["bins"].items())
-    through = list(accumulate(count for _, count in bins))
-    require_equal("the operations in the bins", through[-1], latencies_in_ns["N"])
-    printed = [round(100 * float(name)) for name in latencies_in_ns["percentile"]]
+    bins = sorted((int(middle), count) for middle, count in latencies["bins"].items())
+    cumulative = list(accumulate(count for _, count in bins))
+    operations = cumulative[-1]
+    require_equal("the operations in the bins", operations, latencies["N"])
+    printed = [round(100 * float(name)) for name in latencies["percentile"]]
     require_equal("the percentiles", printed, PERCENTILES)
     for hundredths in PERCENTILES:
-        if through[-1] * min(hundredths, 10000 - hundredths) < 10000 * BEYOND:
+        if operations * min(hundredths, 10000 - hundredths) < 10000 * BEYOND:
             continue
-        middle, _ = bins[bisect_left(through, math.ceil(hundredths * through[-1] / 10000))]
+        rank = math.ceil(hundredths * operations / 10000)
+        middle, _ = bins[bisect_left(cumulative, rank)]
         yield hundredths, middle

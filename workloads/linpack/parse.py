@@ -1,4 +1,4 @@
-"""Linpack: the rate over all solutions of each size, and that of the matrix' first write."""
+"""Linpack: the rate over all solutions of each size, and of the matrix's first write."""
 
 from kit.checks import (
     number,
@@ -13,15 +13,17 @@ from kit.logs import Log, Object, Value, read, seconds_worked, value
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """Return the rates by the matrix's `order`: in GFLOPS, and of the first write in GB/s.
+    """Return the rate of all trials of each matrix (GFLOPS), then those of its first write (GB/s).
 
-    linpack.c prints a line for each trial, then the result of all trials of the size.
+    The factor `order` is the order of the matrix.
+    Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
+    # linpack.c prints for each size the first write, its trials, and the result of all trials.
     log = read(lines, " tool( first( n)+)+")
-    header = log.objects["tool"][0]
+    [header] = log.objects["tool"]
     require_equal("the program", header["tool"], "strata-linpack")
     require_parameters(header, parameters, "threads")
-    rates = []
+    values = []
     orders = []
     trials: list[Object] = []
     for line in log.objects["n"]:
@@ -31,34 +33,37 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
         # The result of a size comes after its trials.
         check_size(line, trials, parameters)
         orders.append(line["n"])
-        gflops = rate(line["gflops_of_all"], log, trials, line["seconds"])
-        rates.append(value("gflops", "GFLOPS", gflops, order=line["n"]))
+        gflops = correct_rate(line["gflops_of_all"], log, trials, line["seconds"])
+        values.append(value("gflops", "GFLOPS", gflops, order=line["n"]))
         trials = []
     require_equal("the sizes", orders, parameters["sizes"])
     require(not trials, "the last size has no result")
-    firsts = log.objects["first"]
-    written = [line["first"] for line in firsts]
+    first_writes = log.objects["first"]
+    written = [line["first"] for line in first_writes]
     require_equal("the sizes that were written first", written, parameters["sizes"])
-    for line in firsts:
-        seconds, gigabytes = number(line, "seconds"), 8e-9 * number(line, "first") ** 2
+    for line in first_writes:
+        seconds = number(line, "seconds")
+        gigabytes = 8e-9 * number(line, "first") ** 2
         printed = number(line, "gb_per_second")
         require_close("rate × time of the first write", printed * seconds, gigabytes)
-        first = rate(line["gb_per_second"], log, [line], seconds)
-        rates.append(value("first", "GB/s", first, order=line["first"]))
-    return rates
+        rate = correct_rate(printed, log, [line], seconds)
+        values.append(value("first", "GB/s", rate, order=line["first"]))
+    return values
 
 
-def rate(printed: float, log: Log, runs: list[Object], seconds: float) -> float:
-    """Return a printed rate, corrected for the time in which its runs were frozen.
+def correct_rate(printed: float, log: Log, runs: list[Object], seconds: float) -> float:
+    """Return a printed rate without the time for which its runs were frozen.
 
-    seconds: duration of the runs with that time.
+    runs: their objects in the log, with `seconds` and `ended` (:func:`seconds_worked`).
+    seconds: duration of all runs, in which the frozen time is included.
     """
     return printed * seconds / seconds_worked(log, runs, seconds)
 
 
 def check_size(result: Object, trials: list[Object], parameters: Object) -> None:
-    """Raise BrokenLogError unless the result of one size is verified, long enough, and of its trials.
+    """Raise BrokenLogError unless a size's result is verified, long enough, and of its trials.
 
+    result, trials: linpack.c's objects of all trials, and of each trial.
     The count of floating-point operations: J. Dongarra, P. Luszczek, A. Petitet, The LINPACK
     benchmark: past, present and future, Concurrency and Computation 15, 2003.
     """
@@ -73,7 +78,7 @@ def check_size(result: Object, trials: list[Object], parameters: Object) -> None
     operations = count * (2 / 3 * n**3 + 2 * n**2)
     require_close("rate × time", number(result, "gflops_of_all") * seconds, 1e-9 * operations)
     # Times are printed with nine digits.
-    long_enough = seconds >= parameters["min_seconds"] * (1 - 1e-8)
-    enough = count >= parameters["min_trials"] and long_enough
+    is_long_enough = seconds >= parameters["min_seconds"] * (1 - 1e-8)
+    enough = count >= parameters["min_trials"] and is_long_enough
     reason = f"size {n:.0f} ran {count:.0f} trials in {seconds} s, less than the parameters say"
     require(enough, reason)

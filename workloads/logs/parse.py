@@ -5,7 +5,11 @@ from kit.logs import Object, Value, read, value
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """Return the rate in lines/s; logs.c prints the log's objects."""
+    """Return the rate at which the lines were taken, in lines/s.
+
+    Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
+    """
+    # logs.c prints the objects.
     log = read(lines, " tool lines")
     [header], [written] = log.objects["tool"], log.objects["lines"]
     require_equal("the program", header["tool"], "strata-logs")

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Makes the database, runs its server in the foreground, and loads it by sysbench.
-# Usage: database.sh data ROWS BUFFER_BYTES LOG_BYTES     makes the database of every cell's start
+# Usage: database.sh make_data ROWS BUFFER_BYTES LOG_BYTES   makes the database of all cells
 #        database.sh prepare                 unpacks it
 #        database.sh serve ADDRESS PORT BUFFER_BYTES LOG_BYTES
 #        database.sh ready ADDRESS PORT      succeeds once the load's account can log in
@@ -48,28 +48,29 @@ query() {
         --batch --raw --skip-column-names "$schema" --execute="$3"
 }
 
-# Makes the database that every cell starts with.  Usage: data ROWS BUFFER_BYTES LOG_BYTES
-data() {
-    local rows
-    set_server_options "$2" "$3"
+# Makes the database that every cell starts with, and packs it into /data/prepared.
+# Usage: make_data ROWS BUFFER_BYTES LOG_BYTES
+make_data() {
+    local rows=$1 buffer_bytes=$2 log_bytes=$3 loaded
+    set_server_options "$buffer_bytes" "$log_bytes"
     rm -rf -- "$home" /data/prepared
     start_new_database "$home"
     query_new --execute="CREATE DATABASE $schema"
     # The same seed, and so the same rows, in every image.
     sysbench oltp_read_write --db-driver=mysql --mysql-socket="$home/socket" --mysql-user=root \
-        --mysql-db="$schema" --tables=1 --table-size="$1" \
+        --mysql-db="$schema" --tables=1 --table-size="$rows" \
         --rand-type=special --rand-seed=1 prepare
     query_new --execute="ANALYZE TABLE $schema.sbtest1"
-    rows=$(query_new --execute="SELECT COUNT(*) FROM $schema.sbtest1")
-    if [ "$rows" != "$1" ]; then
-        echo "the table has $rows rows, not $1" >&2
+    loaded=$(query_new --execute="SELECT COUNT(*) FROM $schema.sbtest1")
+    if [ "$loaded" != "$rows" ]; then
+        echo "the table has $loaded rows, not $rows" >&2
         exit 1
     fi
     stop_new_database
     pack_data "$home"
 }
 
-# Unpacks the database.
+# Unpacks the database, in place of an earlier cell's.  Usage: prepare
 prepare() {
     unpack_database "$home"
     # Nothing is left to be written while a cell measures.
@@ -78,10 +79,11 @@ prepare() {
 
 # Runs the server, in place of the script.  Usage: serve ADDRESS PORT BUFFER_BYTES LOG_BYTES
 serve() {
-    set_server_options "$3" "$4"
+    local address=$1 port=$2 buffer_bytes=$3 log_bytes=$4
+    set_server_options "$buffer_bytes" "$log_bytes"
     options+=(
-        --port="$2"
-        --bind-address="$1"
+        --port="$port"
+        --bind-address="$address"
         # As in the original's my.cnf.
         --query-cache-type=0
         --query-cache-size=0
@@ -131,46 +133,52 @@ finish() {
     echo '{"done": true}'
 }
 
-# Runs sysbench, which prints its report as report.lua writes it.
-# Usage: load ADDRESS PORT TEST THREADS ROWS SECONDS SEED
-load() {
-    TRANSACTIONS=${3/-/_} sysbench --config-file=<(printf 'mysql-password=%s\n' "$(<"$secret")") \
-        "${0%/*}/report.lua" --db-driver=mysql --mysql-host="$1" --mysql-port="$2" \
-        --mysql-user="$user" --mysql-db="$schema" --mysql-ssl=off --tables=1 --table-size="$5" \
-        --threads="$4" --time="$6" --events=0 --report-interval=0 --percentile=95 \
+# Loads the server by sysbench, which prints its report as report.lua writes it.
+# Usage: run_sysbench ADDRESS PORT TEST THREADS ROWS SECONDS SEED
+run_sysbench() {
+    local address=$1 port=$2 test=$3 threads=$4 rows=$5 seconds=$6 seed=$7
+    TRANSACTIONS=${test/-/_} sysbench \
+        --config-file=<(printf 'mysql-password=%s\n' "$(<"$secret")") "${0%/*}/report.lua" \
+        --db-driver=mysql --mysql-host="$address" --mysql-port="$port" --mysql-user="$user" \
+        --mysql-db="$schema" --mysql-ssl=off --tables=1 --table-size="$rows" \
+        --threads="$threads" --time="$seconds" --events=0 --report-interval=0 --percentile=95 \
         --rand-type=special --rand-spec-iter=12 --rand-spec-pct=1 --rand-spec-res=75 \
-        --rand-seed="$7" run
+        --rand-seed="$seed" run
 }
 
-# Prints a seed of its own for each run in a cell: a lap that repeated another's updates would
-# change nothing.  Seeds begin at 1: sysbench replaces 0 by the time.  Usage: seed_for SEED LAP RUN
-seed_for() {
+# Prints another seed for each run in a cell: a lap that repeated another's updates would change
+# nothing.  Seeds begin at 1: sysbench replaces 0 by the time.
+# Usage: make_seed SEED LAP RUN      (RUN: number of the run in the lap)
+make_seed() {
     echo $((($1 + 4096 * $2 + $3) % 2147483646 + 1))
 }
 
 # Loads the server for some time that does not count, and prints its counters.
 # Usage: warmup ADDRESS PORT TEST THREADS ROWS SECONDS SEED LAP
 warmup() {
-    load "${@:1:6}" "$(seed_for "$7" "$8" $((2 * $4)))" >/dev/null
-    account "$1" "$2" "$3" "$4" warmed
+    local address=$1 port=$2 test=$3 threads=$4 rows=$5 seconds=$6 seed
+    seed=$(make_seed "$7" "$8" $((2 * threads)))
+    run_sysbench "$address" "$port" "$test" "$threads" "$rows" "$seconds" "$seed" >/dev/null
+    account "$address" "$port" "$test" "$threads" warmed
 }
 
 # Loads the server and prints sysbench's report, as a point of the log.
 # Usage: measure ADDRESS PORT TEST THREADS ROWS SECONDS SEED LAP
 measure() {
-    local seed name=$3-$4
-    seed=$(seed_for "$7" "$8" $((2 * $4 + 1)))
-    printf '{"point": "%s", "test": "%s", "threads": %d, ' "$name" "$3" "$4"
-    printf '"rows": %d, "seconds": %d, "seed": %d}\n' "$5" "$6" "$seed"
-    load "${@:1:6}" "$seed"
-    printf '{"end": "%s"}\n' "$name"
+    local address=$1 port=$2 test=$3 threads=$4 rows=$5 seconds=$6 seed
+    seed=$(make_seed "$7" "$8" $((2 * threads + 1)))
+    printf '{"point": "%s", "test": "%s", "threads": %d, ' "$test-$threads" "$test" "$threads"
+    printf '"rows": %d, "seconds": %d, "seed": %d}\n' "$rows" "$seconds" "$seed"
+    run_sysbench "$address" "$port" "$test" "$threads" "$rows" "$seconds" "$seed"
+    printf '{"end": "%s"}\n' "$test-$threads"
 }
 
 # Prints the server's counters, under KEY (`accounted` unless given) with the name of the point.
 # Usage: account ADDRESS PORT TEST THREADS [KEY]
 account() {
-    query "$1" "$2" "
-        SELECT JSON_OBJECT('${5:-accounted}', '$3-$4',
+    local address=$1 port=$2 test=$3 threads=$4 key=${5:-accounted}
+    query "$address" "$port" "
+        SELECT JSON_OBJECT('$key', '$test-$threads',
             'commits', CAST(SUM(IF(variable_name = 'COM_COMMIT', variable_value, 0)) AS INTEGER),
             'pages_from_disk', CAST(SUM(
                 IF(variable_name = 'INNODB_BUFFER_POOL_READS', variable_value, 0)) AS INTEGER))

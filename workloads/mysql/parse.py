@@ -27,10 +27,11 @@ SETTINGS = {
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """Return the values by `threads`, with the factor `test` unless that is read-only.
+    """Return throughput, latencies and CPU use by `threads`, and by `test` if it is not read-only.
 
-    Each point is between two observations of the CPUs, in the order of the log.  report.lua prints
-    sysbench's report, and database.sh the server's settings and counts.
+    Each point is between two observations of the host's CPUs, in the order of the log.  report.lua
+    prints sysbench's report, and database.sh the server's settings and counts.
+    Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
     grid = [(test, threads) for test in parameters["tests"] for threads in parameters["threads"]]
     order_of_point = " warmed observed point sysbench end observed accounted"
@@ -45,13 +46,14 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
         report = read_report(point, test, parameters["seconds"])
         warmed, accounted = log.objects["warmed"][i], log.objects["accounted"][i]
         check_account(warmed, accounted, name, test, report["transactions"])
-        _, busy = check_cpu_usage(log.objects["observed"][2 * i : 2 * i + 2], report["seconds"])
-        at = {"test": test if test != "read-only" else None, "threads": threads}
+        observed = log.objects["observed"][2 * i : 2 * i + 2]
+        _, utilisation = check_cpu_usage(observed, report["seconds"])
+        factors = {"test": None if test == "read-only" else test, "threads": threads}
         values += [
-            value("throughput", "tx/s", report["transactions"] / report["seconds"], **at),
-            value("latency", "ms", report["sum_ms"] / report["transactions"], **at),
-            value("p95", "ms", report["p95_ms"], **at),
-            value("cpu", "%", 100 * busy, **at),
+            value("throughput", "tx/s", report["transactions"] / report["seconds"], **factors),
+            value("latency", "ms", report["sum_ms"] / report["transactions"], **factors),
+            value("p95", "ms", report["p95_ms"], **factors),
+            value("cpu", "%", 100 * utilisation, **factors),
         ]
     return values
 
@@ -68,8 +70,8 @@ def check_table(filled: Object, finished: Object, parameters: Object) -> None:
     require_equal("rows_left_of_index", number(finished, "rows_left_of_index"), parameters["rows"])
     require_parameters(filled, parameters, "log_bytes")
     # The server rounds the size of its buffer pool, some versions up to a multiple of 128 MiB.
-    over = number(filled, "buffer_bytes") - parameters["buffer_bytes"]
-    require(-(2**20) < over < 2**27, f"buffer_bytes is off by {over:.0f}")
+    excess = number(filled, "buffer_bytes") - parameters["buffer_bytes"]
+    require(-(2**20) < excess < 2**27, f"buffer_bytes is off by {excess:.0f}")
     fits = number(filled, "table_bytes") <= filled["buffer_bytes"]
     require(fits, "the buffer pool does not hold the table")
     for key, expected in SETTINGS.items():
@@ -77,7 +79,7 @@ def check_table(filled: Object, finished: Object, parameters: Object) -> None:
 
 
 def read_report(point: Point, test: str, seconds: float) -> Object:
-    """Check and return sysbench's report of a point.
+    """Check and return sysbench's report of a point, the object that report.lua prints.
 
     test: a key of `QUERIES`.  seconds: for which the test should run.
     Raises BrokenLogError if the report shows errors, too few queries or another duration.
@@ -90,13 +92,14 @@ def read_report(point: Point, test: str, seconds: float) -> Object:
     ignored = number(report, "ignored", zero=True)
     require_parameters(report, point.head, "threads", "seed")
     require_equal("reconnects", report["reconnects"], 0)
-    few = ignored <= (MOST_IGNORED * count if test == "read-write" else 0)
-    require(few, f"{ignored:.0f} errors of {name} were ignored in {count:.0f} transactions")
+    most_ignored = MOST_IGNORED * count if test == "read-write" else 0
+    is_good = ignored <= most_ignored
+    require(is_good, f"{ignored:.0f} errors of {name} were ignored in {count:.0f} transactions")
     for kind, queries in QUERIES[test].items():
         # A transaction that is begun again has done some of its queries.
-        good = queries * count <= report[kind] <= queries * (count + ignored)
+        is_possible = queries * count <= report[kind] <= queries * (count + ignored)
         reason = f"{kind} queries of {name} are {report[kind]:.0f} in {count:.0f} transactions"
-        require(good, reason)
+        require(is_possible, reason)
     require_duration(f"the time of {name} is", time, seconds)
     product, total = number(report, "mean_ms") * count, number(report, "sum_ms")
     require_close("mean latency × transactions", product, total, 1e-4)
@@ -109,12 +112,13 @@ def check_account(
     """Raise BrokenLogError unless the server's own counts of a point fit sysbench's report.
 
     warmed, accounted: the objects with the server's counts after the warm-up and at the end.
+    name: of the point.  test: a key of `QUERIES`.
     transactions: of sysbench, all of which the server must have committed.
     Pages may be read from the disk in the read-write test only.
     """
     require_equal("the server's account", (warmed["warmed"], accounted["accounted"]), (name, name))
     require_equal("the server's commits", accounted["commits"] - warmed["commits"], transactions)
     from_disk = accounted["pages_from_disk"] - warmed["pages_from_disk"]
-    held = from_disk == 0 or (from_disk > 0 and test == "read-write")
+    is_allowed = from_disk == 0 or (from_disk > 0 and test == "read-write")
     reason = f"{from_disk} pages of {name} were read from the disk, not from the buffer pool"
-    require(held, reason)
+    require(is_allowed, reason)

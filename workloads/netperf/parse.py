@@ -9,20 +9,21 @@ METRICS = {"latency": "RT_LATENCY", "p50": "P50_LATENCY", "p99": "P99_LATENCY"}
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """Return the values of all tests, with client and server on two CPUs, and on one.
+    """Return the latencies of each `test`: with both ends on two CPUs, and the mean with one CPU.
 
     The log has the points in the order of the parameters: by placement, then by test.
+    Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
     tests = parameters["tests"]
     grid = [(test, placement) for placement in parameters["placements"] for test in tests]
     log = read(lines, f"( warmup warmed){{{len(tests)}}}( point end){{{len(grid)}}}")
     values = []
     for point, (test, placement) in zip(log.points, grid, strict=True):
-        values += measured(point, test, placement, parameters)
+        values += read_point(point, test, placement, parameters)
     return values
 
 
-def measured(point: Point, test: str, placement: str, parameters: Object) -> list[Value]:
+def read_point(point: Point, test: str, placement: str, parameters: Object) -> list[Value]:
     """Check one test, and return its latencies in µs.
 
     test: its name, such as TCP_RR.
@@ -33,25 +34,26 @@ def measured(point: Point, test: str, placement: str, parameters: Object) -> lis
     """
     require_equal("the test", (point.head["point"], point.head["placement"]), (test, placement))
     require_parameters(point.head, parameters, "request_bytes", "response_bytes")
-    wanted = {
+    settings = {
         "PROTOCOL": test.removesuffix("_RR"),
         "THROUGHPUT_UNITS": "Trans/s",
         "REQUEST_SIZE": parameters["request_bytes"],
         "RESPONSE_SIZE": parameters["response_bytes"],
     }
     cpu = parameters["server_cpu" if placement == "together" else "client_cpu"]
-    printed = read_netperf(point, wanted, parameters["data_port"], cpu, parameters)
-    elapsed, received = number(printed, "ELAPSED_TIME"), number(printed, "LOCAL_RECV_CALLS")
-    sent = number(printed, "LOCAL_SEND_CALLS")
+    printed = read_netperf(point, settings, parameters["data_port"], cpu, parameters)
+    elapsed = number(printed, "ELAPSED_TIME")
+    sent, received = number(printed, "LOCAL_SEND_CALLS"), number(printed, "LOCAL_RECV_CALLS")
     require(abs(sent - received) <= 1, f"{sent:.0f} requests had {received:.0f} responses")
-    mean, timed = number(printed, "RT_LATENCY"), number(printed, "MEAN_LATENCY")
-    # The time is printed in hundredths of a second.
+    # The first is the elapsed time by the number of transactions, the second of timed transactions.
+    mean, timed_mean = number(printed, "RT_LATENCY"), number(printed, "MEAN_LATENCY")
+    # The time is printed in hundredths of a second, and the mean in thousandths of a microsecond.
     tolerance = 0.006 / elapsed + 2 / received + 6e-4 / mean
     require_close("time per transaction", mean, 1e6 * elapsed / received, tolerance)
     # A lost datagram stops the exchange until the time is over: then the mean over all the time is
     # longer than that of the round trips.
-    reason = f"round trips took {timed} µs, and by their number {mean} µs: was a packet lost?"
-    require(timed <= 1 + 1.05 * mean and mean <= 1 + 2 * timed, reason)
+    reason = f"round trips took {timed_mean} µs, and by their number {mean} µs: was a packet lost?"
+    require(timed_mean <= 1 + 1.05 * mean and mean <= 1 + 2 * timed_mean, reason)
     if placement == "together":
         return [value("latency_together", "us", mean, test=test)]
     return [value(metric, "us", number(printed, key), test=test) for metric, key in METRICS.items()]

@@ -16,11 +16,12 @@ from kit.netperf import read_netperf
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """Return the values of each `direction`.
+    """Return throughputs (Gbit/s) and the CPU's cost at the fixed rate, by `direction`.
 
     If there are several connections, their number is the factor `connections`.  The factor
     `rate=not-reached` marks the cost of a transfer that was slower than its fixed rate: such a cost
     compares with no other.
+    Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
     directions = parameters["directions"]
     order = " point end observed point end observed point end"
@@ -30,12 +31,12 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     require(kinds == {"cpu"}, "not only the processors were observed")
     values = []
     for i, direction in enumerate(directions):
-        points, pair = log.points[3 * i : 3 * i + 3], observed[2 * i : 2 * i + 2]
-        values += measured(points, pair, direction, parameters)
+        points = log.points[3 * i : 3 * i + 3]
+        values += read_points(points, observed[2 * i : 2 * i + 2], direction, parameters)
     return values
 
 
-def measured(
+def read_points(
     points: list[Point], observed: list[Object], direction: str, parameters: Object
 ) -> list[Value]:
     """Check the transfers in one direction, and return their values.
@@ -45,34 +46,38 @@ def measured(
     observed: the objects of the host's CPUs from before and after the one at the fixed rate.
     """
     rate, streams = parameters["rate_mbit"], parameters["streams"]
-    unlimited = transfer(points[0], "throughput", direction, None, parameters)
-    paced = transfer(points[1], "cost", direction, rate, parameters)
+    unlimited = read_transfer(points[0], "throughput", direction, None, parameters)
+    paced = read_transfer(points[1], "cost", direction, rate, parameters)
     reached = paced["rate_Mbps"]
     # The content of the socket's buffer at the start is not paced.
     require(reached <= 1.1 * rate, f"the rate should be {rate} Mbit/s, and was {reached}")
-    copied = paced["megabytes"] * 2**20
-    busy, _ = check_cpu_usage(observed, paced["real_seconds"])
-    at = {"direction": direction, "connections": streams if streams != 1 else None}
-    at_rate = {**at, "rate": "not-reached" if reached < 0.9 * rate else None}
-    values = [value("throughput", "Gbit/s", unlimited["rate_Mbps"] / 1000, **at)]
+    copied_bytes = paced["megabytes"] * 2**20
+    busy_seconds, _ = check_cpu_usage(observed, paced["real_seconds"])
+    factors = {"direction": direction, "connections": streams if streams != 1 else None}
+    cost_factors = {**factors, "rate": "not-reached" if reached < 0.9 * rate else None}
+    values = [value("throughput", "Gbit/s", unlimited["rate_Mbps"] / 1000, **factors)]
     before, after = (line["cycles"] for line in observed)
     # Not every host counts cycles.
-    counted = (before is None) == (after is None)
-    require(counted, "the cycles were not counted both before and after")
+    is_consistent = (before is None) == (after is None)
+    require(is_consistent, "the cycles were not counted both before and after")
     if before is not None:
-        values.append(value("cycles_per_byte", "cycles/B", (after - before) / copied, **at_rate))
-    values.append(value("cpu_seconds_per_gb", "s/GB", busy / copied * 1e9, **at_rate))
-    gigabits = stream(points[2], direction, parameters) / 1000
+        cycles = (after - before) / copied_bytes
+        values.append(value("cycles_per_byte", "cycles/B", cycles, **cost_factors))
+    seconds_per_gb = busy_seconds / copied_bytes * 1e9
+    values.append(value("cpu_seconds_per_gb", "s/GB", seconds_per_gb, **cost_factors))
+    gigabits = read_stream(points[2], direction, parameters) / 1000
     values.append(value("stream", "Gbit/s", gigabits, direction=direction))
     return values
 
 
-def transfer(
+def read_transfer(
     point: Point, name: str, direction: str, rate: float | None, parameters: Object
 ) -> Object:
     """Check and return nuttcp's report of one transfer, in which a megabyte has 2^20 bytes.
 
     name: of the point.  rate: the fixed one, in Mbit/s; None: unlimited.
+    The report's values are numbers or texts, by nuttcp's own keys, such as "rate_Mbps".
+    Raises BrokenLogError if the transfer had other settings, was too short, or has no one report.
     """
     head = point.head
     printed = (head["point"], head["direction"], head["rate_mbit"])
@@ -80,8 +85,8 @@ def transfer(
     require(head["tool"].startswith("nuttcp-"), "this is not a log of nuttcp")
     require_parameters(head, parameters, "streams", "seconds")
     require_pinned(head, parameters["client_cpu"])
-    without_server = any("classic_mode" in line for line in point.lines)
-    require(not without_server, "nuttcp found no server")
+    is_without_server = any("classic_mode" in line for line in point.lines)
+    require(not is_without_server, "nuttcp found no server")
     reports = [line for line in point.lines if re.match("megabytes=.* tx_cpu=.* rx_cpu=", line)]
     form = "megabytes=… tx_cpu=… rx_cpu=…"
     require_equal(f"the number of lines of the form {form}", len(reports), 1)
@@ -96,23 +101,26 @@ def transfer(
     return report
 
 
-def stream(point: Point, direction: str, parameters: Object) -> float:
+def read_stream(point: Point, direction: str, parameters: Object) -> float:
     """Check netperf's transfer in one direction, and return its throughput in Mbit/s.
 
     direction: of the system under test, which is netperf's server.
+    Raises BrokenLogError if the transfer had other settings, or its two ends disagree.
     """
     head = point.head
     test, sends = ("TCP_STREAM", "Send") if direction == "receive" else ("TCP_MAERTS", "Receive")
     printed = (head["point"], head["direction"], head["test"])
     require_equal("the point", printed, ("stream", direction, test))
-    wanted = {"PROTOCOL": "TCP", "THROUGHPUT_UNITS": "10^6bits/s", "DIRECTION": sends}
+    settings = {"PROTOCOL": "TCP", "THROUGHPUT_UNITS": "10^6bits/s", "DIRECTION": sends}
     port, cpu = parameters["netserver_data_port"], parameters["client_cpu"]
-    report = read_netperf(point, wanted, port, cpu, parameters)
-    seconds, copied = number(report, "ELAPSED_TIME"), number(report, "LOCAL_BYTES_XFERD")
+    report = read_netperf(point, settings, port, cpu, parameters)
+    seconds = number(report, "ELAPSED_TIME")
+    copied_bytes = number(report, "LOCAL_BYTES_XFERD")
     rate = number(report, "THROUGHPUT")
     # The time is printed in hundredths of a second.
-    require_close("rate × time", rate * seconds, copied * 8 / 1e6, 0.006 / seconds + 1e-4)
-    # Bytes in the sockets' buffers at the end are counted at one end only.
-    remote, tolerance = number(report, "REMOTE_BYTES_XFERD"), max(0.02, 2**24 / copied)
-    require_close("REMOTE_BYTES_XFERD", remote, copied, tolerance)
+    require_close("rate × time", rate * seconds, copied_bytes * 8 / 1e6, 0.006 / seconds + 1e-4)
+    # Bytes in the sockets' buffers at the end, at most 16 MiB, are counted at one end only.
+    tolerance = max(0.02, 2**24 / copied_bytes)
+    remote_bytes = number(report, "REMOTE_BYTES_XFERD")
+    require_close("REMOTE_BYTES_XFERD", remote_bytes, copied_bytes, tolerance)
     return rate

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Makes the database of pgbench, runs its server in the foreground, and loads it.
-# Usage: database.sh data BRANCHES BUFFER_BYTES   makes the database that every cell starts with
+# Usage: database.sh make_data BRANCHES BUFFER_BYTES   makes the database of all cells
 #        database.sh prepare                      unpacks it
 #        database.sh serve ADDRESS PORT BUFFER_BYTES
 #        database.sh ready ADDRESS PORT           succeeds once the load's account can log in
@@ -23,17 +23,21 @@ query() {
         --dbname="$user" --command="$3"
 }
 
-data() {
-    start_new_database "$home" "$user" "$2"
+# Makes the database that every cell starts with, and packs it into /data/prepared.
+# Usage: make_data BRANCHES BUFFER_BYTES
+make_data() {
+    local branches=$1 buffer_bytes=$2
+    start_new_database "$home" "$user" "$buffer_bytes"
     query_new --command="CREATE ROLE $user LOGIN" --command="CREATE EXTENSION pg_prewarm" \
         --command="ALTER DATABASE $user OWNER TO $user"
-    "$(find_programs)/pgbench" --host="$home" --username="$user" --initialize --scale="$1" \
-        --quiet "$user"
+    "$(find_program_folder)/pgbench" --host="$home" --username="$user" --initialize \
+        --scale="$branches" --quiet "$user"
     stop_new_database
     echo "host $user $user all md5" >>"$home/database/pg_hba.conf"
     pack_data "$home"
 }
 
+# Unpacks the database, in place of an earlier cell's.  Usage: prepare
 prepare() {
     unpack_data "$home"
     chmod 700 "$home"
@@ -41,22 +45,28 @@ prepare() {
     sync -f "$home"
 }
 
+# Runs the server, in place of the script, once the load's account has the cell's password.
+# Usage: serve ADDRESS PORT BUFFER_BYTES
 serve() {
-    set_database_options "$home" "$3" 1024
+    local address=$1 port=$2 buffer_bytes=$3
+    set_database_options "$home" "$buffer_bytes" 1024
     # Neither vacuums nor checkpoints, which come at a time of their own, are in some points only.
     options+=(-c autovacuum=off -c checkpoint_timeout=1d -c max_wal_size=4GB)
     # md5: with a costlier digest the connections of many clients take a part of a short point.
     echo "ALTER ROLE $user PASSWORD '$(</data/password)'" |
-        "${as_postgres[@]}" "$(find_programs)/postgres" --single "${options[@]}" \
+        "${as_postgres[@]}" "$(find_program_folder)/postgres" --single "${options[@]}" \
             -c password_encryption=md5 postgres >/dev/null
-    exec "${as_postgres[@]}" "$(find_programs)/postgres" "${options[@]}" \
-        -c "listen_addresses=$1" -c "port=$2"
+    exec "${as_postgres[@]}" "$(find_program_folder)/postgres" "${options[@]}" \
+        -c "listen_addresses=$address" -c "port=$port"
 }
 
+# Succeeds once the load's account can log in.  Usage: ready ADDRESS PORT
 ready() {
     query "$1" "$2" 'SELECT 1' >/dev/null
 }
 
+# Reads tables and indexes once into the server's buffers, and prints facts of the server.
+# Usage: fill ADDRESS PORT
 fill() {
     query "$1" "$2" "SELECT json_build_object('server', version(),
         'blocks', (SELECT sum(pg_prewarm(oid)) FROM pg_class WHERE relname LIKE 'pgbench%'
@@ -68,21 +78,28 @@ fill() {
         'fsync', current_setting('fsync'), 'commit', current_setting('synchronous_commit'))"
 }
 
-# Prints pgbench's report of a load, which runs before for some time that does not count, and the
-# transactions in the server's history, which pgbench empties at each start.
+# Loads the server for some time that does not count, and again; prints pgbench's report of the
+# latter, and the transactions in the server's history, which pgbench empties at each start.
+# Usage: measure ADDRESS PORT TEST CLIENTS WARMUP_SECONDS SECONDS SEED LAP
 measure() {
-    local name=$3-$4 run seed=$(($7 + 4096 * $8 + $4))
+    local address=$1 port=$2 test=$3 clients=$4 warmup_seconds=$5 seconds=$6 load
+    # Each lap and number of clients has another seed, and each warm-up another one than its point.
+    local seed=$(($7 + 4096 * $8 + clients))
     PGPASSWORD=$(</data/password)
     export PGPASSWORD
-    run=("$(find_programs)/pgbench" --host="$1" --port="$2" --username="$user" --builtin="$3"
-    --protocol=prepared --client="$4" --jobs="$(nproc)")
-    "${run[@]}" --time="$5" --random-seed="$((seed + 2048))" "$user" >/dev/null
-    printf '{"point": "%s", "clients": %d, "seconds": %d, "seed": %d}\n' "$name" "$4" "$6" "$seed"
-    "${run[@]}" --time="$6" --random-seed="$seed" "$user"
-    query "$1" "$2" "SELECT json_build_object('history', count(*)) FROM pgbench_history"
-    printf '{"end": "%s"}\n' "$name"
+    load=("$(find_program_folder)/pgbench" --host="$address" --port="$port" --username="$user"
+    --builtin="$test" --protocol=prepared --client="$clients" --jobs="$(nproc)")
+    "${load[@]}" --time="$warmup_seconds" --random-seed="$((seed + 2048))" "$user" >/dev/null
+    printf '{"point": "%s", "clients": %d, "seconds": %d, "seed": %d}\n' \
+        "$test-$clients" "$clients" "$seconds" "$seed"
+    "${load[@]}" --time="$seconds" --random-seed="$seed" "$user"
+    query "$address" "$port" \
+        "SELECT json_build_object('history', count(*)) FROM pgbench_history"
+    printf '{"end": "%s"}\n' "$test-$clients"
 }
 
+# Prints the number of accounts, and the sums of the balances of accounts, branches and tellers.
+# Usage: finish ADDRESS PORT
 finish() {
     query "$1" "$2" "SELECT json_build_object(
         'accounts_left', (SELECT count(*) FROM pgbench_accounts),

@@ -17,9 +17,10 @@ TESTS = {"select": "<builtin: select only>", "tpcb": "<builtin: TPC-B (sort of)>
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """Return the values by `test` and `clients`.
+    """Return the rate (transactions/s) and the mean latency (ms) by `test` and `clients`.
 
     database.sh prints the server's facts, a point for each pair, and the balances at the end.
+    Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
     grid = [(test, clients) for test in parameters["tests"] for clients in parameters["clients"]]
     log = read(lines, f" server( point history end){{{len(grid)}}} accounts_left")
@@ -28,8 +29,8 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     require_parameters(filled, parameters, "branches", "buffer_bytes")
     for content, key in ((filled, "accounts"), (left, "accounts_left")):
         require_equal(key, number(content, key), 100_000 * parameters["branches"])
-    held = number(filled, "database_bytes") <= filled["buffer_bytes"]
-    require(held, "the server's buffers do not hold the database")
+    is_held = number(filled, "database_bytes") <= filled["buffer_bytes"]
+    require(is_held, "the server's buffers do not hold the database")
     require_equal("durability", (filled["fsync"], filled["commit"]), ("on", "on"))
     # Each transaction adds one number to an account, to a teller, and to a branch.
     require_equal("the balances", left["balances"], left["balances"][:1] * 3)
@@ -47,9 +48,11 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
 def read_rate(point: Point, test: str) -> float:
     """Check pgbench's report of a point, and return its transactions per second.
 
+    test: a key of `TESTS`.
     Raises BrokenLogError if the report shows failures, another load, or another duration.
     """
     name, clients = point.head["point"], point.head["clients"]
+    # Lines such as "query mode: prepared" and "latency average = 0.5 ms".
     report = dict(re.findall(r"(?m)^([a-z][a-z ]*)(?:: | = )(.*\S)", "\n".join(point.lines)))
     expected = {
         "transaction type": TESTS[test],
@@ -66,7 +69,7 @@ def read_rate(point: Point, test: str) -> float:
     if test == "tpcb":
         require_equal(f"{name}: the server's history", point.objects[0]["history"], transactions)
     rate = float(report["tps"].split()[0])
-    # Its time has that of the first connections, too, which the rate leaves out.
+    # pgbench's duration includes the time of the first connections, which the rate leaves out.
     connecting = float(report["initial connection time"].split()[0]) / 1000
     require_duration(f"{name} took", transactions / rate + connecting, point.head["seconds"])
     printed = float(report["latency average"].split()[0])

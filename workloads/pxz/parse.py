@@ -15,19 +15,22 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     """Return the throughput, in MB/s of uncompressed text.
 
     prepare.sh prints the object of the corpus, and measure.sh all others.
+    Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
     log = read(lines, " corpus round_trip tool( pass)+ passes")
     [corpus], [header], [total] = log.objects["corpus"], log.objects["tool"], log.objects["passes"]
     passes = log.objects["pass"]
     require(header["tool"].startswith("xz "), "this is not a log of xz")
-    blocks = [] if parameters.get("block_bytes") is None else ["block_bytes"]
-    require_parameters(header, parameters, "threads", "level", *blocks)
+    require_parameters(header, parameters, "threads", "level")
+    if parameters.get("block_bytes") is not None:
+        require_parameters(header, parameters, "block_bytes")
     [round_trip] = log.objects["round_trip"]
     require(round_trip["round_trip"] is True, "the decompressed text is not the corpus")
-    # A corpus of the user's has the size of its file.
-    is_users = parameters.get("corpus") is not None
-    require(is_users != (corpus["corpus"] == "gcide"), "the corpus is not that of the parameters")
-    if not is_users:
+    is_given = parameters.get("corpus") is not None
+    is_dictionary = corpus["corpus"] == "gcide"
+    require(is_given != is_dictionary, "the corpus is not that of the parameters")
+    # A given corpus has the size of its file.
+    if not is_given:
         require_parameters(corpus, parameters, "bytes")
     require_equal("bytes", number(header, "bytes"), number(corpus, "bytes"))
     require_numbered(passes, "pass")

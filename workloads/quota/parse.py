@@ -16,19 +16,21 @@ LEAST_OF_REQUEST = 0.6
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """Return the percentiles of each load, alone and beside a neighbour, and throttled periods.
+    """Return percentiles of latency (ms) and throttled periods by `load` and busy `neighbour`.
 
     Throttled periods are left out where the host does not count them.
+    Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
-    alone, busy = parameters["loads"], parameters["busy"]
-    order = f"( observed point latencies_ms end observed){{{len(alone)}}}"
-    order += f"( observed point latencies_ms end neighbour observed){{{len(busy)}}}"
+    loads, busy_loads = parameters["loads"], parameters["busy"]
+    order = f"( observed point latencies_ms end observed){{{len(loads)}}}"
+    order += f"( observed point latencies_ms end neighbour observed){{{len(busy_loads)}}}"
     log = read(lines, order)
-    beside: list[str | None] = [*([None] * len(alone)), *(["busy"] * len(busy))]
-    observed = log.objects["observed"]
+    grid: list[tuple[object, str | None]] = [(load, None) for load in loads]
+    grid += [(load, "busy") for load in busy_loads]
     values = []
-    for at, (point, load) in enumerate(zip(log.points, [*alone, *busy], strict=True)):
-        values += measured(point, load, beside[at], observed[2 * at : 2 * at + 2], parameters)
+    for i, (point, (load, neighbour)) in enumerate(zip(log.points, grid, strict=True)):
+        observed = log.objects["observed"][2 * i : 2 * i + 2]
+        values += read_point(point, load, neighbour, observed, parameters)
     for usage in log.objects.get("neighbour", []):
         require_equal("the neighbour", usage["neighbour"], "busy")
         possible = number(usage, "processors") * number(usage, "seconds")
@@ -38,52 +40,60 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     return values
 
 
-def measured(
+def read_point(
     point: Point, load: object, neighbour: str | None, observed: list[Object], parameters: Object
 ) -> list[Value]:
-    """Check one point, and return its values.
+    """Check one point, and return its values as :func:`parse` describes.
 
-    observed: what the system's control group had used before and after.
+    load: "single", or a number of per cent.  neighbour: "busy", or None without one.
+    observed: what the system's control group had used before and after the point.
+    Raises BrokenLogError if the point had another load, or times that are impossible.
     """
-    single = load == "single"
+    is_single = load == "single"
     head, [content] = point.head, point.objects
     require_equal("the load", head["load"], str(load))
-    count = parameters["single_requests" if single else "requests"]
+    count = parameters["single_requests" if is_single else "requests"]
     require_equal("the number of requests", head["requests"], count)
     require_parameters(head, parameters, "request_ms", "share", "workers")
     latencies = content["latencies_ms"]
     require_equal("the number of latencies", len(latencies), count)
     shortest = min(number({"latency": latency}, "latency") for latency in latencies)
-    require(
-        shortest >= LEAST_OF_REQUEST * head["request_ms"], "a request took less than its CPU time"
-    )
-    check_rate(number(content, "due_seconds"), count, single, head)
-    at = {"load": load, "neighbour": neighbour}
-    values = [value("p50", "ms", percentile(latencies, 0.5), **at)]
+    is_possible = shortest >= LEAST_OF_REQUEST * head["request_ms"]
+    require(is_possible, "a request took less than its CPU time")
+    check_rate(number(content, "due_seconds"), count, is_single, head)
+    factors = {"load": load, "neighbour": neighbour}
+    values = [value("p50", "ms", find_percentile(latencies, 0.5), **factors)]
     if count >= LEAST_OF_P99:
-        values.append(value("p99", "ms", percentile(latencies, 0.99), **at))
+        values.append(value("p99", "ms", find_percentile(latencies, 0.99), **factors))
     before, after = (usage["throttled"] for usage in observed)
     if before is not None and after is not None:
         require(after >= before, "the periods with the quota used up became fewer")
         periods = after - before + HALF_PERIOD
-        values.append(value("throttled", "periods/request", periods / count, **at))
+        values.append(value("throttled", "periods/request", periods / count, **factors))
     return values
 
 
-def check_rate(due: float, count: int, single: bool, head: Object) -> None:
-    """Raise BrokenLogError unless the last request was due about when the rate says.
+def check_rate(due: float, count: int, is_single: bool, head: Object) -> None:
+    """Raise BrokenLogError unless the last request was due about when the load's rate demands.
 
-    due: seconds from the start until then.  The sum of exponential gaps scatters by their mean
-    times the root of their number, of which six are accepted.
+    due: seconds from the start until the last request.  count: number of requests.
+    is_single: whether the load is "single".  head: the object that opens the point.
+    The time of the last request scatters by the scatter of a gap times the root of the number of
+    gaps; six times that are accepted.
     """
-    gap, scatter = 0.15, 0.03
-    if not single:
-        gap = scatter = head["request_ms"] / 1e3 / (float(head["load"]) / 100 * head["share"])
-    expected = 0.1 + gap * (count - 1)
+    if is_single:
+        # point.py draws these gaps evenly from 0.1 to 0.2 s.
+        mean_gap, scatter = 0.15, 0.03
+    else:
+        # An exponential distribution scatters by its mean.
+        mean_gap = head["request_ms"] / 1e3 / (float(head["load"]) / 100 * head["share"])
+        scatter = mean_gap
+    # The first request is due after 0.1 s.
+    expected = 0.1 + mean_gap * (count - 1)
     near = abs(due - expected) <= 6 * scatter * math.sqrt(count)
     require(near, f"the last request was due after {due} s, at this rate after {expected:.3f} s")
 
 
-def percentile(latencies: list[float], share: float) -> float:
+def find_percentile(latencies: list[float], share: float) -> float:
     """Return the latency that at least a share of the requests did not exceed (nearest rank)."""
     return sorted(latencies)[math.ceil(share * len(latencies)) - 1]

@@ -1,4 +1,4 @@
-"""RandomAccess: the rate of updates over all passes, and that of the first pass."""
+"""RandomAccess: the rate of updates over all passes, and in the first pass."""
 
 from kit.checks import (
     number,
@@ -12,16 +12,18 @@ from kit.logs import Object, Value, read, seconds_worked, value
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """Return the rate over all passes, and that of the first one, in GUPS: 1e9 updates per second.
+    """Return the rate over all passes, and in the first pass, in GUPS: 1e9 updates per second.
 
-    randomaccess.c prints the log's objects.
+    Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
+    # randomaccess.c prints the objects.
     log = read(lines, " tool first( pass)+ passes")
     [header], [first], [total] = (log.objects[key] for key in ("tool", "first", "passes"))
     passes = log.objects["pass"]
     require_equal("the program", header["tool"], "strata-randomaccess")
     require_parameters(header, parameters, "threads")
-    table_words, updates = 2 ** parameters["log2"], number(header, "updates_per_pass")
+    table_words = 2 ** parameters["log2"]
+    updates = number(header, "updates_per_pass")
     require_equal("table_bytes", header["table_bytes"], 8 * table_words)
     require_equal("updates_per_pass", updates, int(table_words * parameters["updates_per_word"]))
     require_numbered(passes, "pass")
@@ -31,10 +33,9 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     verified = total["verified"] is True and wrong_share <= number(total, "limit")
     require(verified, "the table was not verified")
     seconds, first_seconds = number(total, "seconds"), number(first, "seconds")
-    done, first_done = (
-        number(total, "gups_of_all") * seconds,
-        number(first, "first") * first_seconds,
-    )
+    # In units of 1e9 updates.
+    done = number(total, "gups_of_all") * seconds
+    first_done = number(first, "first") * first_seconds
     require_close("rate × time", done, 1e-9 * updates * len(passes))
     require_close("rate × time of the first pass", first_done, 1e-9 * updates)
     rate = done / seconds_worked(log, passes, seconds)

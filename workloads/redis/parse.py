@@ -21,25 +21,28 @@ METRICS = {"throughput": ("requests/s", "rps"), "latency": ("ms", "avg"), "p99":
 def parse(lines: list[str], parameters: Object) -> list[Value]:
     """Return throughput, mean and 99th percentile of latency of every command at every point.
 
+    The rate is in requests/s, and latencies are in ms.
     The log has the points in the order of the parameters: by connections, then by pipelining.
+    Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
     grid = list(itertools.product(parameters["connections"], parameters["pipelines"]))
     points = read(lines, f" warmup warmed( point end){{{len(grid)}}}").points
     values = []
     for point, (connections, pipeline) in zip(points, grid, strict=True):
-        values += measured(point, connections, pipeline, parameters)
+        values += read_point(point, connections, pipeline, parameters)
     return values
 
 
-def measured(point: Point, connections: int, pipeline: int, parameters: Object) -> list[Value]:
-    """Check one point, and return its values.
+def read_point(point: Point, connections: int, pipeline: int, parameters: Object) -> list[Value]:
+    """Check one point, and return its values as :func:`parse` describes.
 
     pipeline: requests that a connection sends at once, a factor only if they are several.
+    Raises BrokenLogError if the point had other settings, or client and server disagree.
     """
     head, commands = point.head, parameters["tests"]
     require(head["client"].startswith("redis-benchmark "), "this is not a log of redis-benchmark")
-    wanted = {"connections": connections, "pipeline": pipeline}
-    require_parameters(head, wanted, *wanted)
+    require_equal("connections", head["connections"], connections)
+    require_equal("pipeline", head["pipeline"], pipeline)
     require_parameters(head, parameters, "data_bytes", "keyspace", "requests")
     require_pinned(head, parameters["client_cpu"])
     require_equal("the commands", head["tests"], ",".join(commands))
@@ -47,22 +50,22 @@ def measured(point: Point, connections: int, pipeline: int, parameters: Object) 
     # A connection sends whole pipelines, also at its end.
     requests = math.ceil(parameters["requests"] / pipeline) * pipeline
     check_server(point.lines, tests, requests)
-    rows = table(point.lines)
+    rows = read_table(point.lines)
     require_equal("the commands of the table", list(rows), [name.upper() for name in tests])
     for row in rows.values():
         check_row(row, connections * pipeline, requests)
-    at = {"connections": connections, "pipeline": pipeline if pipeline > 1 else None}
+    factors = {"connections": connections, "pipeline": pipeline if pipeline > 1 else None}
     values = []
     for metric, (unit, column) in METRICS.items():
         for test, row in rows.items():
-            values.append(value(metric, unit, row[column], test=test, **at))
+            values.append(value(metric, unit, row[column], test=test, **factors))
     return values
 
 
-def table(lines: list[str]) -> dict[str, dict[str, float]]:
-    """Return the rows of redis-benchmark's table by command: the rate, and latencies in ms.
+def read_table(lines: list[str]) -> dict[str, dict[str, float]]:
+    """Return the rows of redis-benchmark's table, by command: "rps", and `LATENCIES` in ms.
 
-    lines: those that begin with a quote are the table.
+    lines: of a point; those that begin with a quote are the table.
     Raises BrokenLogError if its header is another one, or a row is incomplete or there twice.
     """
     head, *lines_of_rows = [line.rstrip() for line in lines if line.startswith('"')]
@@ -70,8 +73,8 @@ def table(lines: list[str]) -> dict[str, dict[str, float]]:
     rows: dict[str, dict[str, float]] = {}
     for line in lines_of_rows:
         cells = ROW.fullmatch(line)
-        good = cells and cells[1] not in rows
-        require(good, f"a row of the table is not complete, or there twice: {line}")
+        is_good = cells and cells[1] not in rows
+        require(is_good, f"a row of the table is not complete, or there twice: {line}")
         test, *numbers = cells.groups() if cells else ()
         rows[test] = dict(zip(("rps", *LATENCIES), map(float, numbers), strict=True))
     return rows
@@ -82,18 +85,18 @@ def check_server(lines: list[str], tests: list[str], requests: int) -> None:
 
     tests: the commands, in lower case.  requests: of each command.
     """
-    calls = [line.rstrip() for line in lines if line.startswith("cmdstat_")]
-    require_equal("the number of the server's counters", len(calls), len(tests))
+    counter_lines = [line.rstrip() for line in lines if line.startswith("cmdstat_")]
+    require_equal("the number of the server's counters", len(counter_lines), len(tests))
     counters = {}
-    for line in calls:
+    for line in counter_lines:
         name, _, text = line.partition(":")
         counters[name] = dict(re.findall(r"(\w+)=([^,\s]*)", text))
-    wanted = {"calls": str(requests), "rejected_calls": "0", "failed_calls": "0"}
+    expected_counts = {"calls": str(requests), "rejected_calls": "0", "failed_calls": "0"}
     for test in tests:
         # Servers of other versions may count more.
         counted = counters.get(f"cmdstat_{test}", {})
-        present = {key: counted.get(key) for key in wanted}
-        require_equal(f"the server's counters of {test}", present, wanted)
+        present = {key: counted.get(key) for key in expected_counts}
+        require_equal(f"the server's counters of {test}", present, expected_counts)
     lookups = [line for line in lines if re.match("keyspace_(hits|misses):", line)]
     looked_up = sum(int(line.split(":")[1]) for line in lookups)
     expected = requests if "get" in tests else 0
@@ -101,10 +104,10 @@ def check_server(lines: list[str], tests: list[str], requests: int) -> None:
 
 
 def check_row(row: dict[str, float], under_way: int, requests: int) -> None:
-    """Raise BrokenLogError unless rate and latency agree by Little's law.
+    """Raise BrokenLogError unless rate and latency of a command agree by Little's law.
 
     Their product is the mean number of requests under way, of which `under_way` is the most.
-    requests: of the whole test.
+    row: of :func:`read_table`.  requests: of the whole test.
     """
     require(min(row["rps"], row["avg"], row["p99"]) > 0, "a rate or a latency is zero")
     mean = row["rps"] * row["avg"] / 1000

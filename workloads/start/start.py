@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""Start a command in sandboxes, in random turns, and print how long each start took.
+"""Start a command in sandboxes, in random order, and print how long each start took.
 
-Usage: start.py RUNTIMES STARTS TOGETHER EACH SEED (RUNTIMES and TOGETHER with commas).  Each runtime
-starts the command STARTS times alone; then TOGETHER loops at the same time do so EACH times.
+Usage: start.py RUNTIMES STARTS TOGETHER EACH SEED (RUNTIMES and TOGETHER with commas).  Each
+runtime starts the command STARTS times alone; then TOGETHER loops start it EACH times at once.
 """
 
 import json
@@ -31,7 +31,10 @@ COMMANDS = {
 
 
 def write_bundles(slots: int) -> None:
-    """Make the small root of all sandboxes, and a bundle for each slot in the own control group."""
+    """Write the small root of all sandboxes, and a bundle for each slot, below /run.
+
+    A bundle is what OCI runtimes start; its sandbox gets a control group below this process's own.
+    """
     for name in ("dev", "etc", "proc", "run", "sys", "tmp", "usr"):
         os.makedirs(f"/run/root/{name}")
     shutil.copy(f"{os.path.dirname(__file__)}/first", "/run/root/first")
@@ -39,7 +42,8 @@ def write_bundles(slots: int) -> None:
         group = file.readline().strip().split(":", 2)[2]
     spaces = [{"type": name} for name in ("mount", "pid", "network", "ipc", "uts")]
     files = {"mount/none": "", "lxc/config": LXC}
-    for name in (f"s{slot}" for slot in range(slots)):
+    for slot in range(slots):
+        name = f"s{slot}"
         bundle = {
             "ociVersion": "1.0.2",
             "process": {"args": ["/first"], "cwd": "/", "user": {"uid": 0, "gid": 0}},
@@ -54,10 +58,18 @@ def write_bundles(slots: int) -> None:
             file.write(text)
 
 
-def start(runtime: str, slot: int = 0, starts: int = 1) -> dict[str, float]:
-    """Start the command so often, wait until each time all is removed, and return the last times."""
+def start_command(runtime: str, slot: int = 0, starts: int = 1) -> dict[str, float]:
+    """Start the command some times in a row, and return the times of the last start, in seconds.
+
+    Each start lasts until the sandbox is removed.
+    runtime: a key of `COMMANDS`.  slot: no other start may use it at the same time.
+    The keys of the result are `first_seconds`, until the command begins, and `seconds`, until the
+    removal.
+    Raises OSError, ValueError or SubprocessError if the sandbox does not start.
+    """
+    argv = COMMANDS[runtime].format(f"s{slot}").split()
     for _ in range(starts):
-        argv, begun = COMMANDS[runtime].format(f"s{slot}").split(), time.time_ns()
+        begun = time.time_ns()
         done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
         ended = time.time_ns()
         if done.returncode:
@@ -67,24 +79,29 @@ def start(runtime: str, slot: int = 0, starts: int = 1) -> dict[str, float]:
 
 
 def main(runtimes: str, starts: str, together: str, each: str, seed: str) -> None:
-    """Try every runtime, then start the command by those that work, and print each time."""
-    counts, chance, working = [int(count) for count in together.split(",")], random.Random(seed), []
+    """Try every runtime, then start the command by the runtimes that work, and print each time.
+
+    The arguments are texts of the command line, as the module's usage describes them.
+    """
+    counts = [int(count) for count in together.split(",")]
+    chance = random.Random(seed)
+    working = []
     write_bundles(max(counts))
     for name in runtimes.split(","):
         try:
-            start(name)
+            start_command(name)
             working.append(name)
             print(json.dumps({"runtime": name}))
         except (OSError, ValueError, subprocess.SubprocessError) as error:
             print(json.dumps({"runtime": name, "unavailable": str(error)}))
-    for turn in range(int(starts)):
+    for number in range(int(starts)):
         for name in chance.sample(working, len(working)):
-            print(json.dumps({"start": turn, "runtime": name, **start(name)}))
+            print(json.dumps({"start": number, "runtime": name, **start_command(name)}))
     points = [(name, count) for name in working for count in counts]
     for name, count in chance.sample(points, len(points)):
         begun = time.monotonic()
         with ThreadPoolExecutor(count) as threads:
-            list(threads.map(start, [name] * count, range(count), [int(each)] * count))
+            list(threads.map(start_command, [name] * count, range(count), [int(each)] * count))
         row = {"together": count, "runtime": name, "starts": count * int(each)}
         print(json.dumps({**row, "seconds": time.monotonic() - begun}))
     print(json.dumps({"done": True}))

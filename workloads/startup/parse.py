@@ -1,4 +1,4 @@
-"""Start-up: from the request for a system to the end of the first command in it, and its removal."""
+"""Start-up: from the request for a system to the end of its first command, and its removal."""
 
 from kit.checks import number, require
 from kit.logs import Object, Value, decoded, value
@@ -8,17 +8,18 @@ WAYS = {"created": "created", "boot": "booted", "snapshot": "restored"}
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """Return the time to the first command (s) and that of the removal (s), by the way of `start`.
+    """Return the time to the first command (s), memory (MB) and time of removal (s), by `start`.
 
-    The system's memory (MB) is returned too, if the log has it.
+    Memory and removal are left out if the log does not have them.
     Raises BrokenLogError if the system started in another way than the parameter `way` demands.
     """
+    # The harness writes the only object of the log.
     [start] = [decoded(line, "the start") for line in lines if line.startswith("{")]
     require(start["start"] in WAYS, "the log does not say how it started")
     way = WAYS[start["start"]]
     # Containers are always created, and a machine without a snapshot boots.
-    good = way in ("created", "booted", parameters["way"])
-    require(good, f"it was {way}, not {parameters['way']}")
+    is_good = way in ("created", "booted", parameters["way"])
+    require(is_good, f"it was {way}, not {parameters['way']}")
     seconds = number(start, "up_seconds") + number(start, "command_seconds")
     values = [value("first_command", "s", seconds, start=way)]
     if start.get("memory_bytes") is not None:

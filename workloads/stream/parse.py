@@ -9,10 +9,12 @@ BYTES = {"copy": 16, "scale": 16, "add": 24, "triad": 24}
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
-    """Return the rates in GB/s: each kernel's mean and best one, and that of the first trial.
+    """Return rates in GB/s: each kernel's mean and best rate, and the rate of the first trial.
 
-    stream.c prints the log's objects; the kernels are in the order of `BYTES`.
+    The kernels are in the order of `BYTES`.
+    Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
+    # stream.c prints the objects.
     log = read(lines, f" tool first( kernel){{{len(BYTES)}}} verified")
     [header], [check], [first] = (log.objects[key] for key in ("tool", "verified", "first"))
     kernels = log.objects["kernel"]
@@ -28,8 +30,8 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
         seconds, best_seconds = number(line, "seconds"), number(line, "best_seconds")
         require_close("rate × time", number(line, "gbps") * seconds, gigabytes)
         require_close("best rate × time", number(line, "best_gbps") * best_seconds, gigabytes)
-        ordered = best_seconds <= seconds <= number(line, "worst_seconds")
-        require(ordered, "the mean of the trials is not between the best and the worst one")
+        is_ordered = best_seconds <= seconds <= number(line, "worst_seconds")
+        require(is_ordered, "the mean of the trials is not between the best and the worst one")
         rates.append(value(line["kernel"], "GB/s", line["gbps"]))
         best_rates.append(value("best", "GB/s", line["best_gbps"], kernel=line["kernel"]))
     return [*rates, *best_rates, value("first", "GB/s", number(first, "first"))]

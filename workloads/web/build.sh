@@ -5,4 +5,4 @@ set -euo pipefail
 
 install -D -m 644 -t "$1/../common/sourced" ../common/sourced/nginx.sh
 install -m 755 server.sh "$1"
-gcc -std=gnu17 -O2 -Wall -Wextra -Werror -o "$1/load" src/load.c
+gcc -std=gnu17 -O2 -Wall -Wextra -Werror -I ../common -o "$1/load" src/load.c

@@ -14,8 +14,11 @@ enum call { GETPID, PIPE, FORKEXEC, STAT, MMAP, SMALL, HUGE, CALLS };
 static const char *const NAME[CALLS] = {"getpid", "pipe", "forkexec", "stat", "mmap", "", "-huge"};
 static const int COUNT[CALLS] = {1000, 200, 5, 200, 200, PAGES, PAGES};
 static int request[2], answer[2]; /* the pipes to and from a process that returns each byte */
+/* What a measurement of memory sums: the first touch of a page, the second, and later accesses. */
+enum access { TOUCH, AGAIN, MAPPED, ACCESSES };
+static const char *const ACCESS_NAME[ACCESSES] = {"touch", "again", "mapped"};
 
-/* Makes one call, which is no access to memory; returns whether it succeeded. */
+/* Makes one call of a kind before SMALL, and returns whether it succeeded. */
 static int make_call(enum call kind)
 {
     struct stat file;
@@ -36,67 +39,67 @@ static int make_call(enum call kind)
     return waitpid(child, &status, 0) == child && status == 0;
 }
 
-/* Writes to each page of fresh memory in several passes, the first in order of addresses; adds the
- * seconds of the first, the second and all others to SUM.  Returns whether there is memory. */
-static int touch_memory(enum call kind, double *sum, long long *huge_bytes)
+/* Writes to each page of fresh memory in PASSES passes, the first in order of addresses.  Adds the
+ * seconds of each access to SUMS, and sets HUGE_BYTES to the bytes on huge pages (-1: unknown).
+ * Returns whether the kernel gave and took back the memory; if not, errno says why. */
+static int touch_memory(enum call kind, double sums[ACCESSES], long long *huge_bytes)
 {
-    size_t room = BYTES + HUGE_PAGE_BYTES;
-    char *mapped = mmap(NULL, room, PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    size_t mapped_bytes = BYTES + HUGE_PAGE_BYTES;
+    char *mapped = mmap(NULL, mapped_bytes, PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (mapped == MAP_FAILED)
         return 0;
     char *memory = mapped + (HUGE_PAGE_BYTES - (size_t)mapped % HUGE_PAGE_BYTES);
     (void)madvise(memory, BYTES, kind == HUGE ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
     for (int pass = 0; pass < PASSES; pass++) {
-        double start = monotonic_seconds();
+        double start = read_monotonic_clock();
         for (size_t i = 0; i < PAGES; i++) {
+            /* An odd factor leads to each page once, since PAGES is a power of two. */
             size_t page = pass ? i * 2654435761u % PAGES : i;
+            /* Another cache line in each page, so that lines do not compete for one set. */
             *(volatile char *)(memory + page * PAGE + page * 64 % PAGE) = 1;
         }
-        sum[pass < 2 ? pass : 2] += monotonic_seconds() - start;
+        sums[pass < MAPPED ? pass : MAPPED] += read_monotonic_clock() - start;
     }
-    *huge_bytes = huge_page_bytes();
-    return munmap(mapped, room) == 0;
+    *huge_bytes = count_huge_page_bytes();
+    return munmap(mapped, mapped_bytes) == 0;
 }
 
-/* Makes calls of a kind for some seconds, and prints their times without those of the first batch.
- * Memory has a count and a time for the first touch of a page, the second, and later accesses. */
+/* Makes calls of a kind for LIMIT seconds, and prints their number and time; for memory it prints
+ * them for each access.  The first batch is a warm-up: COUNT starts below zero, and the batch's
+ * time is dropped.  Ends the program if a call fails. */
 static void measure(enum call kind, double limit)
 {
-    static const char *const ACCESS[3] = {"touch", "again", "mapped"};
-    double begun = monotonic_seconds(), sum[3] = {0};
+    int is_memory = kind >= SMALL;
+    double begun = read_monotonic_clock(), sums[ACCESSES] = {0};
     long long count = -COUNT[kind], huge_bytes = -1;
-    while (count <= 0 || monotonic_seconds() - begun < limit) {
-        double start = monotonic_seconds();
-        int good = kind < SMALL || touch_memory(kind, sum, &huge_bytes);
-        for (int i = 0; good && kind < SMALL && i < COUNT[kind]; i++)
+    while (count <= 0 || read_monotonic_clock() - begun < limit) {
+        double start = read_monotonic_clock();
+        int good = !is_memory || touch_memory(kind, sums, &huge_bytes);
+        for (int i = 0; good && !is_memory && i < COUNT[kind]; i++)
             good = make_call(kind);
         if (!good)
-            usage_error(kind < SMALL ? NAME[kind] : "mmap", strerror(errno));
-        if (kind < SMALL)
-            sum[0] += monotonic_seconds() - start;
+            exit_with_error(is_memory ? "mmap" : NAME[kind], strerror(errno));
+        if (!is_memory)
+            sums[0] += read_monotonic_clock() - start;
         if (count < 0)
-            sum[0] = sum[1] = sum[2] = 0;
+            memset(sums, 0, sizeof sums);
         count += COUNT[kind];
     }
-    for (int i = 0; i < (kind < SMALL ? 1 : 3); i++) {
-        long long calls = i < 2 ? count : count * (PASSES - 2);
+    for (int i = 0; i < (is_memory ? ACCESSES : 1); i++) {
+        long long calls = i == MAPPED ? count * (PASSES - 2) : count;
         printf("{\"call\": \"%s%s\", \"count\": %lld, \"seconds\": %.9g, \"ns\": %.9g, "
                "\"huge_page_bytes\": %lld}\n",
-               kind < SMALL ? "" : ACCESS[i], NAME[kind], calls, sum[i],
-               1e9 * sum[i] / (double)calls, huge_bytes);
+               is_memory ? ACCESS_NAME[i] : "", NAME[kind], calls, sums[i],
+               1e9 * sums[i] / (double)calls, huge_bytes);
     }
     fflush(stdout);
 }
 
-int main(int argc, char **argv)
+/* Starts a process that returns each byte of one pipe by the other, until this process ends. */
+static void start_echo(void)
 {
-    if (strcmp(argv[0], "true") == 0)
-        return 0;
-    double limit = option_double(argc, argv, "--seconds", 0.001, 3600);
-    srandom((unsigned)(option_long(argc, argv, "--seed", 0, LONG_MAX) * 1000003 +
-                       option_long(argc, argv, "--lap", 0, LONG_MAX)));
     if (pipe(request) != 0 || pipe(answer) != 0)
-        usage_error("pipe", strerror(errno));
+        exit_with_error("pipe", strerror(errno));
     if (fork() == 0) {
         char byte;
         close(request[1]);
@@ -104,6 +107,18 @@ int main(int argc, char **argv)
             continue;
         _exit(0);
     }
+}
+
+/* Measures all kinds of calls in an order that seed and lap determine, and prints the log. */
+int main(int argc, char **argv)
+{
+    /* This process is the program that make_call() starts. */
+    if (strcmp(argv[0], "true") == 0)
+        return 0;
+    double limit = get_number(argc, argv, "--seconds", 0.001, 3600);
+    srandom((unsigned)(get_integer(argc, argv, "--seed", 0, LONG_MAX) * 1000003 +
+                       get_integer(argc, argv, "--lap", 0, LONG_MAX)));
+    start_echo();
     printf("{\"tool\": \"strata-calls\", \"seconds\": %.9g}\n", limit);
     fflush(stdout);
     /* Steps of any width come to each kind, since the number of kinds is prime. */

@@ -6,11 +6,13 @@
 //   KEPT    how many of the last bytes that a run prints are logged; 0: its output is discarded
 // The command has no input.  It must end with 0, and leave no process behind: otherwise the last
 // lines that it printed follow, then a sentence, and the program ends with 3.
+// It uses no file of another folder: an image of one's own gets this workload's folder only.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,24 +24,33 @@
 #include <time.h>
 #include <unistd.h>
 
+// The exit status of a failure, the bytes that a failure shows, and the most bytes that are logged.
 enum { FAILED = 3, LAST = 1500, MOST_KEPT = 1 << 20 };
 
 extern char **environ;
+static posix_spawnattr_t attributes;
+static posix_spawn_file_actions_t actions;
+// The process group of the run, and whether end_run() ended it.
 static volatile sig_atomic_t group, is_over;
-static char kept_bytes[MOST_KEPT];
+// The file, in memory, with what a run prints: all of it, or its errors only if KEPT is 0.
+static int output = -1;
+static char last_bytes[MOST_KEPT];
 
-static double now(void)
+// Returns the seconds of the monotonic clock.
+static double read_monotonic_clock(void)
 {
     struct timespec moment;
     clock_gettime(CLOCK_MONOTONIC, &moment);
     return moment.tv_sec + 1e-9 * moment.tv_nsec;
 }
 
-static double seconds(struct timeval time)
+// Returns a time of the kernel in seconds.
+static double to_seconds(struct timeval time)
 {
     return time.tv_sec + 1e-6 * time.tv_usec;
 }
 
+// Handles SIGALRM: ends the run with all processes of its group.
 static void end_run(int number)
 {
     (void)number;
@@ -49,7 +60,7 @@ static void end_run(int number)
     }
 }
 
-// Sets the time after which end_run is called; 0: never.
+// Sets the seconds after which end_run() is called; 0: never.
 static void set_alarm(double limit)
 {
     time_t whole = (time_t)limit;
@@ -57,22 +68,23 @@ static void set_alarm(double limit)
     setitimer(ITIMER_REAL, &timer, NULL);
 }
 
-// Reads the last bytes of a file, and returns how many there are.
-static size_t read_last(int file, size_t most)
+// Reads the last bytes of the output, at most MOST, and returns how many they are.
+static size_t read_last_output(size_t most)
 {
-    off_t size = lseek(file, 0, SEEK_END);
+    off_t size = lseek(output, 0, SEEK_END);
     off_t start = size > (off_t)most ? size - (off_t)most : 0;
-    ssize_t count = pread(file, kept_bytes, most, start);
+    ssize_t count = pread(output, last_bytes, most, start);
     return count > 0 ? (size_t)count : 0;
 }
 
-// Prints the last bytes of a file as a JSON object.
-static void print_last(int file, size_t most)
+// Prints the last bytes of the output, at most MOST, as a JSON object.  Bytes above 0x7f stay as
+// they are, and the first may be a part of a character.
+static void print_last_output(size_t most)
 {
-    size_t count = read_last(file, most);
+    size_t count = read_last_output(most);
     printf("{\"printed\": \"");
-    for (size_t at = 0; at < count; at++) {
-        unsigned char byte = (unsigned char)kept_bytes[at];
+    for (size_t i = 0; i < count; i++) {
+        unsigned char byte = (unsigned char)last_bytes[i];
         if (byte == '"' || byte == '\\') {
             printf("\\%c", byte);
         } else if (byte < 0x20 || byte == 0x7f) {
@@ -84,8 +96,24 @@ static void print_last(int file, size_t most)
     printf("\"}\n");
 }
 
+// Prints the end of the output and then a sentence, as printf does, and ends the program.
+__attribute__((format(printf, 1, 2), noreturn)) static void fail(const char *format, ...)
+{
+    size_t count = read_last_output(LAST);
+    fwrite(last_bytes, 1, count, stdout);
+    if (count > 0 && last_bytes[count - 1] != '\n') {
+        putchar('\n');
+    }
+    va_list values;
+    va_start(values, format);
+    vprintf(format, values);
+    va_end(values);
+    putchar('\n');
+    exit(FAILED);
+}
+
 // Waits up to a second for processes that the command left, and returns whether any still runs.
-static int are_left(void)
+static int has_left_processes(void)
 {
     for (int wait = 0; wait < 1000; wait++) {
         pid_t ended;
@@ -99,99 +127,95 @@ static int are_left(void)
     return 1;
 }
 
-// Prints what the command printed last and a sentence, and ends the program.
-static void fail(int errors, const char *reason)
+// Sets how the command starts: in FOLDER, in a process group of its own, without input.
+static void set_start(const char *folder, int is_kept)
 {
-    size_t count = errors < 0 ? 0 : read_last(errors, LAST);
-    fwrite(kept_bytes, 1, count, stdout);
-    printf("%s%s\n", count > 0 && kept_bytes[count - 1] != '\n' ? "\n" : "", reason);
-    exit(FAILED);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    if (is_kept) {
+        posix_spawn_file_actions_adddup2(&actions, output, 1);
+    } else {
+        posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
+    }
+    posix_spawn_file_actions_adddup2(&actions, output, 2);
+    posix_spawn_file_actions_addchdir_np(&actions, folder);
 }
 
-int main(int count, char **words)
+// Fails unless a run ended with STATUS 0 within the limit, and left no process.
+static void require_success(int status, double limit)
 {
-    char reason[512];
-    if (count < 6) {
-        fail(-1, "usage: timed FOLDER RUNS LIMIT KEPT COMMAND...");
+    if (is_over) {
+        fail("the command was ended: no end after %g s", limit);
     }
-    const char *folder = words[1];
-    long runs = atol(words[2]);
-    double limit = atof(words[3]);
-    size_t kept = (size_t)atol(words[4]);
-    char **argv = words + 5;
+    if (WIFSIGNALED(status)) {
+        fail("the command was killed by signal %d (%s)", WTERMSIG(status),
+             strsignal(WTERMSIG(status)));
+    }
+    if (WEXITSTATUS(status) != 0) {
+        fail("the command ended with exit code %d", WEXITSTATUS(status));
+    }
+    if (has_left_processes()) {
+        kill(-group, SIGKILL);
+        fail("the command ended, and left a process that still runs");
+    }
+}
+
+// Runs the command once, and prints the wall time, CPU times and memory of run NUMBER.
+static void time_run(long number, char **argv, double limit)
+{
+    struct rusage before, after;
+    pid_t child;
+    int status;
+    if (ftruncate(output, 0) != 0 || lseek(output, 0, SEEK_SET) != 0) {
+        fail("the file with what the command prints cannot be emptied");
+    }
+    getrusage(RUSAGE_CHILDREN, &before);
+    group = 0;
+    double begun = read_monotonic_clock();
+    int error = posix_spawnp(&child, argv[0], &actions, &attributes, argv, environ);
+    if (error != 0) {
+        fail("%.200s cannot be started: %s", argv[0], strerror(error));
+    }
+    group = child;
+    set_alarm(limit);
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    double ended = read_monotonic_clock();
+    set_alarm(0);
+    require_success(status, limit);
+    getrusage(RUSAGE_CHILDREN, &after);
+    printf("{\"run\": %ld, \"seconds\": %.9f, \"user\": %.6f, \"system\": %.6f, "
+           "\"rss_bytes\": %ld}\n",
+           number, ended - begun, to_seconds(after.ru_utime) - to_seconds(before.ru_utime),
+           to_seconds(after.ru_stime) - to_seconds(before.ru_stime), 1024 * after.ru_maxrss);
+}
+
+// Runs the command as often as the arguments say, and prints the log.
+int main(int count, char **arguments)
+{
+    if (count < 6) {
+        fail("usage: timed FOLDER RUNS LIMIT KEPT COMMAND...");
+    }
+    long runs = atol(arguments[2]);
+    double limit = atof(arguments[3]);
+    size_t kept = (size_t)atol(arguments[4]);
     kept = kept > MOST_KEPT ? MOST_KEPT : kept;
     // Orphans of the command become children of this process, which sees them.
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     signal(SIGALRM, end_run);
-    int output = memfd_create("output", MFD_CLOEXEC);
-    int errors = memfd_create("errors", MFD_CLOEXEC);
-    if (output < 0 || errors < 0) {
-        fail(-1, "this system has no memfd_create, which holds what the command prints");
+    output = memfd_create("output", MFD_CLOEXEC);
+    if (output < 0) {
+        fail("this system has no memfd_create, which holds what the command prints");
     }
-    posix_spawnattr_t attributes;
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    if (kept > 0) {
-        posix_spawn_file_actions_adddup2(&actions, output, 1);
-        posix_spawn_file_actions_adddup2(&actions, output, 2);
-        errors = output;
-    } else {
-        posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
-        posix_spawn_file_actions_adddup2(&actions, errors, 2);
-    }
-    posix_spawn_file_actions_addchdir_np(&actions, folder);
+    set_start(arguments[1], kept > 0);
     printf("{\"tool\": \"timed\", \"runs\": %ld, \"limit\": %g, \"kept\": %zu}\n", runs, limit,
            kept);
     for (long run = 1; run <= runs; run++) {
-        struct rusage before, after;
-        pid_t child;
-        int status;
-        if (ftruncate(errors, 0) != 0 || lseek(errors, 0, SEEK_SET) != 0) {
-            fail(-1, "the file with what the command prints cannot be emptied");
-        }
-        getrusage(RUSAGE_CHILDREN, &before);
-        group = 0;
-        double begun = now();
-        int error = posix_spawnp(&child, argv[0], &actions, &attributes, argv, environ);
-        if (error != 0) {
-            snprintf(reason, sizeof reason, "%.200s cannot be started: %s", argv[0],
-                     strerror(error));
-            fail(-1, reason);
-        }
-        group = child;
-        set_alarm(limit);
-        while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-        }
-        double ended = now();
-        set_alarm(0);
-        if (is_over) {
-            snprintf(reason, sizeof reason, "the command was ended: no end after %g s", limit);
-            fail(errors, reason);
-        }
-        if (WIFSIGNALED(status)) {
-            snprintf(reason, sizeof reason, "the command was killed by signal %d (%s)",
-                     WTERMSIG(status), strsignal(WTERMSIG(status)));
-            fail(errors, reason);
-        }
-        if (WEXITSTATUS(status) != 0) {
-            snprintf(reason, sizeof reason, "the command ended with exit code %d",
-                     WEXITSTATUS(status));
-            fail(errors, reason);
-        }
-        if (are_left()) {
-            kill(-group, SIGKILL);
-            fail(errors, "the command ended, and left a process that still runs");
-        }
-        getrusage(RUSAGE_CHILDREN, &after);
-        printf("{\"run\": %ld, \"seconds\": %.9f, \"user\": %.6f, \"system\": %.6f, "
-               "\"rss_bytes\": %ld}\n",
-               run, ended - begun, seconds(after.ru_utime) - seconds(before.ru_utime),
-               seconds(after.ru_stime) - seconds(before.ru_stime), 1024 * after.ru_maxrss);
+        time_run(run, arguments + 5, limit);
         if (kept > 0) {
-            print_last(output, kept);
+            print_last_output(kept);
         }
     }
     printf("{\"done\": true}\n");

@@ -4,8 +4,9 @@
 # Waits until a command succeeds; fails if the server's process ends before.
 # Usage: wait_for_server PROCESS COMMAND…
 wait_for_server() {
+    local process=$1
     until "${@:2}" >/dev/null 2>&1; do
-        kill -0 "$1"
+        kill -0 "$process"
         sleep 0.1
     done
 }
@@ -13,13 +14,14 @@ wait_for_server() {
 # Fills the tables of a new database with the rows that data_set.py writes into FOLDER.  Uses
 # `load_table TABLE FILE` and `dump_table TABLE` of mariadb.sh or postgresql.sh.
 # Usage: fill_tables FOLDER WORD…      (further arguments of data_set.py)
+# No local variable may be called `folder`: query_new of postgresql.sh would take it for its own.
 fill_tables() {
-    local tables table
+    local rows=$1 tables table
     tables=$(/usr/bin/python3 -B "${0%/*}/data_set.py" "$@")
     for table in $tables; do
-        load_table "$table" "$1/$table"
+        load_table "$table" "$rows/$table"
         # The table must hold exactly the rows of the file.
-        dump_table "$table" | sort | cmp - <(sort "$1/$table")
+        dump_table "$table" | sort | cmp - <(sort "$rows/$table")
     done
 }
 

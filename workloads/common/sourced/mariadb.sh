@@ -6,7 +6,7 @@
 # shellcheck source=workloads/common/sourced/data.sh
 source "${BASH_SOURCE[0]%/*}/data.sh"
 
-# Sets the array `options` to those of a server; a workload adds its own.
+# Sets the array `options` to the options of each server; a workload adds its own.
 # Usage: set_database_options FOLDER BUFFER_BYTES LOG_BYTES
 set_database_options() {
     # shellcheck disable=SC2034  # the scripts that source this file use it, too
@@ -49,7 +49,8 @@ start_new_database() {
     wait_for_server "$server" mariadb-admin "${at_socket[@]}" ping
 }
 
-# Sends SQL to the new database, as root.  Usage: query_new OPTION… (of the client mariadb)
+# Sends SQL to the new database, as root, by the options `at_socket` of start_new_database.
+# Usage: query_new OPTION…      (of the client mariadb)
 query_new() {
     mariadb "${at_socket[@]}" --batch --skip-column-names "$@"
 }
@@ -74,7 +75,7 @@ stop_new_database() {
     wait "$server"
 }
 
-# Unpacks a folder with the files of a database.  Usage: unpack_database FOLDER
+# Unpacks the files of a database into a folder, for prepare_sites.  Usage: unpack_database FOLDER
 unpack_database() {
     unpack_data "$1"
 }
@@ -83,13 +84,14 @@ unpack_database() {
 # the load an account with the cell's password and with rights in one schema.
 # Usage: run_database FOLDER USER HOST SCHEMA RIGHTS      (HOST: from which the account logs in)
 run_database() {
+    local folder=$1 user=$2 host=$3 schema=$4 rights=$5
     (
         umask 077
-        cat >"$1/account.sql" <<SQL
-CREATE OR REPLACE USER $2@'$3' IDENTIFIED BY '$(</data/password)';
-GRANT $5 ON $4.* TO $2@'$3';
+        cat >"$folder/account.sql" <<SQL
+CREATE OR REPLACE USER $user@'$host' IDENTIFIED BY '$(</data/password)';
+GRANT $rights ON $schema.* TO $user@'$host';
 SQL
     )
-    chown mysql: "$1/account.sql"
-    exec mariadbd --no-defaults "${options[@]}" --init-file="$1/account.sql"
+    chown mysql: "$folder/account.sql"
+    exec mariadbd --no-defaults "${options[@]}" --init-file="$folder/account.sql"
 }

@@ -9,14 +9,14 @@ source "${BASH_SOURCE[0]%/*}/data.sh"
 # Stands before a command that runs as PostgreSQL's user: the server refuses to run as root.
 as_postgres=(setpriv --reuid=postgres --regid=postgres --clear-groups --)
 
-# Prints the folder with PostgreSQL's programs.
-find_programs() {
+# Prints the folder with PostgreSQL's programs, of the newest version that is installed.
+find_program_folder() {
     local folders=(/usr/lib/postgresql/*/bin)
     echo "${folders[-1]}"
 }
 
-# Sets the array `options` to those of a server.  Durability is the default, and still explicit: a
-# commit is on the disk, by fdatasync, before it is answered.
+# Sets the array `options` to the options of a server.  Durability is the default, and still
+# explicit: a commit is on the disk, by fdatasync, before it is answered.
 # Usage: set_database_options FOLDER BUFFER_BYTES CONNECTIONS
 set_database_options() {
     # shellcheck disable=SC2034  # the scripts that source this file use it, too
@@ -36,7 +36,8 @@ set_database_options() {
     )
 }
 
-# Sends SQL to the new database.  Usage: query_new OPTION… (of psql)
+# Sends SQL to the new database, which start_new_database names in `folder` and `database`.
+# Usage: query_new OPTION…      (of psql)
 query_new() {
     "${as_postgres[@]}" psql --quiet --no-psqlrc --host="$folder" --set=ON_ERROR_STOP=1 \
         --no-align --tuples-only --dbname="$database" "$@"
@@ -56,9 +57,9 @@ dump_table() {
 # needs no password.  Sets `server`, and `folder` and `database` for query_new.
 # Usage: start_new_database FOLDER DATABASE BUFFER_BYTES
 start_new_database() {
-    local bin
+    local buffer_bytes=$3 bin
     folder=$1 database=$2
-    bin=$(find_programs)
+    bin=$(find_program_folder)
     rm -rf -- "$folder" /data/prepared
     mkdir -p "$folder/database"
     # The server is not root.
@@ -69,7 +70,8 @@ start_new_database() {
         --locale=C --encoding=UTF8 --no-sync >/dev/null
     printf 'local all postgres peer\nlocal %s %s trust\n' "$database" "$database" \
         >"$folder/database/pg_hba.conf"
-    set_database_options "$folder" "$3" 20
+    # 20 connections are more than the making of the data takes.
+    set_database_options "$folder" "$buffer_bytes" 20
     # Without fsync: after a crash the database is made again.
     "${as_postgres[@]}" "$bin/postgres" "${options[@]}" -c fsync=off &
     server=$!
@@ -93,9 +95,9 @@ stop_new_database() {
 # since a sandbox may hide which user connects.
 # Usage: make_database DATABASE BUFFER_BYTES WORD…    (arguments of data_set.py, after the folder)
 make_database() {
-    local sources=${0%/*}
+    local sources=${0%/*} database=$1 buffer_bytes=$2
     # shellcheck disable=SC2154  # site.sh sets `home`
-    start_new_database "$home/new" "$1" "$2"
+    start_new_database "$home/new" "$database" "$buffer_bytes"
     shift 2
     install -d -o postgres -g postgres "$folder/rows"
     query_new --file=- <"$sources/schema.sql"
@@ -108,7 +110,7 @@ make_database() {
     rmdir -- "$home"
 }
 
-# Unpacks a database, whose socket only the server and the web server's group may reach.
+# Unpacks a database, for prepare_sites; only server and web server's group may reach its socket.
 # Usage: unpack_database FOLDER
 unpack_database() {
     unpack_data "$1"
@@ -116,14 +118,15 @@ unpack_database() {
     chmod 710 "$1"
 }
 
-# Runs a server for each site.  Usage: serve_databases COUNT BUFFER_BYTES CONNECTIONS
+# Runs a server for each site, in the foreground, until SIGTERM.
+# Usage: serve_databases COUNT BUFFER_BYTES CONNECTIONS
 serve_databases() {
     buffer_bytes=$2 connections=$3
     # Runs the server of a site, in place of the process.  Usage: serve NUMBER
     # shellcheck disable=SC2317  # supervise_each calls it
     serve() {
         set_database_options "$home/$1" "$buffer_bytes" "$connections"
-        exec "${as_postgres[@]}" "$(find_programs)/postgres" "${options[@]}"
+        exec "${as_postgres[@]}" "$(find_program_folder)/postgres" "${options[@]}"
     }
     # INT: the server does not wait for connections to end.
     supervise_each "$1" INT

@@ -5,7 +5,7 @@
 # shellcheck source=workloads/common/sourced/supervise.sh
 source "${BASH_SOURCE[0]%/*}/supervise.sh"
 
-# The folder of the application's scripts, and that of its data.
+# The folders of the application's scripts and of its data.
 # shellcheck disable=SC2034  # the sourcing scripts use it
 programs=$(cd "${0%/*}" && pwd)
 home=/data/${programs##*/}

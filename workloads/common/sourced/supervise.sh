@@ -2,8 +2,8 @@
 # Sourced by scripts that run several servers in the foreground.
 
 # Succeeds if all of these processes run: `wait -n` misses one that ended before.
-# Usage: all_alive PROCESS…
-all_alive() {
+# Usage: are_all_running PROCESS…
+are_all_running() {
     local process
     for process in "$@"; do
         kill -0 "$process" 2>/dev/null || return 1
@@ -19,7 +19,7 @@ supervise() {
     code_of_signal=$((128 + $(kill -l "$1")))
     # shellcheck disable=SC2154  # the caller sets `servers`
     trap 'terminated=yes; kill -s "$signal" "${servers[@]}" 2>/dev/null || true' TERM
-    if all_alive "${servers[@]}"; then wait -n "${servers[@]}" || true; fi
+    if are_all_running "${servers[@]}"; then wait -n "${servers[@]}" || true; fi
     trap '' TERM
     if [ -z "$terminated" ]; then
         echo "ERROR: a server ended by itself" >&2

@@ -20,7 +20,8 @@ static void exit_with_error(const char *why)
 	_exit(3);
 }
 
-/* Replaces ADDRESS by that of STRATA_LISTEN, which is mapped into IPv6 for a socket of IPv6. */
+/* Replaces the host in ADDRESS by STRATA_LISTEN, mapped into IPv6 for a socket of IPv6; the port
+ * stays.  Ends the program if STRATA_LISTEN holds no IPv4 address. */
 static void set_address(struct sockaddr_storage *address)
 {
 	const char *setting = getenv("STRATA_LISTEN");
@@ -34,11 +35,12 @@ static void set_address(struct sockaddr_storage *address)
 		ipv4->sin_addr = chosen;
 		return;
 	}
+	/* ::ffff:ADDRESS; the other bytes of the unspecified address are 0. */
 	ipv6->sin6_addr.s6_addr[10] = ipv6->sin6_addr.s6_addr[11] = 0xff;
 	memcpy(&ipv6->sin6_addr.s6_addr[12], &chosen, sizeof chosen);
 }
 
-/* Tells whether an address means all addresses. */
+/* Returns whether an address means all addresses of the host. */
 static int is_any(const struct sockaddr_storage *address)
 {
 	switch (address->ss_family) {
@@ -51,7 +53,7 @@ static int is_any(const struct sockaddr_storage *address)
 	}
 }
 
-/* Takes the place of the C library's bind. */
+/* Takes the place of the C library's bind, and changes only an address that means all. */
 int bind(int fd, const struct sockaddr *address, socklen_t length)
 {
 	static int (*real)(int, const struct sockaddr *, socklen_t);

@@ -41,8 +41,8 @@ static double random_at(uint64_t seed, uint64_t index)
     return (double)(z >> 11) * 0x1p-53 - 0.5;
 }
 
-/* Writes the random matrix and right-hand side of a seed. */
-static void fill(double *a, double *b, long n, uint64_t seed)
+/* Writes the random matrix A, column by column, and the right-hand side B, of a seed. */
+static void fill_system(double *a, double *b, long n, uint64_t seed)
 {
 #pragma omp parallel for schedule(static)
     for (long column = 0; column < n; column++)
@@ -52,8 +52,8 @@ static void fill(double *a, double *b, long n, uint64_t seed)
         b[row] = random_at(seed, (uint64_t)(n * n + row));
 }
 
-/* Returns the scaled residual of x.  The matrix is drawn again, since dgesv overwrote it. */
-static double residual(const double *x, long n, uint64_t seed)
+/* Returns the scaled residual of X.  The system is drawn again, since dgesv overwrote it. */
+static double scale_residual(const double *x, long n, uint64_t seed)
 {
     double norm_a = 0, norm_x = 0, norm_b = 0, norm_r = 0;
 #pragma omp parallel for schedule(static) reduction(max : norm_a, norm_x, norm_b, norm_r)
@@ -73,8 +73,9 @@ static double residual(const double *x, long n, uint64_t seed)
     return norm_r / (DBL_EPSILON * (norm_a * norm_x + norm_b) * (double)n);
 }
 
-/* Solves the system in place: B becomes the solution; ends the program if there is none. */
-static void solve(double *a, double *b, int *pivot, long n)
+/* Solves a system in place: A becomes its factors and B the solution.  Ends the program if there is
+ * no solution. */
+static void solve_system(double *a, double *b, int *pivot, long n)
 {
     int order = (int)n, one = 1, info = 0;
     dgesv_(&order, &one, a, &order, pivot, b, &order, &info);
@@ -84,8 +85,8 @@ static void solve(double *a, double *b, int *pivot, long n)
     }
 }
 
-/* Measures one size, prints the results, and tells whether every residual passed. */
-static int measure(long n, long min_trials, double min_seconds, uint64_t seed)
+/* Measures matrices of order N, prints the results, and returns whether every residual passed. */
+static int measure_size(long n, long min_trials, double min_seconds, uint64_t seed)
 {
     double operations = 2.0 / 3.0 * (double)n * (double)n * (double)n + 2.0 * (double)n * (double)n;
     double *a = allocate_huge((size_t)n * (size_t)n * sizeof *a);
@@ -94,32 +95,32 @@ static int measure(long n, long min_trials, double min_seconds, uint64_t seed)
     double total = 0, worst = 0;
     long trial = 0;
 
-    double begun = epoch_seconds();
-    fill(a, b, n, seed);
-    double ended = epoch_seconds(), first = ended - begun;
+    double begun = read_epoch_clock();
+    fill_system(a, b, n, seed);
+    double ended = read_epoch_clock(), first = ended - begun;
     printf("{\"first\": %ld, \"gb_per_second\": %.6g, \"seconds\": %.9g, \"ended\": %lld}\n", n,
            1e-9 * (double)n * (double)n * sizeof *a / first, first, to_microseconds(ended));
-    solve(a, b, pivot, n < WARMUP_ORDER ? n : WARMUP_ORDER);
+    solve_system(a, b, pivot, n < WARMUP_ORDER ? n : WARMUP_ORDER);
     while (trial < min_trials || total < min_seconds) {
         uint64_t trial_seed = seed + (uint64_t)++trial;
-        fill(a, b, n, trial_seed);
-        begun = epoch_seconds();
-        solve(a, b, pivot, n);
-        ended = epoch_seconds();
+        fill_system(a, b, n, trial_seed);
+        begun = read_epoch_clock();
+        solve_system(a, b, pivot, n);
+        ended = read_epoch_clock();
         double seconds = ended - begun;
-        double scaled = residual(b, n, trial_seed);
+        double residual = scale_residual(b, n, trial_seed);
         total += seconds;
-        worst = fmax(worst, scaled);
+        worst = fmax(worst, residual);
         printf("{\"n\": %ld, \"trial\": %ld, \"gflops\": %.6g, \"seconds\": %.9g, \"ended\": %lld, "
                "\"residual\": %.4g}\n",
-               n, trial, 1e-9 * operations / seconds, seconds, to_microseconds(ended), scaled);
+               n, trial, 1e-9 * operations / seconds, seconds, to_microseconds(ended), residual);
     }
     int passed = worst < RESIDUAL_LIMIT;
     printf("{\"n\": %ld, \"trials\": %ld, \"gflops_of_all\": %.6g, \"seconds\": %.9g, "
            "\"verified\": %s, \"worst_residual\": %.4g, \"limit\": %g, "
            "\"huge_page_bytes\": %lld}\n",
-           n, trial, 1e-9 * operations * (double)trial / total, total, json_bool(passed), worst,
-           RESIDUAL_LIMIT, huge_page_bytes());
+           n, trial, 1e-9 * operations * (double)trial / total, total, format_bool(passed), worst,
+           RESIDUAL_LIMIT, count_huge_page_bytes());
     fflush(stdout);
     free(a);
     free(b);
@@ -127,21 +128,22 @@ static int measure(long n, long min_trials, double min_seconds, uint64_t seed)
     return passed;
 }
 
+/* Measures all sizes, and prints the log; the status is 1 if a solution is wrong. */
 int main(int argc, char **argv)
 {
-    long threads = option_long(argc, argv, "--threads", 1, 4096);
-    long min_trials = option_long(argc, argv, "--min-trials", 1, 1000000);
-    double min_seconds = option_double(argc, argv, "--min-seconds", 0, 86400);
-    long seed = option_long(argc, argv, "--seed", 0, 1L << 53);
-    char *sizes = strdup(option_text(argc, argv, "--sizes"));
+    long threads = get_integer(argc, argv, "--threads", 1, 4096);
+    long min_trials = get_integer(argc, argv, "--min-trials", 1, 1000000);
+    double min_seconds = get_number(argc, argv, "--min-seconds", 0, 86400);
+    long seed = get_integer(argc, argv, "--seed", 0, 1L << 53);
+    char *sizes = strdup(get_option(argc, argv, "--sizes"));
     int passed = 1;
 
     openblas_set_num_threads((int)threads);
     printf("{\"tool\": \"strata-linpack\", \"threads\": %d, \"blas\": \"%s\", \"core\": \"%s\"}\n",
            openblas_get_num_threads(), openblas_get_config(), openblas_get_corename());
     for (char *size = strtok(sizes, ","); size; size = strtok(NULL, ","))
-        passed &= measure((long)parse_number("--sizes", size, 10, 200000), min_trials, min_seconds,
-                          (uint64_t)seed);
+        passed &= measure_size((long)parse_number("--sizes", size, 10, 200000), min_trials,
+                               min_seconds, (uint64_t)seed);
     free(sizes);
     if (passed)
         puts("{\"done\": true}");

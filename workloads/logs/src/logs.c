@@ -15,7 +15,8 @@
 /* Docker holds up to a MiB of a container's output in memory. */
 enum { BYTES = 80, FILLING = 20000 };
 
-/* Returns whether this process shares the first process, and its files, with nobody else. */
+/* Returns whether this process is in a container: in a namespace of processes whose first process
+ * has the same files. */
 static int is_in_container(void)
 {
     char name[64] = "";
@@ -25,12 +26,13 @@ static int is_in_container(void)
     /* The kernel's number of the first namespace of processes never changes. */
     if (strcmp(name, "pid:[4026531836]") == 0)
         return 0;
-    /* Native's files are others than those of the first process; gVisor does not show it its. */
+    /* Native's root is another one than the first process's.  gVisor does not show the latter. */
     return stat("/proc/1/root", &first) != 0 ||
            (stat("/", &here) == 0 && here.st_dev == first.st_dev && here.st_ino == first.st_ino);
 }
 
-/* Returns the pipe to a new process that discards what it reads. */
+/* Starts a process that discards what it reads, and returns the end of its pipe for writing; -1: no
+ * pipe. */
 static int start_reader(void)
 {
     static char buffer[1 << 16];
@@ -46,9 +48,10 @@ static int start_reader(void)
     return ends[1];
 }
 
+/* Writes the lines, and prints the log; the status is 1 if nothing takes lines. */
 int main(int argc, char **argv)
 {
-    long lines = option_long(argc, argv, "--lines", 1, 1000000000);
+    long lines = get_integer(argc, argv, "--lines", 1, 1000000000);
     int in_container = is_in_container();
     int output = in_container ? open("/proc/1/fd/1", O_WRONLY) : start_reader();
     struct stat kind;
@@ -61,16 +64,17 @@ int main(int argc, char **argv)
            in_container ? "engine" : "reader");
     fflush(stdout);
     double start = 0;
+    /* The first FILLING lines have numbers up to 0. */
     for (long i = 1 - FILLING; i <= lines; i++) {
         if (i == 1)
-            start = monotonic_seconds();
+            start = read_monotonic_clock();
         snprintf(line, sizeof line, "line %-74ld\n", i);
         if (write(output, line, BYTES) != BYTES) {
             perror("write");
             return 1;
         }
     }
-    double seconds = monotonic_seconds() - start;
+    double seconds = read_monotonic_clock() - start;
     printf("{\"lines\": %ld, \"seconds\": %.9g, \"rate\": %.9g}\n", lines, seconds,
            (double)lines / seconds);
     puts("{\"done\": true}");

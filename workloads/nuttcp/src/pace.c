@@ -25,7 +25,7 @@ static void exit_with_error(const char *why)
 }
 
 /* Returns the port of an address; 0 if it has none. */
-static int port_of(const struct sockaddr *address)
+static int get_port(const struct sockaddr *address)
 {
 	switch (address->sa_family) {
 	case AF_INET:
@@ -37,7 +37,8 @@ static int port_of(const struct sockaddr *address)
 	}
 }
 
-/* Makes the kernel pace a connection if PORT, of the server's end, is in the range. */
+/* Makes the kernel pace a connection if PORT, of the server's end, is in STRATA_PACE's range.  Ends
+ * the program if STRATA_PACE is wrong, or the kernel refuses. */
 static void pace_connection(int fd, int port)
 {
 	const char *setting = getenv("STRATA_PACE");
@@ -52,8 +53,8 @@ static void pace_connection(int fd, int port)
 		exit_with_error("the kernel does not take SO_MAX_PACING_RATE");
 }
 
-/* Returns the C library's function of a name, whose place one of this library takes. */
-static void *library_function(const char *name)
+/* Returns the C library's function with a name; ends the program if the library has none. */
+static void *find_library_function(const char *name)
 {
 	void *function = dlsym(RTLD_NEXT, name);
 
@@ -62,18 +63,18 @@ static void *library_function(const char *name)
 	return function;
 }
 
-/* Takes the place of the C library's connect. */
+/* Takes the place of the C library's connect, and paces the connection first. */
 int connect(int fd, const struct sockaddr *address, socklen_t length)
 {
 	static int (*real)(int, const struct sockaddr *, socklen_t);
 
 	if (real == NULL)
-		*(void **)&real = library_function("connect");
-	pace_connection(fd, port_of(address));
+		*(void **)&real = find_library_function("connect");
+	pace_connection(fd, get_port(address));
 	return real(fd, address, length);
 }
 
-/* Takes the place of the C library's accept. */
+/* Takes the place of the C library's accept, and paces the new connection. */
 int accept(int fd, struct sockaddr *restrict address, socklen_t *restrict length)
 {
 	static int (*real)(int, struct sockaddr *, socklen_t *);
@@ -82,9 +83,9 @@ int accept(int fd, struct sockaddr *restrict address, socklen_t *restrict length
 	int connection;
 
 	if (real == NULL)
-		*(void **)&real = library_function("accept");
+		*(void **)&real = find_library_function("accept");
 	connection = real(fd, address, length);
 	if (connection >= 0 && getsockname(connection, (struct sockaddr *)&local, &local_length) == 0)
-		pace_connection(connection, port_of((struct sockaddr *)&local));
+		pace_connection(connection, get_port((struct sockaddr *)&local));
 	return connection;
 }

@@ -1,7 +1,8 @@
-// Prints when it began, in nanoseconds since 1970.  (Sandboxes have a monotonic clock of their own.)
+// Prints when it began, in nanoseconds since 1970: sandboxes have a monotonic clock of their own.
 #include <stdio.h>
 #include <time.h>
 
+// Prints the present moment.
 int main(void)
 {
     struct timespec now;

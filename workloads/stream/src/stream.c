@@ -13,10 +13,8 @@
 #include <float.h>
 #include <math.h>
 #include <omp.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
 #include "strata.h"
 
@@ -30,10 +28,10 @@ static const char *const NAME[KERNELS] = {"copy", "scale", "add", "triad"};
 static const int BYTES[KERNELS] = {16, 16, 24, 24};
 
 /* Runs one kernel over arrays of N elements. */
-static void run_kernel(enum kernel which, size_t n, double *restrict a,
+static void run_kernel(enum kernel kernel, size_t n, double *restrict a,
                        double *restrict b, double *restrict c)
 {
-    switch (which) {
+    switch (kernel) {
     case COPY:
 #pragma omp parallel for schedule(static)
         for (size_t i = 0; i < n; i++)
@@ -59,8 +57,9 @@ static void run_kernel(enum kernel which, size_t n, double *restrict a,
     }
 }
 
-/* Returns the largest relative difference between an array and its expected value. */
-static double worst_error(const double *x, size_t n, double expected)
+/* Returns the largest relative difference of an element of X from its expected value;
+ * DBL_MAX if an element is no number. */
+static double find_worst_error(const double *x, size_t n, double expected)
 {
     double worst = 0.0;
 #pragma omp parallel for schedule(static) reduction(max : worst)
@@ -73,11 +72,34 @@ static double worst_error(const double *x, size_t n, double expected)
     return worst;
 }
 
+/* Compares the arrays after all trials with what the kernels make of one element of each, prints
+ * the largest error, and returns whether rounding explains it. */
+static int verify_arrays(double *const array[3], size_t n, long trials)
+{
+    double expected[3] = {FIRST[0], FIRST[1], FIRST[2]};
+    for (long trial = 0; trial < trials; trial++) {
+        expected[2] = expected[0];
+        expected[1] = SCALAR * expected[2];
+        expected[2] = expected[0] + expected[1];
+        expected[0] = expected[1] + SCALAR * expected[2];
+    }
+    double error = 0.0;
+    for (int k = 0; k < 3; k++)
+        error = fmax(error, find_worst_error(array[k], n, expected[k]));
+    /* Each trial may round differently where multiplication and addition are one instruction. */
+    double limit = 1e-15 * (double)(trials + 100);
+    int passed = error <= limit;
+    printf("{\"verified\": %s, \"error\": %.3g, \"limit\": %.3g}\n", format_bool(passed), error,
+           limit);
+    return passed;
+}
+
+/* Measures all kernels and verifies the arrays; the status is 1 if these are wrong. */
 int main(int argc, char **argv)
 {
-    long threads = option_long(argc, argv, "--threads", 1, 4096);
-    long elements = option_long(argc, argv, "--elements", 1000, LONG_MAX / 24);
-    long trials = option_long(argc, argv, "--trials", 2, 100000);
+    long threads = get_integer(argc, argv, "--threads", 1, 4096);
+    long elements = get_integer(argc, argv, "--elements", 1000, LONG_MAX / 24);
+    long trials = get_integer(argc, argv, "--trials", 2, 100000);
     size_t n = (size_t)elements;
     double *array[3];
 
@@ -100,7 +122,7 @@ int main(int argc, char **argv)
 
     printf("{\"tool\": \"strata-stream\", \"threads\": %d, \"elements\": %zu, "
            "\"trials\": %ld, \"array_bytes\": %zu, \"huge_page_bytes\": %lld}\n",
-           team, n, trials, n * sizeof(double), huge_page_bytes());
+           team, n, trials, n * sizeof(double), count_huge_page_bytes());
 
     double best[KERNELS], worst[KERNELS], sum[KERNELS], first = 0, bytes = 0;
     for (int k = 0; k < KERNELS; k++) {
@@ -109,9 +131,9 @@ int main(int argc, char **argv)
     }
     for (long trial = 0; trial < trials; trial++)
         for (int k = 0; k < KERNELS; k++) {
-            double start = monotonic_seconds();
+            double start = read_monotonic_clock();
             run_kernel((enum kernel)k, n, array[0], array[1], array[2]);
-            double seconds = monotonic_seconds() - start;
+            double seconds = read_monotonic_clock() - start;
             if (trial == 0) { /* the first trial has a rate of its own */
                 first += seconds;
                 bytes += BYTES[k] * (double)n;
@@ -130,21 +152,7 @@ int main(int argc, char **argv)
                NAME[k], gigabytes / mean, mean, gigabytes / best[k], best[k], worst[k]);
     }
 
-    double expected[3] = {FIRST[0], FIRST[1], FIRST[2]};
-    for (long trial = 0; trial < trials; trial++) {
-        expected[2] = expected[0];
-        expected[1] = SCALAR * expected[2];
-        expected[2] = expected[0] + expected[1];
-        expected[0] = expected[1] + SCALAR * expected[2];
-    }
-    double error = 0.0;
-    for (int k = 0; k < 3; k++)
-        error = fmax(error, worst_error(array[k], n, expected[k]));
-    /* Each trial may round differently where multiplication and addition are one instruction. */
-    double limit = 1e-15 * (double)(trials + 100);
-    int passed = error <= limit;
-    printf("{\"verified\": %s, \"error\": %.3g, \"limit\": %.3g}\n", json_bool(passed), error,
-           limit);
+    int passed = verify_arrays(array, n, trials);
     if (passed)
         puts("{\"done\": true}");
     return passed ? 0 : 1;

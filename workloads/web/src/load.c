@@ -1,43 +1,33 @@
-/* Loads a web server over some connections: first each asks again at once, for SECONDS; then
- * requests are due at PERCENT of that rate, and their time counts from when they were due.
+/* Loads a web server over some connections: first each sends its next request at once, for SECONDS;
+ * then requests are due at PERCENT of that rate, and their time counts from when they were due.
  * Usage: load ready|warmup|point ADDRESS PORT PAGE CONNECTIONS SECONDS PERCENT CPU
  * (an empty CPU: not pinned)
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <err.h>
-#include <fcntl.h>
 #include <netinet/tcp.h>
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { MOST = 1000, MOST_REQUESTS = 1 << 24 };
+#include "strata.h"
+
+enum { MOST_CONNECTIONS = 1000, MOST_REQUESTS = 1 << 24, PATIENCE_SECONDS = 5 };
 
 static struct {
 	int fd;
 	long received; /* bytes of the present answer */
-	double due;
-} connections[MOST];
+	double due;    /* when the present request was due, by the monotonic clock */
+} connections[MOST_CONNECTIONS];
 static int count, epoll;
 static long length; /* bytes of an answer, which are the same for each of a page */
 static char request[300], buffer[1 << 18];
 static double times[MOST_REQUESTS]; /* milliseconds of each request */
 
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec + 1e-9 * t.tv_nsec;
-}
-
-static void ask(int number, double due)
+/* Sends a request over the connection of a number; DUE is the moment from which its time counts. */
+static void send_request(int number, double due)
 {
 	connections[number].due = due;
 	connections[number].received = 0;
@@ -45,7 +35,8 @@ static void ask(int number, double due)
 		err(1, "a request cannot be sent");
 }
 
-/* Reads what has come of an answer, and tells whether it is complete. */
+/* Reads the part of an answer that has come, and returns whether the answer is complete.  Ends the
+ * program if the server closed the connection, or the answer is no page. */
 static int read_answer(int number)
 {
 	ssize_t got = read(connections[number].fd, buffer, sizeof buffer - 1);
@@ -66,102 +57,131 @@ static int read_answer(int number)
 	return connections[number].received == length;
 }
 
-static int compare(const void *a, const void *b)
+/* Compares two times for qsort. */
+static int compare_times(const void *first, const void *second)
 {
-	double x = *(const double *)a, y = *(const double *)b;
+	double x = *(const double *)first, y = *(const double *)second;
 
 	return (x > y) - (x < y);
 }
 
-/* Loads for some seconds, at RATE requests per second, or (0) by connections that ask again at
- * once.  Prints the result under NAME, and returns the rate of answers.
+/* Waits for answers from the moment NOW until the moment UNTIL, or with 0 as long as the patience.
+ * Fills EVENTS, and returns their number.  Ends the program if the patience ends without answer. */
+static int wait_for_answers(struct epoll_event events[64], double now, double until)
+{
+	struct timespec wait = {PATIENCE_SECONDS, 0};
+	int ready;
+
+	if (until > 0) {
+		wait.tv_sec = until - now;
+		wait.tv_nsec = 1e9 * (until - now - wait.tv_sec);
+	}
+	ready = epoll_pwait2(epoll, events, 64, &wait, NULL);
+	if (ready < 0 || (ready == 0 && wait.tv_sec == PATIENCE_SECONDS))
+		errx(1, "no answer came for %d s", PATIENCE_SECONDS);
+	return ready;
+}
+
+/* Loads the server for some seconds at RATE requests per second, or (0) by connections that send
+ * the next request at once.  Prints the result under NAME, and returns the rate of answers.
  */
 static double load(const char *name, double seconds, double rate)
 {
-	static int idle[MOST];
+	static int idle[MOST_CONNECTIONS]; /* the numbers of the connections without a request */
 	int idles = 0;
 	size_t sent = 0, done = 0;
-	double start = now(), moment = start, last = start, next;
+	double start = read_monotonic_clock(), moment = start, last = start, next;
 
-	while (idles < count)
-		idle[idles] = idles, idles++;
+	while (idles < count) {
+		idle[idles] = idles;
+		idles++;
+	}
 	for (;;) {
 		struct epoll_event events[64];
-		struct timespec wait = {5, 0};
 		int ready;
 
+		/* The next request is due at NEXT: by the rate, or at once. */
 		while (next = rate > 0 ? start + sent / rate : moment,
 		       idles > 0 && next <= moment && next < start + seconds) {
 			if (++sent > MOST_REQUESTS)
 				errx(1, "more requests than can be counted: take fewer seconds");
-			ask(idle[--idles], next);
+			send_request(idle[--idles], next);
 		}
 		if (done == sent && next >= start + seconds)
 			break;
-		if (idles > 0 && next < start + seconds) {
-			wait.tv_sec = next - moment;
-			wait.tv_nsec = 1e9 * (next - moment - wait.tv_sec);
-		}
-		ready = epoll_pwait2(epoll, events, 64, &wait, NULL);
-		if (ready < 0 || (ready == 0 && wait.tv_sec == 5))
-			errx(1, "no answer came for 5 s");
+		ready = wait_for_answers(events, moment, idles > 0 && next < start + seconds ? next : 0);
 		for (int i = 0; i < ready; i++) {
 			int number = events[i].data.u32;
 
 			if (!read_answer(number))
 				continue;
-			last = now();
+			last = read_monotonic_clock();
 			times[done++] = 1e3 * (last - connections[number].due);
 			idle[idles++] = number;
 		}
-		moment = now();
+		moment = read_monotonic_clock();
 	}
-	qsort(times, done, sizeof *times, compare);
+	qsort(times, done, sizeof *times, compare_times);
 	printf("{\"%s\": %zu, \"seconds\": %.6f, \"rate\": %.9g, \"offered\": %.9g, ", name, done,
 	       last - start, done / (last - start), rate);
 	printf("\"p50\": %.6f, \"p99\": %.6f}\n", times[done / 2], times[done * 99 / 100]);
 	return done / (last - start);
 }
 
-int main(int argc, char **argv)
+/* Pins this process to a CPU, whose number is a text. */
+static void pin_process(const char *cpu)
 {
-	struct sockaddr_in server = {.sin_family = AF_INET};
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	CPU_SET(atoi(cpu), &cpus);
+	if (sched_setaffinity(0, sizeof cpus, &cpus) != 0)
+		err(1, "processor %s", cpu);
+}
+
+/* Opens all connections, and gets the page once over each of them. */
+static void open_connections(const struct sockaddr_in *server, const char *address)
+{
 	int one = 1;
-	double rate;
 
-	if (argc != 9 || inet_pton(AF_INET, argv[2], &server.sin_addr) != 1)
-		errx(2, "usage: load ready|warmup|point ADDRESS PORT PAGE CONNECTIONS SECONDS PERCENT CPU");
-	server.sin_port = htons(atoi(argv[3]));
-	snprintf(request, sizeof request, "GET /%s HTTP/1.1\r\nHost: web\r\n\r\n", argv[4]);
-	count = atoi(argv[5]) < MOST ? atoi(argv[5]) : MOST;
-	if (*argv[8]) {
-		cpu_set_t cpus;
-
-		CPU_ZERO(&cpus);
-		CPU_SET(atoi(argv[8]), &cpus);
-		if (sched_setaffinity(0, sizeof cpus, &cpus) != 0)
-			err(1, "processor %s", argv[8]);
-	}
-	prctl(PR_SET_TIMERSLACK, 1); /* ns by which the kernel may end a wait late */
 	epoll = epoll_create1(0);
 	for (int i = 0; i < count; i++) {
 		struct epoll_event event = {.events = EPOLLIN, .data.u32 = i};
 		int fd = connections[i].fd = socket(AF_INET, SOCK_STREAM, 0);
 
-		if (connect(fd, (struct sockaddr *)&server, sizeof server) != 0)
-			err(1, "no connection to %s", argv[2]);
+		if (connect(fd, (const struct sockaddr *)server, sizeof *server) != 0)
+			err(1, "no connection to %s", address);
 		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-		ask(i, 0);
+		send_request(i, 0);
 		while (!read_answer(i))
 			;
 		epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
 	}
-	if (strcmp(argv[1], "ready") == 0)
+}
+
+/* Loads the server as the arguments say, and prints a point of the log. */
+int main(int argc, char **argv)
+{
+	struct sockaddr_in server = {.sin_family = AF_INET};
+
+	if (argc != 9 || inet_pton(AF_INET, argv[2], &server.sin_addr) != 1)
+		errx(2, "usage: load ready|warmup|point ADDRESS PORT PAGE CONNECTIONS SECONDS PERCENT CPU");
+	const char *mode = argv[1], *page = argv[4], *percent = argv[7], *cpu = argv[8];
+	double seconds = atof(argv[6]);
+
+	server.sin_port = htons(atoi(argv[3]));
+	snprintf(request, sizeof request, "GET /%s HTTP/1.1\r\nHost: web\r\n\r\n", page);
+	count = atoi(argv[5]) < MOST_CONNECTIONS ? atoi(argv[5]) : MOST_CONNECTIONS;
+	if (*cpu)
+		pin_process(cpu);
+	prctl(PR_SET_TIMERSLACK, 1); /* ns by which the kernel may end a wait late */
+	open_connections(&server, argv[2]);
+	if (strcmp(mode, "ready") == 0)
 		return 0;
 	printf("{\"%s\": \"%s\", \"bytes\": %ld, \"connections\": %d, \"percent\": %s, \"cpu\": %s}\n",
-	       argv[1], argv[4], length, count, argv[7], *argv[8] ? argv[8] : "null");
-	rate = load("closed", atof(argv[6]), 0);
-	load("paced", atof(argv[6]), rate * atof(argv[7]) / 100);
-	printf("{\"%s\": \"%s\"}\n", strcmp(argv[1], "point") == 0 ? "end" : "warmed", argv[4]);
+	       mode, page, length, count, percent, *cpu ? cpu : "null");
+	double rate = load("closed", seconds, 0);
+	load("paced", seconds, rate * atof(percent) / 100);
+	printf("{\"%s\": \"%s\"}\n", strcmp(mode, "point") == 0 ? "end" : "warmed", page);
 	return 0;
 }

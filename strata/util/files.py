@@ -59,7 +59,7 @@ def write_text(path: str, text: str, lasting: bool = False) -> None:
     except OSError as error:
         with contextlib.suppress(OSError):
             os.unlink(sibling)
-        reason = access.find_reason(error, path)
+        reason = access.explain_write_error(error, path)
         raise MachineError(f"{path}: cannot be written: {reason}") from None
 
 

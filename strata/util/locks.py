@@ -70,7 +70,7 @@ def _open(path: str) -> int:
             # another user made (fs.protected_regular).
             return os.open(path, OPEN)
     except OSError as error:
-        reason = access.find_reason(error, path)
+        reason = access.explain_write_error(error, path)
         raise UserError(f"{path}: the lock cannot be opened: {reason}") from None
     os.fchmod(descriptor, 0o644)
     return descriptor

@@ -68,7 +68,7 @@ def temporary_folder(name: str, place: str | None = None) -> Iterator[str]:
             lock = _lock(folder)
     except OSError as error:
         where = place or tempfile.gettempdir()
-        reason = access.find_reason(error, where)
+        reason = access.explain_write_error(error, where)
         raise MachineError(f"{where}: no temporary folder can be made there: {reason}") from None
     try:
         yield folder

@@ -320,9 +320,11 @@ def split_cpu_time(used: Mapping[str, float]) -> dict[str, float]:
     """
     if "cpu" not in used:
         return {}
-    ticks = used["user"] + used["system"]
-    user = used["cpu"] * (used["user"] / ticks if ticks else 1)
-    return {"user_seconds": user, "system_seconds": used["cpu"] - user}
+    parts = used["user"] + used["system"]
+    # A time below one tick counts as the user's.
+    user_share = used["user"] / parts if parts else 1
+    user_seconds = used["cpu"] * user_share
+    return {"user_seconds": user_seconds, "system_seconds": used["cpu"] - user_seconds}
 
 
 def read_memory(names: Sequence[str]) -> Fields:

@@ -27,7 +27,7 @@ def find_obstacle(path: str) -> str:
 
     path: a file or folder; where it does not exist, its nearest existing parent folder decides.
     """
-    existing = paths.nearest_existing(os.path.abspath(path))
+    existing = paths.find_nearest_existing(os.path.abspath(path))
     needed = os.W_OK | os.X_OK if os.path.isdir(existing) else os.W_OK
     if os.access(existing, needed):
         return ""

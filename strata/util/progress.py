@@ -34,6 +34,7 @@ def count_cells() -> tuple[int, int, float | None]:
     """
     run = read_json(PATH) or {"begun": time.time(), "done": 0}
     with open(paths.CELLS, encoding="utf-8") as file:
+        # The first line holds the columns' names.
         planned = len(file.readlines()) - 1
     measured = 0
     # Logs of this run stay in the folder of pending results until it ends.

@@ -297,18 +297,16 @@ def parse_counters(files: Iterable[tuple[str, str]]) -> dict[str, float]:
     ):
         if key in counts:
             used[name] = unit * counts[key]
-    for name, file_v1, unit_v2 in (
+    for name, file_v1, key_v2 in (
         ("io_bytes", _IO_BYTES_V1, "bytes"),
         ("io_operations", _IO_OPERATIONS_V1, "ios"),
     ):
+        text_v1 = texts.get(file_v1, "")
         # Version 1 counts only for devices with limits, of which it then has lines.
-        if ":" in texts.get(file_v1, ""):
-            numbers = re.findall(r"(?m)^Total (\d+)", texts[file_v1])
+        if ":" in text_v1:
+            used[name] = sum(map(int, re.findall(r"(?m)^Total (\d+)", text_v1)))
         elif "io.stat" in texts:
-            numbers = re.findall(rf" [rw]{unit_v2}=(\d+)", texts["io.stat"])
-        else:
-            continue
-        used[name] = sum(map(int, numbers))
+            used[name] = sum(map(int, re.findall(rf" [rw]{key_v2}=(\d+)", texts["io.stat"])))
     return used
 
 

@@ -122,6 +122,7 @@ class PacketFilter:
     """
 
     def __init__(self, printed: str) -> None:
+        """Sort the printed rules by the back end that has them."""
         self._files = observe.split_files(printed)
         self.known = "/iptables-save" in self._files or "/nft" in self._files
         self._nft = self._files.get("/nft", "")

@@ -13,7 +13,9 @@ from typing import Any
 from strata.util.data_types import Fields
 
 
-def memory_power(machine: Fields, fraction: float, element_bytes: int) -> tuple[int, str | None]:
+def compute_power_of_two(
+    machine: Fields, fraction: float, element_bytes: int
+) -> tuple[int, str | None]:
     """Return the largest k for which 2^k elements fit in a fraction of the memory, and no sentence.
 
     element_bytes: the size of an element.  HPC Challenge asks for half of the memory.
@@ -22,7 +24,7 @@ def memory_power(machine: Fields, fraction: float, element_bytes: int) -> tuple[
     return int(math.log2(elements)), None
 
 
-def fitting(
+def select_fitting_orders(
     machine: Fields,
     values: list[int],
     element_bytes: int,
@@ -53,7 +55,7 @@ def fitting(
     return fitting_orders, f"Left out for want of memory ({memory}): {sizes}."
 
 
-def by_cache(machine: Fields, most: int, mib: int) -> tuple[int, str | None]:
+def compute_laps(machine: Fields, most: int, mib: int) -> tuple[int, str | None]:
     """Return the number of laps, reduced in proportion to large caches, and a sentence on that.
 
     most: the number of laps where the last-level caches have at most `mib` MiB.
@@ -71,9 +73,9 @@ def by_cache(machine: Fields, most: int, mib: int) -> tuple[int, str | None]:
 
 
 RULES: dict[str, Callable[..., tuple[Any, str | None]]] = {
-    "memory-power": memory_power,
-    "fitting": fitting,
-    "by-cache": by_cache,
+    "memory-power": compute_power_of_two,
+    "fitting": select_fitting_orders,
+    "by-cache": compute_laps,
 }
 
 # The smallest value with which the workload's size rules hold: strata.experiment.sizes.

@@ -17,7 +17,7 @@ class Clock:
     """
 
     def __init__(self) -> None:
-        # The same moment by the system time and by the monotonic clock.
+        """Read the moment of the start by the system time and by the monotonic clock."""
         self._system_start = time.time()
         self._monotonic_start = time.monotonic()
 

@@ -133,7 +133,7 @@ def remove_tree(path: str, unmount: bool = False) -> None:
     """
     try:
         try:
-            trees.remove(path, unmount)
+            trees.remove_tree(path, unmount)
         except PermissionError:
             if os.geteuid() == 0:
                 raise

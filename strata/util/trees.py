@@ -26,7 +26,7 @@ class MountedError(OSError):
     """A tree is not removed, since something is mounted at a path in it."""
 
 
-def remove(path: str, unmount: bool = False) -> None:
+def remove_tree(path: str, unmount: bool = False) -> None:
     """Remove a file, a link, or a folder with all its content; a missing path is no error.
 
     unmount: whether file systems mounted in the folder are unmounted first, even while in use.
@@ -49,7 +49,7 @@ def remove(path: str, unmount: bool = False) -> None:
                 _unmount(f"/proc/self/fd/{folder}/{entry}")
         for attempt in range(ATTEMPTS):
             try:
-                return _remove_tree(parent, name)
+                return _remove_entries(parent, name)
             except OSError as error:
                 if error.errno != errno.ENOTEMPTY or attempt == ATTEMPTS - 1:
                     raise
@@ -57,7 +57,7 @@ def remove(path: str, unmount: bool = False) -> None:
         os.close(parent)
 
 
-def _remove_tree(parent: int, name: str) -> None:
+def _remove_entries(parent: int, name: str) -> None:
     """Remove a tree that holds no mount point.
 
     parent: descriptor of the folder that holds the tree.  name: the tree's name in that folder.
@@ -170,6 +170,6 @@ def _unmount(path: str) -> None:
 
 if __name__ == "__main__":
     try:
-        remove(sys.argv[-1], "--unmount" in sys.argv[1:-1])
+        remove_tree(sys.argv[-1], "--unmount" in sys.argv[1:-1])
     except OSError as trouble:
         sys.exit(f"{trouble.filename or sys.argv[-1]}: {trouble.strerror}")

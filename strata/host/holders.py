@@ -4,12 +4,13 @@ The kernel shows which processes do, so that the programs of a killed cell are f
 neither a name nor a process ID, which another process may have by then, decides.
 """
 
+import contextlib
 import os
 import signal
 import time
 
 from strata.util.errors import UserError
-from strata.util.process import as_root, capture
+from strata.util.process import send_signal
 
 DESCRIPTOR = 9
 # Arguments: the folder, and the command that replaces the shell.
@@ -40,21 +41,8 @@ def end_holders(folder: str) -> None:
             pids = ", ".join(map(str, sorted(processes)))
             raise UserError(f"{folder}: its programs (processes {pids}) cannot be ended")
         for process in processes:
-            _kill_process(process)
+            send_signal(process, signal.SIGKILL)
         time.sleep(0.01)
-
-
-def _kill_process(process: int) -> None:
-    """Kill a process, with root's rights where the process belongs to another user.
-
-    process: its ID.  A process that has ended is no error.
-    """
-    try:
-        os.kill(process, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
-    except PermissionError:
-        capture(as_root(["kill", "-KILL", str(process)]), check=False)
 
 
 def _find_next_to_kill(folder: str) -> set[int]:
@@ -67,9 +55,12 @@ def _find_next_to_kill(folder: str) -> set[int]:
     holders = {process for process in processes if _is_holder(process, folder)}
     if not holders:
         return holders
-    session_of = {process: _read_session(process) for process in processes}
-    leaders = {process for process in holders if session_of[process] == process}
-    members = {process for process in processes if session_of[process] in leaders}
+    session_of: dict[int, int] = {}
+    for process in processes:
+        with contextlib.suppress(ProcessLookupError):
+            session_of[process] = os.getsid(process)
+    leaders = {process for process in holders if session_of.get(process) == process}
+    members = {process for process in session_of if session_of[process] in leaders}
     return (holders | members) - leaders or leaders
 
 
@@ -81,11 +72,3 @@ def _is_holder(process: int, folder: str) -> bool:
         # It has ended, has no such file open, or is another user's.
         return False
     return target.removesuffix(" (deleted)") == folder
-
-
-def _read_session(process: int) -> int | None:
-    """Return the session ID of a process; None where the process has ended."""
-    try:
-        return os.getsid(process)
-    except ProcessLookupError:
-        return None

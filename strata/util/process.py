@@ -114,11 +114,11 @@ def end_processes(*processes: subprocess.Popen[Any], patience: float = 5.0) -> N
         running = [process for process in processes if process.returncode is None]
         for process in running:
             if not wait_for_process(process.pid, 0):
-                _signal_group(process.pid, signal.SIGTERM)
+                send_signal(-process.pid, signal.SIGTERM)
         deadline = time.monotonic() + patience
         for process in running:
             if not wait_for_process(process.pid, deadline - time.monotonic()):
-                _signal_group(process.pid, signal.SIGKILL)
+                send_signal(-process.pid, signal.SIGKILL)
             reap_child(process)
 
 
@@ -138,7 +138,7 @@ def reap_child(process: subprocess.Popen[Any]) -> int:
     except PermissionError:
         # The child was root's, and so are the processes that it left.
         exit_code = process.wait()
-        _signal_group(process.pid, signal.SIGKILL)
+        send_signal(-process.pid, signal.SIGKILL)
         return exit_code
     return process.wait()
 
@@ -172,17 +172,18 @@ def find_remedy(text: str) -> str:
     return ""
 
 
-def _signal_group(group: int, number: signal.Signals) -> None:
-    """Send a signal to a process group, with root's rights where the group is another user's.
+def send_signal(target: int, number: signal.Signals) -> None:
+    """Send a signal to a process or a group, with root's rights where it is another user's.
 
-    group: its ID.  A group without processes is no error.
+    target: the process ID, or minus the ID of a process group.
+    A process that has ended, and a signal that root's command cannot send, are no errors.
     """
     try:
-        os.killpg(group, number)
+        os.kill(target, number)
     except ProcessLookupError:
         pass
     except PermissionError:
-        capture(as_root(["kill", f"-{number.value}", "--", f"-{group}"]), check=False)
+        capture(as_root(["kill", f"-{number.value}", "--", str(target)]), check=False)
 
 
 def run_together(

@@ -211,15 +211,12 @@ def _describe_error(error: Any) -> list[Finding]:
     description = schema.get("description", "")
     is_content = error.validator in OF_VALUES and error.validator not in ("type", "enum", "const")
     is_noun = description and not description.startswith("must ")
-    if is_content and is_noun and _has_type(error.instance, schema):
+    type_validator = make_validator({"type": schema.get("type", [])})
+    if is_content and is_noun and type_validator.is_valid(error.instance):
+        # The value has the right type: its content is wrong, which the description explains.
         return [(key, f"is {show_value(error.instance)}; expected: {description}")]
     demand = _describe_demand(schema) if error.validator in OF_VALUES else ""
     return [(key, f"is {show_value(error.instance)}{demand or f'; {error.message[:300]}'}")]
-
-
-def _has_type(value: object, schema: Fields) -> bool:
-    """Return whether a value has one of the types that a schema declares."""
-    return "type" in schema and make_validator({"type": schema["type"]}).is_valid(value)
 
 
 def show_value(value: object) -> str:

@@ -50,7 +50,7 @@ class Context:
         first: str | None = None,
         note: Callable[[Fields], None] = lambda cleanup: None,
     ) -> None:
-        """Set the attributes, which the class describes, from the arguments and from the image's `run`."""
+        """Set the attributes that the class describes, by the arguments and the image's `run`."""
         self.id = system_id
         self.folder = folder
         self.image = image

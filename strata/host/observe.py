@@ -48,6 +48,7 @@ def print_command() -> list[str]:
 
 def split_files(text: str) -> dict[str, str]:
     """Return path → content of the files in the output of :func:`print_command`."""
+    # The text before the first file, and then by turns a path and the content after it.
     pieces = re.split(r"^==> (/[^\n]*) <==\n", text, flags=re.MULTILINE)
     files = zip(pieces[1::2], pieces[2::2], strict=True)
     return {path: content.strip("\n") for path, content in files}
@@ -186,6 +187,8 @@ def observe_host(cpus: set[int]) -> Fields:
     """Return the host's constant facts, for records.
 
     cpus: the CPUs whose caches and frequency governor are included.
+    The keys are those of :func:`parse_facts` without ``versions``, and ``cache_bytes``,
+    ``governor``, ``turbo`` and ``vulnerabilities`` (name → the kernel's text); records hold them.
     A fact that the kernel does not give is :data:`NOT_AVAILABLE`.
     """
     facts = parse_facts(read_files(FILES))
@@ -227,7 +230,7 @@ def last_level_caches(cpus: set[int]) -> int | None:
         names = list_folder(f"{CPU_FOLDER}/cpu{cpu}/cache")
         known = [cache for name in names if (cache := _read_cache(cpu, name))]
         if known:
-            # The tuple with the highest level.
+            # The level comes first: the largest tuple is of the highest level.
             level, sharing, size = max(known)
             caches[level, sharing] = max(size, caches.get((level, sharing), 0))
     highest_level = max((level for level, _ in caches), default=0)
@@ -280,7 +283,9 @@ def cpu_times(cpus: set[int]) -> tuple[int, ...]:
             # The columns end at the first that is no number.
             ticks = itertools.takewhile(lambda tick: tick is not None, map(parse_number, columns))
             rows[name] = [tick or 0 for tick in ticks]
-    chosen = [rows[f"cpu{cpu}"] for cpu in cpus if f"cpu{cpu}" in rows] or [rows.get("cpu", [])]
+    chosen = [rows[f"cpu{cpu}"] for cpu in cpus if f"cpu{cpu}" in rows]
+    if not chosen:
+        chosen = [rows.get("cpu", [])]
     return tuple(map(sum, zip(*chosen, strict=False)))
 
 

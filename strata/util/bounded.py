@@ -93,7 +93,7 @@ def _describe_end(status: int, limit: float) -> str:
 
 
 def _receive_lines(messages: int, worker: int) -> Iterator[bytes]:
-    """Yield each whole line that the worker sends, without its line end, until the worker has ended.
+    """Yield each line that the worker sends, without its line end, until the worker has ended.
 
     messages: descriptor of the pipe from the worker.  worker: its process ID.
     The worker's end decides, since the pipe stays open while any process that the work has started

@@ -113,6 +113,7 @@ def print_error(error: Exception) -> None:
     """Print an error on standard error.
 
     An error of several lines is printed as it is, one of a single line with the prefix "strata: ".
+    An error without a text is named by its type.
     """
     if isinstance(error, UserError) and len(error.args) > 1:
         for line in error.args:

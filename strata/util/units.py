@@ -11,7 +11,10 @@ _SHARE_AND_TIME_UNITS = {"%": 1 / 100, "s": 1, "min": 60, "h": 3600}
 
 
 def parse_size(text: str) -> int:
-    """Return the bytes of a size such as ``2GiB``; the unit is KiB, MiB or GiB."""
+    """Return the bytes of a size such as ``2GiB``: a whole number, and KiB, MiB or GiB.
+
+    Raises ValueError or KeyError for other texts: callers have checked the size by a schema.
+    """
     return int(text[:-3]) * UNITS[text[-3:]]
 
 
@@ -42,7 +45,10 @@ def format_ranges(values: Iterable[int]) -> str:
 
 
 def parse_ranges(text: str) -> list[int]:
-    """Parse whole numbers as the kernel writes lists of CPUs: ``0-2,5`` gives 0, 1, 2, 5."""
+    """Parse whole numbers as the kernel writes lists of CPUs: ``0-2,5`` gives 0, 1, 2, 5.
+
+    Raises ValueError where the text is no such list.
+    """
     values: list[int] = []
     for item in filter(None, text.strip().split(",")):
         first, _, last = item.partition("-")

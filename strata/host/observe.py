@@ -197,11 +197,9 @@ def observe_host(cpus: set[int]) -> Fields:
     governor = read_file(_find_cpufreq_file(cpus, "scaling_governor"))
     facts["governor"] = printable(governor or NOT_AVAILABLE)
     facts["turbo"] = NOT_AVAILABLE
-    for path, meanings in TURBO.items():
-        text = read_file(path)
-        if text is not None:
-            facts["turbo"] = meanings.get(text, NOT_AVAILABLE)
-            break
+    if texts_of_turbo := read_files([*TURBO]):
+        path, text = next(iter(texts_of_turbo.items()))
+        facts["turbo"] = TURBO[path].get(text, NOT_AVAILABLE)
     folder = f"{CPU_FOLDER}/vulnerabilities"
     texts = {name: printable(read_file(f"{folder}/{name}") or "") for name in list_folder(folder)}
     facts["vulnerabilities"] = {name: text for name, text in texts.items() if text} or NOT_AVAILABLE

@@ -83,8 +83,8 @@ def _walk_tree(parent: int, name: str) -> Iterator[tuple[int, str, str, bool]]:
     """
     mount_id = _read_mount_id(parent)
     # For each folder between the tree and the present one: its name, the names that are left in the
-    # folder that holds it, and the identity of that folder.
-    outer_folders: list[tuple[str, list[str], tuple[int, int]]] = []
+    # folder that holds it, and the facts that identify that folder.
+    outer_folders: list[tuple[str, list[str], os.stat_result]] = []
     # The present folder, and the names that are left in it.  Only one folder is open at a time,
     # however deep the tree is.
     folder = os.dup(parent)
@@ -92,11 +92,11 @@ def _walk_tree(parent: int, name: str) -> Iterator[tuple[int, str, str, bool]]:
     try:
         while pending or outer_folders:
             if not pending:
-                name, pending, outer_identity = outer_folders.pop()
+                name, pending, outer_facts = outer_folders.pop()
                 inner_folder = folder
                 folder = os.open("..", _REFERENCE, dir_fd=inner_folder)
                 os.close(inner_folder)
-                is_same_folder = _identify_file(folder) == outer_identity
+                is_same_folder = os.path.samestat(os.fstat(folder), outer_facts)
                 if not is_same_folder or _read_mount_id(folder) != mount_id:
                     raise OSError(errno.ESTALE, "was moved while it was removed", name)
                 yield folder, name, "", True
@@ -111,8 +111,9 @@ def _walk_tree(parent: int, name: str) -> Iterator[tuple[int, str, str, bool]]:
                 is_mount_point = _read_mount_id(entry) != mount_id
                 if not is_mount_point and stat.S_ISDIR(os.fstat(entry).st_mode):
                     is_folder = True
-                    names = _list_names(entry)
-                    outer_folders.append((name, pending, _identify_file(folder)))
+                    # A descriptor that is only a reference cannot be listed itself.
+                    names = os.listdir(f"/proc/self/fd/{entry}")
+                    outer_folders.append((name, pending, os.fstat(folder)))
                     os.dup2(entry, folder, inheritable=False)
                     pending = names
             finally:
@@ -125,24 +126,6 @@ def _walk_tree(parent: int, name: str) -> Iterator[tuple[int, str, str, bool]]:
                 yield folder, name, "", False
     finally:
         os.close(folder)
-
-
-def _list_names(reference: int) -> list[str]:
-    """Return the names in a folder.
-
-    reference: descriptor of the folder, opened with :data:`_REFERENCE`, which cannot be read from.
-    """
-    folder = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=reference)
-    try:
-        return os.listdir(folder)
-    finally:
-        os.close(folder)
-
-
-def _identify_file(descriptor: int) -> tuple[int, int]:
-    """Return the device and inode numbers of an open file, which identify the file."""
-    facts = os.fstat(descriptor)
-    return facts.st_dev, facts.st_ino
 
 
 def _read_mount_id(descriptor: int) -> int:

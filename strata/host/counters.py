@@ -49,28 +49,27 @@ def cpu_line(cycle_counters: list[int]) -> str:
 
     It holds the seconds of the monotonic clock, the number of CPUs, their busy and steal seconds
     since the boot, and their cycles so far; steal and cycles are null where they are not known.
-    Busy is all time but idle, waiting for input or output, and steal; it includes the time of
-    virtual machines.  Logs hold this line: parsers rely on its keys.
+    Busy and steal are as of :func:`strata.host.observe.split_ticks`.  Logs hold this line: parsers
+    rely on its keys.
     cycle_counters: the file descriptors of :func:`count_cycles`.
     Raises UserError where /proc/stat has no such times.
     """
     cpus = capacity.usable_processors()
     ticks_per_second = os.sysconf("SC_CLK_TCK")
-    # user, nice, system, idle, iowait, irq, softirq, steal: old kernels have only the first.
-    ticks = observe.cpu_times(cpus)[:8]
-    if len(ticks) < 4:
+    parts = observe.split_ticks(observe.cpu_times(cpus))
+    if parts is None:
         raise UserError(
             f"{observe.STAT}: has no line 'cpu' with the times of the processors, which this "
             "workload needs: run it where /proc is mounted and shows them"
         )
-    busy = sum(ticks) - sum(ticks[3:5]) - sum(ticks[7:])
+    busy, steal = parts
     cycles = sum(int.from_bytes(os.read(counter, 8), "little") for counter in cycle_counters)
     return json.dumps(
         {
             "observed": "cpu",
             "seconds": round(time.monotonic(), 6),
             "busy_seconds": round(busy / ticks_per_second, 6),
-            "steal_seconds": round(ticks[7] / ticks_per_second, 6) if len(ticks) == 8 else None,
+            "steal_seconds": None if steal is None else round(steal / ticks_per_second, 6),
             "cpus": len(cpus),
             "cycles": cycles if cycle_counters else None,
         }

@@ -287,6 +287,22 @@ def cpu_times(cpus: set[int]) -> tuple[int, ...]:
     return tuple(map(sum, zip(*chosen, strict=False)))
 
 
+def split_ticks(ticks: tuple[int, ...]) -> tuple[int, int | None] | None:
+    """Return the busy ticks and the steal ticks among ticks of CPUs; None where not known.
+
+    ticks: as of :func:`cpu_times`, or the growth of each number.
+    Busy are all ticks but those of idle, iowait and steal; they include those of virtual machines.
+    The steal ticks are None where the kernel does not count them.
+    """
+    # user, nice, system, idle, iowait, irq, softirq, steal: old kernels have only the first.
+    # Later columns are parts of user and nice.
+    counted = ticks[:8]
+    if len(counted) < 4:
+        return None
+    steal = counted[7] if len(counted) == 8 else None
+    return sum(counted) - sum(counted[3:5]) - (steal or 0), steal
+
+
 def count_context_switches() -> int | None:
     """Return how often the machine has switched between tasks; None where it is not counted."""
     count = re.search(r"^ctxt (\d+)", read_file(STAT) or "", re.MULTILINE)
@@ -299,17 +315,16 @@ def time_shares(before: tuple[int, ...], after: tuple[int, ...]) -> Fields:
     before, after: as of :func:`cpu_times`.
     A share that cannot be computed is :data:`NOT_AVAILABLE`.
     """
-    # user, nice, system, idle, iowait, irq, softirq, steal: old kernels have only the first.  Some
-    # of these counters sometimes go back.
-    ticks = [max(0, late - early) for early, late in zip(before, after, strict=False)][:8]
-    total = sum(ticks)
-    if len(ticks) < 4 or total == 0:
+    # Some of these counters sometimes go back.
+    growth = tuple(max(0, late - early) for early, late in zip(before, after, strict=False))
+    parts = split_ticks(growth)
+    total = sum(growth[:8])
+    if parts is None or total == 0:
         return {"steal_share": NOT_AVAILABLE, "busy_share": NOT_AVAILABLE}
-    idle = sum(ticks[3:5])
-    steal = sum(ticks[7:])
+    busy, steal = parts
     return {
-        "steal_share": round(steal / total, 5) if len(ticks) == 8 else NOT_AVAILABLE,
-        "busy_share": round((total - idle - steal) / total, 5),
+        "steal_share": NOT_AVAILABLE if steal is None else round(steal / total, 5),
+        "busy_share": round(busy / total, 5),
     }
 
 

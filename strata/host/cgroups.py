@@ -24,8 +24,11 @@ HOLDER = ["/usr/bin/sleep", "infinity"]
 # The files that freeze a group, in version 1 and in version 2.
 FREEZER_V1 = "freezer.state"
 FREEZER_V2 = "cgroup.freeze"
-# Seconds to wait until a group is frozen or thawed.
+# Seconds to wait until a group is frozen or thawed, until its killed processes have ended, and until
+# systemd has removed it.
 FREEZE_PATIENCE = 10.0
+KILL_PATIENCE = 10.0
+SYSTEMD_PATIENCE = 1.0
 # Files of version 1 about a group's input and output, CPU time, and peak of memory.
 _IO_BYTES_V1 = "blkio.throttle.io_service_bytes_recursive"
 _IO_OPERATIONS_V1 = "blkio.throttle.io_serviced_recursive"
@@ -370,19 +373,19 @@ def remove_groups(name: str) -> None:
     name: as of :func:`find_groups`, or the absolute path of a file that holds that name.
     Thaws the groups first.  Groups that do not exist are no error.
     Raises UserError where a group cannot be thawed, or, unless systemd manages the groups, cannot
-    be removed because a process did not end within 10 s.
+    be removed because a process did not end within :data:`KILL_PATIENCE`.
     """
     if os.path.isabs(name):
-        name = observe.read_files([name]).get(name, "")
+        name = observe.read_file(name) or ""
     # A frozen process does not end.
     freeze(freezable_folders(name), False)
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + KILL_PATIENCE
     while (processes := list_processes(name)) and time.monotonic() < deadline:
         capture(as_root(["kill", "-KILL", *map(str, processes)]), check=False)
         time.sleep(0.02)
-    # systemd removes its own within a second; other makers, such as LXC, leave theirs.
+    # systemd removes the groups that it made; other makers, such as LXC, leave theirs.
     is_systemd = is_managed_by_systemd()
-    deadline = time.monotonic() + 1
+    deadline = time.monotonic() + SYSTEMD_PATIENCE
     while is_systemd and _list_nested_folders(name) and time.monotonic() < deadline:
         time.sleep(0.02)
     if folders := _list_nested_folders(name):

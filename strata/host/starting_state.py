@@ -197,6 +197,28 @@ def compare_states(observed: dict[str, str], native: dict[str, str]) -> dict[str
     }
 
 
+# The declared state, as parse_state() returns it.
+DECLARED_STATE = {
+    "limit as": "unlimited",
+    "umask": f"{UMASK:04o}",
+    "nice": str(NICE),
+    "scheduling": "other",
+    "real-time priority": "0",
+    "I/O class": "none",
+    "memory policy": "default",
+    "oom score adj": str(OOM_SCORE),
+    "timerslack ns": str(TIMER_SLACK),
+    "personality": "00000000",
+    "blocked signals": "0" * 16,
+    "ignored signals": "0" * 16,
+    "huge pages": "1",
+    "no new privileges": "0",
+    "merged pages": "no",
+}
+for _name, _limit in LIMITS.items():
+    DECLARED_STATE[f"limit {_name}"] = "unlimited" if _limit is None else str(_limit)
+# The values that a process resets by system calls of its own.
+_OWN_VALUES = ("personality", "memory policy", "huge pages", "merged pages")
 # The state that decides how a sandbox or a virtual machine runs, which is a process of the host.
 # The timer slack is left out, since QEMU sets its own.
 HOST_PROCESS_STATE = (
@@ -210,26 +232,7 @@ def undeclared_values(state: dict[str, str]) -> dict[str, tuple[str, str]]:
 
     state: as of :func:`parse_state`; values that it lacks are skipped.
     """
-    declared = {
-        "limit as": "unlimited",
-        "umask": f"{UMASK:04o}",
-        "nice": str(NICE),
-        "scheduling": "other",
-        "real-time priority": "0",
-        "I/O class": "none",
-        "memory policy": "default",
-        "oom score adj": str(OOM_SCORE),
-        "timerslack ns": str(TIMER_SLACK),
-        "personality": "00000000",
-        "blocked signals": "0" * 16,
-        "ignored signals": "0" * 16,
-        "huge pages": "1",
-        "no new privileges": "0",
-        "merged pages": "no",
-    }
-    for name, limit in LIMITS.items():
-        declared[f"limit {name}"] = "unlimited" if limit is None else str(limit)
-    return compare_states(state, declared)
+    return compare_states(state, DECLARED_STATE)
 
 
 def container_limit_options() -> list[str]:
@@ -288,12 +291,7 @@ def _set_own_state(processors: set[int]) -> None:
         with contextlib.suppress(OSError):
             os.setgroups([0])
     state = parse_state({f"/proc/self/{name}": _read_process_file(name) for name in _OWN_FILES})
-    declared = {
-        "personality": "00000000",
-        "memory policy": "default",
-        "huge pages": "1",
-        "merged pages": "no",
-    }
+    declared = {name: DECLARED_STATE[name] for name in _OWN_VALUES}
     # The slice of time should be that of the machine's first process.
     declared |= parse_state({"/proc/self/sched": _read_process_file("sched", "1")})
     if compare_states(state, declared):

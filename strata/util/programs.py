@@ -33,7 +33,7 @@ _GIT_FIXED = {
     "GIT_NO_LAZY_FETCH": "1",
 }
 # Seconds that R or Python may take, unless `time_limit` bounds several of them together.
-_LONG = 3600
+_PROGRAM_SECONDS = 3600
 # When the time of `time_limit` is over, by time.monotonic(); None outside of it.
 _deadline: contextvars.ContextVar[float | None] = contextvars.ContextVar("deadline", default=None)
 # The command, such as that of a sandbox, to which the command lines of R and Python are appended.
@@ -174,10 +174,13 @@ def time_limit(seconds: float, task: str) -> Iterator[None]:
 
 
 def _remaining_seconds() -> float:
-    """Return the seconds that R or Python may take now, before STRATA_PATIENCE multiplies them."""
+    """Return the seconds that R or Python may take now, before STRATA_PATIENCE multiplies them.
+
+    They are :data:`_PROGRAM_SECONDS` outside of :func:`time_limit`.
+    """
     deadline = _deadline.get()
     if deadline is None:
-        return _LONG
+        return _PROGRAM_SECONDS
     # `capture` multiplies its timeout; the deadline has been multiplied already.
     return max(0, deadline - time.monotonic()) / timeouts.read_patience()
 

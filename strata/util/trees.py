@@ -39,7 +39,7 @@ def remove_tree(path: str, unmount: bool = False) -> None:
     try:
         parent = os.open(parent_path or ".", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     except FileNotFoundError:
-        return None
+        return
     try:
         for folder, entry, mount_point, _ in _walk_tree(parent, name):
             if mount_point and not unmount:
@@ -49,7 +49,8 @@ def remove_tree(path: str, unmount: bool = False) -> None:
                 _unmount(f"/proc/self/fd/{folder}/{entry}")
         for attempt in range(ATTEMPTS):
             try:
-                return _remove_entries(parent, name)
+                _remove_entries(parent, name)
+                break
             except OSError as error:
                 if error.errno != errno.ENOTEMPTY or attempt == ATTEMPTS - 1:
                     raise
@@ -130,8 +131,10 @@ def _walk_tree(parent: int, name: str) -> Iterator[tuple[int, str, str, bool]]:
 
 def _read_mount_id(descriptor: int) -> int:
     """Return the kernel's ID of the mount that an open file is on.  Callers only compare it."""
-    with open(f"/proc/self/fdinfo/{descriptor}", "rb") as file:
-        return next(int(line.split()[1]) for line in file if line.startswith(b"mnt_id:"))
+    with open(f"/proc/self/fdinfo/{descriptor}", encoding="ascii") as file:
+        # Every kernel since 3.15 writes this line.
+        _, _, mount_id = file.read().partition("mnt_id:")
+    return int(mount_id.split()[0])
 
 
 def _unmount(path: str) -> None:

@@ -1,4 +1,4 @@
-"""Private addresses on this host that nothing else uses."""
+"""The host's addresses, and private ones that nothing else on it uses."""
 
 import contextlib
 import ipaddress
@@ -24,12 +24,13 @@ def free_subnet(routes: str, first: int = 120) -> str:
     networks_in_use = []
     for word in routes.replace(",", " ").split():
         with contextlib.suppress(ValueError):
-            networks_in_use.append(ipaddress.ip_network(word, strict=False))
+            network = ipaddress.ip_network(word, strict=False)
+            # The default route, 0.0.0.0/0, overlaps with all networks, and uses none.
+            if network.prefixlen:
+                networks_in_use.append(network)
     for number in [*range(first, 250), *range(120, first)]:
         candidate = ipaddress.ip_network(f"192.168.{number}.0/24")
-        if not any(
-            network.prefixlen and candidate.overlaps(network) for network in networks_in_use
-        ):
+        if not any(candidate.overlaps(network) for network in networks_in_use):
             return str(candidate)
     raise UserError(
         "No network of 192.168.120.0/24 … 192.168.249.0/24 is free on this host: remove a route or "
@@ -52,12 +53,14 @@ def physical_addresses() -> set[str]:
     interfaces are not.
     """
     routes = json.loads(capture(["ip", "-j", "route", "show", "default"]).stdout or "[]")
-    devices = json.loads(capture(["ip", "-j", "-d", "address"]).stdout or "[]")
-    leading_out = {route.get("dev") for route in routes}
+    interfaces = json.loads(capture(["ip", "-j", "-d", "address"]).stdout or "[]")
+    default_interfaces = {route.get("dev") for route in routes}
     addresses = set()
-    for device in devices:
-        physical = device.get("link_type") == "ether" and "linkinfo" not in device
-        if physical or device.get("ifname") in leading_out:
-            entries = device.get("addr_info", [])
-            addresses |= {entry["local"] for entry in entries if "local" in entry}
+    for interface in interfaces:
+        # ip shows linkinfo (bridge, veth, …) of virtual interfaces only.
+        is_physical = interface.get("link_type") == "ether" and "linkinfo" not in interface
+        if is_physical or interface.get("ifname") in default_interfaces:
+            for address in interface.get("addr_info", []):
+                if "local" in address:
+                    addresses.add(address["local"])
     return addresses

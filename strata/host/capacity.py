@@ -55,14 +55,16 @@ def parse_topology(printed: str, allowed: set[int]) -> list[Fields]:
     allowed: the numbers of the CPUs; one that `printed` does not list counts as a core of its own
     on the first socket and NUMA node.
     """
-    rows = [
-        [observe.parse_number(word) for word in line.split(",")] for line in printed.splitlines()
-    ]
-    known = {row[0]: row[1:] for row in rows if len(row) == 4}
-    entries = []
+    # CPU → its socket, core and node, each None where the machine has no number for it.
+    listed: dict[int | None, list[int | None]] = {}
+    for line in printed.splitlines():
+        columns = [observe.parse_number(word) for word in line.split(",")]
+        if len(columns) == 4:
+            listed[columns[0]] = columns[1:]
+    threads = []
     for cpu in allowed:
-        socket, core, node = known.get(cpu, [None] * 3)
+        socket, core, node = listed.get(cpu, [None, None, None])
         core = cpu if core is None else core
-        entries.append({"cpu": cpu, "socket": socket or 0, "core": core, "node": node or 0})
+        threads.append({"cpu": cpu, "socket": socket or 0, "core": core, "node": node or 0})
     order = ("node", "socket", "core", "cpu")
-    return sorted(entries, key=lambda entry: [entry[key] for key in order])
+    return sorted(threads, key=lambda thread: [thread[key] for key in order])

@@ -22,24 +22,30 @@ GROUP = "strata"
 # remove after the first command.
 HOLDER = ["/usr/bin/sleep", "infinity"]
 # The files that freeze a group, in version 1 and in version 2.
-OLD, NEW = "freezer.state", "cgroup.freeze"
-# The files with what a group has used, in version 1 and in version 2, and its peak of memory in 1.
-_BYTES, _OPERATIONS = (
-    f"blkio.throttle.io_{name}_recursive" for name in ("service_bytes", "serviced")
-)
-_CPU = ("cpuacct.usage", "cpuacct.usage_user", "cpuacct.usage_sys")
-COUNTERS = (*_CPU, "cpu.stat", "memory.stat", "io.stat", _BYTES, _OPERATIONS)
-_PEAK = "memory.max_usage_in_bytes"
+FREEZER_V1 = "freezer.state"
+FREEZER_V2 = "cgroup.freeze"
+# Seconds to wait until a group is frozen or thawed, until its killed processes have ended, and until
+# systemd has removed it.
+FREEZE_PATIENCE = 10.0
+KILL_PATIENCE = 10.0
+SYSTEMD_PATIENCE = 1.0
+# Files of version 1 about a group's input and output, CPU time, and peak of memory.
+_IO_BYTES_V1 = "blkio.throttle.io_service_bytes_recursive"
+_IO_OPERATIONS_V1 = "blkio.throttle.io_serviced_recursive"
+_CPU_V1 = ("cpuacct.usage", "cpuacct.usage_user", "cpuacct.usage_sys")
+_PEAK_V1 = "memory.max_usage_in_bytes"
+# The files of both versions that parse_counters() reads.
+COUNTERS = (*_CPU_V1, "cpu.stat", "memory.stat", "io.stat", _IO_BYTES_V1, _IO_OPERATIONS_V1)
 # The files of a group with its memory and its limit, in version 1 and in version 2.
-_MEMORY = (
+_MEMORY_AND_LIMIT = (
     ("memory.usage_in_bytes", "memory.limit_in_bytes"),
     ("memory.current", "memory.max"),
 )
 # The files of versions 1 and 2 with the microseconds of unused quota that may be used later.
-_BURSTS = ("cpu.cfs_burst_us", "cpu.max.burst")
+_BURST_FILES = ("cpu.cfs_burst_us", "cpu.max.burst")
 # Arguments: the list of CPUs to which the groups are restricted (empty: all), and the groups.
 # In version 1, a group runs no process before its CPUs and memory nodes are set.
-MAKE = """
+MAKE_GROUPS = """
 mask=$1
 shift
 for group; do
@@ -56,6 +62,7 @@ for group; do
     fi
 done
 """
+# Arguments: the groups that the shell joins, "--", and the command that then replaces it.
 JOIN = 'while [ "$1" != -- ]; do echo $$ >"$1/cgroup.procs"; shift; done; shift; exec "$@"'
 
 
@@ -66,18 +73,18 @@ def is_unified() -> bool:
 
 def are_hybrid() -> bool:
     """Return whether the host has controllers of control groups in both versions 1 and 2."""
-    path = f"{ROOT}/unified/cgroup.controllers"
-    return any(observe.read_files([path]).values())
+    # Version 2's controllers are listed there; the list is empty where version 1 has all.
+    return bool(observe.read_file(f"{ROOT}/unified/cgroup.controllers"))
 
 
-def managed_by_systemd() -> bool:
+def is_managed_by_systemd() -> bool:
     """Return whether systemd creates the control groups, which Docker then leaves to systemd."""
     return is_unified() and os.path.isdir("/run/systemd/system")
 
 
 def driver_name() -> str:
     """Return the name of the control group driver, as container engines spell it."""
-    return "systemd" if managed_by_systemd() else "cgroupfs"
+    return "systemd" if is_managed_by_systemd() else "cgroupfs"
 
 
 def parent_option(driver: str) -> str:
@@ -106,7 +113,7 @@ def hierarchies() -> list[str]:
 
 def group_path(system_id: str) -> str:
     """Return the path of a native system's control group, relative to the top of each hierarchy."""
-    return f"{SLICE}/{system_id}.scope" if managed_by_systemd() else f"{GROUP}/{system_id}"
+    return f"{SLICE}/{system_id}.scope" if is_managed_by_systemd() else f"{GROUP}/{system_id}"
 
 
 def group_folders(system_id: str) -> list[str]:
@@ -122,11 +129,12 @@ def create_groups(system_id: str, mask: str | None) -> None:
     Where systemd manages the groups, a process that only sleeps is started to keep them.
     Raises UserError where a group cannot be created.
     """
-    if not managed_by_systemd():
-        capture(as_root(["sh", "-euc", MAKE, "strata", mask or "", *group_folders(system_id)]))
+    if not is_managed_by_systemd():
+        folders = group_folders(system_id)
+        capture(as_root(["sh", "-euc", MAKE_GROUPS, "strata", mask or "", *folders]))
         return
-    # Delegated, the scope has the controllers of a container's.  It lives as long as something runs
-    # in it: as in a container, a program that does nothing stays there.
+    # Delegated, the scope has the controllers of a container's.  It lives as long as a program runs
+    # in it: as in a container, one that does nothing stays there.
     options = [
         f"--slice={SLICE}",
         f"--unit={system_id}",
@@ -151,39 +159,48 @@ def find_groups(name: str) -> list[str]:
     """
     if not name:
         return []
+    # Podman's groups are named libpod-ID, and Docker's docker-ID under systemd.
     groups = [f"{GROUP}/{name}", f"{GROUP}/libpod-{name}"]
     groups += [f"{SLICE}/{unit}.scope" for unit in (name, f"docker-{name}", f"libpod-{name}")]
     folders = [os.path.join(top, group) for top in hierarchies() for group in groups]
     return [folder for folder in folders if os.path.isdir(folder)]
 
 
-def _nested_folders(name: str) -> list[str]:
+def _list_nested_folders(name: str) -> list[str]:
     """Return the folders of :func:`find_groups` and of all groups in them, inner ones first."""
-    return [folder for group in find_groups(name) for folder, _, _ in os.walk(group, topdown=False)]
+    folders: list[str] = []
+    for group in find_groups(name):
+        folders += [folder for folder, _, _ in os.walk(group, topdown=False)]
+    return folders
 
 
 def list_processes(name: str) -> set[int]:
     """Return the IDs of the processes in a system's control groups, nested groups included."""
-    files = observe.read_files([f"{folder}/cgroup.procs" for folder in _nested_folders(name)])
-    return {int(line) for text in files.values() for line in text.split()}
+    files = observe.read_files([f"{folder}/cgroup.procs" for folder in _list_nested_folders(name)])
+    return set(map(int, " ".join(files.values()).split()))
 
 
 def list_processes_and_parents(name: str) -> list[int]:
     """Return the sorted IDs of the processes in a container's control groups and of their parents.
 
-    Process 1 is left out.
+    Process 1 is left out, and 0, the parent of processes from another namespace of IDs.
     """
     processes = list_processes(name)
-    files = observe.read_files([f"/proc/{process}/stat" for process in processes])
-    # The fields after the name, which may hold anything: the state, then the parent.
-    fields = [text.rpartition(")")[2].split() for text in files.values()]
-    parents = {int(values[1]) for values in fields if len(values) > 1}
+    parents = set()
+    for process in processes:
+        text = observe.read_file(f"/proc/{process}/stat") or ""
+        # The fields after the name, which may hold anything: the state, then the parent.
+        fields = text.rpartition(")")[2].split()
+        if len(fields) > 1:
+            parents.add(int(fields[1]))
     return sorted((processes | parents) - {0, 1})
 
 
 def list_command_lines(name: str) -> list[str]:
     """Return the non-empty command lines of the processes in a system's control groups."""
-    lines = [" ".join(text.replace("\0", " ").split()) for text in _command_lines(name).values()]
+    lines = [
+        " ".join(text.replace("\0", " ").split()) for text in _read_command_lines(name).values()
+    ]
     return [line for line in lines if line]
 
 
@@ -192,15 +209,22 @@ def list_program_processes(name: str, program: str) -> list[int]:
 
     program: the beginning of their command lines.
     """
-    lines = _command_lines(name)
-    return [int(path.split("/")[2]) for path, text in lines.items() if text.startswith(program)]
+    lines = _read_command_lines(name)
+    return [process for process, text in lines.items() if text.startswith(program)]
 
 
-def _command_lines(name: str) -> dict[str, str]:
-    """Return the text of /proc/ID/cmdline, by its path, for each process in a system's groups."""
-    return observe.read_files(
-        [f"/proc/{process}/cmdline" for process in sorted(list_processes(name))]
-    )
+def _read_command_lines(name: str) -> dict[int, str]:
+    """Return process ID → text of /proc/ID/cmdline for the processes in a system's groups.
+
+    The text has a null character after each argument; kernel threads and zombies have none.
+    Processes are in the order of their IDs; those that have ended meanwhile are left out.
+    """
+    texts = {}
+    for process in sorted(list_processes(name)):
+        text = observe.read_file(f"/proc/{process}/cmdline")
+        if text is not None:
+            texts[process] = text
+    return texts
 
 
 def read_usage(names: Sequence[str]) -> Fields:
@@ -221,15 +245,17 @@ def read_usage(names: Sequence[str]) -> Fields:
         folders = find_groups(name)
         files = observe.read_files([f"{folder}/{file}" for folder in folders for file in COUNTERS])
         used = parse_counters((path.rpartition("/")[2], text) for path, text in files.items())
-        if "user_seconds" in (spent := split_cpu_time(used)):
-            user = (user or 0) + spent["user_seconds"]
-            system = (system or 0) + spent["system_seconds"]
+        cpu_time = split_cpu_time(used)
+        if cpu_time:
+            user = (user or 0) + cpu_time["user_seconds"]
+            system = (system or 0) + cpu_time["system_seconds"]
         if "throttled_periods" in used:
             throttled = (throttled or 0) + int(used["throttled_periods"])
-        paths = [f"{folder}/{file}" for folder in folders for file in (_PEAK, "memory.peak")]
+        paths = [f"{folder}/{file}" for folder in folders for file in (_PEAK_V1, "memory.peak")]
         for path, text in observe.read_files(paths).items():
             peak = (peak or 0) + int(text)
-            if path.endswith(_PEAK):
+            if path.endswith(_PEAK_V1):
+                # Writing resets version 1's peak.
                 _write_word(path, "0")
     return {
         "observed": "group",
@@ -252,28 +278,38 @@ def parse_counters(files: Iterable[tuple[str, str]]) -> dict[str, float]:
     texts: dict[str, str] = {}
     for file, text in files:
         texts[file] = f"{texts.get(file, '')}{text}\n"
+    counts: dict[str, int] = {}
+    for line in f"{texts.get('cpu.stat', '')}{texts.get('memory.stat', '')}".splitlines():
+        if " " in line:
+            key, number = line.split()
+            counts[key] = int(number)
     used: dict[str, float] = {}
-    lines = f"{texts.get('cpu.stat', '')}{texts.get('memory.stat', '')}".splitlines()
-    counts = {key: int(number) for key, number in (line.split() for line in lines if " " in line)}
-    if all(file in texts for file in _CPU):
-        total, user, system = (float(texts[file]) for file in _CPU)
-        used = {"cpu": 1e-9 * total, "user": user, "system": system}
+    if all(file in texts for file in _CPU_V1):
+        total_nanoseconds, user, system = (float(texts[file]) for file in _CPU_V1)
+        used = {"cpu": 1e-9 * total_nanoseconds, "user": user, "system": system}
     elif "usage_usec" in counts:
-        used = {kind: 1.0 * counts[f"{kind}_usec"] for kind in ("user", "system")}
+        used = {kind: float(counts[f"{kind}_usec"]) for kind in ("user", "system")}
         used["cpu"] = 1e-6 * counts["usage_usec"]
-    keys = {"throttled_time": 1e-9, "throttled_usec": 1e-6, "pgmajfault": 1, "total_pgmajfault": 1}
-    if "nr_throttled" in counts:
-        used["throttled_periods"] = counts["nr_throttled"]
-    for key, unit in keys.items():
+    # Of two keys with one name, the later counts: version 1's total includes nested groups.
+    for key, name, unit in (
+        ("nr_throttled", "throttled_periods", 1),
+        ("throttled_time", "throttled_seconds", 1e-9),
+        ("throttled_usec", "throttled_seconds", 1e-6),
+        ("pgmajfault", "major_faults", 1),
+        ("total_pgmajfault", "major_faults", 1),
+    ):
         if key in counts:
-            name = "throttled_seconds" if key.startswith("throttled") else "major_faults"
             used[name] = unit * counts[key]
-    for name, old, new in (("io_bytes", _BYTES, "bytes"), ("io_operations", _OPERATIONS, "ios")):
+    for name, file_v1, key_v2 in (
+        ("io_bytes", _IO_BYTES_V1, "bytes"),
+        ("io_operations", _IO_OPERATIONS_V1, "ios"),
+    ):
+        text_v1 = texts.get(file_v1, "")
         # Version 1 counts only for devices with limits, of which it then has lines.
-        if ":" in texts.get(old, ""):
-            used[name] = sum(map(int, re.findall(r"^Total (\d+)", texts[old], re.MULTILINE)))
+        if ":" in text_v1:
+            used[name] = sum(map(int, re.findall(r"(?m)^Total (\d+)", text_v1)))
         elif "io.stat" in texts:
-            used[name] = sum(map(int, re.findall(rf" [rw]{new}=(\d+)", texts["io.stat"])))
+            used[name] = sum(map(int, re.findall(rf" [rw]{key_v2}=(\d+)", texts["io.stat"])))
     return used
 
 
@@ -285,9 +321,11 @@ def split_cpu_time(used: Mapping[str, float]) -> dict[str, float]:
     """
     if "cpu" not in used:
         return {}
-    ticks = used["user"] + used["system"]
-    user = used["cpu"] * (used["user"] / ticks if ticks else 1)
-    return {"user_seconds": user, "system_seconds": used["cpu"] - user}
+    parts = used["user"] + used["system"]
+    # A time below one tick counts as the user's.
+    user_share = used["user"] / parts if parts else 1
+    user_seconds = used["cpu"] * user_share
+    return {"user_seconds": user_seconds, "system_seconds": used["cpu"] - user_seconds}
 
 
 def read_memory(names: Sequence[str]) -> Fields:
@@ -297,18 +335,20 @@ def read_memory(names: Sequence[str]) -> Fields:
     The keys are ``group_bytes``, for all of them together, page cache included, and
     ``limit_bytes``; None where the kernel does not count it, and without a limit.
     """
-    used: list[int] = []
+    sizes: list[int] = []
     limits: list[int] = []
-    for folder in (folder for name in names for folder in find_groups(name)):
-        for use, limit in _MEMORY:
-            texts = observe.read_files([f"{folder}/{use}", f"{folder}/{limit}"])
-            used += [int(text) for path, text in texts.items() if path.endswith(use)]
-            text = texts.get(f"{folder}/{limit}", "max")
-            # Version 1 has the largest number of pages instead of the word.
-            if text.isdecimal() and int(text) < 2**62:
-                limits.append(int(text))
+    folders = [folder for name in names for folder in find_groups(name)]
+    for folder in folders:
+        for memory_file, limit_file in _MEMORY_AND_LIMIT:
+            size = observe.read_file(f"{folder}/{memory_file}")
+            if size is not None:
+                sizes.append(int(size))
+            limit = observe.read_file(f"{folder}/{limit_file}") or "max"
+            # Without a limit, version 2 has the word max, version 1 the largest number of pages.
+            if limit.isdecimal() and int(limit) < 2**62:
+                limits.append(int(limit))
     return {
-        "group_bytes": sum(used) if used else None,
+        "group_bytes": sum(sizes) if sizes else None,
         "limit_bytes": limits[0] if limits else None,
     }
 
@@ -319,7 +359,7 @@ def set_burst(name: str, milliseconds: int) -> None:
     name: as of :func:`find_groups`.  milliseconds: the most that is saved up.
     Raises UserError where the kernel has no file for it, as before Linux 5.14.
     """
-    paths = [f"{folder}/{file}" for folder in find_groups(name) for file in _BURSTS]
+    paths = [f"{folder}/{file}" for folder in find_groups(name) for file in _BURST_FILES]
     existing = [path for path in paths if os.path.exists(path)]
     if not existing:
         raise UserError("cpu-burst cannot be set: it needs Linux 5.14 or newer; leave it out")
@@ -333,23 +373,23 @@ def remove_groups(name: str) -> None:
     name: as of :func:`find_groups`, or the absolute path of a file that holds that name.
     Thaws the groups first.  Groups that do not exist are no error.
     Raises UserError where a group cannot be thawed, or, unless systemd manages the groups, cannot
-    be removed because a process did not end within 10 s.
+    be removed because a process did not end within :data:`KILL_PATIENCE`.
     """
     if os.path.isabs(name):
-        name = observe.read_files([name]).get(name, "")
+        name = observe.read_file(name) or ""
     # A frozen process does not end.
     freeze(freezable_folders(name), False)
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + KILL_PATIENCE
     while (processes := list_processes(name)) and time.monotonic() < deadline:
         capture(as_root(["kill", "-KILL", *map(str, processes)]), check=False)
         time.sleep(0.02)
-    # systemd removes its own within a second; other makers, such as LXC, leave theirs.
-    systemd = managed_by_systemd()
-    deadline = time.monotonic() + 1
-    while systemd and _nested_folders(name) and time.monotonic() < deadline:
+    # systemd removes the groups that it made; other makers, such as LXC, leave theirs.
+    is_systemd = is_managed_by_systemd()
+    deadline = time.monotonic() + SYSTEMD_PATIENCE
+    while is_systemd and _list_nested_folders(name) and time.monotonic() < deadline:
         time.sleep(0.02)
-    if folders := _nested_folders(name):
-        capture(as_root(["rmdir", "--", *folders]), check=not systemd)
+    if folders := _list_nested_folders(name):
+        capture(as_root(["rmdir", "--", *folders]), check=not is_systemd)
 
 
 def freezable_folders(name: str) -> list[str]:
@@ -358,39 +398,47 @@ def freezable_folders(name: str) -> list[str]:
     They are those of version 1 if there are any, otherwise those of version 2.
     """
     groups = find_groups(name)
-    for file in (OLD, NEW):
+    for file in (FREEZER_V1, FREEZER_V2):
         if folders := [group for group in groups if os.path.exists(f"{group}/{file}")]:
             return folders
     return []
 
 
-def freeze(folders: Sequence[str], frozen: bool = True, patience: float = 10.0) -> None:
+def freeze(folders: Sequence[str], frozen: bool = True) -> None:
     """Freeze or thaw all processes in control groups, and wait until that is done.
 
     folders: as of :func:`freezable_folders`.  frozen: whether to freeze; otherwise to thaw.
-    patience: seconds to wait for each folder.
-    Raises UserError where a folder takes longer.
+    Raises UserError where a folder takes longer than :data:`FREEZE_PATIENCE`.
     """
     for folder in folders:
-        old = os.path.exists(f"{folder}/{OLD}")
-        word = (("THAWED", "FROZEN") if old else ("0", "1"))[frozen]
-        deadline = time.monotonic() + patience
-        while not _is_frozen(folder, frozen):
+        path = f"{folder}/{FREEZER_V1}"
+        word = "FROZEN" if frozen else "THAWED"
+        if not os.path.exists(path):
+            path = f"{folder}/{FREEZER_V2}"
+            word = "1" if frozen else "0"
+        deadline = time.monotonic() + FREEZE_PATIENCE
+        while not _has_state(folder, frozen):
             if time.monotonic() > deadline:
                 verb = "frozen" if frozen else "thawed"
                 raise UserError(f"{folder}: the programs in this group could not be {verb}")
-            _write_word(f"{folder}/{OLD if old else NEW}", word)
+            _write_word(path, word)
             # A process within a system call freezes once that returns.
             retry = time.monotonic() + 0.05
-            while not _is_frozen(folder, frozen) and time.monotonic() < retry:
+            while not _has_state(folder, frozen) and time.monotonic() < retry:
                 time.sleep(0.0002)
 
 
-def _is_frozen(folder: str, frozen: bool) -> bool:
-    """Return whether a whole control group is frozen (or thawed); true for a removed group."""
-    files = observe.read_files([f"{folder}/{OLD}", f"{folder}/cgroup.events"])
-    states = ("FROZEN", "frozen 1") if frozen else ("THAWED", "frozen 0")
-    return not files or any(state in text for text in files.values() for state in states)
+def _has_state(folder: str, frozen: bool) -> bool:
+    """Return whether a whole control group is frozen (or thawed); true for a removed group.
+
+    frozen: whether to ask for frozen; otherwise for thawed.
+    """
+    files = observe.read_files([f"{folder}/{FREEZER_V1}", f"{folder}/cgroup.events"])
+    if not files:
+        return True
+    text = "\n".join(files.values())
+    state_v1, state_v2 = ("FROZEN", "frozen 1") if frozen else ("THAWED", "frozen 0")
+    return state_v1 in text or state_v2 in text
 
 
 def _write_word(path: str, word: str) -> None:

@@ -1,4 +1,4 @@
-"""What the layers of one system under test share: names, folders, and its commands' variables."""
+"""The names, folders and variables that the layers of one system under test share."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ VARIABLES = [
 
 
 class Context:
-    """What the layers of one system under test share.
+    """The names, folders, addresses and variables that the layers of one system share.
 
     system_id: the attribute `id`, which names everything that belongs to the system (container,
     control group, folder).
@@ -30,8 +30,8 @@ class Context:
     An image of the user's own sets further attributes: `own_image` is whether it is one; `user` is
     ``{uid, gid, groups, name}`` of the user as whom programs run (None: root), `folder_inside` the
     one in which they start, `variables` their environment variables, `entrypoint` the words before
-    a command, `volumes` the folders that programs may write to besides /data and
-    /tmp, `programs` the host's folder that every system sees as /opt/strata (None: the image's).
+    a command, `volumes` the folders that programs may write to in addition to /data and /tmp,
+    `programs` the host's folder that every system sees as /opt/strata (None: the image's).
     note: the attribute `note_cleanup`, called with the entry in the journal
     (:mod:`strata.testbed.journal`) of each thing on the host before the thing is made: clean-up
     after a kill relies on that order.
@@ -50,6 +50,7 @@ class Context:
         first: str | None = None,
         note: Callable[[Fields], None] = lambda cleanup: None,
     ) -> None:
+        """Set the attributes that the class describes, by the arguments and the image's `run`."""
         self.id = system_id
         self.folder = folder
         self.image = image

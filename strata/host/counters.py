@@ -11,11 +11,13 @@ from collections.abc import Iterator
 from strata.host import capacity, observe
 from strata.util.errors import UserError
 
-# The number of the system call perf_event_open.
-SYSCALL = {"x86_64": 298, "aarch64": 241}
+# The number of the system call perf_event_open, on each machine.
+PERF_EVENT_OPEN = {"x86_64": 298, "aarch64": 241}
 # The 64 bytes of ``struct perf_event_attr`` (version 0): type and size, and zeros, for event 0 of
 # the hardware: CPU cycles.
 CYCLES = struct.pack("=2I56x", 0, 64)
+# The flag PERF_FLAG_FD_CLOEXEC.
+CLOSE_ON_EXEC = 8
 
 
 @contextlib.contextmanager
@@ -23,15 +25,16 @@ def count_cycles() -> Iterator[list[int]]:
     """Open, for the block, a counter of the cycles of each usable CPU in all processes.
 
     Yields their file descriptors, which :func:`cpu_line` reads; none where the machine or the
-    user's rights do not allow such counters.
+    user's rights do not allow these counters on every CPU.
     """
-    number = SYSCALL.get(os.uname().machine)
-    call = ctypes.CDLL(None, use_errno=True).syscall
+    number = PERF_EVENT_OPEN.get(os.uname().machine)
+    syscall = ctypes.CDLL(None).syscall
     descriptors: list[int] = []
     cpus = sorted(capacity.usable_processors())
     try:
         for cpu in cpus if number else []:
-            descriptor = call(number, CYCLES, -1, cpu, -1, 8)
+            # All processes (-1) on the CPU; the counter belongs to no group (-1).
+            descriptor = syscall(number, CYCLES, -1, cpu, -1, CLOSE_ON_EXEC)
             if descriptor < 0:
                 break
             descriptors.append(descriptor)
@@ -41,32 +44,33 @@ def count_cycles() -> Iterator[list[int]]:
             os.close(descriptor)
 
 
-def cpu_line(counting: list[int]) -> str:
+def cpu_line(cycle_counters: list[int]) -> str:
     """Return one line of JSON about the CPUs that measurements may use.
 
     It holds the seconds of the monotonic clock, the number of CPUs, their busy and steal seconds
     since the boot, and their cycles so far; steal and cycles are null where they are not known.
-    Busy is all time but idle, waiting for input or output, and steal; it includes the time of
-    virtual machines.  Logs hold this line: parsers rely on its keys.
-    counting: the file descriptors of :func:`count_cycles`.
+    Busy and steal are as of :func:`strata.host.observe.split_ticks`.  Logs hold this line: parsers
+    rely on its keys.
+    cycle_counters: the file descriptors of :func:`count_cycles`.
     Raises UserError where /proc/stat has no such times.
     """
-    ticks_per_second, cpus = os.sysconf("SC_CLK_TCK"), capacity.usable_processors()
-    times = observe.cpu_times(cpus)[:8]
-    if len(times) < 4:
+    cpus = capacity.usable_processors()
+    ticks_per_second = os.sysconf("SC_CLK_TCK")
+    parts = observe.split_ticks(observe.cpu_times(cpus))
+    if parts is None:
         raise UserError(
             f"{observe.STAT}: has no line 'cpu' with the times of the processors, which this "
             "workload needs: run it where /proc is mounted and shows them"
         )
-    busy = sum(times) - sum(times[3:5]) - sum(times[7:])
-    counted = sum(int.from_bytes(os.read(descriptor, 8), "little") for descriptor in counting)
+    busy, steal = parts
+    cycles = sum(int.from_bytes(os.read(counter, 8), "little") for counter in cycle_counters)
     return json.dumps(
         {
             "observed": "cpu",
             "seconds": round(time.monotonic(), 6),
             "busy_seconds": round(busy / ticks_per_second, 6),
-            "steal_seconds": round(times[7] / ticks_per_second, 6) if len(times) == 8 else None,
+            "steal_seconds": None if steal is None else round(steal / ticks_per_second, 6),
             "cpus": len(cpus),
-            "cycles": counted if counting else None,
+            "cycles": cycles if cycle_counters else None,
         }
     )

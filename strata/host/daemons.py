@@ -1,4 +1,4 @@
-"""Programs and daemons that the layers need: whether they are there, and how a daemon starts."""
+"""Find the programs and daemons that the layers need, and start a daemon."""
 
 import contextlib
 import errno
@@ -18,9 +18,11 @@ def find_program(*programs: str) -> str | None:
     # A cell does without this module.
     import shutil
 
-    path = os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"
-    installed = (shutil.which(name, path=path) for name in programs)
-    return next((program for program in installed if program), None)
+    folders = os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"
+    for program in programs:
+        if path := shutil.which(program, path=folders):
+            return path
+    return None
 
 
 def is_listening(path: str) -> bool:
@@ -45,7 +47,9 @@ def is_in_other_network(path: str) -> bool:
 
     with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as probe:
         probe.connect(path)
-        pid, _, _ = struct.unpack("3i", probe.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+        # The kernel's struct ucred: the IDs of the listener's process, user and group.
+        ids = probe.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+        pid, _, _ = struct.unpack("3i", ids)
         return os.readlink(f"/proc/{pid}/ns/net") != os.readlink("/proc/self/ns/net")
     return False
 

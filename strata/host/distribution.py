@@ -9,10 +9,11 @@ from strata.util.data_types import Chosen, Fields
 from strata.util.errors import UserError
 from strata.util.process import capture
 
+# For each distribution: the release of an image on another host, the components of its archive, and
+# the package with the keys by which apt checks that archive.
 DEFAULT_RELEASE = {"debian": "trixie", "ubuntu": "noble"}
 COMPONENTS = {"debian": "main", "ubuntu": "main universe"}
-# Packages of an archive with the keys by which apt checks it.
-KEYS = {"debian": "debian-archive-keyring", "ubuntu": "ubuntu-keyring"}
+KEY_PACKAGES = {"debian": "debian-archive-keyring", "ubuntu": "ubuntu-keyring"}
 
 # Tables of releases, one for each distribution (package distro-info-data).
 RELEASES = "/usr/share/distro-info"
@@ -23,8 +24,7 @@ def os_release() -> dict[str, str]:
 
     ``ID`` is always present: "unknown" where no file gives it.
     """
-    paths = ("/etc/os-release", "/usr/lib/os-release")
-    text = next(filter(None, map(observe.read_file, paths)), "")
+    text = observe.read_file("/etc/os-release") or observe.read_file("/usr/lib/os-release") or ""
     fields = {name: value.strip("'") for name, value in observe.parse_fields(text).items()}
     return {"ID": "unknown"} | fields
 
@@ -34,8 +34,8 @@ def choose_release(image: Fields, host: dict[str, str]) -> Chosen:
 
     image: the configuration's `image`; its distribution ``host`` means Debian 13 on Debian and the
     host's own release on Ubuntu.  host: the fields of :func:`os_release`.
-    Raises UserError where the host is neither and ``host`` is asked for, where another distribution
-    has no mirror, and where the release is unknown.
+    Raises UserError where the distribution is ``host`` and the host is neither, where another
+    distribution than the host's has no mirror, and where the release is unknown.
     """
     requested = image.get("distribution", "host")
     host_distribution = host["ID"]
@@ -50,17 +50,18 @@ def choose_release(image: Fields, host: dict[str, str]) -> Chosen:
             f"config.yaml: image.mirror: missing; this host is {host_distribution} and has no "
             f"package sources for {distribution}: give the address of an archive"
         )
-    usual = DEFAULT_RELEASE[distribution]
+    default = DEFAULT_RELEASE[distribution]
     if distribution == host_distribution == "ubuntu":
-        usual = host.get("VERSION_CODENAME", usual)
-    release = image.get("release", usual)
-    names = list_releases(distribution)
+        default = host.get("VERSION_CODENAME", default)
+    release = image.get("release", default)
+    known = list_releases(distribution)
     # Another archive may have releases of its own.
-    if "mirror" not in image and names and release not in [*names, usual]:
-        # Cells import this module where the standard library is all that there is.
+    if "mirror" not in image and known and release not in [*known, default]:
+        # Cells import this module where only the standard library is installed.
         from strata.util.validation import suggest_name
 
-        hint = suggest_name(release, names[-8:])
+        # The message names only the latest releases.
+        hint = suggest_name(release, known[-8:])
         raise UserError(
             f"config.yaml: image.release: '{release}' is not a release of {distribution}; {hint}"
         )
@@ -89,7 +90,8 @@ def sources(chosen: Chosen, mirror: str | None, host: dict[str, str]) -> str:
     if distribution != host["ID"] and not os.path.exists(keyring):
         raise UserError(
             f"{keyring} is missing, by which packages of {distribution} are checked: install "
-            f"{KEYS[distribution]}, or take the file from the package of this name in {mirror}"
+            f"{KEY_PACKAGES[distribution]}, or take the file from the package of this name in "
+            f"{mirror}"
         )
     option = f"[signed-by={keyring}] " if os.path.exists(keyring) else ""
     if mirror:
@@ -97,8 +99,9 @@ def sources(chosen: Chosen, mirror: str | None, host: dict[str, str]) -> str:
         mirror = re.sub("^file:", "copy:", mirror)
         return f"deb {option}{mirror} {release} {COMPONENTS[distribution]}\n"
     codename = host.get("VERSION_CODENAME", "")
-    form = ["--format", "$(REPO_URI) $(RELEASE)", "Created-By: Packages"]
-    targets = capture(["apt-get", "indextargets", *form]).stdout
+    # A line for each list of binary packages: the archive's address and the suite.
+    arguments = ["--format", "$(REPO_URI) $(RELEASE)", "Created-By: Packages"]
+    targets = capture(["apt-get", "indextargets", *arguments]).stdout
     lines = []
     for target in targets.splitlines():
         address, _, suite = target.partition(" ")

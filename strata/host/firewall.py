@@ -12,7 +12,7 @@ from strata.util.errors import UserError
 from strata.util.process import as_root, capture
 
 # Arguments: iptables, the id of a system, by which its rules are marked, a table and its chain.
-REMOVE = """
+REMOVE_RULES = """
 "$1" --wait --table "$3" --list-rules "$4" |
     sed -n "s/^-A \\(.* --comment $2 .*\\)/-D \\1/p" |
     xargs --no-run-if-empty -L 1 "$1" --wait --table "$3"
@@ -64,22 +64,22 @@ def add_idle_rules(context: Context, address: str, count: int) -> None:
 
     They stay until the system is removed.  Raises UserError where a rule is refused.
     """
-    iptables = _iptables()
-    remove = ["sh", "-c", REMOVE_CHAIN, "strata", iptables, context.id]
-    _note_removal(context, remove)
+    iptables = _find_iptables()
+    _note_removal(context, ["sh", "-c", REMOVE_CHAIN, "strata", iptables, context.id])
     capture(as_root(["sh", "-euc", FILL_CHAIN, "strata", iptables, context.id, str(count)]))
     matches = (["--destination", address], ["--source", address])
     _insert_rules(context, "filter", "FORWARD", context.id, *matches)
 
 
-def _iptables() -> str:
-    """Return the path of iptables, or its name where it is not installed."""
+def _find_iptables() -> str:
+    """Return the path of iptables; its name, which then fails, where it is not installed."""
     return find_program("iptables") or "iptables"
 
 
-def _note_removal(context: Context, remove: list[str]) -> None:
-    """Write into the journal the command that removes the rules which are made next."""
-    entry = {"kind": "rule", "id": context.id, "root": True, "find": ["true"], "remove": [remove]}
+def _note_removal(context: Context, command: list[str]) -> None:
+    """Write into the journal the command by which root removes the rules that are made next."""
+    # Whether rules exist is not asked: the command also succeeds without them.
+    entry = {"kind": "rule", "id": context.id, "root": True, "find": ["true"], "remove": [command]}
     context.note_cleanup(entry)
 
 
@@ -88,17 +88,18 @@ def _insert_rules(
 ) -> None:
     """Insert rules at the head of a chain, marked with the system's ID, and note their removal.
 
-    target: what is done with a packet.  matches: options of iptables, one list for each rule.
+    target: the action, such as ACCEPT, or a chain for the packets that match.
+    matches: options of iptables, one list for each rule.
     """
-    iptables = _iptables()
-    _note_removal(context, ["sh", "-c", REMOVE, "strata", iptables, context.id, table, chain])
+    iptables = _find_iptables()
+    _note_removal(context, ["sh", "-c", REMOVE_RULES, "strata", iptables, context.id, table, chain])
     mark = ["--match", "comment", "--comment", context.id, "--jump", target]
     for match in matches:
         argv = [iptables, "--wait", "--table", table, "--insert", chain, *match, *mark]
         capture(as_root(argv))
 
 
-# Prints the rules of all back ends, and the programs that pass packets on to containers.  It runs
+# Prints the rules of all back ends, and the programs that forward packets to containers.  It runs
 # on the host and in machines.
 LIST_SCRIPT = """
 PATH=$PATH:/usr/sbin:/sbin
@@ -121,16 +122,19 @@ class PacketFilter:
     """
 
     def __init__(self, printed: str) -> None:
+        """Sort the printed rules by the back end that has them."""
         self._files = observe.split_files(printed)
         self.known = "/iptables-save" in self._files or "/nft" in self._files
-        self._saved = self._files.get("/iptables-save", "")
         self._nft = self._files.get("/nft", "")
+        # The rules of iptables' two back ends, nf_tables and legacy.
+        self._modern = self._files.get("/iptables-save", "")
         legacy = self._files.get("/iptables-legacy-save", "")
-        # Where one kind of iptables is installed, both programs print the same rules.
         self._legacy = legacy if _count_rules(legacy) else ""
-        if _count_rules(self._saved) and "(nf_tables)" not in self._saved:
-            self._legacy, self._saved = self._saved, ""
-        self._all = "\n".join([self._saved, self._legacy, self._nft])
+        # iptables-save may be the legacy program itself: then both print the same rules.
+        if _count_rules(self._modern) and "(nf_tables)" not in self._modern:
+            self._legacy = self._modern
+            self._modern = ""
+        self._all = "\n".join([self._modern, self._legacy, self._nft])
 
     def facts(self) -> Fields:
         """Return ``{firewall, firewall_version, rules, ip_forwarding, bridge_nf}``.
@@ -139,9 +143,10 @@ class PacketFilter:
         Each value that cannot be read is :data:`strata.host.observe.NOT_AVAILABLE`.
         Records hold these keys.
         """
-        modern = len(re.findall(r"(?m)^\t\t(?!type )[^\t}]", _chain_bodies(self._nft)))
+        # Each line of a chain is a rule, but for the first, which says the chain's type.
+        nft_rules = len(re.findall(r"(?m)^\t\t(?!type )[^\t}]", _extract_chains(self._nft)))
         counts = {
-            "nf_tables": modern or _count_rules(self._saved),
+            "nf_tables": nft_rules or _count_rules(self._modern),
             "legacy": _count_rules(self._legacy),
         }
         version = re.search(r"iptables(?:-nft|-legacy)?-save v(\S+)", self._all)
@@ -159,9 +164,13 @@ class PacketFilter:
 
     def serves_bridge(self, bridge: str) -> bool | None:
         """Return whether a container engine made rules for its bridge; None where not known."""
+        if not self.known:
+            return None
         name = re.escape(bridge)
-        of_docker = rf'(?m)^-A (?=.*\bDOCKER).*-[io] {name}\b|"{name}" : jump '
-        return bool(re.search(of_docker, self._all)) if self.known else None
+        # A rule of iptables that names a chain of Docker's, or an element of a map from bridges to
+        # chains in nft.
+        rule = rf'(?m)^-A (?=.*\bDOCKER).*-[io] {name}\b|"{name}" : jump '
+        return bool(re.search(rule, self._all))
 
     def translates_port(self, address: str, port: int, exempt: str = "") -> bool | None:
         """Return whether a rule translates a published port to a container's address and port.
@@ -169,22 +178,26 @@ class PacketFilter:
         None where that is not known.  address, port: the container's own.
         exempt: ID of a system whose rules of :func:`skip_translation` come before iptables' rule.
         """
+        if not self.known:
+            return None
         target = rf"(?:DNAT --to-destination|dnat (?:ip )?to) {re.escape(address)}:{port}\b"
         rule = rf"\bdport {port}\b.*{target}"
-        for saved in filter(None, (self._saved, self._legacy)):
-            skips = rf"(?m)^-A PREROUTING .*--dport {port}\b.*--comment {exempt} -j ACCEPT$"
-            if exempt and re.search(skips, saved) and re.search(rule, saved):
+        exemption = rf"(?m)^-A PREROUTING .*--dport {port}\b.*--comment {exempt} -j ACCEPT$"
+        for saved in (self._modern, self._legacy):
+            if exempt and re.search(exemption, saved) and re.search(rule, saved):
                 return False
-        return bool(re.search(rule, self._all)) if self.known else None
+        return bool(re.search(rule, self._all))
 
     def proxies_port(self, address: str, port: int) -> bool | None:
         """Return whether a docker-proxy process forwards a published port to a container.
 
         None where that is not known.  address, port: the container's own.
         """
+        if "/pgrep" not in self._files:
+            return None
         container = rf"-container-ip {re.escape(address)} -container-port {port}\b"
-        program = rf"(?m)^\d+ \S*docker-proxy .*{container}"
-        return bool(re.search(program, self._files["/pgrep"])) if "/pgrep" in self._files else None
+        process = rf"(?m)^\d+ \S*docker-proxy .*{container}"
+        return bool(re.search(process, self._files["/pgrep"]))
 
 
 def read_packet_filter() -> PacketFilter:
@@ -202,7 +215,7 @@ def _count_rules(saved: str) -> int:
     return len(re.findall("(?m)^-A ", saved))
 
 
-def _chain_bodies(ruleset: str) -> str:
+def _extract_chains(ruleset: str) -> str:
     """Return the bodies of all chains in the output of ``nft list ruleset``.
 
     Sets and maps are left out, since they hold no rules.

@@ -1,17 +1,19 @@
 """Programs of the bare host, which has no control group: each keeps its system's folder open.
 
 The kernel shows which processes do, so that the programs of a killed cell are found for certain:
-neither a name nor a process number, which may be another's by then, decides.
+neither a name nor a process ID, which another process may have by then, decides.
 """
 
+import contextlib
 import os
 import signal
 import time
 
 from strata.util.errors import UserError
-from strata.util.process import as_root, capture
+from strata.util.process import send_signal
 
 DESCRIPTOR = 9
+# Arguments: the folder, and the command that replaces the shell.
 HOLD = f'exec {DESCRIPTOR}<"$1"; shift; exec "$@"'
 # Seconds to wait for the end of killed processes.
 PATIENCE = 10.0
@@ -34,54 +36,39 @@ def end_holders(folder: str) -> None:
     this user lacks root's rights.
     """
     deadline = time.monotonic() + PATIENCE
-    while processes := _next_to_end(folder):
+    while processes := _find_next_to_kill(folder):
         if time.monotonic() > deadline:
-            numbers = ", ".join(map(str, sorted(processes)))
-            raise UserError(f"{folder}: its programs (processes {numbers}) cannot be ended")
+            pids = ", ".join(map(str, sorted(processes)))
+            raise UserError(f"{folder}: its programs (processes {pids}) cannot be ended")
         for process in processes:
-            _kill(process)
+            send_signal(process, signal.SIGKILL)
         time.sleep(0.01)
 
 
-def _kill(process: int) -> None:
-    """Kill a process, with root's rights where the process belongs to another user."""
-    try:
-        os.kill(process, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
-    except PermissionError:
-        capture(as_root(["kill", "-KILL", str(process)]), check=False)
-
-
-def _next_to_end(folder: str) -> set[int]:
-    """Return the processes to be killed next, of those that :func:`end_holders` kills.
+def _find_next_to_kill(folder: str) -> set[int]:
+    """Return the IDs of the processes that :func:`end_holders` kills next.
 
     Session leaders come last: while the leader lives, members of its session that closed the folder
     can still be found.
     """
     processes = {int(name) for name in os.listdir("/proc") if name.isdecimal()}
-    holders = {process for process in processes if _keeps_open(process, folder)}
+    holders = {process for process in processes if _is_holder(process, folder)}
     if not holders:
         return holders
-    sessions = {process: _session(process) for process in processes}
-    leaders = {process for process in holders if sessions[process] == process}
-    members = {process for process in processes if sessions[process] in leaders}
+    session_of: dict[int, int] = {}
+    for process in processes:
+        with contextlib.suppress(ProcessLookupError):
+            session_of[process] = os.getsid(process)
+    leaders = {process for process in holders if session_of.get(process) == process}
+    members = {process for process in session_of if session_of[process] in leaders}
     return (holders | members) - leaders or leaders
 
 
-def _keeps_open(process: int, folder: str) -> bool:
-    """Return whether a process keeps a folder open, also one that has been removed since."""
+def _is_holder(process: int, folder: str) -> bool:
+    """Return whether a process keeps a folder open, even one that has been removed since."""
     try:
         target = os.readlink(f"/proc/{process}/fd/{DESCRIPTOR}")
     except OSError:
         # It has ended, has no such file open, or is another user's.
         return False
     return target.removesuffix(" (deleted)") == folder
-
-
-def _session(process: int) -> int | None:
-    """Return the session ID of a process; None where the process has ended."""
-    try:
-        return os.getsid(process)
-    except ProcessLookupError:
-        return None

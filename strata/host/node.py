@@ -1,4 +1,4 @@
-"""This machine among several, and the starts of its kernel and of Docker's daemon.
+"""Identify this machine, its boot, and the start of its Docker daemon, for records.
 
 Records name nobody: machines and nodes have marks in them, which are hashes.
 """
@@ -11,12 +11,12 @@ from hashlib import sha256
 from strata.host import observe
 from strata.util.data_types import Any, Fields
 
-# Slurm's daemon of a node sets it for all that runs there.
+# The variable that Slurm's daemon of a node sets for all programs that it starts.
 SLURM = "SLURMD_NODENAME"
 BOOT = "/proc/sys/kernel/random/boot_id"
-# The ID of the system's installation.  It must not be published itself (machine-id(5)).
+# The file with the ID of the system's installation, which must not be published (machine-id(5)).
 INSTALLATION = "/etc/machine-id"
-# The process of Docker's daemon, as the daemon itself writes it.
+# The file to which Docker's daemon writes its process ID.
 DOCKER = "/run/docker.pid"
 
 
@@ -50,15 +50,19 @@ def boot_id() -> str | None:
 def docker_start() -> int | None:
     """Return when Docker's daemon started, in ticks of the kernel since the boot.
 
-    None where no daemon runs that says its process in :data:`DOCKER`.
+    None where :data:`DOCKER` names no process of a daemon that runs.
     """
-    number = observe.parse_number(observe.read_file(DOCKER))
-    status = observe.read_file(f"/proc/{number}/stat") or ""
+    pid = observe.parse_number(observe.read_file(DOCKER))
+    status = observe.read_file(f"/proc/{pid}/stat") or ""
     # The start is in the 22nd column of the file (proc(5)).
     match = re.fullmatch(r"[0-9]+ \(dockerd\)(?: \S+){19} ([0-9]{1,18}) .*", status)
     return match and int(match[1])
 
 
 def node_of_record(record: Mapping[str, Any] | None) -> str | None:
-    """Return the name of the node in a cell's record; None where the record gives none."""
-    return ((record or {}).get("node") or {}).get("name")
+    """Return the name of the node in a cell's record; None where the record gives none.
+
+    record: None where the record does not exist.
+    """
+    node = (record or {}).get("node") or {}
+    return node.get("name")

@@ -48,6 +48,7 @@ def print_command() -> list[str]:
 
 def split_files(text: str) -> dict[str, str]:
     """Return path → content of the files in the output of :func:`print_command`."""
+    # The text before the first file, and then by turns a path and the content after it.
     pieces = re.split(r"^==> (/[^\n]*) <==\n", text, flags=re.MULTILINE)
     files = zip(pieces[1::2], pieces[2::2], strict=True)
     return {path: content.strip("\n") for path, content in files}
@@ -88,7 +89,9 @@ def parse_number(text: str | None) -> int | None:
 def parse_cpu_list(text: str | None) -> set[int]:
     """Return the CPUs in a list such as ``0-3,8``; an empty set where the text is no such list."""
     part = "[0-9]{1,5}(-[0-9]{1,5})?"
-    return set(parse_ranges(text)) if text and re.fullmatch(f"{part}(,{part})*", text) else set()
+    if not re.fullmatch(f"{part}(,{part})*", text or ""):
+        return set()
+    return set(parse_ranges(text or ""))
 
 
 def printable(text: str) -> str:
@@ -102,8 +105,9 @@ def parse_fields(text: str) -> dict[str, str]:
     Of several lines with one name, the first non-empty value counts.
     """
     values: dict[str, str] = {}
-    for name, quoted in re.findall("^([^:=\n]*)[:=](.*)$", text, re.MULTILINE):
-        if value := quoted.strip().strip('"'):
+    for name, text_after in re.findall("^([^:=\n]*)[:=](.*)$", text, re.MULTILINE):
+        # A value of os-release may be in quotes.
+        if value := text_after.strip().strip('"'):
             values.setdefault(name.strip(), value)
     return values
 
@@ -115,14 +119,18 @@ def parse_facts(files: dict[str, str]) -> Fields:
     A fact that the files do not give is :data:`NOT_AVAILABLE`.
     """
     cpuinfo = files.get("/proc/cpuinfo", "")
-    cpu = parse_fields(cpuinfo.split("\n\n", 1)[0])
-    sockets = {*re.findall("^physical id.*", cpuinfo, re.MULTILINE)}
-    cores, siblings = parse_number(cpu.get("cpu cores")), parse_number(cpu.get("siblings"))
-    version = files.get("/proc/version", "").split()
+    # The entry of the first CPU; an empty line ends it.
+    cpu = parse_fields(cpuinfo.partition("\n\n")[0])
     flags = cpu.get("flags", "").split()
+    sockets = {*re.findall("^physical id.*", cpuinfo, re.MULTILINE)}
+    cores = parse_number(cpu.get("cpu cores"))
+    threads = parse_number(cpu.get("siblings"))
+    # "Linux version RELEASE …"
+    version = files.get("/proc/version", "").split()
+    # The setting in use is the one in brackets.
     pages = re.search(r"\[(\w+)\]", files.get("/sys/kernel/mm/transparent_hugepage/enabled", ""))
+    # Each line is HIERARCHY:CONTROLLERS:GROUP; a group in several hierarchies is named once.
     lines = [line.split(":", 2) for line in files.get("/proc/self/cgroup", "").splitlines()]
-    # A group that is in several hierarchies is named once.
     groups = {printable(line[2]) for line in lines if len(line) == 3}
     packages = map(printable, files.get("/opt/strata/packages", "").splitlines())
     clock = files.get("/sys/devices/system/clocksource/clocksource0/current_clocksource")
@@ -133,7 +141,7 @@ def parse_facts(files: dict[str, str]) -> Fields:
         "cpus": _count_cpus(cpuinfo, parse_fields(files.get("/proc/self/status", ""))) or None,
         "sockets": len(sockets) or None,
         "cores_per_socket": cores or None,
-        "threads_per_core": siblings // cores if cores and siblings else None,
+        "threads_per_core": threads // cores if cores and threads else None,
         "memory_bytes": parse_kib(files.get(MEMORY), "MemTotal") or None,
         "huge_pages": pages and pages[1],
         "clocksource": clock,
@@ -158,15 +166,18 @@ def _count_cpus(cpuinfo: str, status: dict[str, str]) -> int:
     status: the fields of that process's /proc/PID/status.
     """
     # Most kernels write the number after the colon, that of s390 before it.
-    forms = (r"(?m)^processor\s*:\s*([0-9]{1,5})$", r"(?m)^processor\s*([0-9]{1,5})\s*:")
-    online = {int(digits) for form in forms for digits in re.findall(form, cpuinfo)}
-    return len(online & parse_cpu_list(status.get("Cpus_allowed_list")) or online)
+    numbers = re.findall(r"(?m)^processor\s*:\s*([0-9]{1,5})$", cpuinfo)
+    numbers += re.findall(r"(?m)^processor\s*([0-9]{1,5})\s*:", cpuinfo)
+    online = set(map(int, numbers))
+    usable = online & parse_cpu_list(status.get("Cpus_allowed_list"))
+    return len(usable or online)
 
 
 def parse_kib(text: str | None, name: str) -> int | None:
-    """Return an entry in kB, as /proc/meminfo has them, in bytes; None without the entry.
+    """Return the bytes of an entry of a file such as /proc/meminfo, which has them in kB.
 
     text: the whole file, or None.  name: the entry's name.
+    None where the file has no such entry.
     """
     size = parse_number(parse_fields(text or "").get(name))
     return None if size is None else size * 1024
@@ -176,24 +187,30 @@ def observe_host(cpus: set[int]) -> Fields:
     """Return the host's constant facts, for records.
 
     cpus: the CPUs whose caches and frequency governor are included.
+    The keys are those of :func:`parse_facts` without ``versions``, and ``cache_bytes``,
+    ``governor``, ``turbo`` and ``vulnerabilities`` (name → the kernel's text); records hold them.
     A fact that the kernel does not give is :data:`NOT_AVAILABLE`.
     """
     facts = parse_facts(read_files(FILES))
     facts.pop("versions")
     facts["cache_bytes"] = last_level_caches(cpus) or NOT_AVAILABLE
-    facts["governor"] = printable(
-        read_file(_cpufreq_file(cpus, "scaling_governor")) or NOT_AVAILABLE
-    )
-    path, text = next(iter(read_files([*TURBO]).items()), ("", ""))
-    facts["turbo"] = TURBO.get(path, {}).get(text, NOT_AVAILABLE)
+    governor = read_file(_find_cpufreq_file(cpus, "scaling_governor"))
+    facts["governor"] = printable(governor or NOT_AVAILABLE)
+    facts["turbo"] = NOT_AVAILABLE
+    if texts_of_turbo := read_files([*TURBO]):
+        path, text = next(iter(texts_of_turbo.items()))
+        facts["turbo"] = TURBO[path].get(text, NOT_AVAILABLE)
     folder = f"{CPU_FOLDER}/vulnerabilities"
     texts = {name: printable(read_file(f"{folder}/{name}") or "") for name in list_folder(folder)}
     facts["vulnerabilities"] = {name: text for name, text in texts.items() if text} or NOT_AVAILABLE
     return facts
 
 
-def _cpufreq_file(cpus: set[int], name: str) -> str:
-    """Return the path of a file on the frequency of the lowest-numbered of some CPUs."""
+def _find_cpufreq_file(cpus: set[int], name: str) -> str:
+    """Return the path of a file on the frequency of the lowest-numbered of some CPUs.
+
+    The path is of CPU 0 where there are none.
+    """
     return f"{CPU_FOLDER}/cpu{min(cpus, default=0)}/cpufreq/{name}"
 
 
@@ -203,6 +220,7 @@ def last_level_caches(cpus: set[int]) -> int | None:
     A cache that several of the CPUs share counts once.  Where the kernel does not tell which CPUs
     share a cache, it counts as shared by all.
     """
+    # (level, CPUs that share the cache) → bytes.
     caches: dict[tuple[int, tuple[int, ...]], int] = {}
     for cpu in sorted(cpus):
         if any(cpu in sharing for _, sharing in caches):
@@ -210,10 +228,11 @@ def last_level_caches(cpus: set[int]) -> int | None:
         names = list_folder(f"{CPU_FOLDER}/cpu{cpu}/cache")
         known = [cache for name in names if (cache := _read_cache(cpu, name))]
         if known:
+            # The level comes first: the largest tuple is of the highest level.
             level, sharing, size = max(known)
             caches[level, sharing] = max(size, caches.get((level, sharing), 0))
-    highest = max((level for level, _ in caches), default=0)
-    return sum(size for (level, _), size in caches.items() if level == highest) or None
+    highest_level = max((level for level, _ in caches), default=0)
+    return sum(size for (level, _), size in caches.items() if level == highest_level) or None
 
 
 def _read_cache(cpu: int, name: str) -> tuple[int, tuple[int, ...], int] | None:
@@ -223,8 +242,8 @@ def _read_cache(cpu: int, name: str) -> tuple[int, tuple[int, ...], int] | None:
     Also None where level or size are not known.
     """
     folder = f"{CPU_FOLDER}/cpu{cpu}/cache/{name}"
-    level, text = parse_number(read_file(f"{folder}/level")), read_file(f"{folder}/size")
-    size = re.fullmatch("([1-9][0-9]{0,8})([KMG])", text or "")
+    level = parse_number(read_file(f"{folder}/level"))
+    size = re.fullmatch("([1-9][0-9]{0,8})([KMG])", read_file(f"{folder}/size") or "")
     if level is None or size is None or read_file(f"{folder}/type") == "Instruction":
         return None
     sharing = tuple(sorted(parse_cpu_list(read_file(f"{folder}/shared_cpu_list"))))
@@ -254,14 +273,34 @@ def cpu_times(cpus: set[int]) -> tuple[int, ...]:
     The order and number of columns are those of /proc/stat: softirq, steal and others may follow.
     The ticks are those of all CPUs where /proc/stat has a line for none of these.
     """
+    # Name, such as cpu3 (cpu: all together) → its ticks.
     rows: dict[str, list[int]] = {}
     for line in (read_file(STAT) or "").splitlines():
         if line.startswith("cpu"):
             name, *columns = line.split()
+            # The columns end at the first that is no number.
             ticks = itertools.takewhile(lambda tick: tick is not None, map(parse_number, columns))
             rows[name] = [tick or 0 for tick in ticks]
-    chosen = [rows[f"cpu{cpu}"] for cpu in cpus if f"cpu{cpu}" in rows] or [rows.get("cpu", [])]
+    chosen = [rows[f"cpu{cpu}"] for cpu in cpus if f"cpu{cpu}" in rows]
+    if not chosen:
+        chosen = [rows.get("cpu", [])]
     return tuple(map(sum, zip(*chosen, strict=False)))
+
+
+def split_ticks(ticks: tuple[int, ...]) -> tuple[int, int | None] | None:
+    """Return the busy ticks and the steal ticks among ticks of CPUs; None where not known.
+
+    ticks: as of :func:`cpu_times`, or the growth of each number.
+    Busy are all ticks but those of idle, iowait and steal; they include those of virtual machines.
+    The steal ticks are None where the kernel does not count them.
+    """
+    # user, nice, system, idle, iowait, irq, softirq, steal: old kernels have only the first.
+    # Later columns are parts of user and nice.
+    counted = ticks[:8]
+    if len(counted) < 4:
+        return None
+    steal = counted[7] if len(counted) == 8 else None
+    return sum(counted) - sum(counted[3:5]) - (steal or 0), steal
 
 
 def count_context_switches() -> int | None:
@@ -277,14 +316,15 @@ def time_shares(before: tuple[int, ...], after: tuple[int, ...]) -> Fields:
     A share that cannot be computed is :data:`NOT_AVAILABLE`.
     """
     # Some of these counters sometimes go back.
-    ticks = [max(0, late - early) for early, late in zip(before, after, strict=False)][:8]
-    total = sum(ticks)
-    if len(ticks) < 4 or total == 0:
+    growth = tuple(max(0, late - early) for early, late in zip(before, after, strict=False))
+    parts = split_ticks(growth)
+    total = sum(growth[:8])
+    if parts is None or total == 0:
         return {"steal_share": NOT_AVAILABLE, "busy_share": NOT_AVAILABLE}
-    idle, steal = sum(ticks[3:5]), sum(ticks[7:])
+    busy, steal = parts
     return {
-        "steal_share": round(steal / total, 5) if len(ticks) == 8 else NOT_AVAILABLE,
-        "busy_share": round((total - idle - steal) / total, 5),
+        "steal_share": NOT_AVAILABLE if steal is None else round(steal / total, 5),
+        "busy_share": round(busy / total, 5),
     }
 
 
@@ -295,13 +335,14 @@ def observe_moment(cpus: set[int]) -> Fields:
     A value that the kernel does not give is :data:`NOT_AVAILABLE`.
     """
     load = re.match(r"[0-9]{1,6}\.[0-9]{1,6}(?=\s|$)", read_file("/proc/loadavg") or "")
-    text = read_file(MEMORY)
-    total, free = parse_kib(text, "SwapTotal"), parse_kib(text, "SwapFree")
-    heat = re.fullmatch("-?[0-9]{1,6}", read_file(TEMPERATURE) or "")
-    frequency = parse_number(read_file(_cpufreq_file(cpus, "scaling_cur_freq")))
+    memory = read_file(MEMORY)
+    total = parse_kib(memory, "SwapTotal")
+    free = parse_kib(memory, "SwapFree")
+    millidegrees = re.fullmatch("-?[0-9]{1,6}", read_file(TEMPERATURE) or "")
+    kilohertz = parse_number(read_file(_find_cpufreq_file(cpus, "scaling_cur_freq")))
     return {
         "load1": float(load[0]) if load else NOT_AVAILABLE,
         "swap_used_bytes": NOT_AVAILABLE if total is None or free is None else max(0, total - free),
-        "temperature_c": int(heat[0]) / 1000 if heat else NOT_AVAILABLE,
-        "frequency_mhz": NOT_AVAILABLE if frequency is None else frequency / 1000,
+        "temperature_c": int(millidegrees[0]) / 1000 if millidegrees else NOT_AVAILABLE,
+        "frequency_mhz": NOT_AVAILABLE if kilohertz is None else kilohertz / 1000,
     }

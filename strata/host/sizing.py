@@ -1,8 +1,9 @@
 """Rules by which a workload's sizes follow from the machine.
 
-A parameter's value in workload.yaml is a literal or ``{rule: NAME, …}``.  Each rule returns the
-value, and a sentence about it for the paper or None.  The rules :data:`OF_THE_CELL` stay in place
-here: they depend on the CPUs of the system under test or the client, so the cell resolves them.
+A parameter's value in workload.yaml is a literal or ``{rule: NAME, …}``.  Each rule is a function
+of the machine's facts and of the keys beside `rule`, by these names; it returns the value, and a
+sentence about it for the paper or None.  The rules :data:`OF_THE_CELL` stay in place here: they
+depend on the CPUs of the system under test or the client, so the cell resolves them.
 """
 
 import math
@@ -12,15 +13,18 @@ from typing import Any
 from strata.util.data_types import Fields
 
 
-def memory_power(machine: Fields, fraction: float, element_bytes: int) -> tuple[int, str | None]:
-    """Return the largest k for which 2^k elements fit in a fraction of the memory, and None.
+def compute_power_of_two(
+    machine: Fields, fraction: float, element_bytes: int
+) -> tuple[int, str | None]:
+    """Return the largest k for which 2^k elements fit in a fraction of the memory, and no sentence.
 
     element_bytes: the size of an element.  HPC Challenge asks for half of the memory.
     """
-    return int(math.log2(machine["memory_bytes"] * fraction / element_bytes)), None
+    elements = machine["memory_bytes"] * fraction / element_bytes
+    return int(math.log2(elements)), None
 
 
-def fitting(
+def select_fitting_orders(
     machine: Fields,
     values: list[int],
     element_bytes: int,
@@ -34,42 +38,44 @@ def fitting(
     multiple: where no order fits, the largest multiple of this number that does is returned.
     The sentence is None where all orders fit.
     """
-    available = machine["memory_bytes"] * fraction
-    fits = [value for value in values if element_bytes * value**power <= available]
-    left_out = [value for value in values if value not in fits]
+    available_bytes = machine["memory_bytes"] * fraction
+    fitting_orders = [order for order in values if element_bytes * order**power <= available_bytes]
+    left_out = [order for order in values if order not in fitting_orders]
     if not left_out:
-        return fits, None
-    if not fits:
-        largest = int((available / element_bytes) ** (1 / power)) // multiple * multiple
-        fits = [max(largest, multiple)]
+        return fitting_orders, None
+    if not fitting_orders:
+        largest = int((available_bytes / element_bytes) ** (1 / power)) // multiple * multiple
+        fitting_orders = [max(largest, multiple)]
     sizes = ", ".join(
-        f"{value:,} ({element_bytes * value**power / 1e9:.1f} GB)" for value in left_out
+        f"{order:,} ({element_bytes * order**power / 1e9:.1f} GB)" for order in left_out
     )
     systems = machine.get("systems", 1)
-    place = "here" if systems == 1 else f"for each of {systems} systems"
-    memory = f"{machine['memory_bytes'] / 1e9:.1f} GB {place}"
-    return fits, f"Left out for want of memory ({memory}): {sizes}."
+    owner = "here" if systems == 1 else f"for each of {systems} systems"
+    memory = f"{machine['memory_bytes'] / 1e9:.1f} GB {owner}"
+    return fitting_orders, f"Left out for want of memory ({memory}): {sizes}."
 
 
-def by_cache(machine: Fields, most: int, mib: int) -> tuple[int, str | None]:
+def compute_laps(machine: Fields, most: int, mib: int) -> tuple[int, str | None]:
     """Return the number of laps, reduced in proportion to large caches, and a sentence on that.
 
     most: the number of laps where the last-level caches have at most `mib` MiB.
-    Large caches make each run longer.  The sentence is None where nothing is reduced.
+    Large caches make each run longer.  The sentence is None where nothing is reduced.  Caches of
+    unknown size count as small.
     """
-    caches = (machine["cache_bytes"] or 0) / 1024**2
-    laps = min(most, max(1, int(most * mib / max(caches, 1))))
-    sentence = (
-        f"Laps: {laps} and not {most}, for last-level caches of {caches:,.0f} MiB make each run "
+    cache_mib = (machine["cache_bytes"] or 0) / 1024**2
+    laps = max(1, int(most * mib / max(cache_mib, 1)))
+    if laps >= most:
+        return most, None
+    return laps, (
+        f"Laps: {laps} and not {most}, for last-level caches of {cache_mib:,.0f} MiB make each run "
         "long."
     )
-    return laps, sentence if laps < most else None
 
 
 RULES: dict[str, Callable[..., tuple[Any, str | None]]] = {
-    "memory-power": memory_power,
-    "fitting": fitting,
-    "by-cache": by_cache,
+    "memory-power": compute_power_of_two,
+    "fitting": select_fitting_orders,
+    "by-cache": compute_laps,
 }
 
 # The smallest value with which the workload's size rules hold: strata.experiment.sizes.

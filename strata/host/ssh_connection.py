@@ -4,9 +4,11 @@ import os
 
 from strata.util.timeouts import stretch
 
-# Seconds: the longest time to connect, between two questions whether the other end is there, and
-# of silence after which the connection ends by itself.
-CONNECT, ASK, SILENT = 10, 10, 60
+# The most seconds that connecting may take.
+CONNECT_SECONDS = 10
+# Seconds between two probes of the other end, and of its silence after which the connection ends.
+PROBE_SECONDS = 10
+SILENCE_SECONDS = 60
 
 
 def socket_path(folder: str) -> str:
@@ -22,9 +24,9 @@ def ssh_settings(folder: str) -> dict[str, str]:
     return {
         "BatchMode": "yes",
         "LogLevel": "ERROR",
-        "ConnectTimeout": f"{stretch(CONNECT):g}",
-        "ServerAliveInterval": str(ASK),
-        "ServerAliveCountMax": f"{stretch(SILENT) / ASK:g}",
+        "ConnectTimeout": f"{stretch(CONNECT_SECONDS):g}",
+        "ServerAliveInterval": str(PROBE_SECONDS),
+        "ServerAliveCountMax": f"{stretch(SILENCE_SECONDS) / PROBE_SECONDS:g}",
         "ControlMaster": "auto",
         "ControlPath": socket_path(folder),
         "ControlPersist": "yes",

@@ -39,10 +39,10 @@ LIMITS = {
     "sigpending": 3072,
     "stack": 8192 * KIB,
 }
-# The number of a limit that Python has no name for.
-_NUMBERS = {"locks": 10}
-# The names of the limits in /proc/PID/limits.
-_NAMES = {
+# The kernel's numbers of limits that Python has no name for (RLIMIT_LOCKS).
+_LIMIT_NUMBERS = {"locks": 10}
+# Name of a limit in /proc/PID/limits → its name here.
+_LIMIT_NAMES = {
     "Max cpu time": "cpu",
     "Max file size": "fsize",
     "Max data size": "data",
@@ -65,8 +65,13 @@ _LIBRARY_SIGNALS = 0b11 << 31
 UMASK, NICE, OOM_SCORE, TIMER_SLACK = 0o022, 0, 0, 50_000
 # The personality that a program of 32 bits always has.
 _PERSONALITY_32_BITS = 0x00800000
-# Name of a state, file and line: the scheduler's slice of time; whether equal pages are merged.
-_LINES = (("time slice", "sched", r"se\.slice"), ("merged pages", "ksm_stat", "ksm_merge_any"))
+# Name of a state, its file in /proc/PID, and the pattern of its key there: the scheduler's slice of
+# time, and whether equal pages are merged.
+_KEYED_STATES = (
+    ("time slice", "sched", r"se\.slice"),
+    ("merged pages", "ksm_stat", "ksm_merge_any"),
+)
+# The kernel's number of a scheduling policy → its name.
 POLICIES = {
     "0": "other",
     "1": "fifo",
@@ -90,9 +95,9 @@ exec tail -v -n +1 "$of/status" "$of/limits" "$of/stat" "$of/oom_score_adj" "$of
     "$of/personality" "$of/sched" "$of/ksm_stat" "$@"
 """
 # The files with the state that only a process itself can change.
-_SELF = ("status", "personality", "numa_maps", "sched", "ksm_stat")
+_OWN_FILES = ("status", "personality", "numa_maps", "sched", "ksm_stat")
 # Name of a state → its field in /proc/PID/status.
-_STATUS = {
+_STATUS_FIELDS = {
     "umask": "Umask",
     "processors": "Cpus_allowed_list",
     "memory nodes": "Mems_allowed_list",
@@ -126,49 +131,52 @@ def parse_state(files: dict[str, str]) -> dict[str, str]:
     files: path → content, as :func:`state_command` prints them.
     Records hold these names.
     """
-    text = {
+    # Name of a file in the process's folder → its text.
+    texts = {
         path.rpartition("/")[2]: files[path].strip()
         for path in files
         if re.match("/proc/(self|[0-9]+)/", path)
     }
-    state = _parse_status(text.get("status", ""))
-    # The fields after the name, which may hold anything: 16 and on are priority, nice …
-    fields = text.get("stat", "").rpartition(")")[2].split()
-    if len(fields) > 38:
-        state |= {"nice": fields[16], "real-time priority": fields[37]}
-        state["scheduling"] = POLICIES.get(fields[38], fields[38])
-    if io_class := text.get("ioprio"):
+    state = _parse_status(texts.get("status", ""))
+    # The fields after the process's name, which may hold anything: proc(5) numbers them from 3.
+    fields = texts.get("stat", "").rpartition(")")[2].split()
+    if len(fields) > 41 - 3:
+        state["nice"] = fields[19 - 3]
+        state["real-time priority"] = fields[40 - 3]
+        state["scheduling"] = POLICIES.get(fields[41 - 3], fields[41 - 3])
+    if io_class := texts.get("ioprio"):
         # "none: prio 0" and "none: prio 4" are one class.
         state["I/O class"] = io_class.partition(":")[0] if "none" in io_class else io_class
-    policy = text.get("numa_maps", "").split()
-    if len(policy) > 1:
-        state["memory policy"] = policy[1]
-    for line in text.get("limits", "").splitlines():
+    # The first line of numa_maps: an address, and the policy of the memory there.
+    columns = texts.get("numa_maps", "").split()
+    if len(columns) > 1:
+        state["memory policy"] = columns[1]
+    for line in texts.get("limits", "").splitlines():
         limit = re.fullmatch(r"(Max [a-z ]+?) {2,}(\w+) +(\w+)( +\w+)?\s*", line)
-        if limit and limit[1] in _NAMES:
+        if limit and limit[1] in _LIMIT_NAMES:
             soft, hard = limit[2], limit[3]
-            state[f"limit {_NAMES[limit[1]]}"] = soft if soft == hard else f"{soft}:{hard}"
-    for name in ("oom_score_adj", "timerslack_ns"):
-        if text.get(name):
-            state[name.replace("_", " ")] = text[name].split()[0]
-    personality = text.get("personality", "")
+            state[f"limit {_LIMIT_NAMES[limit[1]]}"] = soft if soft == hard else f"{soft}:{hard}"
+    for file in ("oom_score_adj", "timerslack_ns"):
+        if texts.get(file):
+            state[file.replace("_", " ")] = texts[file].split()[0]
+    personality = texts.get("personality", "")
     if re.fullmatch("[0-9a-f]{8}", personality):
         state["personality"] = f"{int(personality, 16) & ~_PERSONALITY_32_BITS:08x}"
-    for name, file, form in _LINES:
-        if value := re.search(rf"(?m)^{form}\s*:?\s*(\S+)$", text.get(file, "")):
+    for name, file, key in _KEYED_STATES:
+        if value := re.search(rf"(?m)^{key}\s*:?\s*(\S+)$", texts.get(file, "")):
             state[name] = value[1]
     return state
 
 
 def _parse_status(text: str) -> dict[str, str]:
-    """Return name → value of the parts of a state in :data:`_STATUS`.
+    """Return name → value of the parts of a state in :data:`_STATUS_FIELDS`.
 
     text: of /proc/PID/status.
     """
     fields = dict(re.findall(r"(?m)^(\w+):[ \t]*(.*?)[ \t]*$", text))
     state = {
         name: " ".join(fields[field].split())
-        for name, field in _STATUS.items()
+        for name, field in _STATUS_FIELDS.items()
         if fields.get(field)
     }
     for name in ("blocked signals", "ignored signals"):
@@ -178,7 +186,7 @@ def _parse_status(text: str) -> dict[str, str]:
 
 
 def compare_states(observed: dict[str, str], native: dict[str, str]) -> dict[str, tuple[str, str]]:
-    """Return name → (native value, value here) for each value that differs.
+    """Return name → (native value, observed value) for each value that differs.
 
     observed, native: states as of :func:`parse_state`; names that only one of them has are skipped.
     """
@@ -189,8 +197,30 @@ def compare_states(observed: dict[str, str], native: dict[str, str]) -> dict[str
     }
 
 
-# The state that decides how a process of the host runs that is a sandbox or a machine.  (QEMU sets
-# its own timer slack.)
+# The declared state, as parse_state() returns it.
+DECLARED_STATE = {
+    "limit as": "unlimited",
+    "umask": f"{UMASK:04o}",
+    "nice": str(NICE),
+    "scheduling": "other",
+    "real-time priority": "0",
+    "I/O class": "none",
+    "memory policy": "default",
+    "oom score adj": str(OOM_SCORE),
+    "timerslack ns": str(TIMER_SLACK),
+    "personality": "00000000",
+    "blocked signals": "0" * 16,
+    "ignored signals": "0" * 16,
+    "huge pages": "1",
+    "no new privileges": "0",
+    "merged pages": "no",
+}
+for _name, _limit in LIMITS.items():
+    DECLARED_STATE[f"limit {_name}"] = "unlimited" if _limit is None else str(_limit)
+# The values that a process resets by system calls of its own.
+_OWN_VALUES = ("personality", "memory policy", "huge pages", "merged pages")
+# The state that decides how a sandbox or a virtual machine runs, which is a process of the host.
+# The timer slack is left out, since QEMU sets its own.
 HOST_PROCESS_STATE = (
     "processors", "memory nodes", "memory policy", "nice", "real-time priority", "scheduling",
     "I/O class",
@@ -198,30 +228,11 @@ HOST_PROCESS_STATE = (
 
 
 def undeclared_values(state: dict[str, str]) -> dict[str, tuple[str, str]]:
-    """Return name → (declared value, value here) for each value that differs from its declaration.
+    """Return name → (declared value, value in `state`) for each value that is not as declared.
 
     state: as of :func:`parse_state`; values that it lacks are skipped.
     """
-    declared = {
-        "limit as": "unlimited",
-        "umask": f"{UMASK:04o}",
-        "nice": str(NICE),
-        "scheduling": "other",
-        "real-time priority": "0",
-        "I/O class": "none",
-        "memory policy": "default",
-        "oom score adj": str(OOM_SCORE),
-        "timerslack ns": str(TIMER_SLACK),
-        "personality": "00000000",
-        "blocked signals": "0" * 16,
-        "ignored signals": "0" * 16,
-        "huge pages": "1",
-        "no new privileges": "0",
-        "merged pages": "no",
-    }
-    for name, limit in LIMITS.items():
-        declared[f"limit {name}"] = "unlimited" if limit is None else str(limit)
-    return compare_states(state, declared)
+    return compare_states(state, DECLARED_STATE)
 
 
 def container_limit_options() -> list[str]:
@@ -251,9 +262,13 @@ def declare_state(processors: set[int]) -> None:
     if os.geteuid() != 0:
         # Anybody may lower limits; with sudo this file raises them, and gives back priority.
         program = [sys.executable, "-S", os.path.abspath(__file__)]
-        command = ["sudo", "-n", "--", *program, "--process", str(os.getpid())]
-        with contextlib.suppress(OSError):
-            subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        _run_quietly(["sudo", "-n", "--", *program, "--process", str(os.getpid())])
+
+
+def _run_quietly(argv: list[str]) -> None:
+    """Run a command without input; its output, and whether it succeeds or exists, are ignored."""
+    with contextlib.suppress(OSError):
+        subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, check=False)
 
 
 def _set_own_state(processors: set[int]) -> None:
@@ -265,26 +280,21 @@ def _set_own_state(processors: set[int]) -> None:
     with contextlib.suppress(OSError):
         os.sched_setaffinity(0, processors)
     for number in signal.valid_signals():
-        kept = number in (signal.SIGPIPE, signal.SIGXFSZ)
-        if signal.getsignal(number) == signal.SIG_IGN and not kept:
+        is_ignored_by_python = number in (signal.SIGPIPE, signal.SIGXFSZ)
+        if signal.getsignal(number) == signal.SIG_IGN and not is_ignored_by_python:
             # A handler keeps the caller's wish in this process, and is gone in a started program.
-            handler = signal.SIG_DFL if number == signal.SIGCHLD else _ignore
+            handler = signal.SIG_DFL if number == signal.SIGCHLD else _do_nothing
             with contextlib.suppress(OSError, ValueError):
                 signal.signal(number, handler)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     if os.geteuid() == 0:
         with contextlib.suppress(OSError):
             os.setgroups([0])
-    state = parse_state({f"/proc/self/{name}": _read_own_file(name) for name in _SELF})
-    usual = {
-        "personality": "00000000",
-        "memory policy": "default",
-        "huge pages": "1",
-        "merged pages": "no",
-    }
-    # Its slice of time should be that of the machine's first process.
-    usual |= parse_state({"/proc/self/sched": _read_own_file("sched", "1")})
-    if compare_states(state, usual):
+    state = parse_state({f"/proc/self/{name}": _read_process_file(name) for name in _OWN_FILES})
+    declared = {name: DECLARED_STATE[name] for name in _OWN_VALUES}
+    # The slice of time should be that of the machine's first process.
+    declared |= parse_state({"/proc/self/sched": _read_process_file("sched", "1")})
+    if compare_states(state, declared):
         _reset_by_system_calls()
 
 
@@ -301,14 +311,15 @@ def _reset_by_system_calls() -> None:
     libc.prctl(41, 0, 0, 0, 0)
     libc.prctl(67, 0, 0, 0, 0)
     # The numbers of set_mempolicy and sched_setattr on x86-64, and in the generic table.
-    set_policy, set_attributes = (238, 314) if os.uname().machine == "x86_64" else (237, 274)
-    libc.syscall(set_policy, 0, None, 0)
-    # Size, usual policy, no flags, nice, priority, and no slice of its own.
+    set_mempolicy, sched_setattr = (238, 314) if os.uname().machine == "x86_64" else (237, 274)
+    libc.syscall(set_mempolicy, 0, None, 0)
+    # struct sched_attr: size, policy (SCHED_OTHER), flags, nice, priority, and three times, of
+    # which the first is the slice (0: the kernel's).
     attributes = struct.pack("=2IQiI3Q", 48, 0, 0, NICE, 0, 0, 0, 0)
-    libc.syscall(set_attributes, 0, attributes, 0)
+    libc.syscall(sched_setattr, 0, attributes, 0)
 
 
-def _ignore(number: int, frame: object) -> None:
+def _do_nothing(number: int, frame: object) -> None:
     """Do nothing: the handler of a signal that the caller ignored."""
 
 
@@ -318,10 +329,11 @@ def set_process_state(pid: int) -> None:
     What this user may not set stays as it is.
     """
     for name, limit in LIMITS.items():
-        number = _NUMBERS.get(name, getattr(resource, f"RLIMIT_{name.upper()}", None))
+        number = _LIMIT_NUMBERS.get(name, getattr(resource, f"RLIMIT_{name.upper()}", None))
         value = resource.RLIM_INFINITY if limit is None else limit
         if number is not None:
             _set_limit(pid, number, value)
+    # LIMITS lacks the limit of address space, which Docker cannot set.
     _set_limit(pid, resource.RLIMIT_AS, resource.RLIM_INFINITY)
     # The policy first: some policies have no nice.
     with contextlib.suppress(OSError):
@@ -333,14 +345,13 @@ def set_process_state(pid: int) -> None:
         with contextlib.suppress(OSError), open(path, "r+", encoding="ascii") as file:
             if file.read().strip() != str(value):
                 file.write(str(value))
-    with contextlib.suppress(OSError):
-        command = ["ionice", "--class", "none", "--pid", str(pid)]
-        subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    _run_quietly(["ionice", "--class", "none", "--pid", str(pid)])
 
 
 def _set_limit(pid: int, number: int, value: int) -> None:
-    """Set a process's soft and hard limit to a value, or to a lower hard limit that is fixed.
+    """Set a process's soft and hard limit to a value.
 
+    Both are set to the present hard limit where this user may not raise that.
     number: the kernel's number of the resource.  Errors are ignored.
     """
     with contextlib.suppress(OSError, ValueError):
@@ -353,7 +364,7 @@ def _set_limit(pid: int, number: int, value: int) -> None:
             resource.prlimit(pid, number, (hard, hard))
 
 
-def _read_own_file(name: str, process: str = "self") -> str:
+def _read_process_file(name: str, process: str = "self") -> str:
     """Return the text of /proc/PROCESS/NAME, or "" where the file cannot be read."""
     path = f"/proc/{process}/{name}"
     with contextlib.suppress(OSError), open(path, encoding="utf-8", errors="replace") as file:
@@ -380,9 +391,10 @@ def _leave_groups() -> None:
     """
     if os.path.isdir("/run/systemd/system"):
         return
-    # In version 2 the folders below the top are groups, not hierarchies.
-    unified = os.path.exists("/sys/fs/cgroup/cgroup.controllers")
-    for path in glob.glob(f"/sys/fs/cgroup/{'' if unified else '*/'}cgroup.procs"):
+    # In version 1 the folders below the top are hierarchies, in version 2 groups.
+    is_unified = os.path.exists("/sys/fs/cgroup/cgroup.controllers")
+    pattern = "cgroup.procs" if is_unified else "*/cgroup.procs"
+    for path in glob.glob(f"/sys/fs/cgroup/{pattern}"):
         with contextlib.suppress(OSError), open(path, "w", encoding="ascii") as file:
             file.write(str(os.getpid()))
 

@@ -1,20 +1,17 @@
-"""Parsers and patterns of a workload's author, run in a process of bounded time, memory and output.
+"""Run a workload author's parsers and patterns in a process of bounded time, memory and output.
 
-None of them can then hold a cell, and with it the machine, for ever.  Two processes do that: a
-worker, and the leader of its process group.  The leader ends the group as soon as the worker ends
-or exceeds its time, and also where this process was stopped or killed meanwhile.
+None of them can then hold a cell, and with it the machine, for ever.  The worker process ends by a
+timer of its own, so that the time limit holds even where the calling process is stopped or killed.
 """
 
 import contextlib
 import fcntl
-import itertools
 import json
 import os
 import resource
 import select
 import signal
 import sys
-import time
 from collections.abc import Callable, Iterator
 
 from strata.util import progress, signals
@@ -29,12 +26,8 @@ PRINTED = 1 << 20
 # How many characters are shown of the work's output, and of the reason why it failed.
 SHOWN = 4000
 REASON = 2000
-# The worker's descriptor for its messages: lines of JSON with one key: part, value, done or failed.
-MESSAGES = 3
-# The worker's descriptor for its state: it works, or it sends a message.
-STATE = 4
-WORKS = b"+"
-SENDS = b"-"
+# The worker's descriptor for messages has at least this number, which the work does not use itself.
+LEAST_DESCRIPTOR = 64
 
 # A function that is called with the name of each part of the work before it begins.
 NamePart = Callable[[str], None]
@@ -51,48 +44,46 @@ def run_bounded(work: Callable[[NamePart], Iterator[Any]]) -> Iterator[Any]:
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.flush()
-    messages, writing = os.pipe()
-    printed, verdict = os.memfd_create("printed"), os.memfd_create("verdict")
+    limit = stretch(SECONDS)
+    messages, sending = os.pipe()
+    printed = os.memfd_create("printed")
     with signals.delay_signals():
-        leader = os.fork()
-        if leader == 0:
-            _lead(work, writing, printed, verdict)
-    os.close(writing)
-    name, last = "it", {"part": "it"}
+        worker = os.fork()
+        if worker == 0:
+            _run_worker(work, limit, sending, printed)
+    os.close(sending)
+    part = "it"
+    message: Fields = {}
     try:
-        for line in _lines(messages, leader):
-            last = _decoded(line, name)
-            name = last.get("part", name)
-            if "value" in last:
-                yield last["value"]
+        for line in _receive_lines(messages, worker):
+            message = json.loads(line)
+            part = message.get("part", part)
+            if "value" in message:
+                yield message["value"]
     finally:
         with signals.delay_signals():
-            os.kill(leader, signal.SIGKILL)
-            with contextlib.suppress(OSError):
-                # There is no group yet where the leader had no time to found it.
-                os.killpg(leader, signal.SIGKILL)
-            os.waitpid(leader, 0)
-            text, size = os.pread(printed, SHOWN, 0), os.fstat(printed).st_size
-            status = os.pread(verdict, SHOWN, 0).decode() or str(-signal.SIGKILL)
-            for file in (messages, printed, verdict):
-                os.close(file)
+            status = _end_worker(worker)
+            text = os.pread(printed, SHOWN, 0)
+            size = os.fstat(printed).st_size
+            os.close(messages)
+            os.close(printed)
         if text:
             progress.print_message(text.decode(errors="replace").rstrip("\n"))
     if size >= PRINTED:
-        raise UserError(f"{name} was ended: it printed more than {PRINTED >> 20} MiB")
-    if status == "late":
-        raise UserError(f"{name} was ended: it came to no end within {stretch(SECONDS):g} s")
-    if "failed" in last:
-        raise UserError(last["failed"])
-    if "done" not in last:
-        raise UserError(f"{name} {_ending(int(status))}")
+        raise UserError(f"{part} was ended: it printed more than {PRINTED >> 20} MiB")
+    if "failed" in message:
+        raise UserError(message["failed"])
+    if "done" not in message:
+        raise UserError(f"{part} {_describe_end(status, limit)}")
 
 
-def _ending(status: int) -> str:
-    """Return how the worker process ended before it sent all values, as the rest of a sentence.
+def _describe_end(status: int, limit: float) -> str:
+    """Return how the worker ended before it sent all values, as the rest of a sentence.
 
-    status: its exit status; minus the signal's number where a signal killed it.
+    status: as of :func:`_end_worker`.  limit: seconds for each part of the work.
     """
+    if status == -signal.SIGALRM:
+        return f"was ended: it came to no end within {limit:g} s"
     if status < 0:
         return f"ended by signal {-status}; it may use {MEMORY >> 20} MiB of memory"
     return (
@@ -101,169 +92,120 @@ def _ending(status: int) -> str:
     )
 
 
-def _lines(messages: int, leader: int) -> Iterator[bytes]:
-    """Yield each line that the worker process sends, until the leader process has ended.
+def _receive_lines(messages: int, worker: int) -> Iterator[bytes]:
+    """Yield each line that the worker sends, without its line end, until the worker has ended.
 
-    messages: descriptor of the pipe from the worker.  leader: the leader's process ID.
-    The leader's end decides, since the pipe stays open while any process that the work has started
+    messages: descriptor of the pipe from the worker.  worker: its process ID.
+    The worker's end decides, since the pipe stays open while any process that the work has started
     holds it.
     """
-    ended = os.pidfd_open(leader)
+    worker_end = os.pidfd_open(worker)
     poll = select.poll()
-    for file in (messages, ended):
-        poll.register(file, select.POLLIN)
+    poll.register(messages, select.POLLIN)
+    poll.register(worker_end, select.POLLIN)
     partial: list[bytes] = []
     try:
-        while messages in {file for file, _ in poll.poll()}:
+        while messages in {descriptor for descriptor, _ in poll.poll()}:
             piece = os.read(messages, 1 << 16)
             if not piece:
+                # The work closed the pipe.
                 poll.unregister(messages)
-            *whole, rest = piece.split(b"\n")
-            if whole:
-                yield b"".join([*partial, whole[0]])
-                yield from whole[1:]
+            *lines, rest = piece.split(b"\n")
+            if lines:
+                yield b"".join([*partial, lines[0]])
+                yield from lines[1:]
                 partial = []
             partial.append(rest)
     finally:
-        os.close(ended)
+        os.close(worker_end)
 
 
-def _decoded(line: bytes, name: str) -> Fields:
-    """Parse a line that the worker process sent, and return its message.
+def _end_worker(worker: int) -> int:
+    """Kill the worker, if it still runs, and all processes of its group; return its exit status.
 
-    name: the part of the work, for the error's message.
-    Raises UserError where the line is no message: the work itself wrote to the worker's descriptor.
+    The status is minus the signal's number where a signal ended the worker.
     """
-    with contextlib.suppress(ValueError, RecursionError):
-        message = json.loads(line)
-        if isinstance(message, dict):
-            return message
-    raise UserError(
-        f"{name} failed: it wrote to descriptor {MESSAGES}, which it did not open; "
-        "let it write to standard output, or to files of its own"
-    )
+    os.kill(worker, signal.SIGKILL)
+    with contextlib.suppress(OSError):
+        # The worker may have had no time to found its group.
+        os.killpg(worker, signal.SIGKILL)
+    return os.waitstatus_to_exitcode(os.waitpid(worker, 0)[1])
 
 
-def _lead(
-    work: Callable[[NamePart], Iterator[Any]], messages: int, printed: int, verdict: int
+def _run_worker(
+    work: Callable[[NamePart], Iterator[Any]], limit: float, messages: int, printed: int
 ) -> None:
-    """Lead a new process group: start the worker process in it, and kill the group at its end.
+    """Run the work in this process, the worker, and send its parts, its values, and how it ended.
 
-    messages, printed: descriptors for the worker's messages and its output.
-    verdict: descriptor of the file to which the worker's exit status (minus the signal's number) is
-    written, or "late" where a part exceeded its time.
-    Never returns: the calling process is the leader, and is killed with its group.
-    """
-    try:
-        os.setsid()
-        # Of the parent's files it keeps none: locks are free once the parent has ended.
-        kept = [2, *sorted((messages, printed, verdict)), os.sysconf("SC_OPEN_MAX")]
-        for low, high in itertools.pairwise(kept):
-            os.closerange(low + 1, high)
-        read, activity = os.pipe()
-        worker = os.fork()
-        if worker == 0:
-            _work(work, messages, printed, activity)
-        os.close(activity)
-        late = _is_late(worker, read, messages)
-        os.kill(worker, signal.SIGKILL)
-        status = os.waitstatus_to_exitcode(os.waitpid(worker, 0)[1])
-        os.write(verdict, b"late" if late else str(status).encode())
-    finally:
-        with contextlib.suppress(OSError):
-            os.killpg(os.getpid(), signal.SIGKILL)
-        os._exit(1)
-
-
-def _is_late(worker: int, activity: int, messages: int) -> bool:
-    """Wait for the end of the worker, the parent or a part's time; return whether time ran out.
-
-    worker: the worker's process ID.  activity: descriptor from which its states are read.
-    messages: descriptor of the pipe to the parent, of which only errors are watched.
-    The time does not run while the worker sends a message: a stopped parent reads none.
-    """
-    ended = os.pidfd_open(worker)
-    poll = select.poll()
-    poll.register(ended, select.POLLIN)
-    poll.register(activity, select.POLLIN)
-    # An error is seen where nobody can read the messages any more.
-    poll.register(messages, 0)
-    deadline: float | None = time.monotonic() + stretch(SECONDS)
-    while True:
-        left = None if deadline is None else 1000 * max(0.0, deadline - time.monotonic())
-        ready = {file for file, _ in poll.poll(left)}
-        if ready != {activity}:
-            return not ready
-        state = os.read(activity, 1 << 16)
-        if not state:
-            # The work closed it: the part that runs is the last one.
-            poll.unregister(activity)
-        elif state.endswith(WORKS):
-            deadline = time.monotonic() + stretch(SECONDS)
-        elif state.endswith(SENDS):
-            deadline = None
-
-
-def _work(
-    work: Callable[[NamePart], Iterator[Any]], messages: int, printed: int, activity: int
-) -> None:
-    """Run the work in the worker process, and send each part's name, each value, and how it ended.
-
+    Each message is a line of JSON with one key: part, value, done or failed.
+    limit: seconds for each part of the work, after which SIGALRM ends the process.
     messages: descriptor of the pipe to the parent.  printed: descriptor of the file for all output.
-    activity: descriptor to which the worker's states are written.
-    Sets the process's streams, descriptors and resource limits.  Never returns: the process exits.
+    Makes the process the leader of a new group.  Never returns: the process exits.
     """
-    part, code, worker = "it", 1, os.getpid()
+    part = "it"
+    exit_code = 1
+    worker = os.getpid()
 
-    def send(key: str, value: object) -> None:
-        """Send a message to the parent process, and a state before and after it.
-
-        The leader process stops the time of the work between the two states.
-        """
+    def send_message(key: str, value: object) -> None:
+        """Send a message to the parent process, and start the time limit anew."""
         if os.getpid() != worker:
             # A process that the work has forked came here, too.
             os._exit(1)
         text = json.dumps({key: value}).encode() + b"\n"
-        os.write(STATE, SENDS)
+        # The time of the work stands still meanwhile: a stopped parent reads no message.
+        signal.setitimer(signal.ITIMER_REAL, 0)
         while text:
-            text = text[os.write(MESSAGES, text) :]
-        os.write(STATE, WORKS)
+            text = text[os.write(messages, text) :]
+        signal.setitimer(signal.ITIMER_REAL, limit)
 
-    def at(name: str) -> None:
-        """Set and send the name of the part of the work that begins."""
+    def name_part(name: str) -> None:
+        """Remember and send the name of the part of the work that begins."""
         nonlocal part
         part = name
-        send("part", name)
+        send_message("part", name)
 
     try:
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        for file in (1, 2):
-            os.dup2(printed, file)
-        kept = [fcntl.fcntl(file, fcntl.F_DUPFD, 10) for file in (messages, activity)]
-        for file, number in zip(kept, (MESSAGES, STATE), strict=True):
-            os.dup2(file, number, inheritable=False)
-        os.closerange(STATE + 1, os.sysconf("SC_OPEN_MAX"))
-        sys.stdout = sys.stderr = open(
-            1, "w", encoding="utf-8", errors="backslashreplace", closefd=False
-        )
-        for kind, most in ((resource.RLIMIT_DATA, MEMORY), (resource.RLIMIT_FSIZE, PRINTED)):
-            resource.setrlimit(kind, (most, most))
-        at(part)
-        for value in work(at):
-            send("value", value)
-        send("done", True)
-        code = 0
+        os.setsid()
+        messages = _isolate_process(messages, printed)
+        name_part(part)
+        for value in work(name_part):
+            send_message("value", value)
+        send_message("done", True)
+        exit_code = 0
     except UserError as error:
-        send("failed", str(error)[:REASON])
+        send_message("failed", str(error)[:REASON])
     except MemoryError:
-        send("failed", f"{part} was ended: it needs more than {MEMORY >> 20} MiB of memory")
+        reason = f"{part} was ended: it needs more than {MEMORY >> 20} MiB of memory"
+        send_message("failed", reason)
     except BaseException as error:
         import traceback
 
         sys.stderr.write(traceback.format_exc()[:SHOWN])
-        send("failed", f"{part} failed: {type(error).__name__}: {error}"[:REASON])
+        send_message("failed", f"{part} failed: {type(error).__name__}: {error}"[:REASON])
     finally:
         try:
             sys.stdout.flush()
         finally:
-            os._exit(code)
+            os._exit(exit_code)
+
+
+def _isolate_process(messages: int, printed: int) -> int:
+    """Give this process, the worker, its streams, limits and SIGALRM's default action.
+
+    printed: descriptor of the file that becomes standard output and standard error.
+    Returns the new number of the descriptor `messages`.  All others above 2 are closed: a lock of
+    the parent is then free once the parent has ended.
+    """
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    for stream in (1, 2):
+        os.dup2(printed, stream)
+    kept = fcntl.fcntl(messages, fcntl.F_DUPFD_CLOEXEC, LEAST_DESCRIPTOR)
+    os.closerange(3, kept)
+    os.closerange(kept + 1, os.sysconf("SC_OPEN_MAX"))
+    sys.stdout = sys.stderr = open(
+        1, "w", encoding="utf-8", errors="backslashreplace", closefd=False
+    )
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (PRINTED, PRINTED))
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    return kept

@@ -5,8 +5,9 @@ import time
 
 def format_utc(moment: float) -> str:
     """Format a moment, in seconds since the epoch, as UTC in ISO 8601 with milliseconds."""
-    whole = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(moment))
-    return f"{whole}.{int(moment % 1 * 1000):03d}Z"
+    date_and_time = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(moment))
+    milliseconds = int(moment % 1 * 1000)
+    return f"{date_and_time}.{milliseconds:03d}Z"
 
 
 class Clock:
@@ -16,12 +17,14 @@ class Clock:
     """
 
     def __init__(self) -> None:
-        self._epoch, self._start = time.time(), time.monotonic()
+        """Read the moment of the start by the system time and by the monotonic clock."""
+        self._system_start = time.time()
+        self._monotonic_start = time.monotonic()
 
     def elapsed(self) -> float:
         """Return the seconds since this clock was created."""
-        return time.monotonic() - self._start
+        return time.monotonic() - self._monotonic_start
 
     def now(self) -> str:
         """Return the current time as text, in the format of :func:`format_utc`."""
-        return format_utc(self._epoch + self.elapsed())
+        return format_utc(self._system_start + self.elapsed())

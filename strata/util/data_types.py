@@ -9,6 +9,7 @@ TYPE_CHECKING = False
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> type:
+        """Return `dict` for every type that another module imports from here."""
         return dict
 
 else:

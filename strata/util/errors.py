@@ -28,6 +28,7 @@ class UserError(Exception):
     """
 
     def __init__(self, *lines: str) -> None:
+        """Keep the lines of the message as the attribute `args`."""
         super().__init__(*lines)
 
     def __str__(self) -> str:

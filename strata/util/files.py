@@ -25,7 +25,8 @@ def read_json(path: str) -> Any:
 def read_text(paths: Sequence[str]) -> str:
     """Return the concatenated content of files, read with root's rights where this user may not.
 
-    Bytes that are not UTF-8 are replaced.
+    All files are read by root where this user may not read one of them.  Bytes that are not UTF-8
+    are replaced.
     Raises OSError or UserError where a file cannot be read.
     """
     texts = []
@@ -45,21 +46,22 @@ def write_text(path: str, text: str, lasting: bool = False) -> None:
     lasting: whether the new content is also flushed to disk, so that it survives a power failure.
     Raises MachineError where the file cannot be written.
     """
-    sibling = f"{path}.{os.getpid()}.part"
+    partial = f"{path}.{os.getpid()}.part"
     folder = os.path.dirname(path) or "."
     try:
         os.makedirs(folder, exist_ok=True)
-        with open(sibling, "w", encoding="utf-8") as file:
+        with open(partial, "w", encoding="utf-8") as file:
             file.write(text)
+        # The content must be on the disk before it has its name, and the name after that.
         if lasting:
-            flush_to_disk(sibling)
-        os.replace(sibling, path)
+            flush_to_disk(partial)
+        os.replace(partial, path)
         if lasting:
             flush_to_disk(folder)
     except OSError as error:
         with contextlib.suppress(OSError):
-            os.unlink(sibling)
-        reason = access.find_reason(error, path)
+            os.unlink(partial)
+        reason = access.explain_write_error(error, path)
         raise MachineError(f"{path}: cannot be written: {reason}") from None
 
 
@@ -111,8 +113,8 @@ def write_if_changed(path: str, text: str) -> None:
 def remove_at_once(path: str, aside: str) -> None:
     """Remove a folder atomically: no process finds half of it at its path, not even after a kill.
 
-    aside: the path on the same file system to which the folder is first moved; whatever is there is
-    removed, and its parent folders are made.
+    aside: the path on the same file system to which the folder is first moved; a file or folder at
+    that path is removed before, and its parent folders are made.
     A missing folder is no error.  Raises UserError as :func:`remove_tree`.
     """
     remove_tree(aside)
@@ -131,12 +133,13 @@ def remove_tree(path: str, unmount: bool = False) -> None:
     """
     try:
         try:
-            trees.remove(path, unmount)
+            trees.remove_tree(path, unmount)
         except PermissionError:
             if os.geteuid() == 0:
                 raise
-            program = [sys.executable, "-I", "-S", trees.__file__]
-            capture(as_root([*program, *["--unmount"] * unmount, os.path.abspath(path)]), 600)
+            options = ["--unmount"] if unmount else []
+            argv = [sys.executable, "-I", "-S", trees.__file__, *options, os.path.abspath(path)]
+            capture(as_root(argv), timeout=600)
     except trees.MountedError as error:
         raise UserError(f"{path} is not removed: {error.filename} is still mounted") from None
     except OSError as error:

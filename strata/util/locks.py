@@ -10,7 +10,7 @@ from strata.util.errors import UserError
 
 # Locking needs no right to write.  The folder may be open to everybody: no link is followed, and no
 # device or pipe that somebody put there keeps the call waiting.
-OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+OPEN_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 # The folder of the machine's lock for tests of cells that print a number: they neither wait for
 # measurements nor keep them waiting.
 TEST_FOLDER = os.environ.get("STRATA_TEST_LOCK")
@@ -40,22 +40,22 @@ def hold_lock(path: str, waiting: str = "", wait: bool = True) -> Iterator[bool]
     Raises UserError where the file can neither be made nor opened.
     """
     is_held = True
-    descriptor = _open(path)
+    descriptor = _open_lock_file(path)
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             is_held = wait
             if wait:
-                progress.print_message(f"{waiting} ({_holder(descriptor)}); waiting")
+                progress.print_message(f"{waiting} ({_describe_holder(descriptor)}); waiting")
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
-        # The lock of a file that was removed since it was opened excludes nobody.
+        # A file that was removed since it was opened has no name (link) any more.
         yield is_held and os.fstat(descriptor).st_nlink > 0
     finally:
         os.close(descriptor)
 
 
-def _open(path: str) -> int:
+def _open_lock_file(path: str) -> int:
     """Open a lock file, which any user may read, and return its descriptor.
 
     Makes the file and its folder where they are missing.
@@ -64,29 +64,30 @@ def _open(path: str) -> int:
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         try:
-            descriptor = os.open(path, OPEN | os.O_CREAT | os.O_EXCL)
+            descriptor = os.open(path, OPEN_FLAGS | os.O_CREAT | os.O_EXCL)
         except FileExistsError:
             # In a folder that everybody may write to, the kernel refuses O_CREAT for a file that
             # another user made (fs.protected_regular).
-            return os.open(path, OPEN)
+            return os.open(path, OPEN_FLAGS)
     except OSError as error:
-        reason = access.find_reason(error, path)
+        reason = access.explain_write_error(error, path)
         raise UserError(f"{path}: the lock cannot be opened: {reason}") from None
     os.fchmod(descriptor, 0o644)
     return descriptor
 
 
-def _holder(descriptor: int) -> str:
+def _describe_holder(descriptor: int) -> str:
     """Return which process locks an open file, and where it runs, as a phrase for a message."""
     facts = os.fstat(descriptor)
-    name = f"{os.major(facts.st_dev):02x}:{os.minor(facts.st_dev):02x}:{facts.st_ino}"
+    file_id = f"{os.major(facts.st_dev):02x}:{os.minor(facts.st_dev):02x}:{facts.st_ino}"
     with open("/proc/locks", encoding="utf-8") as file:
         for columns in map(str.split, file):
             # NUMBER: FLOCK ADVISORY WRITE PROCESS DEVICE:INODE …; a process that waits has an arrow
             # in the second place.
-            if columns[1] == "FLOCK" and columns[5] == name:
-                holder = f"by process {columns[4]}"
+            kind, process = columns[1], columns[4]
+            if kind == "FLOCK" and columns[5] == file_id:
+                phrase = f"by process {process}"
                 with contextlib.suppress(OSError):
-                    holder += f" in {os.readlink(f'/proc/{columns[4]}/cwd')}"
-                return holder
+                    phrase += f" in {os.readlink(f'/proc/{process}/cwd')}"
+                return phrase
     return "by a process that this user cannot see"

@@ -15,6 +15,8 @@ MACHINE = "results/machine.json"
 # How to reach the client's machine, which the plan does not name.
 CLIENT = "results/tmp/client.json"
 RUN_LOCK = "results/tmp/run.lock"
+# The remedy where the machine's folder cannot be used, for messages.
+OTHER_HOME = "set STRATA_HOME to a folder that you may write to, with 15 GB of free disk"
 # The folder of the project to which this code belongs.
 PROJECT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -36,23 +38,28 @@ def home_folder() -> str:
     The path is absolute and without symbolic links; the folder need not exist.
     Raises UserError where STRATA_HOME is no absolute path, or the path leads to or through a file.
     """
-    named = os.environ.get("STRATA_HOME")
-    if named and not os.path.isabs(named):
+    configured = os.environ.get("STRATA_HOME")
+    if configured and not os.path.isabs(configured):
         raise UserError(
-            f"STRATA_HOME: {named} is no absolute path, which the folder of images must have: "
-            f"write {os.path.abspath(named)}, or a folder outside of the project"
+            f"STRATA_HOME: {configured} is no absolute path, which the folder of images must have: "
+            f"write {os.path.abspath(configured)}, or a folder outside of the project"
         )
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    usual = os.path.join("/var/cache" if os.geteuid() == 0 else cache, "strata")
-    folder = existing = os.path.realpath(named or usual)
-    while not os.path.lexists(existing):
-        existing = os.path.dirname(existing)
+    if os.geteuid() == 0:
+        cache = "/var/cache"
+    folder = os.path.realpath(configured or os.path.join(cache, "strata"))
+    existing = find_nearest_existing(folder)
     if not os.path.isdir(existing):
-        raise UserError(
-            f"{'STRATA_HOME' if named else folder}: {existing} is a file, and must be a folder: "
-            "set STRATA_HOME to a folder that you may write to, with 15 GB of free disk"
-        )
+        subject = "STRATA_HOME" if configured else folder
+        raise UserError(f"{subject}: {existing} is a file, and must be a folder: {OTHER_HOME}")
     return folder
+
+
+def find_nearest_existing(path: str) -> str:
+    """Return an absolute path if it exists, and otherwise its nearest parent folder that does."""
+    while not os.path.lexists(path):
+        path = os.path.dirname(path)
+    return path
 
 
 def systems_folder() -> str:
@@ -63,8 +70,8 @@ def systems_folder() -> str:
 def unfinished_folder(name: str) -> str:
     """Return the path of the folder in which an entry of the cache is built or removed.
 
-    name: the entry's own, made of its recipe hash.
-    What a killed process left there, the next process removes.
+    name: the entry's name, made of its recipe hash.
+    The next process removes the files that a killed process left in the folder.
     """
     return os.path.join(home_folder(), "images", f"building-{name}")
 

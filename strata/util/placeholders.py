@@ -1,7 +1,7 @@
 """Placeholders in the commands of a workload's declaration, and their values.
 
-Cells import this module alone of what reads declarations: importing what checks them would double
-the cost of a cell.
+Cells import only this module for declarations: importing the code that checks them would double the
+cost of a cell.
 """
 
 from strata.util.data_types import Any
@@ -9,12 +9,12 @@ from strata.util.data_types import Any
 # Placeholders whose values only a cell knows: its seed; the lap (0 before the first); the address
 # at which the client reaches the system, and the system's own address at which its servers listen;
 # the number of the system (from 0) where several equal ones run at once; the ENTRYPOINT of an image
-# of the user's own, which is as many words as that has.
+# of the user's own, which may be several words.
 BUILT_IN = ("seed", "lap", "address", "listen", "part", "entrypoint")
 
 
 def find_parameter(word: str) -> str | None:
-    """Return the name in a placeholder, ``threads`` for ``{threads}``; None where the word is none.
+    """Return the name in a placeholder, ``threads`` for ``{threads}``; None for any other word.
 
     word: one argument of a command.
     """

@@ -14,11 +14,11 @@ from strata.util.errors import MachineError, UserError
 from strata.util.timeouts import stretch
 
 # The most bytes that a command may print: they are held in memory.
-MOST = 64 << 20
+MOST_PRINTED = 64 << 20
 # The number of the last printed characters that the message on a failed command holds.
-LAST = 4000
+LAST_SHOWN = 4000
 # The most bytes that one call reads: more than a pipe holds.
-PIECE = 1 << 20
+READ_SIZE = 1 << 20
 
 
 def read_start_time(pid: int) -> str | None:
@@ -29,10 +29,12 @@ def read_start_time(pid: int) -> str | None:
     """
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+            # The fields after the name, which may hold anything: field 3, the state, comes first.
             fields = file.read().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
         return None
-    return None if fields[0] in "ZX" else fields[19]
+    is_zombie_or_dead = fields[0] in "ZX"
+    return None if is_zombie_or_dead else fields[22 - 3]
 
 
 def identify_process(pid: int) -> Fields:
@@ -44,10 +46,14 @@ def identify_process(pid: int) -> Fields:
 
 
 def is_alive(process: Fields | None) -> bool:
-    """Return whether the process that :func:`identify_process` named still runs."""
-    return bool(
-        process and process["start"] and read_start_time(process["pid"]) == process["start"]
-    )
+    """Return whether a process still runs; false for None and for a start time of None.
+
+    process: as of :func:`identify_process`.
+    """
+    if not process:
+        return False
+    start = read_start_time(process["pid"])
+    return start is not None and start == process["start"]
 
 
 def wait_for_process(pid: int, timeout: float | None = None) -> bool:
@@ -59,39 +65,42 @@ def wait_for_process(pid: int, timeout: float | None = None) -> bool:
 
 
 def wait_for_any_process(pids: Iterable[int], timeout: float | None) -> set[int]:
-    """Sleep until one of the processes ends or `timeout` seconds are over; return the ended ones.
+    """Sleep until one of the processes ends or `timeout` seconds are over.
 
     pids: process IDs; where there are none, only the timeout ends the call.
     timeout: None: no limit.
+    Returns the IDs of the processes that have ended.
     """
-    return _wait(pids, (), timeout)[0]
+    ended, _ = _wait_for_events(pids, (), timeout)
+    return ended
 
 
-def _wait(
-    pids: Iterable[int], files: Iterable[int], timeout: float | None
+def _wait_for_events(
+    pids: Iterable[int], descriptors: Iterable[int], timeout: float | None
 ) -> tuple[set[int], set[int]]:
     """Sleep until a process ends, a file is readable or closed, or `timeout` seconds are over.
 
-    pids: process IDs.  files: file descriptors.  timeout: None: no limit.
+    pids: process IDs.  descriptors: of the files.  timeout: None: no limit.
     Returns the IDs of the ended processes, and the ready descriptors.
     """
-    watched: dict[int, int] = {}
+    pid_of_descriptor: dict[int, int] = {}
     poll = select.poll()
-    for file in files:
-        poll.register(file, select.POLLIN)
+    for descriptor in descriptors:
+        poll.register(descriptor, select.POLLIN)
     try:
         for pid in pids:
             descriptor = os.pidfd_open(pid)
-            watched[descriptor] = pid
+            pid_of_descriptor[descriptor] = pid
             poll.register(descriptor, select.POLLIN)
         events = poll.poll(None if timeout is None else max(0, timeout) * 1000)
         ready = {descriptor for descriptor, _ in events}
-        ended = {watched[descriptor] for descriptor in ready & watched.keys()}
-        return ended, ready - watched.keys()
+        ended = {pid_of_descriptor[descriptor] for descriptor in ready & pid_of_descriptor.keys()}
+        return ended, ready - pid_of_descriptor.keys()
     except ProcessLookupError:
+        # The process ended, and was reaped, before pidfd_open.
         return {pid}, set()
     finally:
-        for descriptor in watched:
+        for descriptor in pid_of_descriptor:
             os.close(descriptor)
 
 
@@ -105,11 +114,11 @@ def end_processes(*processes: subprocess.Popen[Any], patience: float = 5.0) -> N
         running = [process for process in processes if process.returncode is None]
         for process in running:
             if not wait_for_process(process.pid, 0):
-                _signal(process.pid, signal.SIGTERM)
+                send_signal(-process.pid, signal.SIGTERM)
         deadline = time.monotonic() + patience
         for process in running:
             if not wait_for_process(process.pid, deadline - time.monotonic()):
-                _signal(process.pid, signal.SIGKILL)
+                send_signal(-process.pid, signal.SIGKILL)
             reap_child(process)
 
 
@@ -128,9 +137,9 @@ def reap_child(process: subprocess.Popen[Any]) -> int:
         return process.wait()
     except PermissionError:
         # The child was root's, and so are the processes that it left.
-        code = process.wait()
-        _signal(process.pid, signal.SIGKILL)
-        return code
+        exit_code = process.wait()
+        send_signal(-process.pid, signal.SIGKILL)
+        return exit_code
     return process.wait()
 
 
@@ -139,7 +148,7 @@ DOCKER_GROUP = "`sudo usermod -aG docker $USER` lets you use Docker; then log in
 MORE_SPACE = "free some disk, or set STRATA_HOME to a folder on a larger one"
 # The most characters of a command that a message holds.
 MOST_OF_COMMAND = 300
-# Texts that programs print when they fail, and what the user can do about the cause.
+# Text that a program prints when it fails → what the user can do about the cause.
 REMEDIES = {
     "sudo: a password is required": ROOT_NEEDED,
     "unable to pick chroot mode automatically": ROOT_NEEDED,
@@ -157,20 +166,24 @@ def find_remedy(text: str) -> str:
 
     The text begins with a semicolon, to follow the message; it is empty where no cause is known.
     """
-    for cause, change in REMEDIES.items():
+    for cause, remedy in REMEDIES.items():
         if cause.lower() in text.lower():
-            return f"; {change}"
+            return f"; {remedy}"
     return ""
 
 
-def _signal(group: int, number: signal.Signals) -> None:
-    """Send a signal to a process group, with root's rights where it is another user's."""
+def send_signal(target: int, number: signal.Signals) -> None:
+    """Send a signal to a process or a group, with root's rights where it is another user's.
+
+    target: the process ID, or minus the ID of a process group.
+    A process that has ended, and a signal that root's command cannot send, are no errors.
+    """
     try:
-        os.killpg(group, number)
+        os.kill(target, number)
     except ProcessLookupError:
         pass
     except PermissionError:
-        capture(as_root(["kill", f"-{number.value}", "--", f"-{group}"]), check=False)
+        capture(as_root(["kill", f"-{number.value}", "--", str(target)]), check=False)
 
 
 def run_together(
@@ -191,11 +204,12 @@ def run_together(
     results: list[tuple[int | None, float]] = [(None, 0.0)] * len(commands)
     if wait_for_any_process(needed, 0):
         return results
+    # For each command that was started: its process, and its start by time.monotonic().
     processes: list[subprocess.Popen[bytes]] = []
-    begun: list[float] = []
+    starts: list[float] = []
     try:
         for command in commands:
-            begun.append(time.monotonic())
+            starts.append(time.monotonic())
             with signals.delay_signals():
                 processes.append(
                     subprocess.Popen(
@@ -203,32 +217,38 @@ def run_together(
                         stderr=subprocess.STDOUT, start_new_session=True, bufsize=0,
                     )
                 )  # fmt: skip
-        running = {process.pid: number for number, process in enumerate(processes)}
-        printing = {_file(process.stdout): number for number, process in enumerate(processes)}
+        # The running processes by their ID, and the open outputs by their descriptor; the values
+        # are the numbers of the commands.
+        running: dict[int, int] = {}
+        printing: dict[int, int] = {}
+        for number, process in enumerate(processes):
+            assert process.stdout
+            running[process.pid] = number
+            printing[process.stdout.fileno()] = number
         deadline = time.monotonic() + stretch(timeout)
         while running:
-            left = deadline - time.monotonic()
-            ended, ready = _wait([*running, *needed], printing, left)
+            seconds_left = deadline - time.monotonic()
+            ended, ready = _wait_for_events([*running, *needed], printing, seconds_left)
             now = time.monotonic()
-            for file in ready:
-                if text := os.read(file, PIECE):
-                    outputs[printing[file]](text)
+            for descriptor in ready:
+                if text := os.read(descriptor, READ_SIZE):
+                    outputs[printing[descriptor]](text)
                 else:
-                    del printing[file]
+                    del printing[descriptor]
             for pid in ended & running.keys():
                 number = running.pop(pid)
-                results[number] = (reap_child(processes[number]), now - begun[number])
-            has_failed = any(code for code, _ in results)
-            if left <= 0 or ended.intersection(needed) or has_failed:
+                results[number] = (reap_child(processes[number]), now - starts[number])
+            has_failed = any(exit_code for exit_code, _ in results)
+            if seconds_left <= 0 or ended.intersection(needed) or has_failed:
                 break
         for number in running.values():
-            results[number] = (None, time.monotonic() - begun[number])
+            results[number] = (None, time.monotonic() - starts[number])
         end_processes(*processes)
-        for file, number in printing.items():
+        for descriptor, number in printing.items():
             # Read what the pipe holds now: a process that left the session may keep it open.
-            os.set_blocking(file, False)
+            os.set_blocking(descriptor, False)
             with contextlib.suppress(BlockingIOError):
-                outputs[number](os.read(file, PIECE))
+                outputs[number](os.read(descriptor, READ_SIZE))
         return results
     finally:
         end_processes(*processes)
@@ -237,25 +257,20 @@ def run_together(
             process.stdout.close()
 
 
-def _file(stream: Any) -> int:
-    """Return the file descriptor of a stream."""
-    descriptor: int = stream.fileno()
-    return descriptor
-
-
 def capture(
-    argv: Sequence[str], timeout: float = 120, check: bool = True, **start: Any
+    argv: Sequence[str], timeout: float = 120, check: bool = True, **options: Any
 ) -> subprocess.CompletedProcess[str]:
     """Run a command to its end, and return its exit code and what it printed.
 
     Waits also for child processes of the command that keep its output open.
     timeout: seconds, which STRATA_PATIENCE multiplies.
     check: whether an exit code other than 0 is an error.
-    start: options of subprocess.Popen: `cwd`, `env`, `umask`.
-    The output is read as UTF-8 in every locale.  Where this call is interrupted or raises, the
-    command's process group is ended.
+    options: of subprocess.Popen: `cwd`, `env`, `umask`.
+    The output is read as UTF-8 in every locale, and all its line ends become line feeds.  Where
+    this call is interrupted or raises, the command's process group is ended.
     Raises MachineError where the command cannot be started, exceeds its time or prints more than
-    :data:`MOST` bytes, and UserError with the end of its output where it fails under `check`.
+    :data:`MOST_PRINTED` bytes, and UserError with the end of its output where it fails under
+    `check`.
     """
     process: subprocess.Popen[bytes] | None = None
     pipe = subprocess.PIPE
@@ -263,7 +278,7 @@ def capture(
         with signals.delay_signals():
             process = subprocess.Popen(
                 argv, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, start_new_session=True,
-                bufsize=0, **start,
+                bufsize=0, **options,
             )  # fmt: skip
         output, errors = _read_output(process, argv, stretch(timeout))
     except FileNotFoundError as error:
@@ -279,7 +294,7 @@ def capture(
                 assert stream
                 stream.close()
     if check and process.returncode != 0:
-        reason = (errors or output).strip()[-LAST:] or f"exit code {process.returncode}"
+        reason = (errors or output).strip()[-LAST_SHOWN:] or f"exit code {process.returncode}"
         command = " ".join(argv)
         if len(command) > MOST_OF_COMMAND:
             command = command[:MOST_OF_COMMAND] + " …"
@@ -293,32 +308,32 @@ def _read_output(
     """Return what a process prints on standard output and on standard error until it ends.
 
     argv: its command line, for messages.  timeout: seconds.
-    Raises MachineError where the process exceeds the timeout or :data:`MOST` bytes.
+    Raises MachineError where the process exceeds the timeout or :data:`MOST_PRINTED` bytes.
     """
-    texts = {_file(stream): bytearray() for stream in (process.stdout, process.stderr)}
-    files = set(texts)
+    assert process.stdout
+    assert process.stderr
+    contents = {process.stdout.fileno(): bytearray(), process.stderr.fileno(): bytearray()}
+    open_streams = set(contents)
     deadline = time.monotonic() + timeout
-    while files or not wait_for_process(process.pid, 0):
-        left = deadline - time.monotonic()
-        _, ready = _wait(() if files else [process.pid], files, left)
-        if left <= 0:
+    while open_streams or not wait_for_process(process.pid, 0):
+        seconds_left = deadline - time.monotonic()
+        # A child process may keep the streams open after the end of the command itself.
+        pids = () if open_streams else (process.pid,)
+        _, ready = _wait_for_events(pids, open_streams, seconds_left)
+        if seconds_left <= 0:
             raise MachineError(f"`{' '.join(argv)}` did not end within {timeout:g} s")
-        for file in ready:
-            text = os.read(file, PIECE)
-            texts[file] += text
-            if not text:
-                files.discard(file)
-        if sum(map(len, texts.values())) > MOST:
-            most = f"{MOST >> 20} MiB"
+        for descriptor in ready:
+            piece = os.read(descriptor, READ_SIZE)
+            contents[descriptor] += piece
+            if not piece:
+                open_streams.discard(descriptor)
+        if sum(map(len, contents.values())) > MOST_PRINTED:
+            most = f"{MOST_PRINTED >> 20} MiB"
             raise MachineError(f"`{' '.join(argv)}` was ended: it printed more than {most}")
     process.wait()
-    output, errors = (text.decode(errors="replace") for text in texts.values())
-    return _unify_lines(output), _unify_lines(errors)
-
-
-def _unify_lines(text: str) -> str:
-    """Convert all line ends of a text to line feeds."""
-    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+    texts = [content.decode(errors="replace") for content in contents.values()]
+    output, errors = (text.replace("\r\n", "\n").replace("\r", "\n") for text in texts)
+    return output, errors
 
 
 def has_root() -> bool:

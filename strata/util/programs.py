@@ -33,10 +33,10 @@ _GIT_FIXED = {
     "GIT_NO_LAZY_FETCH": "1",
 }
 # Seconds that R or Python may take, unless `time_limit` bounds several of them together.
-_LONG = 3600
+_PROGRAM_SECONDS = 3600
 # When the time of `time_limit` is over, by time.monotonic(); None outside of it.
 _deadline: contextvars.ContextVar[float | None] = contextvars.ContextVar("deadline", default=None)
-# The command that R and Python run in, such as that of a sandbox.
+# The command, such as that of a sandbox, to which the command lines of R and Python are appended.
 _wrapper: contextvars.ContextVar[tuple[str, ...]] = contextvars.ContextVar("wrapper", default=())
 # The beginning of the names of temporary folders.
 _SCRATCH = "strata-scratch-"
@@ -52,24 +52,24 @@ runpy.run_module("strata", run_name="__main__", alter_sys=True)
 
 
 @contextlib.contextmanager
-def temporary_folder(name: str, place: str | None = None) -> Iterator[str]:
+def temporary_folder(name: str, parent: str | None = None) -> Iterator[str]:
     """Make a temporary folder for the block and remove it afterwards; yield its path.
 
     The folder stays locked, which keeps :func:`remove_abandoned_folders` from removing it.
-    name: a part of the folder's name.  place: the parent folder; None: the usual one (TMPDIR).
+    name: a part of the folder's name.  parent: the parent folder; None: the usual one (TMPDIR).
     Raises MachineError where the folder cannot be made.
     """
-    remove_abandoned_folders(place)
+    remove_abandoned_folders(parent)
     lock = None
     try:
         while lock is None:
-            folder = tempfile.mkdtemp(prefix=f"{_SCRATCH}{name}-", dir=place)
-            # Another process may have swept it away before it was locked.
-            lock = _lock(folder)
+            folder = tempfile.mkdtemp(prefix=f"{_SCRATCH}{name}-", dir=parent)
+            # Another process may have removed the folder before it was locked.
+            lock = _lock_folder(folder)
     except OSError as error:
-        where = place or tempfile.gettempdir()
-        reason = access.find_reason(error, where)
-        raise MachineError(f"{where}: no temporary folder can be made there: {reason}") from None
+        parent = parent or tempfile.gettempdir()
+        reason = access.explain_write_error(error, parent)
+        raise MachineError(f"{parent}: no temporary folder can be made there: {reason}") from None
     try:
         yield folder
     finally:
@@ -78,10 +78,10 @@ def temporary_folder(name: str, place: str | None = None) -> Iterator[str]:
         os.close(lock)
 
 
-def _lock(folder: str) -> int | None:
+def _lock_folder(folder: str) -> int | None:
     """Lock a folder, and return the descriptor that holds the lock; the caller closes it.
 
-    Returns None where another process holds the lock, or the folder is gone.
+    Returns None where another process holds the lock, or the folder does not exist any more.
     """
     try:
         lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -89,6 +89,7 @@ def _lock(folder: str) -> int | None:
         return None
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # Between the two calls the folder may have been removed, and made anew by another process.
         if os.path.samestat(os.fstat(lock), os.stat(folder)):
             return lock
     except (BlockingIOError, FileNotFoundError):
@@ -97,18 +98,18 @@ def _lock(folder: str) -> int | None:
     return None
 
 
-def remove_abandoned_folders(place: str | None = None) -> list[str]:
+def remove_abandoned_folders(parent: str | None = None) -> list[str]:
     """Remove this user's temporary folders whose process has ended, and return their paths.
 
-    place: the parent folder; None: the usual one (TMPDIR).
+    parent: the parent folder; None: the usual one (TMPDIR).
     A folder that cannot be removed is left without an error.
     """
     removed = []
-    for path in glob.glob(f"{glob.escape(place or tempfile.gettempdir())}/{_SCRATCH}*"):
+    for path in glob.glob(f"{glob.escape(parent or tempfile.gettempdir())}/{_SCRATCH}*"):
         with contextlib.suppress(OSError, UserError):
             if os.stat(path).st_uid != os.geteuid():
                 continue
-            lock = _lock(path)
+            lock = _lock_folder(path)
             if lock is not None:
                 remove_tree(path)
                 os.close(lock)
@@ -121,10 +122,13 @@ def clean_environment(**more: str) -> Iterator[Fields]:
     """Provide the clean environment of a program, as options of subprocess: ``{env, umask}``.
 
     HOME and TMPDIR are temporary folders, which exist during the block only.
-    more: additional variables, which override the fixed ones.  Results rely on the fixed ones.
+    more: additional environment variables, which override the fixed ones.
+    Results rely on the fixed ones.
     """
     with temporary_folder("home") as home:
-        variables = {key: text for key, text in os.environ.items() if key.startswith("OPENBLAS_")}
+        variables = {
+            name: text for name, text in os.environ.items() if name.startswith("OPENBLAS_")
+        }
         variables["PATH"] = os.environ.get("PATH", os.defpath)
         variables["HOME"] = home
         variables["TMPDIR"] = os.path.join(home, "tmp")
@@ -138,11 +142,11 @@ def wrap_programs(arguments: Sequence[str]) -> Iterator[None]:
 
     arguments: the command, to which the command lines of R and Python are appended.
     """
-    before = _wrapper.set(tuple(arguments))
+    token = _wrapper.set(tuple(arguments))
     try:
         yield
     finally:
-        _wrapper.reset(before)
+        _wrapper.reset(token)
 
 
 @contextlib.contextmanager
@@ -150,42 +154,46 @@ def time_limit(seconds: float, task: str) -> Iterator[None]:
     """Limit the total time that R and Python may take during the block.
 
     seconds: the limit, which STRATA_PATIENCE multiplies.  task: the subject of the error's message.
-    Raises UserError, which says how to raise the limit, where R and Python exceed it.
+    Raises UserError, which says how to raise the limit, where R and Python exceed it.  Any
+    MachineError of the block counts as that once the time is over.
     """
     limit = timeouts.stretch(seconds)
     deadline = time.monotonic() + limit
-    before = _deadline.set(deadline)
+    token = _deadline.set(deadline)
     try:
         yield
     except MachineError:
         if time.monotonic() < deadline:
             raise
-        raised = f"{timeouts.VARIABLE}={2 * timeouts.read_patience()} doubles that limit"
         raise UserError(
-            f"{task} did not end within {progress.format_duration(limit)}; {raised}"
+            f"{task} did not end within {progress.format_duration(limit)}; "
+            f"{timeouts.VARIABLE}={2 * timeouts.read_patience()} doubles that limit"
         ) from None
     finally:
-        _deadline.reset(before)
+        _deadline.reset(token)
 
 
-def _seconds_left() -> float:
-    """Return the seconds that a program may take now, before STRATA_PATIENCE multiplies them."""
+def _remaining_seconds() -> float:
+    """Return the seconds that R or Python may take now, before STRATA_PATIENCE multiplies them.
+
+    They are :data:`_PROGRAM_SECONDS` outside of :func:`time_limit`.
+    """
     deadline = _deadline.get()
     if deadline is None:
-        return _LONG
+        return _PROGRAM_SECONDS
+    # `capture` multiplies its timeout; the deadline has been multiplied already.
     return max(0, deadline - time.monotonic()) / timeouts.read_patience()
 
 
-def run_tool(
-    argv: Sequence[str], timeout: float = 120, check: bool = False
-) -> subprocess.CompletedProcess[str]:
+def run_tool(argv: Sequence[str]) -> subprocess.CompletedProcess[str]:
     """Run a command in the clean environment, and return its exit code and what it printed.
 
-    timeout: seconds.  check: whether an exit code other than 0 is an error.
-    Raises as :func:`strata.util.process.capture`.
+    An exit code other than 0 is no error.
+    Raises MachineError where the command cannot be started, or exceeds the time of
+    :func:`strata.util.process.capture`.
     """
-    with clean_environment() as start:
-        return capture(argv, timeout, check, **start)
+    with clean_environment() as options:
+        return capture(argv, check=False, **options)
 
 
 def run_r(*arguments: str, folder: str = ".") -> str:
@@ -197,12 +205,12 @@ def run_r(*arguments: str, folder: str = ".") -> str:
     """
     if not shutil.which("Rscript"):
         raise MachineError("Rscript is not installed: run `make setup-paper`")
-    with clean_environment() as start:
+    with clean_environment() as options:
         argv = [*_wrapper.get(), "Rscript", "--vanilla", *arguments]
-        done = capture(argv, _seconds_left(), check=False, cwd=folder, **start)
-    if done.returncode != 0:
-        raise MachineError(f"{os.path.basename(arguments[0])}: {_message(done)}")
-    return done.stdout
+        result = capture(argv, _remaining_seconds(), check=False, cwd=folder, **options)
+    if result.returncode != 0:
+        raise MachineError(f"{os.path.basename(arguments[0])}: {_describe_failure(result)}")
+    return result.stdout
 
 
 def run_python(folder: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -214,15 +222,16 @@ def run_python(folder: str, *arguments: str) -> subprocess.CompletedProcess[str]
     MachineError where it fails otherwise.
     """
     names = ("site-packages", "dist-packages")
-    packages = [path for path in sys.path if os.path.basename(path) in names]
-    argv = [sys.executable, "-I", "-c", _START, os.path.abspath(folder), "\n".join(packages)]
-    with clean_environment() as start:
-        argv = [*_wrapper.get(), *argv, *arguments]
-        done = capture(argv, _seconds_left(), check=False, cwd=folder, **start)
-    if done.returncode != 0:
-        error = UserError if done.returncode == 1 else MachineError
-        raise error(_message(done).removeprefix("strata: "))
-    return done
+    package_folders = [path for path in sys.path if os.path.basename(path) in names]
+    # The arguments of _START: the folder, and the folders of packages on a line each.
+    start = [_START, os.path.abspath(folder), "\n".join(package_folders)]
+    with clean_environment() as options:
+        argv = [*_wrapper.get(), sys.executable, "-I", "-c", *start, *arguments]
+        result = capture(argv, _remaining_seconds(), check=False, cwd=folder, **options)
+    if result.returncode != 0:
+        error = UserError if result.returncode == 1 else MachineError
+        raise error(_describe_failure(result).removeprefix("strata: "))
+    return result
 
 
 def run_git(
@@ -235,11 +244,11 @@ def run_git(
     more: additional environment variables.
     Raises MachineError where git cannot be started, or fails under `check`.
     """
-    with git_environment(project, **more) as start:
-        done = capture(["git", "-C", project, *arguments], check=False, **start)
-    if check and done.returncode != 0:
-        raise MachineError(f"git failed: {_message(done)}")
-    return done
+    with git_environment(project, **more) as options:
+        result = capture(["git", "-C", project, *arguments], check=False, **options)
+    if check and result.returncode != 0:
+        raise MachineError(f"git failed: {_describe_failure(result)}")
+    return result
 
 
 @contextlib.contextmanager
@@ -250,17 +259,18 @@ def git_environment(project: str, **more: str) -> Iterator[Fields]:
     starts a file system monitor nor converts line ends.
     project: the folder.  more: additional variables.
     """
-    names = dict.fromkeys((os.path.abspath(project), os.path.realpath(project)))
-    settings = [("safe.directory", path) for path in names]
+    # Git compares either spelling of the folder's path; the same one is named once.
+    project_paths = dict.fromkeys((os.path.abspath(project), os.path.realpath(project)))
+    settings = [("safe.directory", path) for path in project_paths]
     settings += [("core.fsmonitor", "false"), ("core.autocrlf", "false")]
     variables = {"GIT_CONFIG_COUNT": str(len(settings))}
     for number, (key, text) in enumerate(settings):
         variables[f"GIT_CONFIG_KEY_{number}"] = key
         variables[f"GIT_CONFIG_VALUE_{number}"] = text
-    with clean_environment(**_GIT_FIXED, **variables, **more) as start:
-        yield start
+    with clean_environment(**_GIT_FIXED, **variables, **more) as options:
+        yield options
 
 
-def _message(done: subprocess.CompletedProcess[Any]) -> str:
+def _describe_failure(result: subprocess.CompletedProcess[Any]) -> str:
     """Return what a failed program printed on standard error, else its output or exit code."""
-    return (done.stderr or done.stdout).strip() or f"exit code {done.returncode}"
+    return (result.stderr or result.stdout).strip() or f"exit code {result.returncode}"

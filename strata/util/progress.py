@@ -15,7 +15,7 @@ from strata.util.files import read_json, write_json
 PATH = "results/tmp/run.json"
 
 # Seconds that this process has spent in blocks of `one_off`.
-_once = 0.0
+_spent_seconds = 0.0
 
 
 def start_count(done: int) -> None:
@@ -34,16 +34,19 @@ def count_cells() -> tuple[int, int, float | None]:
     """
     run = read_json(PATH) or {"begun": time.time(), "done": 0}
     with open(paths.CELLS, encoding="utf-8") as file:
+        # The first line holds the columns' names.
         planned = len(file.readlines()) - 1
-    new = 0
+    measured = 0
     # Logs of this run stay in the folder of pending results until it ends.
     for log in glob.glob("results/pending/*/*/*.log"):
         with contextlib.suppress(FileNotFoundError):
-            new += os.stat(log).st_mtime >= run["begun"]
-    done = min(run["done"] + new, planned)
-    if not new:
+            if os.stat(log).st_mtime >= run["begun"]:
+                measured += 1
+    done = min(run["done"] + measured, planned)
+    if measured == 0:
         return done, planned, None
-    return done, planned, (time.time() - run["begun"]) / new * (planned - done)
+    seconds_per_cell = (time.time() - run["begun"]) / measured
+    return done, planned, seconds_per_cell * (planned - done)
 
 
 @contextlib.contextmanager
@@ -53,13 +56,14 @@ def one_off() -> Iterator[None]:
     This time is added to :func:`one_off_seconds`, and left out of the time that a system takes to
     come up.  A block within another one is not counted twice.
     """
-    global _once
-    before, begun = _once, time.monotonic()
+    global _spent_seconds
+    spent_before = _spent_seconds
+    start = time.monotonic()
     try:
         yield
     finally:
-        # Blocks within this one are part of its time.
-        _once = before + time.monotonic() - begun
+        # This overwrites the time that blocks within this one have added: it is part of its time.
+        _spent_seconds = spent_before + time.monotonic() - start
 
 
 def one_off_seconds() -> float:
@@ -67,7 +71,7 @@ def one_off_seconds() -> float:
 
     Callers subtract an earlier value from a later one.
     """
-    return _once
+    return _spent_seconds
 
 
 def print_line(text: str) -> None:
@@ -76,7 +80,10 @@ def print_line(text: str) -> None:
 
 
 def print_table(rows: Sequence[Sequence[str]]) -> None:
-    """Print rows of texts in columns, without the columns that are empty."""
+    """Print rows of texts in columns on standard output, without the columns that are empty.
+
+    All rows must have the same length, and there must be at least one.
+    """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = [text.ljust(width) for text, width in zip(row, widths, strict=True) if width]
@@ -106,6 +113,7 @@ def print_error(error: Exception) -> None:
     """Print an error on standard error.
 
     An error of several lines is printed as it is, one of a single line with the prefix "strata: ".
+    An error without a text is named by its type.
     """
     if isinstance(error, UserError) and len(error.args) > 1:
         for line in error.args:
@@ -126,10 +134,10 @@ def report_step(topic: str, text: str) -> Iterator[None]:
     Where the block raises, nothing is printed at its end: the error's message follows.
     topic: the prefix of both messages.  text: what is done.
     """
-    begun = time.monotonic()
+    start = time.monotonic()
     print_topic(topic, f"{text} …")
     yield
-    print_topic(topic, f"{text}: {format_duration(time.monotonic() - begun)}")
+    print_topic(topic, f"{text}: {format_duration(time.monotonic() - start)}")
 
 
 def format_duration(seconds: float) -> str:
@@ -153,12 +161,12 @@ def report_cell(name: str, seconds: float, more: bool = False) -> None:
     seconds: duration of the cell.
     more: whether more cells may be added after those that are planned so far.
     """
-    number, planned, rest = count_cells()
+    done, planned, remaining_seconds = count_cells()
     outlook = ""
-    if number < planned:
-        outlook = f"; {planned - number} to go"
-        if rest:
-            outlook += f", about {format_duration(rest)}"
+    if done < planned:
+        outlook = f"; {planned - done} to go"
+        if remaining_seconds:
+            outlook += f", about {format_duration(remaining_seconds)}"
     if more:
         outlook += "; then it is decided whether more are needed"
-    print_message(f"[{number} of {planned} done] {name}: {seconds:.1f} s{outlook}")
+    print_message(f"[{done} of {planned} done] {name}: {seconds:.1f} s{outlook}")

@@ -41,39 +41,44 @@ def format_command(target: str) -> str:
     return f"{os.environ.get(COMMAND, 'snakemake --cores 1')} {target}"
 
 
-def make_command(arguments: Sequence[str]) -> str:
+def make_command(argv: Sequence[str]) -> str:
     """Return the command that runs the same experiment again, without targets.
 
-    arguments: the command line of Snakemake, from its program on.
+    argv: the command line of Snakemake, from its program on.
     Only the options that decide the experiment, and where its programs come from, are kept.
     """
     # Cells read the result from the environment, and start faster without these modules.
     import shlex
     import shutil
 
-    program = os.path.relpath(arguments[0])
-    is_on_path = shutil.which("snakemake") == arguments[0]
+    program = os.path.relpath(argv[0])
+    is_on_path = shutil.which("snakemake") == argv[0]
     if is_on_path or program.startswith("..") or not program.endswith("snakemake"):
         program = "snakemake"
-    kept: list[str] = []
+    options: list[str] = []
+    # The words after an option, up to the next one, are its values.
     is_kept = False
-    for word in arguments[1:]:
+    for word in argv[1:]:
         if word.startswith("-"):
             is_kept = word.partition("=")[0] in _KEPT_OPTIONS
         if is_kept or word == "--use-conda":
-            kept.append(word)
-    return shlex.join([program, "--cores", "1", *kept, *(["--"] if kept else [])])
+            options.append(word)
+    if options:
+        # The targets, which callers append, are no values of the last option.
+        options.append("--")
+    return shlex.join([program, "--cores", "1", *options])
 
 
-def declare_run(arguments: Sequence[str]) -> None:
+def declare_run(argv: Sequence[str]) -> None:
     """Declare this process the owner of a run, unless it belongs to a run that is active.
 
     Sets the environment variables :data:`OWNER` and :data:`COMMAND`, which child processes inherit.
-    arguments: the command line that started this process.
+    argv: the command line that started this process.
     """
     if not is_alive(_read_owner()):
-        os.environ[OWNER] = "{pid}:{start}".format(**identify_process(os.getpid()))
-        os.environ[COMMAND] = make_command(arguments)
+        process = identify_process(os.getpid())
+        os.environ[OWNER] = f"{process['pid']}:{process['start']}"
+        os.environ[COMMAND] = make_command(argv)
 
 
 def _read_owner() -> Fields | None:
@@ -108,11 +113,14 @@ def end_with_run() -> None:
         return
     import _thread
 
-    _thread.start_new_thread(_watch, (process["pid"], _thread.get_ident()))
+    _thread.start_new_thread(_signal_end_of_run, (process["pid"], _thread.get_ident()))
 
 
-def _watch(pid: int, thread: int) -> None:
-    """Wait until a process ends, and send RUN_ENDED to a thread of this process."""
+def _signal_end_of_run(pid: int, thread: int) -> None:
+    """Wait until a process ends, and send the signal RUN_ENDED to a thread of this process.
+
+    thread: the thread's identifier.
+    """
     wait_for_process(pid)
     # The signal goes to one thread, which may hold signals back now: another would not wake it.
     signal.pthread_kill(thread, signals.RUN_ENDED)

@@ -41,9 +41,9 @@ def restore_child_signal() -> None:
 
 
 def ignore_signals() -> None:
-    """Ignore signals that ask this process to end from now on.
+    """Ignore signals that ask this process to end, from now on.
 
-    Handlers that do nothing are set, since children do not inherit them as they would SIG_IGN.
+    Handlers that do nothing are set: children would inherit SIG_IGN, and do not inherit handlers.
     """
     for number in (*ENDING, RUN_ENDED):
         signal.signal(number, lambda number, frame: None)

@@ -5,12 +5,16 @@ Cells import this module: it needs nothing else.
 
 from collections.abc import Iterable
 
+# Unit → its number of bytes; of a share of 1, or of seconds.
 UNITS = {"KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
-_OTHER = {"%": 1 / 100, "s": 1, "min": 60, "h": 3600}
+_SHARE_AND_TIME_UNITS = {"%": 1 / 100, "s": 1, "min": 60, "h": 3600}
 
 
 def parse_size(text: str) -> int:
-    """Return the bytes of a size such as ``2GiB``; the unit is KiB, MiB or GiB."""
+    """Return the bytes of a size such as ``2GiB``: a whole number, and KiB, MiB or GiB.
+
+    Raises ValueError or KeyError for other texts: callers have checked the size by a schema.
+    """
     return int(text[:-3]) * UNITS[text[-3:]]
 
 
@@ -22,23 +26,29 @@ def parse_amount(value: str | float | None) -> float | None:
     """
     if not isinstance(value, str):
         return value
+    # The letters of all units.
     digits = value.rstrip("%bhimnsBGKM")
-    return float(digits) * (UNITS | _OTHER)[value[len(digits) :]]
+    unit = value.removeprefix(digits)
+    return float(digits) * (UNITS | _SHARE_AND_TIME_UNITS)[unit]
 
 
 def format_ranges(values: Iterable[int]) -> str:
     """Format whole numbers as the kernel writes lists of CPUs: 0, 1, 2, 5 give ``0-2,5``."""
-    runs: list[list[int]] = []
+    # Each range as its first number and its last.
+    ranges: list[list[int]] = []
     for value in sorted(values):
-        if runs and value == runs[-1][1] + 1:
-            runs[-1][1] = value
+        if ranges and value == ranges[-1][1] + 1:
+            ranges[-1][1] = value
         else:
-            runs.append([value, value])
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
+            ranges.append([value, value])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)
 
 
 def parse_ranges(text: str) -> list[int]:
-    """Parse whole numbers as the kernel writes lists of CPUs: ``0-2,5`` gives 0, 1, 2, 5."""
+    """Parse whole numbers as the kernel writes lists of CPUs: ``0-2,5`` gives 0, 1, 2, 5.
+
+    Raises ValueError where the text is no such list.
+    """
     values: list[int] = []
     for item in filter(None, text.strip().split(",")):
         first, _, last = item.partition("-")

@@ -1,6 +1,5 @@
 """Check data against a JSON Schema, and describe each mistake in a sentence that helps."""
 
-import contextlib
 import contextvars
 import copy
 import difflib
@@ -11,8 +10,6 @@ import math
 import operator
 import os
 import re
-import signal
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -25,8 +22,6 @@ from strata.util import paths
 from strata.util.data_types import Fields
 from strata.util.errors import UserError
 
-# The time limit for matching one pattern, which a workload's author may have written.
-PATTERN_SECONDS = 10
 SCHEMAS = os.path.join(paths.PROJECT, "schemas")
 # A mistake: its key, as names with dots between them, and a sentence.
 Finding = tuple[str, str]
@@ -57,12 +52,14 @@ LIMITS = {
 }
 # Keywords of JSON Schema that a schema's type and description explain.
 OF_VALUES = ("type", "enum", "const", "pattern", "format", "oneOf", "anyOf", "not")
+# The texts that convert_texts() replaces: JSON's true, false, null and numbers of limited length.
+SPELLED_VALUE = re.compile(r"true|false|null|-?(0|[1-9][0-9]{0,39})(\.[0-9]{1,40})?")
 # The document that is checked, with the names that it may use of other files, for `known`.
 _document: contextvars.ContextVar[Mapping[str, Any]] = contextvars.ContextVar("document")
 
 
-def _known(
-    validator: Any, wanted: Fields, value: object, schema: Fields
+def _check_known_name(
+    validator: Any, keyword: Fields, value: object, schema: Fields
 ) -> Iterator[jsonschema.ValidationError]:
     """Yield an error where a value is no declared name: the keyword `known`, ``{in, what, like}``.
 
@@ -71,65 +68,41 @@ def _known(
     like: a schema that the name's declaration must fit.
     No error is yielded where the value is no text, or the document has no such section.
     """
-    names = [wanted["in"]] if isinstance(wanted["in"], str) else wanted["in"]
-    sections = [_document.get({}).get(name) for name in names]
-    if not isinstance(value, str) or not any(isinstance(one, list | dict) for one in sections):
+    if not isinstance(value, str):
         return
-    like = validator.evolve(schema=wanted.get("like", {}))
+    section_names = [keyword["in"]] if isinstance(keyword["in"], str) else keyword["in"]
+    sections = [_document.get({}).get(name) for name in section_names]
+    if not any(isinstance(section, list | dict) for section in sections):
+        return
+    declaration_validator = validator.evolve(schema=keyword.get("like", {}))
     declared: list[str] = []
     for section in sections:
+        # In a mapping a declaration is the value of its name, in a list the name itself.
+        declarations: Iterable[tuple[Any, Any]] = ()
         if isinstance(section, dict):
-            declared += [name for name, entry in section.items() if like.is_valid(entry)]
+            declarations = section.items()
         elif isinstance(section, list):
-            declared += [name for name in section if like.is_valid(name)]
-    declared = [name for name in declared if isinstance(name, str)]
-    for _, sentence in find_unknown("", value, declared, wanted["what"]):
+            declarations = [(name, name) for name in section]
+        for name, declaration in declarations:
+            if isinstance(name, str) and declaration_validator.is_valid(declaration):
+                declared.append(name)
+    for _, sentence in find_unknown("", value, declared, keyword["what"]):
         yield jsonschema.ValidationError(sentence)
 
 
-def _pattern(
+def _check_pattern(
     validator: Any, pattern: str, value: object, schema: Fields
 ) -> Iterator[jsonschema.ValidationError]:
     """Yield an error where a text does not match a pattern: the keyword `pattern`.
 
     A final `$` matches only at the very end of the text; in Python, it also matches before a line
-    break there.  Matching beyond PATTERN_SECONDS is an error, too.
+    break there.
     """
     if not isinstance(value, str):
         return
-    try:
-        with _limited():
-            matches = re.search(re.sub(r"\$$", r"\\Z", pattern), value)
-    except TimeoutError:
-        yield jsonschema.ValidationError(
-            f"matching {pattern!r} takes more than {PATTERN_SECONDS} s: write a simpler pattern",
-            validator="time",
-        )
-        return
+    matches = re.search(re.sub(r"\$$", r"\\Z", pattern), value)
     if not matches:
         yield jsonschema.ValidationError(f"{value!r} does not match {pattern!r}")
-
-
-@contextlib.contextmanager
-def _limited() -> Iterator[None]:
-    """Raise TimeoutError where the block takes longer than PATTERN_SECONDS.
-
-    Uses SIGALRM and its timer, so there is no limit outside of the main thread.
-    """
-
-    def stop(number: int, frame: object) -> None:
-        raise TimeoutError
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, PATTERN_SECONDS)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
 
 
 def _is_number(checker: jsonschema.TypeChecker, value: object) -> bool:
@@ -139,15 +112,17 @@ def _is_number(checker: jsonschema.TypeChecker, value: object) -> bool:
 
 _extend: Any = jsonschema.validators.extend
 # As in draft 4, 5.0 is not an integer: commands would be given "5.0".
-_types = jsonschema.Draft4Validator.TYPE_CHECKER.redefine("number", _is_number)
+_type_checker = jsonschema.Draft4Validator.TYPE_CHECKER.redefine("number", _is_number)
 _Validator = _extend(
-    jsonschema.Draft202012Validator, {"known": _known, "pattern": _pattern}, type_checker=_types
+    jsonschema.Draft202012Validator,
+    {"known": _check_known_name, "pattern": _check_pattern},
+    type_checker=_type_checker,
 )
-_formats = jsonschema.FormatChecker(("regex",))
+_format_checker = jsonschema.FormatChecker(("regex",))
 
 
-@_formats.checks("ipv4-interface", ValueError)
-def _is_interface(value: object) -> bool:
+@_format_checker.checks("ipv4-interface", ValueError)
+def _is_ipv4_interface(value: object) -> bool:
     """Return whether a value is an IPv4 address with a prefix length, such as 192.168.120.1/24.
 
     Raises ValueError for other texts, as the format checker expects.
@@ -155,12 +130,12 @@ def _is_interface(value: object) -> bool:
     return isinstance(value, str) and bool(ipaddress.IPv4Interface(value))
 
 
-def make_validator(schema: Fields, **more: object) -> Any:
+def make_validator(schema: Fields, **options: object) -> Any:
     """Return a validator for a schema, with Strata's keywords, number type and formats.
 
-    more: further arguments for the validator's class, such as `registry`.
+    options: further arguments for the validator's class, such as `registry`.
     """
-    return _Validator(schema, format_checker=_formats, **more)
+    return _Validator(schema, format_checker=_format_checker, **options)
 
 
 @functools.cache
@@ -191,55 +166,57 @@ def find_faults(
     prefix: a text put before each key.
     names: sections that declare names for the keyword `known`, in addition to those of `data`.
     """
-    before = _document.set({**(names or {}), **(data if isinstance(data, dict) else {})})
+    sections = data if isinstance(data, dict) else {}
+    token = _document.set({**(names or {}), **sections})
     errors = sorted(
         validator.iter_errors(data), key=lambda error: [str(part) for part in error.absolute_path]
     )
-    _document.reset(before)
+    _document.reset(token)
     sentences: dict[str, str] = {}
     for error in errors:
-        for key, sentence in _sentences(error):
-            # The first alone: a name that breaks its pattern is an unknown name, too.
+        for key, sentence in _describe_error(error):
+            # Only the first counts: a name that breaks its pattern is an unknown name, too.
             sentences.setdefault((prefix + key).strip("."), sentence)
     return [*sentences.items()]
 
 
-def _sentences(error: Any) -> list[Finding]:
+def _describe_error(error: Any) -> list[Finding]:
     """Convert an error of the validator to findings, whose keys begin with a dot."""
     error = best_match([error])
     key = "".join(f".{part}" for part in error.absolute_path)
     declared = error.schema.get("properties", {})
     if error.validator == "additionalProperties":
-        extra = [str(name) for name in error.instance if name not in declared]
+        unknown = [str(name) for name in error.instance if name not in declared]
         return [
-            (f"{key}.{name}", f"unknown key; {suggest_name(name, [*declared])}") for name in extra
+            (f"{key}.{name}", f"unknown key; {suggest_name(name, [*declared])}") for name in unknown
         ]
     if error.validator == "required":
-        names = [name for name in error.validator_value if name not in error.instance]
-        return [(f"{key}.{name}", f"missing{_wanted(declared.get(name, {}))}") for name in names]
+        missing = [name for name in error.validator_value if name not in error.instance]
+        return [
+            (f"{key}.{name}", f"missing{_describe_demand(declared.get(name, {}))}")
+            for name in missing
+        ]
     if "propertyNames" in error.absolute_schema_path:
         key = f"{key}.{error.instance}"
-    if error.validator in ("known", "time"):
+    if error.validator == "known":
         return [(key, error.message)]
     if error.validator in LIMITS:
         limit = "be " + LIMITS[error.validator].format(error.validator_value)
         if error.validator_value == 1 and error.instance in ("", [], {}):
             limit = "not be empty"
         description = error.schema.get("description")
-        about = f" ({description})" if description else ""
-        return [(key, f"is {show_value(error.instance)}; must {limit}{about}")]
+        note = f" ({description})" if description else ""
+        return [(key, f"is {show_value(error.instance)}; must {limit}{note}")]
     schema = error.schema
-    about = schema.get("description", "")
+    description = schema.get("description", "")
     is_content = error.validator in OF_VALUES and error.validator not in ("type", "enum", "const")
-    if is_content and about and not about.startswith("must ") and _has_type(error.instance, schema):
-        return [(key, f"is {show_value(error.instance)}; expected: {about}")]
-    wanted = _wanted(schema) if error.validator in OF_VALUES else ""
-    return [(key, f"is {show_value(error.instance)}{wanted or f'; {error.message[:300]}'}")]
-
-
-def _has_type(value: object, schema: Fields) -> bool:
-    """Return whether a value has one of the types that a schema declares."""
-    return "type" in schema and make_validator({"type": schema["type"]}).is_valid(value)
+    is_noun = description and not description.startswith("must ")
+    type_validator = make_validator({"type": schema.get("type", [])})
+    if is_content and is_noun and type_validator.is_valid(error.instance):
+        # The value has the right type: its content is wrong, which the description explains.
+        return [(key, f"is {show_value(error.instance)}; expected: {description}")]
+    demand = _describe_demand(schema) if error.validator in OF_VALUES else ""
+    return [(key, f"is {show_value(error.instance)}{demand or f'; {error.message[:300]}'}")]
 
 
 def show_value(value: object) -> str:
@@ -251,31 +228,31 @@ def show_value(value: object) -> str:
     return text if len(text) < 100 else text[:100] + "…"
 
 
-def _wanted(schema: Fields) -> str:
+def _describe_demand(schema: Fields) -> str:
     """Return what a schema demands of a value, as the end of a sentence ("; must be …").
 
     The text is empty where the schema declares nothing.
     """
     kinds = schema.get("type", [])
-    about = schema.get("description")
+    description = schema.get("description")
     default = schema.get("default")
-    if about and about.startswith("must "):
-        return f"; {about}"
-    wanted = [TYPE_NAMES[kind] for kind in ([kinds] if isinstance(kinds, str) else kinds)]
+    if description and description.startswith("must "):
+        return f"; {description}"
+    alternatives = [TYPE_NAMES[kind] for kind in ([kinds] if isinstance(kinds, str) else kinds)]
     values = schema.get("enum", [schema["const"]] if "const" in schema else [])
     if values:
-        wanted = [json.dumps(value) for value in values]
-        about = None
+        alternatives = [json.dumps(value) for value in values]
+        description = None
     elif "pattern" in schema and isinstance(default, str):
-        wanted[0] += f" such as {json.dumps(default)}"
-        about = None
-    elif "pattern" in schema and not about:
-        about = f"of the form {schema['pattern']}"
-    if not wanted:
-        must = about if not about or about.startswith("must ") else f"must be {about}"
-        return f"; {must}" if must else ""
-    alternatives = " or ".join(filter(None, (", ".join(wanted[:-1]), wanted[-1])))
-    return f"; must be {alternatives} ({about})" if about else f"; must be {alternatives}"
+        alternatives[0] += f" such as {json.dumps(default)}"
+        description = None
+    elif "pattern" in schema and not description:
+        description = f"of the form {schema['pattern']}"
+    if not alternatives:
+        return f"; must be {description}" if description else ""
+    *others, last = alternatives
+    demand = f"{', '.join(others)} or {last}" if others else last
+    return f"; must be {demand} ({description})" if description else f"; must be {demand}"
 
 
 def convert_texts(validator: Any, data: Any) -> Any:
@@ -285,30 +262,36 @@ def convert_texts(validator: Any, data: Any) -> Any:
     and accepts the value.  `data` itself is not changed.
     """
     errors = [error for error in validator.iter_errors(data) if isinstance(error.instance, str)]
-    # In a list, so that the whole can be replaced, too.
-    whole = [copy.deepcopy(data)] if errors else [data]
+    converted = copy.deepcopy(data) if errors else data
     for error in errors:
-        if re.fullmatch(r"true|false|null|-?(0|[1-9][0-9]{0,39})(\.[0-9]{1,40})?", error.instance):
-            value = json.loads(error.instance)
-            place = [0, *error.absolute_path]
-            fits = validator.evolve(schema=error.schema).is_valid(value)
-            if fits and "propertyNames" not in error.absolute_schema_path:
-                functools.reduce(operator.getitem, place[:-1], whole)[place[-1]] = value
-    return whole[0]
+        is_key = "propertyNames" in error.absolute_schema_path
+        if is_key or not SPELLED_VALUE.fullmatch(error.instance):
+            continue
+        value = json.loads(error.instance)
+        if not validator.evolve(schema=error.schema).is_valid(value):
+            continue
+        path = [*error.absolute_path]
+        if path:
+            container = functools.reduce(operator.getitem, path[:-1], converted)
+            container[path[-1]] = value
+        else:
+            converted = value
+    return converted
 
 
 def suggest_name(word: str, known: list[str]) -> str:
     """Return a hint for a message: the known name that was probably meant, or all known names."""
-    close = difflib.get_close_matches(word, known, n=1)
-    if close:
-        return f"did you mean '{close[0]}'?"
+    similar = difflib.get_close_matches(word, known, n=1)
+    if similar:
+        return f"did you mean '{similar[0]}'?"
     return "known are " + ", ".join(sorted(known)) if known else "none is known here"
 
 
 def find_unknown(key: str, name: str, known: Iterable[str], kind: str) -> list[Finding]:
     """Return a finding where a name is not among the known ones, otherwise an empty list.
 
-    key: the place of the name in its file.  kind: what the known names stand for, for the message.
+    key: the key at which the name is in its file.
+    kind: the kind of thing that the known names stand for, for the message.
     """
     if name in known:
         return []
@@ -319,11 +302,14 @@ def raise_findings(source: str | Callable[[str], str], findings: list[Finding]) 
     """Raise UserError with a line for each finding; do nothing where there is none.
 
     source: the name of the file, or a function that returns the name of the file that has a key.
+    A finding whose key is empty is about the whole file.
     """
     lines = []
     for key, sentence in findings:
         file = source if isinstance(source, str) else source(key)
-        lines.append(f"{file}: {' '.join(key.split())[:120] or 'the whole'}: {sentence}")
+        # A key may be any text of the file: it is shown in one line of limited length.
+        shown_key = " ".join(key.split())[:120] or "the whole"
+        lines.append(f"{file}: {shown_key}: {sentence}")
     if lines:
         raise UserError(*dict.fromkeys(lines))
 

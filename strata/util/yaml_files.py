@@ -13,8 +13,6 @@ import yaml
 from strata.util.data_types import Fields
 from strata.util.errors import UserError
 
-# A few aliases of aliases can expand to more values than memory holds.
-MOST_VALUES = 100_000
 _TAG = "tag:yaml.org,2002:"
 _Loader: Any = type("_Loader", (getattr(yaml, "CSafeLoader", yaml.SafeLoader),), {})
 _Loader.add_constructor(_TAG + "timestamp", yaml.SafeLoader.construct_yaml_str)
@@ -42,43 +40,22 @@ def parse_text(source: str, text: str | bytes) -> Any:
     """Return the value of a YAML text; None where the text is empty.
 
     source: the text's name in messages.
-    Raises UserError, with line and reason, where the text is not valid or its aliases expand to
-    more than :data:`MOST_VALUES` values.
+    Raises UserError, with line and reason, where the text is not valid.
     """
     try:
         loader = _Loader(text)
         node = loader.get_single_node()
         if node is None:
             return None
-        if _count(node, {}) > MOST_VALUES:
-            raise yaml.MarkedYAMLError(
-                problem=f"its aliases stand for more than {MOST_VALUES:,} values: write fewer",
-                problem_mark=node.start_mark,
-            )
-        _check(node)
+        _check_keys(node)
         return loader.construct_document(node)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        where = f"line {mark.line + 1}: " if mark else ""
         lines = (text if isinstance(text, str) else text.decode(errors="replace")).splitlines()
         line = lines[mark.line] if mark and mark.line < len(lines) else ""
-        problem = error.problem or error.context
-        if problem == "mapping values are not allowed in this context":
-            problem = (
-                "a colon where none may stand: quote a text that holds one, or look for a missing "
-                "colon or a wrong indentation in this line and the one before"
-            )
-        elif problem in ("did not find expected <document start>", "could not find expected ':'"):
-            problem = "a colon is missing in this line or the one before: write KEY: VALUE"
-        elif problem == "did not find expected alphabetic or numeric character":
-            problem = "a value may not begin with * or &: put it in quotes"
-        elif error.context and "flow" in error.context:
-            problem = "a bracket or brace is not closed"
-        if re.match(" *\t", line):
-            problem = "indented by a tab: use spaces"
-        elif problem == "found unexpected ':'":
-            problem += ": put a space behind each colon, and quotes around a text that holds one"
-        raise UserError(f"{source}: {where}not valid YAML: {problem}") from None
+        location = f"line {mark.line + 1}: " if mark else ""
+        problem = _explain_problem(error, line)
+        raise UserError(f"{source}: {location}not valid YAML: {problem}") from None
     except yaml.reader.ReaderError:
         raise UserError(
             f"{source}: is no text: a YAML file is needed, such as config.yaml"
@@ -87,28 +64,40 @@ def parse_text(source: str, text: str | bytes) -> Any:
         raise UserError(f"{source}: not valid YAML: {' '.join(str(error).split())[:200]}") from None
 
 
-def _count(node: yaml.Node, counted: dict[int, int]) -> int:
-    """Return the number of values in a node; an alias counts each time that it is used.
+def _explain_problem(error: yaml.MarkedYAMLError, line: str) -> str | None:
+    """Return the problem of a YAML error, in words that say what to write where the cause is known.
 
-    counted: the numbers counted so far, by the id of the node; new ones are added.
+    line: the text of the line that the error is about.
     """
-    if id(node) not in counted:
-        children: list[yaml.Node] = []
-        for entry in node.value if isinstance(node, yaml.CollectionNode) else []:
-            children += entry if isinstance(entry, tuple) else [entry]
-        counted[id(node)] = 1 + sum(_count(child, counted) for child in children)
-    return counted[id(node)]
+    problem: str | None = error.problem or error.context
+    if re.match(" *\t", line):
+        return "indented by a tab: use spaces"
+    if problem == "mapping values are not allowed in this context":
+        return (
+            "a colon where none may stand: quote a text that holds one, or look for a missing "
+            "colon or a wrong indentation in this line and the one before"
+        )
+    if problem in ("did not find expected <document start>", "could not find expected ':'"):
+        return "a colon is missing in this line or the one before: write KEY: VALUE"
+    if problem == "did not find expected alphabetic or numeric character":
+        return "a value may not begin with * or &: put it in quotes"
+    if error.context and "flow" in error.context:
+        return "a bracket or brace is not closed"
+    if problem == "found unexpected ':'":
+        return f"{problem}: put a space behind each colon, and quotes around a text that holds one"
+    return problem
 
 
-def _check(node: yaml.Node) -> None:
+def _check_keys(node: yaml.Node) -> None:
     """Check that each key in a node is text and appears once: YAML would silently take the last.
 
     Raises MarkedYAMLError at the first key that is not.
     """
     names: list[object] = []
-    for child in node.value if isinstance(node, yaml.CollectionNode) else []:
+    for entry in node.value if isinstance(node, yaml.CollectionNode) else []:
+        child = entry
         if isinstance(node, yaml.MappingNode):
-            key, child = child
+            key, child = entry
             problem = f"the key {key.value} appears twice: keep one" if key.value in names else None
             if key.tag not in (_TAG + "str", _TAG + "merge"):
                 problem = (
@@ -117,4 +106,4 @@ def _check(node: yaml.Node) -> None:
             if problem:
                 raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
             names.append(key.value)
-        _check(child)
+        _check_keys(child)

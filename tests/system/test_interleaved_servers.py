@@ -51,7 +51,9 @@ def groups():
     return [
         path
         for path in found
-        if any(os.path.exists(f"{path}/{name}") for name in (cgroups.OLD, cgroups.NEW))
+        if any(
+            os.path.exists(f"{path}/{name}") for name in (cgroups.FREEZER_V1, cgroups.FREEZER_V2)
+        )
     ]
 
 

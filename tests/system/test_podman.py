@@ -98,9 +98,9 @@ def test_it_stands_where_dockers_containers_stand_and_can_what_they_can(up, runt
         for line in open(f"/proc/{top.memory_processes()[-1]}/cgroup").read().splitlines()
     ]
     # A slice of systemd has a name without a path.
-    parent = cgroups.parent_option("systemd" if cgroups.managed_by_systemd() else "cgroupfs").strip(
-        "/"
-    )
+    parent = cgroups.parent_option(
+        "systemd" if cgroups.is_managed_by_systemd() else "cgroupfs"
+    ).strip("/")
     assert {
         os.path.dirname(group.removesuffix("/container")) for group in groups if group != "/"
     } == {f"/{parent}"}

@@ -16,7 +16,7 @@ def root(tmp_path, monkeypatch):
     (tmp_path / "root").mkdir()
     (tmp_path / "root/cgroup.controllers").write_text("cpu memory\n")
     monkeypatch.setattr(cgroups, "ROOT", str(tmp_path / "root"))
-    monkeypatch.setattr(cgroups, "managed_by_systemd", lambda: False)
+    monkeypatch.setattr(cgroups, "is_managed_by_systemd", lambda: False)
     monkeypatch.setattr(cgroups, "as_root", list)
     return tmp_path / "root"
 
@@ -35,16 +35,17 @@ def test_the_group_of_a_container_is_removed_by_the_file_that_holds_its_id(root,
     assert (ours.exists(), other.exists()) == (False, True)
 
 
-def test_a_freeze_ends_once_the_kernel_shows_it(root):
+def test_a_freeze_ends_once_the_kernel_shows_it(root, monkeypatch):
     """Version 2 shows it in another file and later, version 1 in the same file, here at once."""
     new = root / "strata/b"
     new.mkdir(parents=True)
+    monkeypatch.setattr(cgroups, "FREEZE_PATIENCE", 0.2)
     (new / "cgroup.freeze").write_text("0\n")
     (new / "cgroup.events").write_text("populated 1\nfrozen 0\n")
     assert cgroups.freezable_folders("b") == [str(new)]
     assert cgroups.freezable_folders("c") == []
     with pytest.raises(UserError, match="could not be frozen"):
-        cgroups.freeze([str(new)], patience=0.2)
+        cgroups.freeze([str(new)])
     assert (new / "cgroup.freeze").read_text() == "1"
     (new / "cgroup.events").write_text("populated 1\nfrozen 1\n")
     cgroups.freeze([str(new)])

@@ -67,7 +67,7 @@ def test_the_control_groups_of_a_native_system_pass_arguments_unchanged(tmp_path
     groups = [tmp_path / name for name in ("one", "two words")]
     for group in groups:
         group.mkdir()
-    monkeypatch.setattr(cgroups, "managed_by_systemd", lambda: False)
+    monkeypatch.setattr(cgroups, "is_managed_by_systemd", lambda: False)
     monkeypatch.setattr(cgroups, "group_folders", lambda id: [str(group) for group in groups])
     assert (
         read_arguments([*cgroups.join_command("strata-x"), *filled_command()], cwd=tmp_path)

@@ -40,10 +40,6 @@ PARSERS = {
     "is killed": ("    import os\n    os.kill(os.getpid(), 9)\n", "ended by signal 9"),
     "waits for a child": (f"{FORK}    os.wait() if child else time.sleep(99)\n", LATE),
     "kills its group": ("    import os\n    os.killpg(0, 9)\n", "ended by signal 9"),
-    "writes to 3": ("    import os\n    os.write(3, b'7\\n')\n", "it wrote to descriptor 3"),
-    "writes half a line to 3": ("    import os\n    os.write(3, b'{')\n", "to descriptor 3"),
-    "writes to 4": (f"{ENDLESS}__import__('os').write(4, b'7')\n", LATE),
-    "closes 3": ("    import os\n    os.close(3)\n", "nor close descriptors that it did not open"),
     "closes all": ("    import os\n    os.closerange(0, 99)\n", "nor close descriptors"),
 }
 

@@ -1,5 +1,6 @@
 """Check data against a JSON Schema, and describe each mistake in a sentence that helps."""
 
+import contextlib
 import contextvars
 import copy
 import difflib
@@ -10,6 +11,8 @@ import math
 import operator
 import os
 import re
+import signal
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -22,6 +25,8 @@ from strata.util import paths
 from strata.util.data_types import Fields
 from strata.util.errors import UserError
 
+# The time limit for matching one pattern, which a workload's author may have written.
+PATTERN_SECONDS = 10
 SCHEMAS = os.path.join(paths.PROJECT, "schemas")
 # A mistake: its key, as names with dots between them, and a sentence.
 Finding = tuple[str, str]
@@ -96,13 +101,44 @@ def _check_pattern(
     """Yield an error where a text does not match a pattern: the keyword `pattern`.
 
     A final `$` matches only at the very end of the text; in Python, it also matches before a line
-    break there.
+    break there.  Matching beyond PATTERN_SECONDS is an error, too.
     """
     if not isinstance(value, str):
         return
-    matches = re.search(re.sub(r"\$$", r"\\Z", pattern), value)
+    try:
+        with _limit_time():
+            matches = re.search(re.sub(r"\$$", r"\\Z", pattern), value)
+    except TimeoutError:
+        yield jsonschema.ValidationError(
+            f"matching {pattern!r} takes more than {PATTERN_SECONDS} s: write a simpler pattern",
+            validator="time",
+        )
+        return
     if not matches:
         yield jsonschema.ValidationError(f"{value!r} does not match {pattern!r}")
+
+
+@contextlib.contextmanager
+def _limit_time() -> Iterator[None]:
+    """Raise TimeoutError where the block takes longer than PATTERN_SECONDS.
+
+    Uses SIGALRM and its timer, which only the main thread may set: in others nothing is limited.
+    """
+
+    def raise_timeout(number: int, frame: object) -> None:
+        """Raise TimeoutError: the handler of SIGALRM."""
+        raise TimeoutError
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    earlier_handler = signal.signal(signal.SIGALRM, raise_timeout)
+    signal.setitimer(signal.ITIMER_REAL, PATTERN_SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, earlier_handler)
 
 
 def _is_number(checker: jsonschema.TypeChecker, value: object) -> bool:
@@ -198,7 +234,7 @@ def _describe_error(error: Any) -> list[Finding]:
         ]
     if "propertyNames" in error.absolute_schema_path:
         key = f"{key}.{error.instance}"
-    if error.validator == "known":
+    if error.validator in ("known", "time"):
         return [(key, error.message)]
     if error.validator in LIMITS:
         limit = "be " + LIMITS[error.validator].format(error.validator_value)

@@ -13,6 +13,8 @@ import yaml
 from strata.util.data_types import Fields
 from strata.util.errors import UserError
 
+# A few aliases of aliases can expand to more values than memory holds.
+MOST_VALUES = 100_000
 _TAG = "tag:yaml.org,2002:"
 _Loader: Any = type("_Loader", (getattr(yaml, "CSafeLoader", yaml.SafeLoader),), {})
 _Loader.add_constructor(_TAG + "timestamp", yaml.SafeLoader.construct_yaml_str)
@@ -40,13 +42,19 @@ def parse_text(source: str, text: str | bytes) -> Any:
     """Return the value of a YAML text; None where the text is empty.
 
     source: the text's name in messages.
-    Raises UserError, with line and reason, where the text is not valid.
+    Raises UserError, with line and reason, where the text is not valid or its aliases expand to
+    more than :data:`MOST_VALUES` values.
     """
     try:
         loader = _Loader(text)
         node = loader.get_single_node()
         if node is None:
             return None
+        if _count_values(node, {}) > MOST_VALUES:
+            raise yaml.MarkedYAMLError(
+                problem=f"its aliases stand for more than {MOST_VALUES:,} values: write fewer",
+                problem_mark=node.start_mark,
+            )
         _check_keys(node)
         return loader.construct_document(node)
     except yaml.MarkedYAMLError as error:
@@ -86,6 +94,20 @@ def _explain_problem(error: yaml.MarkedYAMLError, line: str) -> str | None:
     if problem == "found unexpected ':'":
         return f"{problem}: put a space behind each colon, and quotes around a text that holds one"
     return problem
+
+
+def _count_values(node: yaml.Node, counts: dict[int, int]) -> int:
+    """Return the number of values in a node; an alias counts each time that it is used.
+
+    counts: the numbers counted so far, by the id() of the node; new ones are added.
+    """
+    if id(node) not in counts:
+        children: list[yaml.Node] = []
+        for entry in node.value if isinstance(node, yaml.CollectionNode) else []:
+            # An entry of a mapping is a pair of nodes, the key and the value.
+            children += entry if isinstance(entry, tuple) else [entry]
+        counts[id(node)] = 1 + sum(_count_values(child, counts) for child in children)
+    return counts[id(node)]
 
 
 def _check_keys(node: yaml.Node) -> None:

@@ -347,10 +347,10 @@ def read_cells(content):
 def test_a_login_shows_the_last_purchases_each_with_a_related_title(servers):
     shop = servers.make_visitor().shop
     last = 12 * shop.monthly_orders
-    buyer = shop.buyer(last)
+    buyer = shop.draw_buyer(last)
     customer = log_in_customer(servers, f"user{buyer}")
-    orders = [order for order in range(last, 0, -1) if shop.buyer(order) == buyer]
-    lines = [line for order in orders for line in shop.order_lines(order)]
+    orders = [order for order in range(last, 0, -1) if shop.draw_buyer(order) == buyer]
+    lines = [line for order in orders for line in shop.draw_lines(order)]
     expected = []
     for product, _ in lines[:10]:
         number, _, title, actor, *_, related = shop.make_product(product)
@@ -386,10 +386,10 @@ def test_a_purchase_costs_what_its_lines_say(servers):
 
     customer = log_in_customer(servers, "user1")
     shop = customer.shop
-    basket = {number: 1 + number % 3 for number in range(1, 1000) if shop.stock(number) > 50}
+    basket = {number: 1 + number % 3 for number in range(1, 1000) if shop.draw_stock(number) > 50}
     basket = dict(list(basket.items())[:9])
     results = customer.buy(basket)
-    net = sum(shop.price(product) * quantity for product, quantity in basket.items())
+    net = sum(shop.draw_price(product) * quantity for product, quantity in basket.items())
     amounts = [format_money(amount) for amount in (net, *add_tax(net))]
     assert [results[key] for key in ("net", "tax", "total")] == amounts
 
@@ -398,8 +398,8 @@ def test_a_purchase_costs_what_its_lines_say(servers):
 def test_stock_below_three_is_reordered_and_the_books_notice_sabotage(servers):
     customer, before = log_in_customer(servers, "user1", 1), read_books(servers, 1)
     shop = customer.shop
-    scarce = next(number for number in range(1, 10_000) if 3 <= shop.stock(number) < 6)
-    for quantity in (shop.stock(scarce) - 2, 3):
+    scarce = next(number for number in range(1, 10_000) if 3 <= shop.draw_stock(number) < 6)
+    for quantity in (shop.draw_stock(scarce) - 2, 3):
         assert customer.buy({scarce: quantity})["order"] != "0"
     grown = count_growth(before, read_books(servers, 1), "reorders", "orders")
     assert grown == {"reorders": 1, "orders": 2}
@@ -415,7 +415,7 @@ def test_nothing_is_lost_where_many_buy_the_same_at_the_same_time(servers):
     shop, before = servers.make_visitor(2).shop, read_books(servers, 2)
     # Few products, whose stock soon ends, in baskets of different orders.
     products = range(1, shop.products + 1)
-    scarce = [number for number in products if 3 <= shop.stock(number) <= 12][:6]
+    scarce = [number for number in products if 3 <= shop.draw_stock(number) <= 12][:6]
 
     def buy_often(number):
         customer, rng = log_in_customer(servers, f"user{number}", 2), random.Random(number)

@@ -14,7 +14,6 @@ A parser needs no checks of types: where it raises KeyError, TypeError or the li
 as broken (:func:`guarded`).
 """
 
-import functools
 import json
 import re
 from collections import namedtuple
@@ -82,7 +81,6 @@ def guarded(parse: Parser) -> Parser:
     The returned parser also raises BrokenLogError if a factor is neither a number nor a text.
     """
 
-    @functools.wraps(parse)
     def guarded_parse(lines: list[str], parameters: Object) -> list[Value]:
         """Call the parser, and raise BrokenLogError for its KeyError, TypeError and the like."""
         try:

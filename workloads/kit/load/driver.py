@@ -4,7 +4,6 @@
 Usage: driver.py check ADDRESSES PORTS KEY VALUE...   does every operation once at every site
        driver.py books KIND ADDRESSES PORTS           prints the books of every site
        driver.py load ADDRESSES PORTS KEY VALUE...    loads every site with `users` users
-       driver.py generate                             runs as a load generator of `load`
 
 ADDRESSES and PORTS are lists with commas.  A site is an address with a port; every address has the
 same number of ports.  The users are of the application's class `Visitor` in visitor.py.  KEY VALUE
@@ -82,7 +81,7 @@ def check_sites(*arguments: str) -> None:
     sites = len(settings["sites"])
     settings |= {"begin": 0, "ramp": 0, "seconds": 0, "user_numbers": list(range(sites))}
     settings["seed"] = f"check-{settings['seed']:x}"
-    for number, user in enumerate(make_users(Visitor, settings, sites)):
+    for number, user in enumerate(make_users(settings)):
         user.check_operations()
         print_object(checked=number, operations=list(Visitor.checked_operations))
 
@@ -92,7 +91,7 @@ def fetch_books(site: str) -> dict[str, Any]:
 
     site: its URL.  Raises OSError if there is no answer.
     """
-    # Imported late: in a load generator gevent must come before all that imports ssl.
+    # Imported late: in check_sites gevent must come before all that imports ssl.
     import urllib.request
 
     # Without the proxies of the environment's variables.
@@ -116,19 +115,12 @@ def load_sites(*arguments: str) -> None:
     measure_point(start_generators(), f"users-{settings['users']}", settings)
 
 
-def run_generator() -> None:
-    """Run as a load generator."""
-    from generator import serve_points
-
-    serve_points(Visitor)
-
-
 def start_generators() -> list[Generator]:
     """Start a load generator for each of the client's CPUs, and wait until all are ready.
 
     They are killed when this program ends.
     """
-    command = [sys.executable, "-B", os.path.abspath(__file__), "generate"]
+    command = [sys.executable, "-B", os.path.join(os.path.dirname(__file__), "generator.py")]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     generators = [subprocess.Popen(command, **pipes) for _ in os.sched_getaffinity(0)]
     for generator in generators:
@@ -253,4 +245,4 @@ def _summarize(samples: list[float]) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    run_command(check=check_sites, books=print_books, load=load_sites, generate=run_generator)
+    run_command(check=check_sites, books=print_books, load=load_sites)

@@ -1,4 +1,8 @@
-"""A load generator for web applications: runs some of a point's users on Locust."""
+"""A load generator for web applications: runs some of a point's users on Locust.
+
+It is started by driver.py, reads the settings of points as lines of JSON, and prints the results of
+each point as a line.  The users are of the application's class `Visitor` in visitor.py.
+"""
 
 import gc
 import json
@@ -10,13 +14,14 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-# Imported before user.py: gevent makes the modules that follow cooperative.
+# Imported before the users: gevent makes the modules that follow cooperative.
 import gevent
 from locust import FastHttpUser, task
 from locust.env import Environment
 
 # isort: split
-from user import Point, User
+from user import Point
+from visitor import Visitor
 
 # Seconds after the end of a point within which its last operations must complete.
 COMPLETION_SECONDS = 120
@@ -31,9 +36,8 @@ class Browser(FastHttpUser):
     host = "http://localhost"
     # In seconds.
     network_timeout = connection_timeout = 300.0
-    # Of the class, since Locust makes the objects: the point that runs, and its users' class.
+    # The point that runs; of the class, since Locust makes the objects.
     point: Point
-    user_class: type[User]
 
     def __init__(self, environment: Environment) -> None:
         """Take the next user number of the point."""
@@ -44,7 +48,7 @@ class Browser(FastHttpUser):
         number = settings["user_numbers"][self.arrival_number]
         self.site = settings["sites"][number % len(settings["sites"])]
         rng = random.Random(f"{settings['seed']} {number}")
-        self.user = self.user_class(self.send, number, rng, point)
+        self.user = Visitor(self.send, number, rng, point)
 
     def send(self, method: str, path: str, **options: Any) -> tuple[int, bytes, str | None]:
         """Send a request; return status, content and type of the answer.
@@ -122,24 +126,20 @@ class Browser(FastHttpUser):
         self.is_waiting = self.due > time.time()
 
 
-def make_users(user_class: type[User], settings: dict[str, Any], count: int) -> list[User]:
-    """Return a number of users who do nothing by themselves.
-
-    settings: as of a Point, with a number for each user.
-    """
-    Browser.point, Browser.user_class = Point(settings), user_class
-    return [Browser(Environment()).user for _ in range(count)]
+def make_users(settings: dict[str, Any]) -> list[Visitor]:
+    """Return the users of a point, who do nothing by themselves.  settings: as of a Point."""
+    Browser.point = Point(settings)
+    return [Browser(Environment()).user for _ in settings["user_numbers"]]
 
 
-def run_point(user_class: type[User], settings: dict[str, Any]) -> dict[str, Any]:
+def run_point(settings: dict[str, Any]) -> dict[str, Any]:
     """Run one point, and return its results.
 
     settings: as of a Point.
     The results are attributes of Point, the first error in a list, and `cpu_seconds`, the CPU time
     of this process in the time that counts.
     """
-    point = Point(settings)
-    Browser.point, Browser.user_class = point, user_class
+    point = Browser.point = Point(settings)
     runner = Environment(user_classes=[Browser]).create_local_runner()
     _wait_until(settings["begin"], point)
     runner.start(len(settings["user_numbers"]), spawn_rate=len(settings["user_numbers"]))
@@ -172,7 +172,7 @@ def _wait_until(moment: float, point: Point) -> None:
         gevent.sleep(min(0.1, max(0, moment - time.time())))
 
 
-def serve_points(user_class: type[User]) -> None:
+def serve_points() -> None:
     """Read settings of points as lines of JSON, and print each point's results as a line.
 
     Prints "ready" first.  Raises this process's limit of open files: each user has connections.
@@ -183,4 +183,8 @@ def serve_points(user_class: type[User]) -> None:
     logging.disable(logging.WARNING)
     print("ready", flush=True)
     for line in sys.stdin:
-        print(json.dumps(run_point(user_class, json.loads(line))), flush=True)
+        print(json.dumps(run_point(json.loads(line))), flush=True)
+
+
+if __name__ == "__main__":
+    serve_points()

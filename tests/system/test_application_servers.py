@@ -178,7 +178,7 @@ SHOWN = [
 def test_the_site_shows_what_was_loaded(servers):
     from data_set import AuctionData
 
-    rows = {name: list(table) for name, table in AuctionData(60, 1).tables()}
+    rows = {name: list(table) for name, table in AuctionData(60, 1).list_tables()}
     # The buyer of the item that was sold last has a history.
     buyer = rows["purchases"][-1][5]
     person = log_in_person(servers, buyer)
@@ -373,7 +373,7 @@ def test_a_search_finds_the_right_products_in_the_order_of_their_numbers(servers
         return set(words.lower().split()) <= set(text.lower().split())
 
     for by, words in (("category", "1"), ("title", title.split()[0]), ("actor", actor)):
-        results = customer.search(by=by, words=words, limit="5")
+        results = customer.search_products(by=by, words=words, limit="5")
         matches = [product for product in products if is_match(product, by, words)][:5]
         expected = [[str(number), *texts, ""] for number, _, *texts, _, _ in matches]
         assert read_cells(customer.content) == expected
@@ -388,7 +388,7 @@ def test_a_purchase_costs_what_its_lines_say(servers):
     shop = customer.shop
     basket = {number: 1 + number % 3 for number in range(1, 1000) if shop.draw_stock(number) > 50}
     basket = dict(list(basket.items())[:9])
-    results = customer.buy(basket)
+    results = customer.buy_basket(basket)
     net = sum(shop.draw_price(product) * quantity for product, quantity in basket.items())
     amounts = [format_money(amount) for amount in (net, *add_tax(net))]
     assert [results[key] for key in ("net", "tax", "total")] == amounts
@@ -400,7 +400,7 @@ def test_stock_below_three_is_reordered_and_the_books_notice_sabotage(servers):
     shop = customer.shop
     scarce = next(number for number in range(1, 10_000) if 3 <= shop.draw_stock(number) < 6)
     for quantity in (shop.draw_stock(scarce) - 2, 3):
-        assert customer.buy({scarce: quantity})["order"] != "0"
+        assert customer.buy_basket({scarce: quantity})["order"] != "0"
     grown = count_growth(before, read_books(servers, 1), "reorders", "orders")
     assert grown == {"reorders": 1, "orders": 2}
     for change in ("stock = stock + 1", "sold = sold + 1, stock = stock - 1"):
@@ -422,7 +422,7 @@ def test_nothing_is_lost_where_many_buy_the_same_at_the_same_time(servers):
         baskets = [
             {product: rng.randint(1, 3) for product in rng.sample(scarce, 4)} for _ in range(25)
         ]
-        results = [customer.buy(basket) for basket in baskets]
+        results = [customer.buy_basket(basket) for basket in baskets]
         return [round(100 * float(result["total"])) for result in results if result["order"] != "0"]
 
     totals = [total for buyer in run_together(buy_often, range(1, 9)) for total in buyer]

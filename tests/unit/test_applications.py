@@ -207,7 +207,7 @@ def test_the_data_follow_from_size_and_seed_alone(application, monkeypatch, tmp_
     monkeypatch.setitem(vars(application.data_set).get("SIZES", {}), "tiny", (50, 4, 40))
 
     def digest_tables(seed):
-        application.rows.write_tables(tmp_path, make(application.data_set, seed).tables())
+        application.rows.write_tables(tmp_path, make(application.data_set, seed).list_tables())
         files = sorted(tmp_path.iterdir())
         return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
 
@@ -269,7 +269,7 @@ def test_counts_and_ranges_are_those_of_the_original(application):
     assert {category for _, category, *_ in products} == set(range(1, 17))
     assert {shop.draw_stock(number) for number in range(1, 10_000)} == set(range(501))
     assert shop.draw_stock(10_000) % 10 == 0
-    tables = dict(shop.tables())
+    tables = dict(shop.list_tables())
     assert list(tables["products"]) == products
     orders, lines = list(tables["orders"]), list(tables["orderlines"])
     months = collections.Counter(placed.month for _, _, placed, *_ in orders)

@@ -34,12 +34,12 @@ PAST = datetime.datetime(2025, 1, 1, tzinfo=datetime.UTC)
 MINUTE = datetime.timedelta(minutes=1)
 
 
-def person_name(person: int) -> str:
+def name_person(person: int) -> str:
     """Return the name of a person; persons are numbered from 1."""
     return f"user{person}"
 
 
-def person_password(person: int) -> str:
+def make_password(person: int) -> str:
     """Return the password of a person."""
     return f"secret-{person}"
 
@@ -91,7 +91,7 @@ class AuctionData:
         """Return the random numbers of one row: `kind` and `number` say of which."""
         return random.Random(f"{self.seed} {kind} {number}")
 
-    def tables(self) -> Iterator[tuple[str, Iterable[tuple]]]:
+    def list_tables(self) -> Iterator[tuple[str, Iterable[tuple]]]:
         """Yield every table with its rows, in the order in which the tables are filled."""
         yield "people", map(self.make_person, self.persons)
         yield "auctions", map(self.make_auction, self.auctions)
@@ -104,9 +104,9 @@ class AuctionData:
 
     def make_person(self, number: int) -> tuple:
         """Return the row of a person."""
-        rng, name = self.make_rng("person", number), person_name(number)
+        rng, name = self.make_rng("person", number), name_person(number)
         salt = f"{rng.getrandbits(64):016x}"
-        secret = hashlib.sha256((salt + person_password(number)).encode()).hexdigest()
+        secret = hashlib.sha256((salt + make_password(number)).encode()).hexdigest()
         address = f"{rng.randint(1, 999)} {draw_text(rng, 1).capitalize()} Street"
         return number, name, salt, secret, f"{name}@example.org", address, BALANCE
 
@@ -179,4 +179,4 @@ class AuctionData:
 
 
 if __name__ == "__main__":
-    write_tables(sys.argv[1], AuctionData(int(sys.argv[2]), int(sys.argv[3])).tables())
+    write_tables(sys.argv[1], AuctionData(int(sys.argv[2]), int(sys.argv[3])).list_tables())

@@ -103,6 +103,7 @@ def read_probe(point: Point, probe_number: int, sites: int, parameters: Object) 
     require_equal(f"whether {name} passed", passed, not results.totals["failing"])
 
     def tolerance(count: float) -> float:
+        """Return the largest accepted difference from an expected count."""
         # One more: users may begin and end anywhere in the chain.
         return MIX_TOLERANCE * count + MOST_DEVIATIONS * math.sqrt(count) + 1
 

@@ -15,6 +15,12 @@ from user import User
 LARGEST_RAISE = 500
 # Rows of a page of auctions or of a history, as the site gives them.
 ROWS_OF_A_PAGE = 10
+# Path and a key of the rows of each page with a history.
+HISTORIES = {
+    "GetBidHistory": ("/bids", "bid"),
+    "GetAttendanceHistory": ("/attendances", "auction"),
+    "GetPurchaseHistory": ("/purchases", "item"),
+}
 # The site's own files, each with a part of its content.
 FILES = {
     "/": b"<title>Auctions</title>",
@@ -57,7 +63,7 @@ class Visitor(User):
         self.bid = ""
 
     @classmethod
-    def latency_limit(cls, operation: str, settings: dict[str, Any]) -> float | None:
+    def find_latency_limit(cls, operation: str, settings: dict[str, Any]) -> float | None:
         """Return the published limit, which shortens with the cycle."""
         return chain.find_limit(operation, settings["cycle"])
 
@@ -94,10 +100,7 @@ class Visitor(User):
         return self.rng.random() * self.settings["cycle"]
 
     def do_operation(self, operation: str) -> None:
-        """Do an operation, by its published name.
-
-        Raises WrongAnswerError for a wrong answer.
-        """
+        """Do an operation, by its name.  Raises WrongAnswerError for a wrong answer."""
         match operation:
             case "HomePage":
                 self.fetch_files()
@@ -123,17 +126,13 @@ class Visitor(User):
                 if self._call("GET", f"/items/{self.item}/image")[:4] != b"\x89PNG":
                     raise WrongAnswerError(f"the image of item {self.item} is no PNG")
             case "GetUserProfile":
-                self._call("GET", "/profile", name=data_set.person_name(self.person))
+                self._call("GET", "/profile", name=data_set.name_person(self.person))
             case "UpdateUserProfile":
-                email = f"{data_set.person_name(self.person)}@example.com"
+                email = f"{data_set.name_person(self.person)}@example.com"
                 fields = {"email": email, "address": draw_text(self.rng, 3)}
                 self._call("PUT", "/profile", fields, **fields)
-            case "GetBidHistory":
-                self._fetch_page("/bids", "bid")
-            case "GetAttendanceHistory":
-                self._fetch_page("/attendances", "auction")
-            case "GetPurchaseHistory":
-                self._fetch_page("/purchases", "item")
+            case "GetBidHistory" | "GetAttendanceHistory" | "GetPurchaseHistory":
+                self._fetch_page(*HISTORIES[operation])
             case "AddItem":
                 title, description = draw_text(self.rng, 3), draw_text(self.rng, 40)
                 fields = {"title": title, "description": description}
@@ -177,7 +176,7 @@ class Visitor(User):
     def log_in(self, person: int) -> None:
         """Log in as a person, by number."""
         self.person = person
-        name, password = data_set.person_name(person), data_set.person_password(person)
+        name, password = data_set.name_person(person), data_set.make_password(person)
         self._call("POST", "/login", {"name": name, "password": password}, person=person)
 
     def wait_for_bid(self) -> None:

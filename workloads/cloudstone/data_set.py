@@ -38,17 +38,17 @@ def count_rows(users: int) -> dict[str, int]:
     return {"persons": PERSONS_OF_A_USER * users, "tags": tags, "events": 3 * tags}
 
 
-def person_name(person: int) -> str:
+def name_person(person: int) -> str:
     """Return the name of a person of the data set; persons are numbered from 1."""
     return f"person{person}"
 
 
-def person_password(person: int) -> str:
+def make_password(person: int) -> str:
     """Return the password of a person of the data set."""
     return f"open-{person}-sesame"
 
 
-def tag_name(tag: int) -> str:
+def name_tag(tag: int) -> str:
     """Return the text of a tag of the data set; tags are numbered from 1."""
     return f"{WORDS[tag % len(WORDS)]}-{tag}"
 
@@ -91,7 +91,7 @@ class EventData:
         self.events = range(1, counts["events"] + 1)
         self.tags = range(1, counts["tags"] + 1)
 
-    def tables(self) -> Iterator[tuple[str, Iterable[tuple]]]:
+    def list_tables(self) -> Iterator[tuple[str, Iterable[tuple]]]:
         """Yield every table with its rows, in the order in which the tables are filled.
 
         Rows are drawn as they are consumed: all rows of a table before the next table.
@@ -103,7 +103,7 @@ class EventData:
         yield "person", map(self.make_person, self.persons)
         yield "person_person", itertools.chain.from_iterable(map(self.draw_friends, self.persons))
         yield "socialevent", map(self.make_event, self.events)
-        yield "socialeventtag", ((tag, tag_name(tag), events_of_tag[tag]) for tag in self.tags)
+        yield "socialeventtag", ((tag, name_tag(tag), events_of_tag[tag]) for tag in self.tags)
         yield "socialeventtag_socialevent", pairs
         attendees = map(self.draw_attendees, self.events)
         yield "person_socialevent", itertools.chain.from_iterable(attendees)
@@ -133,9 +133,9 @@ class EventData:
 
     def make_person(self, number: int) -> tuple:
         """Return the row of a person, whose address has the same number."""
-        rng, username = self.rng, person_name(number)
+        rng, username = self.rng, name_person(number)
         salt = f"{rng.getrandbits(64):016x}"
-        secret = hashlib.sha256((salt + person_password(number)).encode()).hexdigest()
+        secret = hashlib.sha256((salt + make_password(number)).encode()).hexdigest()
         first_name, last_name = draw_text(rng, 2).title().split()
         account = username, salt, secret, first_name, last_name, f"{username}@example.org"
         telephone, summary = _draw_telephone(rng), draw_text(rng, 40)
@@ -193,7 +193,7 @@ def make_files(seed: int) -> Iterator[tuple[str, bytes]]:
 
 if __name__ == "__main__":
     folder, users, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-    write_tables(folder, EventData(users, seed).tables())
+    write_tables(folder, EventData(users, seed).list_tables())
     Path(folder, "files").mkdir()
     for name, content in make_files(seed):
         Path(folder, "files", name).write_bytes(content)

@@ -84,7 +84,7 @@ class Visitor(User):
             case "Login":
                 self.log_in()
             case "TagSearch":
-                tag = self._choose(TAG, "tags", data_set.tag_name)
+                tag = self._choose(TAG, "tags", data_set.name_tag)
                 self.fetch_page("GET", f"/search?tag={tag}", f"<h1>Events with the tag {tag}</h1>")
             case "EventDetail":
                 event = self._choose(EVENT, "events")
@@ -119,9 +119,9 @@ class Visitor(User):
             self.request("POST", "/logout", 303, allow_redirects=False)
         self.open_browser()
         self.person = self.rng.randint(1, self.row_counts["persons"])
-        name = data_set.person_name(self.person)
+        name = data_set.name_person(self.person)
         self.fetch_page("GET", "/login", "<h1>Log in</h1>")
-        fields = {"username": name, "password": data_set.person_password(self.person)}
+        fields = {"username": name, "password": data_set.make_password(self.person)}
         self.fetch_page("POST", "/login", f">{name}</a>", data=fields)
 
     def _choose(self, link: re.Pattern, kind: str, name: Callable[[int], str] = str) -> str:
@@ -163,7 +163,7 @@ class Visitor(User):
     def fill_event_form(self, title: str) -> dict[str, Any]:
         """Draw the fields of an event; return the options of a request that adds the event."""
         last_tag = self.row_counts["tags"]
-        tags = {data_set.tag_name(self.rng.randint(1, last_tag)) for _ in range(3)}
+        tags = {data_set.name_tag(self.rng.randint(1, last_tag)) for _ in range(3)}
         tags.add(f"new-{self.rng.randint(1, 100)}")
         fields = {"title": title, "summary": draw_text(self.rng, 12)}
         fields |= {"tags": " ".join(sorted(tags)), "description": draw_text(self.rng, 120)}

@@ -49,7 +49,7 @@ class ShopData:
         self.customers, self.monthly_orders, self.products = SIZES[size]
         self.orders = range(1, 12 * self.monthly_orders + 1)
 
-    def draw(self, table: str, row: int, field: int, count: int) -> int:
+    def draw_number(self, table: str, row: int, field: int, count: int) -> int:
         """Draw a number from 0 below `count` for a field of a row, by the last step of splitmix64.
 
         field: a number of the field in its table, which need not be the column's position.
@@ -61,49 +61,49 @@ class ShopData:
         mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EB & _MASK
         return (mixed ^ (mixed >> 31)) % count
 
-    def choose(self, table: str, row: int, field: int, values: list[str]) -> str:
+    def choose_value(self, table: str, row: int, field: int, values: list[str]) -> str:
         """Choose one of the values for a field of a row."""
-        return values[self.draw(table, row, field, len(values))]
+        return values[self.draw_number(table, row, field, len(values))]
 
     def make_product(self, number: int) -> tuple:
         """Return the row of a product: number, category, title, actor, price, special, related."""
-        title = [self.choose("products", number, field, TITLE_WORDS) for field in (1, 2, 3)]
-        first = self.choose("products", number, 4, FIRST_NAMES)
-        last = self.choose("products", number, 5, LAST_NAMES)
-        category = 1 + self.draw("products", number, 0, len(CATEGORIES))
+        title = [self.choose_value("products", number, field, TITLE_WORDS) for field in (1, 2, 3)]
+        first = self.choose_value("products", number, 4, FIRST_NAMES)
+        last = self.choose_value("products", number, 5, LAST_NAMES)
+        category = 1 + self.draw_number("products", number, 0, len(CATEGORIES))
         # One product in a hundred is special.
-        special = "t" if self.draw("products", number, 7, 100) == 0 else "f"
-        related = 1 + self.draw("products", number, 8, self.products)
+        special = "t" if self.draw_number("products", number, 7, 100) == 0 else "f"
+        related = 1 + self.draw_number("products", number, 8, self.products)
         price = format_money(self.draw_price(number))
         return number, category, " ".join(title), f"{first} {last}", price, special, related
 
     def draw_price(self, product: int) -> int:
         """Draw the price of a product, in cents."""
-        return 999 + self.draw("products", product, 6, 2001)
+        return 999 + self.draw_number("products", product, 6, 2001)
 
     def draw_stock(self, product: int) -> int:
         """Draw the stock of a product, in pieces; one product in 10,000 has ten times as many."""
-        pieces = self.draw("inventory", product, 0, 501)
+        pieces = self.draw_number("inventory", product, 0, 501)
         return 10 * pieces if product % 10_000 == 0 else pieces
 
     def draw_lines(self, order: int) -> list[tuple[int, int]]:
         """Draw product and quantity of each line of an order."""
         lines = []
-        for line in range(1 + self.draw("orders", order, 2, MOST_LINES)):
+        for line in range(1 + self.draw_number("orders", order, 2, MOST_LINES)):
             # Each line has two fields of the order.
-            product = 1 + self.draw("orderlines", order, 2 * line, self.products)
-            quantity = 1 + self.draw("orderlines", order, 2 * line + 1, 3)
+            product = 1 + self.draw_number("orderlines", order, 2 * line, self.products)
+            quantity = 1 + self.draw_number("orderlines", order, 2 * line + 1, 3)
             lines.append((product, quantity))
         return lines
 
     def draw_buyer(self, order: int) -> int:
         """Draw the customer of an order."""
-        return 1 + self.draw("orders", order, 0, self.customers)
+        return 1 + self.draw_number("orders", order, 0, self.customers)
 
     def make_order(self, number: int) -> tuple:
         """Return the row of an order: number, customer, date, net, tax and total."""
         month = 1 + (number - 1) // self.monthly_orders
-        date = datetime.date(2013, month, 1 + self.draw("orders", number, 1, 28))
+        date = datetime.date(2013, month, 1 + self.draw_number("orders", number, 1, 28))
         net = 0
         for product, quantity in self.draw_lines(number):
             net += quantity * self.draw_price(product)
@@ -112,8 +112,8 @@ class ShopData:
 
     def make_customer(self, number: int) -> tuple:
         """Return the row of a customer, in the order of the table's columns."""
-        draw = functools.partial(self.draw, "customers", number)
-        choose = functools.partial(self.choose, "customers", number)
+        draw = functools.partial(self.draw_number, "customers", number)
+        choose = functools.partial(self.choose_value, "customers", number)
         username = f"user{number}"
         names = choose(0, FIRST_NAMES), choose(1, LAST_NAMES)
         street = f"{1 + draw(2, 200)} {choose(3, TITLE_WORDS)} Street"
@@ -137,7 +137,7 @@ class ShopData:
             for number, (product, _) in enumerate(self.draw_lines(order), 1):
                 yield buyer, order, number, product
 
-    def tables(self) -> Iterator[tuple[str, Iterable[tuple]]]:
+    def list_tables(self) -> Iterator[tuple[str, Iterable[tuple]]]:
         """Yield every table with its rows, in the order in which the tables are filled."""
         products = range(1, self.products + 1)
         yield "categories", enumerate(CATEGORIES, 1)
@@ -150,4 +150,4 @@ class ShopData:
 
 
 if __name__ == "__main__":
-    write_tables(sys.argv[1], ShopData(sys.argv[2], int(sys.argv[3])).tables())
+    write_tables(sys.argv[1], ShopData(sys.argv[2], int(sys.argv[3])).list_tables())

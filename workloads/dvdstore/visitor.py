@@ -77,13 +77,13 @@ class Visitor(User):
         is_known = self.rng.random() < KNOWN_SHARE
         if operation != "order":
             is_known = operation == "login"
-        self.enter(is_known)
+        self.enter_shop(is_known)
         for _ in range(self.rng.randint(1, MOST_SEARCHES)):
-            self.search(**self.draw_search())
+            self.search_products(**self.draw_search())
             self.count_events(searches=1)
         products = range(1, self.shop.products + 1)
         chosen = self.rng.sample(products, self.rng.randint(1, data_set.MOST_LINES))
-        results = self.buy({product: self.rng.randint(1, MOST_PIECES) for product in chosen})
+        results = self.buy_basket({product: self.rng.randint(1, MOST_PIECES) for product in chosen})
         self.record_latency("order", self.seconds)
         # The order 0 was rolled back, and has no total.
         is_ordered = results["order"] != "0"
@@ -91,7 +91,7 @@ class Visitor(User):
         self.count_events(orders=int(is_ordered), rolled_back=int(not is_ordered), cents=cents)
         self.pause_share = self.rng.random()
 
-    def enter(self, is_known: bool) -> None:
+    def enter_shop(self, is_known: bool) -> None:
         """Log in as a drawn customer of the data set, or become a new customer."""
         if is_known:
             name = f"user{self.rng.randint(1, self.shop.customers)}"
@@ -114,11 +114,11 @@ class Visitor(User):
             words = self.rng.choice(data_set.TITLE_WORDS)
         return {"by": by, "words": words, "limit": str(self.rng.randint(1, MOST_FOUND))}
 
-    def search(self, **fields: str) -> dict[str, str]:
+    def search_products(self, **fields: str) -> dict[str, str]:
         """Search for products; return the attributes of the page.  fields: as of draw_search."""
         return self.fetch_page("browse", query=f"?{urllib.parse.urlencode(fields)}")
 
-    def buy(self, basket: dict[int, int]) -> dict[str, str]:
+    def buy_basket(self, basket: dict[int, int]) -> dict[str, str]:
         """Buy a basket, product → quantity; return the attributes of the page."""
         fields = {f"quantity[{product}]": quantity for product, quantity in basket.items()}
         return self.fetch_page("purchase", fields)

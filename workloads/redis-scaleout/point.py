@@ -101,7 +101,7 @@ def read_settings(setup: str, *arguments: str) -> Settings:
     return Settings(setup, servers, connections, *numbers)
 
 
-def query(target: Target, *words: str, text: str | None = None) -> str:
+def query_server(target: Target, *words: str, text: str | None = None) -> str:
     """Return the answer to a command, or to the commands of a text.
 
     words: the command.  text: the commands, one on each line, if there are no words.
@@ -129,6 +129,7 @@ class Proxies:
     """
 
     def __init__(self, folder: Path, stats_port: int, cleanup: contextlib.ExitStack) -> None:
+        """Start nothing yet."""
         self.folder, self.stats_port, self.cleanup = folder, stats_port, cleanup
         self.processes: list[Process] = []
         self.target: Target = ("-s", f"{folder}/front")
@@ -177,7 +178,7 @@ class Proxies:
     def _is_answering(self) -> bool:
         """Return whether a request through the proxies for a missing key is answered."""
         with contextlib.suppress(WrongAnswerError):
-            return query(self.target, "get", "probe") == "\n"
+            return query_server(self.target, "get", "probe") == "\n"
         return False
 
     def count_errors(self) -> int:
@@ -210,7 +211,7 @@ def read_counters(target: Target) -> dict[str, float]:
     gets, sets: requests.  hits, misses: keys that GET found or not.  failed: rejected or failed
     requests.
     """
-    lines = query(target, "info", "all").splitlines()
+    lines = query_server(target, "info", "all").splitlines()
     fields = dict(line.split(":", 1) for line in lines if ":" in line)
     calls, failed = {}, 0
     for command in ("get", "set"):
@@ -248,7 +249,7 @@ def check_answers(target: Target) -> None:
     commands += [f"get {number}:check\n" for number in [*CHECKED_KEYS, "none"]]
     expected = "OK\n" * len(CHECKED_KEYS)
     expected += "".join(f"{number * 7919}\n" for number in CHECKED_KEYS) + "\n"
-    answers = query(target, text="".join(commands))
+    answers = query_server(target, text="".join(commands))
     if answers != expected:
         raise WrongAnswerError(f"wrong answers to requests: {' '.join(answers.split())[:300]}")
 
@@ -295,7 +296,7 @@ def require_running(generators: list[Process], proxies: Proxies) -> None:
         raise WrongAnswerError(f"a load generator or proxy ended: {lines}")
 
 
-def watch(
+def observe_load(
     targets: Sequence[Target], generators: list[Process], proxies: Proxies, seconds: float
 ) -> None:
     """Print the servers' counts of some seconds, and the CPU time of load generators and proxies.
@@ -343,7 +344,7 @@ def print_rates(before: list[dict[str, float]], after: list[dict[str, float]]) -
     print_object(total=round_digits(rate_of_all), get_share=get_share)
 
 
-def measure(settings: Settings) -> None:
+def measure_setup(settings: Settings) -> None:
     """Measure one set-up, and print the results.
 
     Writes and removes a temporary folder, and sets REDISCLI_AUTH for all children.
@@ -361,7 +362,7 @@ def measure(settings: Settings) -> None:
             front = proxies.target
         check_answers(front)
         # How many of the checked keys each server holds.
-        kept = [int(query(target, "dbsize")) for target in targets]
+        kept = [int(query_server(target, "dbsize")) for target in targets]
         options = {"connections": settings.connections, "pipeline": settings.pipeline}
         options |= {"data_bytes": settings.data_bytes, "keys": settings.keys, "seed": settings.seed}
         versions = read_versions(targets[0])
@@ -374,11 +375,11 @@ def measure(settings: Settings) -> None:
         fill_servers(argv, 3 * keyspace, settings.seed)
         generators = start_generators(argv, settings, folder, cleanup)
         time.sleep(settings.settle)
-        watch(targets, generators, proxies, settings.seconds)
+        observe_load(targets, generators, proxies, settings.seconds)
     # The servers hold the keys of one set-up at most, and none while other environments run.
     for target in targets:
         name = f"the answer to flushall of {' '.join(target)}"
-        require_equal(name, query(target, "flushall", "sync"), "OK\n")
+        require_equal(name, query_server(target, "flushall", "sync"), "OK\n")
     print_object(end=setup)
 
 
@@ -386,7 +387,7 @@ def read_versions(target: Target) -> dict[str, str | None]:
     """Return the versions of redis-benchmark (`client`) and of a server (`server`)."""
     argv = ["redis-benchmark", "--version"]
     client = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
-    version = re.search("redis_version:(.*)", query(target, "info", "server"))
+    version = re.search("redis_version:(.*)", query_server(target, "info", "server"))
     return {"client": client.splitlines()[0], "server": version and version[1]}
 
 
@@ -409,7 +410,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     os.umask(0o077)
     try:
-        measure(read_settings(*sys.argv[1:]))
+        measure_setup(read_settings(*sys.argv[1:]))
     except (WrongAnswerError, OSError) as error:
         print(f"point: {error}", file=sys.stderr)
         return 1

@@ -199,7 +199,7 @@ def _print_operations(
         samples.sort()
         counts[operation] = began[operation] if Visitor.paced else len(samples)
         fields = {"of": name, "count": counts[operation]}
-        if limit := Visitor.latency_limit(operation, settings):
+        if limit := Visitor.find_latency_limit(operation, settings):
             late[operation] = sum(sample > limit for sample in samples)
             fields |= {"within_seconds": round_digits(limit, 9), "late": late[operation]}
         print_object(operation=operation, **fields, **_summarize(samples))

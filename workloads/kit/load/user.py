@@ -129,7 +129,7 @@ class User:
         return status, json.loads(content) if "json" in (kind or "") else content
 
     @classmethod
-    def latency_limit(cls, operation: str, settings: dict[str, Any]) -> float | None:
+    def find_latency_limit(cls, operation: str, settings: dict[str, Any]) -> float | None:
         """Return the seconds after which an answer is late; None if there is no limit."""
         return None
 

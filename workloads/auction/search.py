@@ -82,8 +82,9 @@ class Search:
             return
         failure = self.lowest_failure
         self.lowest_failure = users if failure is None else min(users, failure)
-        for number in [number for number in self.passes if number >= users]:
-            del self.passes[number]
+        for number in list(self.passes):
+            if number >= users:
+                del self.passes[number]
 
     def choose_users(self) -> int | None:
         """Return the number of users to try next; None once the search is over."""

@@ -34,6 +34,7 @@ MINUTES_OF_A_YEAR = 365 * 24 * 60
 def count_rows(users: int) -> dict[str, int]:
     """Return the numbers of persons, tags and events that are made for a number of users."""
     users = max(users, FEWEST_USERS)
+    # As in the original's data, there are at most 5000 tags, and three events for each.
     tags = round(5000 * math.tanh(users / 20000))
     return {"persons": PERSONS_OF_A_USER * users, "tags": tags, "events": 3 * tags}
 
@@ -84,7 +85,7 @@ class EventData:
     """
 
     def __init__(self, users: int, seed: int) -> None:
-        """Draw nothing yet."""
+        """Number the rows; they are drawn as they are consumed."""
         self.rng = random.Random(seed)
         counts = count_rows(users)
         self.persons = range(1, counts["persons"] + 1)

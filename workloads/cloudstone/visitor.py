@@ -84,16 +84,16 @@ class Visitor(User):
             case "Login":
                 self.log_in()
             case "TagSearch":
-                tag = self._choose(TAG, "tags", data_set.name_tag)
+                tag = self._choose_row(TAG, "tags", data_set.name_tag)
                 self.fetch_page("GET", f"/search?tag={tag}", f"<h1>Events with the tag {tag}</h1>")
             case "EventDetail":
-                event = self._choose(EVENT, "events")
+                event = self._choose_row(EVENT, "events")
                 self.fetch_page("GET", f"/events/{event}", " attend</h2>")
                 form = f"/events/{event}/attend"
                 if f'action="{form}"' in self.content and self.rng.random() < ATTENDING:
                     self.fetch_page("POST", form, "You attend")
             case "PersonDetail":
-                person = self._choose(PERSON, "persons")
+                person = self._choose_row(PERSON, "persons")
                 self.fetch_page("GET", f"/people/{person}", "<h2>Friends</h2>")
             case "AddPerson":
                 self.added += 1
@@ -124,7 +124,7 @@ class Visitor(User):
         fields = {"username": name, "password": data_set.make_password(self.person)}
         self.fetch_page("POST", "/login", f">{name}</a>", data=fields)
 
-    def _choose(self, link: re.Pattern, kind: str, name: Callable[[int], str] = str) -> str:
+    def _choose_row(self, link: re.Pattern, kind: str, name: Callable[[int], str] = str) -> str:
         """Choose a link of the page that is shown, or a row of the data set if there is none.
 
         link: whose group is the name in links of this kind.  kind: a key of `row_counts`.

@@ -44,7 +44,7 @@ class ShopData:
     """A data set of a size class and a seed; products, orders and customers are numbered from 1."""
 
     def __init__(self, size: str, seed: int) -> None:
-        """Draw nothing yet.  size: one of SIZES."""
+        """Number the rows; each is drawn by itself.  size: a key of SIZES."""
         self.seed = seed
         self.customers, self.monthly_orders, self.products = SIZES[size]
         self.orders = range(1, 12 * self.monthly_orders + 1)

@@ -49,7 +49,7 @@ class Visitor(User):
     paced = False
 
     def __init__(self, *arguments: Any) -> None:
-        """Begin before the first round.  arguments: of User."""
+        """Begin before the first round, in the shop of the settings.  arguments: of User."""
         super().__init__(*arguments)
         self.shop = data_set.ShopData(self.settings["size"], self.settings["data_seed"])
         # The content of the last page, the rounds until now, the seconds that the pages of this
@@ -92,7 +92,7 @@ class Visitor(User):
         self.pause_share = self.rng.random()
 
     def enter_shop(self, is_known: bool) -> None:
-        """Log in as a drawn customer of the data set, or become a new customer."""
+        """Log in as a drawn customer of the data set, or become a new customer, and count this."""
         if is_known:
             name = f"user{self.rng.randint(1, self.shop.customers)}"
             self.fetch_page("login", {"username": name, "password": data_set.PASSWORD})

@@ -28,7 +28,7 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     The points are in the order of the parameter `setups`, which always has a baseline.
     """
     setups = parameters["setups"]
-    servers = len(parameters["ports"]) * int(parameters.get("systems") or 1)
+    servers = len(parameters["ports"]) * int(parameters["systems"])
     counts = [1 if setup == "baseline" else servers for setup in setups]
     orders = [f" point checked( server){{{count}}} total client end" for count in counts]
     points = read(lines, "".join(orders)).points

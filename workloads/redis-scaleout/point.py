@@ -304,7 +304,9 @@ def observe_load(
     Raises WrongAnswerError if a load generator or proxy ended, or a proxy reports an error.
     """
     require_running(generators, proxies)
-    errors, begun = proxies.count_errors(), time.monotonic()
+    # The generators' first connections have been counted as errors before.
+    errors_before = proxies.count_errors()
+    started = time.monotonic()
     generators_before = read_cpu_seconds(generators)
     proxies_before = read_cpu_seconds(proxies.processes)
     before = [read_counters(target) for target in targets]
@@ -312,9 +314,10 @@ def observe_load(
     after = [read_counters(target) for target in targets]
     generator_seconds = read_cpu_seconds(generators) - generators_before
     proxy_seconds = read_cpu_seconds(proxies.processes) - proxies_before
-    elapsed = time.monotonic() - begun
+    elapsed = time.monotonic() - started
     require_running(generators, proxies)
-    require_equal("the number of twemproxy's errors", proxies.count_errors() - errors, 0)
+    new_errors = proxies.count_errors() - errors_before
+    require_equal("the number of twemproxy's errors", new_errors, 0)
     require_equal("trouble in the logs of twemproxy and HAProxy", proxies.read_trouble(), "")
     print_rates(before, after)
     cpus = len(os.sched_getaffinity(0))

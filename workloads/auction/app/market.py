@@ -75,14 +75,17 @@ class Market:
         record = await self.database.fetchrow("SELECT * FROM state WHERE auction = $1", auction)
         return None if record is None else dict(record)
 
-    async def wait_for_state(self, auction: int, known: int) -> dict | None:
-        """Return an auction's state once its `seq` exceeds `known`; None after poll_seconds."""
+    async def wait_for_state(self, auction: int, known_seq: int) -> dict | None:
+        """Return an open auction's state once its `seq` exceeds a known one.
+
+        Returns None if nothing happens within poll_seconds.
+        """
         # The event is taken before the state is read, so that no news in between is missed.
         news = self._get_news_event(auction)
         state = await self.fetch_state(auction)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self.poll_seconds):
-                while state["seq"] <= known:
+                while state["seq"] <= known_seq:
                     await news.wait()
                     news, state = self._get_news_event(auction), self.states[auction]
                 return state

@@ -37,6 +37,7 @@ function render_form(string $path, array $fields, string $button): string
 {
     $inputs = '';
     foreach ($fields as $name => $field) {
+        // A field may lack attributes, which come last.
         [$label, , $attributes] = [...$field, ''];
         $attributes .= $name === 'street2' ? '' : ' required';
         $inputs .= "<label>$label <input name=\"$name\" $attributes></label>\n";
@@ -53,13 +54,14 @@ function read_fields(array $fields): array
 {
     $values = [];
     foreach ($fields as $name => [, $max_bytes]) {
-        $value = $values[$name] = trim((string)($_POST[$name] ?? ''));
+        $value = trim((string)($_POST[$name] ?? ''));
         if ($value === '' && $name !== 'street2') {
             throw new Refused("$name: is missing");
         }
         if (strlen($value) > $max_bytes) {
             throw new Refused("$name: has more than $max_bytes letters");
         }
+        $values[$name] = $value;
     }
     return $values;
 }

@@ -74,7 +74,7 @@ def read_settings(addresses: str, ports: str, *pairs: str) -> Settings:
 
 
 def check_sites(*arguments: str) -> None:
-    """Do every operation once at each site, without load."""
+    """Do every operation once at each site, without load.  arguments: of read_settings."""
     from generator import make_users
 
     settings = read_settings(*arguments)
@@ -108,7 +108,10 @@ def print_books(kind: str, addresses: str, ports: str) -> None:
 
 
 def load_sites(*arguments: str) -> None:
-    """Load all sites at the same time, and print the results."""
+    """Load all sites at the same time, and print the results.
+
+    arguments: of read_settings, among them `users`, the number at each site.
+    """
     settings = read_settings(*arguments)
     # Other draws in each lap, and for each number of users.
     settings["seed"] = f"{settings['seed'] + settings['lap']:x}-{settings['users']}"
@@ -202,7 +205,7 @@ def _print_operations(
         if limit := Visitor.find_latency_limit(operation, settings):
             late[operation] = sum(sample > limit for sample in samples)
             fields |= {"within_seconds": round_digits(limit, 9), "late": late[operation]}
-        print_object(operation=operation, **fields, **_summarize(samples))
+        print_object(operation=operation, **fields, **_summarize_latencies(samples))
     return counts, late
 
 
@@ -228,7 +231,7 @@ def _sum_counters(results: list[dict[str, Any]], key: str) -> collections.Counte
     return total
 
 
-def _summarize(samples: list[float]) -> dict[str, float]:
+def _summarize_latencies(samples: list[float]) -> dict[str, float]:
     """Return sum, mean, a percentile (the nearest rank) and maximum of latencies.
 
     samples: sorted latencies in seconds.  Returns no fields for no samples.

@@ -151,7 +151,10 @@ class User:
         return self.last_operation
 
     def do_operation(self, operation: str) -> None:
-        """Do an operation.  Raises WrongAnswerError for a wrong answer."""
+        """Do an operation, by its name; each application defines this.
+
+        Raises WrongAnswerError for a wrong answer.
+        """
         raise NotImplementedError
 
     def check_operations(self) -> None:
@@ -160,7 +163,7 @@ class User:
             self.do_operation(operation)
 
     def draw_pause(self) -> float:
-        """Draw the seconds until the next operation."""
+        """Draw the seconds until the next operation; each application defines this."""
         raise NotImplementedError
 
     def draw_first_pause(self) -> float:

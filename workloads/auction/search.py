@@ -76,7 +76,7 @@ class Search:
         return max(self.passes, default=0)
 
     def add_outcome(self, users: int, passed: bool) -> None:
-        """Record whether a number of users passed; a failure refutes all passes that are not lower."""
+        """Record whether a number of users passed; a failure refutes all passes from there on."""
         if passed:
             self.passes[users] += 1
             return

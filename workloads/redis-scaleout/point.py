@@ -242,8 +242,8 @@ def read_cpu_seconds(processes: Sequence[Process]) -> float:
 
 def check_answers(target: Target) -> None:
     """Write and read some keys.  Raises WrongAnswerError unless every answer is correct."""
-    # Keys differ in their first bytes: twemproxy's hash would put keys that differ only in the last
-    # byte on one or two servers.
+    # Values differ, so that a wrong one is noticed.  Keys differ in their first bytes: twemproxy's
+    # hash would put keys that differ only in the last byte on one or two servers.
     commands = [f"set {number}:check {number * 7919}\n" for number in CHECKED_KEYS]
     # The last key was not set: its answer is empty.
     commands += [f"get {number}:check\n" for number in [*CHECKED_KEYS, "none"]]

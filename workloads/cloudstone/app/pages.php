@@ -75,7 +75,10 @@ function show_search(): void
     print_page("Events with the tag $name", $form . render_events($events, $tag['refcount'] ?? 0));
 }
 
-/** Show an event with its place, tags, attendees and comments.  Throws Refused (404). */
+/**
+ * Show an event with its place, tags, attendees and comments.
+ * Throws Refused (404) for an unknown event.
+ */
 function show_event(int $id): void
 {
     $event = fetch_row('SELECT socialevent.*, address.*, username
@@ -133,7 +136,10 @@ function render_comments(int $event): string
     return $items;
 }
 
-/** Show a person with friends, and the events that the person posted.  Throws Refused (404). */
+/**
+ * Show a person with friends, and the newest events that the person posted.
+ * Throws Refused (404) for an unknown person.
+ */
 function show_person(int $id): void
 {
     $person = fetch_row('SELECT person.*, city, state, country FROM person NATURAL JOIN address

@@ -7,8 +7,9 @@ the expected counts.  One identity for each tool (rate × time = count) catches 
 does not recompute numbers that a program prints twice: the SHA-256 of the log, which is in the
 cell's record, protects its bytes.
 
-The project's programs print one JSON object per line, and ``{"done": true}`` at the end.  Lines that do not
-start with ``{`` belong to other tools, and so does ``{`` alone, which opens JSON of several lines.
+The project's programs print one JSON object per line, and ``{"done": true}`` at the end.  Lines
+that do not start with ``{`` belong to other tools, and so do lines of only ``{``, which open JSON of
+several lines.
 
 A parser needs no checks of types: where it raises KeyError, TypeError or the like, the log counts
 as broken (:func:`guarded`).

@@ -116,8 +116,9 @@ def query_server(target: Target, *words: str, text: str | None = None) -> str:
 
 
 class Proxies:
-    """The proxies of a set-up: one twemproxy for each server, all of which know all servers, and HAProxy before them.
+    """The proxies of a set-up: a twemproxy for each server, and HAProxy before them.
 
+    Every twemproxy knows all servers.
     They run on the load generators' machine, and talk with them through sockets of that machine.
     The keys of a server follow from its name, not its address: they are the same everywhere.
 

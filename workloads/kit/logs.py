@@ -8,7 +8,7 @@ does not recompute numbers that a program prints twice: the SHA-256 of the log, 
 cell's record, protects its bytes.
 
 The project's programs print one JSON object per line, and ``{"done": true}`` at the end.  Lines
-that do not start with ``{`` belong to other tools, and so do lines of only ``{``, which open JSON of
+that do not start with ``{`` belong to other tools, and so does a line ``{``, which opens JSON of
 several lines.
 
 A parser needs no checks of types: where it raises KeyError, TypeError or the like, the log counts

@@ -178,7 +178,7 @@ SHOWN = [
 def test_the_site_shows_what_was_loaded(servers):
     from data_set import AuctionData
 
-    rows = {name: list(table) for name, table in AuctionData(60, 1).tables()}
+    rows = {name: list(table) for name, table in AuctionData(60, 1).list_tables()}
     # The buyer of the item that was sold last has a history.
     buyer = rows["purchases"][-1][5]
     person = log_in_person(servers, buyer)
@@ -347,10 +347,10 @@ def read_cells(content):
 def test_a_login_shows_the_last_purchases_each_with_a_related_title(servers):
     shop = servers.make_visitor().shop
     last = 12 * shop.monthly_orders
-    buyer = shop.buyer(last)
+    buyer = shop.draw_buyer(last)
     customer = log_in_customer(servers, f"user{buyer}")
-    orders = [order for order in range(last, 0, -1) if shop.buyer(order) == buyer]
-    lines = [line for order in orders for line in shop.order_lines(order)]
+    orders = [order for order in range(last, 0, -1) if shop.draw_buyer(order) == buyer]
+    lines = [line for order in orders for line in shop.draw_lines(order)]
     expected = []
     for product, _ in lines[:10]:
         number, _, title, actor, *_, related = shop.make_product(product)
@@ -373,7 +373,7 @@ def test_a_search_finds_the_right_products_in_the_order_of_their_numbers(servers
         return set(words.lower().split()) <= set(text.lower().split())
 
     for by, words in (("category", "1"), ("title", title.split()[0]), ("actor", actor)):
-        results = customer.search(by=by, words=words, limit="5")
+        results = customer.search_products(by=by, words=words, limit="5")
         matches = [product for product in products if is_match(product, by, words)][:5]
         expected = [[str(number), *texts, ""] for number, _, *texts, _, _ in matches]
         assert read_cells(customer.content) == expected
@@ -386,10 +386,10 @@ def test_a_purchase_costs_what_its_lines_say(servers):
 
     customer = log_in_customer(servers, "user1")
     shop = customer.shop
-    basket = {number: 1 + number % 3 for number in range(1, 1000) if shop.stock(number) > 50}
+    basket = {number: 1 + number % 3 for number in range(1, 1000) if shop.draw_stock(number) > 50}
     basket = dict(list(basket.items())[:9])
-    results = customer.buy(basket)
-    net = sum(shop.price(product) * quantity for product, quantity in basket.items())
+    results = customer.buy_basket(basket)
+    net = sum(shop.draw_price(product) * quantity for product, quantity in basket.items())
     amounts = [format_money(amount) for amount in (net, *add_tax(net))]
     assert [results[key] for key in ("net", "tax", "total")] == amounts
 
@@ -398,9 +398,9 @@ def test_a_purchase_costs_what_its_lines_say(servers):
 def test_stock_below_three_is_reordered_and_the_books_notice_sabotage(servers):
     customer, before = log_in_customer(servers, "user1", 1), read_books(servers, 1)
     shop = customer.shop
-    scarce = next(number for number in range(1, 10_000) if 3 <= shop.stock(number) < 6)
-    for quantity in (shop.stock(scarce) - 2, 3):
-        assert customer.buy({scarce: quantity})["order"] != "0"
+    scarce = next(number for number in range(1, 10_000) if 3 <= shop.draw_stock(number) < 6)
+    for quantity in (shop.draw_stock(scarce) - 2, 3):
+        assert customer.buy_basket({scarce: quantity})["order"] != "0"
     grown = count_growth(before, read_books(servers, 1), "reorders", "orders")
     assert grown == {"reorders": 1, "orders": 2}
     for change in ("stock = stock + 1", "sold = sold + 1, stock = stock - 1"):
@@ -415,14 +415,14 @@ def test_nothing_is_lost_where_many_buy_the_same_at_the_same_time(servers):
     shop, before = servers.make_visitor(2).shop, read_books(servers, 2)
     # Few products, whose stock soon ends, in baskets of different orders.
     products = range(1, shop.products + 1)
-    scarce = [number for number in products if 3 <= shop.stock(number) <= 12][:6]
+    scarce = [number for number in products if 3 <= shop.draw_stock(number) <= 12][:6]
 
     def buy_often(number):
         customer, rng = log_in_customer(servers, f"user{number}", 2), random.Random(number)
         baskets = [
             {product: rng.randint(1, 3) for product in rng.sample(scarce, 4)} for _ in range(25)
         ]
-        results = [customer.buy(basket) for basket in baskets]
+        results = [customer.buy_basket(basket) for basket in baskets]
         return [round(100 * float(result["total"])) for result in results if result["order"] != "0"]
 
     totals = [total for buyer in run_together(buy_often, range(1, 9)) for total in buyer]

@@ -62,7 +62,7 @@ def walk(application, users, count, seed=1):
     last = [rng.choices(list(mix), list(mix.values()))[0] for _ in range(users)]
     for _ in range(count):
         user = rng.randrange(users)
-        before, last[user] = last[user], chain.next_operation(last[user])
+        before, last[user] = last[user], chain.choose_operation(last[user])
         yield user, before, last[user]
 
 
@@ -158,7 +158,7 @@ def run_search(application, passes, resolution=0.3, confirmations=0):
     """The numbers that a search tries, and the search at its end."""
     search = application.search.Search(100, 6000, resolution, confirmations)
     tried = []
-    while (users := search.next_users()) is not None:
+    while (users := search.choose_users()) is not None:
         tried.append(users)
         assert len(tried) < 200
         search.add_outcome(users, passes(users))
@@ -207,7 +207,7 @@ def test_the_data_follow_from_size_and_seed_alone(application, monkeypatch, tmp_
     monkeypatch.setitem(vars(application.data_set).get("SIZES", {}), "tiny", (50, 4, 40))
 
     def digest_tables(seed):
-        application.rows.write_tables(tmp_path, make(application.data_set, seed).tables())
+        application.rows.write_tables(tmp_path, make(application.data_set, seed).list_tables())
         files = sorted(tmp_path.iterdir())
         return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
 
@@ -263,13 +263,13 @@ def test_numbers_of_rows_follow_from_the_users(application, users, persons, tags
 def test_counts_and_ranges_are_those_of_the_original(application):
     shop = application.data_set.ShopData("small", 1)
     products = [shop.make_product(number) for number in range(1, 10_001)]
-    prices = [shop.price(number) for number in range(10_001)]
+    prices = [shop.draw_price(number) for number in range(10_001)]
     assert set(prices) <= set(range(999, 3000))
     assert 70 < sum(special == "t" for *_, special, _ in products) < 130
     assert {category for _, category, *_ in products} == set(range(1, 17))
-    assert {shop.stock(number) for number in range(1, 10_000)} == set(range(501))
-    assert shop.stock(10_000) % 10 == 0
-    tables = dict(shop.tables())
+    assert {shop.draw_stock(number) for number in range(1, 10_000)} == set(range(501))
+    assert shop.draw_stock(10_000) % 10 == 0
+    tables = dict(shop.list_tables())
     assert list(tables["products"]) == products
     orders, lines = list(tables["orders"]), list(tables["orderlines"])
     months = collections.Counter(placed.month for _, _, placed, *_ in orders)
@@ -299,7 +299,7 @@ def test_customers_behave_as_those_of_the_original(application):
     [customer] = make_visitors(application, 1, send, size="small", data_seed=1, think=1)
     pauses = []
     for _ in range(4000):
-        customer.do_operation(customer.next_operation())
+        customer.do_operation(customer.choose_operation())
         pauses.append(customer.draw_pause())
     # A letter for each page: login, new, browse, purchase.
     order = "".join(name[0] for name, _ in pages)

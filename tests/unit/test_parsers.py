@@ -539,12 +539,12 @@ def test_the_load_generator_may_be_busy_only_where_that_bounds_no_result():
 
 
 def test_a_latency_counts_where_ten_are_expected_in_a_lap_however_many_there_were():
-    from kit.applications import Load
+    from kit.applications import LoadResults
 
     operations = {"often": {"count": 7}, "seldom": {"count": 12}, "never": {"count": 0}}
     load = types.SimpleNamespace(operations=operations, users=20, seconds=10)
     mix = {"often": 10, "seldom": 9.9, "never": 80.1}
-    assert list(Load.frequent(load, mix, cycle=2)) == ["often"]
+    assert list(LoadResults.select_frequent(load, mix, cycle=2)) == ["often"]
 
 
 # A cell's laps and systems

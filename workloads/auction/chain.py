@@ -1,5 +1,7 @@
 """The operations of the auctions: their mix, their order, and the limits of their latency."""
 
+# As published: users who attend one auction.
+USERS_OF_AN_AUCTION = 15
 # As published: the share of each operation in per cent.
 MIX = {
     "HomePage": 0.93,
@@ -22,9 +24,10 @@ MIX = {
     "AddImageForItem": 0.22,
     "Logout": 0.93,
 }
-# As published, at a mean cycle of 5 seconds: the seconds within which 99 of 100 answers come.
-# GetNextBid waits for other users' bids, and has no limit.
+# The mean cycle in seconds, as published, to which the following limits belong.
 CYCLE = 5.0
+# As published: the seconds within which 99 of 100 answers come.  GetNextBid waits for other users'
+# bids, and has no limit.
 LIMITS = {
     **{operation: 2.0 for operation in MIX if operation != "GetNextBid"},
     **dict.fromkeys(["Login", "JoinAuction", "GetCurrentItem", "Logout"], 3.0),
@@ -62,9 +65,10 @@ FLOWS = {
 }
 
 
-def limit(operation: str, cycle: float) -> float | None:
+def find_limit(operation: str, cycle: float) -> float | None:
     """Return the seconds within which an answer is in time; None for an operation without limit.
 
-    cycle: the mean time between the beginnings of a user's operations, in seconds.
+    cycle: the mean time between the beginnings of a user's operations, in seconds, to which the
+    limits are proportional.
     """
     return LIMITS[operation] * cycle / CYCLE if operation in LIMITS else None

@@ -32,18 +32,21 @@ def find_failures(
 ) -> list[str]:
     """Return the names of operations that do not pass, among them RARE and LOAD.
 
-    counts, late: answers of each operation, and how many of them came too late.  delay: the mean
-    delay of operations.  cycle: the mean cycle.  Both are in seconds.
+    counts: the answers of each operation.
+    late: how many of them came too late, for each operation with a limit.
+    delay, cycle: the mean delay of operations, and the mean cycle, in seconds.
     """
-    rare = [name for name in late if counts[name] < ANSWERS_TO_JUDGE]
     failures = []
+    rare_count = rare_late = 0
     for name in late:
-        if name not in rare and ANSWERS_TO_JUDGE * late[name] > counts[name]:
+        if counts[name] < ANSWERS_TO_JUDGE:
+            rare_count += counts[name]
+            rare_late += late[name]
+        elif ANSWERS_TO_JUDGE * late[name] > counts[name]:
             failures.append(name)
-    rare_late, rare_count = sum(late[name] for name in rare), sum(counts[name] for name in rare)
     # Nor does a probe pass without any answer.
-    answered = any(counts[name] for name in late)
-    if not answered or ANSWERS_TO_JUDGE * rare_late > rare_count:
+    is_answered = any(counts[name] for name in late)
+    if not is_answered or ANSWERS_TO_JUDGE * rare_late > rare_count:
         failures.append(RARE)
     if delay > LARGEST_DELAY * cycle:
         failures.append(LOAD)
@@ -51,17 +54,19 @@ def find_failures(
 
 
 class Search:
-    """Doubles or halves from `start`, then halves between the highest pass and the lowest failure.
+    """A search for the highest number of users that passes: doubling, bisection, confirmation.
 
-    The search is over once these two differ by at most `resolution` (a share of the pass), and the
-    highest pass has passed `confirmations` times more.  If it fails then, that is a failure like
-    any other.  No more than `most` users are tried.
+    It begins with `start` users, and doubles or halves them until one number has passed and one has
+    failed.  Then it bisects until these two differ by at most `resolution`, a share of the highest
+    pass, or by one user.  At last the highest pass must pass `confirmations` times more; if it
+    fails then, that is a failure like any other.  No more than `max_users` are tried.
     """
 
-    def __init__(self, start: int, most: int, resolution: float, confirmations: int) -> None:
-        self.start, self.most = start, most
+    def __init__(self, start: int, max_users: int, resolution: float, confirmations: int) -> None:
+        """Begin without outcomes."""
+        self.start, self.max_users = start, max_users
         self.resolution, self.confirmations = resolution, confirmations
-        # How often each number of users has passed, below all that failed.
+        # How often each number of users has passed; only numbers below all that failed.
         self.passes: collections.Counter[int] = collections.Counter()
         self.lowest_failure: int | None = None
 
@@ -71,60 +76,77 @@ class Search:
         return max(self.passes, default=0)
 
     def add_outcome(self, users: int, passed: bool) -> None:
-        """Record whether a number of users passed."""
+        """Record whether a number of users passed; a failure refutes all passes from there on."""
         if passed:
             self.passes[users] += 1
             return
         failure = self.lowest_failure
         self.lowest_failure = users if failure is None else min(users, failure)
-        for refuted in [number for number in self.passes if number >= users]:
-            del self.passes[refuted]
+        for number in list(self.passes):
+            if number >= users:
+                del self.passes[number]
 
-    def next_users(self) -> int | None:
+    def choose_users(self) -> int | None:
         """Return the number of users to try next; None once the search is over."""
         highest, failure = self.highest_pass, self.lowest_failure
         if highest == 0:
-            return self.start if failure is None else failure // 2 or None
-        if failure is None and highest < self.most:
-            return min(2 * highest, self.most)
+            if failure is None:
+                return self.start
+            # Where one user fails, none can pass.
+            return failure // 2 if failure > 1 else None
+        if failure is None and highest < self.max_users:
+            return min(2 * highest, self.max_users)
         if failure is not None and failure - highest > max(1, self.resolution * highest):
             return (failure + highest) // 2
-        return highest if self.passes[highest] <= self.confirmations else None
+        # The first pass is no confirmation.
+        confirmed = self.passes[highest] - 1
+        return highest if confirmed < self.confirmations else None
 
 
-def search(*arguments: str) -> None:
-    """Probe one number of users after another until the search is over, and print its result."""
+def search_most_users(*arguments: str) -> None:
+    """Probe one number of users after another until the search is over, and print its result.
+
+    arguments: of the command line.  Prints the books of the sites before and after all probes.
+    """
     settings = driver.read_settings(*arguments)
-    keys = ("start", "most", "resolution", "confirmations")
-    progress = Search(*(settings.pop(key) for key in keys))
+    addresses, ports, *_ = arguments
+    search = Search(
+        settings.pop("start"),
+        settings.pop("most"),
+        settings.pop("resolution"),
+        settings.pop("confirmations"),
+    )
     cycle, seed = settings["cycle"], settings["seed"] + settings["lap"]
 
     def judge(counts: dict[str, int], late: dict[str, int], delay: float) -> dict[str, Any]:
+        """Return the fields by which the totals of a probe say whether it passed."""
         failures = find_failures(counts, late, delay, cycle)
         return {"passed": not failures, "failing": failures}
 
     def count_decided_bids() -> int:
+        """Return how many bids the databases of all sites have."""
         return sum(driver.fetch_books(site)["bids"] for site in settings["sites"])
 
-    driver.books("opened", *arguments[:2])
-    decided_before, probes, bids = count_decided_bids(), 0, 0
+    driver.print_books("opened", addresses, ports)
+    decided_before = count_decided_bids()
+    probes = bids = 0
     generators = driver.start_generators()
-    while (users := progress.next_users()) is not None:
+    while (users := search.choose_users()) is not None:
         probes += 1
         # Each probe has draws of its own, so that a confirmation does not repeat the first pass.
         settings |= {"users": users, "seed": f"{seed:x}-{probes}-{users}"}
         settings["auctions"] = count_auctions(users)
         totals = driver.measure_point(generators, f"probe-{probes}", settings, judge)
         bids += totals["in_all"]["bids"]
-        progress.add_outcome(users, totals["passed"])
+        search.add_outcome(users, totals["passed"])
     deadline = time.monotonic() + DECISION_SECONDS
     while count_decided_bids() < decided_before + bids and time.monotonic() < deadline:
         time.sleep(0.1)
-    driver.books("closed", *arguments[:2])
-    fails = progress.lowest_failure
-    print_object(found=progress.highest_pass, fails=fails, probes=probes, bids=bids)
+    driver.print_books("closed", addresses, ports)
+    fails = search.lowest_failure
+    print_object(found=search.highest_pass, fails=fails, probes=probes, bids=bids)
     print_object(done=True)
 
 
 if __name__ == "__main__":
-    driver.run_command(search)
+    driver.run_command(search=search_most_users)

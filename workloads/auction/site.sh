@@ -21,28 +21,33 @@ source "${0%/*}/../common/sourced/nginx.sh"
 # The folder of the only site, and the file with the cell's password, which is the broker's, too.
 site=$home/0 secret=/data/password
 
-# Makes the database that every cell starts with.  Usage: data USERS SEED BUFFER_BYTES
-data() {
-    make_database auction "$3" "$1" "$2"
+# Makes the database that every cell starts with, in /data/prepared.
+# Usage: make_auction_data USERS SEED BUFFER_BYTES
+make_auction_data() {
+    local users=$1 seed=$2 buffer_bytes=$3
+    make_database auction "$buffer_bytes" "$users" "$seed"
 }
 
-# Unpacks the database, and makes the servers' folders.  Usage: prepare START_USERS MOST_USERS
-prepare() {
-    require_data "$1" "$2"
+# Unpacks the database, and makes the servers' folders.
+# Usage: prepare_servers START_USERS MOST_USERS
+prepare_servers() {
+    local start_users=$1 most_users=$2
+    require_data "$start_users" "$most_users"
     prepare_sites 1 web sockets
     # Not in the site's folder, which only the web server's group may enter.
     install -d -o rabbitmq -g rabbitmq "$home/broker"
 }
 
-# Runs PostgreSQL.  Usage: database BUFFER_BYTES PROCESSES
-database() {
-    # Each process of the application keeps up to eight connections.
-    serve_databases 1 "$1" "$((8 * $2 + 20))"
+# Runs PostgreSQL.  Usage: serve_auction_database BUFFER_BYTES PROCESSES
+serve_auction_database() {
+    local buffer_bytes=$1 processes=$2
+    # Each process of the application keeps up to eight connections (CONNECTIONS in auctions.py).
+    serve_databases 1 "$buffer_bytes" "$((8 * processes + 20))"
 }
 
 # Runs RabbitMQ, and epmd, the name server of Erlang's nodes; both listen on the loopback only.
-# Usage: broker PORT,DISTRIBUTION_PORT,NAMES_PORT
-broker() {
+# Usage: serve_broker PORT,DISTRIBUTION_PORT,NAMES_PORT
+serve_broker() {
     local folder=$home/broker
     local port distribution names
     local as_broker=(setpriv --reuid=rabbitmq --regid=rabbitmq --clear-groups --)
@@ -77,6 +82,7 @@ END
     export RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=$loopback
     cd "$folder"
     # Started before the broker, which would otherwise start an epmd that outlives it.
+    # Not local: the trap below reads it when the script ends.
     "${as_broker[@]}" epmd -port "$names" -address 127.0.0.1 &
     epmd=$!
     wait_for_server "$epmd" /opt/strata/bin/reach 127.0.0.1 "$names"
@@ -87,13 +93,14 @@ END
 }
 
 # Runs the application's processes; each one listens on a socket of its own.
-# Usage: application PROCESSES BROKER_PORTS POLL_SECONDS ITEM_SECONDS
-application() {
+# Usage: serve_application PROCESSES BROKER_PORTS POLL_SECONDS ITEM_SECONDS
+serve_application() {
+    local processes=$1 broker_port=${2%%,*}
     raise_file_limit
     export AUCTION_DATABASE="postgresql://auction@/auction?host=$site"
     export AUCTION_POLL_SECONDS=$3 AUCTION_ITEM_SECONDS=$4 PYTHONDONTWRITEBYTECODE=1
     # A long heartbeat: the whole system is frozen while other environments measure.
-    AUCTION_BROKER="amqp://auction:$(<"$secret")@127.0.0.1:${2%%,*}/?heartbeat=65534"
+    AUCTION_BROKER="amqp://auction:$(<"$secret")@127.0.0.1:$broker_port/?heartbeat=65534"
     export AUCTION_BROKER
     cd "$programs/app"
     # Runs one of the processes, in place of this one.  Usage: serve NUMBER
@@ -103,16 +110,15 @@ application() {
             --timeout-keep-alive 300 --lifespan on --log-level warning --no-access-log \
             auctions:application
     }
-    supervise_each "$1" TERM
+    supervise_each "$processes" TERM
 }
 
 # Runs nginx, which serves the site's own files, and passes requests to the application.
-# Usage: web ADDRESS PORT PROCESSES
-web() {
-    local number
-    address=$1 port=$2 processes=$3 upstreams=''
-    for ((number = 0; number < processes; number++)); do
-        upstreams+="server unix:$site/sockets/$number max_fails=0; "
+# Usage: serve_pages ADDRESS PORT PROCESSES
+serve_pages() {
+    local address=$1 port=$2 processes=$3 upstreams='' socket
+    for ((socket = 0; socket < processes; socket++)); do
+        upstreams+="server unix:$site/sockets/$socket max_fails=0; "
     done
     raise_file_limit
     # Runs nginx, in place of the process.
@@ -152,8 +158,9 @@ CONF
     supervise_each 1 TERM
 }
 
-# Succeeds once a server answers.  Usage: ready database | ready application PROCESSES
-ready() {
+# Succeeds once a server answers.
+# Usage: check_server database | check_server application PROCESSES
+check_server() {
     case $1 in
     database) databases_ready 1 ;;
     # A process creates its socket once it is connected to database and broker.
@@ -161,4 +168,8 @@ ready() {
     esac
 }
 
-"$@"
+declare -A functions=(
+    [data]=make_auction_data [prepare]=prepare_servers [database]=serve_auction_database
+    [broker]=serve_broker [application]=serve_application [web]=serve_pages [ready]=check_server
+)
+"${functions[$1]}" "${@:2}"

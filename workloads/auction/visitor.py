@@ -1,5 +1,6 @@
 """A user of the auctions, who does operations by their published names."""
 
+import math
 import random
 import time
 from typing import Any
@@ -14,6 +15,12 @@ from user import User
 LARGEST_RAISE = 500
 # Rows of a page of auctions or of a history, as the site gives them.
 ROWS_OF_A_PAGE = 10
+# Path and a key of the rows of each page with a history.
+HISTORIES = {
+    "GetBidHistory": ("/bids", "bid"),
+    "GetAttendanceHistory": ("/attendances", "auction"),
+    "GetPurchaseHistory": ("/purchases", "item"),
+}
 # The site's own files, each with a part of its content.
 FILES = {
     "/": b"<title>Auctions</title>",
@@ -24,7 +31,10 @@ FILES = {
 
 
 class Visitor(User):
-    """A user of the auctions, with the state of the browser."""
+    """A user of the auctions, with the state of the browser.
+
+    The order of the random draws decides all requests of a seed: it must stay as it is.
+    """
 
     books_path = "/api/books"
     operations = checked_operations = tuple(chain.MIX)
@@ -34,6 +44,7 @@ class Visitor(User):
     arrival_share = 0.75
 
     def __init__(self, *arguments: Any) -> None:
+        """Begin without a login.  arguments: of User."""
         super().__init__(*arguments)
         first = data_set.PERSONS_OF_A_USER * self.number_at_site + 1
         # The persons as whom the user logs in, one after the other.
@@ -46,17 +57,18 @@ class Visitor(User):
         self.auction = self.item = self.added_item = 1
         self.auctions: list[int] = []
         self.items: list[int] = []
-        # The last known state of the attended auction, and the last bid.
+        # The last known state of the attended auction (the view `state`), and the id of the last
+        # bid.
         self.state: dict = {}
         self.bid = ""
 
     @classmethod
-    def latency_limit(cls, operation: str, settings: dict[str, Any]) -> float | None:
+    def find_latency_limit(cls, operation: str, settings: dict[str, Any]) -> float | None:
         """Return the published limit, which shortens with the cycle."""
-        return chain.limit(operation, settings["cycle"])
+        return chain.find_limit(operation, settings["cycle"])
 
     def arrive(self) -> None:
-        """Start within a session, if the operation before was in one."""
+        """Start within a session, if the operation that was drawn as the last one is in one."""
         super().arrive()
         if self.last_operation not in ("HomePage", "Logout"):
             self.do_operation("Login")
@@ -67,35 +79,39 @@ class Visitor(User):
             self.do_operation("AddItem")
 
     def check_operations(self) -> None:
-        """Do every operation, and wait until the bid is decided."""
+        """Do every operation once, and wait until the bid is decided."""
         super().check_operations()
         self.log_in(self.persons[0])
         while self.bid not in self._fetch_page("/bids", "bid"):
             time.sleep(0.1)
 
     def draw_pause(self) -> float:
-        """Draw a cycle: normal, between none and twice the mean."""
+        """Draw a cycle in seconds: normal, with a quarter of the mean as standard deviation.
+
+        Cycles below 0 or above twice the mean are drawn again.
+        """
         mean = self.settings["cycle"]
         while not 0 <= (cycle := self.rng.gauss(mean, mean / 4)) <= 2 * mean:
             pass
         return cycle
 
     def draw_first_pause(self) -> float:
-        """Draw a part of a cycle."""
+        """Draw a part of the mean cycle, in seconds."""
         return self.rng.random() * self.settings["cycle"]
 
     def do_operation(self, operation: str) -> None:
-        """Do an operation.  Raises WrongAnswerError for a wrong answer."""
+        """Do an operation, by its name.  Raises WrongAnswerError for a wrong answer."""
         match operation:
             case "HomePage":
                 self.fetch_files()
             case "Login":
+                # The person who was logged in longest ago is next.
                 self.persons.append(self.persons.pop(0))
                 self.log_in(self.persons[0])
             case "Logout":
                 self._call("POST", "/logout", person=self.person)
             case "GetActiveAuctions":
-                page = self.rng.randrange(-(-self.attended_auctions // ROWS_OF_A_PAGE))
+                page = self.rng.randrange(math.ceil(self.attended_auctions / ROWS_OF_A_PAGE))
                 self.auctions = self._fetch_page(f"/auctions?page={page}", "auction")
                 if not self.auctions:
                     raise WrongAnswerError(f"page {page} of the auctions is empty")
@@ -110,17 +126,13 @@ class Visitor(User):
                 if self._call("GET", f"/items/{self.item}/image")[:4] != b"\x89PNG":
                     raise WrongAnswerError(f"the image of item {self.item} is no PNG")
             case "GetUserProfile":
-                self._call("GET", "/profile", name=data_set.person_name(self.person))
+                self._call("GET", "/profile", name=data_set.name_person(self.person))
             case "UpdateUserProfile":
-                email = f"{data_set.person_name(self.person)}@example.com"
+                email = f"{data_set.name_person(self.person)}@example.com"
                 fields = {"email": email, "address": draw_text(self.rng, 3)}
                 self._call("PUT", "/profile", fields, **fields)
-            case "GetBidHistory":
-                self._fetch_page("/bids", "bid")
-            case "GetAttendanceHistory":
-                self._fetch_page("/attendances", "auction")
-            case "GetPurchaseHistory":
-                self._fetch_page("/purchases", "item")
+            case "GetBidHistory" | "GetAttendanceHistory" | "GetPurchaseHistory":
+                self._fetch_page(*HISTORIES[operation])
             case "AddItem":
                 title, description = draw_text(self.rng, 3), draw_text(self.rng, 40)
                 fields = {"title": title, "description": description}
@@ -133,7 +145,10 @@ class Visitor(User):
                 self.take_part(operation)
 
     def take_part(self, operation: str) -> None:
-        """Do an operation in an auction: join it, watch it, bid in it, or leave it."""
+        """Do an operation in an auction: join it, watch it, bid in it, or leave it.
+
+        Raises WrongAnswerError for a wrong answer.
+        """
         auction = f"/auctions/{self.auction}"
         match operation:
             case "JoinAuction":
@@ -153,21 +168,22 @@ class Visitor(User):
                 self._call("DELETE", f"{auction}/attendance", auction=self.auction)
 
     def fetch_files(self) -> None:
-        """Fetch the site's own files."""
+        """Fetch the site's own files.  Raises WrongAnswerError if one has another content."""
         for path, part in FILES.items():
             if part not in self.request("GET", path)[1]:
                 raise WrongAnswerError(f"GET {path}: the file lacks {part!r}")
 
     def log_in(self, person: int) -> None:
-        """Log in as a person."""
+        """Log in as a person, by number."""
         self.person = person
-        name, password = data_set.person_name(person), data_set.person_password(person)
+        name, password = data_set.name_person(person), data_set.make_password(person)
         self._call("POST", "/login", {"name": name, "password": password}, person=person)
 
     def wait_for_bid(self) -> None:
         """Wait until the attended auction changes, or until the site answers that it did not."""
         known = self.state["seq"]
         path = f"/api/auctions/{self.auction}/next?after={known}"
+        # 204: nothing changed in the time for which the site waits.
         status, state = self.request("GET", path, 200, 204)
         if status == 200:
             if state["auction"] != self.auction or state["seq"] <= known:
@@ -182,11 +198,15 @@ class Visitor(User):
     def _call(
         self, method: str, path: str, body: Any = None, status: int = 200, **expected: object
     ) -> Any:
-        """Return the content of an answer, which must have a status and hold the expected fields.
+        """Send a request to the site's programs, and return the content of the answer.
 
-        body: bytes, or an object that is sent as JSON.
+        path: below /api.  body: bytes, or an object that is sent as JSON.
+        status, expected: the status and the fields that the answer must have.
+        Raises WrongAnswerError if it has others.
         """
-        options = {} if body is None else {"data" if isinstance(body, bytes) else "json": body}
+        options = {}
+        if body is not None:
+            options["data" if isinstance(body, bytes) else "json"] = body
         _, answer = self.request(method, f"/api{path}", status, **options)
         for key, value in expected.items():
             if not isinstance(answer, dict) or answer.get(key) != value:
@@ -194,7 +214,10 @@ class Visitor(User):
         return answer
 
     def _fetch_page(self, path: str, key: str) -> list:
-        """Return the value of a key in every row of a page."""
+        """Return the value of a key in every row of a page.
+
+        path: below /api.  Raises WrongAnswerError if the page has too many rows.
+        """
         rows = self._call("GET", path)
         if not isinstance(rows, list) or len(rows) > ROWS_OF_A_PAGE:
             raise WrongAnswerError(

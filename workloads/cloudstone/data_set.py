@@ -1,5 +1,8 @@
 """Makes the rows and files with which every cell begins; all follow from users and seed.
 
+All rows share one sequence of random numbers.  The order of the draws and of the columns of a table
+(schema.sql) must stay: the data of every seed follow from them.
+
 Usage: data_set.py FOLDER USERS SEED      (writes a file for each table: rows.write_tables)
 
 FOLDER/files gets the pictures and texts that rows name.
@@ -18,9 +21,9 @@ from pathlib import Path
 
 from rows import WORDS, draw_picture, draw_text, write_tables
 
-# As published: persons for each user, and the least number of users for whom data are made.
+# As published: persons for each user, and the smallest number of users for whom data are made.
 PERSONS_OF_A_USER = 100
-LEAST_USERS = 25
+FEWEST_USERS = 25
 # All persons share so many pictures, as do all events: more would only fill the disk.
 PICTURES = 20
 # The events were posted in this year, and take place in the next.
@@ -29,23 +32,24 @@ MINUTES_OF_A_YEAR = 365 * 24 * 60
 
 
 def count_rows(users: int) -> dict[str, int]:
-    """Return the numbers of persons, tags and events that are made for so many users."""
-    users = max(users, LEAST_USERS)
+    """Return the numbers of persons, tags and events that are made for a number of users."""
+    users = max(users, FEWEST_USERS)
+    # As in the original's data, there are at most 5000 tags, and three events for each.
     tags = round(5000 * math.tanh(users / 20000))
     return {"persons": PERSONS_OF_A_USER * users, "tags": tags, "events": 3 * tags}
 
 
-def person_name(person: int) -> str:
+def name_person(person: int) -> str:
     """Return the name of a person of the data set; persons are numbered from 1."""
     return f"person{person}"
 
 
-def person_password(person: int) -> str:
+def make_password(person: int) -> str:
     """Return the password of a person of the data set."""
     return f"open-{person}-sesame"
 
 
-def tag_name(tag: int) -> str:
+def name_tag(tag: int) -> str:
     """Return the text of a tag of the data set; tags are numbered from 1."""
     return f"{WORDS[tag % len(WORDS)]}-{tag}"
 
@@ -53,37 +57,46 @@ def tag_name(tag: int) -> str:
 def draw_address(rng: random.Random) -> list[str]:
     """Draw an address: street, second line (mostly empty), city, state, ZIP code and country."""
     street, city = rng.choice(WORDS).capitalize(), rng.choice(WORDS).capitalize()
-    second = f"Flat {rng.randint(1, 99)}" if rng.random() < 0.2 else ""
-    first, code = f"{rng.randint(1, 999)} {street} Street", f"{rng.randint(10000, 99999)}"
-    return [first, second, f"{city}ton", "CA", code, "USA"]
+    second_line = f"Flat {rng.randint(1, 99)}" if rng.random() < 0.2 else ""
+    house, zip_code = rng.randint(1, 999), rng.randint(10000, 99999)
+    return [f"{house} {street} Street", second_line, f"{city}ton", "CA", f"{zip_code}", "USA"]
 
 
 def locate_address(address: list[str]) -> tuple[str, str]:
-    """Return latitude and longitude of an address, in degrees, as the geocoder gives them."""
+    """Return latitude and longitude of an address, in degrees, as the geocoder does.
+
+    address: as from draw_address.  The same formula is in geocoder/src/Geocoder.java.
+    """
     checksum = zlib.crc32(", ".join(filter(None, address)).encode())
-    latitude, longitude = checksum % 120_000_001 / 1e6 - 60, checksum // 7 % 360_000_001 / 1e6 - 180
+    latitude = checksum % 120_000_001 / 1e6 - 60
+    longitude = checksum // 7 % 360_000_001 / 1e6 - 180
     return f"{latitude:.6f}", f"{longitude:.6f}"
 
 
 def _draw_telephone(rng: random.Random) -> str:
+    """Draw a telephone number."""
     return f"555-{rng.randint(1000000, 9999999)}"
 
 
 class EventData:
-    """A data set, whose rows share one sequence of random numbers.
+    """A data set for a number of users, whose rows share one sequence of random numbers.
 
-    users: for whom the data are made.  The tables of `tables` must be consumed in their order.
+    persons, events, tags: their numbers, from 1.
     """
 
     def __init__(self, users: int, seed: int) -> None:
+        """Number the rows; they are drawn as they are consumed."""
         self.rng = random.Random(seed)
         counts = count_rows(users)
         self.persons = range(1, counts["persons"] + 1)
         self.events = range(1, counts["events"] + 1)
         self.tags = range(1, counts["tags"] + 1)
 
-    def tables(self) -> Iterator[tuple[str, Iterable[tuple]]]:
-        """Yield every table with its rows, in the order in which the tables are filled."""
+    def list_tables(self) -> Iterator[tuple[str, Iterable[tuple]]]:
+        """Yield every table with its rows, in the order in which the tables are filled.
+
+        Rows are drawn as they are consumed: all rows of a table before the next table.
+        """
         pairs = self.draw_tags()
         events_of_tag = collections.Counter(tag for tag, _ in pairs)
         addresses = len(self.persons) + len(self.events)
@@ -91,14 +104,14 @@ class EventData:
         yield "person", map(self.make_person, self.persons)
         yield "person_person", itertools.chain.from_iterable(map(self.draw_friends, self.persons))
         yield "socialevent", map(self.make_event, self.events)
-        yield "socialeventtag", ((tag, tag_name(tag), events_of_tag[tag]) for tag in self.tags)
+        yield "socialeventtag", ((tag, name_tag(tag), events_of_tag[tag]) for tag in self.tags)
         yield "socialeventtag_socialevent", pairs
         attendees = map(self.draw_attendees, self.events)
         yield "person_socialevent", itertools.chain.from_iterable(attendees)
         yield "comments_rating", self.make_comments()
-        last = {"person": len(self.persons), "socialevent": len(self.events)}
-        last |= {"socialeventtag": len(self.tags), "address": addresses}
-        yield "id_gen", sorted(last.items())
+        last_ids = {"person": len(self.persons), "socialevent": len(self.events)}
+        last_ids |= {"socialeventtag": len(self.tags), "address": addresses}
+        yield "id_gen", sorted(last_ids.items())
 
     def draw_tags(self) -> list[tuple[int, int]]:
         """Draw the tags of all events, as sorted pairs of tag and event.
@@ -108,30 +121,31 @@ class EventData:
         pairs = []
         for event in self.events:
             tags = {(event - 1) % len(self.tags) + 1}
-            more = min(self.rng.randint(0, 6), len(self.tags))
-            tags.update(self.rng.sample(self.tags, more))
+            count = min(self.rng.randint(0, 6), len(self.tags))
+            tags.update(self.rng.sample(self.tags, count))
             pairs += [(tag, event) for tag in tags]
         return sorted(pairs)
 
     def make_addresses(self, count: int) -> Iterator[tuple]:
-        """Yield rows of addresses: those of all persons, and then those of all events."""
+        """Yield the rows of addresses, first of all persons, then of all events."""
         for number in range(1, count + 1):
             address = draw_address(self.rng)
             yield number, *address, *locate_address(address)
 
     def make_person(self, number: int) -> tuple:
-        """Return the row of a person."""
-        rng, name, picture = self.rng, person_name(number), f"person-{number % PICTURES}"
+        """Return the row of a person, whose address has the same number."""
+        rng, username = self.rng, name_person(number)
         salt = f"{rng.getrandbits(64):016x}"
-        secret = hashlib.sha256((salt + person_password(number)).encode()).hexdigest()
-        names = draw_text(rng, 2).title().split()
-        contact = f"{name}@example.org", _draw_telephone(rng)
-        about = draw_text(rng, 40), "UTC"
+        secret = hashlib.sha256((salt + make_password(number)).encode()).hexdigest()
+        first_name, last_name = draw_text(rng, 2).title().split()
+        account = username, salt, secret, first_name, last_name, f"{username}@example.org"
+        telephone, summary = _draw_telephone(rng), draw_text(rng, 40)
+        picture = f"person-{number % PICTURES}"
         pictures = f"{picture}.png", f"{picture}-small.png"
-        return number, name, salt, secret, *names, *contact, *about, *pictures, number
+        return number, *account, telephone, summary, "UTC", *pictures, number
 
     def make_event(self, number: int) -> tuple:
-        """Return the row of an event."""
+        """Return the row of an event, whose address comes after those of all persons."""
         rng, name = self.rng, f"event-{number % PICTURES}"
         created = YEAR + datetime.timedelta(minutes=rng.randrange(MINUTES_OF_A_YEAR))
         minutes = MINUTES_OF_A_YEAR + rng.randrange(MINUTES_OF_A_YEAR)
@@ -146,6 +160,7 @@ class EventData:
         """Draw the friends of a person, as sorted pairs of person and friend."""
         count = min(self.rng.randint(2, 28), len(self.persons) - 1)
         friends = sorted(self.rng.sample(self.persons, count))
+        # The person may be among them, and is then left out: 1 to 28 friends remain.
         return [(person, friend) for friend in friends if friend != person]
 
     def draw_attendees(self, event: int) -> list[tuple[int, int]]:
@@ -155,17 +170,19 @@ class EventData:
 
     def make_comments(self) -> Iterator[tuple]:
         """Yield the rows of the comments on all events."""
-        numbers = itertools.count(1)
+        number = 0
         for event in self.events:
             for _ in range(self.rng.randint(0, 20)):
+                number += 1
                 minutes = self.rng.randrange(MINUTES_OF_A_YEAR)
                 person, rating = self.rng.choice(self.persons), self.rng.randint(1, 5)
                 created = YEAR + datetime.timedelta(minutes=minutes)
-                yield next(numbers), event, person, rating, draw_text(self.rng, 20), created
+                yield number, event, person, rating, draw_text(self.rng, 20), created
 
 
 def make_files(seed: int) -> Iterator[tuple[str, bytes]]:
     """Yield name and content of every file that rows name."""
+    # Other random numbers than those of the rows.
     rng = random.Random(-seed - 1)
     for number in range(PICTURES):
         yield f"person-{number}.png", draw_picture(rng, 100, 100, 3)
@@ -176,8 +193,8 @@ def make_files(seed: int) -> Iterator[tuple[str, bytes]]:
 
 
 if __name__ == "__main__":
-    folder, seed = sys.argv[1], int(sys.argv[3])
-    write_tables(folder, EventData(int(sys.argv[2]), seed).tables())
+    folder, users, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    write_tables(folder, EventData(users, seed).list_tables())
     Path(folder, "files").mkdir()
     for name, content in make_files(seed):
         Path(folder, "files", name).write_bytes(content)

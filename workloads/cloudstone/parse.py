@@ -3,15 +3,22 @@
 import math
 
 from cloudstone.chain import MIX, THRESHOLDS
-from kit.applications import Load, read_log, require_books, require_grown, summed
+from kit.applications import LoadResults, read_log, require_books, require_growth, sum_events
 from kit.checks import number, require
 from kit.logs import Object, Value, check_cpu_usage, value
 
-# The load generator is the bottleneck if operations begin on average later than drawn by this share
-# of the mean cycle.
-LATEST = 0.2
-# The operations that add a row to a table.
-ADDED = {"person": "AddPerson", "socialevent": "AddEvent"}
+# The load generator is the bottleneck if operations begin on average later than drawn by more than
+# this share of the mean cycle.
+LARGEST_DELAY = 0.2
+# The tolerance of the mix is for so many operations.
+OPERATIONS_OF_TOLERANCE = 10_000
+# The tables that users add rows to, each with the operation that adds one; "" where none does.
+ADDING_OPERATIONS = {
+    "person": "AddPerson",
+    "socialevent": "AddEvent",
+    "person_person": "",
+    "comments_rating": "",
+}
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
@@ -24,46 +31,49 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     points = f"{{{len(parameters['users'])}}}"
     log = read_log(lines, instances, MIX, MIX, points, observed=" observed")
     require_books(log, {"broken": 0})
-    for table, added in {**ADDED, "person_person": "", "comments_rating": ""}.items():
-        require_grown(log, table, summed(log, added))
+    for table, operation in ADDING_OPERATIONS.items():
+        require_growth(log, table, sum_events(log, operation))
+    seconds, cycle = parameters["seconds"], parameters["cycle_seconds"]
     values = []
     for i, users in enumerate(parameters["users"]):
-        seconds, cycle = parameters["seconds"], parameters["cycle_seconds"]
-        wanted = {"users": users, "sites": instances, "cycle": cycle, "seconds": seconds}
-        load = Load(log.points[i], f"users-{users}", MIX, wanted)
-        _, busy = check_cpu_usage(log.objects["observed"][2 * i : 2 * i + 2], seconds)
+        settings = {"users": users, "sites": instances, "cycle": cycle, "seconds": seconds}
+        results = LoadResults(log.points[i], f"users-{users}", MIX, settings)
+        observed = log.objects["observed"][2 * i : 2 * i + 2]
+        _, cpu_usage = check_cpu_usage(observed, seconds)
         factors = {"users": users, "instances": instances if instances > 1 else None}
-        values += measured(load, cycle, parameters["mix_points"], 100 * busy, factors)
+        values += list_values(results, cycle, parameters["mix_points"], factors)
+        values.append(value("cpu", "%", 100 * cpu_usage, **factors))
+        values.append(value("driver_share", "%", results.driver_share, **factors))
     return values
 
 
-def measured(load: Load, cycle: float, points: float, busy: float, factors: Object) -> list[Value]:
-    """Check the mix and the load generator at a point, and return the values.
+def list_values(
+    results: LoadResults, cycle: float, mix_points: float, factors: Object
+) -> list[Value]:
+    """Check the mix and the load generator at a point; return latencies, strain and rate.
 
     cycle: mean seconds between the operations of a user.
-    points: the tolerance of the mix, in percentage points.
-    busy: CPU usage (%) of the host.  factors: of all values.
+    mix_points: the tolerance of the mix, in percentage points.
+    factors: the factors of all values.
     Raises BrokenLogError if the mix is another one, or if the load generator was the bottleneck.
     """
-    # The tolerance is for 10,000 operations; with fewer, chance allows for more.
-    most = points * load.total / 100 * max(1, math.sqrt(10000 / load.total))
-    fault = load.off_mix(MIX, lambda _: most)
+    # With fewer operations chance allows for a larger difference.
+    chance = max(1, math.sqrt(OPERATIONS_OF_TOLERANCE / results.total))
+    largest_difference = mix_points * results.total / 100 * chance
+    fault = results.find_mix_fault(MIX, lambda _: largest_difference)
     require(not fault, f"the mix is not the published one: {fault}")
-    load.require_idle()
-    late = number(load.totals, "late_seconds", zero=True)
-    reason = f"operations began {1000 * late:.3g} ms late in the mean"
-    require(late <= LATEST * cycle, f"the load generator is the bottleneck: {reason}")
-    frequent = load.frequent(MIX, cycle)
-    require(frequent, f"no operation is done often enough with {load.users} users")
-    strain = max(line["mean_ms"] / THRESHOLDS[name] for name, line in frequent.items())
+    results.require_idle()
+    delay = number(results.totals, "late_seconds", zero=True)
+    reason = f"operations began {1000 * delay:.3g} ms late in the mean"
+    is_in_time = delay <= LARGEST_DELAY * cycle
+    require(is_in_time, f"the load generator is the bottleneck: {reason}")
+    frequent = results.select_frequent(MIX, cycle)
+    require(frequent, f"no operation is done often enough with {results.users} users")
     values = []
     for metric, key in (("latency", "mean_ms"), ("p90", "p90_ms")):
         for name, line in frequent.items():
             values.append(value(metric, "ms", line[key], operation=name, **factors))
-    return [
-        *values,
-        value("strain", "%", 100 * strain, **factors),
-        value("rate", "operations/s", load.totals["rate"], **factors),
-        value("cpu", "%", busy, **factors),
-        value("driver_share", "%", load.driver_share, **factors),
-    ]
+    strain = max(line["mean_ms"] / THRESHOLDS[name] for name, line in frequent.items())
+    values.append(value("strain", "%", 100 * strain, **factors))
+    values.append(value("rate", "operations/s", results.totals["rate"], **factors))
+    return values

@@ -41,17 +41,17 @@ set_server_options() {
     )
 }
 
-# Makes the database and the files that every instance starts with.
-# Usage: data USERS BUFFER_BYTES LOG_BYTES SEED
-data() {
-    local rows=$home/rows
-    set_server_options "$home/mysql" "$2" "$3"
+# Makes the database and the files that every instance starts with, in /data/prepared.
+# Usage: make_event_data USERS BUFFER_BYTES LOG_BYTES SEED
+make_event_data() {
+    local users=$1 buffer_bytes=$2 log_bytes=$3 seed=$4 rows=$home/rows
+    set_server_options "$home/mysql" "$buffer_bytes" "$log_bytes"
     rm -rf -- "$home" /data/prepared
     mkdir -p "$rows"
     start_new_database "$home/mysql"
     query_new --execute="CREATE DATABASE $schema"
     query_new "$schema" <"$programs/schema.sql"
-    fill_tables "$rows" "$1" "$4"
+    fill_tables "$rows" "$users" "$seed"
     mv -- "$rows/files" "$home/files"
     chown -R www-data: "$home/files"
     rm -rf -- "$rows"
@@ -59,28 +59,30 @@ data() {
     pack_data "$home"
 }
 
-# Unpacks the data for each instance.
-# Usage: prepare WEB_PORTS GEOCODER_PORTS USERS LOADED_USERS DATABASE_PORTS ROLES
-prepare() {
-    local geocoders databases number
+# Unpacks the data for each instance.  Fails unless it has a port of each list, and enough data.
+# Usage: prepare_instances WEB_PORTS GEOCODER_PORTS USERS LOADED_USERS DATABASE_PORTS ROLES
+prepare_instances() {
+    local ports geocoders databases users loaded_users=$4 roles=$6
     IFS=, read -ra ports <<<"$1"
     IFS=, read -ra geocoders <<<"$2"
     IFS=, read -ra databases <<<"$5"
-    has_database_system "$6" || databases=("${ports[@]}")
+    has_database_system "$roles" || databases=("${ports[@]}")
     if [ "${#geocoders[@]} ${#databases[@]}" != "${#ports[@]} ${#ports[@]}" ]; then
         echo "web_ports ($1), geocoder_ports ($2) and database_ports ($5) must be equally many" >&2
         exit 1
     fi
-    for number in ${3//,/ }; do
-        require_data "$number" "$4"
+    for users in ${3//,/ }; do
+        require_data "$users" "$loaded_users"
     done
     prepare_sites "${#ports[@]}" sessions geocoder web
 }
 
 # Runs MariaDB: in a system of its own at ADDRESS and DATABASE_PORTS, otherwise at sockets only.
-# Usage: database WEB_PORTS BUFFER_BYTES LOG_BYTES ADDRESS DATABASE_PORTS ROLES
-database() {
-    buffer_bytes=$2 log_bytes=$3 address=$4 roles=$6 from=localhost
+# Usage: serve_databases WEB_PORTS BUFFER_BYTES LOG_BYTES ADDRESS DATABASE_PORTS ROLES
+serve_databases() {
+    local buffer_bytes=$2 log_bytes=$3 address=$4 roles=$6 ports database_ports
+    # The host from which the application's account logs in; % is any.
+    local from=localhost
     IFS=, read -ra ports <<<"$1"
     IFS=, read -ra database_ports <<<"$5"
     ! has_database_system "$roles" || from=%
@@ -98,9 +100,9 @@ database() {
     supervise_each "${#ports[@]}" TERM
 }
 
-# Runs Tomcat with the geocoder.  Usage: geocoder ADDRESS PORTS
-geocoder() {
-    address=$1
+# Runs Tomcat with the geocoder.  Usage: serve_geocoders ADDRESS PORTS
+serve_geocoders() {
+    local address=$1 ports
     IFS=, read -ra ports <<<"$2"
     # Runs Tomcat for an instance, in place of the process.  Usage: serve NUMBER
     serve() {
@@ -120,9 +122,9 @@ geocoder() {
 }
 
 # Runs php-fpm, with a pool of CHILDREN processes for each instance.
-# Usage: php ADDRESS GEOCODER_PORTS CHILDREN DATABASE_ADDRESS DATABASE_PORTS ROLES
-php() {
-    address=$1 database_address=$4 roles=$6
+# Usage: serve_programs ADDRESS GEOCODER_PORTS CHILDREN DATABASE_ADDRESS DATABASE_PORTS ROLES
+serve_programs() {
+    local address=$1 database_address=$4 roles=$6 ports database_ports program
     IFS=, read -ra ports <<<"$2"
     IFS=, read -ra database_ports <<<"$5"
     program=$(compgen -G '/usr/sbin/php-fpm[0-9]*')
@@ -143,9 +145,10 @@ php() {
     supervise_each "${#ports[@]}" TERM
 }
 
-# Runs nginx.  Usage: web ADDRESS PORTS WORKERS
-web() {
-    address=$1 workers=$3
+# Runs nginx, which serves files and passes other requests to PHP.
+# Usage: serve_pages ADDRESS PORTS WORKERS
+serve_pages() {
+    local address=$1 workers=$3 ports
     IFS=, read -ra ports <<<"$2"
     raise_file_limit
     # Runs nginx for an instance, in place of the process.  Usage: serve NUMBER
@@ -173,9 +176,9 @@ CONF
     supervise_each "${#ports[@]}" TERM
 }
 
-# Succeeds once a server of every instance answers.  Usage: ready database|php PORTS
-ready() {
-    local number
+# Succeeds once a server of every instance answers.  Usage: check_servers database|php PORTS
+check_servers() {
+    local number ports
     IFS=, read -ra ports <<<"$2"
     for number in "${!ports[@]}"; do
         case $1 in
@@ -188,4 +191,8 @@ ready() {
     done
 }
 
-"$@"
+declare -A functions=(
+    [data]=make_event_data [prepare]=prepare_instances [database]=serve_databases
+    [geocoder]=serve_geocoders [php]=serve_programs [web]=serve_pages [ready]=check_servers
+)
+"${functions[$1]}" "${@:2}"

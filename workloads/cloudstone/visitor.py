@@ -26,12 +26,15 @@ ATTENDING = 0.1
 
 @functools.cache
 def make_uploads(width: int, height: int) -> list[bytes]:
-    """Make the pictures of one size that users upload."""
+    """Return the pictures of one size, in pixels, that users upload; they are made once."""
     return [draw_picture(random.Random(number), width, height, 3) for number in range(UPLOADS)]
 
 
 class Visitor(User):
-    """A user of the social-events site, who begins somewhere in a session."""
+    """A user of the social-events site, who begins somewhere in a session.
+
+    The order of the random draws decides all requests of a seed: it must stay as it is.
+    """
 
     books_path = "/status"
     operations = checked_operations = tuple(chain.MIX)
@@ -40,10 +43,11 @@ class Visitor(User):
     arrival_share = 0.5
 
     def __init__(self, *arguments: Any) -> None:
+        """Begin without a login, in a new browser.  arguments: of User."""
         super().__init__(*arguments)
         # The numbers of persons, tags and events in the data set.
-        self.rows = data_set.count_rows(self.settings["loaded_users"])
-        # Part of all names that this user gives.
+        self.row_counts = data_set.count_rows(self.settings["loaded_users"])
+        # Begins all names that this user gives: no other user of the load gives them.
         self.name = f"u{self.settings['seed']}-{self.number}"
         self.person: int | None = None
         # The content of the page that is shown, and how many rows the user has added.
@@ -52,7 +56,7 @@ class Visitor(User):
         self.open_browser()
 
     def open_browser(self) -> None:
-        """Start a browser that has all of the site's own files, or nothing."""
+        """Start a browser that has all of the site's own files, or none, as drawn."""
         self.keeps_static_files = self.rng.random() >= chain.EMPTY_CACHES
         self.fetched_files: set[str] = set()
 
@@ -63,27 +67,33 @@ class Visitor(User):
         make_uploads(*EVENT_PICTURE)
 
     def draw_pause(self) -> float:
-        """Draw a cycle, negative-exponential as published, and so also the rest of a cycle."""
+        """Draw a cycle in seconds, negative-exponential as published.
+
+        The rest of a cycle has the same distribution: the first pause is drawn by this, too.
+        """
         return self.rng.expovariate(1 / self.settings["cycle"])
 
     def do_operation(self, operation: str) -> None:
-        """Do an operation on a link of the page that is shown, or else on a drawn row."""
+        """Do an operation on a link of the page that is shown, or else on a drawn row.
+
+        Raises WrongAnswerError for a wrong answer.
+        """
         match operation:
             case "HomePage":
                 self.fetch_page("GET", "/", "<h1>Events</h1>")
             case "Login":
                 self.log_in()
             case "TagSearch":
-                tag = self._choose(TAG, "tags", data_set.tag_name)
+                tag = self._choose_row(TAG, "tags", data_set.name_tag)
                 self.fetch_page("GET", f"/search?tag={tag}", f"<h1>Events with the tag {tag}</h1>")
             case "EventDetail":
-                event = self._choose(EVENT, "events")
+                event = self._choose_row(EVENT, "events")
                 self.fetch_page("GET", f"/events/{event}", " attend</h2>")
                 form = f"/events/{event}/attend"
                 if f'action="{form}"' in self.content and self.rng.random() < ATTENDING:
                     self.fetch_page("POST", form, "You attend")
             case "PersonDetail":
-                person = self._choose(PERSON, "persons")
+                person = self._choose_row(PERSON, "persons")
                 self.fetch_page("GET", f"/people/{person}", "<h2>Friends</h2>")
             case "AddPerson":
                 self.added += 1
@@ -104,24 +114,32 @@ class Visitor(User):
         self.count_events(**{operation: 1})
 
     def log_in(self) -> None:
-        """Begin another session, of a drawn person, in a new browser."""
+        """Log in as a person that is drawn, in a new browser; log out before, if logged in."""
         if self.person is not None:
             self.request("POST", "/logout", 303, allow_redirects=False)
         self.open_browser()
-        self.person = self.rng.randint(1, self.rows["persons"])
-        name = data_set.person_name(self.person)
+        self.person = self.rng.randint(1, self.row_counts["persons"])
+        name = data_set.name_person(self.person)
         self.fetch_page("GET", "/login", "<h1>Log in</h1>")
-        fields = {"username": name, "password": data_set.person_password(self.person)}
+        fields = {"username": name, "password": data_set.make_password(self.person)}
         self.fetch_page("POST", "/login", f">{name}</a>", data=fields)
 
-    def _choose(self, link: re.Pattern, kind: str, name: Callable[[int], str] = str) -> str:
-        """Choose a link of the page that is shown, or a row of the data set if there is none."""
-        if shown := link.findall(self.content):
-            return str(self.rng.choice(shown))
-        return name(self.rng.randint(1, self.rows[kind]))
+    def _choose_row(self, link: re.Pattern, kind: str, name: Callable[[int], str] = str) -> str:
+        """Choose a link of the page that is shown, or a row of the data set if there is none.
+
+        link: whose group is the name in links of this kind.  kind: a key of `row_counts`.
+        name: returns the name of the row with a number.
+        """
+        if links := link.findall(self.content):
+            return str(self.rng.choice(links))
+        return name(self.rng.randint(1, self.row_counts[kind]))
 
     def fetch_page(self, method: str, path: str, expected: str, **options: Any) -> str:
-        """Fetch a page with the files that the browser lacks; the page must hold a text."""
+        """Fetch a page with the files that the browser lacks; return and keep its content.
+
+        expected: a text of the page.  options: of `request`.
+        Raises WrongAnswerError if the page lacks this text, or if a file is empty.
+        """
         self.content = self.request(method, path, **options)[1].decode()
         if expected not in self.content or "</html>" not in self.content:
             raise WrongAnswerError(f"{method} {path}: the page lacks '{expected}'")
@@ -135,7 +153,7 @@ class Visitor(User):
         return self.content
 
     def fill_person_form(self, name: str) -> dict[str, Any]:
-        """Return the options of a request that adds a person."""
+        """Draw the fields of a person; return the options of a request that adds the person."""
         fields = {"username": name, "password": "open sesame"}
         fields |= {"firstname": "New", "lastname": "Person", "email": f"{name}@example.org"}
         fields |= {"telephone": "555-1234567", "timezone": "UTC"}
@@ -143,8 +161,9 @@ class Visitor(User):
         return self._encode_form(fields, "me.png", PERSON_PICTURE)
 
     def fill_event_form(self, title: str) -> dict[str, Any]:
-        """Return the options of a request that adds an event."""
-        tags = {data_set.tag_name(self.rng.randint(1, self.rows["tags"])) for _ in range(3)}
+        """Draw the fields of an event; return the options of a request that adds the event."""
+        last_tag = self.row_counts["tags"]
+        tags = {data_set.name_tag(self.rng.randint(1, last_tag)) for _ in range(3)}
         tags.add(f"new-{self.rng.randint(1, 100)}")
         fields = {"title": title, "summary": draw_text(self.rng, 12)}
         fields |= {"tags": " ".join(sorted(tags)), "description": draw_text(self.rng, 120)}
@@ -155,9 +174,11 @@ class Visitor(User):
     def _encode_form(
         self, fields: dict, file_name: str, size: tuple[int, int], **files: tuple
     ) -> dict[str, Any]:
-        """Encode fields, an address, a picture and more files as a browser sends a form.
+        """Encode fields as a browser sends a form, with an address and a picture, which are drawn.
 
-        files: (file name, content, type) of each.
+        file_name, size: of the picture; the size is in pixels.
+        files: name, content and type of each further file, by its field.
+        Returns the options of a request.
         """
         from urllib3 import encode_multipart_formdata
 

@@ -1,15 +1,16 @@
-"""Makes the rows of the shop's tables; each value follows from the seed and its position alone.
+"""Makes the rows of the shop's tables; each value follows only from the seed and its position.
 
 Usage: data_set.py FOLDER SIZE SEED      (writes a file for each table: rows.write_tables)
 """
 
 import datetime
+import functools
 import sys
 from collections.abc import Iterable, Iterator
 
 from rows import NAMES, write_tables
 
-# Size class: customers, orders in each of twelve months, products.
+# Size class: customers, orders in each month of a year, products.
 SIZES = {
     "small": (20_000, 1_000, 10_000),
     "medium": (2_000_000, 100_000, 100_000),
@@ -20,13 +21,16 @@ TABLES = ["categories", "products", "inventory", "customers", "orders", "orderli
 CATEGORIES, TITLE_WORDS, COUNTRIES = (NAMES[kind] for kind in ("genres", "titles", "countries"))
 FIRST_NAMES, LAST_NAMES = NAMES["first"], NAMES["last"]
 PASSWORD = "password"
+# 8.25 %.
 TAX_PER_10000 = 825
+# The most lines of an order, each with another product.
 MOST_LINES = 9
+# Random numbers have 64 bits.
 _MASK = 2**64 - 1
 
 
 def format_money(cents: int) -> str:
-    """Return an amount as the database prints it."""
+    """Return an amount as the database prints it, for example 9.99."""
     return f"{cents // 100}.{cents % 100:02d}"
 
 
@@ -40,13 +44,16 @@ class ShopData:
     """A data set of a size class and a seed; products, orders and customers are numbered from 1."""
 
     def __init__(self, size: str, seed: int) -> None:
+        """Number the rows; each is drawn by itself.  size: a key of SIZES."""
         self.seed = seed
         self.customers, self.monthly_orders, self.products = SIZES[size]
+        self.orders = range(1, 12 * self.monthly_orders + 1)
 
-    def draw(self, table: str, row: int, field: int, count: int) -> int:
-        """Draw a number below `count` for a field of a row, by the last step of splitmix64.
+    def draw_number(self, table: str, row: int, field: int, count: int) -> int:
+        """Draw a number from 0 below `count` for a field of a row, by the last step of splitmix64.
 
         field: a number of the field in its table, which need not be the column's position.
+        The same arguments always draw the same number: it is the data of the seed.
         """
         mixed = self.seed * 0x9E3779B97F4A7C15 + TABLES.index(table) * 0xD1B54A32D192ED03
         mixed = (mixed + row * 0x8CB92BA72F3D8DD7 + field * 0xABC98388FB8FAC03 + 1) & _MASK
@@ -54,88 +61,93 @@ class ShopData:
         mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EB & _MASK
         return (mixed ^ (mixed >> 31)) % count
 
-    def choose(self, table: str, row: int, field: int, values: list[str]) -> str:
+    def choose_value(self, table: str, row: int, field: int, values: list[str]) -> str:
         """Choose one of the values for a field of a row."""
-        return values[self.draw(table, row, field, len(values))]
+        return values[self.draw_number(table, row, field, len(values))]
 
     def make_product(self, number: int) -> tuple:
         """Return the row of a product: number, category, title, actor, price, special, related."""
-        words = [self.choose("products", number, field, TITLE_WORDS) for field in (1, 2, 3)]
-        first = self.choose("products", number, 4, FIRST_NAMES)
-        last = self.choose("products", number, 5, LAST_NAMES)
-        category = 1 + self.draw("products", number, 0, len(CATEGORIES))
-        special = "t" if self.draw("products", number, 7, 100) == 0 else "f"
-        related = 1 + self.draw("products", number, 8, self.products)
-        price = format_money(self.price(number))
-        return number, category, " ".join(words), f"{first} {last}", price, special, related
+        title = [self.choose_value("products", number, field, TITLE_WORDS) for field in (1, 2, 3)]
+        first = self.choose_value("products", number, 4, FIRST_NAMES)
+        last = self.choose_value("products", number, 5, LAST_NAMES)
+        category = 1 + self.draw_number("products", number, 0, len(CATEGORIES))
+        # One product in a hundred is special.
+        special = "t" if self.draw_number("products", number, 7, 100) == 0 else "f"
+        related = 1 + self.draw_number("products", number, 8, self.products)
+        price = format_money(self.draw_price(number))
+        return number, category, " ".join(title), f"{first} {last}", price, special, related
 
-    def price(self, product: int) -> int:
-        """Return the price of a product, in cents."""
-        return 999 + self.draw("products", product, 6, 2001)
+    def draw_price(self, product: int) -> int:
+        """Draw the price of a product, in cents."""
+        return 999 + self.draw_number("products", product, 6, 2001)
 
-    def stock(self, product: int) -> int:
-        """Return the stock of a product, in pieces."""
-        return self.draw("inventory", product, 0, 501) * (10 if product % 10_000 == 0 else 1)
+    def draw_stock(self, product: int) -> int:
+        """Draw the stock of a product, in pieces; one product in 10,000 has ten times as many."""
+        pieces = self.draw_number("inventory", product, 0, 501)
+        return 10 * pieces if product % 10_000 == 0 else pieces
 
-    def order_lines(self, order: int) -> list[tuple[int, int]]:
-        """Return product and quantity of each line of an order."""
+    def draw_lines(self, order: int) -> list[tuple[int, int]]:
+        """Draw product and quantity of each line of an order."""
         lines = []
-        for line in range(1 + self.draw("orders", order, 2, MOST_LINES)):
-            product = 1 + self.draw("orderlines", order, 2 * line, self.products)
-            quantity = 1 + self.draw("orderlines", order, 2 * line + 1, 3)
+        for line in range(1 + self.draw_number("orders", order, 2, MOST_LINES)):
+            # Each line has two fields of the order.
+            product = 1 + self.draw_number("orderlines", order, 2 * line, self.products)
+            quantity = 1 + self.draw_number("orderlines", order, 2 * line + 1, 3)
             lines.append((product, quantity))
         return lines
 
-    def buyer(self, order: int) -> int:
-        """Return the customer of an order."""
-        return 1 + self.draw("orders", order, 0, self.customers)
+    def draw_buyer(self, order: int) -> int:
+        """Draw the customer of an order."""
+        return 1 + self.draw_number("orders", order, 0, self.customers)
 
     def make_order(self, number: int) -> tuple:
         """Return the row of an order: number, customer, date, net, tax and total."""
         month = 1 + (number - 1) // self.monthly_orders
-        date = datetime.date(2013, month, 1 + self.draw("orders", number, 1, 28))
-        net = sum(self.price(product) * quantity for product, quantity in self.order_lines(number))
+        date = datetime.date(2013, month, 1 + self.draw_number("orders", number, 1, 28))
+        net = 0
+        for product, quantity in self.draw_lines(number):
+            net += quantity * self.draw_price(product)
         amounts = map(format_money, (net, *add_tax(net)))
-        return number, self.buyer(number), date, *amounts
+        return number, self.draw_buyer(number), date, *amounts
 
     def make_customer(self, number: int) -> tuple:
         """Return the row of a customer, in the order of the table's columns."""
-
-        def draw(field: int, count: int) -> int:
-            return self.draw("customers", number, field, count)
-
-        def choose(field: int, values: list[str]) -> str:
-            return self.choose("customers", number, field, values)
-
-        name = f"user{number}"
+        draw = functools.partial(self.draw_number, "customers", number)
+        choose = functools.partial(self.choose_value, "customers", number)
+        username = f"user{number}"
         names = choose(0, FIRST_NAMES), choose(1, LAST_NAMES)
         street = f"{1 + draw(2, 200)} {choose(3, TITLE_WORDS)} Street"
-        city = choose(4, TITLE_WORDS)
-        address = street, f"{city}ville", choose(5, COUNTRIES)
+        address = street, f"{choose(4, TITLE_WORDS)}ville", choose(5, COUNTRIES)
         card = f"{4000 + draw(6, 1000)}{draw(7, 10**12):012d}"
-        contact = f"{name}@example.org", f"555{draw(8, 10**7):07d}"
-        person = 18 + draw(9, 73), 20_000 * (1 + draw(10, 5)), "FM"[draw(11, 2)]
-        return number, *names, *address, *contact, card, name, PASSWORD, *person
+        email, phone = f"{username}@example.org", f"555{draw(8, 10**7):07d}"
+        age, income, gender = 18 + draw(9, 73), 20_000 * (1 + draw(10, 5)), "FM"[draw(11, 2)]
+        account = email, phone, card, username, PASSWORD
+        return number, *names, *address, *account, age, income, gender
 
-    def number_lines(self) -> Iterator[tuple[int, int, int, int]]:
-        """Yield order, number of the line, product and quantity of all lines of all orders."""
-        for order in range(1, 12 * self.monthly_orders + 1):
-            for number, line in enumerate(self.order_lines(order), 1):
-                yield order, number, *line
+    def make_lines(self) -> Iterator[tuple]:
+        """Yield the rows of all lines: order, number of the line, product, quantity and price."""
+        for order in self.orders:
+            for number, (product, quantity) in enumerate(self.draw_lines(order), 1):
+                yield order, number, product, quantity, format_money(self.draw_price(product))
 
-    def tables(self) -> Iterator[tuple[str, Iterable[tuple]]]:
+    def make_history(self) -> Iterator[tuple]:
+        """Yield the rows of what each customer bought: customer, order, line and product."""
+        for order in self.orders:
+            buyer = self.draw_buyer(order)
+            for number, (product, _) in enumerate(self.draw_lines(order), 1):
+                yield buyer, order, number, product
+
+    def list_tables(self) -> Iterator[tuple[str, Iterable[tuple]]]:
         """Yield every table with its rows, in the order in which the tables are filled."""
         products = range(1, self.products + 1)
         yield "categories", enumerate(CATEGORIES, 1)
         yield "products", map(self.make_product, products)
-        yield "inventory", ((product, self.stock(product), 0) for product in products)
+        yield "inventory", ((product, self.draw_stock(product), 0) for product in products)
         yield "customers", map(self.make_customer, range(1, self.customers + 1))
-        yield "orders", map(self.make_order, range(1, 12 * self.monthly_orders + 1))
-        lines = self.number_lines()
-        yield "orderlines", ((*line, format_money(self.price(line[2]))) for line in lines)
-        lines = self.number_lines()
-        yield "cust_hist", ((self.buyer(order), order, *line[:2]) for order, *line in lines)
+        yield "orders", map(self.make_order, self.orders)
+        yield "orderlines", self.make_lines()
+        yield "cust_hist", self.make_history()
 
 
 if __name__ == "__main__":
-    write_tables(sys.argv[1], ShopData(sys.argv[2], int(sys.argv[3])).tables())
+    write_tables(sys.argv[1], ShopData(sys.argv[2], int(sys.argv[3])).list_tables())

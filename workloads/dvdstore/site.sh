@@ -13,33 +13,37 @@ source "${0%/*}/../common/sourced/site.sh"
 # shellcheck source=workloads/common/sourced/postgresql.sh
 source "${0%/*}/../common/sourced/postgresql.sh"
 
-# Makes the database that every shop starts with.  Usage: data SIZE SEED BUFFER_BYTES
-data() {
-    make_database shop "$3" "$1" "$2"
+# Makes the database that every shop starts with, in /data/prepared.
+# Usage: make_shop_data SIZE SEED BUFFER_BYTES      (SIZE: small, medium or large)
+make_shop_data() {
+    local size=$1 seed=$2 buffer_bytes=$3
+    make_database shop "$buffer_bytes" "$size" "$seed"
 }
 
-# Unpacks the database for each shop.  Usage: prepare PORTS
-prepare() {
+# Unpacks the database for each shop.  Usage: prepare_shops PORTS
+prepare_shops() {
+    local ports
     IFS=, read -ra ports <<<"$1"
     prepare_sites "${#ports[@]}" web
 }
 
-# Runs PostgreSQL.  Usage: database PORTS BUFFER_BYTES
-database() {
+# Runs PostgreSQL for each shop.  Usage: serve_shop_databases PORTS BUFFER_BYTES
+serve_shop_databases() {
+    local ports buffer_bytes=$2 connections=200
     IFS=, read -ra ports <<<"$1"
-    serve_databases "${#ports[@]}" "$2" 200
+    serve_databases "${#ports[@]}" "$buffer_bytes" "$connections"
 }
 
-# Runs Apache, with a process for each of the largest number of USERS, and four more.
-# Usage: web ADDRESS PORTS USERS
-web() {
-    local users php
-    address=$1
+# Runs Apache for each shop, with a process for each of the largest number of USERS, and four more.
+# Usage: serve_pages ADDRESS PORTS USERS
+serve_pages() {
+    local users php ports address=$1
     IFS=, read -ra ports <<<"$2"
     IFS=, read -ra users <<<"$3"
     mapfile -t users < <(printf '%s\n' "${users[@]}" | sort -n)
     php=(/usr/lib/apache2/modules/libphp*.so)
     export SHOP_PROCESSES=$((users[-1] + 4)) SHOP_PHP=${php[-1]} SHOP_KEY
+    # The key with which the shop signs its cookies.
     SHOP_KEY=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
     # Standard output and Apache's log (/dev/stderr) become one file, to which both append.
     exec >>/dev/stderr 2>&1
@@ -52,10 +56,15 @@ web() {
     supervise_each "${#ports[@]}" TERM
 }
 
-# Succeeds once all databases answer.  Usage: ready PORTS
-ready() {
+# Succeeds once all databases answer.  Usage: check_databases PORTS
+check_databases() {
+    local ports
     IFS=, read -ra ports <<<"$1"
     databases_ready "${#ports[@]}"
 }
 
-"$@"
+declare -A functions=(
+    [data]=make_shop_data [prepare]=prepare_shops [database]=serve_shop_databases
+    [web]=serve_pages [ready]=check_databases
+)
+"${functions[$1]}" "${@:2}"

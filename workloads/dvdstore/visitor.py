@@ -36,7 +36,10 @@ NEW_CUSTOMER = {
 
 
 class Visitor(User):
-    """A customer, who pauses after each order, and whose pages are timed one by one."""
+    """A customer, who pauses after each order, and whose pages are timed one by one.
+
+    The order of the random draws decides all requests of a seed: it must stay as it is.
+    """
 
     books_path = "/account.php"
     # `order` is all pages of a round together.
@@ -46,6 +49,7 @@ class Visitor(User):
     paced = False
 
     def __init__(self, *arguments: Any) -> None:
+        """Begin before the first round, in the shop of the settings.  arguments: of User."""
         super().__init__(*arguments)
         self.shop = data_set.ShopData(self.settings["size"], self.settings["data_seed"])
         # The content of the last page, the rounds until now, the seconds that the pages of this
@@ -57,42 +61,49 @@ class Visitor(User):
     def arrive(self) -> None:
         """Do nothing: a customer begins with a round at once."""
 
-    def next_operation(self) -> str:
+    def choose_operation(self) -> str:
         """Return "order": every operation is a round."""
         return "order"
 
     def do_operation(self, operation: str) -> None:
-        """Do one round.
+        """Do one round: come in, search, and buy.
 
         operation: "login" or "new" for a round of a known or a new customer, otherwise "order".
+        Raises WrongAnswerError for a wrong answer.
         """
         self.rounds += 1
         self.seconds = 0.0
-        entrance = "login" if self.rng.random() < KNOWN_SHARE else "new"
+        # Drawn even if the operation decides.
+        is_known = self.rng.random() < KNOWN_SHARE
         if operation != "order":
-            entrance = operation
-        if entrance == "login":
-            name = f"user{self.rng.randint(1, self.shop.customers)}"
-            fields = {"username": name, "password": data_set.PASSWORD}
-        else:
-            name = f"s{self.settings['seed']}x{self.number}x{self.rounds}"
-            fields = NEW_CUSTOMER | {"username": name}
-        self.fetch_page(entrance, fields)
-        self.count_events(customers=int(entrance == "new"))
+            is_known = operation == "login"
+        self.enter_shop(is_known)
         for _ in range(self.rng.randint(1, MOST_SEARCHES)):
-            self.search(**self.draw_search())
+            self.search_products(**self.draw_search())
             self.count_events(searches=1)
         products = range(1, self.shop.products + 1)
         chosen = self.rng.sample(products, self.rng.randint(1, data_set.MOST_LINES))
-        results = self.buy({product: self.rng.randint(1, MOST_PIECES) for product in chosen})
+        results = self.buy_basket({product: self.rng.randint(1, MOST_PIECES) for product in chosen})
         self.record_latency("order", self.seconds)
+        # The order 0 was rolled back, and has no total.
         is_ordered = results["order"] != "0"
         cents = int(results.get("total", "0.00").replace(".", ""))
         self.count_events(orders=int(is_ordered), rolled_back=int(not is_ordered), cents=cents)
         self.pause_share = self.rng.random()
 
+    def enter_shop(self, is_known: bool) -> None:
+        """Log in as a drawn customer of the data set, or become a new customer, and count this."""
+        if is_known:
+            name = f"user{self.rng.randint(1, self.shop.customers)}"
+            self.fetch_page("login", {"username": name, "password": data_set.PASSWORD})
+        else:
+            # No other customer of this load has the name.
+            name = f"s{self.settings['seed']}x{self.number}x{self.rounds}"
+            self.fetch_page("new", NEW_CUSTOMER | {"username": name})
+        self.count_events(customers=int(not is_known))
+
     def draw_search(self) -> dict[str, str]:
-        """Draw the fields of a search."""
+        """Draw the fields of a search: `by`, `words` and `limit`."""
         by = self.rng.choice(["category", "actor", "title"])
         if by == "category":
             words = str(self.rng.randint(1, len(data_set.CATEGORIES)))
@@ -103,50 +114,42 @@ class Visitor(User):
             words = self.rng.choice(data_set.TITLE_WORDS)
         return {"by": by, "words": words, "limit": str(self.rng.randint(1, MOST_FOUND))}
 
-    def search(self, **fields: str) -> dict[str, str]:
-        """Search for products; return the attributes of the page."""
-        return self.fetch_page("browse", None, f"?{urllib.parse.urlencode(fields)}")
+    def search_products(self, **fields: str) -> dict[str, str]:
+        """Search for products; return the attributes of the page.  fields: as of draw_search."""
+        return self.fetch_page("browse", query=f"?{urllib.parse.urlencode(fields)}")
 
-    def buy(self, basket: dict[Any, int], **options: Any) -> dict[str, str]:
-        """Buy a basket, product → quantity; return the attributes of the page.
-
-        options: of fetch_page.
-        """
+    def buy_basket(self, basket: dict[int, int]) -> dict[str, str]:
+        """Buy a basket, product → quantity; return the attributes of the page."""
         fields = {f"quantity[{product}]": quantity for product, quantity in basket.items()}
-        return self.fetch_page("purchase", fields, **options)
+        return self.fetch_page("purchase", fields)
 
-    def fetch_page(
-        self,
-        name: str,
-        fields: dict | None,
-        query: str = "",
-        status: int = 200,
-        expected: str | None = None,
-    ) -> dict[str, str]:
+    def fetch_page(self, name: str, fields: dict | None = None, query: str = "") -> dict[str, str]:
         """Fetch a page into `content`, and return the attributes of its element `main`.
 
-        fields: those of a form that is sent; None for a GET.  expected: the name of the page that
-        answers, if it differs from `name`.
+        name: of the page, without `.php`.  fields: of a form that is sent; None for a GET.
+        Raises WrongAnswerError if another page answers, or a part of the page is missing.
         """
         method = "GET" if fields is None else "POST"
         options: dict[str, Any] = {}
         if fields is not None:
             options = {"data": urllib.parse.urlencode(fields), "headers": FORM}
-        _, self.content = self.request(method, f"/{name}.php{query}", status, **options)
+        _, self.content = self.request(method, f"/{name}.php{query}", **options)
         main = _MAIN.search(self.content)
         attributes = dict(_ATTRIBUTE.findall(main[1].decode())) if main else {}
-        is_expected = attributes.get("page") == (expected or name)
-        if not is_expected or not self.content.endswith(b"</html>\n"):
+        if attributes.get("page") != name or not self.content.endswith(b"</html>\n"):
             end = self.content[-200:]
-            raise WrongAnswerError(f"{name}.php is not the page '{expected or name}': {end!r}")
+            raise WrongAnswerError(f"{name}.php is not the page '{name}': {end!r}")
         self.seconds += self.latency
         self.record_latency(name, self.latency)
         return attributes
 
     def draw_pause(self) -> float:
-        """Return a pause between none and twice the think time, in seconds."""
+        """Return a pause between none and twice the think time, in seconds.
+
+        Its share was drawn at the end of the round.
+        """
         return 2 * self.settings["think"] * self.pause_share
 
     def draw_first_pause(self) -> float:
-        """Return 0: the ramp alone spreads the customers."""
+        """Return 0: only the ramp spreads the customers."""
         return 0.0

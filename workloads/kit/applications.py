@@ -20,14 +20,14 @@ from kit.logs import Log, Point, read
 
 # The load generator counts as the bottleneck if one of its processes used a CPU for this share of
 # the time or more.
-BUSIEST = 0.9
+BOTTLENECK_SHARE = 0.9
 # Operations that are expected less often than this in a lap have no latency.
-LEAST = 10
+FEWEST_OPERATIONS = 10
 # The settings by which a PostgreSQL server keeps the transactions that it confirms.
-SAFE = dict.fromkeys(("synchronous_commit", "fsync", "full_page_writes"), "on")
+DURABLE_SETTINGS = dict.fromkeys(("synchronous_commit", "fsync", "full_page_writes"), "on")
 
 
-class Load:
+class LoadResults:
     """The checked results of a point of load.
 
     operations: the log's object of each operation, by its name, in the order of the log.
@@ -44,34 +44,34 @@ class Load:
         point: Point,
         name: str,
         operations: Iterable[str],
-        wanted: Object,
-        total: str = "",
+        settings: Object,
+        total_operation: str = "",
     ) -> None:
         """Read and check the results of a point.
 
-        name: of the point, which its first and its last object must have.
+        name: the point's name, which its first and its last object must have.
         operations: their names, in the order in which the driver prints them.
-        wanted: settings that the first object must have, among them users (of each site), sites and
+        settings: those that the first object must have, among them users (of each site), sites and
         seconds.
-        total: name of the operation whose count is the total; empty: the sum of all counts.
+        total_operation: name of the operation whose count is the total; empty: the sum of all
+        counts is the total.
         Raises BrokenLogError if the log has other settings, names or counts.
         """
         *lines, self.totals = point.objects
         names = (point.head["point"], self.totals["drove"])
         require_equal("the point", names, (name, name))
-        for key in wanted:
-            require_equal(key, point.head[key], wanted[key])
+        for key, value in settings.items():
+            require_equal(key, point.head[key], value)
         printed = [(line["operation"], line["of"]) for line in lines]
         require_equal("the operations", printed, [(operation, name) for operation in operations])
         self.operations = {line["operation"]: line for line in lines}
-        self.counts = {line["operation"]: int(number(line, "count", zero=True)) for line in lines}
-        for line in lines:
-            if line["count"] and "mean_ms" in line:
-                milliseconds = 1000 * number(line, "sum_seconds")
-                product = number(line, "mean_ms") * line["count"]
-                require_close("mean × count", product, milliseconds)
-        self.total = self.counts[total] if total else sum(self.counts.values())
-        self.users, self.seconds = wanted["users"] * wanted["sites"], wanted["seconds"]
+        self.counts = {}
+        for operation, line in self.operations.items():
+            self.counts[operation] = int(number(line, "count", zero=True))
+            _check_mean(line)
+        self.total = self.counts[total_operation] if total_operation else sum(self.counts.values())
+        self.users = settings["users"] * settings["sites"]
+        self.seconds = settings["seconds"]
         totals = {"total": self.total, "came": self.users, "seconds": self.seconds}
         require_parameters(self.totals, totals, *totals)
         require_close("rate × time", number(self.totals, "rate") * self.seconds, self.total)
@@ -82,23 +82,25 @@ class Load:
         busiest = number(self.totals, "busiest_share")
         reason = f"one of its processes was busy for {100 * busiest:.3g} % of the time"
         users = f"with {self.users} users"
-        require(busiest < BUSIEST, f"the load generator is the bottleneck: {reason} {users}")
+        is_idle = busiest < BOTTLENECK_SHARE
+        require(is_idle, f"the load generator is the bottleneck: {reason} {users}")
 
-    def off_mix(self, mix: dict[str, float], most: Callable[[float], float]) -> str:
+    def find_mix_fault(self, mix: dict[str, float], tolerance: Callable[[float], float]) -> str:
         """Return how the first operation that is too rare or too frequent differs from the mix.
 
         mix: the published share (%) of each operation.
-        most: returns the largest accepted difference from an expected count.
+        tolerance: returns the largest accepted difference from an expected count.
         Returns "" if all operations are within it.
         """
-        done = sum(self.counts.values())
+        all_operations = sum(self.counts.values())
         for name, share in mix.items():
-            expected, count = done * share / 100, self.counts[name]
-            if abs(count - expected) > most(expected):
-                return f"{count} were {name}, and not {expected:.4g} within {most(expected):.2g}"
+            expected, count = all_operations * share / 100, self.counts[name]
+            accepted = tolerance(expected)
+            if abs(count - expected) > accepted:
+                return f"{count} were {name}, and not {expected:.4g} within {accepted:.2g}"
         return ""
 
-    def frequent(self, mix: dict[str, float], cycle: float) -> dict[str, Object]:
+    def select_frequent(self, mix: dict[str, float], cycle: float) -> dict[str, Object]:
         """Return the objects of the operations that are expected often enough to have a latency.
 
         mix: the published share (%) of each operation.
@@ -109,26 +111,36 @@ class Load:
         expected = self.users * self.seconds / cycle
         frequent = {}
         for name, line in self.operations.items():
-            if line["count"] and mix.get(name, 0) * expected >= 100 * LEAST:
+            if line["count"] and mix.get(name, 0) * expected >= 100 * FEWEST_OPERATIONS:
                 frequent[name] = line
         return frequent
+
+
+def _check_mean(line: Object) -> None:
+    """Raise BrokenLogError unless the mean, sum and count of an operation's latency agree.
+
+    line: the log's object of the operation; an operation that was not timed has no mean.
+    """
+    if line["count"] and "mean_ms" in line:
+        milliseconds = 1000 * number(line, "sum_seconds")
+        require_close("mean × count", number(line, "mean_ms") * line["count"], milliseconds)
 
 
 def read_log(
     lines: list[str],
     sites: int,
     operations: Iterable[str],
-    tried: Iterable[str],
+    checked_operations: Iterable[str],
     points: str,
     observed: str = "",
     last: str = "",
 ) -> Log:
     """Read a log in which each site was tried, and its books were read before and after the load.
 
-    sites: how many there are, numbered from 0.
+    sites: number of sites, which are numbered from 0.
     operations: names of the operations of a point, each of which has one object.
-    tried: names of the operations that were tried at each site, in their order.
-    points: how many points there are, as a quantifier of a regular expression, such as ``{3}``.
+    checked_operations: names of the operations that were tried at each site, in their order.
+    points: number of points, as a quantifier of a regular expression, for example ``{3}``.
     observed: key, after a space, of an object before and after each point; empty: there is none.
     last: key, after a space, of the object at the end; empty: there is none.
     Raises BrokenLogError if the log is incomplete or in another order.
@@ -139,28 +151,28 @@ def read_log(
     log = read(lines, f"{before}({point}){points}( closed){{{sites}}}{last}")
     for kind in ("checked", "opened", "closed"):
         require_numbered(log.objects[kind], kind, 0)
-    for checked in log.objects["checked"]:
-        require_equal("the checked operations", checked["operations"], list(tried))
+    for check in log.objects["checked"]:
+        require_equal("the checked operations", check["operations"], list(checked_operations))
     return log
 
 
-def require_books(log: Log, wanted: Object, same: Iterable[str] = ()) -> None:
-    """Raise BrokenLogError unless the books of all sites, before and after, have the wanted values.
+def require_books(log: Log, values: Object, same: Iterable[str] = ()) -> None:
+    """Raise BrokenLogError unless the books of all sites, before and after, have the given values.
 
-    wanted: values by their keys, such as 0 faults.
+    values: expected values by their keys, for example 0 faults.
     same: keys whose values, whatever they are, must be equal in all books.
     """
     all_books = log.objects["opened"] + log.objects["closed"]
-    expected = {**{key: all_books[0][key] for key in same}, **wanted}
+    expected = {**{key: all_books[0][key] for key in same}, **values}
     for books in all_books:
         for key, value in expected.items():
             require_equal(f"{key} of a site", books[key], value)
 
 
-def require_grown(log: Log, key: str, added: float) -> None:
+def require_growth(log: Log, key: str, added: float) -> None:
     """Raise BrokenLogError unless the databases grew by the rows or amounts that the users added.
 
-    key: of a number in the books, which is summed over all sites.
+    key: the key of a number in the books, which is summed over all sites.
     added: by how much the load generator says that the sum grew.
     """
     before = sum(numbers(log.objects["opened"], key, zero=True))
@@ -168,10 +180,10 @@ def require_grown(log: Log, key: str, added: float) -> None:
     require_equal(f"new {key} in the databases", after - before, added)
 
 
-def summed(log: Log, event: str) -> float:
+def sum_events(log: Log, event: str) -> float:
     """Return how often an event occurred in all points, ramps and warm-ups included.
 
     event: a key of the counters ``in_all``; one that never occurred is missing there.
     """
-    events = [{event: 0, **line["in_all"]} for line in log.objects["drove"]]
-    return sum(numbers(events, event, zero=True))
+    counters = [{event: 0, **line["in_all"]} for line in log.objects["drove"]]
+    return sum(numbers(counters, event, zero=True))

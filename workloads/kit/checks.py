@@ -20,23 +20,22 @@ class BrokenLogError(Exception):
     """
 
     def __init__(self, reason: str) -> None:
-        """Set the reason, with bytes of the log that are no text escaped."""
-        # A log may hold bytes that are no text.
+        """Set the reason; bytes of the log that are no text are escaped in it."""
         super().__init__(reason.encode(errors="backslashreplace").decode())
 
 
-def require(holds: object, reason: str) -> None:
+def require(condition: object, reason: str) -> None:
     """Raise BrokenLogError with a reason unless a condition is true."""
-    if not holds:
+    if not condition:
         raise BrokenLogError(reason)
 
 
-def plain(x: object) -> str:
-    """Format a number with up to 15 digits, without an exponent or point that it does not need.
+def plain(value: object) -> str:
+    """Return a number as text with up to 15 significant digits, and a text unchanged.
 
-    A text is returned as it is.
+    Exponent and decimal point are omitted where the number does not need them.
     """
-    return f"{x:.15g}" if isinstance(x, int | float) else str(x)
+    return f"{value:.15g}" if isinstance(value, int | float) else str(value)
 
 
 def number(content: Object, key: str, zero: bool = False) -> float:
@@ -46,9 +45,11 @@ def number(content: Object, key: str, zero: bool = False) -> float:
     Raises BrokenLogError if it is missing, no number, infinite, negative, or 0 unless allowed.
     """
     value = content.get(key, "missing")
-    good = type(value) in (int, float) and math.isfinite(value)
-    good = good and (value > 0 or (zero and value == 0))
-    require(good, f"{key} should be a positive number, and is {repr(value)[:60]}")
+    # Not isinstance: to Python true and false are integers, too.
+    is_finite = type(value) in (int, float) and math.isfinite(value)
+    is_allowed = is_finite and (value > 0 or (zero and value == 0))
+    # A broken log may hold a long text here: the message gets 60 characters of it.
+    require(is_allowed, f"{key} should be a positive number, and is {repr(value)[:60]}")
     return float(value)
 
 
@@ -62,29 +63,30 @@ def require_equal(name: str, logged: object, expected: object) -> None:
 
     name: the value's name in the message.
     """
-    reason = f"{name} should be {_short(expected)}, and the log says {_short(logged)}"
+    reason = f"{name} should be {_shorten(expected)}, and the log says {_shorten(logged)}"
     require(logged == expected, reason)
 
 
-def _short(x: object) -> str:
-    """Format a value for a message: a number in full, anything else cut to 200 characters."""
-    return plain(x) if isinstance(x, int | float) else repr(x)[:200]
+def _shorten(value: object) -> str:
+    """Return a value as text for a message: a number in full, others cut to 200 characters."""
+    return plain(value) if isinstance(value, int | float) else repr(value)[:200]
 
 
 def require_numbered(objects: list[Object], key: str, first: int = 1) -> None:
     """Raise BrokenLogError unless objects are numbered in order: first, first + 1, and so on.
 
-    key: at which each object has its number.
+    key: the key of the number in each object.
     """
     logged = [content[key] for content in objects]
-    require_equal(f"the numbers of {key}", logged, list(range(first, first + len(objects))))
+    expected = list(range(first, first + len(objects)))
+    require_equal(f"the numbers of {key}", logged, expected)
 
 
 def require_parameters(content: Object, parameters: Object, *keys: str) -> None:
     """Raise BrokenLogError unless an object of the log repeats the numbers of the parameters.
 
-    content: the object in which a program prints with what it ran.
-    parameters: of the cell.  keys: those to compare, which both must have.
+    content: the object in which a program prints the settings with which it ran.
+    parameters: the cell's parameters.  keys: the keys to compare, which both must have.
     """
     for key in keys:
         require_equal(key, number(content, key, zero=True), parameters[key])
@@ -97,24 +99,26 @@ def require_close(name: str, logged: float, expected: float, tolerance: float = 
     tolerance: largest accepted difference, relative to the expected number.  The default allows for
     rounding to six significant digits, which changes a number by at most 5e-6 of it.
     """
-    near = abs(logged - expected) <= tolerance * abs(expected)
-    require(near, f"{name} should be {plain(expected)}, and the log says {plain(logged)}")
+    is_close = abs(logged - expected) <= tolerance * abs(expected)
+    require(is_close, f"{name} should be {plain(expected)}, and the log says {plain(logged)}")
 
 
 def require_duration(name: str, seconds: float, expected: float) -> None:
     """Raise BrokenLogError if a tool that ends by its own clock ran for less than expected.
 
-    name: subject and verb of the message, such as "the test took".
-    seconds: the duration in the log.  expected: that of the parameters; 5 % of it, or at least
-    0.1 s, may be missing, since a tool may start a little late.
+    name: subject and verb of the message, for example "the test took".
+    seconds: the duration in the log.
+    expected: the duration in the parameters, in seconds.
     """
-    enough = seconds >= expected - max(0.1, 0.05 * expected)
-    require(enough, f"{name} {plain(seconds)} s, less than the parameters say")
+    # A tool may start a little late: 5 % of the duration may be missing, and always 0.1 s.
+    shortest = expected - max(0.1, 0.05 * expected)
+    require(seconds >= shortest, f"{name} {plain(seconds)} s, less than the parameters say")
 
 
 def require_pinned(head: Object, processor: int | None) -> None:
     """Raise BrokenLogError unless the load generator was pinned to the given CPU.
 
-    head: the object that opens a point.  processor: number of the CPU; None: not pinned.
+    head: the object that opens a point.
+    processor: the number of the CPU; None: the load generator was not pinned.
     """
     require_equal("the processor of the load generator", head["cpu"], processor)

@@ -7,14 +7,14 @@ the expected counts.  One identity for each tool (rate × time = count) catches 
 does not recompute numbers that a program prints twice: the SHA-256 of the log, which is in the
 cell's record, protects its bytes.
 
-Our programs print one JSON object per line, and ``{"done": true}`` at the end.  Lines that do not
-start with ``{`` belong to other tools, and so does ``{`` alone, which opens JSON of several lines.
+The project's programs print one JSON object per line, and ``{"done": true}`` at the end.  Lines
+that do not start with ``{`` belong to other tools, and so does a line ``{``, which opens JSON of
+several lines.
 
 A parser needs no checks of types: where it raises KeyError, TypeError or the like, the log counts
 as broken (:func:`guarded`).
 """
 
-import functools
 import json
 import re
 from collections import namedtuple
@@ -32,6 +32,9 @@ from kit.checks import (
 )
 from kit.checks import Object as Object
 
+# Moments in a log are whole microseconds: two of them may differ by so many from their true order.
+ROUNDING_US = 2
+
 
 class Value(namedtuple("Value", ["metric", "unit", "value", "factors"], defaults=[{}])):
     """A measured value of a log.
@@ -45,8 +48,9 @@ class Value(namedtuple("Value", ["metric", "unit", "value", "factors"], defaults
 
     @property
     def key(self) -> tuple[str, ...]:
-        """The metric and the sorted factors, as texts, which identify the value in its log."""
-        return (self.metric, *sorted(f"{name}={plain(x)}" for name, x in self.factors.items()))
+        """The metric and the sorted texts NAME=FACTOR, which identify the value in its log."""
+        factors = [f"{name}={plain(factor)}" for name, factor in self.factors.items()]
+        return (self.metric, *sorted(factors))
 
 
 Parser = Callable[[list[str], Object], list[Value]]
@@ -73,20 +77,20 @@ class Log(namedtuple("Log", ["objects", "points"])):
 
 
 def guarded(parse: Parser) -> Parser:
-    """Return a parser that raises BrokenLogError instead of the errors by which another one fails.
+    """Return a parser that raises BrokenLogError for every error of a given parser.
 
-    The new parser also raises it if a factor is neither a number nor a text.
+    The returned parser also raises BrokenLogError if a factor is neither a number nor a text.
     """
 
-    @functools.wraps(parse)
     def guarded_parse(lines: list[str], parameters: Object) -> list[Value]:
         """Call the parser, and raise BrokenLogError for its KeyError, TypeError and the like."""
         try:
             values = parse(lines, parameters)
             for value in values:
                 for factor in value.factors.values():
-                    good = isinstance(factor, str | int | float)
-                    require(good, f"a factor of {value.metric} is neither a number nor a text")
+                    is_factor = isinstance(factor, str | int | float)
+                    reason = f"a factor of {value.metric} is neither a number nor a text"
+                    require(is_factor, reason)
             return values
         except (
             ArithmeticError,
@@ -103,7 +107,10 @@ def guarded(parse: Parser) -> Parser:
 
 
 def value(metric: str, unit: str, number: float, **factors: object) -> Value:
-    """Return a value with its factors; factors that are None are left out."""
+    """Return a value with its factors; factors that are None are left out.
+
+    metric, unit: as workload.yaml declares them.  factors: numbers or texts by their names.
+    """
     present = {name: factor for name, factor in factors.items() if factor is not None}
     return Value(metric, unit, float(number), present)
 
@@ -111,7 +118,7 @@ def value(metric: str, unit: str, number: float, **factors: object) -> Value:
 def decoded(text: str, name: str) -> Object:
     """Return the JSON object that a text holds.
 
-    name: the text's name in the message.
+    name: the text's name in the message, which also shows the first 60 characters of the text.
     Raises BrokenLogError if the text is not one complete JSON object.
     """
     try:
@@ -132,34 +139,51 @@ def read(lines: list[str], order: str) -> Log:
     slices (:func:`seconds_worked`) has an object "slices" after "done", which Strata adds.
     Raises BrokenLogError if an object is incomplete, missing or out of order.
     """
-    places = [at for at, line in enumerate(lines) if line.startswith("{") and line.rstrip() != "{"]
-    objects = [decoded(lines[at], f"line {at + 1}") for at in places]
+    # The positions of the lines that hold an object.
+    positions = []
+    for position, line in enumerate(lines):
+        if line.startswith("{") and line.rstrip() != "{":
+            positions.append(position)
+    objects = [decoded(lines[position], f"line {position + 1}") for position in positions]
     keys = [next(iter(content), "") for content in objects]
-    closing = objects[-2:-1] if keys[-1:] == ["slices"] else objects[-1:]
-    require(closing == [{"done": True}], 'the log does not end with {"done": true}')
+    printed = objects[:-1] if keys[-1:] == ["slices"] else objects
+    require(printed[-1:] == [{"done": True}], 'the log does not end with {"done": true}')
     present = "".join(f" {key}" for key in keys)
     fits = re.fullmatch(f"{order} done( slices)?", present)
+    # Both lists may be long: the message is cut to 600 characters.
     require(fits, f"the log should hold{order} done, and holds{present}"[:600])
     by_key: dict[str, list[Object]] = {}
     for key, content in zip(keys, objects, strict=True):
         by_key.setdefault(key, []).append(content)
+    return Log(by_key, _split_points(lines, positions, keys, objects))
+
+
+def _split_points(
+    lines: list[str], positions: list[int], keys: list[str], objects: list[Object]
+) -> list[Point]:
+    """Return the points of a log in its order.
+
+    positions, keys: the position in lines, from 0, and the first key of each object.
+    Raises BrokenLogError if an object "end" names another point than the object "point" before it.
+    """
     starts = [number for number, key in enumerate(keys) if key == "point"]
     ends = [number for number, key in enumerate(keys) if key == "end"]
     points = []
-    for first, last in zip(starts, ends, strict=True):
-        head, tail, start, end = objects[first], objects[last], places[first], places[last]
-        reason = f"the point of line {start + 1} does not end in line {end + 1}"
-        require(head["point"] == tail["end"], reason)
-        points.append(Point(head, objects[first + 1 : last], lines[start + 1 : end]))
-    return Log(by_key, points)
+    for start, end in zip(starts, ends, strict=True):
+        head, first_line, last_line = objects[start], positions[start], positions[end]
+        reason = f"the point of line {first_line + 1} does not end in line {last_line + 1}"
+        require(head["point"] == objects[end]["end"], reason)
+        between = lines[first_line + 1 : last_line]
+        points.append(Point(head, objects[start + 1 : end], between))
+    return points
 
 
 def seconds_worked(log: Log, runs: list[Object], seconds: float) -> float:
     """Return the seconds for which runs were not frozen: all seconds if the log has no slices.
 
-    runs: objects with the key `seconds`, and with `ended`, the moment in microseconds since 1970
-    when the run ended.
-    seconds: duration of all runs together, which must be the sum of theirs.
+    runs: objects with the keys `seconds`, the duration, and `ended`, the moment of the end in
+    microseconds since 1970.
+    seconds: the printed duration of all runs together, which must be the sum of their `seconds`.
     A slice counts from its thaw until its freeze is requested; a run may begin or end until the
     freeze is seen.
     Raises BrokenLogError if runs and slices contradict each other.
@@ -167,19 +191,20 @@ def seconds_worked(log: Log, runs: list[Object], seconds: float) -> float:
     require_close("seconds", seconds, sum(numbers(runs, "seconds")))
     if "slices" not in log.objects:
         return seconds
-    slices = log.objects["slices"][0]["slices"]
+    [marker] = log.objects["slices"]
+    slices = marker["slices"]
     moments: list[float] = []
     for thawed, requested, frozen in slices:
         moments += (thawed, requested, frozen)
     require(moments == sorted(moments), "slices should follow one another")
     worked, last_end = 0.0, 0.0
     for run in runs:
-        begin, end = run["ended"] - 1e6 * run["seconds"], run["ended"]
-        # Moments are in whole microseconds.
-        in_order = last_end <= begin + 2
-        in_slices = _is_in_slice(begin, slices) and _is_in_slice(end, slices)
+        end = run["ended"]
+        begin = end - 1e6 * run["seconds"]
+        is_in_order = last_end <= begin + ROUNDING_US
+        is_in_slices = _is_in_slice(begin, slices) and _is_in_slice(end, slices)
         reason = "a run should begin and end in slices, after the run before it"
-        require(in_order and in_slices, reason)
+        require(is_in_order and is_in_slices, reason)
         last_end = end
         for thawed, requested, _ in slices:
             worked += max(0, min(end, requested) - max(begin, thawed))
@@ -189,16 +214,17 @@ def seconds_worked(log: Log, runs: list[Object], seconds: float) -> float:
 def _is_in_slice(moment: float, slices: list[list[float]]) -> bool:
     """Return whether a moment lies in a slice, from its thaw until its freeze is seen.
 
-    moment: in microseconds since 1970; 2 µs of rounding are accepted.
-    slices: the moments of thaw, request of the freeze, and freeze.
+    moment: in microseconds since 1970; a moment just before the thaw may be one that was rounded.
+    slices: of each slice the moments of its thaw, of the request of its freeze, and of its freeze.
     """
-    return any(thawed - 2 <= moment <= frozen for thawed, _, frozen in slices)
+    return any(thawed - ROUNDING_US <= moment <= frozen for thawed, _, frozen in slices)
 
 
 def settings(lines: list[str]) -> Object:
-    """Return the values of lines KEY=value by their keys, of capital letters; skip other lines.
+    """Return the values of lines KEY=value by their keys; skip other lines.
 
-    A value is a number if it is written as one, else a text.
+    A key is of capital letters, digits and underscores.  A value is a number if it is written as
+    one, else a text.
     Raises BrokenLogError if a key is there twice.
     """
     pairs = [line.rstrip().split("=", 1) for line in lines if re.match("[A-Z][A-Z0-9_]*=", line)]
@@ -207,7 +233,7 @@ def settings(lines: list[str]) -> Object:
 
 
 def text_or_number(text: str) -> str | float:
-    """Return the number that a text represents in decimal notation, or else the text."""
+    """Return the number that a text represents in decimal notation, or the text if it is none."""
     return float(text) if re.fullmatch(r"-?[0-9]+([.][0-9]+)?", text) else text
 
 
@@ -216,7 +242,7 @@ def check_cpu_usage(observed: list[Object], seconds: float) -> tuple[float, floa
 
     observed: the objects from before and after a run, with `seconds`, `busy_seconds` and `cpus`.
     seconds: duration of the run between them.
-    Returns the busy time in CPU seconds, and the utilisation: 1 if all CPUs were always busy.
+    Returns the busy time in CPU seconds, and the utilisation, 1 if all CPUs were always busy.
     Raises BrokenLogError if the observations contradict each other or the duration.
     """
     before, after = observed
@@ -226,7 +252,7 @@ def check_cpu_usage(observed: list[Object], seconds: float) -> tuple[float, floa
     require_equal("the number of processors", number(after, "cpus"), cpus)
     require_duration("the processors were observed for", elapsed, seconds)
     # Busy time is counted in hundredths of a second, in several sums for each CPU: 0.05 s more are
-    # accepted for each, at least 0.1 s in all, and 2 % of the elapsed time.
+    # accepted for each CPU, at least 0.1 s in all, and 2 % of the elapsed time.
     largest = 1.02 * cpus * elapsed + max(0.1, 0.05 * cpus)
     reason = f"the processors cannot have been busy for {plain(busy)} of {plain(elapsed)} s"
     require(0 < busy <= largest, reason)

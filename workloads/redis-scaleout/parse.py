@@ -12,11 +12,14 @@ from kit.checks import (
 from kit.logs import Object, Point, Value, read, value
 
 # Processes of the load generator for each server, as point.py starts them.
-PROCESSES = 4
-# Per cent of the requests that are GET, and the most by which the share may differ.
-GETS, TOLERANCE = 75, 10
+PROCESSES_OF_SERVER = 4
+# The share (%) of the requests that are GET, and the largest accepted difference from it.
+GET_SHARE = 75
+GET_SHARE_TOLERANCE = 10
 # Keys that point.py sets and reads through each set-up before its load: both must agree.
-CHECKED = 64
+CHECKED_KEYS = 64
+# The largest CPU usage (%) that rounding and the moments of two readings can explain.
+LARGEST_CPU_USAGE = 105
 
 
 def parse(lines: list[str], parameters: Object) -> list[Value]:
@@ -25,70 +28,92 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     The points are in the order of the parameter `setups`, which always has a baseline.
     """
     setups = parameters["setups"]
-    servers = len(parameters["ports"]) * int(parameters.get("systems") or 1)
+    servers = len(parameters["ports"]) * int(parameters["systems"])
     counts = [1 if setup == "baseline" else servers for setup in setups]
     orders = [f" point checked( server){{{count}}} total client end" for count in counts]
     points = read(lines, "".join(orders)).points
     values, rates = [], {}
     for point, setup, count in zip(points, setups, counts, strict=True):
-        of_setup = measured(point, setup, count, parameters)
-        rates[setup] = of_setup[0].value
-        values += of_setup
+        check_settings(point, setup, count, parameters)
+        rates[setup] = read_rate(point, count, parameters["seconds"])
+        values += list_values(point, setup, count, rates[setup])
     for setup in setups:
         if setup in ("scale-out", "pinned"):
-            gain = rates[setup] / rates["baseline"]
-            values.append(value("speedup", "×", gain, setup=setup, servers=servers))
+            speedup = rates[setup] / rates["baseline"]
+            values.append(value("speedup", "×", speedup, setup=setup, servers=servers))
     return values
 
 
-def measured(point: Point, setup: str, count: int, parameters: Object) -> list[Value]:
-    """Check one set-up, and return its values.
+def check_settings(point: Point, setup: str, servers: int, parameters: Object) -> None:
+    """Raise BrokenLogError unless a point ran with the cell's settings, and all servers took part.
 
-    count: number of its servers.
-    The throughput comes first: :func:`parse` takes it from there.
+    servers: number of servers of the set-up.
     """
-    head, [checked, *servers, total, client] = point.head, point.objects
+    head, checked = point.head, point.objects[0]
     require_equal("the set-up", head["point"], setup)
     require(head["client"].startswith("redis-benchmark "), "this is not a log of redis-benchmark")
     connections = parameters["baseline_connections" if setup == "baseline" else "connections"]
-    wanted = {"servers": count, "connections": connections // 2 if setup == "half" else connections}
-    require_parameters(head, wanted, *wanted)
+    if setup == "half":
+        connections //= 2
+    settings = {"servers": servers, "connections": connections}
+    require_parameters(head, settings, *settings)
     require_parameters(head, parameters, "pipeline", "data_bytes", "keys")
     # Each key is in one server, and each server holds some.
     kept = checked["kept"]
-    require_equal("the number of servers with keys", len(kept), count)
+    require_equal("the number of servers with keys", len(kept), servers)
     require(min(kept) > 0, "a server holds none of the keys, so that it would take no part")
-    require_equal("the keys that were tried", number(checked, "checked"), CHECKED)
-    require_equal("the keys in all servers", sum(kept), CHECKED)
-    require_numbered(servers, "server", 0)
-    for server in servers:
-        check_server(server, parameters["seconds"])
-    require_close("the rate of all", number(total, "total"), sum(numbers(servers, "rate")))
-    share = number(total, "get_share")
-    reason = f"the share of GET should be {GETS} %, and is {share:.3g} %"
-    require(abs(share - GETS) <= TOLERANCE, reason)
-    require_parameters(client, {"processes": PROCESSES * count}, "processes")
-    at = {"setup": setup, "servers": count}
+    require_equal("the keys that were tried", number(checked, "checked"), CHECKED_KEYS)
+    require_equal("the keys in all servers", sum(kept), CHECKED_KEYS)
+
+
+def read_rate(point: Point, servers: int, seconds: float) -> float:
+    """Return the requests per second of all servers of a point, after checking the counters.
+
+    seconds: the least time between two readings of a server's counters.
+    Raises BrokenLogError if counts contradict each other, or if the mix of requests is another one.
+    """
+    _, *lines, total, client = point.objects
+    require_numbered(lines, "server", 0)
+    for line in lines:
+        check_server(line, seconds)
+    rate = number(total, "total")
+    require_close("the rate of all", rate, sum(numbers(lines, "rate")))
+    get_share = number(total, "get_share")
+    reason = f"the share of GET should be {GET_SHARE} %, and is {get_share:.3g} %"
+    require(abs(get_share - GET_SHARE) <= GET_SHARE_TOLERANCE, reason)
+    require_parameters(client, {"processes": PROCESSES_OF_SERVER * servers}, "processes")
+    return rate
+
+
+def list_values(point: Point, setup: str, servers: int, rate: float) -> list[Value]:
+    """Return the values of a set-up: throughput, share of GET, and CPU usage at the client (%).
+
+    A usage of 0, for example of the proxies without any, is no value.
+    Raises BrokenLogError if a usage is more than all of the time.
+    """
+    *_, total, client = point.objects
+    factors = {"setup": setup, "servers": servers}
     values = [
-        value("throughput", "requests/s", total["total"], **at),
-        value("get_share", "%", total["get_share"], **at),
+        value("throughput", "requests/s", rate, **factors),
+        value("get_share", "%", total["get_share"], **factors),
     ]
     for name in ("driver_share", "proxy_share"):
         percent = number(client, name, zero=True)
-        require(percent <= 105, f"{name} is more than all of the time")
+        require(percent <= LARGEST_CPU_USAGE, f"{name} is more than all of the time")
         if percent > 0:
-            values.append(value(name, "%", percent, **at))
+            values.append(value(name, "%", percent, **factors))
     return values
 
 
 def check_server(server: Object, seconds: float) -> None:
     """Raise BrokenLogError unless the counters of one server fit each other and show no failures.
 
-    seconds: the least time between their two readings.
+    server: what was added to the counters between two readings, and the time between these.
+    seconds: the least time, in seconds, that is accepted.
     """
     gets, sets = number(server, "gets"), number(server, "sets")
     require_equal("failed requests", number(server, "failed", zero=True), 0)
-    enough = number(server, "seconds") >= seconds
-    require(enough, f"a server was observed for less than {seconds} s")
+    is_long_enough = number(server, "seconds") >= seconds
+    require(is_long_enough, f"a server was observed for less than {seconds} s")
     require_equal("the keys that a server looked up", server["hits"] + server["misses"], gets)
     require_close("a server's rate × time", number(server, "rate") * server["seconds"], gets + sets)

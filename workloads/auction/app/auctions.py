@@ -25,6 +25,7 @@ ROWS_OF_A_PAGE = 10
 CONNECTIONS = 8
 # Seconds within which the database's connections must close at the end.
 CLOSING_SECONDS = 10
+# The first bytes of every PNG.
 PNG = b"\x89PNG\r\n\x1a\n"
 # Answers a request of the person with this number.
 Handler = Callable[[Request, int], Awaitable[Response]]
@@ -32,11 +33,13 @@ Handler = Callable[[Request, int], Awaitable[Response]]
 
 @contextlib.asynccontextmanager
 async def open_site(site: Starlette) -> AsyncIterator[None]:
-    """Keep database and market open while the process serves."""
-    seconds = [float(os.environ[f"AUCTION_{name}_SECONDS"]) for name in ("POLL", "ITEM")]
+    """Keep database and market open, as `site.state`, while the process serves."""
+    poll_seconds = float(os.environ["AUCTION_POLL_SECONDS"])
+    item_seconds = float(os.environ["AUCTION_ITEM_SECONDS"])
     url = os.environ["AUCTION_DATABASE"]
     database = await asyncpg.create_pool(url, min_size=2, max_size=CONNECTIONS)
-    site.state.database, site.state.market = database, Market(database, *seconds)
+    site.state.database = database
+    site.state.market = Market(database, poll_seconds, item_seconds)
     try:
         async with site.state.market.open(os.environ["AUCTION_BROKER"]):
             yield
@@ -48,9 +51,13 @@ async def open_site(site: Starlette) -> AsyncIterator[None]:
 
 
 def make_route(method: str, path: str, handle: Handler) -> Route:
-    """Make a route for persons who are logged in; others get the status 401."""
+    """Return a route for persons who are logged in; others get the status 401.
+
+    path: below /api.
+    """
 
     async def answer(request: Request) -> Response:
+        """Find the person by the session's cookie, and call the handler."""
         person = await request.app.state.database.fetchval(
             "SELECT person FROM sessions WHERE token = $1", request.cookies.get("session", "")
         )
@@ -64,7 +71,8 @@ def make_route(method: str, path: str, handle: Handler) -> Route:
 async def read_fields(request: Request, **types: type) -> list:
     """Return the values of fields in the object that was sent, in the order of `types`.
 
-    Raises HTTPException (422) unless each field is there and has its type.
+    types: the type of each field.
+    Raises HTTPException (422) unless each field is there and has exactly its type.
     """
     try:
         body = await request.json()
@@ -76,24 +84,27 @@ async def read_fields(request: Request, **types: type) -> list:
     return values
 
 
-def run_statement(
-    sql: str, *names: str, rows: bool = False, status: int = 200, **types: type
+def make_handler(
+    sql: str, *names: str, is_list: bool = False, status: int = 200, **types: type
 ) -> Handler:
-    """Make a handler that runs one statement, and answers with its first row or all its rows.
+    """Return a handler that runs one statement, and answers with its first row or all its rows.
 
-    names: the statement's first values: `person`, names in the path, or `skip` (the rows before the
-    requested page).  types: fields of the request (see read_fields), which are the values after
-    those.  The handler answers 404 if it should give one row and there is none.
+    names: the statement's first values: `person`, names in the path, or `skip`, the number of rows
+    before the requested page.
+    types: fields of the request (see read_fields), which are the statement's further values.
+    is_list: whether all rows are the answer.  Otherwise the handler answers 404 if there is none.
+    status: of an answer with one row.
     """
 
     async def answer(request: Request, person: int) -> Response:
+        """Run the statement with values of the request."""
         skip = ROWS_OF_A_PAGE * int(request.query_params.get("page", "0"))
-        known = {"person": person, **request.path_params, "skip": skip}
-        values = [known[name] for name in names]
+        by_name = {"person": person, **request.path_params, "skip": skip}
+        values = [by_name[name] for name in names]
         if types:
             values += await read_fields(request, **types)
         records = await request.app.state.database.fetch(sql, *values)
-        if rows:
+        if is_list:
             return JSONResponse([dict(record) for record in records])
         if not records:
             raise HTTPException(404, "the database has no such row")
@@ -106,7 +117,10 @@ def run_statement(
 
 
 async def log_in(request: Request) -> Response:
-    """Answer Login: begin a session, whose token the browser keeps."""
+    """Answer Login: begin a session, whose token the browser keeps.
+
+    Raises HTTPException (403) for a wrong name or password.
+    """
     name, password = await read_fields(request, name=str, password=str)
     database = request.app.state.database
     person = await database.fetchrow(
@@ -143,7 +157,10 @@ async def log_out(request: Request, person: int) -> Response:
 
 
 async def show_auction(request: Request, _: int) -> Response:
-    """Answer GetAuctionDetail: an auction with its items in the order of their offers."""
+    """Answer GetAuctionDetail: an auction with its items in the order of their offers.
+
+    Raises HTTPException (404) if there is no such auction.
+    """
     database, number = request.app.state.database, request.path_params["auction"]
     auction = await database.fetchrow(
         "SELECT id AS auction, name, category FROM auctions WHERE id = $1", number
@@ -184,7 +201,11 @@ async def wait_for_bid(request: Request, _: int) -> Response:
 
 
 async def place_bid(request: Request, person: int) -> Response:
-    """Answer PlaceBid: accept the bid for decision; the verdict comes as news of the auction."""
+    """Answer PlaceBid: queue the bid for its decision, and answer with the bid's id (202).
+
+    Whether the bid was accepted comes later, as news of the auction.
+    Raises HTTPException for an auction that is not open (404), or for a wrong item or amount (422).
+    """
     item, amount = await read_fields(request, item=int, amount=int)
     state = await require_open_auction(request)
     items = await request.app.state.database.fetchval(
@@ -200,7 +221,7 @@ async def place_bid(request: Request, person: int) -> Response:
 
 
 async def show_image(request: Request, _: int) -> Response:
-    """Answer GetImageForItem."""
+    """Answer GetImageForItem: the PNG.  Raises HTTPException (404) if the item has none."""
     sql = """SELECT p.content FROM images AS g JOIN pictures AS p ON p.id = g.picture
              WHERE g.item = $1"""
     content = await request.app.state.database.fetchval(sql, request.path_params["item"])
@@ -210,7 +231,10 @@ async def show_image(request: Request, _: int) -> Response:
 
 
 async def add_image(request: Request, person: int) -> Response:
-    """Answer AddImageForItem: give an item of the person's own an image, in place of another."""
+    """Answer AddImageForItem: give an item an image, in place of an earlier one.
+
+    Raises HTTPException for what is no PNG (422), or if another person owns the item (403).
+    """
     item, content = request.path_params["item"], await request.body()
     if not content.startswith(PNG):
         raise HTTPException(422, "a PNG should be sent")
@@ -257,8 +281,8 @@ ITEM = """SELECT i.id AS item, i.title, i.description, i.starting, p.name AS own
 NEW_ITEM = """INSERT INTO items (owner, title, description, starting) VALUES ($1, $2, $3, $4)
     RETURNING id AS item"""
 
-set_profile = run_statement(SET_PROFILE, "person", email=str, address=str)
-add_item = run_statement(NEW_ITEM, "person", status=201, title=str, description=str, starting=int)
+set_profile = make_handler(SET_PROFILE, "person", email=str, address=str)
+add_item = make_handler(NEW_ITEM, "person", status=201, title=str, description=str, starting=int)
 AUCTION, ITEM_PATH = "/auctions/{auction:int}", "/items/{item:int}"
 
 application = Starlette(
@@ -267,20 +291,20 @@ application = Starlette(
         Route("/api/books", show_books),
         Route("/api/login", log_in, methods=["POST"]),
         make_route("POST", "/logout", log_out),
-        make_route("GET", "/profile", run_statement(GET_PROFILE, "person")),
+        make_route("GET", "/profile", make_handler(GET_PROFILE, "person")),
         make_route("PUT", "/profile", set_profile),
-        make_route("GET", "/purchases", run_statement(PURCHASES, "person", rows=True)),
-        make_route("GET", "/bids", run_statement(BIDS, "person", rows=True)),
-        make_route("GET", "/attendances", run_statement(ATTENDANCES, "person", rows=True)),
-        make_route("GET", "/auctions", run_statement(OPEN_AUCTIONS, "skip", rows=True)),
+        make_route("GET", "/purchases", make_handler(PURCHASES, "person", is_list=True)),
+        make_route("GET", "/bids", make_handler(BIDS, "person", is_list=True)),
+        make_route("GET", "/attendances", make_handler(ATTENDANCES, "person", is_list=True)),
+        make_route("GET", "/auctions", make_handler(OPEN_AUCTIONS, "skip", is_list=True)),
         make_route("GET", AUCTION, show_auction),
         make_route("POST", f"{AUCTION}/attendance", join_auction),
-        make_route("DELETE", f"{AUCTION}/attendance", run_statement(LEAVE, "auction", "person")),
-        make_route("GET", f"{AUCTION}/item", run_statement(STATE, "auction")),
+        make_route("DELETE", f"{AUCTION}/attendance", make_handler(LEAVE, "auction", "person")),
+        make_route("GET", f"{AUCTION}/item", make_handler(STATE, "auction")),
         make_route("GET", f"{AUCTION}/next", wait_for_bid),
         make_route("POST", f"{AUCTION}/bids", place_bid),
         make_route("POST", "/items", add_item),
-        make_route("GET", ITEM_PATH, run_statement(ITEM, "item")),
+        make_route("GET", ITEM_PATH, make_handler(ITEM, "item")),
         make_route("GET", f"{ITEM_PATH}/image", show_image),
         make_route("PUT", f"{ITEM_PATH}/image", add_image),
     ],

@@ -23,19 +23,21 @@ SALE_SECONDS = 0.2
 class Market:
     """One process's share of all auctions.
 
-    poll_seconds: how long a user waits for news.  item_seconds: how long after a bid the item is
-    sold.  The state of an auction is a row of the view `state`.
+    poll_seconds: how long a user waits for news.
+    item_seconds: how long after the highest bid the item is sold.
+    The state of an auction is a row of the view `state`; each change increments its `seq`.
     """
 
     def __init__(self, database: asyncpg.Pool, poll_seconds: float, item_seconds: float) -> None:
+        """Do nothing until the market is opened."""
         self.database, self.poll_seconds, self.item_seconds = database, poll_seconds, item_seconds
-        # By auction: the newest state that this process heard of, and the event of the next one.
+        # By auction: the newest state that this process received, and the event of the next one.
         self.states: dict[int, dict] = {}
         self.news: dict[int, asyncio.Event] = {}
 
     @contextlib.asynccontextmanager
     async def open(self, broker: str) -> AsyncIterator[None]:
-        """Decide bids and sell items while the context lasts.  broker: its URL."""
+        """Decide bids and sell items while the context lasts.  broker: the broker's URL."""
         async with await aio_pika.connect(broker) as connection:
             # Publishing waits until the broker has confirmed.
             self.channel = await connection.channel()
@@ -59,7 +61,7 @@ class Market:
                 await sales
 
     async def queue_bid(self, auction: int, item: int, person: int, amount: int) -> str:
-        """Put a bid of `amount` cents into the durable queue, and return its id."""
+        """Put a bid of `amount` cents into the durable queue, and return the bid's id."""
         bid = str(uuid.uuid4())
         fields = {"id": bid, "auction": auction, "item": item, "person": person, "amount": amount}
         message = aio_pika.Message(
@@ -73,38 +75,46 @@ class Market:
         record = await self.database.fetchrow("SELECT * FROM state WHERE auction = $1", auction)
         return None if record is None else dict(record)
 
-    async def wait_for_state(self, auction: int, known: int) -> dict | None:
-        """Return an auction's state once its `seq` exceeds `known`; None after poll_seconds."""
-        # Subscribed before the state is read, so that no news in between is missed.
-        news = self._next_news(auction)
+    async def wait_for_state(self, auction: int, known_seq: int) -> dict | None:
+        """Return an open auction's state once its `seq` exceeds a known one.
+
+        Returns None if nothing happens within poll_seconds.
+        """
+        # The event is taken before the state is read, so that no news in between is missed.
+        news = self._get_news_event(auction)
         state = await self.fetch_state(auction)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self.poll_seconds):
-                while state["seq"] <= known:
+                while state["seq"] <= known_seq:
                     await news.wait()
-                    news, state = self._next_news(auction), self.states[auction]
+                    news, state = self._get_news_event(auction), self.states[auction]
                 return state
         return None
 
-    def _next_news(self, auction: int) -> asyncio.Event:
+    def _get_news_event(self, auction: int) -> asyncio.Event:
+        """Return the event that is set when this process receives the auction's next state."""
         return self.news.setdefault(auction, asyncio.Event())
 
     async def _receive_news(self, message: aio_pika.abc.AbstractIncomingMessage) -> None:
-        """Keep the state of an auction, and wake the users who wait for it."""
+        """Keep the state of an auction, if it is newer, and wake the users who wait for it."""
         state = json.loads(message.body)
         auction = state["auction"]
-        # States of different processes may come in another order than they were made.
+        # States of different processes may come in another order than that of the changes.
         if state["seq"] > self.states.get(auction, {"seq": -1})["seq"]:
             self.states[auction] = state
             self.news.pop(auction, asyncio.Event()).set()
 
     async def _publish_state(self, state: asyncpg.Record | None) -> None:
+        """Send the state of an auction to all processes; None: nothing changed."""
         if state is not None:
             message = aio_pika.Message(json.dumps(dict(state)).encode())
             await self.exchange.publish(message, routing_key="")
 
     async def _decide_bid(self, message: aio_pika.abc.AbstractIncomingMessage) -> None:
-        """Decide a bid; after an error it stays in the queue."""
+        """Decide a bid of the queue, and publish the auction's state if it was accepted.
+
+        After an error the bid goes back into the queue.
+        """
         async with message.process(requeue=True):
             bid = json.loads(message.body)
             keys = ("id", "auction", "item", "person", "amount")

@@ -10,8 +10,8 @@ class Refused extends Exception
 {
 }
 
-/** Return the process's connection to the database of this instance. */
-function database(): PDO
+/** Return the connection to this instance's database, which is opened once for each request. */
+function open_database(): PDO
 {
     static $connection = null;
     $options = [
@@ -24,10 +24,10 @@ function database(): PDO
     return $connection;
 }
 
-/** Return all rows of a query, each as an array of column name to value. */
+/** Return all rows of a query, each as an array of values by their columns. */
 function fetch_rows(string $sql, mixed ...$values): array
 {
-    $query = database()->prepare($sql);
+    $query = open_database()->prepare($sql);
     $query->execute($values);
     return $query->fetchAll();
 }
@@ -38,27 +38,27 @@ function fetch_row(string $sql, mixed ...$values): ?array
     return fetch_rows($sql, ...$values)[0] ?? null;
 }
 
-/** Run a statement that changes tables. */
-function execute(string $sql, mixed ...$values): void
+/** Run a statement that changes tables, with the values of its placeholders. */
+function execute_statement(string $sql, mixed ...$values): void
 {
-    database()->prepare($sql)->execute($values);
+    open_database()->prepare($sql)->execute($values);
 }
 
 /**
- * Do all of the work or nothing, and return its result.
+ * Run work in a transaction, which does all of it or nothing, and return its result.
  * After a conflict with another transaction the work is done again, up to ten times in all.
  */
-function in_transaction(callable $work): mixed
+function run_transaction(callable $work): mixed
 {
     for ($attempt = 1;; $attempt++) {
-        database()->beginTransaction();
+        open_database()->beginTransaction();
         try {
             $result = $work();
-            database()->commit();
+            open_database()->commit();
             return $result;
         } catch (Throwable $error) {
-            if (database()->inTransaction()) {
-                database()->rollBack();
+            if (open_database()->inTransaction()) {
+                open_database()->rollBack();
             }
             // 1213: deadlock; 1020: the row changed since the transaction's first read.
             $is_conflict = $error instanceof PDOException
@@ -70,24 +70,30 @@ function in_transaction(callable $work): mixed
     }
 }
 
-/** Return a new id of a table; until the transaction ends, other transactions wait for theirs. */
-function next_id(string $table): int
+/**
+ * Return a new id for a row of a table, inside a transaction.
+ * Other transactions wait for ids of this table until this one ends, so that no id is lost.
+ */
+function reserve_id(string $table): int
 {
     $sql = 'UPDATE id_gen SET gen_value = LAST_INSERT_ID(gen_value + 1) WHERE gen_key = ?';
-    execute($sql, $table);
-    return (int)database()->lastInsertId();
+    execute_statement($sql, $table);
+    return (int)open_database()->lastInsertId();
 }
 
 /** Return the id of the person who is logged in, or null. */
-function current_person(): ?int
+function get_person_id(): ?int
 {
     return $_SESSION['person'] ?? null;
 }
 
-/** Begin the session of a browser that has one, or a new one: most visitors need none. */
-function begin_session(bool $new = false): void
+/**
+ * Begin the session of the browser, if it has one; most visitors need none.
+ * $is_new: begin a new session for a browser without one.
+ */
+function begin_session(bool $is_new = false): void
 {
-    $is_wanted = $new || isset($_COOKIE[session_name()]);
+    $is_wanted = $is_new || isset($_COOKIE[session_name()]);
     if ($is_wanted && session_status() !== PHP_SESSION_ACTIVE) {
         session_start([
             'use_strict_mode' => true,
@@ -97,20 +103,20 @@ function begin_session(bool $new = false): void
     }
 }
 
-/** Return a text as it is written in HTML. */
-function html(string|int|float $text): string
+/** Return a text with its special characters escaped for HTML. */
+function escape_html(string|int|float $text): string
 {
     return htmlspecialchars((string)$text, ENT_QUOTES | ENT_SUBSTITUTE | ENT_HTML5);
 }
 
-/** Return the path of a stored file; names of stored files are made by the site. */
-function file_path(string $name): string
+/** Return the path of a stored file, whose name the site has made. */
+function find_file(string $name): string
 {
     return getenv('FILES') . "/$name";
 }
 
-/** Return the path at which PHP keeps the file of a form's field. */
-function uploaded_path(string $field): string
+/** Return the path of the file that was uploaded in a field.  Throws Refused if it is missing. */
+function find_upload(string $field): string
 {
     $file = $_FILES[$field] ?? null;
     if ($file === null || $file['error'] !== UPLOAD_ERR_OK) {
@@ -119,24 +125,28 @@ function uploaded_path(string $field): string
     return $file['tmp_name'];
 }
 
-/** Store an uploaded picture and a small version of it; return the names of both files. */
+/**
+ * Store an uploaded picture, and a small version of it; return the names of both files.
+ * $field: of the form.  $name: of the files, without an ending.
+ * Throws Refused if the upload is no PNG picture.
+ */
 function store_picture(string $field, string $name): array
 {
-    $path = uploaded_path($field);
+    $path = find_upload($field);
     $picture = @imagecreatefrompng($path) ?: throw new Refused("$field: is no PNG picture");
     $small = imagescale($picture, 60, 60);
-    $is_stored = move_uploaded_file($path, file_path("$name.png"))
-        && imagepng($small, file_path("$name-small.png"));
+    $is_stored = move_uploaded_file($path, find_file("$name.png"))
+        && imagepng($small, find_file("$name-small.png"));
     if (!$is_stored) {
         throw new RuntimeException("$name cannot be written");
     }
     return ["$name.png", "$name-small.png"];
 }
 
-/** Return latitude and longitude of an address, as the geocoder gives them. */
-function locate(array $address): array
+/** Return latitude and longitude of an address, as texts, which the geocoder gives. */
+function locate_address(array $address): array
 {
-    $text = implode(', ', array_filter($address, fn ($part) => $part !== ''));
+    $text = implode(', ', array_filter($address, fn ($line) => $line !== ''));
     $url = getenv('GEOCODER') . '?' . http_build_query(['address' => $text]);
     $answer = file_get_contents($url, false, stream_context_create(['http' => ['timeout' => 30]]));
     if ($answer === false || !preg_match('/^(-?\d+\.\d{6}) (-?\d+\.\d{6})\s*$/', $answer, $match)) {
@@ -145,32 +155,37 @@ function locate(array $address): array
     return [$match[1], $match[2]];
 }
 
-/** Add an address with its coordinates, inside a transaction; return its id. */
+/**
+ * Add an address with its coordinates, inside a transaction; return its id.
+ * $address: values in the order of the table's columns.
+ */
 function add_address(array $address, array $coordinates): int
 {
-    $id = next_id('address');
+    $id = reserve_id('address');
     $values = [$id, ...$address, ...$coordinates];
-    execute('INSERT INTO address VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)', ...$values);
+    execute_statement('INSERT INTO address VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)', ...$values);
     return $id;
 }
 
-/** Send the browser to another page, as after every change. */
+/** Send the browser to another page, as after every change, and end the request. */
 function redirect(string $path): never
 {
     header("Location: $path", true, 303);
     exit;
 }
 
-/** Print a page.  $body is HTML, $title plain text. */
+/** Print a page with a status.  $title: plain text.  $body: HTML. */
 function print_page(string $title, string $body, int $status = 200): void
 {
     http_response_code($status);
-    $navigation = current_person() === null
-        ? '<a href="/login">Log in</a> <a href="/people/new">Join</a>'
-        : '<a href="/people/' . current_person() . '">' . html($_SESSION['username']) . '</a> '
+    $navigation = '<a href="/login">Log in</a> <a href="/people/new">Join</a>';
+    if (get_person_id() !== null) {
+        $name = escape_html($_SESSION['username']);
+        $navigation = '<a href="/people/' . get_person_id() . "\">$name</a> "
             . '<a href="/events/new">Add an event</a> '
             . '<form method="post" action="/logout"><button>Log out</button></form>';
-    $title = html($title);
+    }
+    $title = escape_html($title);
     echo <<<END
         <!DOCTYPE html>
         <html lang="en">

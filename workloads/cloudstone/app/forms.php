@@ -2,7 +2,8 @@
 // The part of the site that changes the database: its forms, and the answers to them.
 declare(strict_types=1);
 
-// The fields of each form, in the order of the table's columns: label, most bytes, attributes.
+// The fields of each form, in the order of the table's columns: label, largest number of bytes (0:
+// a file), and attributes in HTML, if any.
 const ADDRESS = [
     'street1' => ['Street', 80],
     'street2' => ['Street, second line', 80],
@@ -31,30 +32,36 @@ const EVENT = [
 const PICTURE = ['picture' => ['Picture', 0, 'type="file" accept="image/png"']];
 const LITERATURE = ['literature' => ['Something to read', 0, 'type="file" accept="text/plain"']];
 
-/** Return the HTML of a form whose fields are sent to a path. */
-function make_form(string $path, array $fields, string $button): string
+/** Return the HTML of a form.  $path: to which it is sent.  $button: the label of its button. */
+function render_form(string $path, array $fields, string $button): string
 {
     $inputs = '';
     foreach ($fields as $name => $field) {
-        $attributes = ($field[2] ?? '') . ($name === 'street2' ? '' : ' required');
-        $inputs .= "<label>$field[0] <input name=\"$name\" $attributes></label>\n";
+        // A field may lack attributes, which come last.
+        [$label, , $attributes] = [...$field, ''];
+        $attributes .= $name === 'street2' ? '' : ' required';
+        $inputs .= "<label>$label <input name=\"$name\" $attributes></label>\n";
     }
     return "<form class=\"long\" method=\"post\" action=\"$path\" enctype=\"multipart/form-data\">"
         . "$inputs<button>$button</button></form>";
 }
 
-/** Return the fields of a request by name.  Throws Refused if one is missing or too long. */
+/**
+ * Return the values of the fields that were sent, by their names, in the order of $fields.
+ * Throws Refused if one is missing or too long.
+ */
 function read_fields(array $fields): array
 {
     $values = [];
-    foreach ($fields as $name => [$label, $most]) {
-        $value = $values[$name] = trim((string)($_POST[$name] ?? ''));
+    foreach ($fields as $name => [, $max_bytes]) {
+        $value = trim((string)($_POST[$name] ?? ''));
         if ($value === '' && $name !== 'street2') {
             throw new Refused("$name: is missing");
         }
-        if (strlen($value) > $most) {
-            throw new Refused("$name: has more than $most letters");
+        if (strlen($value) > $max_bytes) {
+            throw new Refused("$name: has more than $max_bytes letters");
         }
+        $values[$name] = $value;
     }
     return $values;
 }
@@ -62,10 +69,10 @@ function read_fields(array $fields): array
 /** Show the form for logging in. */
 function show_login(): void
 {
-    print_page('Log in', make_form('/login', LOGIN, 'Log in'));
+    print_page('Log in', render_form('/login', LOGIN, 'Log in'));
 }
 
-/** Log a person in, and begin a new session. */
+/** Log a person in, in a new session.  Throws Refused (403) for a wrong name or password. */
 function log_in(): void
 {
     ['username' => $username, 'password' => $password] = read_fields(LOGIN);
@@ -75,7 +82,7 @@ function log_in(): void
     if ($person === null || !hash_equals($person['password_hash'], $digest)) {
         throw new Refused('Name and password do not go together', 403);
     }
-    begin_session(new: true);
+    begin_session(is_new: true);
     session_regenerate_id(true);
     $_SESSION = ['person' => $person['personid'], 'username' => $person['username']];
     redirect('/');
@@ -84,7 +91,7 @@ function log_in(): void
 /** End the session of the person who is logged in, if any. */
 function log_out(): void
 {
-    if (current_person() !== null) {
+    if (get_person_id() !== null) {
         $_SESSION = [];
         session_destroy();
         setcookie(session_name(), '', 1, '/');
@@ -95,32 +102,34 @@ function log_out(): void
 /** Show the form for joining. */
 function show_person_form(): void
 {
-    print_page('Join', make_form('/people', PERSON + ADDRESS + PICTURE, 'Join'));
+    print_page('Join', render_form('/people', PERSON + ADDRESS + PICTURE, 'Join'));
 }
 
-/** Add a person.  Throws Refused (409) if another person has the name. */
+/** Add a person with an address and a picture.  Throws Refused (409) if another has the name. */
 function add_person(): void
 {
-    ['username' => $username, 'password' => $password] = $fields = read_fields(PERSON);
+    $fields = read_fields(PERSON);
+    ['username' => $username, 'password' => $password] = $fields;
+    unset($fields['username'], $fields['password']);
     $salt = bin2hex(random_bytes(8));
-    $rest = array_slice(array_values($fields), 2);
-    $columns = [$username, $salt, hash('sha256', $salt . $password), ...$rest];
+    $secret = hash('sha256', $salt . $password);
+    $columns = [$username, $salt, $secret, ...array_values($fields)];
     $address = read_fields(ADDRESS);
-    $coordinates = locate($address);
+    $coordinates = locate_address($address);
     $pictures = store_picture('picture', 'person-' . bin2hex(random_bytes(8)));
     try {
-        $id = in_transaction(function () use ($columns, $address, $coordinates, $pictures) {
-            $id = next_id('person');
-            $place = add_address(array_values($address), $coordinates);
-            $values = [$id, ...$columns, ...$pictures, $place];
-            execute(
+        $id = run_transaction(function () use ($columns, $address, $coordinates, $pictures) {
+            $id = reserve_id('person');
+            $address_id = add_address(array_values($address), $coordinates);
+            $values = [$id, ...$columns, ...$pictures, $address_id];
+            execute_statement(
                 'INSERT INTO person VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
                 ...$values
             );
             return $id;
         });
     } catch (PDOException $error) {
-        array_map(fn ($name) => unlink(file_path($name)), $pictures);
+        array_map(fn ($name) => unlink(find_file($name)), $pictures);
         // 1062: another row has the same key.
         $is_taken = ($error->errorInfo[1] ?? 0) === 1062;
         throw $is_taken ? new Refused("username: $username is taken", 409) : $error;
@@ -133,38 +142,50 @@ function show_event_form(): void
 {
     require_login();
     $fields = EVENT + ADDRESS + PICTURE + LITERATURE;
-    print_page('Add an event', make_form('/events', $fields, 'Add the event'));
+    print_page('Add an event', render_form('/events', $fields, 'Add the event'));
+}
+
+/**
+ * Return the tags of a text with spaces between them, each once, in small letters.
+ * They are sorted, so that two events with the same tags cannot wait for each other.
+ * Throws Refused if one has other characters or is too long.
+ */
+function split_tags(string $text): array
+{
+    $text = strtolower($text);
+    if (!preg_match('/^[a-z0-9-]{1,30}(\s+[a-z0-9-]{1,30})*$/', $text)) {
+        throw new Refused(
+            'tags: may have letters, digits and hyphens, 30 each, with spaces between'
+        );
+    }
+    $tags = array_unique(preg_split('/\s+/', $text));
+    sort($tags);
+    return $tags;
 }
 
 /** Add an event of the person who is logged in, with its address, tags and files. */
 function add_event(): void
 {
     require_login();
-    ['takes_place' => $when, 'tags' => $words] = $fields = read_fields(EVENT);
-    $when = DateTimeImmutable::createFromFormat('!Y-m-d\TH:i', $when)
+    $fields = read_fields(EVENT);
+    $takes_place = DateTimeImmutable::createFromFormat('!Y-m-d\TH:i', $fields['takes_place'])
         ?: throw new Refused('takes_place: is no date and time, such as 2030-12-24T18:00');
-    if (!preg_match('/^[a-z0-9-]{1,30}(\s+[a-z0-9-]{1,30})*$/', strtolower($words))) {
-        throw new Refused(
-            'tags: may have letters, digits and hyphens, 30 each, with spaces between'
-        );
-    }
-    $tags = array_unique(preg_split('/\s+/', strtolower($words)));
-    // Always in the same order: two events with the same tags cannot wait for each other.
-    sort($tags);
-    $columns = [...array_slice(array_values($fields), 0, 4), $when->format('Y-m-d H:i:s')];
+    $tags = split_tags($fields['tags']);
+    unset($fields['takes_place'], $fields['tags']);
+    $columns = [...array_values($fields), $takes_place->format('Y-m-d H:i:s')];
     $address = read_fields(ADDRESS);
-    $literature = uploaded_path('literature');
-    $coordinates = locate($address);
+    $literature = find_upload('literature');
+    $coordinates = locate_address($address);
     $name = 'event-' . bin2hex(random_bytes(8));
     $files = [...store_picture('picture', $name), "$name.txt"];
-    if (!move_uploaded_file($literature, file_path("$name.txt"))) {
+    if (!move_uploaded_file($literature, find_file("$name.txt"))) {
         throw new RuntimeException("$name.txt cannot be written");
     }
-    $id = in_transaction(function () use ($columns, $address, $coordinates, $files, $tags) {
-        $id = next_id('socialevent');
-        $place = add_address(array_values($address), $coordinates);
-        $values = [$id, ...$columns, ...$files, current_person(), $place];
-        execute(
+    $id = run_transaction(function () use ($columns, $address, $coordinates, $files, $tags) {
+        $id = reserve_id('socialevent');
+        $address_id = add_address(array_values($address), $coordinates);
+        $values = [$id, ...$columns, ...$files, get_person_id(), $address_id];
+        execute_statement(
             'INSERT INTO socialevent VALUES (?, ?, ?, ?, ?, ?, NOW(), ?, ?, ?, ?, ?)',
             ...$values
         );
@@ -176,34 +197,35 @@ function add_event(): void
     redirect("/events/$id");
 }
 
-/** Give an event a tag, which may be new, inside a transaction. */
+/** Give an event a tag, which may be new, inside a transaction; count the tag's events. */
 function add_tag(int $event, string $tag): void
 {
     $sql = 'SELECT socialeventtagid FROM socialeventtag WHERE tag = ? FOR UPDATE';
     $row = fetch_row($sql, $tag);
     if ($row === null) {
-        $id = next_id('socialeventtag');
-        execute('INSERT INTO socialeventtag VALUES (?, ?, 1)', $id, $tag);
+        $id = reserve_id('socialeventtag');
+        execute_statement('INSERT INTO socialeventtag VALUES (?, ?, 1)', $id, $tag);
     } else {
         $id = $row['socialeventtagid'];
         $sql = 'UPDATE socialeventtag SET refcount = refcount + 1 WHERE socialeventtagid = ?';
-        execute($sql, $id);
+        execute_statement($sql, $id);
     }
-    execute('INSERT INTO socialeventtag_socialevent VALUES (?, ?)', $id, $event);
+    execute_statement('INSERT INTO socialeventtag_socialevent VALUES (?, ?)', $id, $event);
 }
 
-/** Let the person who is logged in attend an event, if that person does not already. */
+/** Let the person who is logged in attend an event.  Throws Refused (404) for an unknown event. */
 function attend_event(int $event): void
 {
     require_login();
     fetch_row('SELECT 1 FROM socialevent WHERE socialeventid = ?', $event)
         ?? throw new Refused('there is no such event', 404);
-    execute('INSERT IGNORE INTO person_socialevent VALUES (?, ?)', current_person(), $event);
+    $sql = 'INSERT IGNORE INTO person_socialevent VALUES (?, ?)';
+    execute_statement($sql, get_person_id(), $event);
     redirect("/events/$event");
 }
 
 /** Throw Refused (403) unless a person is logged in. */
 function require_login(): void
 {
-    current_person() ?? throw new Refused('log in first', 403);
+    get_person_id() ?? throw new Refused('log in first', 403);
 }

@@ -33,7 +33,7 @@ try {
     begin_session();
     $answer(...array_map('intval', array_slice($number, 1)));
 } catch (Refused $refused) {
-    $message = '<p class="wrong">' . html($refused->getMessage()) . '</p>';
+    $message = '<p class="wrong">' . escape_html($refused->getMessage()) . '</p>';
     print_page('That did not work', $message, $refused->getCode() ?: 400);
 } catch (Throwable $error) {
     error_log('ERROR: ' . $error);

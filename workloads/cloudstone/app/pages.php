@@ -3,19 +3,19 @@
 declare(strict_types=1);
 
 const EVENTS_OF_A_PAGE = 10;
-// The columns of an event in a list, by which list_events writes it.
+// The columns of an event in a list, by which render_events writes it.
 const EVENT_IN_LIST = 'SELECT socialeventid, title, summary, thumbnail, takes_place, city
     FROM socialevent NATURAL JOIN address';
 const NEWEST = ' ORDER BY created DESC, socialeventid DESC LIMIT ?';
 
-/** Return a row whose values are written in HTML. */
+/** Return a row of a table with its values escaped for HTML. */
 function escape_row(array $row): array
 {
-    return array_map(html(...), $row);
+    return array_map(escape_html(...), $row);
 }
 
-/** Return the HTML of a list of events, under the number of all events. */
-function list_events(array $events, int $all): string
+/** Return the HTML of a list of events (EVENT_IN_LIST), under the number of all events. */
+function render_events(array $events, int $count): string
 {
     $items = '';
     foreach (array_map(escape_row(...), $events) as $event) {
@@ -24,22 +24,22 @@ function list_events(array $events, int $all): string
             . "<div>$link$event[title]</a><br>$event[takes_place], $event[city]<br>$event[summary]"
             . "</div></li>\n";
     }
-    return "<p>$all events</p>\n<ul class=\"events\">\n$items</ul>\n";
+    return "<p>$count events</p>\n<ul class=\"events\">\n$items</ul>\n";
 }
 
 /** Return the HTML of a list of tags, each as a link with its number of events. */
-function list_tags(array $tags): string
+function render_tags(array $tags): string
 {
     $items = [];
     foreach ($tags as ['tag' => $tag, 'refcount' => $count]) {
-        $link = '<a href="/search?tag=' . urlencode($tag) . '">' . html($tag) . '</a>';
+        $link = '<a href="/search?tag=' . urlencode($tag) . '">' . escape_html($tag) . '</a>';
         $items[] = "<li>$link ($count)</li>";
     }
     return '<ul class="tags">' . implode("\n", $items) . "</ul>\n";
 }
 
 /** Return the HTML of a list of people, each as a link with a picture. */
-function list_people(array $people): string
+function render_people(array $people): string
 {
     $items = [];
     foreach (array_map(escape_row(...), $people) as $person) {
@@ -53,13 +53,13 @@ function list_people(array $people): string
 function show_home(): void
 {
     $events = fetch_rows(EVENT_IN_LIST . NEWEST, EVENTS_OF_A_PAGE);
-    $all = fetch_row('SELECT COUNT(*) AS count FROM socialevent')['count'];
+    $count = fetch_row('SELECT COUNT(*) AS count FROM socialevent')['count'];
     $tags = fetch_rows('SELECT tag, refcount FROM socialeventtag WHERE refcount > 0
         ORDER BY refcount DESC, tag LIMIT 50');
-    print_page('Events', list_events($events, $all) . "<h2>Tags</h2>\n" . list_tags($tags));
+    print_page('Events', render_events($events, $count) . "<h2>Tags</h2>\n" . render_tags($tags));
 }
 
-/** Show the newest events with a tag. */
+/** Show the newest events with the tag of the request; a tag that nobody gave has none. */
 function show_search(): void
 {
     $name = trim((string)($_GET['tag'] ?? ''));
@@ -70,12 +70,15 @@ function show_search(): void
         $tag['socialeventtagid'] ?? 0,
         EVENTS_OF_A_PAGE
     );
-    $form = '<form action="/search"><label>Tag <input name="tag" value="' . html($name)
+    $form = '<form action="/search"><label>Tag <input name="tag" value="' . escape_html($name)
         . '"></label> <button>Search</button></form>';
-    print_page("Events with the tag $name", $form . list_events($events, $tag['refcount'] ?? 0));
+    print_page("Events with the tag $name", $form . render_events($events, $tag['refcount'] ?? 0));
 }
 
-/** Show an event with its place, tags, attendees and comments. */
+/**
+ * Show an event with its place, tags, attendees and comments.
+ * Throws Refused (404) for an unknown event.
+ */
 function show_event(int $id): void
 {
     $event = fetch_row('SELECT socialevent.*, address.*, username
@@ -84,23 +87,23 @@ function show_event(int $id): void
     $title = $event['title'];
     $columns = ['street1', 'street2', 'city', 'state', 'zip', 'country'];
     $lines = array_map(fn ($column) => $event[$column], $columns);
-    $address = html(implode(', ', array_filter($lines, fn ($line) => $line !== '')));
-    $tags = list_tags(fetch_rows('SELECT tag, refcount
+    $address = escape_html(implode(', ', array_filter($lines, fn ($line) => $line !== '')));
+    $tags = render_tags(fetch_rows('SELECT tag, refcount
         FROM socialeventtag NATURAL JOIN socialeventtag_socialevent
         WHERE socialeventid = ? ORDER BY tag', $id));
     $attendees = fetch_rows('SELECT personid, username, thumbnail
         FROM person NATURAL JOIN person_socialevent
         WHERE socialeventid = ? ORDER BY personid', $id);
     $attend = match (true) {
-        current_person() === null => '<p><a href="/login">Log in to attend</a></p>',
-        in_array(current_person(), array_column($attendees, 'personid'), true)
+        get_person_id() === null => '<p><a href="/login">Log in to attend</a></p>',
+        in_array(get_person_id(), array_column($attendees, 'personid'), true)
             => '<p class="said">You attend</p>',
         default => "<form method=\"post\" action=\"/events/$id/attend\">"
             . '<button>Attend</button></form>',
     };
     $count = count($attendees);
-    $people = list_people($attendees);
-    $comments = list_comments($id);
+    $people = render_people($attendees);
+    $comments = render_comments($id);
     $event = escape_row($event);
     print_page($title, <<<HTML
         <img class="picture" src="/files/$event[image]" alt="">
@@ -120,7 +123,7 @@ function show_event(int $id): void
 }
 
 /** Return the HTML of the comments on an event, each with its stars. */
-function list_comments(int $event): string
+function render_comments(int $event): string
 {
     $comments = fetch_rows('SELECT username, rating, comment
         FROM comments_rating NATURAL JOIN person
@@ -128,24 +131,26 @@ function list_comments(int $event): string
     $items = '';
     foreach ($comments as ['username' => $name, 'rating' => $rating, 'comment' => $comment]) {
         $stars = str_repeat('<img class="star" src="/static/star.svg" alt="*">', $rating);
-        $items .= "<p>$stars " . html($name) . ': ' . html($comment) . "</p>\n";
+        $items .= "<p>$stars " . escape_html($name) . ': ' . escape_html($comment) . "</p>\n";
     }
     return $items;
 }
 
-/** Show a person with friends, and the events that the person posted. */
+/**
+ * Show a person with friends, and the newest events that the person posted.
+ * Throws Refused (404) for an unknown person.
+ */
 function show_person(int $id): void
 {
     $person = fetch_row('SELECT person.*, city, state, country FROM person NATURAL JOIN address
         WHERE personid = ?', $id) ?? throw new Refused('there is no such person', 404);
     $name = $person['username'];
-    $friends = list_people(fetch_rows('SELECT person.personid, username, thumbnail
+    $friends = render_people(fetch_rows('SELECT person.personid, username, thumbnail
         FROM person_person JOIN person ON person.personid = friendid
         WHERE person_person.personid = ? ORDER BY friendid', $id));
     $events = fetch_rows(EVENT_IN_LIST . ' WHERE submitterid = ?' . NEWEST, $id, EVENTS_OF_A_PAGE);
-    $count = 'SELECT COUNT(*) AS count FROM socialevent WHERE submitterid = ?';
-    $all = fetch_row($count, $id)['count'];
-    $posted = list_events($events, $all);
+    $sql = 'SELECT COUNT(*) AS count FROM socialevent WHERE submitterid = ?';
+    $posted = render_events($events, fetch_row($sql, $id)['count']);
     $person = escape_row($person);
     print_page($name, <<<HTML
         <img class="picture" src="/files/$person[image]" alt="">
@@ -159,7 +164,7 @@ function show_person(int $id): void
         HTML);
 }
 
-/** Tell the form for joining whether a name is taken. */
+/** Print whether a name is taken, for the form for joining. */
 function show_name_taken(): void
 {
     header('Content-Type: text/plain; charset=utf-8');
@@ -168,7 +173,10 @@ function show_name_taken(): void
     echo $person === null ? "free\n" : "taken\n";
 }
 
-/** Show the books, by which a run is checked: numbers of rows, and of rows that break a rule. */
+/**
+ * Print the books, by which a run is checked: numbers of rows, and of rows that break a rule.
+ * A tag counts its events, every event has a tag, and id_gen has the last id of each table.
+ */
 function show_books(): void
 {
     $books = [];

@@ -3,16 +3,17 @@
 declare(strict_types=1);
 require __DIR__ . '/shop.php';
 
-const MOST = 9;
+// The most products of a page.
+const MOST_PRODUCTS = 9;
 
-$by = field('by');
-$words = field('words');
-$limit = preg_match('/^[1-9]$/D', field('limit')) ? (int) field('limit') : MOST;
+$by = read_field('by');
+$words = read_field('words');
+$limit = preg_match('/^[1-9]$/D', read_field('limit')) ? (int) read_field('limit') : MOST_PRODUCTS;
 $is_known = in_array($by, ['category', 'title', 'actor'], true);
 if (!$is_known || $by === 'category' && !preg_match('/^[0-9]{1,4}$/D', $words)) {
-    refuse('What are you looking for?', 422, search_form());
+    refuse_request('What are you looking for?', 422, render_search_form());
 }
-$rows = query("SELECT * FROM browse_by_$by(\$1, \$2)", [$words, $limit]);
+$rows = query_database("SELECT * FROM browse_by_$by(\$1, \$2)", [$words, $limit]);
 $lines = '';
 foreach (array_map(escape_row(...), $rows) as $product) {
     $lines .= "<tr data-product=\"$product[id]\"><td>$product[title]</td><td>$product[actor]</td>"
@@ -32,4 +33,4 @@ $list = $lines === '' ? '<p>Nothing was found.</p>' : <<<HTML
     </form>
     HTML;
 $title = $by === 'category' ? 'Specials' : "Found by $by: $words";
-print_page('browse', $title, search_form() . $list, ['found' => count($rows)]);
+print_page('browse', $title, render_search_form() . $list, ['found' => count($rows)]);

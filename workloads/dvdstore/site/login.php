@@ -3,9 +3,10 @@
 declare(strict_types=1);
 require __DIR__ . '/shop.php';
 
-$rows = query('SELECT * FROM login($1, $2)', [field('username'), field('password')]);
+$account = [read_field('username'), read_field('password')];
+$rows = query_database('SELECT * FROM login($1, $2)', $account);
 if (!$rows) {
-    refuse('Who is that?', 403, '<p>Nobody has that name and password.</p>');
+    refuse_request('Who is that?', 403, '<p>Nobody has that name and password.</p>');
 }
 ['customer' => $number, 'first_name' => $first, 'last_name' => $last] = $rows[0];
 remember_customer((int) $number);
@@ -24,4 +25,5 @@ $purchases = $lines === '' ? '<p>You have not bought anything yet.</p>' : <<<HTM
     <tbody>$lines</tbody>
     </table>
     HTML;
-print_page('login', "Hello, $first $last", search_form() . $purchases, ['customer' => $number]);
+$body = render_search_form() . $purchases;
+print_page('login', "Hello, $first $last", $body, ['customer' => $number]);

@@ -3,22 +3,23 @@
 declare(strict_types=1);
 require __DIR__ . '/shop.php';
 
-$buyer = current_customer();
+$buyer = get_customer();
 if ($buyer === 0 || $_SERVER['REQUEST_METHOD'] !== 'POST') {
-    refuse('Please log in', 403);
+    refuse_request('Please log in', 403);
 }
 // The quantities of the form, by product.
 $basket = $_POST['quantity'] ?? null;
 $basket = array_filter(array_map('intval', is_array($basket) ? $basket : []));
 $has_names = array_filter(array_keys($basket), is_string(...));
 if (!$basket || $has_names || min($basket) < 0 || max($basket) > 3) {
-    refuse('That cannot be ordered', 422, search_form());
+    refuse_request('That cannot be ordered', 422, render_search_form());
 }
 $products = format_array(array_keys($basket));
-$rows = query('SELECT * FROM purchase($1, $2, $3)', [$buyer, $products, format_array($basket)]);
+$quantities = format_array($basket);
+$rows = query_database('SELECT * FROM purchase($1, $2, $3)', [$buyer, $products, $quantities]);
 if (!$rows) {
     $reason = '<p>Nothing was bought: of one title there is too little left.</p>';
-    print_page('purchase', 'Not enough in stock', $reason . search_form(), ['order' => 0]);
+    print_page('purchase', 'Not enough in stock', $reason . render_search_form(), ['order' => 0]);
     exit;
 }
 $lines = '';
@@ -41,4 +42,4 @@ print_page('purchase', 'Thank you', <<<HTML
     <tr><th scope="row" colspan="2">Total</th><td class="money">$total</td></tr>
     </tfoot>
     </table>
-    HTML . search_form(), $results);
+    HTML . render_search_form(), $results);

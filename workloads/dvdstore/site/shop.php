@@ -2,8 +2,11 @@
 // Shared by all pages: the database, the customer who is logged in, and the frame of a page.
 declare(strict_types=1);
 
-/** Return the rows of a statement.  An error ends the page with the status 500. */
-function query(string $sql, array $values = []): array
+/**
+ * Run an SQL statement, and return its rows, each as an array of texts by their columns.
+ * $values: of $1, $2 and so on.  An error ends the page with the status 500.
+ */
+function query_database(string $sql, array $values = []): array
 {
     // A process of the web server keeps its connection from page to page.
     $database = pg_pconnect($_SERVER['SHOP_DATABASE']) ?: throw new RuntimeException('no database');
@@ -18,20 +21,20 @@ function format_array(array $numbers): string
     return '{' . implode(',', $numbers) . '}';
 }
 
-/** Return a text as it is written in HTML. */
-function html(mixed $value): string
+/** Return a value as text with its special characters escaped for HTML. */
+function escape_html(mixed $value): string
 {
     return htmlspecialchars((string) $value, ENT_QUOTES | ENT_SUBSTITUTE, 'UTF-8');
 }
 
-/** Return a row whose values are written in HTML. */
+/** Return a row of a table with its values escaped for HTML. */
 function escape_row(array $row): array
 {
-    return array_map(html(...), $row);
+    return array_map(escape_html(...), $row);
 }
 
-/** Return a field of the request; the empty text if it was not sent, or is not UTF-8. */
-function field(string $name): string
+/** Return a field of the request, trimmed; the empty text if it was not sent, or is not UTF-8. */
+function read_field(string $name): string
 {
     $value = $_POST[$name] ?? $_GET[$name] ?? '';
     $is_text = is_string($value) && preg_match('//u', $value);
@@ -39,7 +42,7 @@ function field(string $name): string
 }
 
 /** Return the signature of a customer's number, which only the shop can make. */
-function sign(int $customer): string
+function sign_customer(int $customer): string
 {
     return hash_hmac('sha256', (string) $customer, $_SERVER['SHOP_KEY']);
 }
@@ -48,24 +51,25 @@ function sign(int $customer): string
 function remember_customer(int $customer): void
 {
     $options = ['path' => '/', 'httponly' => true, 'samesite' => 'Lax'];
-    setcookie('customer', $customer . '.' . sign($customer), $options);
+    setcookie('customer', $customer . '.' . sign_customer($customer), $options);
 }
 
-/** Return the number of the customer who is logged in; 0 for none. */
-function current_customer(): int
+/** Return the number of the customer whom the signed cookie names; 0 if nobody is logged in. */
+function get_customer(): int
 {
     $cookie = $_COOKIE['customer'] ?? '';
-    $parts = explode('.', is_string($cookie) ? $cookie : '', 2);
-    [$number, $signature] = array_pad($parts, 2, '');
-    $is_signed = ctype_digit($number) && hash_equals(sign((int) $number), $signature);
+    // NUMBER.SIGNATURE; a cookie that somebody else made may be anything.
+    $words = explode('.', is_string($cookie) ? $cookie : '', 2);
+    [$number, $signature] = array_pad($words, 2, '');
+    $is_signed = ctype_digit($number) && hash_equals(sign_customer((int) $number), $signature);
     return $is_signed ? (int) $number : 0;
 }
 
 /** Return the HTML of the search forms, which are on every page for customers. */
-function search_form(): string
+function render_search_form(): string
 {
     $options = '';
-    foreach (query('SELECT id, name FROM categories ORDER BY id') as $row) {
+    foreach (query_database('SELECT id, name FROM categories ORDER BY id') as $row) {
         $category = escape_row($row);
         $options .= "<option value=\"$category[id]\">$category[name]</option>";
     }
@@ -101,9 +105,9 @@ function print_page(
     header('Cache-Control: no-store');
     $attributes = '';
     foreach (['page' => $name, ...$results] as $key => $value) {
-        $attributes .= " data-$key=\"" . html($value) . '"';
+        $attributes .= " data-$key=\"" . escape_html($value) . '"';
     }
-    $title = html($title);
+    $title = escape_html($title);
     echo <<<HTML
     <!DOCTYPE html>
     <html lang="en">
@@ -124,8 +128,8 @@ function print_page(
     HTML;
 }
 
-/** Print a page that refuses the request, and end. */
-function refuse(string $title, int $status, string $body = ''): never
+/** Print a page that refuses the request, and end it.  $title: plain text.  $body: HTML. */
+function refuse_request(string $title, int $status, string $body = ''): never
 {
     print_page('refused', $title, $body, [], $status);
     exit;

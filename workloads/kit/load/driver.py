@@ -4,7 +4,6 @@
 Usage: driver.py check ADDRESSES PORTS KEY VALUE...   does every operation once at every site
        driver.py books KIND ADDRESSES PORTS           prints the books of every site
        driver.py load ADDRESSES PORTS KEY VALUE...    loads every site with `users` users
-       driver.py generate                             runs as a load generator of `load`
 
 ADDRESSES and PORTS are lists with commas.  A site is an address with a port; every address has the
 same number of ports.  The users are of the application's class `Visitor` in visitor.py.  KEY VALUE
@@ -14,7 +13,6 @@ The program ends at the first wrong answer.
 
 import atexit
 import collections
-import itertools
 import json
 import math
 import os
@@ -33,25 +31,40 @@ Generator = subprocess.Popen[str]
 Settings = dict[str, Any]
 
 
-def run_command(*commands: Callable[..., None]) -> None:
-    """Call the one of the functions that the first argument names, with the other arguments."""
+def run_command(**commands: Callable[..., None]) -> None:
+    """Call the function that the first argument names, with the other arguments.
+
+    After a wrong answer or an error of the system the program ends with a message.
+    """
     name, *arguments = sys.argv[1:]
     try:
-        {command.__name__: command for command in commands}[name](*arguments)
+        commands[name](*arguments)
     except (WrongAnswerError, OSError) as error:
         sys.exit(f"{name}: {error}")
 
 
-def read_sites(addresses: str, ports: str) -> list[str]:
-    """Return the URL of every site."""
-    hosts, numbers = addresses.split(","), ports.split(",")
-    host_of_port = [hosts[at * len(hosts) // len(numbers)] for at in range(len(numbers))]
-    return [f"http://{host}:{port}" for host, port in zip(host_of_port, numbers, strict=True)]
+def make_site_urls(addresses: str, ports: str) -> list[str]:
+    """Return the URL of every site.
+
+    addresses, ports: lists with commas; each address has the same number of ports, in its order.
+    """
+    hosts, ports_of_sites = addresses.split(","), ports.split(",")
+    urls = []
+    for number, port in enumerate(ports_of_sites):
+        host = hosts[number * len(hosts) // len(ports_of_sites)]
+        urls.append(f"http://{host}:{port}")
+    return urls
 
 
 def read_settings(addresses: str, ports: str, *pairs: str) -> Settings:
-    """Return the settings of a point from the command line; values are JSON, or texts."""
-    settings: Settings = {"sites": read_sites(addresses, ports), "coming": Visitor.arrival_share}
+    """Return the settings of a point from the command line.
+
+    pairs: keys, each followed by its value, which is JSON or else a text.
+    """
+    settings: Settings = {
+        "sites": make_site_urls(addresses, ports),
+        "coming": Visitor.arrival_share,
+    }
     for key, text in zip(pairs[::2], pairs[1::2], strict=True):
         try:
             settings[key] = json.loads(text)
@@ -60,53 +73,57 @@ def read_settings(addresses: str, ports: str, *pairs: str) -> Settings:
     return settings
 
 
-def check(*arguments: str) -> None:
-    """Do every operation once at each site, without load."""
+def check_sites(*arguments: str) -> None:
+    """Do every operation once at each site, without load.  arguments: of read_settings."""
     from generator import make_users
 
     settings = read_settings(*arguments)
     sites = len(settings["sites"])
     settings |= {"begin": 0, "ramp": 0, "seconds": 0, "user_numbers": list(range(sites))}
     settings["seed"] = f"check-{settings['seed']:x}"
-    for number, user in enumerate(make_users(Visitor, settings, sites)):
+    for number, user in enumerate(make_users(settings)):
         user.check_operations()
         print_object(checked=number, operations=list(Visitor.checked_operations))
 
 
 def fetch_books(site: str) -> dict[str, Any]:
-    """Return the books of a site: counts and faults of its databases."""
-    # Imported late: in a load generator gevent must come before all that imports ssl.
+    """Return the books of a site: counts and faults of its databases.
+
+    site: its URL.  Raises OSError if there is no answer.
+    """
+    # Imported late: in check_sites gevent must come before all that imports ssl.
     import urllib.request
 
-    without_proxy = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with without_proxy.open(site + Visitor.books_path, timeout=120) as answer:
-        fields: dict[str, Any] = json.load(answer)
-    return fields
+    # Without the proxies of the environment's variables.
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(site + Visitor.books_path, timeout=120) as answer:
+        books: dict[str, Any] = json.load(answer)
+    return books
 
 
-def books(kind: str, addresses: str, ports: str) -> None:
+def print_books(kind: str, addresses: str, ports: str) -> None:
     """Print the books of every site, after the site's number, whose key is `kind`."""
-    for number, site in enumerate(read_sites(addresses, ports)):
+    for number, site in enumerate(make_site_urls(addresses, ports)):
         print_object(**{kind: number}, **fetch_books(site))
 
 
-def load(*arguments: str) -> None:
-    """Load all sites at the same time, and print the results."""
+def load_sites(*arguments: str) -> None:
+    """Load all sites at the same time, and print the results.
+
+    arguments: of read_settings, among them `users`, the number at each site.
+    """
     settings = read_settings(*arguments)
+    # Other draws in each lap, and for each number of users.
     settings["seed"] = f"{settings['seed'] + settings['lap']:x}-{settings['users']}"
     measure_point(start_generators(), f"users-{settings['users']}", settings)
 
 
-def generate() -> None:
-    """Run as a load generator."""
-    from generator import serve_points
-
-    serve_points(Visitor)
-
-
 def start_generators() -> list[Generator]:
-    """Start a load generator for each of the client's processors, and wait until all are ready."""
-    command = [sys.executable, "-B", os.path.abspath(__file__), "generate"]
+    """Start a load generator for each of the client's CPUs, and wait until all are ready.
+
+    They are killed when this program ends.
+    """
+    command = [sys.executable, "-B", os.path.join(os.path.dirname(__file__), "generator.py")]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     generators = [subprocess.Popen(command, **pipes) for _ in os.sched_getaffinity(0)]
     for generator in generators:
@@ -116,6 +133,10 @@ def start_generators() -> list[Generator]:
 
 
 def _read_line(generator: Generator) -> str:
+    """Return the next line that a load generator prints.
+
+    Raises WrongAnswerError if it ended.
+    """
     assert generator.stdout
     line = generator.stdout.readline()
     if not line:
@@ -132,28 +153,17 @@ def measure_point(
     """Run a point; print its results, and return the line of totals.
 
     judge: returns more fields for the totals, from the counts of operations, the numbers of late
-    ones, and the mean delay in seconds.  Raises WrongAnswerError if any answer was wrong.
+    ones, and the mean delay in seconds.
+    Raises WrongAnswerError if any answer was wrong.
     """
     print_object(point=name, **{**settings, "sites": len(settings["sites"])})
     results = _run_generators(generators, settings)
-    for result in results:
-        for error in result["errors"]:
-            raise WrongAnswerError(f"{name}: {error}")
-    counts: dict[str, int] = {}
-    late: dict[str, int] = {}
-    began = _sum_counters(results, "began")
-    for operation in Visitor.operations:
-        samples = sorted(
-            itertools.chain(*(result["samples"].get(operation, []) for result in results))
-        )
-        counts[operation] = began[operation] if Visitor.paced else len(samples)
-        limit_fields = {}
-        if limit := Visitor.latency_limit(operation, settings):
-            late[operation] = sum(sample > limit for sample in samples)
-            limit_fields = {"within_seconds": round_digits(limit, 9), "late": late[operation]}
-        fields = {"of": name, "count": counts[operation], **limit_fields, **_summarize(samples)}
-        print_object(operation=operation, **fields)
-    total = sum(counts.values()) if Visitor.paced else next(iter(counts.values()))
+    errors = [error for result in results for error in result["errors"]]
+    if errors:
+        raise WrongAnswerError(f"{name}: {errors[0]}")
+    counts, late = _print_operations(name, settings, results)
+    # The first operation of an application that is not paced is made of all others.
+    total = sum(counts.values()) if Visitor.paced else counts[Visitor.operations[0]]
     delays = [delay for result in results for delay in result["delays"]]
     cpu_seconds = [result["cpu_seconds"] for result in results]
     cpus, seconds = len(os.sched_getaffinity(0)), settings["seconds"]
@@ -174,6 +184,31 @@ def measure_point(
     return totals
 
 
+def _print_operations(
+    name: str, settings: Settings, results: list[dict[str, Any]]
+) -> tuple[dict[str, int], dict[str, int]]:
+    """Print a line for each operation: its count, its late answers, and its latency.
+
+    name: of the point.  results: of the load generators.
+    Returns the counts of all operations, and the numbers of late answers of those with a limit.
+    """
+    counts: dict[str, int] = {}
+    late: dict[str, int] = {}
+    began = _sum_counters(results, "began")
+    for operation in Visitor.operations:
+        samples: list[float] = []
+        for result in results:
+            samples += result["samples"].get(operation, [])
+        samples.sort()
+        counts[operation] = began[operation] if Visitor.paced else len(samples)
+        fields = {"of": name, "count": counts[operation]}
+        if limit := Visitor.find_latency_limit(operation, settings):
+            late[operation] = sum(sample > limit for sample in samples)
+            fields |= {"within_seconds": round_digits(limit, 9), "late": late[operation]}
+        print_object(operation=operation, **fields, **_summarize_latencies(samples))
+    return counts, late
+
+
 def _run_generators(generators: list[Generator], settings: Settings) -> list[dict[str, Any]]:
     """Share the users among the load generators; return the results of those that have any."""
     numbers = range(settings["users"] * len(settings["sites"]))
@@ -181,6 +216,7 @@ def _run_generators(generators: list[Generator], settings: Settings) -> list[dic
     begin = time.time() + BEGIN_AFTER
     for at, generator in enumerate(used):
         assert generator.stdin
+        # Users with neighbouring numbers are of different load generators.
         point = {**settings, "begin": begin, "user_numbers": list(numbers[at :: len(used)])}
         generator.stdin.write(json.dumps(point) + "\n")
         generator.stdin.flush()
@@ -188,16 +224,17 @@ def _run_generators(generators: list[Generator], settings: Settings) -> list[dic
 
 
 def _sum_counters(results: list[dict[str, Any]], key: str) -> collections.Counter[str]:
+    """Return the sums of the counters that the load generators' results have at a key."""
     total: collections.Counter[str] = collections.Counter()
     for result in results:
         total.update(result[key])
     return total
 
 
-def _summarize(samples: list[float]) -> dict[str, float]:
-    """Return sum, mean, a percentile (the nearest rank) and maximum of sorted latencies in seconds.
+def _summarize_latencies(samples: list[float]) -> dict[str, float]:
+    """Return sum, mean, a percentile (the nearest rank) and maximum of latencies.
 
-    Returns no fields for no samples.
+    samples: sorted latencies in seconds.  Returns no fields for no samples.
     """
     if not samples:
         return {}
@@ -211,4 +248,4 @@ def _summarize(samples: list[float]) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    run_command(check, books, load, generate)
+    run_command(check=check_sites, books=print_books, load=load_sites)

@@ -1,4 +1,8 @@
-"""A load generator for web applications: runs some of a point's users on Locust."""
+"""A load generator for web applications: runs some of a point's users on Locust.
+
+It is started by driver.py, reads the settings of points as lines of JSON, and prints the results of
+each point as a line.  The users are of the application's class `Visitor` in visitor.py.
+"""
 
 import gc
 import json
@@ -10,13 +14,14 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-# Imported first: gevent makes the modules that follow cooperative.
+# Imported before the users: gevent makes the modules that follow cooperative.
 import gevent
 from locust import FastHttpUser, task
 from locust.env import Environment
 
 # isort: split
-from user import Point, User
+from user import Point
+from visitor import Visitor
 
 # Seconds after the end of a point within which its last operations must complete.
 COMPLETION_SECONDS = 120
@@ -29,23 +34,28 @@ class Browser(FastHttpUser):
 
     # Locust demands a host; requests name their whole address.
     host = "http://localhost"
+    # In seconds.
     network_timeout = connection_timeout = 300.0
+    # The point that runs; of the class, since Locust makes the objects.
     point: Point
-    user_class: type[User]
 
     def __init__(self, environment: Environment) -> None:
+        """Take the next user number of the point."""
         super().__init__(environment)
         point, settings = self.point, self.point.settings
-        self.arrival_number, self.arriving = point.arrived, False
+        self.arrival_number, self.is_arriving = point.arrived, False
         point.arrived += 1
         number = settings["user_numbers"][self.arrival_number]
         self.site = settings["sites"][number % len(settings["sites"])]
         rng = random.Random(f"{settings['seed']} {number}")
-        self.user = self.user_class(self.send, number, rng, point)
+        self.user = Visitor(self.send, number, rng, point)
 
     def send(self, method: str, path: str, **options: Any) -> tuple[int, bytes, str | None]:
-        """Send a request; return status, content and type of the answer."""
-        if self.arriving and time.time() >= self.point.counts_until:
+        """Send a request; return status, content and type of the answer.
+
+        options: of Locust's client.  Without an answer the content is the error.
+        """
+        if self.is_arriving and time.time() >= self.point.counts_until:
             # The point is over before this user has arrived.
             self.point.busy.discard(self.user.number)
             gevent.sleep(FOREVER)
@@ -58,32 +68,35 @@ class Browser(FastHttpUser):
             return answer.status_code, content, kind
 
     def on_start(self) -> None:
-        """Arrive at the user's own moment of the ramp, and draw the time of the first operation."""
+        """Arrive at the user's own moment of the ramp, and wait for the first operation.
+
+        Locust calls this before the first task.
+        """
         settings = self.point.settings
         share_of_users = self.arrival_number / len(settings["user_numbers"])
         delay = settings["coming"] * settings["ramp"] * share_of_users
         gevent.sleep(max(0, settings["begin"] + delay - time.time()))
-        self.arriving = True
+        self.is_arriving = True
         self._complete("arrival", self.user.arrive)
-        self.arriving = False
-        self.due, self.waited = time.time() + self.user.draw_first_pause(), True
+        self.is_arriving = False
+        # The moment of the next operation, and whether the user waits for it.
+        self.due, self.is_waiting = time.time() + self.user.draw_first_pause(), True
         gevent.sleep(self.wait_time())
 
     def wait_time(self) -> float:
         """Return the seconds until the next operation; Locust calls this."""
         return max(0.0, self.due - time.time())
 
-    def _complete(
-        self, name: str, work: Callable[..., None], *arguments: str, awaited: bool = True
-    ) -> None:
-        """Do `work`; note a failure, which ends the point.
+    def _complete(self, name: str, work: Callable[[], None], is_awaited: bool = True) -> None:
+        """Do an operation; keep its error, which ends the point.
 
-        awaited: the point does not end before the work is complete.
+        name: of the operation, for the error.  work: does it.
+        is_awaited: whether the point does not end before the operation is complete.
         """
-        if awaited:
+        if is_awaited:
             self.point.busy.add(self.user.number)
         try:
-            work(*arguments)
+            work()
         except Exception as error:
             self.point.errors.append(f"{name}: {error!r}")
             gevent.sleep(FOREVER)
@@ -91,48 +104,49 @@ class Browser(FastHttpUser):
 
     @task
     def do_next_operation(self) -> None:
-        """Do the user's next operation, and keep its latency."""
-        point, user, begun = self.point, self.user, time.time()
-        if begun >= point.counts_until:
+        """Do the user's next operation, keep its latency, and draw the time of the one after it.
+
+        Locust calls this again and again.  Nothing is done once the point is over.
+        """
+        point, user, begin = self.point, self.user, time.time()
+        if begin >= point.counts_until:
             gevent.sleep(FOREVER)
-        name = user.next_operation()
-        counts, awaited = begun >= point.counts_from, name not in user.waiting_operations
+        name = user.choose_operation()
+        is_counted, is_awaited = begin >= point.counts_from, name not in user.waiting_operations
         started = time.perf_counter()
-        point.began[name] += counts
+        if is_counted:
+            point.began[name] += 1
         # The delay says nothing of the load generator where the operation before lasted too long.
-        if counts and self.waited and user.paced:
-            point.delays.append(max(0.0, begun - self.due))
-        self._complete(name, user.do_operation, name, awaited=awaited)
-        if counts and user.paced and awaited:
+        if is_counted and self.is_waiting and user.paced:
+            point.delays.append(max(0.0, begin - self.due))
+        self._complete(name, lambda: user.do_operation(name), is_awaited)
+        if is_counted and user.paced and is_awaited:
             point.samples[name].append(time.perf_counter() - started)
-        self.due = (begun if user.paced else time.time()) + user.draw_pause()
-        self.waited = self.due > time.time()
+        self.due = (begin if user.paced else time.time()) + user.draw_pause()
+        self.is_waiting = self.due > time.time()
 
 
-def make_users(user_class: type[User], settings: dict[str, Any], count: int) -> list[User]:
-    """Make users who do only what the caller has them do, one after the other.
+def make_users(settings: dict[str, Any]) -> list[Visitor]:
+    """Return the users of a point, who do nothing by themselves.  settings: as of a Point."""
+    Browser.point = Point(settings)
+    return [Browser(Environment()).user for _ in settings["user_numbers"]]
+
+
+def run_point(settings: dict[str, Any]) -> dict[str, Any]:
+    """Run one point, and return its results.
 
     settings: as of a Point.
+    The results are attributes of Point, the first error in a list, and `cpu_seconds`, the CPU time
+    of this process in the time that counts.
     """
-    Browser.point, Browser.user_class = Point(settings), user_class
-    return [Browser(Environment()).user for _ in range(count)]
-
-
-def run_point(user_class: type[User], settings: dict[str, Any]) -> dict[str, Any]:
-    """Run one point and return its results: public names of Point, and `cpu_seconds`."""
-    point = Point(settings)
-    Browser.point, Browser.user_class = point, user_class
+    point = Browser.point = Point(settings)
     runner = Environment(user_classes=[Browser]).create_local_runner()
-
-    def wait_until(moment: float) -> float:
-        """Wait, at most until an error; return the processor time of this process until then."""
-        while time.time() < moment and not point.errors:
-            gevent.sleep(min(0.1, max(0, moment - time.time())))
-        return time.process_time()
-
-    wait_until(settings["begin"])
+    _wait_until(settings["begin"], point)
     runner.start(len(settings["user_numbers"]), spawn_rate=len(settings["user_numbers"]))
-    cpu_before, cpu_after = wait_until(point.counts_from), wait_until(point.counts_until)
+    _wait_until(point.counts_from, point)
+    cpu_before = time.process_time()
+    _wait_until(point.counts_until, point)
+    cpu_seconds = time.process_time() - cpu_before
     # Operations that have begun are completed and count: otherwise the slowest would be missing.
     deadline = time.time() + COMPLETION_SECONDS
     while point.busy and not point.errors and time.time() < deadline:
@@ -143,7 +157,7 @@ def run_point(user_class: type[User], settings: dict[str, Any]) -> dict[str, Any
         )
     keys = ("arrived", "began", "counted", "in_all", "samples", "delays")
     results = {key: getattr(point, key) for key in keys}
-    results |= {"errors": point.errors[:1], "cpu_seconds": cpu_after - cpu_before}
+    results |= {"errors": point.errors[:1], "cpu_seconds": cpu_seconds}
     # A deep copy: the users that still run change the point.
     results = json.loads(json.dumps(results))
     runner.quit()
@@ -152,12 +166,25 @@ def run_point(user_class: type[User], settings: dict[str, Any]) -> dict[str, Any
     return results
 
 
-def serve_points(user_class: type[User]) -> None:
-    """Read settings of points as lines of JSON, and print each point's results as a line."""
+def _wait_until(moment: float, point: Point) -> None:
+    """Wait until a moment of time.time, or until a user of the point meets an error."""
+    while time.time() < moment and not point.errors:
+        gevent.sleep(min(0.1, max(0, moment - time.time())))
+
+
+def serve_points() -> None:
+    """Read settings of points as lines of JSON, and print each point's results as a line.
+
+    Prints "ready" first.  Raises this process's limit of open files: each user has connections.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 65536)), hard))
     # Locust warns about many users who start at once.
     logging.disable(logging.WARNING)
     print("ready", flush=True)
     for line in sys.stdin:
-        print(json.dumps(run_point(user_class, json.loads(line))), flush=True)
+        print(json.dumps(run_point(json.loads(line))), flush=True)
+
+
+if __name__ == "__main__":
+    serve_points()

@@ -8,7 +8,10 @@ class WrongAnswerError(Exception):
 
 
 def print_object(**fields: object) -> None:
-    """Print an object as one line of JSON, and flush the output."""
+    """Print an object as one line of JSON; the order of its keys is that of the arguments.
+
+    The parsers of the logs rely on the first key (kit.logs).
+    """
     print(json.dumps(fields), flush=True)
 
 
@@ -18,6 +21,9 @@ def round_digits(value: float, digits: int = 6) -> float:
 
 
 def require_equal(name: str, value: object, expected: object) -> None:
-    """Raise WrongAnswerError unless a value equals the expected one."""
+    """Raise WrongAnswerError unless a value equals the expected one.
+
+    name: the value's name in the message.
+    """
     if value != expected:
         raise WrongAnswerError(f"{name} should be {expected!r}, but is {value!r}")

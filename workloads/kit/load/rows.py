@@ -9,41 +9,46 @@ from collections.abc import Iterable
 from pathlib import Path
 
 _FILE = Path(__file__).with_name("words.json")
-# Lists of names and words, by kind.
+# Lists of names and words, by kind.  Their order decides the data of every seed.
 NAMES = {kind: words.split() for kind, words in json.loads(_FILE.read_text()).items()}
 WORDS = NAMES["words"]
 
 
-def draw_text(rng: random.Random, words: int) -> str:
-    """Draw a text of `words` words."""
-    return " ".join(rng.choices(WORDS, k=words))
+def draw_text(rng: random.Random, length: int) -> str:
+    """Draw a text of a number of words."""
+    return " ".join(rng.choices(WORDS, k=length))
 
 
 def draw_picture(rng: random.Random, width: int, height: int, colours: int = 1) -> bytes:
-    """Draw a PNG of noise, about half a byte for each value, over a constant shade.
+    """Draw a picture of noise over a constant shade, and return it as PNG.
 
     width, height: in pixels.  colours: 1 (grey) or 3 (red, green and blue).
+    The picture has about half a byte for each value of a pixel: noise is hardly compressed.
     """
-
-    def encode_chunk(kind: bytes, content: bytes) -> bytes:
-        checksum = struct.pack(">I", zlib.crc32(kind + content))
-        return struct.pack(">I", len(content)) + kind + content + checksum
-
+    # The upper four bits of each colour are constant, the lower four are noise.
     shade = [value & 0xF0 for value in rng.randbytes(colours)]
     lines = b""
     for _ in range(height):
-        noise = enumerate(rng.randbytes(colours * width))
-        lines += b"\0" + bytes(shade[at % colours] | value & 0x0F for at, value in noise)
-    header = encode_chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, colours - 1, 0, 0, 0))
-    data = encode_chunk(b"IDAT", zlib.compress(lines, 6))
-    return b"\x89PNG\r\n\x1a\n" + header + data + encode_chunk(b"IEND", b"")
+        noise = rng.randbytes(colours * width)
+        line = bytes(shade[at % colours] | noise[at] & 0x0F for at in range(len(noise)))
+        # The first byte of a line is its filter: none.
+        lines += b"\0" + line
+    # Eight bits for each colour.  The type of the colours is 0 for grey and 2 for red, green, blue.
+    header = struct.pack(">IIBBBBB", width, height, 8, colours - 1, 0, 0, 0)
+    chunks = [(b"IHDR", header), (b"IDAT", zlib.compress(lines, 6)), (b"IEND", b"")]
+    picture = b"\x89PNG\r\n\x1a\n"
+    for kind, content in chunks:
+        checksum = zlib.crc32(kind + content)
+        picture += struct.pack(">I", len(content)) + kind + content + struct.pack(">I", checksum)
+    return picture
 
 
 def write_tables(folder: str, tables: Iterable[tuple[str, Iterable[tuple]]]) -> None:
     """Write each table into a file of its name, and print that name once the file is complete.
 
     A file has a line for each row, as PostgreSQL's COPY and MariaDB's LOAD DATA read it: fields
-    with tabs between them, None as \\N.  tables: (name, rows), consumed one table after another.
+    with tabs between them, None as \\N.
+    tables: name and rows of each, which are consumed one table after another.
     """
     for name, rows in tables:
         with Path(folder, name).open("w", encoding="utf-8", newline="\n") as file:
@@ -53,6 +58,7 @@ def write_tables(folder: str, tables: Iterable[tuple[str, Iterable[tuple]]]) -> 
 
 
 def _encode_field(value: object) -> str:
+    """Return a value of a row as PostgreSQL and MariaDB read it."""
     if isinstance(value, datetime.datetime):
         return f"{value:%Y-%m-%d %H:%M:%S}{'+00' if value.tzinfo else ''}"
     return r"\N" if value is None else str(value)

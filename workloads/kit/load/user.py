@@ -4,7 +4,7 @@ import collections
 import json
 import random
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from report import WrongAnswerError
@@ -20,20 +20,21 @@ class Chain:
     """
 
     def __init__(self, flows: dict[str, dict[str, float]], rng: random.Random) -> None:
+        """Draw where each operation begins in the cycle of its successors."""
         self.shares: dict[str, dict[str, float]] = {}
-        # How often each successor should still be drawn; that with the largest number comes next.
+        # How often each successor should still be drawn; the one with the largest number is next.
         self.due: dict[str, dict[str, float]] = {}
         for operation, weights in flows.items():
             total = sum(weights.values())
-            shares = {then: weight / total for then, weight in weights.items() if weight}
+            shares = {name: weight / total for name, weight in weights.items() if weight}
             self.shares[operation] = shares
-            self.due[operation] = {then: rng.random() for then in shares}
+            self.due[operation] = {name: rng.random() for name in shares}
 
-    def next_operation(self, operation: str) -> str:
-        """Draw the operation that follows `operation`."""
+    def choose_operation(self, operation: str) -> str:
+        """Return the operation that follows another one."""
         due = self.due[operation]
-        for then, share in self.shares[operation].items():
-            due[then] += share
+        for name, share in self.shares[operation].items():
+            due[name] += share
         chosen = max(due, key=due.__getitem__)
         due[chosen] -= 1
         return chosen
@@ -44,10 +45,12 @@ class Point:
 
     settings: `sites` (addresses), `user_numbers` (of this generator's users, over all sites),
     `begin` (a moment of time.time), `ramp` and `warmup` (seconds that do not count), `coming` (the
-    share of the ramp in which users arrive), `seconds`, `seed`, and those of the application.
+    share of the ramp in which users arrive), `seconds` (that count), `seed`, and those of the
+    application.
     """
 
     def __init__(self, settings: dict[str, Any]) -> None:
+        """Start without results."""
         self.settings = settings
         # The time that counts, by the clock time.time.
         self.counts_from = settings["begin"] + settings["ramp"] + settings.get("warmup", 0)
@@ -72,13 +75,14 @@ class User:
 
     send: sends METHOD PATH **OPTIONS to the user's site; returns (status, content, type).
     number: the user's number among those of all sites, from 0.
+    rng: the user's own random numbers.  The order of the draws decides all requests of a seed.
     """
 
     # The path at which a site shows its books: counts and faults of its databases.
     books_path: str
     # All operations, in the order of the log, and those that are done once before the load.
-    operations: Iterable[str]
-    checked_operations: Iterable[str]
+    operations: tuple[str, ...]
+    checked_operations: tuple[str, ...]
     # The percentile of the latency that is printed.
     percentile: int
     # The published chain (see Chain), and the share of each operation in per cent.
@@ -99,6 +103,7 @@ class User:
         rng: random.Random,
         point: Point,
     ) -> None:
+        """Send nothing yet."""
         self.send, self.number, self.rng, self.point = send, number, rng, point
         self.settings = point.settings
         self.number_at_site = number // len(self.settings["sites"])
@@ -108,12 +113,13 @@ class User:
     def request(self, method: str, path: str, *statuses: int, **options: Any) -> tuple[int, Any]:
         """Send a request; return the answer's status, and its content, decoded if it is JSON.
 
-        statuses: the expected ones, 200 unless given.  Raises WrongAnswerError for another one.
+        statuses: the expected ones, 200 unless given.  options: of `send`.
+        Sets `latency` and `answered`.  Raises WrongAnswerError for another status.
         """
         expected = statuses or (200,)
-        begun = time.perf_counter()
+        started = time.perf_counter()
         status, content, kind = self.send(method, path, **options)
-        self.latency, self.answered = time.perf_counter() - begun, time.time()
+        self.latency, self.answered = time.perf_counter() - started, time.time()
         if status not in expected:
             end = content.decode(errors="replace")[-200:]
             alternatives = " or ".join(map(str, expected))
@@ -123,7 +129,7 @@ class User:
         return status, json.loads(content) if "json" in (kind or "") else content
 
     @classmethod
-    def latency_limit(cls, operation: str, settings: dict[str, Any]) -> float | None:
+    def find_latency_limit(cls, operation: str, settings: dict[str, Any]) -> float | None:
         """Return the seconds after which an answer is late; None if there is no limit."""
         return None
 
@@ -131,20 +137,24 @@ class User:
         """Start as if an operation, drawn from the mix, had just been done.
 
         So the users begin in all states of the chain, and the start of the load does not show.
+        The first user to arrive makes the chain that all users of the point share.
         """
         if self.point.chain is None:
             rng = random.Random(f"walk {self.settings['seed']} {self.number}")
             self.point.chain = Chain({**self.flows, "arrival": self.mix}, rng)
-        self.last_operation = self.point.chain.next_operation("arrival")
+        self.last_operation = self.point.chain.choose_operation("arrival")
 
-    def next_operation(self) -> str:
-        """Draw the user's next operation."""
+    def choose_operation(self) -> str:
+        """Return the user's next operation, which the chain chooses."""
         assert self.point.chain
-        self.last_operation = self.point.chain.next_operation(self.last_operation)
+        self.last_operation = self.point.chain.choose_operation(self.last_operation)
         return self.last_operation
 
     def do_operation(self, operation: str) -> None:
-        """Do an operation.  Raises WrongAnswerError for a wrong answer."""
+        """Do an operation, by its name; each application defines this.
+
+        Raises WrongAnswerError for a wrong answer.
+        """
         raise NotImplementedError
 
     def check_operations(self) -> None:
@@ -153,7 +163,7 @@ class User:
             self.do_operation(operation)
 
     def draw_pause(self) -> float:
-        """Draw the seconds until the next operation."""
+        """Draw the seconds until the next operation; each application defines this."""
         raise NotImplementedError
 
     def draw_first_pause(self) -> float:
@@ -161,16 +171,19 @@ class User:
         return self.draw_pause()
 
     def is_counted(self) -> bool:
-        """Tell whether the last answer came in the time that counts."""
+        """Return whether the last answer came in the time that counts."""
         return self.point.counts_from <= self.answered < self.point.counts_until
 
     def count_events(self, **events: int) -> None:
-        """Add events of the last answer to the point's counters."""
+        """Add events of the last answer to the point's counters of all events.
+
+        They are also added to the counters of the time that counts, if the answer came in it.
+        """
         self.point.in_all.update(events)
         if self.is_counted():
             self.point.counted.update(events)
 
     def record_latency(self, operation: str, seconds: float) -> None:
-        """Keep the latency of an operation that ended with the last answer."""
+        """Keep the latency of an operation, if its last answer came in the time that counts."""
         if self.is_counted():
             self.point.samples[operation].append(seconds)

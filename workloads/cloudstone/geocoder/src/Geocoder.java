@@ -8,7 +8,7 @@ import java.util.zip.CRC32;
 
 /**
  * Takes the place of a geocoding service: the coordinates of an address follow from a checksum of
- * its text.  
+ * its text.
  * GET /geocode?address=TEXT answers with one line, "LATITUDE LONGITUDE", in degrees.
  */
 public class Geocoder extends HttpServlet {

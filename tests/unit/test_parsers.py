@@ -91,7 +91,7 @@ TRACELESS = {
     "logs": "laps",
     "mysql": "port warmup_seconds",
     "netperf": "warmup_seconds port",
-    "nuttcp": "warmup_seconds port data_ports paced_ports netserver_port server_cpu",
+    "nuttcp": "warmup_seconds measures port data_ports paced_ports netserver_port server_cpu",
     "postgres": "port warmup_seconds laps",
     "quota": "laps",
     "redis": "warmup_requests port server_cpu",

@@ -23,50 +23,64 @@ def parse(lines: list[str], parameters: Object) -> list[Value]:
     compares with no other.
     Raises BrokenLogError if the log is incomplete, or contradicts itself or the parameters.
     """
-    directions = parameters["directions"]
-    order = " point end observed point end observed point end"
+    directions, measures = parameters["directions"], parameters["measures"]
+    lines_of_measure = {
+        "throughput": " point end",
+        "cost": " observed point end observed",
+        "stream": " point end",
+    }
+    order = "".join(text for name, text in lines_of_measure.items() if name in measures)
     log = read(lines, f"( warmup warmed){{{len(directions)}}}({order}){{{len(directions)}}}")
-    observed = log.objects["observed"]
-    kinds = {line["observed"] for line in observed}
-    require(kinds == {"cpu"}, "not only the processors were observed")
+    observed = log.objects.get("observed", [])
+    require(all(line["observed"] == "cpu" for line in observed), "not only CPUs were observed")
+    points, cpu_lines = iter(log.points), iter(observed)
     values = []
-    for i, direction in enumerate(directions):
-        points = log.points[3 * i : 3 * i + 3]
-        values += read_points(points, observed[2 * i : 2 * i + 2], direction, parameters)
+    for direction in directions:
+        if "throughput" in measures:
+            transfer = read_transfer(next(points), "throughput", direction, None, parameters)
+            gigabits = transfer["rate_Mbps"] / 1000
+            factors = make_factors(direction, parameters)
+            values.append(value("throughput", "Gbit/s", gigabits, **factors))
+        if "cost" in measures:
+            before, point, after = next(cpu_lines), next(points), next(cpu_lines)
+            values += read_cost(point, before, after, direction, parameters)
+        if "stream" in measures:
+            gigabits = read_stream(next(points), direction, parameters) / 1000
+            values.append(value("stream", "Gbit/s", gigabits, direction=direction))
     return values
 
 
-def read_points(
-    points: list[Point], observed: list[Object], direction: str, parameters: Object
-) -> list[Value]:
-    """Check the transfers in one direction, and return their values.
+def make_factors(direction: str, parameters: Object) -> Object:
+    """Return the factors of a transfer by nuttcp: its direction, and its connections if several."""
+    streams = parameters["streams"]
+    return {"direction": direction, "connections": streams if streams != 1 else None}
 
-    points: the unlimited transfer, the one at the fixed rate, and the one by netperf, in the order
-    in which the log has them.
-    observed: the objects of the host's CPUs from before and after the one at the fixed rate.
+
+def read_cost(
+    point: Point, before: Object, after: Object, direction: str, parameters: Object
+) -> list[Value]:
+    """Check the transfer at the fixed rate, and return the CPU's cost of it.
+
+    before, after: the observations of the host's CPUs before and after the transfer.
+    Raises BrokenLogError if the rate was exceeded, or cycles were counted on one side only.
     """
-    rate, streams = parameters["rate_mbit"], parameters["streams"]
-    unlimited = read_transfer(points[0], "throughput", direction, None, parameters)
-    paced = read_transfer(points[1], "cost", direction, rate, parameters)
+    rate = parameters["rate_mbit"]
+    paced = read_transfer(point, "cost", direction, rate, parameters)
     reached = paced["rate_Mbps"]
     # The content of the socket's buffer at the start is not paced.
     require(reached <= 1.1 * rate, f"the rate should be {rate} Mbit/s, and was {reached}")
     copied_bytes = paced["megabytes"] * 2**20
-    busy_seconds, _ = check_cpu_usage(observed, paced["real_seconds"])
-    factors = {"direction": direction, "connections": streams if streams != 1 else None}
-    cost_factors = {**factors, "rate": "not-reached" if reached < 0.9 * rate else None}
-    values = [value("throughput", "Gbit/s", unlimited["rate_Mbps"] / 1000, **factors)]
-    before, after = (line["cycles"] for line in observed)
+    busy_seconds, _ = check_cpu_usage([before, after], paced["real_seconds"])
+    factors = make_factors(direction, parameters)
+    factors["rate"] = "not-reached" if reached < 0.9 * rate else None
+    values = []
     # Not every host counts cycles.
-    is_consistent = (before is None) == (after is None)
+    is_consistent = (before["cycles"] is None) == (after["cycles"] is None)
     require(is_consistent, "the cycles were not counted both before and after")
-    if before is not None:
-        cycles = (after - before) / copied_bytes
-        values.append(value("cycles_per_byte", "cycles/B", cycles, **cost_factors))
-    seconds_per_gb = busy_seconds / copied_bytes * 1e9
-    values.append(value("cpu_seconds_per_gb", "s/GB", seconds_per_gb, **cost_factors))
-    gigabits = read_stream(points[2], direction, parameters) / 1000
-    values.append(value("stream", "Gbit/s", gigabits, direction=direction))
+    if before["cycles"] is not None:
+        cycles = (after["cycles"] - before["cycles"]) / copied_bytes
+        values.append(value("cycles_per_byte", "cycles/B", cycles, **factors))
+    values.append(value("cpu_seconds_per_gb", "s/GB", busy_seconds / copied_bytes * 1e9, **factors))
     return values
 
 

@@ -35,6 +35,15 @@ def merge_mappings(base: Fields, over: Fields) -> Fields:
     return merged
 
 
+def read_nearest() -> tuple[str, Fields]:
+    """Return the path and the content of the configuration file, of which nothing is checked.
+
+    It is the file of the working directory, or else of the project.
+    """
+    path = FILE if os.path.exists(FILE) else os.path.join(paths.PROJECT, FILE)
+    return path, yaml_files.read_mapping(path)
+
+
 class Overrides(dict[str, Any]):
     """Values that replace those of config.yaml, with the configuration files that they come from.
 

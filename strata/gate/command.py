@@ -11,7 +11,7 @@ from strata.archive.checksums import hash_file
 from strata.experiment import config, plan, planning
 from strata.gate import reports
 from strata.gate.budgets import Budget, read_budgets
-from strata.gate.measure import Pair, Session, session_config
+from strata.gate.measure import Pair, Session, make_session_config
 from strata.host import capacity, node
 from strata.util import paths, programs, progress, yaml_files
 from strata.util.clock import Clock
@@ -19,29 +19,37 @@ from strata.util.data_types import Fields
 from strata.util.errors import MachineError
 from strata.util.files import read_json, write_json, write_text
 
-# After so many blocks a budget is judged; each look takes its share of the error rate.
+# The numbers of blocks after which a budget is judged; each look takes its share of the error rate.
 LOOKS = (8, 16, 32, 64, 128)
-# With a baseline a session has so many blocks, and after so many sessions a budget is judged.
+# The number of blocks of a session for a budget with a baseline, and the numbers of sessions after
+# which this budget is judged.
 SESSION_BLOCKS = 16
 SESSION_LOOKS = (3, 4, 6, 8, 12)
-WITHIN, BEYOND, NOT_COMPARABLE, UNDECIDED = 0, 1, 2, 3
-# The file of a session that is complete: what it is a session of.
+# The exit status for each verdict: the first of these that a budget has decides.
+STATUSES = {
+    reports.FAILED: 1,
+    reports.NOT_COMPARABLE: 2,
+    reports.UNDECIDED: 3,
+    reports.PASSED: 0,
+}
+# The file in the folder of a complete session: its description (Session.describe).
 _DONE = "gate.json"
 
 
 def run_gate(file: str, out: str, overrides: Fields) -> int:
     """Measure and judge the budgets of a file, write the reports, and return the exit status.
 
-    file: path of the budgets.  out: the folder for reports and sessions.
+    file: the path of the budgets.  out: the folder for reports and sessions.
     overrides: values that replace those of config.yaml.
     Returns 0 if all budgets are kept, 1 if one is surely exceeded, 2 if one cannot be compared, 3
     if one is undecided.
     Raises UserError for mistakes in the files, and MachineError if measuring fails.
     """
-    begun = time.monotonic()
+    started = time.monotonic()
     settings = config.read_config(overrides)
     seconds, budgets = read_budgets(file, settings)
     content = config.merge_mappings(yaml_files.read_mapping(config.FILE), overrides)
+    # One for each budget, in their order.
     verdicts: list[Fields] = [{} for _ in budgets]
     open_budgets = _refuse_unavailable(budgets, verdicts, content)
     session = None
@@ -55,24 +63,25 @@ def run_gate(file: str, out: str, overrides: Fields) -> int:
         if open_budgets:
             pairs = _list_pairs([budgets[number] for number in open_budgets])
             folder = _choose_folder(out)
-            session = Session(folder, session_config(content, pairs, LOOKS[-1]))
+            session = Session(folder, make_session_config(content, pairs, LOOKS[-1]))
             gate = _Gate(out, session, budgets, verdicts, baselines, seconds)
             gate.measure_until_decided(open_budgets)
-    spent = time.monotonic() - begun
-    return _report(file, out, session, budgets, verdicts, spent)
+    seconds_spent = time.monotonic() - started
+    return _report(file, out, session, budgets, verdicts, seconds_spent)
 
 
 def _refuse_unavailable(
     budgets: Sequence[Budget], verdicts: list[Fields], content: Fields
 ) -> list[int]:
-    """Give a verdict to each budget whose environments are not available here.
+    """Set the verdict on each budget whose environments are not available here.
 
-    Returns the numbers of the others.
+    content: config.yaml with the caller's overrides.
+    Returns the numbers of the other budgets, from 0.
     """
-    names = [name for budget in budgets for name in (budget.environment, budget.reference)]
+    pairs = _list_pairs(budgets)
     only = {
-        "environments": [*dict.fromkeys(names)],
-        "workloads": [*dict.fromkeys(budget.workload for budget in budgets)],
+        "environments": [*dict.fromkeys(environment for environment, _ in pairs)],
+        "workloads": [*dict.fromkeys(workload for _, workload in pairs)],
     }
     narrowed = config.read_config({**content, "only": only, "emulation": False})
     planned = planning.make_plan(narrowed, capacity.read_facts())["environments"]
@@ -91,7 +100,7 @@ def _refuse_unavailable(
 
 
 def _list_pairs(budgets: Iterable[Budget]) -> list[Pair]:
-    """Return the environments and workloads that budgets need, each once."""
+    """Return the (environment, workload) pairs that budgets need, each once."""
     pairs: list[Pair] = []
     for budget in budgets:
         pairs += [(name, budget.workload) for name in (budget.reference, budget.environment)]
@@ -99,11 +108,11 @@ def _list_pairs(budgets: Iterable[Budget]) -> list[Pair]:
 
 
 def _list_session_folders(out: str) -> list[str]:
-    """Return the paths of the folders of a gate's sessions, in their order."""
-    base = os.path.join(out, "sessions")
-    names = os.listdir(base) if os.path.isdir(base) else []
+    """Return the paths of the folders of a gate's sessions, in the order of their numbers."""
+    parent = os.path.join(out, "sessions")
+    names = os.listdir(parent) if os.path.isdir(parent) else []
     numbers = sorted(int(name) for name in names if name.isdecimal())
-    return [os.path.join(base, str(number)) for number in numbers]
+    return [os.path.join(parent, str(number)) for number in numbers]
 
 
 def _choose_folder(out: str) -> str:
@@ -121,7 +130,7 @@ def _choose_folder(out: str) -> str:
 
 
 class _Gate:
-    """The looks of one call at the blocks that it measures."""
+    """Measure the blocks of one call, and judge the budgets by them after planned numbers."""
 
     def __init__(
         self,
@@ -132,11 +141,13 @@ class _Gate:
         baselines: dict[str, str],
         seconds: float,
     ) -> None:
-        """Set what is judged.
+        """Set what is measured and judged.
 
-        out: the folder of the gate.  session: measured now.  verdicts: one for each budget, which
-        are set.  baselines: path of a session → its folder of results.
-        seconds: for measuring, once the image is built and the first block is measured.
+        out: the folder of the gate.  session: the session that is measured.
+        verdicts: one for each budget; these are set.
+        baselines: the path of a session of a baseline → its folder of results.
+        seconds: the time for measuring, which begins before the first block, and after the image is
+        built.
         """
         self._out = out
         self._session = session
@@ -150,54 +161,62 @@ class _Gate:
     def measure_until_decided(self, numbers: Sequence[int]) -> None:
         """Measure in planned steps, and judge after each, until nothing is open or time is over.
 
-        numbers: of the budgets that are judged.  Those with a baseline are judged once, when the
-        session is complete.
+        numbers: the numbers of the budgets that are judged.  Those with a baseline are judged once,
+        when the session is complete.
+        Writes the session's description, which marks it as complete.
         """
-        by_session = [number for number in numbers if self._budgets[number].baseline]
-        remaining = [number for number in numbers if number not in by_session]
+        with_baseline = [number for number in numbers if self._budgets[number].baseline]
+        undecided = [number for number in numbers if number not in with_baseline]
         # The first block tells how long blocks take; before it, an image may have to be built.
         self._measure(numbers, 1)
-        self._end = time.monotonic() + self._seconds - sum(self._session.block_seconds().values())
+        first_seconds = sum(self._session.compute_block_seconds().values())
+        self._end = time.monotonic() + self._seconds - first_seconds
         for look in LOOKS:
-            short = by_session if look <= SESSION_BLOCKS else []
-            in_time = self._measure([*remaining, *short], look)
-            remaining = self._judge(remaining, [self._session.folder])
-            if not in_time or not (remaining or (look < SESSION_BLOCKS and by_session)):
+            unfinished = with_baseline if look <= SESSION_BLOCKS else []
+            is_in_time = self._measure([*undecided, *unfinished], look)
+            undecided = self._judge(undecided, [self._session.folder])
+            needs_blocks = undecided or (with_baseline and look < SESSION_BLOCKS)
+            if not is_in_time or not needs_blocks:
                 break
         description = self._session.describe()
         write_json(os.path.join(self._session.folder, _DONE), description)
         sessions = self._list_sessions(description)
         if reason := _explain_no_look(len(sessions)):
-            for number in by_session:
+            for number in with_baseline:
                 self._verdicts[number] = {"verdict": reports.NOT_COMPARABLE, "why": reason}
         else:
-            self._judge(by_session, sessions)
+            self._judge(with_baseline, sessions)
 
-    def _measure(self, remaining: Sequence[int], blocks: int) -> bool:
-        """Measure so many blocks in all for the open budgets, as far as the time allows.
+    def _measure(self, numbers: Sequence[int], blocks: int) -> bool:
+        """Measure blocks of the workloads of some budgets, as far as the time allows.
 
+        numbers: the numbers of the budgets.
+        blocks: how many blocks of each workload there shall be, measured ones included.
         Returns whether all of them were measured.
         """
-        budgets = [self._budgets[number] for number in remaining]
-        wanted = {
-            budget.workload: max(blocks, self._blocks.get(budget.workload, 0)) for budget in budgets
-        }
-        added = {name: number - self._blocks.get(name, 0) for name, number in wanted.items()}
-        costs = self._session.block_seconds() if self._blocks else {}
-        left = self._end - time.monotonic()
-        cost = sum(added[name] * costs.get(name, 0.0) for name in added)
-        share = min(1.0, max(left, 0.0) / cost) if cost > 0 else 1.0
-        for name, number in added.items():
-            wanted[name] -= number - int(number * share)
-        if any(number > self._blocks.get(name, 0) for name, number in wanted.items()):
+        budgets = [self._budgets[number] for number in numbers]
+        measured = {budget.workload: self._blocks.get(budget.workload, 0) for budget in budgets}
+        added = {name: max(blocks - count, 0) for name, count in measured.items()}
+        # No block is measured yet where no time is known.
+        seconds = self._session.compute_block_seconds() if self._blocks else {}
+        needed_seconds = sum(count * seconds.get(name, 0.0) for name, count in added.items())
+        share = 1.0
+        if needed_seconds > 0:
+            seconds_left = max(self._end - time.monotonic(), 0.0)
+            share = min(1.0, seconds_left / needed_seconds)
+        # Where time is short, each workload gets the same share of its blocks.
+        affordable = {name: int(count * share) for name, count in added.items()}
+        if any(affordable.values()):
+            wanted = {name: measured[name] + count for name, count in affordable.items()}
             self._session.measure(_list_pairs(budgets), wanted)
             self._blocks |= wanted
         return share == 1.0
 
     def _judge(self, numbers: Sequence[int], sessions: Sequence[str]) -> list[int]:
-        """Judge budgets by the blocks so far, print a line for each, and return the open ones.
+        """Judge budgets by the blocks so far, and return the numbers of the undecided ones.
 
-        numbers: of the budgets.  sessions: the folders of the sessions that count.
+        Sets their verdicts, and prints a line for each.
+        numbers: the numbers of the budgets.  sessions: the folders of the sessions that count.
         """
         for number, verdict in zip(numbers, self._judge_in_r(numbers, sessions), strict=True):
             self._verdicts[number] = verdict
@@ -210,21 +229,22 @@ class _Gate:
     def _list_sessions(self, description: Fields) -> list[str]:
         """Return the folders of the sessions of the same versions, this one last.
 
-        description: of this session.  Of several within one start of kernel and Docker the last
-        one counts.
+        description: the description of this session.
+        Of several sessions after one start of kernel and Docker the last one counts.
         """
-        of_start: dict[str, str] = {}
+        folders_by_start: dict[str, str] = {}
         for folder in _list_session_folders(self._out):
-            done = read_json(os.path.join(folder, _DONE))
-            if done and done["subject"] == description["subject"]:
-                of_start.pop(done["start"], None)
-                of_start[done["start"]] = folder
-        return [*of_start.values()]
+            complete = read_json(os.path.join(folder, _DONE))
+            if complete and complete["subject"] == description["subject"]:
+                # Removed first, so that the folder comes last.
+                folders_by_start.pop(complete["start"], None)
+                folders_by_start[complete["start"]] = folder
+        return [*folders_by_start.values()]
 
     def _judge_in_r(self, numbers: Sequence[int], sessions: Sequence[str]) -> list[Fields]:
-        """Return the verdicts of R on some budgets, in their order.
+        """Return the verdicts of analysis/gate.R on some budgets, in their order.
 
-        numbers: of the budgets.  sessions: the folders of the sessions that count.
+        numbers: the numbers of the budgets.  sessions: the folders of the sessions that count.
         Raises MachineError if R does not write a verdict for each.
         """
         if not numbers:
@@ -250,7 +270,8 @@ class _Gate:
             "budgets": entries,
         }
         with programs.temporary_folder("gate") as folder:
-            question, answer = (os.path.join(folder, name) for name in ("in.json", "out.json"))
+            question = os.path.join(folder, "in.json")
+            answer = os.path.join(folder, "out.json")
             write_json(question, request)
             programs.run_r(os.path.join(paths.PROJECT, "analysis/gate.R"), question, answer)
             verdicts = (read_json(answer) or {}).get("verdicts")
@@ -260,7 +281,10 @@ class _Gate:
 
 
 def _explain_no_look(sessions: int) -> str:
-    """Return why so many sessions are not judged, with the remedy; "" if they are judged."""
+    """Return why so many sessions are not judged, with the remedy; "" if they are judged.
+
+    sessions: how many sessions of the same versions are complete.
+    """
     if sessions in SESSION_LOOKS:
         return ""
     later = [number for number in SESSION_LOOKS if number > sessions]
@@ -285,25 +309,15 @@ def _report(
 ) -> int:
     """Write the reports, print the outcome, and return the exit status.
 
-    file: path of the budgets.  out: the folder of the gate.
-    session: measured now; None if no budget could be measured.  verdicts: one for each budget.
+    file: the path of the budgets.  out: the folder of the gate.
+    session: the session that was measured; None if no budget could be measured.
+    verdicts: one for each budget.
     seconds: how long the call took.
     """
     outcomes = [verdict["verdict"] for verdict in verdicts]
-    # The first of these that a budget has decides the exit status.
-    statuses = {
-        reports.FAILED: BEYOND,
-        reports.NOT_COMPARABLE: NOT_COMPARABLE,
-        reports.UNDECIDED: UNDECIDED,
-        reports.PASSED: WITHIN,
-    }
-    status = next(code for outcome, code in statuses.items() if outcome in outcomes)
-    counts = [
-        f"{outcomes.count(outcome)} {outcome}"
-        for outcome in (reports.PASSED, *statuses)
-        if outcome in outcomes
-    ]
-    counts = [*dict.fromkeys(counts)]
+    status = next(code for outcome, code in STATUSES.items() if outcome in outcomes)
+    kinds = dict.fromkeys((reports.PASSED, *STATUSES))
+    counts = [f"{outcomes.count(kind)} {kind}" for kind in kinds if kind in outcomes]
     text = f"Of {len(budgets)} budgets: {', '.join(counts)}."
     write_text(os.path.join(out, "junit.xml"), reports.make_junit(budgets, verdicts, seconds))
     write_text(os.path.join(out, "summary.md"), reports.make_summary(text, budgets, verdicts))

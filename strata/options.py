@@ -16,6 +16,7 @@ class Parser(argparse.ArgumentParser):
     """A parser that accepts no abbreviated options, and reports a mistake in one sentence."""
 
     def __init__(self, **settings: Any) -> None:
+        """Set the parser up.  settings: as :class:`argparse.ArgumentParser` takes them."""
         layout = argparse.RawDescriptionHelpFormatter
         super().__init__(allow_abbrev=False, formatter_class=layout, **settings)
 
@@ -28,6 +29,15 @@ def refuse(message: str) -> NoReturn:
     """Print what is wrong with the command line, and end the process with status 2."""
     progress.print_message(f"strata: {message}")
     sys.exit(2)
+
+
+def add_output_folder(parser: Parser, default: str, name: str = "out") -> None:
+    """Add the option for the folder into which a command writes.
+
+    name: the name of the argument of the command's function.
+    """
+    text = f"output folder (default: {default})"
+    parser.add_argument("--to", dest=name, metavar="FOLDER", default=default, help=text)
 
 
 def add_overrides(parser: Parser) -> None:
@@ -99,7 +109,7 @@ def add_archive_options(parser: Parser) -> None:
     parser.add_argument("--light", dest="is_light", action="store_true", help=text)
 
 
-def add_archive_path(parser: Parser) -> None:
+def add_archive_argument(parser: Parser) -> None:
     """Add the argument that names an archive."""
     text = "the file, or the folder of an unpacked archive"
     parser.add_argument("path", metavar="ARCHIVE", help=text)
@@ -109,7 +119,7 @@ def add_verify_options(parser: Parser) -> None:
     """Add the options of the command `verify`."""
     text = "also make the papers again and compare them"
     parser.add_argument("--paper", dest="papers", action="store_true", help=text)
-    add_archive_path(parser)
+    add_archive_argument(parser)
 
 
 def add_rebuild_options(parser: Parser) -> None:
@@ -118,7 +128,7 @@ def add_rebuild_options(parser: Parser) -> None:
     parser.add_argument("--to", dest="target", metavar="FOLDER", help=text)
     text = "run the archive's code in a sandbox (default: yes where bubblewrap is installed)"
     parser.add_argument("--sandbox", dest="boxed", choices=["yes", "no"], help=text)
-    add_archive_path(parser)
+    add_archive_argument(parser)
 
 
 def add_compare_options(parser: Parser) -> None:
@@ -129,18 +139,14 @@ def add_compare_options(parser: Parser) -> None:
     parser.add_argument("--names", nargs="+", metavar="NAME", help=text)
     text = "smallest difference that matters, such as 5%% (default: the paper's)"
     parser.add_argument("--effect", metavar="SHARE", help=text)
-    out = "comparison"
-    text = f"output folder (default: {out})"
-    parser.add_argument("--to", dest="out", metavar="FOLDER", default=out, help=text)
+    add_output_folder(parser, "comparison")
 
 
 def add_pool_options(parser: Parser) -> None:
     """Add the options of the command `pool`."""
     text = "a light archive, a whole one, a project, or a folder of results"
     parser.add_argument("archives", nargs="+", metavar="ARCHIVE", help=text)
-    out = "pool"
-    text = f"output folder (default: {out})"
-    parser.add_argument("--to", dest="out", metavar="FOLDER", default=out, help=text)
+    add_output_folder(parser, "pool")
 
 
 def add_gate_options(parser: Parser) -> None:
@@ -185,18 +191,20 @@ def add_try_options(parser: Parser) -> None:
         "environments of the configuration, with commas between (default: native, docker, gVisor)"
     )
     parser.add_argument("--in", dest="names", metavar="NAME,NAME", help=text)
-    many: dict[str, Any] = {"action": "append", "default": []}
+    repeatable: dict[str, Any] = {"action": "append", "default": []}
     text = "a file or folder to put where the command runs (repeatable)"
-    parser.add_argument("--file", dest="files", metavar="FILE", help=text, **many)
+    parser.add_argument("--file", dest="files", metavar="FILE", help=text, **repeatable)
     text = "packages of the distribution that the image shall hold"
-    parser.add_argument("--packages", nargs="+", metavar="PACKAGE", help=text, **many)
+    parser.add_argument("--packages", nargs="+", metavar="PACKAGE", help=text, **repeatable)
     text = "measure what the command prints, too: a regular expression with one group (repeatable)"
-    form = "NAME[:UNIT[:lower]]=REGEX"
-    parser.add_argument("--metric", dest="metrics", metavar=form, help=text, **many)
+    syntax = "NAME[:UNIT[:lower]]=REGEX"
+    parser.add_argument("--metric", dest="metrics", metavar=syntax, help=text, **repeatable)
     text = "a Docker image of your own, in which the command runs (default: the project's)"
     parser.add_argument("--image", metavar="REF", help=text)
     text = "an option for Docker's containers (repeatable)"
-    parser.add_argument("--docker-option", dest="docker_options", metavar="OPT", help=text, **many)
+    parser.add_argument(
+        "--docker-option", dest="docker_options", metavar="OPT", help=text, **repeatable
+    )
     text = "the smallest difference that matters (default: 2%%)"
     parser.add_argument("--margin", metavar="SHARE", default="2%", help=text)
     text = "the most time of measurement, such as 20min (default: 3min)"
@@ -205,13 +213,10 @@ def add_try_options(parser: Parser) -> None:
     parser.add_argument("--name", metavar="NAME", help=text)
     text = "begin the experiment anew (default: the same command adds blocks)"
     parser.add_argument("--fresh", action="store_true", help=text)
-    for form, description in (
-        ("json", "JSON; - for the terminal"),
-        ("csv", "CSV"),
-        ("html", "a page"),
-    ):
+    formats = {"json": "JSON; - for the terminal", "csv": "CSV", "html": "a page"}
+    for name, description in formats.items():
         text = f"also write the answer to a file, as {description}"
-        parser.add_argument(f"--{form}", dest=f"{form}_file", metavar="FILE", help=text)
+        parser.add_argument(f"--{name}", dest=f"{name}_file", metavar="FILE", help=text)
     text = "the command and its arguments, after two hyphens"
     parser.add_argument("argv", nargs="*", metavar="-- COMMAND", help=text)
 
@@ -220,26 +225,24 @@ def add_reanalysis_options(parser: Parser) -> None:
     """Add the options of the command `reanalyse`."""
     text = "a checkout or a git directory of them"
     parser.add_argument("folder", metavar="FOLDER", help=text)
-    out = "results/reanalysis"
-    text = f"output folder (default: {out})"
-    parser.add_argument("--to", metavar="FOLDER", default=out, help=text)
+    add_output_folder(parser, "results/reanalysis", "to")
     text = "also make the paper of it (default: tables alone)"
     parser.add_argument("--paper", metavar="FILE", help=text)
 
 
-def add_block(parser: Parser) -> None:
+def add_block_arguments(parser: Parser) -> None:
     """Add the arguments that name a block: workload and repetition."""
     parser.add_argument("workload", metavar="WORKLOAD")
     parser.add_argument("repetition", type=int, metavar="REPETITION", help="its number, from 1")
     add_overrides(parser)
 
 
-def add_cell(parser: Parser) -> None:
-    """Add the words that name a cell, which another parser reads."""
+def add_cell_arguments(parser: Parser) -> None:
+    """Add the arguments that name a cell, for the help text: __main__ reads them itself."""
     parser.add_argument("cell", nargs=3, metavar=("ENVIRONMENT", "WORKLOAD", "REPETITION"))
 
 
-def add_round(parser: Parser) -> None:
+def add_round_argument(parser: Parser) -> None:
     """Add the argument that names a round of decisions."""
     parser.add_argument("round", type=int, metavar="ROUND", help="its number")
 
@@ -248,11 +251,9 @@ def add_table_options(parser: Parser) -> None:
     """Add the options of the commands `tidy` and `tables`."""
     text = "take the cells that exist (default: all must)"
     parser.add_argument("--partial", action="store_true", help=text)
-    out = "results"
-    text = f"output folder (default: {out})"
-    parser.add_argument("--to", metavar="FOLDER", default=out, help=text)
+    add_output_folder(parser, "results", "to")
 
 
-def add_paper_file(parser: Parser) -> None:
+def add_paper_argument(parser: Parser) -> None:
     """Add the argument that names the paper to write."""
     parser.add_argument("out", metavar="FILE", help="a PDF or web page, by its ending")

@@ -216,13 +216,6 @@ def _list_own_mistakes(content: Fields) -> Iterator[Finding]:
         yield "value", f"is {value}; must be at most high, {high}"
 
 
-def list_workloads_of(published: Fields) -> list[str]:
-    """Return the workloads of the claim that :func:`read_claim` returns; "*" stands for all."""
-    workload_name = published["claims"][0]["workload"]
-    names: list[str] = published["workload_groups"].get(workload_name, [workload_name])
-    return names
-
-
 def choose_environments(published: Fields, plan: Plan, sockets: int) -> tuple[list[str], list[str]]:
     """Return the environments of the plan that test a claim, and the reasons why others cannot.
 
@@ -257,7 +250,7 @@ def _find_stand_in(entry: Fields, plan: Plan) -> tuple[str, str]:
     """Return ``(environment, "")``, the environment of the plan that stands for a published one.
 
     entry: the published environment.
-    If none does, returns ``("", reason)``.
+    If none does, returns ``("", reason)``: a clause that says why the last candidate does not.
     """
     label = entry["label"]
     names = entry["measured_as"] or entry.get("transferred", {}).get("to", [])

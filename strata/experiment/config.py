@@ -98,13 +98,13 @@ def _make_source_finder(path: str, over: Fields) -> Callable[[str], str]:
     values = merge_mappings(contents[0], over)
 
     def find_source(key: str) -> str:
+        """Return the path of the last file that sets a key, "--config", or `path` if none does."""
         depth, value = _follow_key(values, key.split("."))
         steps = key.split(".")[:depth]
         if not steps:
             return path
         if _follow_key(values_of_files, steps) != (depth, value):
             return "--config"
-        # The last file that has the key sets it.
         for name, content in zip(names[::-1], contents[::-1], strict=True):
             if _follow_key(content, steps)[0] == depth:
                 return name

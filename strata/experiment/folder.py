@@ -40,7 +40,8 @@ def make_folder(
     """
     if os.path.lexists(folder) and not os.path.isdir(folder):
         raise UserError(f"{folder}: is a file: move it away, or choose another --name")
-    if os.path.isdir(folder) and os.listdir(folder) and not is_experiment(folder):
+    is_experiment = os.path.islink(os.path.join(folder, "Snakefile"))
+    if os.path.isdir(folder) and os.listdir(folder) and not is_experiment:
         raise UserError(
             f"{folder}: holds something else than an experiment: move it away, or choose another "
             "--name"
@@ -104,8 +105,3 @@ def _link(path: str, folder: str) -> None:
     os.makedirs(os.path.dirname(link), exist_ok=True)
     if os.path.lexists(target) and not os.path.lexists(link):
         os.symlink(os.path.relpath(target, os.path.realpath(os.path.dirname(link))), link)
-
-
-def is_experiment(folder: str) -> bool:
-    """Return whether a folder is one that :func:`make_folder` made."""
-    return os.path.islink(os.path.join(folder, "Snakefile"))

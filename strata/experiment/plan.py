@@ -116,6 +116,7 @@ def uses_client(cell: CellWork) -> bool:
     """Return whether a command of a cell runs at the client: a step, or a server's probe."""
 
     def is_at_client(steps: list[Step]) -> bool:
+        """Return whether one of some steps, or of the steps within them, runs at the client."""
         return any(
             step.get("at") == "client" or is_at_client(step.get("steps", [])) for step in steps
         )
@@ -252,26 +253,32 @@ def read_source(project: str) -> Source:
     project: its folder.  A folder whose Snakefile is a link has the source of the link's project.
     revision: the ID of the commit.
     changed: whether files that git tracks differ from the commit.
-    Both are None if no git repository has this folder as its root and tracks the project.  If git
-    refuses to read a repository that exists there, its message is printed to standard error.
+    Both are None if no git repository tracks the project.  If git refuses to read a repository that
+    exists there, its message is printed to standard error.
     """
     from strata.util import programs, progress
 
     project = os.path.dirname(os.path.realpath(os.path.join(project, "Snakefile")))
+    # What git prints: the commit, followed by "-dirty" if tracked files are changed.
+    description = ""
+    refusal = ""
     try:
-        # A repository around the project that does not track it has another source's commit.
+        # The commit of a repository around the project that does not track it is another source's.
         tracked = programs.run_git(project, "ls-files", "--error-unmatch", "--", "Snakefile")
-        described = programs.run_git(
-            project, "describe", "--exclude=*", "--always", "--abbrev=40", "--dirty"
-        )
-        revision = described.stdout.strip() if tracked.returncode == 0 else ""
-        refusal = tracked.stderr.strip() if tracked.returncode > 1 else ""
+        if tracked.returncode == 0:
+            options = ["--exclude=*", "--always", "--abbrev=40", "--dirty"]
+            description = programs.run_git(project, "describe", *options).stdout.strip()
+        elif tracked.returncode > 1:
+            # The status of an untracked file is 1.
+            refusal = tracked.stderr.strip()
     except UserError as error:
-        revision, refusal = "", str(error)
+        refusal = str(error)
     if refusal and os.path.lexists(os.path.join(project, ".git")):
         progress.print_topic("source", f"the commit is not known: {refusal}")
-    revision, _, changed = revision.partition("-")
-    return {"revision": revision or None, "changed": bool(changed) if revision else None}
+    if not description:
+        return {"revision": None, "changed": None}
+    revision, _, change = description.partition("-")
+    return {"revision": revision, "changed": bool(change)}
 
 
 def _is_list_of_texts(value: object) -> bool:

@@ -47,6 +47,7 @@ def _make_plan(config: Fields, machine: HostFacts) -> Plan:
     workloads: dict[str, Fields] = {}
 
     def add_workload(name: str) -> None:
+        """Plan a workload, or raise UserError."""
         workloads[name] = workload.plan_workload(
             name, config["workloads"][name], config["scale"], machine
         )
@@ -83,14 +84,19 @@ def _make_plan(config: Fields, machine: HostFacts) -> Plan:
         **({"ways": "both"} if config["ways"] == "both" else {}),
         "workloads": workloads,
     }
-    pairs = sorted({cell[:2] for cell in blocks.Order(experiment).places})
-    mistakes = [
-        *_list_memory_mistakes(experiment, pairs),
-        *_list_layer_mistakes(experiment, pairs),
-        *_list_image_mistakes(config["image"], pairs),
-    ]
-    validation.raise_findings(FILE, mistakes)
+    validation.raise_findings(FILE, [*_list_mistakes(experiment, config["image"])])
     return cast(Plan, experiment)
+
+
+def _list_mistakes(experiment: Plan, image: Fields) -> Iterator[Finding]:
+    """Yield the mistakes that only the cells of the plan show.
+
+    image: the configuration's ``image``.
+    """
+    pairs = sorted({cell[:2] for cell in blocks.Order(experiment).places})
+    yield from _list_memory_mistakes(experiment, pairs)
+    yield from _list_layer_mistakes(experiment, pairs)
+    yield from _list_image_mistakes(image, pairs)
 
 
 def _list_memory_mistakes(experiment: Plan, pairs: list[tuple[str, str]]) -> Iterator[Finding]:

@@ -54,7 +54,8 @@ def check_sizes(
     values: the parameters of the workload, by name.
     machine: the facts of :func:`strata.host.capacity.read_facts`.
     metrics: (name, value) from the log; the smallest value of each name counts.
-    ``holds`` is None if a quantity is unknown or the rule cannot be checked (``unchecked`` says why).
+    ``holds`` is None if a quantity is unknown, or the rule cannot be checked: ``unchecked`` says
+    why.
     A parameter whose value is null is chosen by the program itself, and its rule holds.
     """
     outcomes = []

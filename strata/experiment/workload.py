@@ -155,7 +155,7 @@ def _list_step_commands(key: str, steps: list[Step]) -> Iterator[tuple[str, list
 
 
 def is_portable(name: str) -> bool:
-    """Return whether a workload's programs run in any image: scripts for sh, and static programs."""
+    """Return whether a workload's programs run in any image: scripts for sh, static programs."""
     return bool(read_declaration(name).get("portable"))
 
 
@@ -296,8 +296,8 @@ def resolve_parameters(
     """Return a workload's parameters on this machine, and sentences that explain their values.
 
     Rules that only a cell can resolve remain mappings.  The values that rules give are checked;
-    `overrides` are checked before (:func:`check_overrides`).  Several equal systems share the machine's
-    memory evenly.
+    `overrides` are checked before (:func:`check_overrides`).  Several equal systems share the
+    machine's memory evenly.
     Raises UserError if a value needs more memory than the machine has, or breaks its schema.
     """
     declared = read_declaration(name)
@@ -323,7 +323,7 @@ def resolve_parameters(
             is_list = declared["parameters"][key]["schema"]["type"] == "array"
             values[key] = [least] if is_list else least
     for key in by_default:
-        _check_resolved(name, key, values[key], scale)
+        _check_value_of_rule(name, key, values[key], scale)
     _check_memory(name, values, systems, machine["memory_bytes"])
     return values, notes
 
@@ -359,7 +359,7 @@ def _check_roles(name: str, declared: Fields, values: Fields) -> None:
         )
 
 
-def _check_resolved(name: str, parameter: str, value: Any, scale: str) -> None:
+def _check_value_of_rule(name: str, parameter: str, value: Any, scale: str) -> None:
     """Raise UserError if the value that a rule gave breaks the schema of its parameter.
 
     A value that is a mapping is not checked: it is a rule that only the cell can resolve.

@@ -1,6 +1,7 @@
 """The command ``gate``: it measures until each budget is decided, or the time is over."""
 
 import contextlib
+import math
 import os
 import time
 from collections.abc import Iterable, Sequence
@@ -16,7 +17,6 @@ from strata.host import capacity, node
 from strata.util import paths, programs, progress, yaml_files
 from strata.util.clock import Clock
 from strata.util.data_types import Fields
-from strata.util.errors import MachineError
 from strata.util.files import read_json, write_json, write_text
 
 # The numbers of blocks after which a budget is judged; each look takes its share of the error rate.
@@ -141,13 +141,12 @@ class _Gate:
         baselines: dict[str, str],
         seconds: float,
     ) -> None:
-        """Set what is measured and judged.
+        """Prepare the measurement; nothing is measured yet.
 
         out: the folder of the gate.  session: the session that is measured.
-        verdicts: one for each budget; these are set.
+        verdicts: one for each budget, in the order of the budgets; the methods set them.
         baselines: the path of a session of a baseline → its folder of results.
-        seconds: the time for measuring, which begins before the first block, and after the image is
-        built.
+        seconds: the time for measuring.  It begins before the first block, once the image is built.
         """
         self._out = out
         self._session = session
@@ -155,7 +154,9 @@ class _Gate:
         self._verdicts = verdicts
         self._baselines = baselines
         self._seconds = seconds
-        self._end = time.monotonic() + seconds
+        # When the time is over, by the monotonic clock; infinite until the first block is measured.
+        self._end = math.inf
+        # Workload → the number of its blocks that are measured.
         self._blocks: dict[str, int] = {}
 
     def measure_until_decided(self, numbers: Sequence[int]) -> None:
@@ -197,7 +198,7 @@ class _Gate:
         budgets = [self._budgets[number] for number in numbers]
         measured = {budget.workload: self._blocks.get(budget.workload, 0) for budget in budgets}
         added = {name: max(blocks - count, 0) for name, count in measured.items()}
-        # No block is measured yet where no time is known.
+        # Before the first block no time is known.
         seconds = self._session.compute_block_seconds() if self._blocks else {}
         needed_seconds = sum(count * seconds.get(name, 0.0) for name, count in added.items())
         share = 1.0
@@ -245,7 +246,6 @@ class _Gate:
         """Return the verdicts of analysis/gate.R on some budgets, in their order.
 
         numbers: the numbers of the budgets.  sessions: the folders of the sessions that count.
-        Raises MachineError if R does not write a verdict for each.
         """
         if not numbers:
             return []
@@ -274,9 +274,7 @@ class _Gate:
             answer = os.path.join(folder, "out.json")
             write_json(question, request)
             programs.run_r(os.path.join(paths.PROJECT, "analysis/gate.R"), question, answer)
-            verdicts = (read_json(answer) or {}).get("verdicts")
-        if not isinstance(verdicts, list) or len(verdicts) != len(numbers):
-            raise MachineError("analysis/gate.R: it ended without writing its verdicts")
+            verdicts: list[Fields] = read_json(answer)["verdicts"]
         return verdicts
 
 

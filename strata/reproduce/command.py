@@ -67,11 +67,7 @@ def reproduce(
             f"--effect: is {effect}; must be a share above {SMALLEST_DIFFERENCE:.0%}, such as 5%"
         )
     repetitions = _plan_repetitions(budget, effect_share)
-    if name is None:
-        name = make_name(compare.name_file(os.path.abspath(archive)), "archive")
-    else:
-        require_name(name)
-    folder = os.path.join(FOLDER, name)
+    folder = _choose_folder(archive, name)
     with compare.open_results(archive) as results:
         results = os.path.abspath(results)
         original = settings.read_plan(results)
@@ -96,10 +92,7 @@ def reproduce(
         if own_plan is not None:
             _measure(folder, budget)
         request = {
-            "name": os.path.basename(os.path.abspath(archive)),
-            "sha256": hash_file(archive) if os.path.isfile(archive) else "",
-            "command": f"strata reproduce {shlex.quote(os.path.basename(archive))}",
-            "original": results,
+            **_describe_archive(archive, results),
             **_collect_results(folder, restored),
             "effect": effect_share,
             "differences": differences,
@@ -111,6 +104,31 @@ def reproduce(
     elif json_file is not None:
         write_text(json_file, json.dumps(answer, indent=1, ensure_ascii=False) + "\n")
     return _STATUS[answer["outcome"]]
+
+
+def _choose_folder(archive: str, name: str | None) -> str:
+    """Return the folder of a reproduction: the chosen name's, or one that follows from the archive.
+
+    Raises UserError for a wrong name.
+    """
+    if name is None:
+        name = make_name(compare.name_file(os.path.abspath(archive)), "archive")
+    else:
+        require_name(name)
+    return os.path.join(FOLDER, name)
+
+
+def _describe_archive(archive: str, results: str) -> Fields:
+    """Return ``{name, sha256, command, original}`` of an archive, for analysis/reproduce.R.
+
+    sha256: empty for a folder.  original: the absolute path of the archive's folder of results.
+    """
+    return {
+        "name": os.path.basename(os.path.abspath(archive)),
+        "sha256": hash_file(archive) if os.path.isfile(archive) else "",
+        "command": f"strata reproduce {shlex.quote(os.path.basename(archive))}",
+        "original": results,
+    }
 
 
 def _plan_repetitions(budget: str, effect: float) -> Fields:
@@ -281,7 +299,8 @@ def _leave_out_failing(folder: str) -> bool:
 def _collect_results(folder: str, restored: Restored) -> Fields:
     """Make the tables of a reproduction, and return ``{replication, logs, omitted}`` for R.
 
-    replication: the folder of results; empty if nothing was measured.  logs: the digest of all logs.
+    replication: the folder of results; empty if nothing was measured.
+    logs: the digest of all logs.
     omitted: ``[{environment, workload, reason}, …]``; the failures here are added to `restored`.
     """
     measured = measuring.list_pairs(folder, "raw")
@@ -309,15 +328,12 @@ def _judge(folder: str, request: Fields) -> Fields:
     """Return the answer of analysis/reproduce.R, with keys of the request.
 
     R writes the page, the card and tables into the folder, which stay as they were if R fails.
-    Raises MachineError if R gives no answer.
     """
     with programs.temporary_folder("reproduce") as work, output.whole_folder(folder) as target:
         question = os.path.join(work, "request.json")
         write_json(question, request)
         programs.run_r(os.path.join(paths.PROJECT, "analysis/reproduce.R"), question, target)
-        answer = read_json(os.path.join(target, "outcome.json"))
-    if not answer or answer.get("outcome") not in _STATUS:
-        raise MachineError("analysis/reproduce.R: it ended without writing a good outcome.json")
+        answer: Fields = read_json(os.path.join(target, "outcome.json"))
     kept = ("name", "sha256", "command", "logs", "effect", "omitted", "differences")
     return {**{key: request[key] for key in kept}, **answer}
 

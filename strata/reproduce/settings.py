@@ -44,7 +44,7 @@ def restore_experiment(
     """Return the experiment of a checked plan as a configuration for this machine.
 
     original: the plan.
-    base: the content of config.yaml here, whose client, mirror and thresholds of interference count.
+    base: the content of config.yaml here; its client, mirror and thresholds of interference count.
     repetitions: how many blocks are measured, as in config.yaml.
     machine: the facts of :func:`strata.host.capacity.read_facts`.
     Parameters that the plan's machine decided follow this machine.  Raises UserError if the load

@@ -233,8 +233,8 @@ def describe_disturbed(folder: str) -> str:
     if not disturbed:
         return ""
     return (
-        f"  {len(disturbed)} of {len(blocks_of_runs)} blocks were disturbed by other programs: a quieter machine "
-        "gives narrower intervals"
+        f"  {len(disturbed)} of {len(blocks_of_runs)} blocks were disturbed by other programs: "
+        "a quieter machine gives narrower intervals"
     )
 
 

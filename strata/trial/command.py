@@ -16,7 +16,7 @@ from strata.host import capacity
 from strata.trial import answer
 from strata.trial import request as requests
 from strata.trial.request import WORKLOAD, Request
-from strata.util import paths, programs, progress
+from strata.util import paths, programs, progress, yaml_files
 from strata.util.constants import result_path
 from strata.util.data_types import Fields, Plan
 from strata.util.errors import UserError
@@ -65,11 +65,8 @@ def main(
     if not rows and is_complete is None:
         progress.print_message("strata: ended before an answer; the same command goes on")
         return INTERRUPTED
-    failed = {
-        environment: reason
-        for environment, reason in missing.items()
-        if experiment["environments"][environment]["available"]
-    }
+    environments = experiment["environments"]
+    failed = {key: reason for key, reason in missing.items() if environments[key]["available"]}
     failures = _explain_failures(folder, request, experiment, failed)
     if not rows:
         raise UserError(*failures)
@@ -179,9 +176,9 @@ def _leave_out_failing(folder: str, experiment: Plan) -> bool:
     available = [name for name, entry in experiment["environments"].items() if entry["available"]]
     failing = [name for name in available if (name, WORKLOAD) in failed]
     remaining = [name for name in available if name not in failing]
-    settings = requests.read_settings(folder)
-    if not failing or REFERENCE not in remaining or len(remaining) < 2 or settings is None:
+    if not failing or REFERENCE not in remaining or len(remaining) < 2:
         return False
+    settings = yaml_files.read_mapping(os.path.join(folder, config.FILE))
     settings["leave_out"] = {name: [WORKLOAD] for name in failing}
     requests.write_settings(folder, settings, f"the command failed in {', '.join(failing)}")
     return True
@@ -301,8 +298,8 @@ def _print_answer(
     if note := answer.describe_disturbed(folder):
         progress.print_line(note)
     progress.print_line(
-        "  intervals: 95 %, over fresh systems; n: blocks, within the sessions so far on this machine; "
-        f"all is in {folder}"
+        "  intervals: 95 %, over fresh systems; n: blocks, within the sessions so far on this "
+        f"machine; all is in {folder}"
     )
     is_open = any(row["verdict"] == "undecided" and row["low"] is not None for row in rows)
     if is_interrupted or is_open:

@@ -345,7 +345,8 @@ def write_settings(folder: str, settings: Fields, comment: str) -> None:
     first_line = " ".join(comment.split())
     write_text(
         os.path.join(folder, config.FILE),
-        f"# {first_line}\n# docs/config.md explains every key; `snakemake --cores 1` here measures it.\n"
+        f"# {first_line}\n"
+        "# docs/config.md explains every key; `snakemake --cores 1` here measures it.\n"
         f"{text}",
     )
 

@@ -49,7 +49,7 @@ def add_overrides(parser: Parser) -> None:
 
 
 def add_plan_options(parser: Parser) -> None:
-    """Add the options of the command `plan`."""
+    """Add the options of the command `plan`; their names are its function's arguments."""
     add_overrides(parser)
     parser.add_argument("--show", action="store_true", help="also print the order of measurement")
     text = "record the plan's SHA-256 before the first run; the paper then says whether it was kept"
@@ -66,7 +66,7 @@ def add_plan_options(parser: Parser) -> None:
 
 
 def add_claim_options(parser: Parser) -> None:
-    """Add the options of the command `claim`."""
+    """Add the options of the command `claim`; their names are its function's arguments."""
     text = "the ID of a published claim, or a file with one of your own (docs/claims.md)"
     parser.add_argument("claim", metavar="FILE|ID", help=text)
     budget = "10min"
@@ -82,7 +82,7 @@ def add_claim_options(parser: Parser) -> None:
 
 
 def add_image_options(parser: Parser) -> None:
-    """Add the options of the command `image`."""
+    """Add the options of the command `image`; their names are its function's arguments."""
     add_overrides(parser)
     text = (
         "use the plan in results/ and build for these environments; without names, only write "
@@ -94,7 +94,7 @@ def add_image_options(parser: Parser) -> None:
 
 
 def add_archive_options(parser: Parser) -> None:
-    """Add the options of the command `archive`."""
+    """Add the options of the command `archive`; their names are its function's arguments."""
     image = "include the image (default: its hashes alone)"
     text = "the file to write (default: archive.zip, or light.zip)"
     parser.add_argument("--out", metavar="FILE", help=text)
@@ -116,14 +116,14 @@ def add_archive_argument(parser: Parser) -> None:
 
 
 def add_verify_options(parser: Parser) -> None:
-    """Add the options of the command `verify`."""
+    """Add the options of the command `verify`; their names are its function's arguments."""
     text = "also make the papers again and compare them"
     parser.add_argument("--paper", dest="papers", action="store_true", help=text)
     add_archive_argument(parser)
 
 
 def add_rebuild_options(parser: Parser) -> None:
-    """Add the options of the command `rebuild`."""
+    """Add the options of the command `rebuild`; their names are its function's arguments."""
     text = "output folder (default: the archive's name with -rebuilt)"
     parser.add_argument("--to", dest="target", metavar="FOLDER", help=text)
     text = "run the archive's code in a sandbox (default: yes where bubblewrap is installed)"
@@ -132,7 +132,7 @@ def add_rebuild_options(parser: Parser) -> None:
 
 
 def add_compare_options(parser: Parser) -> None:
-    """Add the options of the command `compare`."""
+    """Add the options of the command `compare`; their names are its function's arguments."""
     text = "an archive, a project, a folder of results, or a folder of three or more of these"
     parser.add_argument("sides", nargs="+", metavar="SIDE", help=text)
     text = "names of the sides, in their order (default: of the files)"
@@ -143,14 +143,14 @@ def add_compare_options(parser: Parser) -> None:
 
 
 def add_pool_options(parser: Parser) -> None:
-    """Add the options of the command `pool`."""
+    """Add the options of the command `pool`; their names are its function's arguments."""
     text = "a light archive, a whole one, a project, or a folder of results"
     parser.add_argument("archives", nargs="+", metavar="ARCHIVE", help=text)
     add_output_folder(parser, "pool")
 
 
 def add_gate_options(parser: Parser) -> None:
-    """Add the options of the command `gate`."""
+    """Add the options of the command `gate`; their names are its function's arguments."""
     add_overrides(parser)
     parser.add_argument("file", metavar="FILE", help="the budgets, such as gate.yaml")
     out = "gate"
@@ -159,7 +159,7 @@ def add_gate_options(parser: Parser) -> None:
 
 
 def add_reproduce_options(parser: Parser) -> None:
-    """Add the options of the command `reproduce`."""
+    """Add the options of the command `reproduce`; their names are its function's arguments."""
     text = "an archive, a project, or a folder of results"
     parser.add_argument("archive", metavar="ARCHIVE", help=text)
     budget = "10min"
@@ -180,13 +180,13 @@ def add_reproduce_options(parser: Parser) -> None:
 
 
 def add_clean_options(parser: Parser) -> None:
-    """Add the options of the command `clean`."""
+    """Add the options of the command `clean`; their names are its function's arguments."""
     text = "also empty the cache: every image, its base and its disks"
     parser.add_argument("--images", action="store_true", help=text)
 
 
 def add_try_options(parser: Parser) -> None:
-    """Add the options of the command `try`."""
+    """Add the options of the command `try`; their names are its function's arguments."""
     text = (
         "environments of the configuration, with commas between (default: native, docker, gVisor)"
     )
@@ -222,7 +222,7 @@ def add_try_options(parser: Parser) -> None:
 
 
 def add_reanalysis_options(parser: Parser) -> None:
-    """Add the options of the command `reanalyse`."""
+    """Add the options of the command `reanalyse`; their names are its function's arguments."""
     text = "a checkout or a git directory of them"
     parser.add_argument("folder", metavar="FOLDER", help=text)
     add_output_folder(parser, "results/reanalysis", "to")
@@ -248,7 +248,7 @@ def add_round_argument(parser: Parser) -> None:
 
 
 def add_table_options(parser: Parser) -> None:
-    """Add the options of the commands `tidy` and `tables`."""
+    """Add the options of `tidy` and `tables`; their names are the functions' arguments."""
     text = "take the cells that exist (default: all must)"
     parser.add_argument("--partial", action="store_true", help=text)
     add_output_folder(parser, "results", "to")

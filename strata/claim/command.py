@@ -61,26 +61,28 @@ def test_claim(
     """
     repetitions = _plan_repetitions(budget, width)
     published, settings = _read_claim(claim, overrides)
-    entry = published["claims"][0]
-    publication = published["publications"][entry["publication"]]["label"]
-    progress.print_line(f"{entry['id']}: {entry['statement']} ({publication}, {entry['place']})")
-    if "untestable" in entry:
-        progress.print_line(f"not testable here: {entry['untestable']['because']}")
+    published_claim = published["claims"][0]
+    publication = published["publications"][published_claim["publication"]]["label"]
+    source = f"{publication}, {published_claim['place']}"
+    progress.print_line(f"{published_claim['id']}: {published_claim['statement']} ({source})")
+    if "untestable" in published_claim:
+        progress.print_line(f"not testable here: {published_claim['untestable']['because']}")
         return NOT_TESTABLE
-    workloads = published["workload_groups"].get(entry["workload"], [entry["workload"]])
+    workload = published_claim["workload"]
+    workloads = published["workload_groups"].get(workload, [workload])
     if workloads == ["*"]:
         workloads = [*settings["workloads"]]
     environments = _choose_environments(published, settings, workloads, dry)
     if not environments:
         return NOT_TESTABLE
-    folder = os.path.join(FOLDER, entry["id"])
+    folder = os.path.join(FOLDER, published_claim["id"])
     results = os.path.join(folder, "results")
     if fresh and os.path.isdir(results):
         remove_tree(results)
     narrowed = _narrow(settings, environments, workloads)
     make_folder(folder, {**narrowed, "repetitions": repetitions}, published)
     # When this project was measured, it did not have a claim of one's own.
-    if not fresh and entry["publication"] != "own":
+    if not fresh and published_claim["publication"] != "own":
         earlier = _judge_earlier_results(folder, workloads)
         if earlier is not None:
             _print_earlier(earlier)

@@ -50,12 +50,12 @@ MAX_RETRIES = 2
 
 def available_environments(plan: Plan) -> list[str]:
     """Return the environments that can be measured here, in the order of the configuration."""
-    return [name for name, entry in plan["environments"].items() if entry["available"]]
+    return [name for name, environment in plan["environments"].items() if environment["available"]]
 
 
-def is_unpaired(entry: PlannedEnvironment) -> bool:
+def is_unpaired(environment: PlannedEnvironment) -> bool:
     """Return whether an environment is in no block: an emulated machine, or native beside one."""
-    return bool(entry.get("emulated") or entry.get("counterpart"))
+    return bool(environment.get("emulated") or environment.get("counterpart"))
 
 
 def hash_decision_basis(plan: Plan) -> str:

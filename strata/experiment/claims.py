@@ -246,14 +246,14 @@ def choose_environments(published: Fields, plan: Plan, sockets: int) -> tuple[li
     return [*chosen], [*reasons]
 
 
-def _find_stand_in(entry: Fields, plan: Plan) -> tuple[str, str]:
+def _find_stand_in(published: Fields, plan: Plan) -> tuple[str, str]:
     """Return ``(environment, "")``, the environment of the plan that stands for a published one.
 
-    entry: the published environment.
+    published: the published environment.
     If none does, returns ``("", reason)``: a clause that says why the last candidate does not.
     """
-    label = entry["label"]
-    names = entry["measured_as"] or entry.get("transferred", {}).get("to", [])
+    label = published["label"]
+    names = published["measured_as"] or published.get("transferred", {}).get("to", [])
     reason = f"{label}: no environment of Strata stands for it"
     for name in names:
         planned: Any = plan["environments"].get(name)
@@ -263,7 +263,7 @@ def _find_stand_in(entry: Fields, plan: Plan) -> tuple[str, str]:
             reason = f"{label}: {name} is not available here: {planned['reason']}"
         elif planned.get("emulated"):
             reason = f"{label}: {name} would be emulated here, and that tests no claim"
-        elif "otherwise" in planned and not entry.get("options"):
+        elif "otherwise" in planned and not published.get("options"):
             reason = f"{label}: the daemon makes another environment of {name}"
         else:
             return name, ""

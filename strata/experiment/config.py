@@ -192,10 +192,10 @@ def _check_settings(settings: Fields, schema: Any, source: Callable[[str], str])
     # With wrong types or missing keys, no further check can read the settings.
     if mistakes and validation.find_faults(schema, settings):
         validation.raise_findings(source, mistakes)
-    for name, entry in settings["environments"].items():
-        layers = [_normalize_layer(layer) for layer in entry["layers"]]
-        label = entry.get("label", name)
-        settings["environments"][name] = {**entry, "label": label, "layers": layers}
+    for name, environment in settings["environments"].items():
+        layers = [_normalize_layer(layer) for layer in environment["layers"]]
+        label = environment.get("label", name)
+        settings["environments"][name] = {**environment, "label": label, "layers": layers}
     validation.check_all(
         lambda: validation.raise_findings(source, [*mistakes, *_list_mistakes(settings)]),
         *(functools.partial(workload.read_declaration, name) for name in present),
@@ -214,8 +214,9 @@ def _list_packages_of_layers(environments: Fields) -> list[str]:
 
 def _add_defaults(schema: Fields, values: Fields) -> Fields:
     """Return a mapping to which the defaults of its schema are added for missing keys."""
-    properties = schema["properties"].items()
-    return {key: entry["default"] for key, entry in properties if "default" in entry} | values
+    definitions = schema["properties"].items()
+    defaults = {key: entry["default"] for key, entry in definitions if "default" in entry}
+    return defaults | values
 
 
 def plan_interference(given: Fields, again: bool = False) -> Interference:
@@ -261,14 +262,14 @@ def _list_mistakes(settings: Fields) -> Iterator[Finding]:
         yield "repetitions.max", f"is {rule['max']}; must be at least min, {rule['min']}"
     # Label → the environment that has it.
     labels: dict[str, str] = {}
-    for name, entry in settings["environments"].items():
+    for name, environment in settings["environments"].items():
         key = f"environments.{name}"
-        yield from _list_stack_mistakes(f"{key}.layers", entry["layers"], settings)
-        label = " ".join(entry["label"].split())
+        yield from _list_stack_mistakes(f"{key}.layers", environment["layers"], settings)
+        label = " ".join(environment["label"].split())
         if label in labels:
             yield f"{key}.label", f"is the label of {labels[label]} too; write another"
         labels[label] = name
-        if "{vm}" in label and not any("vm" in layer for layer in entry["layers"]):
+        if "{vm}" in label and not any("vm" in layer for layer in environment["layers"]):
             yield (
                 f"{key}.label",
                 f"is '{label}', but no layer is a virtual machine; must not contain {{vm}}",

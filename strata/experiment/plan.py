@@ -25,7 +25,9 @@ LAST_PORT = 65535
 
 def list_daemons(plan: Plan) -> set[str]:
     """Return the names of the daemons that serve the environments of the plan."""
-    return {name for entry in plan["environments"].values() for name in entry["daemons"]}
+    return {
+        name for environment in plan["environments"].values() for name in environment["daemons"]
+    }
 
 
 def workload_in_environment(plan: Plan, environment: str, workload: str) -> PlannedWorkload:
@@ -33,9 +35,11 @@ def workload_in_environment(plan: Plan, environment: str, workload: str) -> Plan
 
     Emulated machines, and native beside them, have sizes of their own (``small``).
     """
-    entry = plan["workloads"][workload]
-    small: Any = entry.get("small", {})
-    return {**entry, **small} if blocks.is_unpaired(plan["environments"][environment]) else entry
+    planned = plan["workloads"][workload]
+    small: Any = planned.get("small", {})
+    return (
+        {**planned, **small} if blocks.is_unpaired(plan["environments"][environment]) else planned
+    )
 
 
 def scale_in_environment(plan: Plan, environment: str) -> str:

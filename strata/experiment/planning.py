@@ -198,10 +198,12 @@ def _plan_omissions(config: Fields, available: list[str], workloads: Fields) -> 
 def _count_interleaved(environments: Fields) -> int:
     """Return how many environments may be up at the same time, idle while another is measured."""
     count = 0
-    for entry in environments.values():
-        if not entry["available"] or blocks.is_unpaired(entry):
+    for environment in environments.values():
+        if not environment["available"] or blocks.is_unpaired(environment):
             continue
-        layer_classes = [registry.layer_class(name) for layer in entry["layers"] for name in layer]
+        layer_classes = [
+            registry.layer_class(name) for layer in environment["layers"] for name in layer
+        ]
         count += all(layer_class.stands_idle for layer_class in layer_classes)
     return count
 
@@ -213,7 +215,10 @@ def _add_small_sizes(
 
     Changes `environments` and `workloads`, unless no machine is emulated or all sizes are small.
     """
-    has_emulated = any(entry["emulated"] and entry["available"] for entry in environments.values())
+    has_emulated = any(
+        environment["emulated"] and environment["available"]
+        for environment in environments.values()
+    )
     if config["scale"] == blocks.SMALL_SCALE or not has_emulated:
         return
     for name, planned in workloads.items():
@@ -227,11 +232,11 @@ def _add_small_sizes(
         }
 
 
-def _plan_environment(entry: Fields, config: Fields, machine: HostFacts) -> Fields:
+def _plan_environment(environment: Fields, config: Fields, machine: HostFacts) -> Fields:
     """Return an environment as the plan holds it: its resolved layers and its availability.
 
     The keys are those of ``environments`` in schemas/plan.schema.json.
-    entry: the value in the configuration's `environments`.
+    environment: the value in the configuration's `environments`.
     config: the whole configuration.
     machine: the facts of the host.
     """
@@ -241,9 +246,9 @@ def _plan_environment(entry: Fields, config: Fields, machine: HostFacts) -> Fiel
     daemons: list[str] = []
     facts: Fields = {}
     below = "host"
-    for layer in entry["layers"]:
+    for layer in environment["layers"]:
         ((name, options),) = layer.items()
-        if name == "host" and len(entry["layers"]) > 1:
+        if name == "host" and len(environment["layers"]) > 1:
             # It is at the bottom of every stack.
             continue
         layer_class = registry.layer_class(name)
@@ -265,7 +270,7 @@ def _plan_environment(entry: Fields, config: Fields, machine: HostFacts) -> Fiel
     is_emulated = facts.get("accelerator") == "tcg"
     if is_emulated and not config["emulation"] and reason is None:
         reason = "KVM runs no guest here, and emulation is switched off (emulation: false)"
-    label = entry["label"].replace("{vm}", facts.pop("shown", "VM"))
+    label = environment["label"].replace("{vm}", facts.pop("shown", "VM"))
     if "otherwise" in facts:
         label = f"{label} ({facts['otherwise']})"
     return {

@@ -179,7 +179,8 @@ def list_image_needs(name: str) -> list[str]:
 
 def _make_overrides_validator(name: str) -> Any:
     """Return the validator of the parameters that the configuration sets for a workload."""
-    schemas = {key: entry["schema"] for key, entry in read_declaration(name)["parameters"].items()}
+    parameters = read_declaration(name)["parameters"]
+    schemas = {key: parameter["schema"] for key, parameter in parameters.items()}
     return validation.make_validator(
         {"type": "object", "properties": schemas, "additionalProperties": False}
     )
@@ -302,8 +303,8 @@ def resolve_parameters(
     """
     declared = read_declaration(name)
     values: dict[str, Any] = {}
-    for key, entry in declared["parameters"].items():
-        default = entry["value"] if "value" in entry else entry[scale]
+    for key, parameter in declared["parameters"].items():
+        default = parameter["value"] if "value" in parameter else parameter[scale]
         values[key] = overrides.get(key, default)
     _check_roles(name, declared, values)
     systems = values[declared["systems"]] if "systems" in declared else 1
@@ -365,9 +366,9 @@ def _check_value_of_rule(name: str, parameter: str, value: Any, scale: str) -> N
     A value that is a mapping is not checked: it is a rule that only the cell can resolve.
     """
     if not isinstance(value, dict):
-        entry = read_declaration(name)["parameters"][parameter]
-        key = f"parameters.{parameter}.{'value' if 'value' in entry else scale}"
-        mistakes = validation.find_faults(validation.make_validator(entry["schema"]), value, key)
+        declared = read_declaration(name)["parameters"][parameter]
+        key = f"parameters.{parameter}.{'value' if 'value' in declared else scale}"
+        mistakes = validation.find_faults(validation.make_validator(declared["schema"]), value, key)
         validation.raise_findings(f"{FOLDER}/{name}/workload.yaml", mistakes)
 
 
@@ -403,11 +404,11 @@ def plan_cell(name: str, scale: str) -> Fields:
             planned["steps"] = [plan_step(section, inner_step) for inner_step in step["steps"]]
         return planned
 
-    def resolve_limit(entry: Fields) -> Fields:
-        """Return an entry with the time limit of this scale, if it has one."""
-        if "timeout" not in entry:
-            return entry
-        return {**entry, "timeout": sizing.value_at_scale(entry["timeout"], scale)}
+    def resolve_limit(command: Fields) -> Fields:
+        """Return a declared command with the time limit of this scale, if it has one."""
+        if "timeout" not in command:
+            return command
+        return {**command, "timeout": sizing.value_at_scale(command["timeout"], scale)}
 
     steps = []
     for section, declared_steps in list_sections(declared):

@@ -58,22 +58,25 @@ def read_budgets(path: str, settings: Fields) -> tuple[float, list[Budget]]:
     names = {key: settings[key] for key in ("environments", "workloads")}
     validation.raise_findings(path, validation.find_faults(schema, content, names=names))
     validation.raise_findings(path, [*_list_mistakes(path, content, settings)])
-    budgets = [_make_budget(path, entry) for entry in content["budgets"]]
+    budgets = [_make_budget(path, budget) for budget in content["budgets"]]
     seconds = parse_amount(content.get("time", "30min"))
     assert seconds is not None
     return seconds, budgets
 
 
-def _make_budget(path: str, entry: Fields) -> Budget:
-    """Return the budget of a checked entry of the file."""
-    at_most = parse_amount(entry["costs_at_most"])
+def _make_budget(path: str, declared: Fields) -> Budget:
+    """Return a budget of the file at `path`.
+
+    declared: the budget's mapping in the file, which is checked.
+    """
+    at_most = parse_amount(declared["costs_at_most"])
     assert at_most is not None
-    baseline = entry.get("baseline", "")
+    baseline = declared.get("baseline", "")
     return Budget(
-        environment=entry["environment"],
-        workload=entry["workload"],
-        metric=entry.get("metric"),
-        reference=entry.get("reference", blocks.REFERENCE),
+        environment=declared["environment"],
+        workload=declared["workload"],
+        metric=declared.get("metric"),
+        reference=declared.get("reference", blocks.REFERENCE),
         at_most=at_most,
         baseline=baseline,
         sessions=tuple(list_sessions(_locate_baseline(path, baseline))) if baseline else (),
@@ -92,25 +95,25 @@ def _list_mistakes(path: str, content: Fields, settings: Fields) -> Iterator[Fin
     """
     if settings["scale"] == "tiny":
         yield "budgets", "tiny sizes are for tests and decide no budget; set scale: standard"
-    for number, entry in enumerate(content["budgets"]):
+    for number, budget in enumerate(content["budgets"]):
         key = f"budgets.{number}"
-        reference = entry.get("reference", blocks.REFERENCE)
+        reference = budget.get("reference", blocks.REFERENCE)
         if reference not in settings["environments"]:
             yield f"{key}.reference", f"{reference} is no environment of the configuration; add it"
-        if entry["environment"] == reference:
+        if budget["environment"] == reference:
             yield f"{key}.environment", f"is {reference}, which cannot be compared with itself"
-        if "metric" in entry:
-            metrics = workload.read_declaration(entry["workload"])["metrics"]
+        if "metric" in budget:
+            metrics = workload.read_declaration(budget["workload"])["metrics"]
             yield from validation.find_unknown(
-                f"{key}.metric", entry["metric"], metrics, f"metric of {entry['workload']}"
+                f"{key}.metric", budget["metric"], metrics, f"metric of {budget['workload']}"
             )
-        if entry["workload"] in settings.get("leave_out", {}).get(entry["environment"], []):
-            yield f"{key}.workload", f"{entry['workload']} is left out in {entry['environment']}"
-        if "baseline" not in entry:
+        if budget["workload"] in settings.get("leave_out", {}).get(budget["environment"], []):
+            yield f"{key}.workload", f"{budget['workload']} is left out in {budget['environment']}"
+        if "baseline" not in budget:
             continue
         if reference != blocks.REFERENCE:
             yield f"{key}.reference", "a baseline is compared by ratios to native; leave one out"
-        folder = _locate_baseline(path, entry["baseline"])
+        folder = _locate_baseline(path, budget["baseline"])
         if not os.path.exists(folder):
             yield f"{key}.baseline", f"there is no file or folder {folder}"
             continue

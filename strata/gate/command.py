@@ -249,10 +249,10 @@ class _Gate:
         """
         if not numbers:
             return []
-        entries = []
+        requests = []
         for number in numbers:
             budget = self._budgets[number]
-            entry = {
+            request = {
                 "environment": budget.environment,
                 "workload": budget.workload,
                 "reference": budget.reference,
@@ -261,20 +261,21 @@ class _Gate:
                 "blocks": self._blocks[budget.workload],
             }
             if budget.metric:
-                entry["metric"] = budget.metric
-            entries.append(entry)
-        request = {
+                request["metric"] = budget.metric
+            requests.append(request)
+        question = {
             "looks": len(LOOKS),
             "gate": len(self._budgets),
             "sessions": [os.path.abspath(os.path.join(path, "results")) for path in sessions],
-            "budgets": entries,
+            "budgets": requests,
         }
         with programs.temporary_folder("gate") as folder:
-            question = os.path.join(folder, "in.json")
-            answer = os.path.join(folder, "out.json")
-            write_json(question, request)
-            programs.run_r(os.path.join(paths.PROJECT, "analysis/gate.R"), question, answer)
-            verdicts: list[Fields] = read_json(answer)["verdicts"]
+            question_path = os.path.join(folder, "in.json")
+            answer_path = os.path.join(folder, "out.json")
+            write_json(question_path, question)
+            script = os.path.join(paths.PROJECT, "analysis/gate.R")
+            programs.run_r(script, question_path, answer_path)
+            verdicts: list[Fields] = read_json(answer_path)["verdicts"]
         return verdicts
 
 
@@ -320,7 +321,7 @@ def _report(
     write_text(os.path.join(out, "junit.xml"), reports.make_junit(budgets, verdicts, seconds))
     write_text(os.path.join(out, "summary.md"), reports.make_summary(text, budgets, verdicts))
     source = plan.read_source(os.getcwd())
-    entry = {
+    outcome = {
         "date": Clock().now(),
         "strata": __version__,
         "commit": source["revision"],
@@ -334,7 +335,7 @@ def _report(
             for budget, verdict in zip(budgets, verdicts, strict=True)
         ],
     }
-    reports.append_history(os.path.join(out, "history.jsonl"), entry)
+    reports.append_history(os.path.join(out, "history.jsonl"), outcome)
     for budget, verdict in zip(budgets, verdicts, strict=True):
         progress.print_line(reports.describe_verdict(budget, verdict))
     progress.print_line(text)

@@ -122,7 +122,7 @@ def _escape_markdown(text: str) -> str:
     return text
 
 
-def append_history(path: str, entry: Fields) -> None:
+def append_history(path: str, outcome: Fields) -> None:
     """Append a line to the history, a JSON object for each run; old lines stay as they are."""
     history = ""
     if os.path.exists(path):
@@ -130,4 +130,4 @@ def append_history(path: str, entry: Fields) -> None:
             history = file.read()
     if history and not history.endswith("\n"):
         history += "\n"
-    write_text(path, history + json.dumps(entry, ensure_ascii=False) + "\n", lasting=True)
+    write_text(path, history + json.dumps(outcome, ensure_ascii=False) + "\n", lasting=True)

@@ -296,6 +296,20 @@ def _leave_out_failing(folder: str) -> bool:
     return bool(failing)
 
 
+def _add_failures(folder: str, restored: Restored) -> None:
+    """Add to ``omitted`` the reason for each workload that always failed in an environment."""
+    failing = measuring.list_pairs(folder, "failed") - measuring.list_pairs(folder, "raw")
+    for environment, workload_name in sorted(failing):
+        pattern = os.path.join(
+            glob.escape(folder), f"results/failed/{environment}/{workload_name}/*.json"
+        )
+        records = [read_json(path) or {} for path in sorted(glob.glob(pattern))]
+        # The first failure; later ones may only follow from it.
+        error = next((record["error"] for record in records if "error" in record), "no reason")
+        reason = f"it failed here: {' '.join(error.split())[:300]}"
+        restored.omitted[environment, workload_name] = reason
+
+
 def _collect_results(folder: str, restored: Restored) -> Fields:
     """Make the tables of a reproduction, and return ``{replication, logs, omitted}`` for R.
 
@@ -303,20 +317,12 @@ def _collect_results(folder: str, restored: Restored) -> Fields:
     logs: the digest of all logs.
     omitted: ``[{environment, workload, reason}, …]``; the failures here are added to `restored`.
     """
-    measured = measuring.list_pairs(folder, "raw")
-    for environment, workload_name in measuring.list_pairs(folder, "failed") - measured:
-        pattern = os.path.join(
-            glob.escape(folder), f"results/failed/{environment}/{workload_name}/*.json"
-        )
-        records = [read_json(path) or {} for path in sorted(glob.glob(pattern))]
-        error = next((record["error"] for record in records if "error" in record), "no reason")
-        reason = f"it failed here: {' '.join(error.split())[:300]}"
-        restored.omitted[environment, workload_name] = reason
+    _add_failures(folder, restored)
     omitted = [
         {"environment": environment, "workload": workload_name, "reason": reason}
         for (environment, workload_name), reason in restored.omitted.items()
     ]
-    if not measured:
+    if not measuring.list_pairs(folder, "raw"):
         return {"replication": "", "logs": "", "omitted": omitted}
     programs.run_python(folder, "tidy", "--partial")
     digest = light.collect_facts(folder, {})["raw"]["sha256"]

@@ -68,7 +68,8 @@ def restore_experiment(
         left_out = original.get("leave_out", {}).get(environment, [])
         if names := [name for name in left_out if name in workloads]:
             leave_out[environment] = names
-    uses_vm = any("vm" in layer for entry in environments.values() for layer in entry["layers"])
+    layers = [layer for environment in environments.values() for layer in environment["layers"]]
+    uses_vm = any("vm" in layer for layer in layers)
     restored.settings |= {
         "repetitions": repetitions,
         **({"image": image} if image else {}),
@@ -90,17 +91,17 @@ def _restore_environments(original: Plan, restored: Restored) -> Fields:
     Adds to ``omitted`` and ``foreign`` of `restored`.
     """
     environments: Fields = {}
-    for name, entry in original["environments"].items():
-        if not entry["available"] or blocks.is_unpaired(entry):
+    for name, planned in original["environments"].items():
+        if not planned["available"] or blocks.is_unpaired(planned):
             # It has no ratio to native.
             continue
-        layer_names = [layer_name for layer in entry["layers"] for layer_name in layer]
+        layer_names = [layer_name for layer in planned["layers"] for layer_name in layer]
         unknown = [layer for layer in layer_names if layer not in registry.layer_names()]
         if unknown:
             restored.omitted[name, ""] = f"this version of Strata has no layer {unknown[0]}"
             continue
         layers = []
-        for layer in entry["layers"]:
+        for layer in planned["layers"]:
             ((layer_name, resolved),) = layer.items()
             options = registry.layer_class(layer_name).restore_options(resolved)
             layers.append({layer_name: options})
@@ -109,17 +110,17 @@ def _restore_environments(original: Plan, restored: Restored) -> Fields:
                 for key in _PROGRAM_OPTIONS
                 if key in options
             ]
-        environments[name] = {"label": _restore_label(entry), "layers": layers}
+        environments[name] = {"label": _restore_label(planned), "layers": layers}
     return environments
 
 
-def _restore_label(entry: Any) -> str:
+def _restore_label(environment: Any) -> str:
     """Return the label of a planned environment without what its machine added."""
-    label: str = entry["label"]
-    if "otherwise" in entry:
-        label = label.removesuffix(f" ({entry['otherwise']})")
-    if "accelerator" in entry:
-        label = label.replace(acceleration.MACHINE_NAMES[entry["accelerator"]], "{vm}")
+    label: str = environment["label"]
+    if "otherwise" in environment:
+        label = label.removesuffix(f" ({environment['otherwise']})")
+    if "accelerator" in environment:
+        label = label.replace(acceleration.MACHINE_NAMES[environment["accelerator"]], "{vm}")
     return label
 
 

@@ -84,11 +84,11 @@ def explain_missing(folder: str, experiment: Plan, rows: Sequence[Fields]) -> di
     """
     answered = {row["environment"] for row in rows}
     reasons = {}
-    for name, entry in experiment["environments"].items():
+    for name, environment in experiment["environments"].items():
         if name in answered:
             continue
-        if not entry["available"]:
-            reasons[name] = f"not available: {entry['reason']}"
+        if not environment["available"]:
+            reasons[name] = f"not available: {environment['reason']}"
             continue
         reasons[name] = "not measured"
         for kind in ("failed", "raw"):

@@ -47,6 +47,20 @@ KEPT_BYTES = 65536
 CHOSEN = ("runs", "warmups", "laps", "limit")
 # The longest command in a title.
 TITLE_LENGTH = 100
+# What a person may change if the message of a failure matches a regular expression.
+HINTS = {
+    r"(?i)\btty\b|terminal": (
+        "no measured program has a terminal: give it options for use without one"
+    ),
+    "no end after": (
+        "does it wait for input, which no measured program has, or serve? a longer --budget "
+        "allows longer runs"
+    ),
+    "left a process": "let the command wait for what it starts, as by `sh -c '…; wait'`",
+    r"(?s)\A(?=.*exit code)(?=.*(?i:exists))": (
+        "it runs many times in one folder: let it overwrite its output, or write to /dev/null"
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -216,11 +230,11 @@ def pack_files(files: Sequence[str], target: str) -> str:
     again.  Raises UserError for a file that cannot be read.
     """
 
-    def remove_owner(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+    def remove_owner(member: tarfile.TarInfo) -> tarfile.TarInfo:
         """Return an entry without its time and its owner."""
-        entry.mtime = entry.uid = entry.gid = 0
-        entry.uname = entry.gname = ""
-        return entry
+        member.mtime = member.uid = member.gid = 0
+        member.uname = member.gname = ""
+        return member
 
     unfinished = f"{target}.part"
     try:
@@ -249,14 +263,14 @@ def make_configuration(request: Request, sha1: str) -> Fields:
     image = {"docker": request.image} if request.image else dict(base.get("image", {}))
     if request.packages:
         image["packages"] = sorted({*image.get("packages", []), *request.packages})
-    layers = [layer for entry in environments.values() for layer in entry["layers"]]
+    layers = [layer for environment in environments.values() for layer in environment["layers"]]
     layer_names = {layer if isinstance(layer, str) else next(iter(layer)) for layer in layers}
     if request.docker_options:
         if "docker" not in layer_names:
             raise UserError("--docker-option: no chosen environment has Docker: choose one by --in")
         environments = {
-            name: _add_docker_options(entry, request.docker_options)
-            for name, entry in environments.items()
+            name: _add_docker_options(environment, request.docker_options)
+            for name, environment in environments.items()
         }
     title = " ".join(request.command_line.split())
     if len(title) > TITLE_LENGTH:
@@ -284,10 +298,10 @@ def make_configuration(request: Request, sha1: str) -> Fields:
     }
 
 
-def _add_docker_options(entry: Fields, options: Sequence[str]) -> Fields:
+def _add_docker_options(environment: Fields, options: Sequence[str]) -> Fields:
     """Return an environment with further options in each of its layers of Docker."""
     layers = []
-    for layer in entry["layers"]:
+    for layer in environment["layers"]:
         if isinstance(layer, dict) and "docker" in layer:
             docker = {**layer["docker"]}
             docker["options"] = [*docker.get("options", []), *options]
@@ -296,7 +310,7 @@ def _add_docker_options(entry: Fields, options: Sequence[str]) -> Fields:
                 docker.pop("network", None)
             layer = {"docker": docker}
         layers.append(layer)
-    return {**entry, "layers": layers}
+    return {**environment, "layers": layers}
 
 
 def choose_laps(seconds: float) -> Fields:
@@ -430,17 +444,4 @@ def find_hints(request: Request, message: str) -> list[str]:
             f"{existing_files[0]} exists on this host, and in a system only if you add "
             f"`--file {existing_files[0]}`"
         )
-    if re.search(r"\btty\b|terminal", message, re.IGNORECASE):
-        hints.append("no measured program has a terminal: give it options for use without one")
-    if "no end after" in message:
-        hints.append(
-            "does it wait for input, which no measured program has, or serve? a longer --budget "
-            "allows longer runs"
-        )
-    if "left a process" in message:
-        hints.append("let the command wait for what it starts, as by `sh -c '…; wait'`")
-    if "exists" in message.lower() and "exit code" in message:
-        hints.append(
-            "it runs many times in one folder: let it overwrite its output, or write to /dev/null"
-        )
-    return hints
+    return hints + [hint for pattern, hint in HINTS.items() if re.search(pattern, message)]

@@ -28,7 +28,7 @@ def print_plan(
 ) -> None:
     """Check the project, and print what has to be measured and how long it takes.
 
-    overrides: values that replace those of config.yaml.
+    overrides: values that replace values of config.yaml.
     show: whether the order of the cells is printed, too.
     seal: whether the plan is sealed first: its SHA-256 is recorded and printed.
     side: the path of results.  If it is given, only what would decide their ratios and claims is
@@ -93,7 +93,7 @@ def print_packages(image: Fields) -> None:
 def build_image(overrides: Fields, planned: list[str] | None, packages: bool) -> None:
     """Build the image that some environments need, if the cache lacks it.
 
-    overrides: values that replace those of config.yaml; used only if `planned` is None.
+    overrides: values that replace values of config.yaml; used only if `planned` is None.
     planned: the names of environments in the plan; None: the environments of config.yaml.  If
     empty, the image is built without a disk, and results/image.json is written.
     Unless environments of the plan are named, images that are no longer needed are removed.
@@ -129,7 +129,7 @@ def build_image(overrides: Fields, planned: list[str] | None, packages: bool) ->
 def check_project(overrides: Fields) -> None:
     """Check config.yaml, all workloads with their parsers, and the published claims.
 
-    overrides: values that replace those of config.yaml.
+    overrides: values that replace values of config.yaml.
     Raises UserError with all mistakes.
     """
 
@@ -297,7 +297,7 @@ COMMANDS = {
         options.add_reanalysis_options,
     ),
     "machine": Command(probe_machine, "Test whether KVM runs a guest.", rule="machine"),
-    # __main__ measures a cell itself, without what is imported here.
+    # __main__ measures a cell itself, without the imports of this module.
     "cell": Command(
         "", "Measure one cell.", "docker stream 3", options.add_cell_arguments, rule="cell"
     ),

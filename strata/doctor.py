@@ -62,7 +62,7 @@ def _check_host() -> list[Row]:
     mark = observe.emulated_host_mark()
     if mark:
         rows.append(("the host", None, mark))
-    # Other settings than those of the originals are only noted.
+    # A setting that the originals did not have is only noted.
     governor = host["governor"]
     details = f"{governor} (the originals: performance)"
     rows.append(("frequency policy", governor == "performance" or None, details))
@@ -102,7 +102,7 @@ def main(overrides: Fields) -> int:
     """Print the report, and return 0 if every configured environment can be measured, otherwise 1.
 
     A missing program or too little disk space gives 1, too.
-    overrides: values that replace those of config.yaml.
+    overrides: values that replace values of config.yaml.
     """
     facts = capacity.read_facts()
     cache = observe.NOT_AVAILABLE

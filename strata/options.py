@@ -16,7 +16,7 @@ class Parser(argparse.ArgumentParser):
     """A parser that accepts no abbreviated options, and reports a mistake in one sentence."""
 
     def __init__(self, **settings: Any) -> None:
-        """Set the parser up.  settings: as :class:`argparse.ArgumentParser` takes them."""
+        """Set the parser up; the settings are arguments of :class:`argparse.ArgumentParser`."""
         layout = argparse.RawDescriptionHelpFormatter
         super().__init__(allow_abbrev=False, formatter_class=layout, **settings)
 
@@ -26,7 +26,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def refuse(message: str) -> NoReturn:
-    """Print what is wrong with the command line, and end the process with status 2."""
+    """Print a mistake in the command line, and end the process with status 2."""
     progress.print_message(f"strata: {message}")
     sys.exit(2)
 
@@ -42,7 +42,7 @@ def add_output_folder(parser: Parser, default: str, name: str = "out") -> None:
 
 def add_overrides(parser: Parser) -> None:
     """Add the options that replace values of config.yaml."""
-    text = "values that replace those of config.yaml (default: none)"
+    text = "values that replace values of config.yaml (default: none)"
     files = f"YAML files with {text}"
     parser.add_argument("--configfile", nargs="+", default=[], metavar="FILE", help=files)
     parser.add_argument("--config", nargs="+", default=[], metavar="KEY=VALUE", help=text)
@@ -95,7 +95,7 @@ def add_image_options(parser: Parser) -> None:
 
 def add_archive_options(parser: Parser) -> None:
     """Add the options of the command `archive`; their names are its function's arguments."""
-    image = "include the image (default: its hashes alone)"
+    image = "include the image (default: only its hashes)"
     text = "the file to write (default: archive.zip, or light.zip)"
     parser.add_argument("--out", metavar="FILE", help=text)
     parser.add_argument("--image", dest="with_image", action="store_true", help=image)
@@ -105,7 +105,7 @@ def add_archive_options(parser: Parser) -> None:
     parser.add_argument("--snakemake", metavar="VERSION", help=text)
     text = "leave out the source, whose commit is named, and the list of the image's files"
     parser.add_argument("--without-source", action="store_true", help=text)
-    text = "write a few kilobytes alone: ratios, sessions, plan and the digest of all logs"
+    text = "write only a few kilobytes: ratios, sessions, plan and the digest of all logs"
     parser.add_argument("--light", dest="is_light", action="store_true", help=text)
 
 
@@ -226,7 +226,7 @@ def add_reanalysis_options(parser: Parser) -> None:
     text = "a checkout or a git directory of them"
     parser.add_argument("folder", metavar="FOLDER", help=text)
     add_output_folder(parser, "results/reanalysis", "to")
-    text = "also make the paper of it (default: tables alone)"
+    text = "also make the paper of it (default: only tables)"
     parser.add_argument("--paper", metavar="FILE", help=text)
 
 

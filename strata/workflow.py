@@ -74,7 +74,7 @@ class Experiment:
         """Read the experiment, and prepare this process for the commands of the rules.
 
         Sets PATH, PYTHONPATH and STRATA_CPUS, which the commands inherit, and declares the run.
-        overrides: values that replace those of config.yaml, from files and from --config.
+        overrides: values that replace values of config.yaml, from files and from --config.
         project: the path of the project's folder, which must be the working directory.
         makes_files: a function that returns whether this Snakemake makes files; a dry run does not.
         names: the paths of the configuration files in `overrides`.

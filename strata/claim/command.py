@@ -54,8 +54,8 @@ def test_claim(
     that decides it.
     fresh: whether all is measured anew.
     dry: whether nothing is measured, and only the time of a measurement is printed.
-    overrides: values that replace those of config.yaml, and those of the configuration file that a
-    file of published claims names.
+    overrides: values that replace values of config.yaml, and of the configuration file that a file
+    of published claims names.
     Returns the exit status of the verdict.
     Raises UserError for mistakes, and if the measurement fails.
     """
@@ -116,7 +116,7 @@ def _plan_repetitions(budget: str, width: str | None) -> Fields:
 def _read_claim(claim: str, overrides: Fields) -> tuple[Fields, Fields]:
     """Return a claim, as :func:`strata.experiment.claims.read_claim` does, and its configuration.
 
-    claim: an ID or a path.  overrides: values that replace those of the configuration.
+    claim: an ID or a path.  overrides: values that replace values of the configuration.
     The configuration is config.yaml, in which the configuration file replaces values that a file of
     published claims names, without the keys that describe the project.
     Raises UserError for mistakes in any of them.

@@ -27,7 +27,7 @@ def print_outlook(side: str, width: str | None, overrides: Fields) -> None:
 
     side: the path of an archive, a project or a folder of results.
     width: the half-width that is wanted; None: the target of the configuration.
-    overrides: values that replace those of config.yaml, whose budget limits what is shown.
+    overrides: values that replace values of config.yaml, whose budget limits what is shown.
     Raises UserError if the run holds no values.
     """
     rule = config.read_config(overrides)["repetitions"]
@@ -56,7 +56,7 @@ def print_outlook(side: str, width: str | None, overrides: Fields) -> None:
 def _open_value_tables(folder: str) -> Iterator[str]:
     """Yield the folder of a run's tables of values.
 
-    folder: a folder of results.  For those of the working directory, tables are made of the logs,
+    folder: a folder of results.  For the one of the working directory, tables are made of the logs,
     and removed after the block; others have tables.
     Raises UserError if they have none.
     """

@@ -54,7 +54,7 @@ def available_environments(plan: Plan) -> list[str]:
 
 
 def is_unpaired(environment: PlannedEnvironment) -> bool:
-    """Return whether an environment is in no block: an emulated machine, or native beside one."""
+    """Return whether an environment is in no block: an emulated one, or native at its sizes."""
     return bool(environment.get("emulated") or environment.get("counterpart"))
 
 
@@ -292,7 +292,7 @@ class Order:
     def cells_of_block(self, environment: str, workload: str, repetition: int) -> list[Cell]:
         """Return the cells of the block that a cell belongs to, in the planned order.
 
-        A cell that is in no block is returned alone.
+        For a cell that is in no block, only the cell is returned.
         """
         if self.sequential or environment in self.emulated:
             return [(environment, workload, repetition)]

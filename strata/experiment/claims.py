@@ -1,4 +1,4 @@
-"""Read claims: those of the publications, and those that users write in files of their own."""
+"""Read claims of the publications, and claims that users write in files of their own."""
 
 import difflib
 import json
@@ -15,7 +15,7 @@ from strata.util.errors import UserError
 from strata.util.placeholders import as_list
 from strata.util.validation import Finding, find_unknown
 
-# The files of published claims: the originals', and those of 2020 to 2026.
+# The files of published claims: of the originals, and of 2020 to 2026.
 FILES = ("published/claims.json", "published/today.json")
 # The file that is tested unless the configuration's `claims` is another one.
 FILE = FILES[0]

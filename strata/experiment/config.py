@@ -45,15 +45,15 @@ def read_nearest() -> tuple[str, Fields]:
 
 
 class Overrides(dict[str, Any]):
-    """Values that replace those of config.yaml, with the configuration files that they come from.
+    """Values that replace values of config.yaml, with the configuration files that they come from.
 
     names: the paths of these files; later files win.  Values of --config, which win over all files,
     come from none of them.
-    words: the options of Snakemake that give the same values; known for a command line alone.
+    words: the options of Snakemake that give the same values; known only for commands of Strata.
     """
 
     def __init__(self, values: Fields, names: Sequence[str], words: Sequence[str] = ()) -> None:
-        """Set the values, and what they come from."""
+        """Set the values, with the files and the options that they come from."""
         super().__init__(values)
         self.names, self.words = names, words
 
@@ -87,8 +87,8 @@ def _make_source_finder(path: str, over: Fields) -> Callable[[str], str]:
 
     The function takes a key with dots between its steps, such as ``vm.profiles.default``.
     path: the path of config.yaml.
-    over: the values that replace those of config.yaml.  If it is a plain mapping, its files are not
-    known, and the function always returns `path`.
+    over: the values that replace values of config.yaml.  If it is a plain mapping, its files are
+    not known, and the function always returns `path`.
     """
     if not isinstance(over, Overrides):
         return lambda key: path
@@ -135,7 +135,7 @@ def read_config(over: Fields | None = None, path: str = FILE) -> Fields:
     ``config`` is.  Numbers and booleans may be given as text, as on the command line.
     Returns the keys of config.yaml, with layers as ``[{name: options}, …]``, workloads as
     ``{name: {parameter: value}}``, and ``source``: the function that maps a key to its file.
-    Raises UserError with one line for each mistake: file, key, what is wrong, what is accepted.
+    Raises UserError with one line for each mistake: its file, its key, and what is accepted.
     """
     if not os.path.exists(path):
         remedy = f"go to the folder of a project, such as {paths.PROJECT}"

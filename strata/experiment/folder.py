@@ -1,4 +1,4 @@
-"""The folder of an experiment beside the project: its own configuration, and the project's code.
+"""The folder of an experiment of its own: another configuration with the project's code.
 
 Snakemake and the commands of Strata work in that folder as in the project.  What the experiment
 shares with the project are links; it has its own config.yaml, results, papers and, if it tests

@@ -24,7 +24,7 @@ _SHOWN = 12
 # Lines of a cell that begins or ends, and of a decision.
 _CELL = re.compile(r"\[(\d+) of (\d+) done\] (\S+) · \S+ · repetition (\d+)")
 _ROUND = re.compile(r"round (\d+): (?:no )?more blocks")
-# Lines that a person should see, such as what is built first: TOPIC: TEXT.
+# Lines that a person should see, for example that an image is built: TOPIC: TEXT.
 _TOPIC = re.compile(r"(image|vm|docker|testbed|setup|waiting|machine)\b.*")
 # Seconds within which an interrupted Snakemake has ended with all that it started.
 SECONDS_TO_END = 60.0

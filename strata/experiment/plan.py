@@ -1,4 +1,4 @@
-"""The plan in results/: what it says of each cell, and how it is written, read and checked."""
+"""The plan in results/: facts of its cells, and how it is written, read and checked."""
 
 import json
 import math
@@ -33,7 +33,7 @@ def list_daemons(plan: Plan) -> set[str]:
 def workload_in_environment(plan: Plan, environment: str, workload: str) -> PlannedWorkload:
     """Return a workload of the plan with its sizes in an environment.
 
-    Emulated machines, and native beside them, have sizes of their own (``small``).
+    Emulated machines, and native for comparison with them, have sizes of their own (``small``).
     """
     planned = plan["workloads"][workload]
     small: Any = planned.get("small", {})
@@ -43,7 +43,7 @@ def workload_in_environment(plan: Plan, environment: str, workload: str) -> Plan
 
 
 def scale_in_environment(plan: Plan, environment: str) -> str:
-    """Return the scale of the sizes in an environment: `tiny` in and beside emulated machines."""
+    """Return the scale of the sizes in an environment: `tiny` if it is in no block."""
     return (
         blocks.SMALL_SCALE
         if blocks.is_unpaired(plan["environments"][environment])
@@ -140,7 +140,7 @@ def count_systems(planned: PlannedWorkload) -> int:
 
 
 def count_laps(plan: Plan, environment: str, workload: str) -> int:
-    """Return how many laps a cell has; always one in and beside emulated machines."""
+    """Return how many laps a cell has; always one in an environment without blocks."""
     planned = workload_in_environment(plan, environment, workload)
     parameter = planned["cell"].get("laps")
     if parameter is None or blocks.is_unpaired(plan["environments"][environment]):
@@ -152,7 +152,7 @@ def slice_seconds(plan: Plan, environment: str, workload: str) -> float | None:
     """Return the length of a slice in seconds, for which one run continues while others are frozen.
 
     None means that a run continues to its end, because the workload has no slices or several
-    systems run it at the same time, or because the environment is in or beside an emulated machine.
+    systems run it at the same time, or because the environment is in no block.
     """
     planned = workload_in_environment(plan, environment, workload)
     if count_systems(planned) > 1 or blocks.is_unpaired(plan["environments"][environment]):

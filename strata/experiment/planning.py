@@ -235,7 +235,7 @@ def _add_small_sizes(
 def _plan_environment(environment: Fields, config: Fields, machine: HostFacts) -> Fields:
     """Return an environment as the plan holds it: its resolved layers and its availability.
 
-    The keys are those of ``environments`` in schemas/plan.schema.json.
+    The keys are the keys of ``environments`` in schemas/plan.schema.json.
     environment: the value in the configuration's `environments`.
     config: the whole configuration.
     machine: the facts of the host.

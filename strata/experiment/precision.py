@@ -1,4 +1,4 @@
-"""How many further blocks each workload gets, from widths of intervals and costs alone.
+"""How many further blocks each workload gets, only by widths of intervals and costs.
 
 Differences between environments never decide it, unless the configuration names a margin: then
 they are tested after planned numbers of blocks (:data:`LOOKS`), which share the error rate.
@@ -39,7 +39,7 @@ SMALLEST_DIFFERENCE = 0.02
 
 
 class Precision(NamedTuple):
-    """What is known about a workload, or about a published claim on one.
+    """The state of the measurement of a workload, or of a published claim on one.
 
     counted: the number of blocks that count.
     again: the number of disturbed or torn blocks in whose place others are measured.
@@ -85,7 +85,7 @@ def allot_blocks(
 ) -> dict[str, int]:
     """Return how many further blocks each workload gets, by the widths of its intervals.
 
-    states: what is known about each workload.
+    states: the state of each workload.
     target: the relative half-width to reach.
     budget: the seconds of the whole measurement; None means no limit.
     left: the seconds that can still be spent; infinite without a budget.

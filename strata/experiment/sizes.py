@@ -1,4 +1,4 @@
-"""Size rules: what a benchmark requires of its sizes, and whether that holds on a machine.
+"""Size rules: the requirements of a benchmark, and whether they hold on a machine.
 
 A workload declares its rules in workload.yaml (`sizes`), each with its source: a product of
 parameters, metrics and laps is at least a number times a product of facts.  The plan takes the
@@ -37,7 +37,7 @@ def check_planned_sizes(
 ) -> list[Fields]:
     """Return the outcomes of a planned workload's size rules on the plan's machine.
 
-    values, metrics and the result are those of :func:`check_sizes`.
+    values, metrics and the result are as for :func:`check_sizes`.
     """
     planned = experiment["workloads"][workload]
     machine = share_machine(dict(experiment["machine"]), plan.count_systems(planned))
@@ -123,7 +123,7 @@ def _collect_quantities(
 ) -> dict[str, float | None]:
     """Return the number for each name that size rules use; None if it is unknown.
 
-    The arguments are those of :func:`check_sizes`.
+    The arguments are as for :func:`check_sizes`.
     The largest number of a list counts, and the smallest value of a metric.
     """
     quantities: dict[str, float | None] = {name: machine.get(key) for name, key in FACTS.items()}

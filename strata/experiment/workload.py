@@ -1,4 +1,4 @@
-"""Workloads: what a folder of workloads/ declares, and its parameters in one experiment."""
+"""Workloads: their declarations in workloads/, and their parameters in one experiment."""
 
 import functools
 import os
@@ -160,7 +160,7 @@ def is_portable(name: str) -> bool:
 
 
 def list_image_needs(name: str) -> list[str]:
-    """Return what a workload needs that only Strata's own image has, as words for a message.
+    """Return the needs of a workload that only Strata's own image meets, as words for a message.
 
     These are packages, programs that a build script makes, and the program that holds servers.  The
     programs of a portable workload are brought along.
@@ -251,7 +251,7 @@ def plan_workload(name: str, overrides: Fields, scale: str, machine: HostFacts) 
 def read_pattern(text: str) -> tuple[str, Fields]:
     """Return the (name, metric) that ``NAME[:UNIT[:lower|higher]]=REGEX`` declares.
 
-    The metric's value is what the regular expression finds in what a program prints.
+    The metric's value is the number that the regular expression finds in a program's output.
     Raises UserError unless the expression is valid and has exactly one group.
     """
     declared, _, regex = text.partition("=")
@@ -387,7 +387,7 @@ def _list_memory_needs(name: str, values: Fields) -> list[tuple[str, int]]:
 
 
 def plan_cell(name: str, scale: str) -> Fields:
-    """Return what a cell of the workload does, for the plan's `cell` (docs/files.md).
+    """Return the work of a cell of a workload, for the plan's `cell` (docs/files.md).
 
     Always present: ``steps`` and ``files``, the names of parameters whose values are files of the
     host.  Present if declared: ``servers``; ``data``; ``ports``, the names of parameters that hold

@@ -51,7 +51,7 @@ def read_budgets(path: str, settings: Fields) -> tuple[float, list[Budget]]:
 
     path: the path of the file.
     settings: the project's, as :func:`strata.experiment.config.read_config` returns them.
-    Raises UserError with one line for each mistake: file, key, what is wrong, what is accepted.
+    Raises UserError with one line for each mistake: its file, its key, and what is accepted.
     """
     content = yaml_files.read_mapping(path)
     schema = validation.load_schema("gate")
@@ -91,7 +91,7 @@ def _locate_baseline(path: str, baseline: str) -> str:
 def _list_mistakes(path: str, content: Fields, settings: Fields) -> Iterator[Finding]:
     """Yield the mistakes that the schema of the file cannot express.
 
-    The arguments are those of :func:`read_budgets`, and the content of the file.
+    path, settings: as for :func:`read_budgets`.  content: the content of the file.
     """
     if settings["scale"] == "tiny":
         yield "budgets", "tiny sizes are for tests and decide no budget; set scale: standard"

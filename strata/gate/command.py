@@ -40,7 +40,7 @@ def run_gate(file: str, out: str, overrides: Fields) -> int:
     """Measure and judge the budgets of a file, write the reports, and return the exit status.
 
     file: the path of the budgets.  out: the folder for reports and sessions.
-    overrides: values that replace those of config.yaml.
+    overrides: values that replace values of config.yaml.
     Returns 0 if all budgets are kept, 1 if one is surely exceeded, 2 if one cannot be compared, 3
     if one is undecided.
     Raises UserError for mistakes in the files, and MachineError if measuring fails.
@@ -192,7 +192,7 @@ class _Gate:
         """Measure blocks of the workloads of some budgets, as far as the time allows.
 
         numbers: the numbers of the budgets.
-        blocks: how many blocks of each workload there shall be, measured ones included.
+        blocks: the wanted number of blocks of each workload, measured ones included.
         Returns whether all of them were measured.
         """
         budgets = [self._budgets[number] for number in numbers]

@@ -90,8 +90,8 @@ class Session:
 
         start: identifies the start of the kernel and of Docker; runs after one start are one
         session.
-        subject: a hash of what is tested: kernels, engines, layers and image; it is the same for
-        sessions of the same versions, and stored sessions contain it.
+        subject: a hash of the tested versions (kernels, engines, layers and image), by which
+        sessions of the same versions are found; stored sessions contain it.
         layers: each environment's layers, with the digests of programs.
         logs: a hash of all logs.
         """
@@ -116,7 +116,7 @@ def _hash_lines(lines: Iterable[str]) -> str:
 
 
 def _describe_subject(record: Fields) -> Any:
-    """Return what a record says of the kernel, the engines, the layers and the image.
+    """Return the kernel, engines, layers and image of a record.
 
     The form must stay: a hash of it decides which stored sessions are of the same versions.
     """

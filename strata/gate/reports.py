@@ -123,7 +123,10 @@ def _escape_markdown(text: str) -> str:
 
 
 def append_history(path: str, outcome: Fields) -> None:
-    """Append a line to the history, a JSON object for each run; old lines stay as they are."""
+    """Append a line to the history, a JSON object for each run; old lines stay as they are.
+
+    The file is replaced as a whole, and is safe on the disk afterwards.
+    """
     history = ""
     if os.path.exists(path):
         with open(path, encoding="utf-8") as file:

@@ -48,8 +48,8 @@ def read_table(folder: str, name: str) -> list[dict[str, str]]:
 def collect_rows(folder: str) -> list[Fields]:
     """Return the answer: a row for each metric and environment, the deciding metrics first.
 
-    The keys are COLUMNS and `headline`: whether the metric decides.  Numbers are those of
-    summary.csv and comparisons.csv; an unknown one is None.
+    The keys are COLUMNS and `headline`: whether the metric decides.  Numbers come
+    from summary.csv and comparisons.csv; an unknown one is None.
     `reason` says why a ratio has no interval; `more` is how many blocks would decide.
     """
     compared = {
@@ -124,7 +124,7 @@ def format_level(value: float, unit: str) -> str:
         if value >= size:
             break
     decimals = 0
-    # The limits are those of rounding: 9.996 is 10.0, and 99.96 is 100.
+    # The limits follow from rounding: 9.996 is 10.0, and 99.96 is 100.
     if scaled < 9.995:
         decimals = 2
     elif scaled < 99.95:
@@ -133,7 +133,7 @@ def format_level(value: float, unit: str) -> str:
 
 
 def format_verdict(row: Fields, margin: float, seconds: float) -> str:
-    """Return what is known of a ratio, in plain words.
+    """Return the verdict on a ratio in plain words, or why it is not known.
 
     row: a row of :func:`collect_rows`.  margin: the smallest difference that matters.
     seconds: how long one more block takes.
@@ -179,7 +179,7 @@ def format_lines(
 def _format_row(row: Fields, margin: float, seconds: float) -> str:
     """Return an environment's level, or its ratio to native with the verdict, as a text.
 
-    The arguments are those of :func:`format_verdict`.
+    The arguments are as for :func:`format_verdict`.
     """
     level = format_level(row["level"], row["unit"])
     if row["environment"] == REFERENCE:

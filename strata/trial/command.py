@@ -225,7 +225,7 @@ def _run_once(
 ) -> float:
     """Run the command once, natively, and return its seconds.
 
-    Raises UserError with the command's last lines and what a person may do, if it fails.
+    Raises UserError with the command's last lines and remedies, if it fails.
     """
     available = available_environments(experiment)
     limit = request.budget_seconds / len(available)

@@ -1,4 +1,4 @@
-"""What a command line of ``strata try`` asks for: checked, and as a configuration."""
+"""The request of a command line of ``strata try``: checked, and as a configuration."""
 
 import contextlib
 import hashlib
@@ -335,7 +335,7 @@ def is_same_experiment(existing: Fields | None, settings: Fields) -> bool:
     """Return whether two configurations measure the same command in the same environments."""
 
     def select_deciding(configuration: Fields) -> Fields:
-        """Return the parts of a configuration that decide what is measured."""
+        """Return the parts of a configuration that decide the results."""
         parameters = configuration.get("workloads", {}).get(WORKLOAD, {})
         kept = {key: value for key, value in parameters.items() if key not in CHOSEN}
         sections = {key: configuration.get(key) for key in ("environments", "image", "vm")}
@@ -400,7 +400,7 @@ def extend_budget(settings: Fields, existing: Fields, folder: str) -> None:
     """Change the new configuration of a repeated experiment, so that the experiment goes on.
 
     Its budget is added to the time that was spent; its seed, and the parameters that followed from
-    the trial run, become those of the earlier configuration.
+    the trial run, are taken from the earlier configuration.
     settings: the new configuration, which is changed.
     existing: the configuration in the experiment's folder.
     """
@@ -417,7 +417,7 @@ def extend_budget(settings: Fields, existing: Fields, folder: str) -> None:
 
 
 def find_hints(request: Request, message: str) -> list[str]:
-    """Return what a person may change, as sentences, if a command failed with this message.
+    """Return hints, as sentences, for a person whose command failed with this message.
 
     message: the error of a cell, whose words the hints follow from.
     """

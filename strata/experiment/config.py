@@ -55,7 +55,8 @@ class Overrides(dict[str, Any]):
     def __init__(self, values: Fields, names: Sequence[str], words: Sequence[str] = ()) -> None:
         """Set the values, with the files and the options that they come from."""
         super().__init__(values)
-        self.names, self.words = names, words
+        self.names = names
+        self.words = words
 
 
 def read_overrides(names: Sequence[str], words: Sequence[str]) -> Overrides:

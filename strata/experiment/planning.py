@@ -30,16 +30,17 @@ def make_plan(config: Fields, machine: HostFacts) -> Plan:
     Raises UserError if no environment can be measured on this machine, or if the sizes, ports or
     memory do not fit it.  The message names the file that sets the key.
     """
+
+    def name_source(prefix: re.Match[str]) -> str:
+        """Return the beginning of a message with the file that sets the key."""
+        return f"{config['source'](prefix['key'])}: {prefix['key']}: "
+
     try:
         return _make_plan(config, machine)
     except UserError as error:
         # Messages begin with "config.yaml: KEY: ", whichever file sets the key.
-        message = re.sub(
-            rf"(?m)^{re.escape(FILE)}: (?P<key>[^ :]+): ",
-            lambda prefix: f"{config['source'](prefix['key'])}: {prefix['key']}: ",
-            str(error),
-        )
-        raise type(error)(message) from None
+        beginning = rf"(?m)^{re.escape(FILE)}: (?P<key>[^ :]+): "
+        raise type(error)(re.sub(beginning, name_source, str(error))) from None
 
 
 def _make_plan(config: Fields, machine: HostFacts) -> Plan:

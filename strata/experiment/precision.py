@@ -187,13 +187,18 @@ def deciding_half_width(
     SMALLEST_DIFFERENCE from the limit.
     low, high, published: ratios.  Raises ValueError if the tolerance has no limit.
     """
-    quantile = statistics.NormalDist().inv_cdf
-    if low is None or high is None:
-        limit = low if high is None else high
-        if limit is None:
-            raise ValueError("a tolerance without limits")
-        margin = max(abs((published or limit) - limit) / limit, SMALLEST_DIFFERENCE)
-        return margin * quantile((1 + LEVEL) / 2) / (quantile(0.95) + quantile(0.8))
-    ratio = 1.0 if low < 1 < high else (low + high) / 2
-    margin = min(high - ratio, ratio - low) / ratio
-    return margin * quantile((1 + LEVEL) / 2) / (quantile(0.95) + quantile(0.9))
+    find_quantile = statistics.NormalDist().inv_cdf
+    width_quantile = find_quantile((1 + LEVEL) / 2)
+    # The claim's interval at 90 % leaves 5 % beyond each end.
+    claim_quantile = find_quantile(0.95)
+    if low is not None and high is not None:
+        ratio = 1.0 if low < 1 < high else (low + high) / 2
+        margin = min(high - ratio, ratio - low) / ratio
+        # Of the 20 % in which the claim is not decided, each limit may cause a half.
+        return margin * width_quantile / (claim_quantile + find_quantile(0.9))
+    limit = low if high is None else high
+    if limit is None:
+        raise ValueError("a tolerance without limits")
+    distance = abs(published - limit) / limit if published else 0.0
+    margin = max(distance, SMALLEST_DIFFERENCE)
+    return margin * width_quantile / (claim_quantile + find_quantile(0.8))

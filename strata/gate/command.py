@@ -5,6 +5,7 @@ import math
 import os
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 
 from strata import __version__
 from strata.archive import compare
@@ -129,35 +130,26 @@ def _choose_folder(out: str) -> str:
     return os.path.join(out, "sessions", str(number))
 
 
+@dataclass
 class _Gate:
-    """Measure the blocks of one call, and judge the budgets by them after planned numbers."""
+    """Measure the blocks of one call, and judge the budgets by them after planned numbers.
 
-    def __init__(
-        self,
-        out: str,
-        session: Session,
-        budgets: Sequence[Budget],
-        verdicts: list[Fields],
-        baselines: dict[str, str],
-        seconds: float,
-    ) -> None:
-        """Prepare the measurement; nothing is measured yet.
+    out: the folder of the gate.  session: the session that is measured.
+    verdicts: one for each budget, in the order of the budgets; the methods set them.
+    baselines: the path of a session of a baseline → its folder of results.
+    seconds: the time for measuring.  It begins before the first block, once the image is built.
+    end: when the time is over, by the monotonic clock; infinite until the first block is measured.
+    blocks: the number of measured blocks of each workload.
+    """
 
-        out: the folder of the gate.  session: the session that is measured.
-        verdicts: one for each budget, in the order of the budgets; the methods set them.
-        baselines: the path of a session of a baseline → its folder of results.
-        seconds: the time for measuring.  It begins before the first block, once the image is built.
-        """
-        self._out = out
-        self._session = session
-        self._budgets = budgets
-        self._verdicts = verdicts
-        self._baselines = baselines
-        self._seconds = seconds
-        # When the time is over, by the monotonic clock; infinite until the first block is measured.
-        self._end = math.inf
-        # Workload → the number of its blocks that are measured.
-        self._blocks: dict[str, int] = {}
+    out: str
+    session: Session
+    budgets: Sequence[Budget]
+    verdicts: list[Fields]
+    baselines: dict[str, str]
+    seconds: float
+    end: float = math.inf
+    blocks: dict[str, int] = field(default_factory=dict)
 
     def measure_until_decided(self, numbers: Sequence[int]) -> None:
         """Measure in planned steps, and judge after each, until nothing is open or time is over.
@@ -166,25 +158,25 @@ class _Gate:
         when the session is complete.
         Writes the session's description, which marks it as complete.
         """
-        with_baseline = [number for number in numbers if self._budgets[number].baseline]
+        with_baseline = [number for number in numbers if self.budgets[number].baseline]
         undecided = [number for number in numbers if number not in with_baseline]
         # The first block tells how long blocks take; before it, an image may have to be built.
         self._measure(numbers, 1)
-        first_seconds = sum(self._session.compute_block_seconds().values())
-        self._end = time.monotonic() + self._seconds - first_seconds
+        first_seconds = sum(self.session.compute_block_seconds().values())
+        self.end = time.monotonic() + self.seconds - first_seconds
         for look in LOOKS:
             unfinished = with_baseline if look <= SESSION_BLOCKS else []
             is_in_time = self._measure([*undecided, *unfinished], look)
-            undecided = self._judge(undecided, [self._session.folder])
+            undecided = self._judge(undecided, [self.session.folder])
             needs_blocks = undecided or (with_baseline and look < SESSION_BLOCKS)
             if not is_in_time or not needs_blocks:
                 break
-        description = self._session.describe()
-        write_json(os.path.join(self._session.folder, _DONE), description)
+        description = self.session.describe()
+        write_json(os.path.join(self.session.folder, _DONE), description)
         sessions = self._list_sessions(description)
         if reason := _explain_no_look(len(sessions)):
             for number in with_baseline:
-                self._verdicts[number] = {"verdict": reports.NOT_COMPARABLE, "why": reason}
+                self.verdicts[number] = {"verdict": reports.NOT_COMPARABLE, "why": reason}
         else:
             self._judge(with_baseline, sessions)
 
@@ -195,22 +187,22 @@ class _Gate:
         blocks: the wanted number of blocks of each workload, measured ones included.
         Returns whether all of them were measured.
         """
-        budgets = [self._budgets[number] for number in numbers]
-        measured = {budget.workload: self._blocks.get(budget.workload, 0) for budget in budgets}
+        budgets = [self.budgets[number] for number in numbers]
+        measured = {budget.workload: self.blocks.get(budget.workload, 0) for budget in budgets}
         added = {name: max(blocks - count, 0) for name, count in measured.items()}
         # Before the first block no time is known.
-        seconds = self._session.compute_block_seconds() if self._blocks else {}
+        seconds = self.session.compute_block_seconds() if self.blocks else {}
         needed_seconds = sum(count * seconds.get(name, 0.0) for name, count in added.items())
         share = 1.0
         if needed_seconds > 0:
-            seconds_left = max(self._end - time.monotonic(), 0.0)
+            seconds_left = max(self.end - time.monotonic(), 0.0)
             share = min(1.0, seconds_left / needed_seconds)
         # Where time is short, each workload gets the same share of its blocks.
         affordable = {name: int(count * share) for name, count in added.items()}
         if any(affordable.values()):
             wanted = {name: measured[name] + count for name, count in affordable.items()}
-            self._session.measure(_list_pairs(budgets), wanted)
-            self._blocks |= wanted
+            self.session.measure(_list_pairs(budgets), wanted)
+            self.blocks |= wanted
         return share == 1.0
 
     def _judge(self, numbers: Sequence[int], sessions: Sequence[str]) -> list[int]:
@@ -220,11 +212,11 @@ class _Gate:
         numbers: the numbers of the budgets.  sessions: the folders of the sessions that count.
         """
         for number, verdict in zip(numbers, self._judge_in_r(numbers, sessions), strict=True):
-            self._verdicts[number] = verdict
-            sentence = reports.describe_verdict(self._budgets[number], verdict)
+            self.verdicts[number] = verdict
+            sentence = reports.describe_verdict(self.budgets[number], verdict)
             progress.print_message(f"gate: {sentence}")
         return [
-            number for number in numbers if self._verdicts[number]["verdict"] == reports.UNDECIDED
+            number for number in numbers if self.verdicts[number]["verdict"] == reports.UNDECIDED
         ]
 
     def _list_sessions(self, description: Fields) -> list[str]:
@@ -234,7 +226,7 @@ class _Gate:
         Of several sessions after one start of kernel and Docker the last one counts.
         """
         folders_by_start: dict[str, str] = {}
-        for folder in _list_session_folders(self._out):
+        for folder in _list_session_folders(self.out):
             complete = read_json(os.path.join(folder, _DONE))
             if complete and complete["subject"] == description["subject"]:
                 # Removed first, so that the folder comes last.
@@ -251,21 +243,21 @@ class _Gate:
             return []
         requests = []
         for number in numbers:
-            budget = self._budgets[number]
+            budget = self.budgets[number]
             request = {
                 "environment": budget.environment,
                 "workload": budget.workload,
                 "reference": budget.reference,
                 "at_most": budget.at_most,
-                "baseline": [self._baselines[path] for path in budget.sessions],
-                "blocks": self._blocks[budget.workload],
+                "baseline": [self.baselines[path] for path in budget.sessions],
+                "blocks": self.blocks[budget.workload],
             }
             if budget.metric:
                 request["metric"] = budget.metric
             requests.append(request)
         question = {
             "looks": len(LOOKS),
-            "gate": len(self._budgets),
+            "gate": len(self.budgets),
             "sessions": [os.path.abspath(os.path.join(path, "results")) for path in sessions],
             "budgets": requests,
         }

@@ -11,8 +11,9 @@ import sys
 def _measure_cell(arguments: list[str]) -> int:
     """Measure the cell that three arguments name, and return the exit status.
 
-    arguments: environment, workload and repetition.  Raises UserError unless these are given, and as
-    :func:`strata.measure.block.measure_cell`.  Switches garbage collection off.
+    arguments: environment, workload and repetition.
+    Raises UserError unless these are given, and as :func:`strata.measure.block.measure_cell`.
+    Switches garbage collection off.
     """
     # A cell leaves little garbage, and collecting it costs more time than it frees memory.
     gc.disable()
@@ -64,7 +65,10 @@ def _run_command(arguments: list[str]) -> int:
 
 
 def _is_own(missing: ImportError) -> bool:
-    """Return whether the module that cannot be imported belongs to the project."""
+    """Return whether the module that cannot be imported belongs to the project.
+
+    Any other is a package of Python that is not installed.
+    """
     return (missing.name or "").partition(".")[0] in ("strata", "kit")
 
 
@@ -86,9 +90,9 @@ def main(arguments: list[str]) -> int:
     signals.restore_child_signal()
     try:
         # `cell` runs hundreds of times, and does not import what only the other commands need.
-        return (
-            _measure_cell(arguments[1:]) if arguments[:1] == ["cell"] else _run_command(arguments)
-        )
+        if arguments[:1] == ["cell"]:
+            return _measure_cell(arguments[1:])
+        return _run_command(arguments)
     except UserError as error:
         progress.print_error(error)
         return 2 if isinstance(error, MachineError) else 1
@@ -129,7 +133,7 @@ def run() -> None:
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     status = main(sys.argv[1:])
     if sys.argv[1:2] == ["cell"]:
-        # To take the interpreter apart would cost a cell a tenth of its CPU time.
+        # The interpreter's own end would cost a cell a tenth of its CPU time.
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(OSError, AttributeError):
                 stream.flush()

@@ -28,29 +28,29 @@ def make_parser() -> tuple[Parser, dict[str, Parser]]:
     by_name: dict[str, Parser] = {}
     for name, command in COMMANDS.items():
         about = command.about
-        # A command without help is not in the list.
-        listed: dict[str, Any] = {}
+        # argparse lists only commands with a help text.
+        settings: dict[str, Any] = {}
         if command.rule:
             about += f"\nThe rule `{command.rule}` of Snakemake calls it."
         else:
-            listed["help"] = about.partition("\n")[0]
+            settings["help"] = about.partition("\n")[0]
         example = f"example: {PROGRAM} {name} {command.example}".rstrip()
-        by_name[name] = subparsers.add_parser(name, description=about, epilog=example, **listed)
+        by_name[name] = subparsers.add_parser(name, description=about, epilog=example, **settings)
         command.add_options(by_name[name])
-    of_rules = ", ".join(name for name, command in COMMANDS.items() if command.rule)
+    unlisted = ", ".join(name for name, command in COMMANDS.items() if command.rule)
     parser.epilog = (
-        f"Rules of Snakemake call {of_rules}.\n"
+        f"Rules of Snakemake call {unlisted}.\n"
         f"`{PROGRAM} COMMAND --help` describes a command.  Example: {PROGRAM} plan --show"
     )
     return parser, by_name
 
 
-# How the names of files end that Snakemake makes.
-MADE = (".pdf", ".html", ".csv", ".log")
+# The endings of files that Snakemake makes.
+MADE_ENDINGS = (".pdf", ".html", ".csv", ".log")
 
 
-def explain_word(word: str, command: str, actions: Sequence[argparse.Action]) -> str:
-    """Return a sentence that says that a command does not take a word, and what to type instead.
+def explain_misplaced_word(word: str, command: str, actions: Sequence[argparse.Action]) -> str:
+    """Return a message that a command does not take a word, with what to type instead.
 
     word: an argument that the command's parser did not accept.
     command: the name of the command.
@@ -69,7 +69,7 @@ def explain_word(word: str, command: str, actions: Sequence[argparse.Action]) ->
         return f"`{typed}` has no option {name}; {validation.suggest_name(name, options)}"
     if "=" in word and "--config" in options:
         return f"{word} must follow --config: type `{typed} --config {word}`"
-    if word.endswith(MADE):
+    if word.endswith(MADE_ENDINGS):
         return f"`{typed}` makes no files; `snakemake --cores 1 {word}` makes this one"
     return f"`{typed}` does not take {word!r}; `{typed} --help` describes what it takes"
 
@@ -85,7 +85,7 @@ def refuse_wrong_start(arguments: Sequence[str]) -> None:
     if first.startswith("-"):
         rest = " ".join(arguments)
         refuse(f"the command comes first, as in `{PROGRAM} plan {rest}`")
-    if first.endswith(MADE):
+    if first.endswith(MADE_ENDINGS):
         refuse(f"{first} is no command; `snakemake --cores 1 {first}` makes this file")
     refuse(f"{first!r} is no command; {validation.suggest_name(first, [*COMMANDS])}")
 
@@ -109,9 +109,9 @@ def main(arguments: list[str]) -> int:
     if takes_overrides:
         files, values = options.pop("configfile"), options.pop("config")
         misplaced += [word for word in files if "=" in word and not os.path.exists(word)]
-        misplaced += [word for word in values if "=" not in word and word.endswith(MADE)]
+        misplaced += [word for word in values if "=" not in word and word.endswith(MADE_ENDINGS)]
     if misplaced:
-        refuse(explain_word(misplaced[0], arguments[0], by_name[arguments[0]]._actions))
+        refuse(explain_misplaced_word(misplaced[0], arguments[0], by_name[arguments[0]]._actions))
     if takes_overrides:
         options["overrides"] = config.read_overrides(files, values)
     function = command.function

@@ -28,11 +28,13 @@ def print_plan(
 ) -> None:
     """Check the project, and print what has to be measured and how long it takes.
 
-    overrides: values that replace those of config.yaml.
+    overrides: values that replace values of config.yaml.
     show: whether the order of the cells is printed, too.
     seal: whether the plan is sealed first: its SHA-256 is recorded and printed.
-    side: None, or the results by which it is printed instead what would decide ratios and claims.
-    width: the half-width that is wanted of these ratios.
+    side: the path of results.  If it is given, only what would decide their ratios and claims is
+    printed.
+    width: the half-width that is wanted for these ratios; None: the configuration's target.
+    Raises UserError with all mistakes in the project.
     """
     if side is not None:
         # It runs R, which the conda environments of other commands lack.
@@ -53,32 +55,35 @@ def print_plan(
 
 
 def probe_machine() -> None:
-    """Test whether KVM can run a guest, and write results/machine.json."""
+    """Test whether KVM can run a guest, and write results/machine.json.
+
+    Raises UserError if results/ holds no plan.
+    """
     finding = kvm_trial.find_accelerator(plan.read_checked_plan()["image"]["settings"])
     circumstances = acceleration.current_circumstances()
     write_json(paths.MACHINE, {**capacity.read_facts(), **finding, "circumstances": circumstances})
 
 
-def list_packages(image: Fields) -> None:
+def print_packages(image: Fields) -> None:
     """Print the packages of the image with their versions, a line each.
 
     image: the configuration's ``image``.
-    Of an image that is not built yet, the packages are printed that it is made of, without those
-    that they need.
+    For an image that is not built yet, the packages that its build installs are printed, without
+    versions and without the packages that these need.
     """
-    described = recipe.describe_image(image)
-    if cached := cache.find_image(described["recipe"]):
+    description = recipe.describe_image(image)
+    if cached := cache.find_image(description["recipe"]):
         manifest = read_json(os.path.join(cached["folder"], "manifest.json"))
         packages = [f"{name} {version}" for name, version in manifest["packages"].items()]
-        remark = f"{len(packages)} packages are in the image {described['recipe'][:12]}"
+        remark = f"{len(packages)} packages are in the image {description['recipe'][:12]}"
     elif "docker" in image:
         packages = []
         remark = f"the files of {image['docker']} are not taken over yet: `{NAME} image` does it"
     else:
-        packages = recipe.list_base_packages(image, described)
+        packages = recipe.list_base_packages(image, description)
         remark = (
-            f"the image is not built yet: {described['release']} comes with these packages and all "
-            "that they need; docs/workloads.md lists what an image of Debian 13 holds"
+            f"the image is not built yet: {description['release']} comes with these packages and "
+            "all that they need; docs/workloads.md lists what an image of Debian 13 holds"
         )
     for line in packages:
         progress.print_line(line)
@@ -88,14 +93,14 @@ def list_packages(image: Fields) -> None:
 def build_image(overrides: Fields, planned: list[str] | None, packages: bool) -> None:
     """Build the image that some environments need, if the cache lacks it.
 
-    overrides: values that replace those of config.yaml; used only if `planned` is None.
-    planned: the names of environments in the plan.  None means the environments of config.yaml.  If
+    overrides: values that replace values of config.yaml; used only if `planned` is None.
+    planned: the names of environments in the plan; None: the environments of config.yaml.  If
     empty, the image is built without a disk, and results/image.json is written.
     Unless environments of the plan are named, images that are no longer needed are removed.
     packages: whether only the image's packages are printed, and nothing is built.
     """
     if packages:
-        list_packages(config.read_config(overrides)["image"])
+        print_packages(config.read_config(overrides)["image"])
         return
     if planned is None:
         settings = config.read_config(overrides)
@@ -105,8 +110,11 @@ def build_image(overrides: Fields, planned: list[str] | None, packages: bool) ->
         experiment = plan.read_checked_plan()
         names, image = planned, experiment["image"]["settings"]
         environments = experiment["environments"]
-    layers = {name for entry in names for layer in environments[entry]["layers"] for name in layer}
-    available = [name for name in layers if not registry.layer_class(name).unavailable_reason()]
+    layers = [layer for name in names for layer in environments[name]["layers"]]
+    layer_names = {name for layer in layers for name in layer}
+    available = [
+        name for name in layer_names if not registry.layer_class(name).unavailable_reason()
+    ]
     with_disk = "disk" in registry.image_forms(available) and "docker" not in image
     if with_disk:
         kvm_trial.find_accelerator(image)
@@ -114,18 +122,19 @@ def build_image(overrides: Fields, planned: list[str] | None, packages: bool) ->
     if not names:
         build.publish_image(built)
     if not planned:
-        # A cell that builds the image has systems of its own, which tidying would look for.
+        # Not for a cell: its own systems are up, and their image is in use.
         lifecycle.prune_images()
 
 
 def check_project(overrides: Fields) -> None:
     """Check config.yaml, all workloads with their parsers, and the published claims.
 
-    overrides: values that replace those of config.yaml.
+    overrides: values that replace values of config.yaml.
     Raises UserError with all mistakes.
     """
 
     def check_config() -> None:
+        """Raise UserError with all mistakes in config.yaml; the plan is made for its errors."""
         settings = config.read_config(overrides)
         planning.make_plan(settings, capacity.read_facts())
         published.check_folder(settings)
@@ -134,9 +143,9 @@ def check_project(overrides: Fields) -> None:
     for name in workload.list_workloads():
         checks.append(functools.partial(workload.read_declaration, name))
         checks.append(functools.partial(parsing.require_parser, name, os.getcwd()))
-    validation.check_all(
-        *checks, *(functools.partial(claims.check_claims, path) for path in claims.list_files())
-    )
+    for path in claims.list_files():
+        checks.append(functools.partial(claims.check_claims, path))
+    validation.check_all(*checks)
     progress.print_line("config.yaml: good")
 
 
@@ -197,7 +206,7 @@ COMMANDS = {
         "Measure a block again: a repetition of a workload, in all its environments.\n"
         "Logs stay until the new ones are whole; the next run for tables makes these again.",
         "stream 3",
-        options.add_block,
+        options.add_block_arguments,
     ),
     "doctor": Command(
         "strata.doctor:main",
@@ -288,13 +297,15 @@ COMMANDS = {
         options.add_reanalysis_options,
     ),
     "machine": Command(probe_machine, "Test whether KVM runs a guest.", rule="machine"),
-    # __main__ measures a cell itself, without what is imported here.
-    "cell": Command("", "Measure one cell.", "docker stream 3", options.add_cell, rule="cell"),
+    # __main__ measures a cell itself, without the imports of this module.
+    "cell": Command(
+        "", "Measure one cell.", "docker stream 3", options.add_cell_arguments, rule="cell"
+    ),
     "decide": Command(
         "strata.results.decide:decide",
         "Decide which workloads get more blocks.",
         "5",
-        options.add_round,
+        options.add_round_argument,
         rule="decide",
     ),
     "tidy": Command(
@@ -313,7 +324,7 @@ COMMANDS = {
         "strata.archive.remake:write_paper",
         "Make the paper from the tables.",
         "paper/report.html",
-        options.add_paper_file,
+        options.add_paper_argument,
         rule="paper",
     ),
 }

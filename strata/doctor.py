@@ -9,19 +9,22 @@ from strata.experiment import config, planning
 from strata.host import capacity, cgroups, observe
 from strata.host.daemons import find_program
 from strata.util import access, paths, progress
-from strata.util.data_types import Fields
+from strata.util.data_types import Fields, PlannedEnvironment
 from strata.util.process import has_root
 from strata.vm import acceleration
 
 # A line of the report: its subject, whether that is available (None: only a note), and details.
 Row = tuple[str, bool | None, str]
+# Programs, and what each is needed for.
 PROGRAMS = {
     "packer": "provisions the image",
     "mmdebstrap": "makes the base of the image",
     "Rscript": "aggregates and draws",
     "pdflatex": "sets the paper",
 }
+# The mark of a line by its second value.
 MARKS = {True: "yes", False: "NO", None: "note"}
+# The disk space that the image needs.
 NEEDED_BYTES = 10e9
 
 
@@ -45,9 +48,11 @@ def _check_space() -> Row:
         folder = os.path.dirname(folder)
     if obstacle := access.find_obstacle(folder):
         return "disk space", False, f"{obstacle}; {access.OTHER_HOME}"
-    free = shutil.disk_usage(folder).free
-    short = "" if free > NEEDED_BYTES else f"; the image needs {NEEDED_BYTES / 1e9:.0f} GB"
-    return "disk space", not short, f"{free / 1e9:.0f} GB free for {paths.home_folder()}{short}"
+    free_bytes = shutil.disk_usage(folder).free
+    details = f"{free_bytes / 1e9:.0f} GB free for {paths.home_folder()}"
+    if free_bytes > NEEDED_BYTES:
+        return "disk space", True, details
+    return "disk space", False, f"{details}; the image needs {NEEDED_BYTES / 1e9:.0f} GB"
 
 
 def _check_host() -> list[Row]:
@@ -57,6 +62,7 @@ def _check_host() -> list[Row]:
     mark = observe.emulated_host_mark()
     if mark:
         rows.append(("the host", None, mark))
+    # A setting that the originals did not have is only noted.
     governor = host["governor"]
     details = f"{governor} (the originals: performance)"
     rows.append(("frequency policy", governor == "performance" or None, details))
@@ -66,7 +72,26 @@ def _check_host() -> list[Row]:
     return rows
 
 
-def _print(rows: list[Row]) -> bool:
+def _list_layers() -> list[Row]:
+    """Return the lines of the report on the layers of environments, and on KVM."""
+    names = [name for name in registry.layer_names() if name != "host"]
+    rows: list[Row] = [registry.layer_class(name).doctor_line() for name in names]
+    kvm = acceleration.known_accelerator()
+    rows.append(("KVM", kvm["accelerator"] == "kvm" or None, kvm["accelerator_reason"]))
+    return rows
+
+
+def _list_environments(environments: dict[str, PlannedEnvironment]) -> list[Row]:
+    """Return a line of the report for each environment of the plan."""
+    rows: list[Row] = []
+    for name, environment in environments.items():
+        [lowest] = environment["layers"][0]
+        reason = environment["reason"] or registry.layer_class(lowest).permission_reason()
+        rows.append((name, not reason, reason or environment["label"]))
+    return rows
+
+
+def _print_rows(rows: list[Row]) -> bool:
     """Print lines of the report, and return whether none of them has the mark NO."""
     for subject, is_available, details in rows:
         progress.print_line(f"  {subject:18} {MARKS[is_available]:9} {details}")
@@ -77,7 +102,7 @@ def main(overrides: Fields) -> int:
     """Print the report, and return 0 if every configured environment can be measured, otherwise 1.
 
     A missing program or too little disk space gives 1, too.
-    overrides: values that replace those of config.yaml.
+    overrides: values that replace values of config.yaml.
     """
     facts = capacity.read_facts()
     cache = observe.NOT_AVAILABLE
@@ -93,24 +118,14 @@ def main(overrides: Fields) -> int:
         is_installed = bool(find_program(name))
         details = purpose if is_installed else f"{purpose}: run `make setup`"
         programs.append((name, is_installed, details))
-    layers = [
-        registry.layer_class(name).doctor_line()
-        for name in registry.layer_names()
-        if name != "host"
-    ]
-    kvm = acceleration.known_accelerator()
-    layers.append(("KVM", kvm["accelerator"] == "kvm" or None, kvm["accelerator_reason"]))
-    is_good = _print([_check_root(), *programs, _check_space(), *_check_host(), *layers])
+    rows = [_check_root(), *programs, _check_space(), *_check_host(), *_list_layers()]
+    is_good = _print_rows(rows)
     settings = config.read_config(overrides)
     experiment = planning.make_plan(settings, facts)
     progress.print_line("Client and environments of config.yaml:")
-    environments: list[Row] = []
-    for name, environment in experiment["environments"].items():
-        [lowest] = environment["layers"][0]
-        reason = environment["reason"] or registry.layer_class(lowest).permission_reason()
-        environments.append((name, not reason, reason or environment["label"]))
-    is_good &= _print([client.examine_client(settings["client"]), *environments])
-    for name, entry in experiment["workloads"].items():
-        for note in entry["notes"]:
+    environments = _list_environments(experiment["environments"])
+    is_good &= _print_rows([client.examine_client(settings["client"]), *environments])
+    for name, planned in experiment["workloads"].items():
+        for note in planned["notes"]:
             progress.print_line(f"  {name}: {note}")
     return int(not is_good)

@@ -16,6 +16,7 @@ class Parser(argparse.ArgumentParser):
     """A parser that accepts no abbreviated options, and reports a mistake in one sentence."""
 
     def __init__(self, **settings: Any) -> None:
+        """Set the parser up; the settings are arguments of :class:`argparse.ArgumentParser`."""
         layout = argparse.RawDescriptionHelpFormatter
         super().__init__(allow_abbrev=False, formatter_class=layout, **settings)
 
@@ -25,21 +26,30 @@ class Parser(argparse.ArgumentParser):
 
 
 def refuse(message: str) -> NoReturn:
-    """Print what is wrong with the command line, and end the process with status 2."""
+    """Print a mistake in the command line, and end the process with status 2."""
     progress.print_message(f"strata: {message}")
     sys.exit(2)
 
 
+def add_output_folder(parser: Parser, default: str, name: str = "out") -> None:
+    """Add the option for the folder into which a command writes.
+
+    name: the name of the argument of the command's function.
+    """
+    text = f"output folder (default: {default})"
+    parser.add_argument("--to", dest=name, metavar="FOLDER", default=default, help=text)
+
+
 def add_overrides(parser: Parser) -> None:
     """Add the options that replace values of config.yaml."""
-    text = "values that replace those of config.yaml (default: none)"
+    text = "values that replace values of config.yaml (default: none)"
     files = f"YAML files with {text}"
     parser.add_argument("--configfile", nargs="+", default=[], metavar="FILE", help=files)
     parser.add_argument("--config", nargs="+", default=[], metavar="KEY=VALUE", help=text)
 
 
 def add_plan_options(parser: Parser) -> None:
-    """Add the options of the command `plan`."""
+    """Add the options of the command `plan`; their names are its function's arguments."""
     add_overrides(parser)
     parser.add_argument("--show", action="store_true", help="also print the order of measurement")
     text = "record the plan's SHA-256 before the first run; the paper then says whether it was kept"
@@ -56,7 +66,7 @@ def add_plan_options(parser: Parser) -> None:
 
 
 def add_claim_options(parser: Parser) -> None:
-    """Add the options of the command `claim`."""
+    """Add the options of the command `claim`; their names are its function's arguments."""
     text = "the ID of a published claim, or a file with one of your own (docs/claims.md)"
     parser.add_argument("claim", metavar="FILE|ID", help=text)
     budget = "10min"
@@ -72,7 +82,7 @@ def add_claim_options(parser: Parser) -> None:
 
 
 def add_image_options(parser: Parser) -> None:
-    """Add the options of the command `image`."""
+    """Add the options of the command `image`; their names are its function's arguments."""
     add_overrides(parser)
     text = (
         "use the plan in results/ and build for these environments; without names, only write "
@@ -84,8 +94,8 @@ def add_image_options(parser: Parser) -> None:
 
 
 def add_archive_options(parser: Parser) -> None:
-    """Add the options of the command `archive`."""
-    image = "include the image (default: its hashes alone)"
+    """Add the options of the command `archive`; their names are its function's arguments."""
+    image = "include the image (default: only its hashes)"
     text = "the file to write (default: archive.zip, or light.zip)"
     parser.add_argument("--out", metavar="FILE", help=text)
     parser.add_argument("--image", dest="with_image", action="store_true", help=image)
@@ -95,56 +105,52 @@ def add_archive_options(parser: Parser) -> None:
     parser.add_argument("--snakemake", metavar="VERSION", help=text)
     text = "leave out the source, whose commit is named, and the list of the image's files"
     parser.add_argument("--without-source", action="store_true", help=text)
-    text = "write a few kilobytes alone: ratios, sessions, plan and the digest of all logs"
+    text = "write only a few kilobytes: ratios, sessions, plan and the digest of all logs"
     parser.add_argument("--light", dest="is_light", action="store_true", help=text)
 
 
-def add_archive_path(parser: Parser) -> None:
+def add_archive_argument(parser: Parser) -> None:
     """Add the argument that names an archive."""
     text = "the file, or the folder of an unpacked archive"
     parser.add_argument("path", metavar="ARCHIVE", help=text)
 
 
 def add_verify_options(parser: Parser) -> None:
-    """Add the options of the command `verify`."""
+    """Add the options of the command `verify`; their names are its function's arguments."""
     text = "also make the papers again and compare them"
     parser.add_argument("--paper", dest="papers", action="store_true", help=text)
-    add_archive_path(parser)
+    add_archive_argument(parser)
 
 
 def add_rebuild_options(parser: Parser) -> None:
-    """Add the options of the command `rebuild`."""
+    """Add the options of the command `rebuild`; their names are its function's arguments."""
     text = "output folder (default: the archive's name with -rebuilt)"
     parser.add_argument("--to", dest="target", metavar="FOLDER", help=text)
     text = "run the archive's code in a sandbox (default: yes where bubblewrap is installed)"
     parser.add_argument("--sandbox", dest="boxed", choices=["yes", "no"], help=text)
-    add_archive_path(parser)
+    add_archive_argument(parser)
 
 
 def add_compare_options(parser: Parser) -> None:
-    """Add the options of the command `compare`."""
+    """Add the options of the command `compare`; their names are its function's arguments."""
     text = "an archive, a project, a folder of results, or a folder of three or more of these"
     parser.add_argument("sides", nargs="+", metavar="SIDE", help=text)
     text = "names of the sides, in their order (default: of the files)"
     parser.add_argument("--names", nargs="+", metavar="NAME", help=text)
     text = "smallest difference that matters, such as 5%% (default: the paper's)"
     parser.add_argument("--effect", metavar="SHARE", help=text)
-    out = "comparison"
-    text = f"output folder (default: {out})"
-    parser.add_argument("--to", dest="out", metavar="FOLDER", default=out, help=text)
+    add_output_folder(parser, "comparison")
 
 
 def add_pool_options(parser: Parser) -> None:
-    """Add the options of the command `pool`."""
+    """Add the options of the command `pool`; their names are its function's arguments."""
     text = "a light archive, a whole one, a project, or a folder of results"
     parser.add_argument("archives", nargs="+", metavar="ARCHIVE", help=text)
-    out = "pool"
-    text = f"output folder (default: {out})"
-    parser.add_argument("--to", dest="out", metavar="FOLDER", default=out, help=text)
+    add_output_folder(parser, "pool")
 
 
 def add_gate_options(parser: Parser) -> None:
-    """Add the options of the command `gate`."""
+    """Add the options of the command `gate`; their names are its function's arguments."""
     add_overrides(parser)
     parser.add_argument("file", metavar="FILE", help="the budgets, such as gate.yaml")
     out = "gate"
@@ -153,7 +159,7 @@ def add_gate_options(parser: Parser) -> None:
 
 
 def add_reproduce_options(parser: Parser) -> None:
-    """Add the options of the command `reproduce`."""
+    """Add the options of the command `reproduce`; their names are its function's arguments."""
     text = "an archive, a project, or a folder of results"
     parser.add_argument("archive", metavar="ARCHIVE", help=text)
     budget = "10min"
@@ -174,29 +180,31 @@ def add_reproduce_options(parser: Parser) -> None:
 
 
 def add_clean_options(parser: Parser) -> None:
-    """Add the options of the command `clean`."""
+    """Add the options of the command `clean`; their names are its function's arguments."""
     text = "also empty the cache: every image, its base and its disks"
     parser.add_argument("--images", action="store_true", help=text)
 
 
 def add_try_options(parser: Parser) -> None:
-    """Add the options of the command `try`."""
+    """Add the options of the command `try`; their names are its function's arguments."""
     text = (
         "environments of the configuration, with commas between (default: native, docker, gVisor)"
     )
     parser.add_argument("--in", dest="names", metavar="NAME,NAME", help=text)
-    many: dict[str, Any] = {"action": "append", "default": []}
+    repeatable: dict[str, Any] = {"action": "append", "default": []}
     text = "a file or folder to put where the command runs (repeatable)"
-    parser.add_argument("--file", dest="files", metavar="FILE", help=text, **many)
+    parser.add_argument("--file", dest="files", metavar="FILE", help=text, **repeatable)
     text = "packages of the distribution that the image shall hold"
-    parser.add_argument("--packages", nargs="+", metavar="PACKAGE", help=text, **many)
+    parser.add_argument("--packages", nargs="+", metavar="PACKAGE", help=text, **repeatable)
     text = "measure what the command prints, too: a regular expression with one group (repeatable)"
-    form = "NAME[:UNIT[:lower]]=REGEX"
-    parser.add_argument("--metric", dest="metrics", metavar=form, help=text, **many)
+    syntax = "NAME[:UNIT[:lower]]=REGEX"
+    parser.add_argument("--metric", dest="metrics", metavar=syntax, help=text, **repeatable)
     text = "a Docker image of your own, in which the command runs (default: the project's)"
     parser.add_argument("--image", metavar="REF", help=text)
     text = "an option for Docker's containers (repeatable)"
-    parser.add_argument("--docker-option", dest="docker_options", metavar="OPT", help=text, **many)
+    parser.add_argument(
+        "--docker-option", dest="docker_options", metavar="OPT", help=text, **repeatable
+    )
     text = "the smallest difference that matters (default: 2%%)"
     parser.add_argument("--margin", metavar="SHARE", default="2%", help=text)
     text = "the most time of measurement, such as 20min (default: 3min)"
@@ -205,54 +213,47 @@ def add_try_options(parser: Parser) -> None:
     parser.add_argument("--name", metavar="NAME", help=text)
     text = "begin the experiment anew (default: the same command adds blocks)"
     parser.add_argument("--fresh", action="store_true", help=text)
-    for form, description in (
-        ("json", "JSON; - for the terminal"),
-        ("csv", "CSV"),
-        ("html", "a page"),
-    ):
+    formats = {"json": "JSON; - for the terminal", "csv": "CSV", "html": "a page"}
+    for name, description in formats.items():
         text = f"also write the answer to a file, as {description}"
-        parser.add_argument(f"--{form}", dest=f"{form}_file", metavar="FILE", help=text)
+        parser.add_argument(f"--{name}", dest=f"{name}_file", metavar="FILE", help=text)
     text = "the command and its arguments, after two hyphens"
     parser.add_argument("argv", nargs="*", metavar="-- COMMAND", help=text)
 
 
 def add_reanalysis_options(parser: Parser) -> None:
-    """Add the options of the command `reanalyse`."""
+    """Add the options of the command `reanalyse`; their names are its function's arguments."""
     text = "a checkout or a git directory of them"
     parser.add_argument("folder", metavar="FOLDER", help=text)
-    out = "results/reanalysis"
-    text = f"output folder (default: {out})"
-    parser.add_argument("--to", metavar="FOLDER", default=out, help=text)
-    text = "also make the paper of it (default: tables alone)"
+    add_output_folder(parser, "results/reanalysis", "to")
+    text = "also make the paper of it (default: only tables)"
     parser.add_argument("--paper", metavar="FILE", help=text)
 
 
-def add_block(parser: Parser) -> None:
+def add_block_arguments(parser: Parser) -> None:
     """Add the arguments that name a block: workload and repetition."""
     parser.add_argument("workload", metavar="WORKLOAD")
     parser.add_argument("repetition", type=int, metavar="REPETITION", help="its number, from 1")
     add_overrides(parser)
 
 
-def add_cell(parser: Parser) -> None:
-    """Add the words that name a cell, which another parser reads."""
+def add_cell_arguments(parser: Parser) -> None:
+    """Add the arguments that name a cell, for the help text: __main__ reads them itself."""
     parser.add_argument("cell", nargs=3, metavar=("ENVIRONMENT", "WORKLOAD", "REPETITION"))
 
 
-def add_round(parser: Parser) -> None:
+def add_round_argument(parser: Parser) -> None:
     """Add the argument that names a round of decisions."""
     parser.add_argument("round", type=int, metavar="ROUND", help="its number")
 
 
 def add_table_options(parser: Parser) -> None:
-    """Add the options of the commands `tidy` and `tables`."""
+    """Add the options of `tidy` and `tables`; their names are the functions' arguments."""
     text = "take the cells that exist (default: all must)"
     parser.add_argument("--partial", action="store_true", help=text)
-    out = "results"
-    text = f"output folder (default: {out})"
-    parser.add_argument("--to", metavar="FOLDER", default=out, help=text)
+    add_output_folder(parser, "results", "to")
 
 
-def add_paper_file(parser: Parser) -> None:
+def add_paper_argument(parser: Parser) -> None:
     """Add the argument that names the paper to write."""
     parser.add_argument("out", metavar="FILE", help="a PDF or web page, by its ending")

@@ -1,4 +1,4 @@
-"""Refuse a target that no rule makes, and say which was probably meant: Snakemake does not."""
+"""Refuse a target that no rule makes, with the likely right one, which Snakemake does not name."""
 
 import difflib
 import os
@@ -32,20 +32,22 @@ def require_known(
     names += [*outputs.PAPERS, *(name for name in files if "{" not in name)]
 
     def is_made(word: str) -> bool:
+        """Return whether a rule has this name, or makes this file."""
         return word in names or any(rule.is_producer(word) for rule in rules)
 
     has_values = any(
-        word.startswith(("--config=", "-C")) or word == "--config" for word in arguments
+        word == "--config" or word.startswith(("--config=", "-C")) for word in arguments
     )
 
-    def may_be_unknown(word: str) -> bool:
+    def is_known(word: str) -> bool:
+        """Return whether a word cannot be a target that no rule makes."""
         is_value = word.startswith("-") or os.path.isfile(word) or ("=" in word and has_values)
-        return not (is_value or is_made(word))
+        return is_value or is_made(word)
 
-    if not any(map(may_be_unknown, arguments)):
+    if all(map(is_known, arguments)):
         return
-    # Which words are targets, and which are values of options, only Snakemake's own parser knows;
-    # to make it takes a third of a second.
+    # Only Snakemake's own parser knows which words are targets, and which are values of options.
+    # To make the parser takes a third of a second.
     from snakemake.cli import get_argument_parser
 
     targets = get_argument_parser().parse_args(arguments).targets
@@ -69,20 +71,20 @@ def find_hint(target: str, names: Sequence[str], rules: Iterable[Any]) -> str:
         return CELL
     if "=" in target:
         return f"values follow --config: `snakemake --cores 1 --config {target} -- TARGET`"
-    patterns = [str(name) for rule in rules if rule.name == target for name in rule.output]
+    rule_files = [str(name) for rule in rules if rule.name == target for name in rule.output]
     inside = [name for name in names if name.startswith(f"{target.rstrip('/')}/")]
+    # Papers and tables first, and files in few folders before files in many.
     inside.sort(key=lambda name: (not name.endswith((".pdf", ".csv")), name.count("/")))
-    if inside and (patterns or os.path.isdir(target)):
+    if inside and (rule_files or os.path.isdir(target)):
         return f"name a file, such as {inside[0]}"
-    if patterns:
-        return f"name a file that this rule makes: {patterns[0]}"
+    if rule_files:
+        return f"name a file that this rule makes: {rule_files[0]}"
     if target in COMMANDS:
         return f"it is a command: type `{NAME} {target}`"
-    alike = [name for name in names if target in (os.path.basename(name), _stem(name))]
-    alike += difflib.get_close_matches(target, names, n=1)
-    return f"did you mean {alike[0]}?" if alike else ALL_TARGETS
-
-
-def _stem(name: str) -> str:
-    """Return the name of a file without its folder and ending."""
-    return os.path.splitext(os.path.basename(name))[0]
+    similar = []
+    for name in names:
+        base = os.path.basename(name)
+        if target in (base, os.path.splitext(base)[0]):
+            similar.append(name)
+    similar += difflib.get_close_matches(target, names, n=1)
+    return f"did you mean {similar[0]}?" if similar else ALL_TARGETS

@@ -1,4 +1,4 @@
-"""The experiment for the rules: its cells and their order, the inputs of products, and its runs."""
+"""The experiment for Snakemake's rules: cells and their order, inputs of products, and runs."""
 
 import contextlib
 import fcntl
@@ -27,7 +27,7 @@ from strata.util.errors import UserError
 from strata.util.files import read_json
 from strata.vm import acceleration
 
-# The priority of a cell is this number less its place in the plan: cells run in the order of the
+# The priority of a cell is this number less its position in the plan: cells run in the order of the
 # plan, after checkpoints, whose priority is higher.
 MOST_CELLS = 10**7
 # How many failed cells are listed at the end of a run.
@@ -36,13 +36,15 @@ MOST_SHOWN = 5
 # that is made of them.
 TRIGGERS = ("mtime", "params")
 
+# The experiments that this process has read, for :func:`begin`.
 _experiments: list["Experiment"] = []
 
 
 def begin() -> None:
     """Start the run of the last experiment that was read.
 
-    The `onstart` of a workflow that imports this one calls it.
+    The `onstart` of a workflow that imports this one calls it (docs/snakemake.md).
+    Raises UserError as :meth:`Experiment.start_run`.
     """
     _experiments[-1].start_run()
 
@@ -72,34 +74,20 @@ class Experiment:
         """Read the experiment, and prepare this process for the commands of the rules.
 
         Sets PATH, PYTHONPATH and STRATA_CPUS, which the commands inherit, and declares the run.
-        overrides: values that replace those of config.yaml, from files and from --config.
+        overrides: values that replace values of config.yaml, from files and from --config.
         project: the path of the project's folder, which must be the working directory.
         makes_files: a function that returns whether this Snakemake makes files; a dry run does not.
         names: the paths of the configuration files in `overrides`.
         Raises UserError with all mistakes, or if Snakemake could not work in this folder.
         """
         self._makes_files = makes_files
-        run.drop_steering_variables()
-        signals.restore_child_signal()
-        # The rules' commands find this interpreter and this package.
-        os.environ["PATH"] = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]
-        os.environ["PYTHONPATH"] = project
-        if {"{", "}"} & set(project):
-            raise UserError(
-                f"{project}: Snakemake takes braces in a path for wildcards: use another folder"
-            )
-        if not os.path.samefile(project, os.getcwd()):
-            raise UserError(
-                f"results and papers lie in the project's folder, and this is {os.getcwd()}: "
-                f"add `--directory {project}`, or in a workflow that imports this one "
-                f'`workdir: "{project}"`'
-            )
-        access.require_project()
-        run.declare_run(sys.argv)
+        _prepare_process(project)
         files = [*map(os.path.relpath, names)]
         self.settings: dict[str, Any] = config.read_config(config.Overrides(overrides, files))
         self.partial: bool = self.settings["partial"]
+        # The torn blocks, and the state of the decisions for which they were found.
         self._torn: tuple[Any, pairs.Torn] = (None, {})
+        # The open file whose lock the run holds; None before the run starts.
         self._lock: int | None = None
         self.get_triggers: Callable[[], Iterable[str]] = lambda: TRIGGERS
         self.makes_environments: Callable[[], bool] = lambda: False
@@ -129,8 +117,10 @@ class Experiment:
         cell = (environment, workload, int(repetition))
         if self.plan.get("spread") and os.path.exists(paths.cell_path("failed", *cell, "json")):
             return 0
-        place = self.order.places.get(cell)
-        return MOST_CELLS - place[0] if place else 0
+        if cell not in self.order.places:
+            return 0
+        position, _ = self.order.places[cell]
+        return MOST_CELLS - position
 
     def require_cell(self, environment: str, workload: str, repetition: str) -> None:
         """Raise UserError unless a cell is planned."""
@@ -146,7 +136,8 @@ class Experiment:
     def cell_fingerprint(self, environment: str, workload: str, repetition: str) -> str:
         """Return the hash of everything that decides a cell's result; a change makes the cell due.
 
-        If KVM was not tried yet and the cell needs it, KVM is tried and the plan is made again.
+        If the cell needs KVM, and KVM was not tried yet, KVM is tried and the plan is made again,
+        unless this is a dry run.
         Raises UserError unless the cell is planned.
         """
         self.require_cell(environment, workload, repetition)
@@ -164,8 +155,8 @@ class Experiment:
     def resolve_order(self, checkpoints: Any) -> blocks.Order:
         """Return the order of all cells once their number is decided, and set ``order`` to it.
 
-        Before that, an exception of Snakemake is raised, which makes Snakemake run the missing
-        checkpoint and ask again.
+        Before that, an exception of Snakemake is raised, by which Snakemake runs the missing
+        checkpoint and calls this method again.
         checkpoints: the checkpoints of the workflow.
         Raises UserError if an option of Snakemake would keep results of other parameters or logs.
         """
@@ -181,7 +172,7 @@ class Experiment:
             self._make_plan()
             if self._lock is not None:
                 self._write_plan()
-        # Snakemake asks for the priorities of cells after this: they find their places in it.
+        # Snakemake asks for the priorities of cells after this: these follow from the order.
         self.order = blocks.Order(self.plan)
         if not self._is_decided(self.order):
             checkpoints.decide.get(round=self.order.last)
@@ -192,13 +183,15 @@ class Experiment:
         return self.partial or (order.decided and not self._find_torn_blocks(order))
 
     def _find_torn_blocks(self, order: blocks.Order) -> pairs.Torn:
-        """Return the torn blocks that have no replacement, found once for each decision."""
-        decision = result_path("precision", round=order.last)
-        age = os.stat(decision).st_mtime_ns if os.path.exists(decision) else None
-        key = (self.rests_on, order.last, age)
-        if self._torn[0] != key:
-            self._torn = key, pairs.find_torn_blocks(self.plan, order)
-        return self._torn[1]
+        """Return the torn blocks without a replacement, which are found once for each decision."""
+        path = result_path("precision", round=order.last)
+        changed = os.stat(path).st_mtime_ns if os.path.exists(path) else None
+        decision = (self.rests_on, order.last, changed)
+        known_decision, torn = self._torn
+        if decision != known_decision:
+            torn = pairs.find_torn_blocks(self.plan, order)
+            self._torn = (decision, torn)
+        return torn
 
     def list_logs(self, checkpoints: Any) -> list[str]:
         """Return the paths of the logs of all cells, or in a partial run of those that exist."""
@@ -215,7 +208,7 @@ class Experiment:
         """Return the paths of the logs and records that a decision on further blocks needs.
 
         The list is empty after the decision, so that later changes of logs do not repeat it.  The
-        last decision, which added no block, is made again where a block was torn since.
+        last decision, which added no block, is made again if a block was torn since.
         round: the number of the round after which the decision is due.
         """
         order = blocks.Order(self.plan)
@@ -247,9 +240,8 @@ class Experiment:
         torn = pairs.find_torn_blocks(self.plan, order)
         order.add_replacements(torn)
         due = sum(pending.is_due(self.plan, cell) for cell in order.cells())
-        is_complete = not due and order.decided
-        if kvm_trial.needs_trial(self.plan, blocks.available_environments(self.plan)):
-            is_complete = False
+        needs_trial = kvm_trial.needs_trial(self.plan, blocks.available_environments(self.plan))
+        is_complete = not due and order.decided and not needs_trial
         if is_complete or self.partial or self.settings.get("measure"):
             return [*self.tables, *(outputs.PAPERS if papers else ())]
         reason = f"{due} of {len(order.cells())} cells are not measured"
@@ -258,8 +250,8 @@ class Experiment:
         if torn:
             reason += f" ({'; '.join(pairs.describe_torn_blocks(torn))})"
         last_plan = read_json(paths.PLAN) or self.plan
-        names, last_names = _list_names(self.plan), _list_names(last_plan)
-        if names != last_names:
+        last_names = _list_names(last_plan)
+        if _list_names(self.plan) != last_names:
             reason += (
                 f"; the last run had another configuration ({', '.join(last_names)}): repeat its "
                 "--configfile and --config to archive that"
@@ -273,11 +265,11 @@ class Experiment:
 
     def list_image_files(self) -> list[str]:
         """Return the paths of the files that describe the image; empty if none is used."""
-        names = []
+        layer_names: list[str] = []
         for environment in blocks.available_environments(self.plan):
             for layer in self.plan["environments"][environment]["layers"]:
-                names += list(layer)
-        return [paths.IMAGE, paths.MANIFEST] if registry.image_forms(names) else []
+                layer_names += layer
+        return [paths.IMAGE, paths.MANIFEST] if registry.image_forms(layer_names) else []
 
     def describe_circumstances(self) -> str:
         """Return, as JSON, the circumstances in which the result of a test of KVM remains valid.
@@ -310,7 +302,8 @@ class Experiment:
     def start_run(self) -> None:
         """Lock the project's folder for this run, check the image, and write the plan.
 
-        The kernel releases the lock when this process ends.  A note is printed if R is missing.
+        The kernel releases the lock when this process ends.  Prints torn blocks, and a note if R is
+        missing.
         Raises UserError if another run is active in the folder, or if the image was changed.
         """
         os.makedirs("results/tmp", exist_ok=True)
@@ -323,13 +316,15 @@ class Experiment:
                 "another run is active in this folder; "
                 "wait for its end (nothing needs to be unlocked)"
             ) from None
+        # The lock of a removed file excludes nobody.
         if not os.fstat(self._lock).st_nlink:
             raise UserError("`python3 -m strata clean` was at work in this folder: run again")
         image = cache.find_image(self.plan["image"]["recipe"]) if self.list_image_files() else None
         if image:
             cache.require_unchanged(image)
         self._write_plan()
-        for sentence in pairs.describe_torn_blocks(self._torn[1]):
+        _, torn = self._torn
+        for sentence in pairs.describe_torn_blocks(torn):
             progress.print_topic("plan", sentence)
         if shutil.which("Rscript") is None and not self.makes_environments():
             progress.print_topic(
@@ -355,31 +350,56 @@ class Experiment:
     def finish_run(self, is_good: bool) -> None:
         """Clean up after the run, and print the cells that failed if not all jobs succeeded.
 
-        What killed cells left is removed, and so are pending results whose copies are in
-        results/raw.  Printed is also in whose place the next run for tables adds whole blocks.
+        Removes what killed cells left, and pending results whose copies are in results/raw.  Also
+        prints the torn blocks in whose place the next run for tables measures others.
         is_good: whether all jobs succeeded.
         """
         lifecycle.clean_up_run(run.identify_run())
-        cells = [*self.order.cells()]
+        cells = self.order.cells()
         pending.remove_placed(self.plan, cells)
         if not self.partial:
             torn = pairs.find_torn_blocks(self.plan, blocks.Order(self.plan))
             for sentence in pairs.describe_torn_blocks(torn):
                 progress.print_topic("plan", f"{sentence} by the next run for tables or papers")
         failures = []
-        for cell in cells:
-            record = read_json(paths.cell_path("failed", *cell, "json"))
-            if record:
+        for cell in cells if not is_good else ():
+            if record := read_json(paths.cell_path("failed", *cell, "json")):
                 failures.append(f"{' · '.join(map(str, cell))}: {record['error']}")
-        if not failures or is_good:
+        if not failures:
             return
-        shown = failures[:MOST_SHOWN]
+        lines = failures[:MOST_SHOWN]
         if len(failures) > MOST_SHOWN:
-            shown.append(f"and {len(failures) - MOST_SHOWN} more: see results/failed")
+            lines.append(f"and {len(failures) - MOST_SHOWN} more: see results/failed")
         progress.print_message(
             f"strata: {len(failures)} of {len(cells)} cells failed; once the causes are gone, the "
-            "same command measures them again:\n  " + "\n  ".join(shown)
+            "same command measures them again:\n  " + "\n  ".join(lines)
         )
+
+
+def _prepare_process(project: str) -> None:
+    """Prepare this process, which is Snakemake's, for the commands of the rules.
+
+    Sets PATH and PYTHONPATH, which the commands inherit, and declares the run.
+    project: the path of the project's folder.
+    Raises UserError if Snakemake could not work in this folder.
+    """
+    run.drop_steering_variables()
+    signals.restore_child_signal()
+    # The rules' commands find this interpreter and this package.
+    os.environ["PATH"] = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]
+    os.environ["PYTHONPATH"] = project
+    if {"{", "}"} & set(project):
+        raise UserError(
+            f"{project}: Snakemake takes braces in a path for wildcards: use another folder"
+        )
+    if not os.path.samefile(project, os.getcwd()):
+        raise UserError(
+            f"results and papers lie in the project's folder, and this is {os.getcwd()}: "
+            f"add `--directory {project}`, or in a workflow that imports this one "
+            f'`workdir: "{project}"`'
+        )
+    access.require_project()
+    run.declare_run(sys.argv)
 
 
 def _list_records(logs: Iterable[str]) -> list[str]:
@@ -395,12 +415,12 @@ def _list_names(experiment: Any) -> list[str]:
 def list_code(*patterns: str) -> list[str]:
     """Return the sorted paths of the project's files that match some patterns, without tests.
 
-    patterns: of :func:`glob.glob`, where ``**`` matches any folders.
+    patterns: as :func:`glob.glob` takes them, where ``**`` matches any folders.
     """
-    names: set[str] = set()
+    matches: set[str] = set()
     for pattern in patterns:
-        names.update(glob.glob(pattern, recursive=True))
-    return sorted(name for name in names if os.path.isfile(name) and "/tests/" not in name)
+        matches.update(glob.glob(pattern, recursive=True))
+    return sorted(path for path in matches if os.path.isfile(path) and "/tests/" not in path)
 
 
 def describe_error(error: UserError | OSError) -> str:
@@ -410,7 +430,7 @@ def describe_error(error: UserError | OSError) -> str:
 
 def end_with(error: UserError | OSError) -> None:
     """Print an error that the user can correct, and end this process with status 1."""
-    if isinstance(error, OSError):
-        error = UserError(access.explain_error(error))
-    progress.print_error(error)
+    progress.print_error(
+        error if isinstance(error, UserError) else UserError(describe_error(error))
+    )
     sys.exit(1)

@@ -16,7 +16,7 @@ from strata.util.data_types import Fields
 from strata.util.errors import UserError
 from strata.util.files import remove_tree
 
-# Exit statuses, beside the one of a mistake in the table of commands.
+# Exit statuses; the status of a mistake is in the table of commands.
 REPRODUCED, CONTRADICTED, UNDECIDED, NOT_TESTABLE = range(4)
 STATUS = {
     "reproduced": REPRODUCED,
@@ -28,12 +28,14 @@ STATUS = {
     "tested in part": UNDECIDED,
     "not tested": NOT_TESTABLE,
 }
-# The first blocks of a claim: as many as a verdict takes.
+# The smallest number of blocks that gives a verdict, and the largest that is measured.
 FIRST_BLOCKS = 5
 MOST_BLOCKS = 300
 # The folder that holds a folder for each claim.
 FOLDER = "claim"
 PAGE = "claim.html"
+# A width that is advised is at least this, in per cent.
+LEAST_WIDTH = 0.1
 
 
 def test_claim(
@@ -48,37 +50,40 @@ def test_claim(
 
     claim: the ID of a published claim, or the path of a file of one's own.
     budget: the largest time of measurement, such as ``10min``.
-    width: the half-width to which its ratio is measured, such as ``1.5%``; None: the one that
-    decides it.
+    width: the half-width to which its ratio is measured, such as ``1.5%``; None: the half-width
+    that decides it.
     fresh: whether all is measured anew.
-    dry: whether nothing is measured, after it is printed what the test takes.
-    overrides: values that replace those of config.yaml, and those of the configuration file that a
-    file of published claims names.
+    dry: whether nothing is measured, and only the time of a measurement is printed.
+    overrides: values that replace values of config.yaml, and of the configuration file that a file
+    of published claims names.
     Returns the exit status of the verdict.
-    Raises UserError for mistakes, and where the measurement fails.
+    Raises UserError for mistakes, and if the measurement fails.
     """
     repetitions = _plan_repetitions(budget, width)
     published, settings = _read_claim(claim, overrides)
-    entry = published["claims"][0]
-    progress.print_line(f"{entry['id']}: {entry['statement']} ({_describe_source(published)})")
-    if "untestable" in entry:
-        progress.print_line(f"not testable here: {entry['untestable']['because']}")
+    published_claim = published["claims"][0]
+    publication = published["publications"][published_claim["publication"]]["label"]
+    source = f"{publication}, {published_claim['place']}"
+    progress.print_line(f"{published_claim['id']}: {published_claim['statement']} ({source})")
+    if "untestable" in published_claim:
+        progress.print_line(f"not testable here: {published_claim['untestable']['because']}")
         return NOT_TESTABLE
-    workloads = claims.list_workloads_of(published)
+    workload = published_claim["workload"]
+    workloads = published["workload_groups"].get(workload, [workload])
     if workloads == ["*"]:
         workloads = [*settings["workloads"]]
     environments = _choose_environments(published, settings, workloads, dry)
     if not environments:
         return NOT_TESTABLE
-    folder = os.path.join(FOLDER, entry["id"])
+    folder = os.path.join(FOLDER, published_claim["id"])
     results = os.path.join(folder, "results")
     if fresh and os.path.isdir(results):
         remove_tree(results)
     narrowed = _narrow(settings, environments, workloads)
     make_folder(folder, {**narrowed, "repetitions": repetitions}, published)
-    # A claim of one's own was not in the project when this was measured.
-    if not fresh and entry.get("publication") != "own":
-        earlier = _test_earlier(folder, workloads)
+    # When this project was measured, it did not have a claim of one's own.
+    if not fresh and published_claim["publication"] != "own":
+        earlier = _judge_earlier_results(folder, workloads)
         if earlier is not None:
             _print_earlier(earlier)
             if STATUS[earlier["verdict"]] in (REPRODUCED, CONTRADICTED):
@@ -86,18 +91,17 @@ def test_claim(
     with contextlib.chdir(folder):
         plan = planning.make_plan(config.read_config({}), capacity.read_facts())
         forecast.print_forecast(plan, samples=os.path.relpath(paths.PROJECT))
-        if dry:
-            return UNDECIDED
-        measuring.make_targets(".", ["results/claims.csv"])
-        row = _test(os.path.abspath("results"), ".")
-    return _print_verdict(row, claim, folder)
+    if dry:
+        return UNDECIDED
+    measuring.make_targets(folder, ["results/claims.csv"])
+    return _print_verdict(_judge_results(os.path.abspath(results), folder), claim, folder)
 
 
 def _plan_repetitions(budget: str, width: str | None) -> Fields:
     """Return the configuration's `repetitions` for a claim.
 
-    Raises UserError, which names the option, unless budget and width have the forms that these
-    need.
+    budget, width: as :func:`test_claim` takes them.
+    Raises UserError, which names the option, for a wrong budget or width.
     """
     repetitions = {
         "min": FIRST_BLOCKS,
@@ -112,15 +116,18 @@ def _plan_repetitions(budget: str, width: str | None) -> Fields:
 def _read_claim(claim: str, overrides: Fields) -> tuple[Fields, Fields]:
     """Return a claim, as :func:`strata.experiment.claims.read_claim` does, and its configuration.
 
-    claim: an ID or a path.  overrides: values that replace those of the configuration.
-    The configuration is config.yaml, under the file that a file of published claims names, without
-    what describes the project.
+    claim: an ID or a path.  overrides: values that replace values of the configuration.
+    The configuration is config.yaml, in which the configuration file replaces values that a file of
+    published claims names, without the keys that describe the project.
     Raises UserError for mistakes in any of them.
     """
     settings = config.merge_mappings(yaml_files.read_mapping(config.FILE), overrides)
     # Checks the configuration, so that its sections can be read.
     config.read_config(overrides)
-    published = claims.read_claim(claim, _label_environments(settings))
+    environments = {
+        name: {"label": name, **entry} for name, entry in settings["environments"].items()
+    }
+    published = claims.read_claim(claim, environments)
     if "configuration" in published:
         base = yaml_files.read_mapping(published["configuration"])
         settings = config.merge_mappings(config.merge_mappings(settings, base), overrides)
@@ -131,20 +138,23 @@ def _read_claim(claim: str, overrides: Fields) -> tuple[Fields, Fields]:
 def _choose_environments(
     published: Fields, settings: Fields, workloads: list[str], dry: bool
 ) -> list[str]:
-    """Return the environments that test a claim here; print why others cannot.
+    """Return the environments that test a claim here, and print why others cannot.
 
-    settings: the configuration.  workloads: the claim's.
-    dry: whether KVM stays untried, although it decides which environments there are.
+    published: the claim.  settings: the configuration.  workloads: the names of its workloads.
+    dry: whether KVM stays untried, although it decides which environments are available.
     """
     overrides = _narrow(settings, [*settings["environments"]], workloads)
     plan = planning.make_plan(config.read_config(overrides), capacity.read_facts())
-    environments, reasons = claims.choose_environments(published, plan, _count_sockets())
+    # The kernel of some hosts does not say how many sockets the host has.
+    sockets = observe.observe_host(capacity.usable_processors())["sockets"]
+    sockets = sockets if isinstance(sockets, int) else 1
+    environments, reasons = claims.choose_environments(published, plan, sockets)
     if kvm_trial.needs_trial(plan, environments):
         if dry:
             progress.print_line("KVM was not tried here yet; a run tries it first")
         else:
             plan = kvm_trial.plan_after_trial(overrides)
-            environments, reasons = claims.choose_environments(published, plan, _count_sockets())
+            environments, reasons = claims.choose_environments(published, plan, sockets)
     if environments:
         for reason in reasons:
             progress.print_line(f"testable in part: {reason}")
@@ -153,49 +163,35 @@ def _choose_environments(
     return environments
 
 
-def _label_environments(settings: Fields) -> Fields:
-    """Return the environments of a checked configuration, each with its label."""
-    return {name: {"label": name, **entry} for name, entry in settings["environments"].items()}
-
-
-def _describe_source(published: Fields) -> str:
-    """Return where a claim was published."""
-    claim = published["claims"][0]
-    label = published["publications"][claim["publication"]]["label"]
-    return f"{label}, {claim['place']}"
-
-
 def _narrow(settings: Fields, environments: list[str], workloads: list[str]) -> Fields:
-    """Return configuration values that measure some workloads in some environments only."""
-    measured: Fields = {workload: {} for workload in workloads}
-    values = config.merge_mappings(settings, {"workloads": measured})
+    """Return configuration values that measure only some workloads in some environments.
+
+    Workloads that the configuration lacks are added, with their own parameters.
+    """
+    added: Fields = {workload: {} for workload in workloads}
+    values = config.merge_mappings(settings, {"workloads": added})
     return {**values, "only": {"environments": environments, "workloads": workloads}}
 
 
-def _count_sockets() -> int:
-    """Return the number of the host's sockets; 1 where the kernel does not tell it."""
-    sockets = observe.observe_host(capacity.usable_processors())["sockets"]
-    return sockets if isinstance(sockets, int) else 1
+def _judge_earlier_results(folder: str, workloads: list[str]) -> Fields | None:
+    """Return the claim's row by the results of this project; None if these cannot test it.
 
-
-def _test_earlier(folder: str, workloads: list[str]) -> Fields | None:
-    """Return the claim's row by the results of this project; None where these cannot test it.
-
-    folder: of the claim's own experiment, into which the page is written.
+    folder: the folder of the claim's experiment, into which the page is written.
     """
     tables = [f"results/tidy/{workload}.csv" for workload in workloads]
     if not all(map(os.path.exists, [paths.PLAN, *tables])):
         return None
     with contextlib.suppress(UserError):
-        row = _test(os.path.abspath("results"), folder)
-        return None if row["verdict"] == "not tested" else row
+        row = _judge_results(os.path.abspath("results"), folder)
+        if row["verdict"] != "not tested":
+            return row
     return None
 
 
 def _print_earlier(row: Fields) -> None:
-    """Print what the results of this project say of a claim.
+    """Print whether the results of this project decide a claim, or how many blocks would.
 
-    row: of :func:`_test_earlier`.
+    row: the claim's row, as :func:`_judge_results` returns it.
     """
     if STATUS[row["verdict"]] in (REPRODUCED, CONTRADICTED):
         progress.print_line("the results of this project decide it; --fresh measures it anew")
@@ -207,12 +203,13 @@ def _print_earlier(row: Fields) -> None:
         )
 
 
-def _test(results: str, folder: str) -> Fields:
-    """Test the claim of an experiment's folder with results, and write its page there.
+def _judge_results(results: str, folder: str) -> Fields:
+    """Test the claim of an experiment's folder with results, and write the claim's page there.
 
-    Returns the row of claims.csv with `more` and `seconds` (blocks, and their time, that would
-    decide it; None: it is decided, or not known): the last one, in which another product may stand
-    in.
+    results: the absolute path of a folder of results.
+    Returns the claim's row of claims.csv with two further keys: `more`, the number of blocks that
+    would decide it, and `seconds`, their time; each is None if the claim is decided or the number
+    is not known.  Of two rows it is that in which another product stands in.
     """
     script = os.path.join(paths.PROJECT, "analysis/claim.R")
     page = os.path.join(folder, PAGE)
@@ -224,15 +221,15 @@ def _test(results: str, folder: str) -> Fields:
 def _print_verdict(row: Fields, claim: str, folder: str) -> int:
     """Print the verdict on a claim, and return its exit status.
 
-    row: of :func:`_test`.  claim: as it was typed.  folder: the folder of the page.
+    row: the claim's row.  claim: as it was typed.  folder: the folder of the page.
     """
     verdict = row["verdict"]
     if row["transferred"]:
         progress.print_line(f"another product stands in for {row['transferred']}:")
-    text = f"{verdict}: {row['because']}" if row["because"] else verdict
+    sentence = f"{verdict}: {row['because']}" if row["because"] else verdict
     if row["ratio"] is not None:
-        text += f": {_describe_ratio(row)}"
-    progress.print_line(text)
+        sentence += f": {_describe_ratio(row)}"
+    progress.print_line(sentence)
     if row["more"] is not None and STATUS[verdict] == UNDECIDED:
         _print_remedy(row, claim)
     progress.print_line(
@@ -245,10 +242,11 @@ def _print_verdict(row: Fields, claim: str, folder: str) -> int:
 def _print_remedy(row: Fields, claim: str) -> None:
     """Print what would decide an undecided claim.
 
-    row: of :func:`_test`.  claim: as it was typed.
+    row: the claim's row.  claim: as it was typed.
     """
-    more, blocks = row["more"], row["n"] + row["more"]
-    if blocks > MOST_BLOCKS:
+    further_blocks = row["more"]
+    all_blocks = row["n"] + further_blocks
+    if all_blocks > MOST_BLOCKS:
         progress.print_line(
             "it will not be decided here: its ratio is too close to a limit, or varies too much, "
             f"for {MOST_BLOCKS} blocks"
@@ -258,22 +256,27 @@ def _print_remedy(row: Fields, claim: str) -> None:
     if row["seconds"] is not None:
         time = f", {progress.format_duration(row['seconds'])}"
         # The budget counts all blocks, those that are measured already included.
-        budget = f" --budget {math.ceil(row['seconds'] / more * blocks / 60) + 1}min"
-    width = max(50 * (row["high"] - row["low"]) / row["ratio"] * (row["n"] / blocks) ** 0.5, 0.1)
+        seconds = row["seconds"] / further_blocks * all_blocks
+        budget = f" --budget {math.ceil(seconds / 60) + 1}min"
+    # The half-width in per cent, which shrinks with the square root of the number of blocks.
+    half_width = 50 * (row["high"] - row["low"]) / row["ratio"]
+    width = max(half_width * (row["n"] / all_blocks) ** 0.5, LEAST_WIDTH)
     progress.print_line(
-        f"about {more:.0f} more blocks{time}, would decide it with a probability of 80 %: "
-        f"`strata claim {shlex.quote(claim)} --width {width:.1f}%{budget}` measures them"
+        f"about {further_blocks:.0f} more blocks{time}, would decide it with a probability of "
+        f"80 %: `strata claim {shlex.quote(claim)} --width {width:.1f}%{budget}` measures them"
     )
 
 
 def _describe_ratio(row: Fields) -> str:
     """Return a claim's ratio with its interval, series and tolerance, as a clause.
 
+    row: the claim's row.
     A claim without a reference is about a level, which has the unit of the published value.
     """
     scale, unit = (100, "%") if row["reference"] else (1, row["unit"])
 
     def show(value: float) -> str:
+        """Return a value with one decimal or three digits."""
         return f"{scale * value:.1f}" if scale * value >= 10 else f"{scale * value:.3g}"
 
     interval = ""
@@ -283,10 +286,11 @@ def _describe_ratio(row: Fields) -> str:
             f"the interval at {100 * row['level']:.4g} %"
         )
     low, high = row["tolerance_low"], row["tolerance_high"]
-    ends = [
-        f"from {show(low)} {unit}" if low is not None else "",
-        f"to {show(high)} {unit}" if high is not None else "",
-    ]
+    limits = []
+    if low is not None:
+        limits.append(f"from {show(low)} {unit}")
+    if high is not None:
+        limits.append(f"to {show(high)} {unit}")
     against = ""
     if row["against_published"]:
         against = (
@@ -295,5 +299,5 @@ def _describe_ratio(row: Fields) -> str:
     of_reference = f", of {row['reference']}" if row["reference"] else ""
     return (
         f"{row['environment']} is at {show(row['ratio'])} {unit}{interval}{of_reference} in "
-        f"{row['series']} (n = {row['n']:.0f}); tolerated {' '.join(filter(None, ends))}{against}"
+        f"{row['series']} (n = {row['n']:.0f}); tolerated {' '.join(limits)}{against}"
     )

@@ -16,8 +16,8 @@ from strata.util.errors import UserError
 from strata.util.progress import format_duration
 from strata.util.units import parse_amount
 
-# The half-width that is wanted, where neither the command nor the configuration names one.
-WIDTH = "2%"
+# The half-width that is wanted unless the command or the configuration names one.
+DEFAULT_WIDTH = "2%"
 # The largest number of blocks of a run that the configuration does not limit.
 MOST_BLOCKS = 10_000
 
@@ -25,28 +25,27 @@ MOST_BLOCKS = 10_000
 def print_outlook(side: str, width: str | None, overrides: Fields) -> None:
     """Print for each ratio and claim of a run what would decide it.
 
-    side: an archive, a project or a folder of results.
+    side: the path of an archive, a project or a folder of results.
     width: the half-width that is wanted; None: the target of the configuration.
-    overrides: values that replace those of config.yaml, whose budget is looked at.
+    overrides: values that replace values of config.yaml, whose budget limits what is shown.
     Raises UserError if the run holds no values.
     """
     rule = config.read_config(overrides)["repetitions"]
     rule = rule if isinstance(rule, dict) else {}
-    width = width or rule.get("target", WIDTH)
+    width = width or rule.get("target", DEFAULT_WIDTH)
     share = compare.parse_share(width, "--width")
     budget = parse_amount(rule.get("budget"))
-    with compare.open_results(side) as folder, _value_tables(folder) as tables:
-        script = os.path.join(paths.PROJECT, "analysis/outlook.R")
-        printed = programs.run_r(
-            script, os.path.abspath(folder), tables, repr(share), repr(budget) if budget else "NA"
-        )
-    outlook = json.loads(printed)
+    script = os.path.join(paths.PROJECT, "analysis/outlook.R")
+    seconds = repr(budget) if budget else "NA"
+    with compare.open_results(side) as folder, _open_value_tables(folder) as tables:
+        text = programs.run_r(script, os.path.abspath(folder), tables, repr(share), seconds)
+    outlook = json.loads(text)
     most = rule.get("max", MOST_BLOCKS)
-    ratios = [_ratio_cells(row, most) for row in outlook["ratios"]]
+    ratios = [_format_ratio_cells(row, most) for row in outlook["ratios"]]
     if ratios:
-        shown = f"{format_duration(budget)} would show" if budget else ""
+        by_budget = f"{format_duration(budget)} would show" if budget else ""
         progress.print_table(
-            [("ratio to native", "n", "now", f"to ± {width}", "to a verdict", shown), *ratios]
+            [("ratio to native", "n", "now", f"to ± {width}", "to a verdict", by_budget), *ratios]
         )
     else:
         progress.print_line("there is no ratio to native yet: measure native and another one")
@@ -54,17 +53,20 @@ def print_outlook(side: str, width: str | None, overrides: Fields) -> None:
 
 
 @contextlib.contextmanager
-def _value_tables(folder: str) -> Iterator[str]:
-    """Yield the folder of a run's tables of values, made from the logs in the working directory.
+def _open_value_tables(folder: str) -> Iterator[str]:
+    """Yield the folder of a run's tables of values.
 
-    folder: of results.  Tables of another project or an archive are those that it has.
+    folder: a folder of results.  For the one of the working directory, tables are made of the logs,
+    and removed after the block; others have tables.
+    Raises UserError if they have none.
     """
     if os.path.realpath(folder) == os.path.realpath("results"):
-        with programs.temporary_folder("outlook") as made:
-            tidy.write_value_tables(tidy.parse_cells(partial=True), made)
-            yield made
+        with programs.temporary_folder("outlook") as tables:
+            tidy.write_value_tables(tidy.parse_cells(partial=True), tables)
+            yield tables
         return
-    if not os.path.isdir(os.path.join(folder, os.path.dirname(_tidy_table()))):
+    tidy_folder = os.path.dirname(os.path.relpath(result_path("tidy", workload="any"), "results"))
+    if not os.path.isdir(os.path.join(folder, tidy_folder)):
         raise UserError(
             f"{folder}: holds no tables yet: type `snakemake --cores 1 results/comparisons.csv` "
             "in its project"
@@ -72,36 +74,34 @@ def _value_tables(folder: str) -> Iterator[str]:
     yield os.path.abspath(folder)
 
 
-def _tidy_table() -> str:
-    """Return the path of a workload's tidy table in a folder of results."""
-    return os.path.relpath(result_path("tidy", workload="any"), "results")
+def _format_ratio_cells(row: Fields, most: int) -> tuple[str, ...]:
+    """Return the cells of a ratio in the table of :func:`print_outlook`, in the table's order.
 
-
-def _ratio_cells(row: Fields, most: int) -> tuple[str, ...]:
-    """Return the cells of a ratio in the table of print_outlook.
-
-    row: of outlook.R.  most: the largest number of blocks of a run.
+    row: an entry of ``ratios`` of analysis/outlook.R.  most: the largest number of blocks of a run.
     """
     now = "no interval"
     if row["low"] is not None:
         half_width = 50 * (row["high"] - row["low"]) / row["ratio"]
         now = f"{100 * row['ratio']:.1f} % ± {half_width:.1f} %"
-    decided = row["verdict"] in ("equivalent", "different")
-    shown = "" if row["difference"] is None else f"a loss of {100 * row['difference']:.1f} %"
+    verdict = row["verdict"]
+    if verdict not in ("equivalent", "different"):
+        verdict = _describe_blocks(row, "verdict_more", most)
+    loss = "" if row["difference"] is None else f"a loss of {100 * row['difference']:.1f} %"
     return (
         f"{row['environment']} · {row['series']}",
         f"{row['n']:.0f}",
         now,
         _describe_blocks(row, "width_more", most),
-        row["verdict"] if decided else _describe_blocks(row, "verdict_more", most),
-        shown,
+        verdict,
+        loss,
     )
 
 
 def _describe_blocks(row: Fields, key: str, most: int) -> str:
-    """Return how many further blocks something takes, and how long these take.
+    """Return how many further blocks are needed, and how long these take, as a text.
 
-    key: of the number in the row.  most: the largest number of blocks of a run.
+    key: the key of the number in the row; `seconds` of the row is the time of one block.
+    most: the largest number of blocks of a run.
     """
     more = row[key]
     if more == 0:
@@ -119,12 +119,13 @@ def _describe_blocks(row: Fields, key: str, most: int) -> str:
 def _print_claims(rows: list[Fields], most: int) -> None:
     """Print a line for each claim of which a part was measured, and the others by their reasons.
 
-    rows: of outlook.R.  most: the largest number of blocks of a run.
+    rows: the ``claims`` of analysis/outlook.R.  most: the largest number of blocks of a run.
     """
-    reasons: dict[str, list[str]] = {}
+    # Reason → the IDs of the claims that were not tested for it.
+    untested: dict[str, list[str]] = {}
     for row in rows:
         if row["verdict"] == "not tested":
-            reasons.setdefault(row["reason"], []).append(row["id"])
+            untested.setdefault(row["reason"], []).append(row["id"])
             continue
         state = row["verdict"]
         if state in ("undecided", "tested in part"):
@@ -135,5 +136,5 @@ def _print_claims(rows: list[Fields], most: int) -> None:
                 per_block = row["seconds"] / row["more"]
             state += f"; {_describe_blocks({**row, 'seconds': per_block}, 'more', most)}"
         progress.print_line(f"{row['id']}: {state}")
-    for reason, ids in reasons.items():
+    for reason, ids in untested.items():
         progress.print_line(f"not decided here ({reason}): {', '.join(ids)}")

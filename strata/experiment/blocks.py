@@ -23,6 +23,7 @@ kept for comparison: all repetitions of one environment, then those of the next.
 """
 
 import functools
+import itertools
 import json
 import os
 import random
@@ -49,19 +50,19 @@ MAX_RETRIES = 2
 
 def available_environments(plan: Plan) -> list[str]:
     """Return the environments that can be measured here, in the order of the configuration."""
-    return [name for name, entry in plan["environments"].items() if entry["available"]]
+    return [name for name, environment in plan["environments"].items() if environment["available"]]
 
 
-def is_unpaired(entry: PlannedEnvironment) -> bool:
-    """Return whether an environment is in no block: an emulated machine, or native beside one."""
-    return bool(entry.get("emulated") or entry.get("counterpart"))
+def is_unpaired(environment: PlannedEnvironment) -> bool:
+    """Return whether an environment is in no block: an emulated one, or native at its sizes."""
+    return bool(environment.get("emulated") or environment.get("counterpart"))
 
 
 def hash_decision_basis(plan: Plan) -> str:
     """Return a hash of everything in a plan that decides how many blocks there are.
 
-    A decision on further blocks is valid only while this hash stays the same, and stored decisions
-    contain it: any change of its computation makes them invalid.
+    Stored decisions on further blocks contain it, and are valid only for a plan with the same hash:
+    any change of the computation makes all of them invalid.
     """
     basis = [plan.get("precision"), sorted(plan["workloads"]), sorted(available_environments(plan))]
     if "leave_out" in plan:
@@ -114,38 +115,49 @@ class Order:
         self.disturbed: set[Block] = set()
         self.replacements: dict[Block, int] = {}
         self.earlier_tries: dict[Block, int] = {}
-        least = plan["precision"]["min"] if "precision" in plan else plan["repetitions"]
+        first_count = plan["precision"]["min"] if "precision" in plan else plan["repetitions"]
         self._add_blocks(
-            {workload: [self._first_block(workload)] * least for workload in self.blocks}
+            {
+                workload: [self._list_compared_environments(workload)] * first_count
+                for workload in self.blocks
+            }
         )
         self.decided = "precision" not in plan
         if self.sequential:
-            self.places = self._sequential_places(least)
+            self.places = self._order_sequentially(first_count)
             return
-        while self.decision_rounds[-1:] != [self.last]:
-            self.decision_rounds.append(self.last)
+        while self.last not in self.decision_rounds:
+            decision_round = self.last
+            self.decision_rounds.append(decision_round)
             if decision := self._read_decision():
                 self._apply_decision(decision["workloads"])
-                self.decided = "precision" not in plan or self.decision_rounds[-1] == self.last
+                # The last decision adds no block.
+                self.decided = "precision" not in plan or self.last == decision_round
 
-    def _sequential_places(self, repetitions: int) -> dict[Cell, tuple[int, int]]:
-        """Return the places of all cells, one environment after the other.
+    def _order_sequentially(self, repetitions: int) -> dict[Cell, tuple[int, int]]:
+        """Return ``{cell: (position, round)}`` for all cells, one environment after the other.
 
         repetitions: the number of repetitions of each cell; emulated machines have only one.
         """
         cells: list[Cell] = []
         for name in available_environments(self.plan):
-            emulated = name in self.emulated
-            workloads = self.emulated_workloads if emulated else [*self.plan["workloads"]]
-            for number in range(1, (1 if emulated else repetitions) + 1):
-                kept = [
-                    workload for workload in workloads if (name, workload) not in self._left_out
-                ]
-                cells += [(name, workload, number) for workload in kept]
-        return {cell: (place, cell[2]) for place, cell in enumerate(cells, 1)}
+            workloads = [*self.plan["workloads"]]
+            count = repetitions
+            if name in self.emulated:
+                workloads = self.emulated_workloads
+                count = 1
+            measured = [
+                workload for workload in workloads if (name, workload) not in self._left_out
+            ]
+            for number in range(1, count + 1):
+                cells += [(name, workload, number) for workload in measured]
+        return {cell: (position, cell[2]) for position, cell in enumerate(cells, 1)}
 
     def _read_decision(self) -> Fields | None:
-        """Return the decision after the last round; None if there is none for this plan."""
+        """Return the decision after the last round; None if this plan has none.
+
+        Raises UserError if the decision's file is unreadable.
+        """
         path = os.path.join(self.results, "precision", f"{self.last}.json")
         if not os.path.exists(path):
             return None
@@ -165,24 +177,23 @@ class Order:
         for workload, state in states.items():
             self.disturbed.update((workload, number) for number in state["again"])
             replaced = [*state["again"], *state.get("torn", ())]
-            for place, number in enumerate(replaced, self.blocks[workload] + 1):
-                self.replacements[workload, number] = place
+            for new_number, number in enumerate(replaced, self.blocks[workload] + 1):
+                self.replacements[workload, number] = new_number
                 # The replaced block may itself have replaced one.
-                self.earlier_tries[workload, place] = (
-                    self.earlier_tries.get((workload, number), 0) + 1
-                )
-            whole = self.environments_of_next_block(workload)
-            chosen = state.get("environments") or whole
-            replacements = [
-                [name for name in whole if (name, workload, number) in self.places]
-                for number in replaced
-            ]
-            further = [name for name in whole if name in chosen]
-            added[workload] = replacements + [further] * state["more"]
+                tries_before = self.earlier_tries.get((workload, number), 0)
+                self.earlier_tries[workload, new_number] = tries_before + 1
+            possible = self.environments_of_next_block(workload)
+            for number in replaced:
+                # A replacement holds the environments of the block that it replaces.
+                names = [name for name in possible if (name, workload, number) in self.places]
+                added[workload].append(names)
+            chosen = state.get("environments") or possible
+            further = [name for name in possible if name in chosen]
+            added[workload] += [further] * state["more"]
         self._add_blocks(added)
 
     def add_replacements(self, torn: Iterable[Block]) -> None:
-        """Add the blocks that the next decision adds in place of torn ones."""
+        """Add to the order the blocks that the next decision adds in place of torn ones."""
         states: Fields = {
             workload: {"again": [], "torn": [], "more": 0} for workload in self.blocks
         }
@@ -197,18 +208,21 @@ class Order:
         The random order follows from the plan's seed and the round.  The number and sequence of
         random draws must stay: a change would reorder the cells of every plan.
         """
-        length = max(map(len, added.values()))
-        for position in range(1, length + 1):
+        round_count = max(map(len, added.values()))
+        for round_number in range(1, round_count + 1):
             self.last += 1
+            # The cells of a unit are measured one right after the other.
             units: list[list[Cell]] = []
             for workload, new_blocks in added.items():
-                number = position * len(new_blocks) // length
-                if number > (position - 1) * len(new_blocks) // length:
+                # How many of the new blocks are in the rounds so far, and in those before this one.
+                placed = round_number * len(new_blocks) // round_count
+                placed_before = (round_number - 1) * len(new_blocks) // round_count
+                if placed > placed_before:
                     self.blocks[workload] += 1
                     block = self.blocks[workload]
-                    units.append([(name, workload, block) for name in new_blocks[number - 1]])
+                    units.append([(name, workload, block) for name in new_blocks[placed - 1]])
             if self.last == 1:
-                units += self._emulated_units()
+                units += self._list_emulated_units()
             chance = random.Random(f"{self.plan['seed']}/{self.last}")
             chance.shuffle(units)
             for unit in units:
@@ -216,8 +230,11 @@ class Order:
                 for cell in unit:
                     self.places[cell] = (len(self.places) + 1, self.last)
 
-    def _emulated_units(self) -> list[list[Cell]]:
-        """Return the cells of each emulated machine, which are measured one after the other."""
+    def _list_emulated_units(self) -> list[list[Cell]]:
+        """Return a list of cells for each environment that is in no block, such as an emulated one.
+
+        The cells of one list are measured one after the other.
+        """
         units: list[list[Cell]] = []
         for name in self.emulated:
             workloads = [
@@ -229,23 +246,26 @@ class Order:
         return units
 
     @functools.cached_property
-    def _cannot(self) -> set[tuple[str, str]]:
-        """The (environment, workload) pairs that proved impossible in their first repetition."""
+    def _impossible_pairs(self) -> set[tuple[str, str]]:
+        """The (environment, workload) pairs that proved impossible in their first repetition.
+
+        Only environments that the plan marks as doubtful are looked at.
+        """
         doubtful = [name for name in self.paired if self.plan["environments"][name].get("doubtful")]
-        impossible = set()
-        for pair in [(name, workload) for name in doubtful for workload in self.blocks]:
-            record = read_json(os.path.join(self.results, "raw", *pair, "1.json"))
-            if "cannot" in (record or {}):
-                impossible.add(pair)
-        return impossible
+        pairs = set()
+        for pair in itertools.product(doubtful, self.blocks):
+            record = read_json(os.path.join(self.results, "raw", *pair, "1.json")) or {}
+            if "cannot" in record:
+                pairs.add(pair)
+        return pairs
 
     def environments_of_next_block(self, workload: str) -> list[str]:
         """Return the environments that a further block of a workload can hold."""
-        names = self._first_block(workload)
-        return [name for name in names if (name, workload) not in self._cannot]
+        names = self._list_compared_environments(workload)
+        return [name for name in names if (name, workload) not in self._impossible_pairs]
 
-    def _first_block(self, workload: str) -> list[str]:
-        """Return the environments in the first blocks of a workload."""
+    def _list_compared_environments(self, workload: str) -> list[str]:
+        """Return the environments in the first blocks of a workload, sorted."""
         return [name for name in self.paired if (name, workload) not in self._left_out]
 
     def cells(self) -> list[Cell]:
@@ -264,21 +284,20 @@ class Order:
                 return f"there is no {kind} '{name}'; there are {', '.join(names)}"
         if reason := environments[environment].get("reason"):
             return f"environment '{environment}' is not available here: {reason}"
-        count = sum(cell[:2] == (environment, workload) for cell in self.places)
+        planned_count = sum(cell[:2] == (environment, workload) for cell in self.places)
         later = "" if self.decided else " so far; more are decided once these are measured"
         pair = f"{environment} · {workload}"
-        return f"there is no repetition {repetition} of {pair}: {count} are planned{later}"
+        return f"there is no repetition {repetition} of {pair}: {planned_count} are planned{later}"
 
     def cells_of_block(self, environment: str, workload: str, repetition: int) -> list[Cell]:
         """Return the cells of the block that a cell belongs to, in the planned order.
 
-        A cell that is in no block is returned alone.
+        For a cell that is in no block, only the cell is returned.
         """
-        cell = (environment, workload, repetition)
         if self.sequential or environment in self.emulated:
-            return [cell]
-        block = [mate for mate in self.places if mate[1:] == cell[1:]]
-        return [mate for mate in block if mate[0] in self.paired]
+            return [(environment, workload, repetition)]
+        cells = [cell for cell in self.places if cell[1:] == (workload, repetition)]
+        return [cell for cell in cells if cell[0] in self.paired]
 
     def as_csv(self) -> str:
         """Return the text of results/plan.csv: one row for each cell, in the planned order.
@@ -286,5 +305,6 @@ class Order:
         The format must stay: the check of an archive compares its file with this text.
         """
         lines = ["position,round,environment,workload,repetition"]
-        lines += [",".join(map(str, (*place, *cell))) for cell, place in self.places.items()]
+        for cell, (position, round_number) in self.places.items():
+            lines.append(",".join(map(str, (position, round_number, *cell))))
         return "\n".join(lines) + "\n"

@@ -1,4 +1,4 @@
-"""Read claims: those of the publications, and those that users write in files of their own."""
+"""Read claims of the publications, and claims that users write in files of their own."""
 
 import difflib
 import json
@@ -12,9 +12,10 @@ from strata.experiment.precision import SMALLEST_DIFFERENCE
 from strata.util import validation, yaml_files
 from strata.util.data_types import Fields, Plan
 from strata.util.errors import UserError
+from strata.util.placeholders import as_list
 from strata.util.validation import Finding, find_unknown
 
-# The files of published claims: the originals', and those of 2020 to 2026.
+# The files of published claims: of the originals, and of 2020 to 2026.
 FILES = ("published/claims.json", "published/today.json")
 # The file that is tested unless the configuration's `claims` is another one.
 FILE = FILES[0]
@@ -29,13 +30,13 @@ def list_files() -> list[str]:
 
 def check_claims(path: str = FILE) -> None:
     """Check a file of published claims, and raise UserError with every mistake in it."""
-    _check_claims(path, _read_claims(path))
+    _check_content(path, _read_content(path))
 
 
-def _read_claims(path: str) -> Any:
-    """Return the content of a file of claims, which is not checked yet.
+def _read_content(path: str) -> Any:
+    """Return the content of a file of published claims, which is not checked yet.
 
-    Raises UserError where it cannot be read.
+    Raises UserError if it cannot be read, or is not JSON.
     """
     try:
         with open(path, encoding="utf-8") as file:
@@ -46,31 +47,36 @@ def _read_claims(path: str) -> Any:
         raise UserError(f"{path}: not valid JSON: {error}") from None
 
 
-def _check_claims(path: str, data: Any) -> None:
-    """Raise UserError with every mistake in the claims of a file."""
-    groups = data.get("workload_groups", {}) if isinstance(data, dict) else {}
-    known = [*workload.list_workloads(), *(groups if isinstance(groups, dict) else {})]
-    names = {"folders": workload.list_workloads(), "loads": known}
-    mistakes = validation.find_faults(validation.load_schema("claims"), data, names=names)
-    mistakes = mistakes or [*_cross_check(data)]
-    validation.raise_findings(path, [(_add_id(key, data), sentence) for key, sentence in mistakes])
+def _check_content(path: str, content: Any) -> None:
+    """Raise UserError with every mistake in the content of a file of published claims."""
+    groups = content.get("workload_groups", {}) if isinstance(content, dict) else {}
+    workloads = workload.list_workloads()
+    workloads_and_groups = [*workloads, *(groups if isinstance(groups, dict) else {})]
+    names = {"folders": workloads, "loads": workloads_and_groups}
+    mistakes = validation.find_faults(validation.load_schema("claims"), content, names=names)
+    mistakes = mistakes or [*_list_mistakes(content)]
+    validation.raise_findings(
+        path, [(_add_id(key, content), sentence) for key, sentence in mistakes]
+    )
 
 
-def _add_id(key: str, data: Fields) -> str:
+def _add_id(key: str, content: Fields) -> str:
     """Return a key of the file, followed by the ID of its claim, by which people find the claim."""
-    section, *rest = key.split(".")
-    claim = data["claims"][int(rest[0])] if section == "claims" and rest else None
+    section, *steps = key.split(".")
+    if section != "claims" or not steps:
+        return key
+    claim = content["claims"][int(steps[0])]
     return f"{key} ({claim['id']})" if isinstance(claim, dict) and "id" in claim else key
 
 
-def _cross_check(data: Fields) -> Iterator[Finding]:
+def _list_mistakes(content: Fields) -> Iterator[Finding]:
     """Yield the mistakes that the schema of the claims cannot express.
 
     These are an ID of two claims, a tolerance whose high limit is below the low one, and a metric
     that the workload does not declare.
     """
     numbers: dict[str, int] = {}
-    for number, claim in enumerate(data["claims"]):
+    for number, claim in enumerate(content["claims"]):
         key = f"claims.{number}"
         first = numbers.setdefault(claim["id"], number)
         if first != number:
@@ -80,50 +86,60 @@ def _cross_check(data: Fields) -> Iterator[Finding]:
             yield f"{key}.tolerance.high", f"is {high}; must be at least low, {low}"
         if "pairs" not in claim or "metrics" not in claim:
             continue
-        workloads = data.get("workload_groups", {}).get(claim["workload"], [claim["workload"]])
-        yield from _check_metrics(f"{key}.metrics", claim["metrics"], claim["workload"], workloads)
+        workloads = content.get("workload_groups", {}).get(claim["workload"], [claim["workload"]])
+        yield from _list_unknown_metrics(
+            f"{key}.metrics", claim["metrics"], claim["workload"], workloads
+        )
 
 
-def _check_metrics(
-    key: str, metrics: Iterable[str], name: str, workloads: Iterable[str]
+def _list_unknown_metrics(
+    key: str, metrics: Iterable[str], group: str, workloads: Iterable[str]
 ) -> Iterator[Finding]:
-    """Yield a mistake for each metric that no workload declares.
+    """Yield a mistake for each metric that no workload of a group declares.
 
-    key: of the list of metrics.  name: of the workload or group that has these workloads.
+    key: the key of the list of metrics, for messages.
+    group: the name of the group, or of its only workload, for messages.
+    workloads: the names of the workloads of the group.
     """
     declared: set[str] = set()
-    for workload_name in workloads:
-        declared.update(workload.read_declaration(workload_name)["metrics"])
-    for place, metric in enumerate(metrics):
-        yield from find_unknown(f"{key}.{place}", metric, declared, f"metric of {name}")
+    for name in workloads:
+        declared.update(workload.read_declaration(name)["metrics"])
+    for position, metric in enumerate(metrics):
+        yield from find_unknown(f"{key}.{position}", metric, declared, f"metric of {group}")
 
 
 def read_claim(named: str, environments: Fields) -> Fields:
     """Return a claim in the form of published/claims.json, of which it is the only one.
 
     named: the ID of a published claim, or the path of a file of one's own (docs/claims.md).
-    environments: those of the configuration, of which a file of one's own may speak.
+    environments: the configuration's environments, which a file of one's own may name.
     Raises UserError with all mistakes, each with the nearest right word.
     """
-    catalogues = {path: _read_claims(path) for path in list_files()}
-    ids = {claim["id"]: path for path, data in catalogues.items() for claim in data["claims"]}
+    contents = {path: _read_content(path) for path in list_files()}
+    # The ID of a claim → its file.
+    ids = {claim["id"]: path for path in contents for claim in contents[path]["claims"]}
     if os.path.isfile(named) or named.endswith(_ENDINGS) or "/" in named:
         own_claim = _read_own_claim(named, environments)
         if own_claim["claims"][0]["id"] in ids:
             raise UserError(f"{named}: has the name of a published claim: rename the file")
         return own_claim
     if named not in ids:
-        alike = [id for id in ids if named in id] or difflib.get_close_matches(named, ids)
-        names = " and ".join(FILES)
-        hint = f"did you mean {' or '.join(alike[:5])}?" if alike else f"{names} list the IDs"
+        similar = [known for known in ids if named in known]
+        similar = similar or difflib.get_close_matches(named, ids)
+        hint = f"{' and '.join(FILES)} list the IDs"
+        if similar:
+            hint = f"did you mean {' or '.join(similar[:5])}?"
         raise UserError(f"{named!r} is no published claim and no file; {hint}")
-    data = catalogues[ids[named]]
-    _check_claims(ids[named], data)
-    return {**data, "claims": [claim for claim in data["claims"] if claim["id"] == named]}
+    content = contents[ids[named]]
+    _check_content(ids[named], content)
+    return {**content, "claims": [claim for claim in content["claims"] if claim["id"] == named]}
 
 
 def _read_own_claim(path: str, environments: Fields) -> Fields:
-    """Return the claim of a file of one's own, as :func:`read_claim` does."""
+    """Return the claim of a file of one's own, as :func:`read_claim` does.
+
+    Raises UserError with all mistakes.
+    """
     content = yaml_files.read_mapping(path)
     names = {
         "declared environments": environments,
@@ -131,32 +147,7 @@ def _read_own_claim(path: str, environments: Fields) -> Fields:
     }
     schema = validation.load_schema("claim")
     validation.raise_findings(path, validation.find_faults(schema, content, names=names))
-    metrics = [content["metric"]] if isinstance(content["metric"], str) else content["metric"]
-    validation.raise_findings(path, [*_check_own_claim(content, metrics)])
-    name = re.sub("[^A-Za-z0-9.-]+", "-", os.path.splitext(os.path.basename(path))[0])
-    value = content.get("value")
-    tolerance = {"low": content.get("low"), "high": content.get("high")}
-    if tolerance == {"low": None, "high": None} and value is not None:
-        tolerance = {
-            "low": value * (1 - SMALLEST_DIFFERENCE),
-            "high": value / (1 - SMALLEST_DIFFERENCE),
-        }
-    *compared, reference = content["environments"]
-    claim: Fields = {
-        "id": name.strip("-.") or "claim",
-        "publication": "own",
-        "place": os.path.basename(path),
-        "statement": content["statement"],
-        "workload": content["workload"],
-        "metrics": metrics,
-        "pairs": [[environment, reference] for environment in compared],
-        "tolerance": tolerance,
-    }
-    for key in ("factors", "sockets", "processors", "performance", "note"):
-        if key in content:
-            claim[key] = content[key]
-    if value is not None:
-        claim["published"] = {"value": value, "unit": "ratio"}
+    validation.raise_findings(path, [*_list_own_mistakes(content)])
     return {
         "format": 2,
         "about": f"The claim of {path}.",
@@ -170,15 +161,52 @@ def _read_own_claim(path: str, environments: Fields) -> Fields:
             for environment in content["environments"]
         },
         "workload_groups": {},
-        "claims": [claim],
+        "claims": [_convert_own_claim(path, content)],
     }
 
 
-def _check_own_claim(content: Fields, metrics: list[str]) -> Iterator[Finding]:
-    """Yield the mistakes that the schema of a file of one's own cannot express."""
-    workload_name = content["workload"]
-    for key, sentence in _check_metrics("metric", metrics, workload_name, [workload_name]):
-        yield (key if isinstance(content["metric"], list) else "metric"), sentence
+def _convert_own_claim(path: str, content: Fields) -> Fields:
+    """Return a claim of one's own as an entry of ``claims`` in published/claims.json.
+
+    path: its file, whose name becomes the claim's ID.
+    content: the content of the file, checked (schemas/claim.schema.json).
+    """
+    name = re.sub("[^A-Za-z0-9.-]+", "-", os.path.splitext(os.path.basename(path))[0])
+    value = content.get("value")
+    tolerance = {"low": content.get("low"), "high": content.get("high")}
+    if tolerance == {"low": None, "high": None} and value is not None:
+        tolerance = {
+            "low": value * (1 - SMALLEST_DIFFERENCE),
+            "high": value / (1 - SMALLEST_DIFFERENCE),
+        }
+    # The last environment is the one with which the others are compared.
+    *compared, reference = content["environments"]
+    claim: Fields = {
+        "id": name.strip("-.") or "claim",
+        "publication": "own",
+        "place": os.path.basename(path),
+        "statement": content["statement"],
+        "workload": content["workload"],
+        "metrics": as_list(content["metric"]),
+        "pairs": [[environment, reference] for environment in compared],
+        "tolerance": tolerance,
+    }
+    for key in ("factors", "sockets", "processors", "performance", "note"):
+        if key in content:
+            claim[key] = content[key]
+    if value is not None:
+        claim["published"] = {"value": value, "unit": "ratio"}
+    return claim
+
+
+def _list_own_mistakes(content: Fields) -> Iterator[Finding]:
+    """Yield the mistakes that the schema of a file of one's own cannot express.
+
+    content: the content of the file, which matches the schema.
+    """
+    name, metric = content["workload"], content["metric"]
+    for key, sentence in _list_unknown_metrics("metric", as_list(metric), name, [name]):
+        yield (key if isinstance(metric, list) else "metric"), sentence
     low, high, value = (content.get(key) for key in ("low", "high", "value"))
     if low is not None and high is not None and high <= low:
         yield "high", f"is {high}; must be above low, {low}"
@@ -188,20 +216,13 @@ def _check_own_claim(content: Fields, metrics: list[str]) -> Iterator[Finding]:
         yield "value", f"is {value}; must be at most high, {high}"
 
 
-def list_workloads_of(published: Fields) -> list[str]:
-    """Return the workloads of the claim that :func:`read_claim` returns; "*" stands for all."""
-    workload_name = published["claims"][0]["workload"]
-    names: list[str] = published["workload_groups"].get(workload_name, [workload_name])
-    return names
-
-
 def choose_environments(published: Fields, plan: Plan, sockets: int) -> tuple[list[str], list[str]]:
     """Return the environments of the plan that test a claim, and the reasons why others cannot.
 
     published: a claim of :func:`read_claim`.
-    plan: of the whole configuration.
-    sockets: the number of the host's.
-    Without environments nothing of the claim can be tested here.
+    plan: the plan of the whole configuration.
+    sockets: how many sockets this machine has.
+    If no environment is returned, nothing of the claim can be tested here.
     """
     claim = published["claims"][0]
     for hardware, available in (("sockets", sockets), ("processors", plan["machine"]["cpus"])):
@@ -210,6 +231,7 @@ def choose_environments(published: Fields, plan: Plan, sockets: int) -> tuple[li
             return [], [f"it needs {needed} {hardware}, and this machine has {available}"]
     if plan["scale"] == "tiny":
         return [], ["sizes of the scale tiny test no claim: set scale to standard"]
+    # The keys are a set that keeps its order.
     chosen: dict[str, None] = {}
     reasons: dict[str, None] = {}
     for pair in claim["pairs"]:
@@ -224,14 +246,14 @@ def choose_environments(published: Fields, plan: Plan, sockets: int) -> tuple[li
     return [*chosen], [*reasons]
 
 
-def _find_stand_in(entry: Fields, plan: Plan) -> tuple[str, str]:
-    """Return the environment of the plan that stands for a published one, and "".
+def _find_stand_in(published: Fields, plan: Plan) -> tuple[str, str]:
+    """Return ``(environment, "")``, the environment of the plan that stands for a published one.
 
-    entry: the published environment.
-    If none does, returns "" and the reason.
+    published: the published environment.
+    If none does, returns ``("", reason)``: a clause that says why the last candidate does not.
     """
-    label = entry["label"]
-    names = entry["measured_as"] or entry.get("transferred", {}).get("to", [])
+    label = published["label"]
+    names = published["measured_as"] or published.get("transferred", {}).get("to", [])
     reason = f"{label}: no environment of Strata stands for it"
     for name in names:
         planned: Any = plan["environments"].get(name)
@@ -241,7 +263,7 @@ def _find_stand_in(entry: Fields, plan: Plan) -> tuple[str, str]:
             reason = f"{label}: {name} is not available here: {planned['reason']}"
         elif planned.get("emulated"):
             reason = f"{label}: {name} would be emulated here, and that tests no claim"
-        elif "otherwise" in planned and not entry.get("options"):
+        elif "otherwise" in planned and not published.get("options"):
             reason = f"{label}: the daemon makes another environment of {name}"
         else:
             return name, ""

@@ -35,17 +35,28 @@ def merge_mappings(base: Fields, over: Fields) -> Fields:
     return merged
 
 
+def read_nearest() -> tuple[str, Fields]:
+    """Return the path and the content of the configuration file, of which nothing is checked.
+
+    It is the file of the working directory, or else of the project.
+    """
+    path = FILE if os.path.exists(FILE) else os.path.join(paths.PROJECT, FILE)
+    return path, yaml_files.read_mapping(path)
+
+
 class Overrides(dict[str, Any]):
-    """Values that replace those of config.yaml, with the configuration files that they come from.
+    """Values that replace values of config.yaml, with the configuration files that they come from.
 
     names: the paths of these files; later files win.  Values of --config, which win over all files,
     come from none of them.
-    words: the options of Snakemake that give the same values; known for a command line alone.
+    words: the options of Snakemake that give the same values; known only for commands of Strata.
     """
 
     def __init__(self, values: Fields, names: Sequence[str], words: Sequence[str] = ()) -> None:
+        """Set the values, with the files and the options that they come from."""
         super().__init__(values)
-        self.names, self.words = names, words
+        self.names = names
+        self.words = words
 
 
 def read_overrides(names: Sequence[str], words: Sequence[str]) -> Overrides:
@@ -64,55 +75,58 @@ def read_overrides(names: Sequence[str], words: Sequence[str]) -> Overrides:
                 "if it has spaces"
             )
         mappings.append({key: yaml_files.parse_text(f"--config {key}", text)})
-    options = [
-        *(["--configfile", *names] if names else []),
-        *(["--config", *words] if words else []),
-    ]
+    options: list[str] = []
+    if names:
+        options += ["--configfile", *names]
+    if words:
+        options += ["--config", *words]
     return Overrides(functools.reduce(merge_mappings, mappings, {}), names, options)
 
 
-def _source(path: str, over: Fields) -> Callable[[str], str]:
+def _make_source_finder(path: str, over: Fields) -> Callable[[str], str]:
     """Return a function that maps a key to the file that sets it, or to "--config".
 
+    The function takes a key with dots between its steps, such as ``vm.profiles.default``.
     path: the path of config.yaml.
-    over: the values that replace those of config.yaml.  If it is a plain mapping, its files are not
-    known, and the function always returns `path`.
+    over: the values that replace values of config.yaml.  If it is a plain mapping, its files are
+    not known, and the function always returns `path`.
     """
     if not isinstance(over, Overrides):
         return lambda key: path
     names = [path, *over.names]
-    mappings = [*map(yaml_files.read_mapping, names)]
-    of_files = functools.reduce(merge_mappings, mappings)
-    whole = merge_mappings(mappings[0], over)
+    contents = [*map(yaml_files.read_mapping, names)]
+    values_of_files = functools.reduce(merge_mappings, contents)
+    values = merge_mappings(contents[0], over)
 
-    def source(key: str) -> str:
-        depth, value = _walk(whole, key.split("."))
+    def find_source(key: str) -> str:
+        """Return the path of the last file that sets a key, "--config", or `path` if none does."""
+        depth, value = _follow_key(values, key.split("."))
         steps = key.split(".")[:depth]
         if not steps:
             return path
-        if _walk(of_files, steps) != (depth, value):
+        if _follow_key(values_of_files, steps) != (depth, value):
             return "--config"
-        for name, mapping in zip(names[::-1], mappings[::-1], strict=True):
-            if _walk(mapping, steps)[0] == depth:
+        for name, content in zip(names[::-1], contents[::-1], strict=True):
+            if _follow_key(content, steps)[0] == depth:
                 return name
         return path
 
-    return source
+    return find_source
 
 
-def _walk(data: Any, steps: Sequence[str]) -> tuple[int, Any]:
+def _follow_key(value: Any, steps: Sequence[str]) -> tuple[int, Any]:
     """Follow the steps of a key through nested mappings and lists.
 
     Returns ``(depth, value)``: how many steps exist, and the value at the last one that does.
     """
     for depth, step in enumerate(steps):
-        if isinstance(data, dict) and step in data:
-            data = data[step]
-        elif isinstance(data, list) and step.isdecimal() and int(step) < len(data):
-            data = data[int(step)]
+        if isinstance(value, dict) and step in value:
+            value = value[step]
+        elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):
+            value = value[int(step)]
         else:
-            return depth, data
-    return len(steps), data
+            return depth, value
+    return len(steps), value
 
 
 def read_config(over: Fields | None = None, path: str = FILE) -> Fields:
@@ -122,7 +136,7 @@ def read_config(over: Fields | None = None, path: str = FILE) -> Fields:
     ``config`` is.  Numbers and booleans may be given as text, as on the command line.
     Returns the keys of config.yaml, with layers as ``[{name: options}, …]``, workloads as
     ``{name: {parameter: value}}``, and ``source``: the function that maps a key to its file.
-    Raises UserError with one line for each mistake: file, key, what is wrong, what is accepted.
+    Raises UserError with one line for each mistake: its file, its key, and what is accepted.
     """
     if not os.path.exists(path):
         remedy = f"go to the folder of a project, such as {paths.PROJECT}"
@@ -132,60 +146,78 @@ def read_config(over: Fields | None = None, path: str = FILE) -> Fields:
     schema = validation.load_schema("config")
     over = over or {}
     content = yaml_files.read_mapping(path)
-    source = _source(path, over)
-    data = validation.convert_texts(schema, merge_mappings(content, over))
-    # Of a folder without a declaration, `workload.load` reports the missing file.
-    chosen = data.get("workloads") if isinstance(data.get("workloads"), dict) else {}
-    present = [name for name in chosen if os.path.lexists(f"{workload.FOLDER}/{name}")]
-    names = {"declared": [*workload.list_workloads(), *present], "kinds": registry.layer_names()}
-    mistakes = validation.find_faults(schema, data, names=names)
-    # With wrong types or missing keys, no further check can read the data.
-    if mistakes and validation.find_faults(schema, data):
-        validation.raise_findings(source, mistakes)
-    for name, entry in data["environments"].items():
-        layers = [_normalize_layer(layer) for layer in entry["layers"]]
-        label = entry.get("label", name)
-        data["environments"][name] = {**entry, "label": label, "layers": layers}
-    validation.check_all(
-        lambda: validation.raise_findings(source, [*mistakes, *_cross_check(data)]),
-        *(functools.partial(workload.read_declaration, name) for name in present),
-    )
-    # Before `only` is applied: a narrowed experiment has the same image.
-    image = {**data.get("image", {}), "workloads": list(data["workloads"])}
-    if packages := _packages_of_layers(data["environments"]):
+    source = _make_source_finder(path, over)
+    settings = validation.convert_texts(schema, merge_mappings(content, over))
+    _check_settings(settings, schema, source)
+    image = {**settings.get("image", {}), "workloads": list(settings["workloads"])}
+    if packages := _list_packages_of_layers(settings["environments"]):
         image["packages"] = [*image.get("packages", []), *packages]
-    only = data.pop("only", {})
+    # Only now: an experiment that is narrowed by `only` has the same image.
+    only = settings.pop("only", {})
     for section in ("environments", "workloads"):
-        wanted = only.get(section, data[section])
-        data[section] = {name: entry for name, entry in data[section].items() if name in wanted}
+        chosen = only.get(section, settings[section])
+        settings[section] = {
+            name: entry for name, entry in settings[section].items() if name in chosen
+        }
     return {
-        **_with_defaults(schema.schema, data),
+        **_add_defaults(schema.schema, settings),
         "source": source,
         "image": image,
         # Where the number of blocks is open, disturbed blocks are measured again.
         "interference": plan_interference(
-            data.get("interference", {}), again=isinstance(data["repetitions"], dict)
+            settings.get("interference", {}), again=isinstance(settings["repetitions"], dict)
         ),
         "workloads": {
             name: workload.convert_overrides(name, parameters or {})
-            for name, parameters in data["workloads"].items()
+            for name, parameters in settings["workloads"].items()
         },
     }
 
 
-def _packages_of_layers(environments: Fields) -> list[str]:
-    """Return the sorted packages that the image holds for the layers of all environments."""
-    entries = [entry for value in environments.values() for entry in value["layers"]]
-    names = {name for entry in entries for name in entry}
-    return sorted(
-        {package for name in names for package in registry.layer_class(name).image_packages}
+def _check_settings(settings: Fields, schema: Any, source: Callable[[str], str]) -> None:
+    """Check the merged configuration and the workloads that it names, and complete environments.
+
+    Changes each environment of `settings`: adds its label, and normalizes its layers.
+    schema: the validator of config.yaml.  source: a function that maps a key to its file.
+    Raises UserError with one line for each mistake.
+    """
+    workloads = settings.get("workloads")
+    # For a folder without a declaration, `read_declaration` reports the missing file.
+    present = [
+        name
+        for name in (workloads if isinstance(workloads, dict) else {})
+        if os.path.lexists(f"{workload.FOLDER}/{name}")
+    ]
+    names = {"declared": [*workload.list_workloads(), *present], "kinds": registry.layer_names()}
+    mistakes = validation.find_faults(schema, settings, names=names)
+    # With wrong types or missing keys, no further check can read the settings.
+    if mistakes and validation.find_faults(schema, settings):
+        validation.raise_findings(source, mistakes)
+    for name, environment in settings["environments"].items():
+        layers = [_normalize_layer(layer) for layer in environment["layers"]]
+        label = environment.get("label", name)
+        settings["environments"][name] = {**environment, "label": label, "layers": layers}
+    validation.check_all(
+        lambda: validation.raise_findings(source, [*mistakes, *_list_mistakes(settings)]),
+        *(functools.partial(workload.read_declaration, name) for name in present),
     )
 
 
-def _with_defaults(schema: Fields, values: Fields) -> Fields:
+def _list_packages_of_layers(environments: Fields) -> list[str]:
+    """Return the sorted packages that the image holds for the layers of all environments."""
+    packages: set[str] = set()
+    for environment in environments.values():
+        for layer in environment["layers"]:
+            for name in layer:
+                packages.update(registry.layer_class(name).image_packages)
+    return sorted(packages)
+
+
+def _add_defaults(schema: Fields, values: Fields) -> Fields:
     """Return a mapping to which the defaults of its schema are added for missing keys."""
-    properties = schema["properties"].items()
-    return {key: entry["default"] for key, entry in properties if "default" in entry} | values
+    definitions = schema["properties"].items()
+    defaults = {key: entry["default"] for key, entry in definitions if "default" in entry}
+    return defaults | values
 
 
 def plan_interference(given: Fields, again: bool = False) -> Interference:
@@ -197,19 +229,23 @@ def plan_interference(given: Fields, again: bool = False) -> Interference:
     judged.
     """
     schema = validation.load_schema("config").schema["properties"]["interference"]
-    chosen = _with_defaults(schema, ({"action": "retry"} if again else {}) | given)
+    if again:
+        given = {"action": "retry", **given}
+    values = _add_defaults(schema, given)
+    action = values.pop("action")
     return {
-        "action": chosen.pop("action"),
-        "thresholds": {key: parse_amount(value) for key, value in chosen.items()},
+        "action": action,
+        "thresholds": {key: parse_amount(value) for key, value in values.items()},
     }
 
 
 def _normalize_layer(layer: str | Fields) -> Fields:
     """Return a layer as ``{name: options}``, with options converted to the types of their schema.
 
-    layer: the name alone, or a mapping of the name to its options.
+    layer: only the name, or a mapping of the name to its options.
     """
-    ((name, options),) = ({layer: {}} if isinstance(layer, str) else layer).items()
+    mapping = {layer: {}} if isinstance(layer, str) else layer
+    ((name, options),) = mapping.items()
     options = {} if options is None else options
     if name not in registry.layer_names():
         return {name: options}
@@ -217,57 +253,71 @@ def _normalize_layer(layer: str | Fields) -> Fields:
     return {name: validation.convert_texts(accepted, options)}
 
 
-def _cross_check(data: Fields) -> Iterator[Finding]:
+def _list_mistakes(settings: Fields) -> Iterator[Finding]:
     """Yield the mistakes that the schema of config.yaml cannot express.
 
-    data: the merged configuration, which matches the schema.
+    settings: the merged configuration, which matches the schema.
     """
-    rule = data["repetitions"]
+    rule = settings["repetitions"]
     if isinstance(rule, dict) and rule["max"] < rule["min"]:
         yield "repetitions.max", f"is {rule['max']}; must be at least min, {rule['min']}"
+    # Label → the environment that has it.
     labels: dict[str, str] = {}
-    for name, entry in data["environments"].items():
+    for name, environment in settings["environments"].items():
         key = f"environments.{name}"
-        yield from _check_stack(f"{key}.layers", entry["layers"], data)
-        label = " ".join(entry["label"].split())
+        yield from _list_stack_mistakes(f"{key}.layers", environment["layers"], settings)
+        label = " ".join(environment["label"].split())
         if label in labels:
             yield f"{key}.label", f"is the label of {labels[label]} too; write another"
         labels[label] = name
-        if "{vm}" in label and not any("vm" in layer for layer in entry["layers"]):
+        if "{vm}" in label and not any("vm" in layer for layer in environment["layers"]):
             yield (
                 f"{key}.label",
                 f"is '{label}', but no layer is a virtual machine; must not contain {{vm}}",
             )
-    yield from _check_paths(data)
-    yield from _check_keys_of_image(data.get("image", {}))
-    for name, parameters in data["workloads"].items():
+    yield from _list_path_mistakes(settings)
+    yield from _list_image_mistakes(settings.get("image", {}))
+    for name, parameters in settings["workloads"].items():
         # Mistakes in the workload's own file are reported for that file.
         with contextlib.suppress(UserError):
             yield from workload.check_overrides(name, parameters or {})
 
 
-def _check_keys_of_image(image: Fields) -> Iterator[Finding]:
+def _list_image_mistakes(image: Fields) -> Iterator[Finding]:
     """Yield a mistake for each key of `image` that contradicts an image of the user's own."""
-    for key, value in image.items() if "docker" in image else ():
+    if "docker" not in image:
+        return
+    for key, value in image.items():
         if key != "docker" and (key, value) != ("distribution", "host"):
             yield f"image.{key}", f"is of the image that Strata builds; leave {key} or docker out"
 
 
-def _check_paths(data: Fields) -> Iterator[Finding]:
+def _list_path_mistakes(settings: Fields) -> Iterator[Finding]:
     """Yield a mistake for each key that names a missing file or folder of this host."""
-    chosen = data.get("client")
-    settings = chosen.get("ssh_config") if isinstance(chosen, dict) else None
-    if settings and (os.path.isdir(settings) or not os.access(settings, os.R_OK)):
-        yield "client.ssh_config", f"is {show_value(settings)}; there is no such file to read"
-    local = re.fullmatch("(?:file|copy):/*(/.*)", data.get("image", {}).get("mirror", ""))
-    folders = {"image.mirror": local and local[1], "published_raw": data.get("published_raw")}
+    client = settings.get("client")
+    ssh_config = client.get("ssh_config") if isinstance(client, dict) else None
+    if ssh_config and (os.path.isdir(ssh_config) or not os.access(ssh_config, os.R_OK)):
+        yield "client.ssh_config", f"is {show_value(ssh_config)}; there is no such file to read"
+    local_mirror = re.fullmatch(
+        "(?:file|copy):/*(/.*)", settings.get("image", {}).get("mirror", "")
+    )
+    folders = {
+        "image.mirror": local_mirror and local_mirror[1],
+        "published_raw": settings.get("published_raw"),
+    }
     for key, folder in folders.items():
         if folder and not os.path.isdir(folder):
             yield key, f"is {show_value(folder)}; there is no such folder"
 
 
-def _check_stack(key: str, stack: Stack, data: Fields) -> Iterator[Finding]:
-    """Yield the mistakes in the options and the order of an environment's layers."""
+def _list_stack_mistakes(key: str, stack: Stack, settings: Fields) -> Iterator[Finding]:
+    """Yield the mistakes in the options and the order of an environment's layers.
+
+    key: the key of the layers, for messages.  A layer of an unknown name is skipped: the schema
+    reports it.
+    settings: the merged configuration, whose profiles of virtual machines options may name.
+    """
+    profiles = settings.get("vm", {"profiles": {"default": {}}})
     below = "host"
     for number, layer in enumerate(stack):
         ((name, options),) = layer.items()
@@ -275,7 +325,6 @@ def _check_stack(key: str, stack: Stack, data: Fields) -> Iterator[Finding]:
             continue
         layer_key = f"{key}.{number}"
         layer_class = registry.layer_class(name)
-        profiles = data.get("vm", {"profiles": {"default": {}}})
         accepted = validation.make_validator(layer_class.options_schema)
         mistakes = validation.find_faults(accepted, options, f"{layer_key}.{name}", profiles)
         if not mistakes:

@@ -1,4 +1,4 @@
-"""The folder of an experiment beside the project: its own configuration, and the project's code.
+"""The folder of an experiment of its own: another configuration with the project's code.
 
 Snakemake and the commands of Strata work in that folder as in the project.  What the experiment
 shares with the project are links; it has its own config.yaml, results, papers and, if it tests
@@ -7,6 +7,7 @@ claims of its own, claims.
 
 import json
 import os
+import re
 
 import yaml
 
@@ -39,18 +40,20 @@ def make_folder(
     """
     if os.path.lexists(folder) and not os.path.isdir(folder):
         raise UserError(f"{folder}: is a file: move it away, or choose another --name")
-    if os.path.isdir(folder) and os.listdir(folder) and not is_experiment(folder):
+    is_experiment = os.path.islink(os.path.join(folder, "Snakefile"))
+    if os.path.isdir(folder) and os.listdir(folder) and not is_experiment:
         raise UserError(
             f"{folder}: holds something else than an experiment: move it away, or choose another "
             "--name"
         )
-    for name in SHARED:
-        _link(name, folder)
-    for shared in ("paper", "published"):
-        for name in sorted(os.listdir(os.path.join(paths.PROJECT, shared))):
-            path = os.path.join(shared, name)
-            if name not in _MADE and not (published and path == claims.FILE):
-                _link(path, folder)
+    links = [*SHARED]
+    for shared_folder in ("paper", "published"):
+        for name in sorted(os.listdir(os.path.join(paths.PROJECT, shared_folder))):
+            if name not in _MADE:
+                links.append(os.path.join(shared_folder, name))
+    for path in links:
+        if not (published and path == claims.FILE):
+            _link(path, folder)
     write_if_changed(os.path.join(folder, ".gitignore"), IGNORED)
     if published:
         text = json.dumps(published, indent=1, ensure_ascii=False) + "\n"
@@ -60,10 +63,29 @@ def make_folder(
         write_if_changed(os.path.join(folder, config.FILE), text)
 
 
-def check_repetitions(repetitions: Fields, options: dict[str, str]) -> None:
-    """Raise UserError unless `repetitions` can stand in the configuration of an experiment.
+def make_name(text: str, default: str, length: int = 40) -> str:
+    """Return a name for the folder of an experiment, made of a text such as a file's name.
 
-    repetitions: the content of that key, of which values come from the command line.
+    default: the name if no letter of the text can be kept.
+    length: the largest number of characters.
+    """
+    name = re.sub("[^a-z0-9._-]+", "-", text.lower()).strip("-.")
+    return (name or default)[:length]
+
+
+def require_name(name: str) -> None:
+    """Raise UserError, which names the option --name, unless an experiment may have this name."""
+    if not re.fullmatch("[a-z0-9][a-z0-9._-]{0,39}", name):
+        raise UserError(
+            f"--name: is {name!r}; must be at most 40 lower-case letters, digits, points, hyphens "
+            "and underscores"
+        )
+
+
+def check_repetitions(repetitions: Fields, options: dict[str, str]) -> None:
+    """Raise UserError unless `repetitions` is valid in the configuration of an experiment.
+
+    repetitions: the value of that key, some of which comes from the command line.
     options: key → the option that gave its value, which the error names.
     """
     schema = validation.load_schema("config").schema["properties"]["repetitions"]
@@ -72,17 +94,14 @@ def check_repetitions(repetitions: Fields, options: dict[str, str]) -> None:
         raise UserError(*(f"{options[key]}: {sentence}" for key, sentence in mistakes))
 
 
-def _link(name: str, folder: str) -> None:
-    """Link a file or folder of the project into a folder, unless it is there, or does not exist.
+def _link(path: str, folder: str) -> None:
+    """Link a file or folder of the project into an experiment's folder.
 
-    name: its relative path.  The folders above the link are made.
+    Nothing is linked if the experiment has the path, or if the project lacks it.
+    path: relative to the project.  The folders above the link are made.
     """
-    link, target = os.path.join(folder, name), os.path.join(paths.PROJECT, name)
+    link = os.path.join(folder, path)
+    target = os.path.join(paths.PROJECT, path)
     os.makedirs(os.path.dirname(link), exist_ok=True)
     if os.path.lexists(target) and not os.path.lexists(link):
         os.symlink(os.path.relpath(target, os.path.realpath(os.path.dirname(link))), link)
-
-
-def is_experiment(folder: str) -> bool:
-    """Return whether a folder is one that :func:`make_folder` made."""
-    return os.path.islink(os.path.join(folder, "Snakefile"))

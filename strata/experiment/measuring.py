@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import glob
 import os
 import re
 import signal
@@ -10,7 +11,9 @@ import sys
 from collections.abc import Callable, Sequence
 
 from strata.util import paths, progress, run, signals
+from strata.util.data_types import Fields
 from strata.util.errors import MachineError
+from strata.util.files import read_json
 from strata.util.process import wait_for_process
 from strata.util.signals import Interrupted
 
@@ -21,21 +24,22 @@ _SHOWN = 12
 # Lines of a cell that begins or ends, and of a decision.
 _CELL = re.compile(r"\[(\d+) of (\d+) done\] (\S+) · \S+ · repetition (\d+)")
 _ROUND = re.compile(r"round (\d+): (?:no )?more blocks")
-# Lines that a person should see, such as what is built first: TOPIC: TEXT.
+# Lines that a person should see, for example that an image is built: TOPIC: TEXT.
 _TOPIC = re.compile(r"(image|vm|docker|testbed|setup|waiting|machine)\b.*")
 # Seconds within which an interrupted Snakemake has ended with all that it started.
 SECONDS_TO_END = 60.0
 
 
 class ProgressLine:
-    """The last line of a terminal, which is written again and again; silent elsewhere."""
+    """Write a line at the end of a terminal again and again; do nothing without a terminal."""
 
     def __init__(self) -> None:
+        """Find out whether standard error is a terminal."""
         self._is_shown = sys.stderr.isatty()
         self._width = 0
 
     def show(self, text: str) -> None:
-        """Replace the line."""
+        """Replace the line by a text, which is cut at the terminal's width."""
         if self._is_shown:
             columns = max(20, os.get_terminal_size(sys.stderr.fileno()).columns)
             text = re.sub(r"[^ -~\u00a0-\uffff]", " ", text)[: columns - 1]
@@ -53,36 +57,21 @@ def run_snakemake(
     folder: str,
     targets: Sequence[str],
     *options: str,
-    line: ProgressLine | None = None,
+    line: ProgressLine,
     at_round: Callable[[int], str] = lambda number: "",
 ) -> bool:
-    """Make targets in an experiment's folder, and return whether all were made.
+    """Make targets in an experiment's folder by Snakemake, and return whether all were made.
 
+    What Snakemake prints is appended to :data:`LOG`.
     options: more words for Snakemake.
-    line: shows the progress; None: one that is cleared in the end.
+    line: shows the progress, and is not cleared in the end.
     at_round: a function that describes the results after a round, given its number.
     This process sleeps until something is printed, so that nothing disturbs a lap.
     Raises Interrupted after a signal, once Snakemake has ended with all that it started.
     """
-    if line is None:
-        line = ProgressLine()
-        try:
-            return run_snakemake(folder, targets, *options, line=line, at_round=at_round)
-        finally:
-            line.clear()
     os.makedirs(os.path.join(folder, os.path.dirname(LOG)), exist_ok=True)
-    command = [sys.executable, "-m", "snakemake", "--cores", "1", *options, "--", *targets]
-    variables = {**os.environ, "PYTHONPATH": paths.PROJECT}
-    for name in (run.OWNER, run.COMMAND):
-        # The experiment is a run of its own.
-        variables.pop(name, None)
     with open(os.path.join(folder, LOG), "a", encoding="utf-8", errors="replace") as log:
-        with signals.delay_signals():
-            process = subprocess.Popen(
-                command, cwd=folder, env=variables, stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-                start_new_session=True, preexec_fn=_end_with_parent,
-            )  # fmt: skip
+        process = _start_snakemake(folder, [*options, "--", *targets])
         assert process.stdout
         results_so_far = ""
         try:
@@ -99,11 +88,11 @@ def run_snakemake(
             return process.wait() == 0
         except Interrupted:
             line.show("ending what runs …")
-            _end(process)
+            _end_snakemake(process)
             raise
         finally:
             if process.poll() is None:
-                _end(process)
+                _end_snakemake(process)
             process.stdout.close()
 
 
@@ -114,23 +103,67 @@ def make_targets(folder: str, targets: Sequence[str], *options: str) -> None:
     Raises Interrupted if a signal came, and MachineError with the end of what Snakemake printed if
     a target was not made.
     """
-    if not run_snakemake(folder, targets, *options):
-        log = os.path.join(folder, LOG)
-        with open(log, encoding="utf-8", errors="replace") as file:
-            lines = file.read().strip().splitlines()[-_SHOWN:]
-        raise MachineError(f"{log}: the measurement did not end well:", *lines)
+    line = ProgressLine()
+    try:
+        if run_snakemake(folder, targets, *options, line=line):
+            return
+    finally:
+        line.clear()
+    log = os.path.join(folder, LOG)
+    with open(log, encoding="utf-8", errors="replace") as file:
+        lines = file.read().strip().splitlines()[-_SHOWN:]
+    raise MachineError(f"{log}: the measurement did not end well:", *lines)
+
+
+def list_pairs(folder: str, kind: str) -> set[tuple[str, str]]:
+    """Return the (environment, workload) of an experiment's measured or failed cells.
+
+    kind: "raw" or "failed".
+    """
+    pattern = os.path.join(glob.escape(folder), "results", kind, "*/*/*.json")
+    pairs = set()
+    for path in glob.glob(pattern):
+        environment, workload, _ = path.split(os.sep)[-3:]
+        pairs.add((environment, workload))
+    return pairs
+
+
+def read_records(results: str) -> list[Fields]:
+    """Return the records of all measured cells in a folder of results, sorted by their paths."""
+    pattern = os.path.join(glob.escape(results), "raw/*/*/*.json")
+    return [record for path in sorted(glob.glob(pattern)) if (record := read_json(path))]
+
+
+def _start_snakemake(folder: str, arguments: Sequence[str]) -> "subprocess.Popen[str]":
+    """Start Snakemake in an experiment's folder, as the leader of a process group of its own.
+
+    arguments: its options and targets.  Its output and errors come through one pipe.
+    The kernel ends it by SIGTERM if this process is killed.
+    """
+    command = [sys.executable, "-m", "snakemake", "--cores", "1", *arguments]
+    variables = {**os.environ, "PYTHONPATH": paths.PROJECT}
+    for name in (run.OWNER, run.COMMAND):
+        # The experiment is a run of its own.
+        variables.pop(name, None)
+    with signals.delay_signals():
+        return subprocess.Popen(
+            command, cwd=folder, env=variables, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+            start_new_session=True, preexec_fn=_end_with_parent,
+        )  # fmt: skip
 
 
 def _end_with_parent() -> None:
-    """Arrange that the kernel ends this process by SIGTERM once its parent was killed."""
-    # PR_SET_PDEATHSIG.
-    ctypes.CDLL(None).prctl(1, int(signal.SIGTERM))
+    """Let the kernel end this process by SIGTERM if its parent is killed."""
+    set_parent_death_signal = 1
+    ctypes.CDLL(None).prctl(set_parent_death_signal, int(signal.SIGTERM))
 
 
-def _end(process: "subprocess.Popen[str]") -> None:
+def _end_snakemake(process: "subprocess.Popen[str]") -> None:
     """Ask Snakemake and its cells to end, and wait until they have.
 
-    They may ignore SIGINT, as what a shell starts in the background does.
+    SIGTERM comes first, and after SECONDS_TO_END SIGKILL.  They may ignore SIGINT, as programs do
+    that a shell started in the background.
     """
     for number in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError, PermissionError):

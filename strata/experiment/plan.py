@@ -1,6 +1,7 @@
-"""The plan in results/: what it says of each cell, and how it is written, read and checked."""
+"""The plan in results/: facts of its cells, and how it is written, read and checked."""
 
 import json
+import math
 import os
 from collections.abc import Iterator
 from hashlib import sha256
@@ -24,21 +25,25 @@ LAST_PORT = 65535
 
 def list_daemons(plan: Plan) -> set[str]:
     """Return the names of the daemons that serve the environments of the plan."""
-    return {name for entry in plan["environments"].values() for name in entry["daemons"]}
+    return {
+        name for environment in plan["environments"].values() for name in environment["daemons"]
+    }
 
 
 def workload_in_environment(plan: Plan, environment: str, workload: str) -> PlannedWorkload:
     """Return a workload of the plan with its sizes in an environment.
 
-    Emulated machines, and native beside them, have sizes of their own (``small``).
+    Emulated machines, and native for comparison with them, have sizes of their own (``small``).
     """
-    entry = plan["workloads"][workload]
-    small: Any = entry.get("small", {})
-    return {**entry, **small} if blocks.is_unpaired(plan["environments"][environment]) else entry
+    planned = plan["workloads"][workload]
+    small: Any = planned.get("small", {})
+    return (
+        {**planned, **small} if blocks.is_unpaired(plan["environments"][environment]) else planned
+    )
 
 
 def scale_in_environment(plan: Plan, environment: str) -> str:
-    """Return the scale of the sizes in an environment: `tiny` in and beside emulated machines."""
+    """Return the scale of the sizes in an environment: `tiny` if it is in no block."""
     return (
         blocks.SMALL_SCALE
         if blocks.is_unpaired(plan["environments"][environment])
@@ -70,12 +75,13 @@ def fingerprint(plan: Plan, environment: str, workload: str) -> str:
         "image": plan["image"]["recipe"],
         "layers": plan["environments"][environment]["layers"],
         "parameters": planned["parameters"],
-        "steps": [_signature(step) for step in cell["steps"]],
+        "steps": [_list_deciding_parts(step) for step in cell["steps"]],
     }
     if "servers" in cell or "data" in cell:
         servers = cell.get("servers", [])
-        probes = [[server[key].get("argv") for key in ("ready", "stop")] for server in servers]
-        deciding["servers"] = [[server["argv"] for server in servers], probes]
+        commands = [server["argv"] for server in servers]
+        probes = [[server["ready"].get("argv"), server["stop"].get("argv")] for server in servers]
+        deciding["servers"] = [commands, probes]
         deciding["data"] = cell.get("data", {}).get("argv")
     if uses_client(cell):
         deciding["client"] = plan["client"]
@@ -83,35 +89,38 @@ def fingerprint(plan: Plan, environment: str, workload: str) -> str:
         deciding["mask"] = mask
     if count_systems(planned) > 1:
         deciding["systems"] = count_systems(planned)
-    if (count := count_laps(plan, environment, workload)) > 1:
-        deciding["laps"] = count
+    laps = count_laps(plan, environment, workload)
+    if laps > 1:
+        deciding["laps"] = laps
     if seconds := slice_seconds(plan, environment, workload):
-        ways = deciding["ways"] = list_ways(plan, environment, workload)
+        ways = list_ways(plan, environment, workload)
+        deciding["ways"] = ways
         if SLICES in ways:
             deciding["slice"] = seconds
     return sha256(json.dumps(deciding, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _signature(step: Step) -> list[Any]:
+def _list_deciding_parts(step: Step) -> list[Any]:
     """Return the parts of a planned step that decide a result; its time limit does not.
 
     The format must stay: it is hashed in the fingerprints of cells.
     """
     if "argv" in step:
-        extra = [
+        settings = [
             f"{key} {step[key]}" for key in ("at", "fresh", "more", "neighbour") if key in step
         ]
-        return [step["step"], *step["argv"], *extra]
+        return [step["step"], *step["argv"], *settings]
     if "observe" in step:
         return [step["step"], {"observe": step["observe"]}]
-    inner = [_signature(inner_step) for inner_step in step["steps"]]
+    inner = [_list_deciding_parts(inner_step) for inner_step in step["steps"]]
     return [step["step"], {"for": step["for"], "steps": inner}]
 
 
 def uses_client(cell: CellWork) -> bool:
-    """Return whether a command of a cell runs at the client."""
+    """Return whether a command of a cell runs at the client: a step, or a server's probe."""
 
     def is_at_client(steps: list[Step]) -> bool:
+        """Return whether one of some steps, or of the steps within them, runs at the client."""
         return any(
             step.get("at") == "client" or is_at_client(step.get("steps", [])) for step in steps
         )
@@ -125,25 +134,25 @@ def count_systems(planned: PlannedWorkload) -> int:
 
     These are equal systems, or several equal groups of systems with roles.
     """
-    name = planned["cell"].get("systems")
-    equal = 1 if name is None else int(planned["parameters"][name])
-    return equal * len(list_role_groups(planned["cell"], planned["parameters"]))
+    parameter = planned["cell"].get("systems")
+    groups = 1 if parameter is None else int(planned["parameters"][parameter])
+    return groups * len(list_role_groups(planned["cell"], planned["parameters"]))
 
 
 def count_laps(plan: Plan, environment: str, workload: str) -> int:
-    """Return how many laps a cell has; always one in and beside emulated machines."""
+    """Return how many laps a cell has; always one in an environment without blocks."""
     planned = workload_in_environment(plan, environment, workload)
-    name = planned["cell"].get("laps")
-    if name is None or blocks.is_unpaired(plan["environments"][environment]):
+    parameter = planned["cell"].get("laps")
+    if parameter is None or blocks.is_unpaired(plan["environments"][environment]):
         return 1
-    return int(planned["parameters"][name])
+    return int(planned["parameters"][parameter])
 
 
 def slice_seconds(plan: Plan, environment: str, workload: str) -> float | None:
     """Return the length of a slice in seconds, for which one run continues while others are frozen.
 
     None means that a run continues to its end, because the workload has no slices or several
-    systems run it at the same time, or because the environment is in or beside an emulated machine.
+    systems run it at the same time, or because the environment is in no block.
     """
     planned = workload_in_environment(plan, environment, workload)
     if count_systems(planned) > 1 or blocks.is_unpaired(plan["environments"][environment]):
@@ -172,11 +181,12 @@ def list_role_groups(cell: CellWork, values: Fields) -> list[list[str]]:
     """Return the roles of each system in a group of systems that work together.
 
     cell: the `cell` of the planned workload.
-    values: the parameters by name.
+    values: the workload's parameters by name; one of them holds ``ROLE+ROLE`` for each system.
     Without roles, the group is a single system with no role.
     """
-    roles = cell.get("roles")
-    return [group.split("+") for group in values[roles["parameter"]]] if roles else [[]]
+    if "roles" not in cell:
+        return [[]]
+    return [group.split("+") for group in values[cell["roles"]["parameter"]]]
 
 
 def list_ports(planned: PlannedWorkload) -> list[tuple[str, int]]:
@@ -188,12 +198,12 @@ def list_ports(planned: PlannedWorkload) -> list[tuple[str, int]]:
     ]
 
 
-def add_port_offset(ports: int | list[int], part: int) -> int | list[int]:
+def add_port_offset(ports: int | list[int], offset: int) -> int | list[int]:
     """Return a port, or each port of a list, increased by an offset.
 
-    part: the offset; for one of several equal systems it is the number of the system, from 0.
+    offset: for one of several equal systems it is the number of the system, from 0.
     """
-    return [port + part for port in ports] if isinstance(ports, list) else ports + part
+    return [port + offset for port in ports] if isinstance(ports, list) else ports + offset
 
 
 def port_offset(ports: list[int]) -> int:
@@ -201,11 +211,11 @@ def port_offset(ports: list[int]) -> int:
 
     ports: the ports of one system, sorted.  Without ports the distance is 0.
     """
-    return (
-        (ports[-1] - ports[0] + MAX_SYSTEMS - 1) // MAX_SYSTEMS * MAX_SYSTEMS + MAX_SYSTEMS
-        if ports
-        else 0
-    )
+    if not ports:
+        return 0
+    # The span of the ports, rounded up to a multiple of MAX_SYSTEMS, and room for equal systems.
+    span = ports[-1] - ports[0]
+    return math.ceil(span / MAX_SYSTEMS) * MAX_SYSTEMS + MAX_SYSTEMS
 
 
 def check_ports(workloads: Fields, together: int) -> Iterator[tuple[str, str]]:
@@ -214,27 +224,30 @@ def check_ports(workloads: Fields, together: int) -> Iterator[tuple[str, str]]:
     workloads: the planned workloads by name.
     together: how many environments are up at the same time for a workload with several laps.
     """
-    for name, entry in workloads.items():
-        number, cell, ports = count_systems(entry), entry["cell"], list_ports(entry)
-        has_laps = "laps" in cell and entry["parameters"][cell["laps"]] > 1
+    for name, planned in workloads.items():
+        cell = planned["cell"]
+        systems = count_systems(planned)
+        ports = list_ports(planned)
+        has_laps = "laps" in cell and planned["parameters"][cell["laps"]] > 1
         neighbours = max(together - 1, 0) if has_laps else 0
-        offset = neighbours * port_offset(sorted(port for _, port in ports)) + number - 1
-        for place, (parameter, port) in enumerate(ports):
+        # How far the ports of the last system are from those of the first one.
+        largest_offset = neighbours * port_offset(sorted(port for _, port in ports)) + systems - 1
+        for position, (parameter, port) in enumerate(ports):
             key = f"workloads.{name}.{parameter}"
-            for earlier, near in ports[:place]:
-                if 0 < abs(near - port) < number:
+            for other_parameter, other_port in ports[:position]:
+                if 0 < abs(other_port - port) < systems:
                     yield (
                         key,
-                        f"{port} is too close to {near} of {earlier}: {number} systems have "
-                        f"{number} ports in a row; choose another",
+                        f"{port} is too close to {other_port} of {other_parameter}: {systems} "
+                        f"systems have {systems} ports in a row; choose another",
                     )
             if port < 1:
                 yield key, f"is {port}; a port must be at least 1"
-            if port + offset > LAST_PORT:
+            if port + largest_offset > LAST_PORT:
                 yield (
                     key,
-                    f"port {port} becomes {port + offset} in the last of the systems that are up "
-                    f"together; must be at most {LAST_PORT - offset}",
+                    f"port {port} becomes {port + largest_offset} in the last of the systems that "
+                    f"are up together; must be at most {LAST_PORT - largest_offset}",
                 )
 
 
@@ -244,26 +257,32 @@ def read_source(project: str) -> Source:
     project: its folder.  A folder whose Snakefile is a link has the source of the link's project.
     revision: the ID of the commit.
     changed: whether files that git tracks differ from the commit.
-    Both are None if no git repository has this folder as its root and tracks the project.  If git
-    refuses to read a repository that exists there, its message is printed to standard error.
+    Both are None if no git repository tracks the project.  If git refuses to read a repository that
+    exists there, its message is printed to standard error.
     """
     from strata.util import programs, progress
 
     project = os.path.dirname(os.path.realpath(os.path.join(project, "Snakefile")))
+    # What git prints: the commit, followed by "-dirty" if tracked files are changed.
+    description = ""
+    refusal = ""
     try:
-        # Not the commit of a repository around the project.
+        # The commit of a repository around the project that does not track it is another source's.
         tracked = programs.run_git(project, "ls-files", "--error-unmatch", "--", "Snakefile")
-        described = programs.run_git(
-            project, "describe", "--exclude=*", "--always", "--abbrev=40", "--dirty"
-        )
-        revision = described.stdout.strip() if tracked.returncode == 0 else ""
-        refusal = tracked.stderr.strip() if tracked.returncode > 1 else ""
+        if tracked.returncode == 0:
+            options = ["--exclude=*", "--always", "--abbrev=40", "--dirty"]
+            description = programs.run_git(project, "describe", *options).stdout.strip()
+        elif tracked.returncode > 1:
+            # The status of an untracked file is 1.
+            refusal = tracked.stderr.strip()
     except UserError as error:
-        revision, refusal = "", str(error)
+        refusal = str(error)
     if refusal and os.path.lexists(os.path.join(project, ".git")):
         progress.print_topic("source", f"the commit is not known: {refusal}")
-    revision, _, changed = revision.partition("-")
-    return {"revision": revision or None, "changed": bool(changed) if revision else None}
+    if not description:
+        return {"revision": None, "changed": None}
+    revision, _, change = description.partition("-")
+    return {"revision": revision, "changed": bool(change)}
 
 
 def _is_list_of_texts(value: object) -> bool:
@@ -286,16 +305,26 @@ def find_mistakes(plan: Plan) -> list[str]:
             f"{FORMAT}): use the version that made it, such as the source in its archive"
         ]
     mistakes = validation.find_faults(validation.load_schema("plan"), plan)
-    for workload, planned in plan["workloads"].items() if not mistakes else ():
+    if not mistakes:
+        mistakes = [*_list_parameter_mistakes(plan["workloads"])]
+    return [f"{paths.PLAN}: {key}: {sentence}" for key, sentence in mistakes]
+
+
+def _list_parameter_mistakes(workloads: dict[str, PlannedWorkload]) -> Iterator[tuple[str, str]]:
+    """Yield (key, mistake) for each parameter whose value its cell cannot use.
+
+    workloads: the planned workloads by name, which match the plan's schema.
+    """
+    for workload, planned in workloads.items():
         cell, values = planned["cell"], planned["parameters"]
         key = f"workloads.{workload}.parameters"
-        for name in {cell.get("systems"), cell.get("laps")} - {None}:
-            if type(value := values.get(str(name))) is not int or value < 1:
-                mistakes.append((f"{key}.{name}", "missing, or no whole number above 0"))
+        for name in [cell.get("systems"), cell.get("laps")]:
+            # The type of True is no int, although True is an instance of it.
+            if name is not None and (type(values.get(name)) is not int or values[name] < 1):
+                yield f"{key}.{name}", "missing, or no whole number above 0"
         roles = cell.get("roles")
         if roles and not _is_list_of_texts(values.get(roles["parameter"])):
-            mistakes.append((f"{key}.{roles['parameter']}", "missing, or no list of texts"))
-    return [f"{paths.PLAN}: {key}: {sentence}" for key, sentence in mistakes]
+            yield f"{key}.{roles['parameter']}", "missing, or no list of texts"
 
 
 def write_plan(plan: Plan) -> None:

@@ -30,16 +30,17 @@ def make_plan(config: Fields, machine: HostFacts) -> Plan:
     Raises UserError if no environment can be measured on this machine, or if the sizes, ports or
     memory do not fit it.  The message names the file that sets the key.
     """
+
+    def name_source(prefix: re.Match[str]) -> str:
+        """Return the beginning of a message with the file that sets the key."""
+        return f"{config['source'](prefix['key'])}: {prefix['key']}: "
+
     try:
         return _make_plan(config, machine)
     except UserError as error:
-        # Rules of workloads, images and hosts know the key, but not which file sets it.
-        message = re.sub(
-            rf"(?m)^{re.escape(FILE)}: ([^ :]+): ",
-            lambda match: f"{config['source'](match[1])}: {match[1]}: ",
-            str(error),
-        )
-        raise type(error)(message) from None
+        # Messages begin with "config.yaml: KEY: ", whichever file sets the key.
+        beginning = rf"(?m)^{re.escape(FILE)}: (?P<key>[^ :]+): "
+        raise type(error)(re.sub(beginning, name_source, str(error))) from None
 
 
 def _make_plan(config: Fields, machine: HostFacts) -> Plan:
@@ -47,11 +48,13 @@ def _make_plan(config: Fields, machine: HostFacts) -> Plan:
     workloads: dict[str, Fields] = {}
 
     def add_workload(name: str) -> None:
+        """Plan a workload, or raise UserError."""
         workloads[name] = workload.plan_workload(
             name, config["workloads"][name], config["scale"], machine
         )
 
     validation.check_all(*(functools.partial(add_workload, name) for name in config["workloads"]))
+    # The memory of machines whose profile says "needed" follows from the largest need.
     config = {**config, "takes": max(entry.get("memory_bytes", 0) for entry in workloads.values())}
     environments = {
         name: _plan_environment(entry, config, machine)
@@ -65,7 +68,7 @@ def _make_plan(config: Fields, machine: HostFacts) -> Plan:
     together = 1 if config["order"] == "sequential" else _count_interleaved(environments)
     validation.raise_findings(FILE, [*plan.check_ports(workloads, together)])
     described = recipe.describe_image(config["image"])
-    made: Any = {
+    experiment: Any = {
         "format": plan.FORMAT,
         **{key: config[key] for key in DESCRIPTIONS if key in config},
         **{key: config[key] for key in ("scale", "seed", "order", "interference", "vm")},
@@ -82,13 +85,22 @@ def _make_plan(config: Fields, machine: HostFacts) -> Plan:
         **({"ways": "both"} if config["ways"] == "both" else {}),
         "workloads": workloads,
     }
-    pairs = sorted({cell[:2] for cell in blocks.Order(made).places})
-    findings = [*_check_memory(made, pairs), *_check_image(made, pairs)]
-    validation.raise_findings(FILE, [*findings, *_check_own_image(config["image"], pairs)])
-    return cast(Plan, made)
+    validation.raise_findings(FILE, [*_list_mistakes(experiment, config["image"])])
+    return cast(Plan, experiment)
 
 
-def _check_memory(made: Plan, pairs: list[tuple[str, str]]) -> Iterator[Finding]:
+def _list_mistakes(experiment: Plan, image: Fields) -> Iterator[Finding]:
+    """Yield the mistakes that only the cells of the plan show.
+
+    image: the configuration's ``image``.
+    """
+    pairs = sorted({cell[:2] for cell in blocks.Order(experiment).places})
+    yield from _list_memory_mistakes(experiment, pairs)
+    yield from _list_layer_mistakes(experiment, pairs)
+    yield from _list_image_mistakes(image, pairs)
+
+
+def _list_memory_mistakes(experiment: Plan, pairs: list[tuple[str, str]]) -> Iterator[Finding]:
     """Yield a mistake for each VM profile whose memory does not fit the host or a workload.
 
     pairs: the environments and workloads that are measured.
@@ -96,14 +108,14 @@ def _check_memory(made: Plan, pairs: list[tuple[str, str]]) -> Iterator[Finding]
     # Profile and its memory → the bytes that workloads need there, and these workloads.
     needs: dict[tuple[str, str], list[tuple[int, str]]] = {}
     for environment, workload_name in pairs:
-        for layer in made["environments"][environment]["layers"]:
+        for layer in experiment["environments"][environment]["layers"]:
             memory = layer.get("vm", {}).get("settings", {}).get("memory")
             # A machine with memory "host" takes as much as the host has.
             if memory not in (None, "host"):
-                entry = plan.workload_in_environment(made, environment, workload_name)
-                need = (entry.get("memory_bytes", 0), workload_name)
+                planned = plan.workload_in_environment(experiment, environment, workload_name)
+                need = (planned.get("memory_bytes", 0), workload_name)
                 needs.setdefault((layer["vm"]["profile"], memory), []).append(need)
-    host_bytes = made["machine"]["memory_bytes"]
+    host_bytes = experiment["machine"]["memory_bytes"]
     for (profile, memory), profile_needs in needs.items():
         needed_bytes, workload_name = max(profile_needs)
         key = f"vm.profiles.{profile}.memory"
@@ -118,7 +130,7 @@ def _check_memory(made: Plan, pairs: list[tuple[str, str]]) -> Iterator[Finding]
             )
 
 
-def _check_own_image(image: Fields, pairs: list[tuple[str, str]]) -> Iterator[Finding]:
+def _list_image_mistakes(image: Fields, pairs: list[tuple[str, str]]) -> Iterator[Finding]:
     """Yield a mistake for each workload that needs Strata's own image, if another is configured.
 
     pairs: the environments and workloads that are measured.
@@ -135,21 +147,23 @@ def _check_own_image(image: Fields, pairs: list[tuple[str, str]]) -> Iterator[Fi
             )
 
 
-def _check_image(made: Plan, pairs: list[tuple[str, str]]) -> Iterator[Finding]:
+def _list_layer_mistakes(experiment: Plan, pairs: list[tuple[str, str]]) -> Iterator[Finding]:
     """Yield a mistake for each environment that lacks the image although a workload needs it.
 
     A workload needs the image for its client or its data set.
     pairs: the environments and workloads that are measured.
     """
     for environment, workload_name in pairs:
-        cell = made["workloads"][workload_name]["cell"]
+        cell = experiment["workloads"][workload_name]["cell"]
         needs_image = plan.uses_client(cell) or "data" in cell
-        layers = [name for layer in made["environments"][environment]["layers"] for name in layer]
-        if registry.image_forms(layers) or not needs_image:
+        layer_names: list[str] = []
+        for layer in experiment["environments"][environment]["layers"]:
+            layer_names += layer
+        if registry.image_forms(layer_names) or not needs_image:
             continue
         yield (
             f"environments.{environment}.layers",
-            f"is [{', '.join(layers)}], which runs nothing of the image, and {workload_name} "
+            f"is [{', '.join(layer_names)}], which runs nothing of the image, and {workload_name} "
             "needs it for its client or data: add a layer such as chroot, or leave the workload "
             f"out (leave_out: {{{environment}: [{workload_name}]}})",
         )
@@ -162,30 +176,36 @@ def _plan_omissions(config: Fields, available: list[str], workloads: Fields) -> 
     workloads: the planned workloads by name; other workloads are no omissions.
     Raises UserError if every available environment leaves a workload out.
     """
-    leave_out = {}
+    leave_out: dict[str, list[str]] = {}
     for environment in config["environments"]:
         left_out = config.get("leave_out", {}).get(environment, [])
-        leave_out[environment] = [name for name in left_out if name in workloads]
-    mistake = (
+        if names := [name for name in left_out if name in workloads]:
+            leave_out[environment] = names
+    sentence = (
         "every environment that can be measured here leaves it out: measure it in one, "
         "or drop the workload"
     )
-    unmeasured = [name for name in workloads if all(name in leave_out[key] for key in available)]
-    validation.raise_findings(FILE, [(f"leave_out.{name}", mistake) for name in unmeasured])
-    omissions: Fields = {
-        "not_emulated": [name for name in config.get("not_emulated", []) if name in workloads],
-        "leave_out": {key: names for key, names in leave_out.items() if names},
-    }
+    mistakes = [
+        (f"leave_out.{name}", sentence)
+        for name in workloads
+        if all(name in leave_out.get(environment, ()) for environment in available)
+    ]
+    validation.raise_findings(FILE, mistakes)
+    not_emulated = [name for name in config.get("not_emulated", []) if name in workloads]
+    omissions: Fields = {"not_emulated": not_emulated, "leave_out": leave_out}
     return {key: value for key, value in omissions.items() if value}
 
 
 def _count_interleaved(environments: Fields) -> int:
     """Return how many environments may be up at the same time, idle while another is measured."""
     count = 0
-    for entry in environments.values():
-        layer_classes = [registry.layer_class(name) for layer in entry["layers"] for name in layer]
-        paired = entry["available"] and not blocks.is_unpaired(entry)
-        count += paired and all(layer_class.stands_idle for layer_class in layer_classes)
+    for environment in environments.values():
+        if not environment["available"] or blocks.is_unpaired(environment):
+            continue
+        layer_classes = [
+            registry.layer_class(name) for layer in environment["layers"] for name in layer
+        ]
+        count += all(layer_class.stands_idle for layer_class in layer_classes)
     return count
 
 
@@ -196,12 +216,15 @@ def _add_small_sizes(
 
     Changes `environments` and `workloads`, unless no machine is emulated or all sizes are small.
     """
-    reference = environments.get(blocks.REFERENCE)
-    emulated = any(entry["emulated"] and entry["available"] for entry in environments.values())
-    if config["scale"] == blocks.SMALL_SCALE or not emulated:
+    has_emulated = any(
+        environment["emulated"] and environment["available"]
+        for environment in environments.values()
+    )
+    if config["scale"] == blocks.SMALL_SCALE or not has_emulated:
         return
-    for name, entry in workloads.items():
-        entry["small"] = workload.plan_small_sizes(name, config["workloads"][name], machine)
+    for name, planned in workloads.items():
+        planned["small"] = workload.plan_small_sizes(name, config["workloads"][name], machine)
+    reference = environments.get(blocks.REFERENCE)
     if reference is not None:
         environments[blocks.SMALL_REFERENCE] = {
             **reference,
@@ -210,58 +233,56 @@ def _add_small_sizes(
         }
 
 
-def _plan_environment(entry: Fields, config: Fields, machine: HostFacts) -> Fields:
+def _plan_environment(environment: Fields, config: Fields, machine: HostFacts) -> Fields:
     """Return an environment as the plan holds it: its resolved layers and its availability.
 
-    entry: the value in the configuration's `environments`.
+    The keys are the keys of ``environments`` in schemas/plan.schema.json.
+    environment: the value in the configuration's `environments`.
     config: the whole configuration.
     machine: the facts of the host.
     """
     reason: str | None = None
     stack: Stack = []
-    labels: list[Fields] = []
+    descriptions: list[Fields] = []
     daemons: list[str] = []
-    described: Fields = {}
+    facts: Fields = {}
     below = "host"
-    for layer in entry["layers"]:
+    for layer in environment["layers"]:
         ((name, options),) = layer.items()
-        if name == "host" and len(entry["layers"]) > 1:
+        if name == "host" and len(environment["layers"]) > 1:
             # It is at the bottom of every stack.
             continue
         layer_class = registry.layer_class(name)
-        settled = layer_class.add_observations(layer_class.resolve_options(options, config), below)
+        resolved = layer_class.add_observations(layer_class.resolve_options(options, config), below)
         if "docker" in config["image"]:
             reason = reason or layer_class.refuses_own_images
         reason = (
             reason
             or layer_class.unavailable_reason()
-            or layer_class.refusal_reason(settled, below, machine)
+            or layer_class.refusal_reason(resolved, below, machine)
         )
-        machine = layer_class.machine_above(settled, machine)
+        machine = layer_class.machine_above(resolved, machine)
         below = name
-        stack.append({name: settled})
-        described |= layer_class.describe(settled)
-        labels.append(
-            {
-                "kind": layer_class.isolation,
-                "title": layer_class.title,
-                **layer_class.labels(settled),
-            }
-        )
+        stack.append({name: resolved})
+        facts |= layer_class.describe(resolved)
+        labels = layer_class.labels(resolved)
+        descriptions.append({"kind": layer_class.isolation, "title": layer_class.title, **labels})
         daemons += layer_class.daemons
-    emulated = described.get("accelerator") == "tcg"
-    if emulated and not config["emulation"] and reason is None:
+    is_emulated = facts.get("accelerator") == "tcg"
+    if is_emulated and not config["emulation"] and reason is None:
         reason = "KVM runs no guest here, and emulation is switched off (emulation: false)"
-    label = entry["label"].replace("{vm}", described.pop("shown", "VM"))
+    label = environment["label"].replace("{vm}", facts.pop("shown", "VM"))
+    if "otherwise" in facts:
+        label = f"{label} ({facts['otherwise']})"
     return {
-        "label": f"{label} ({described['otherwise']})" if "otherwise" in described else label,
+        "label": label,
         "layers": stack,
         "available": reason is None,
         "reason": reason,
-        "descriptions": labels,
+        "descriptions": descriptions,
         "daemons": daemons,
-        **described,
-        "emulated": emulated,
+        **facts,
+        "emulated": is_emulated,
     }
 
 
@@ -271,8 +292,8 @@ def _plan_repetitions(config: Fields) -> Fields:
     The number is open if a precision is the target, or if disturbed blocks are measured again.
     """
     rule = config["repetitions"]
-    repeats = config["interference"]["action"] == "retry" and config["order"] != "sequential"
-    retries = blocks.MAX_RETRIES if repeats else 0
+    is_retried = config["interference"]["action"] == "retry" and config["order"] != "sequential"
+    retries = blocks.MAX_RETRIES if is_retried else 0
     if isinstance(rule, dict):
         precision = {**rule, "target": None, "budget": None}
         precision |= {key: parse_amount(rule[key]) for key in _AMOUNTS if key in rule}

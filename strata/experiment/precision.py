@@ -1,4 +1,4 @@
-"""How many further blocks each workload gets, from widths of intervals and costs alone.
+"""How many further blocks each workload gets, only by widths of intervals and costs.
 
 Differences between environments never decide it, unless the configuration names a margin: then
 they are tested after planned numbers of blocks (:data:`LOOKS`), which share the error rate.
@@ -39,7 +39,7 @@ SMALLEST_DIFFERENCE = 0.02
 
 
 class Precision(NamedTuple):
-    """What is known about a workload, or about a published claim on one.
+    """The state of the measurement of a workload, or of a published claim on one.
 
     counted: the number of blocks that count.
     again: the number of disturbed or torn blocks in whose place others are measured.
@@ -83,55 +83,72 @@ def mean_cell_seconds(records: Mapping[Cell, Fields]) -> dict[tuple[str, str], f
 def allot_blocks(
     states: dict[str, Precision], target: float, budget: float | None, left: float
 ) -> dict[str, int]:
-    """Return how many further blocks each workload gets.
+    """Return how many further blocks each workload gets, by the widths of its intervals.
 
-    states: what is known about each workload.
+    states: the state of each workload.
     target: the relative half-width to reach.
     budget: the seconds of the whole measurement; None means no limit.
     left: the seconds that can still be spent; infinite without a budget.
     """
     # A workload that could not be measured at all gets no further block.
     measured = {workload: state for workload, state in states.items() if state.kept}
-    candidates: list[tuple[float, str]] = []
-    for workload, state in measured.items():
-        for number in range(state.kept, state.kept + state.room):
-            foreseen = state.width * math.sqrt(max(state.counted, 1) / number) / target
-            if number < FIRST_STAGE:
-                foreseen = 1.0
-            elif state.half_width <= target or foreseen <= AIM or number >= GROWTH * state.kept:
-                break
-            # The next block shrinks a half-width by a share of 1/(2 n).
-            price = number * state.seconds / (state.ratios * foreseen)
-            candidates.append((price, workload))
+    candidates = [
+        (price, workload)
+        for workload, state in measured.items()
+        for price in _list_block_prices(state, target)
+    ]
     # After the first stage a decision spends half of what is left, or all of it once that is less
     # than a tenth of the budget, or than two blocks of every candidate.
     in_first_stage = any(state.kept < FIRST_STAGE and state.room for state in measured.values())
-    block_of_each = sum(
+    seconds_of_one_each = sum(
         states[workload].seconds for workload in {workload for _, workload in candidates}
     )
-    is_long = budget is not None and left >= max(budget / 10, 2 * block_of_each)
+    is_long = budget is not None and left >= max(budget / 10, 2 * seconds_of_one_each)
     if is_long and not in_first_stage:
         left /= 2
-    given = dict.fromkeys(states, 0)
-    too_dear = set()
+    allotted = dict.fromkeys(states, 0)
+    too_expensive = set()
+    # Sorting is stable: of equal prices the first workload's counts first.
     for _, workload in sorted(candidates, key=lambda candidate: candidate[0]):
-        if workload not in too_dear and states[workload].seconds <= left:
-            given[workload] += 1
+        if workload not in too_expensive and states[workload].seconds <= left:
+            allotted[workload] += 1
             left -= states[workload].seconds
         else:
-            # A cheaper workload may still fit.
-            too_dear.add(workload)
-    return given
+            # A block of another workload may still fit.
+            too_expensive.add(workload)
+    return allotted
+
+
+def _list_block_prices(state: Precision, target: float) -> list[float]:
+    """Return a price for each further block of a workload: its seconds for the width it removes.
+
+    Blocks of the first stage come first; after these the list ends where the target is expected.
+    target: the relative half-width to reach.
+    """
+    prices = []
+    for number in range(state.kept, state.kept + state.room):
+        # The half-width that is expected of so many blocks, as a multiple of the target.
+        expected_width = state.width * math.sqrt(max(state.counted, 1) / number) / target
+        if number < FIRST_STAGE:
+            expected_width = 1.0
+        elif state.half_width <= target or expected_width <= AIM or number >= GROWTH * state.kept:
+            break
+        # The next block shrinks a half-width by a share of 1/(2 n).
+        prices.append(number * state.seconds / (state.ratios * expected_width))
+    return prices
 
 
 def count_blocks_to_look(measured: int, seconds: float, left: float) -> int:
     """Return how many blocks lead to the next test of differences; fewer if time is short.
 
     measured: the number of blocks so far.  seconds: the expected duration of one more block.
-    left: the seconds that can still be spent.  After the last planned test the number is 0.
+    left: the seconds that can still be spent.
+    The number is 0 after the last planned test, or if no duration is known yet.
     """
-    further = next((look - measured for look in LOOKS if look > measured), 0)
-    return max(0, min(further, math.floor(left / seconds))) if seconds > 0 else 0
+    if seconds <= 0:
+        return 0
+    needed = next((look - measured for look in LOOKS if look > measured), 0)
+    return max(0, min(needed, math.floor(left / seconds)))
 
 
 def allot_blocks_to_claims(
@@ -146,10 +163,12 @@ def allot_blocks_to_claims(
     """
     candidates: list[tuple[float, str, int, Precision]] = []
     for workload, claim in claims:
+        # Half-widths shrink with the square root of the number of blocks.
         needed = math.ceil(claim.counted * (claim.width / (AIM * claim.target)) ** 2) - claim.kept
         if 0 < needed <= claim.room and claim.width > claim.target:
             candidates.append((needed * claim.seconds, workload, needed, claim))
     chosen: dict[str, tuple[int, Precision]] = {}
+    # By seconds, and by the workload's name if these are equal.
     for seconds, workload, needed, claim in sorted(candidates, key=lambda candidate: candidate[:2]):
         if workload not in chosen and TO_SPARE * seconds <= left:
             left -= seconds
@@ -166,14 +185,20 @@ def deciding_half_width(
     if the true ratio is 1, or in the middle of a tolerance that excludes 1.  A tolerance with one
     limit (the other is None) is decided so if the true ratio is the published one, or at least
     SMALLEST_DIFFERENCE from the limit.
+    low, high, published: ratios.  Raises ValueError if the tolerance has no limit.
     """
-    quantile = statistics.NormalDist().inv_cdf
-    if low is None or high is None:
-        limit = low if high is None else high
-        if limit is None:
-            raise ValueError("a tolerance without limits")
-        margin = max(abs((published or limit) - limit) / limit, SMALLEST_DIFFERENCE)
-        return margin * quantile((1 + LEVEL) / 2) / (quantile(0.95) + quantile(0.8))
-    ratio = 1.0 if low < 1 < high else (low + high) / 2
-    margin = min(high - ratio, ratio - low) / ratio
-    return margin * quantile((1 + LEVEL) / 2) / (quantile(0.95) + quantile(0.9))
+    find_quantile = statistics.NormalDist().inv_cdf
+    width_quantile = find_quantile((1 + LEVEL) / 2)
+    # The claim's interval at 90 % leaves 5 % beyond each end.
+    claim_quantile = find_quantile(0.95)
+    if low is not None and high is not None:
+        ratio = 1.0 if low < 1 < high else (low + high) / 2
+        margin = min(high - ratio, ratio - low) / ratio
+        # Of the 20 % in which the claim is not decided, each limit may cause a half.
+        return margin * width_quantile / (claim_quantile + find_quantile(0.9))
+    limit = low if high is None else high
+    if limit is None:
+        raise ValueError("a tolerance without limits")
+    distance = abs(published - limit) / limit if published else 0.0
+    margin = max(distance, SMALLEST_DIFFERENCE)
+    return margin * width_quantile / (claim_quantile + find_quantile(0.8))

@@ -33,6 +33,7 @@ KERNELS = {
     "hardware": {"debian": "linux-image-amd64", "ubuntu": "linux-image-generic"},
 }
 BASE_SCRIPT = "packer/base.sh"
+# Texts and characters in C, which may contain "//", and comments.
 _C_TOKENS = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|//[^\n]*|/\*.*?\*/', re.DOTALL)
 
 
@@ -48,9 +49,10 @@ def strip_comments(name: str, content: bytes) -> bytes:
         return content
     text = content.decode(errors="surrogateescape")
     if kind in (".c", ".h"):
-        text = _C_TOKENS.sub(lambda token: " " if token[0][0] == "/" else token[0], text)
+        text = _C_TOKENS.sub(lambda token: " " if token[0].startswith("/") else token[0], text)
     lines = [line.rstrip() for line in text.splitlines()]
     if kind in (".sh", ".hcl", ".rb"):
+        # The first line of a script, which begins with "#!", is no comment.
         lines = [line for line in lines if not re.match(r"\s*#(?!!)", line)]
     return "\n".join(filter(None, lines)).encode(errors="surrogateescape")
 
@@ -80,11 +82,15 @@ def list_files(image: Fields) -> list[str]:
     """
     if "docker" in image:
         names = list_portable_workloads(image)
-        return [f"workloads/{path}" for path in _listed_built(names)] if names else []
-    folders = ["common", "kit/load", *list_workloads_in_image(image)]
-    files = [f"packer/{name}" for name in _listed("packer", ["."]) if _is_of_packer(name)]
-    files += [f"workloads/{path}" for path in _listed_built(folders)]
-    scripts = b"".join(_content(path) for path in files if path.endswith("/build.sh"))
+        return _list_workload_files(names) if names else []
+    packer_files = [
+        f"packer/{name}"
+        for name in _list_source_files("packer", ["."])
+        if "/" not in name and name.endswith((".hcl", ".rb", ".sh"))
+    ]
+    workloads = ["common", "kit/load", *list_workloads_in_image(image)]
+    files = packer_files + _list_workload_files(workloads)
+    scripts = b"".join(_read_bytes(path) for path in files if path.endswith("/build.sh"))
     return sorted(
         path
         for path in files
@@ -93,54 +99,59 @@ def list_files(image: Fields) -> list[str]:
     )
 
 
-def _listed_built(folders: list[str]) -> list[str]:
-    """Return the sorted paths of files in workloads' folders that go into the image."""
-    return sorted(path for path in _listed("workloads", folders) if _is_built(path))
+def _list_workload_files(folders: list[str]) -> list[str]:
+    """Return the sorted paths, relative to the project, of workloads' files in the image.
+
+    folders: paths relative to the folder of workloads.
+    """
+    return sorted(
+        f"workloads/{path}"
+        for path in _list_source_files("workloads", folders)
+        if not path.endswith(".md") and NOT_IN_IMAGE.isdisjoint(path.split("/"))
+    )
 
 
-def _is_of_packer(name: str) -> bool:
-    return "/" not in name and name.endswith((".hcl", ".rb", ".sh"))
-
-
-def _is_built(path: str) -> bool:
-    """Return whether a file in a workload's folder goes into the image."""
-    return not path.endswith(".md") and NOT_IN_IMAGE.isdisjoint(path.split("/"))
-
-
-def _listed(folder: str, inner: list[str]) -> list[str]:
+def _list_source_files(folder: str, subfolders: list[str]) -> list[str]:
     """Return the paths of all files in some subfolders, relative to their common folder.
 
+    Files that git ignores are left out if git tracks one of the files.  The order is not defined.
     folder: the common folder.
-    inner: the paths of the subfolders relative to it.
+    subfolders: their paths relative to it.
     """
-    place = os.path.realpath(folder)
-    listing = ["ls-files", "-z", "-t", "--cached", "--others", "--exclude-standard", "--", *inner]
+    root = os.path.realpath(folder)
+    options = ["-z", "-t", "--cached", "--others", "--exclude-standard", "--", *subfolders]
     try:
-        rows = programs.run_git(place, *listing).stdout.split("\0")
+        rows = programs.run_git(root, "ls-files", *options).stdout.split("\0")
     except UserError:
         rows = []
     # "H" is a tracked file.  A repository that tracks no file here is not the project's own.
     if any(row.startswith("H ") for row in rows):
-        listed = {row[2:] for row in rows}
-        return [path for path in listed if os.path.isfile(os.path.join(place, path))]
-    walked = [entry for name in inner for entry in os.walk(os.path.join(place, name))]
-    return [
-        os.path.relpath(os.path.join(where, name), place)
-        for where, _, names in walked
-        for name in names
-    ]
+        names = {row[2:] for row in rows}
+        return [name for name in names if os.path.isfile(os.path.join(root, name))]
+    names_walked: list[str] = []
+    for subfolder in subfolders:
+        for parent, _, file_names in os.walk(os.path.join(root, subfolder)):
+            names_walked += [
+                os.path.relpath(os.path.join(parent, name), root) for name in file_names
+            ]
+    return names_walked
 
 
-def _content(path: str) -> bytes:
+def _read_bytes(path: str) -> bytes:
+    """Return the content of a file."""
     with open(path, "rb") as file:
         return file.read()
 
 
 def _hash_files(files: list[str]) -> list[str]:
-    """Return a line with the path, mode and hash of each file, whose comments do not count."""
+    """Return a line "PATH MODE HASH" for each file, whose comments do not count.
+
+    MODE is x if the file is executable, and - otherwise.  The format must stay: it is hashed in the
+    recipes of images.
+    """
     lines = []
     for path in files:
-        content = strip_comments(path, _content(path))
+        content = strip_comments(path, _read_bytes(path))
         mode = "x" if os.access(path, os.X_OK) else "-"
         lines.append(f"{path} {mode} {hashlib.sha256(content).hexdigest()}")
     return lines
@@ -162,8 +173,8 @@ def list_base_packages(image: Fields, chosen: Chosen) -> list[str]:
     names = {*list_packages(image), *MACHINE_PACKAGES}
     names.add(KERNELS[image.get("kernel", "machines")][chosen["distribution"]])
     # From Debian 13 on Docker's client is a package of its own.
-    older = chosen["release"] in ("bullseye", "bookworm")
-    if chosen["distribution"] == "debian" and not older:
+    includes_client = chosen["release"] in ("bullseye", "bookworm")
+    if chosen["distribution"] == "debian" and not includes_client:
         names.add("docker-cli")
     return sorted(names)
 
@@ -177,7 +188,7 @@ def list_portable_workloads(image: Fields) -> list[str]:
 
 
 def _describe_own_image(image: Fields) -> Described:
-    """Return the description of a Docker image of the user's own.
+    """Return the description of a Docker image of the user's own, as :func:`describe_image` does.
 
     Its recipe follows from its ID, and from the files of portable workloads.  If Docker does not
     have it any more, it is the one of the last plan with the same name: papers are made without it.
@@ -211,15 +222,15 @@ def describe_image(image: Fields) -> Described:
     if "docker" in image:
         return _describe_own_image(image)
     chosen = distribution.choose_release(image, distribution.os_release())
-    script = strip_comments(BASE_SCRIPT, _content(BASE_SCRIPT)).decode()
+    script = strip_comments(BASE_SCRIPT, _read_bytes(BASE_SCRIPT)).decode()
     names = list_base_packages(image, chosen)
     base = {**chosen, "mirror": image.get("mirror"), "packages": names, "script": script}
     base_hash = hashlib.sha256(json.dumps(base, sort_keys=True).encode()).hexdigest()
-    whole = hashlib.sha256(base_hash.encode())
+    recipe_hash = hashlib.sha256(base_hash.encode())
     for line in _hash_files(list_files(image)):
-        whole.update(f"{line}\n".encode())
+        recipe_hash.update(f"{line}\n".encode())
     described: Described = {
-        "recipe": whole.hexdigest(),
+        "recipe": recipe_hash.hexdigest(),
         "base": base_hash,
         "distribution": chosen["distribution"],
         "release": chosen["release"],

@@ -1,4 +1,4 @@
-"""Size rules: what a benchmark requires of its sizes, and whether that holds on a machine.
+"""Size rules: the requirements of a benchmark, and whether they hold on a machine.
 
 A workload declares its rules in workload.yaml (`sizes`), each with its source: a product of
 parameters, metrics and laps is at least a number times a product of facts.  The plan takes the
@@ -28,8 +28,8 @@ def share_machine(machine: Fields, systems: int) -> Fields:
 
     The systems share memory and CPUs evenly, but all use the same last-level caches.
     """
-    shares = {key: max(machine[key] // systems, 1) for key in ("memory_bytes", "cpus")}
-    return {**machine, **shares, "systems": systems}
+    share = {key: max(machine[key] // systems, 1) for key in ("memory_bytes", "cpus")}
+    return {**machine, **share, "systems": systems}
 
 
 def check_planned_sizes(
@@ -37,7 +37,7 @@ def check_planned_sizes(
 ) -> list[Fields]:
     """Return the outcomes of a planned workload's size rules on the plan's machine.
 
-    values, metrics and the result are those of :func:`check_sizes`.
+    values, metrics and the result are as for :func:`check_sizes`.
     """
     planned = experiment["workloads"][workload]
     machine = share_machine(dict(experiment["machine"]), plan.count_systems(planned))
@@ -54,26 +54,29 @@ def check_sizes(
     values: the parameters of the workload, by name.
     machine: the facts of :func:`strata.host.capacity.read_facts`.
     metrics: (name, value) from the log; the smallest value of each name counts.
-    ``holds`` is None if a quantity is unknown or the rule cannot be checked (``unchecked`` says why).
+    ``holds`` is None if a quantity is unknown, or the rule cannot be checked: ``unchecked`` says
+    why.
     A parameter whose value is null is chosen by the program itself, and its rule holds.
     """
-    results = []
-    numbers = _numbers(declared, values, machine, metrics)
+    outcomes = []
+    quantities = _collect_quantities(declared, values, machine, metrics)
     for rule in declared.get("sizes", []):
-        entry = {"rule": rule["rule"], "source": rule["source"]}
+        outcome = {"rule": rule["rule"], "source": rule["source"]}
         if "unchecked" in rule:
-            results.append({**entry, "unchecked": rule["unchecked"], "holds": None})
+            outcomes.append({**outcome, "unchecked": rule["unchecked"], "holds": None})
             continue
         names = as_list(rule["value"])
-        value = _product(numbers, names)
+        value = _multiply(quantities, names)
         if value is not None and "bytes" in rule:
             value = compute_bytes(rule["bytes"], value)
-        least = _product(numbers, as_list(rule.get("of", [])), rule["at_least"])
-        holds = None if value is None or least is None else value >= least
+        least = _multiply(quantities, as_list(rule.get("of", [])), rule["at_least"])
+        holds = None
         if any(name in values and values[name] is None for name in names):
             holds = True
-        results.append({**entry, "value": value, "least": least, "holds": holds})
-    return results
+        elif value is not None and least is not None:
+            holds = value >= least
+        outcomes.append({**outcome, "value": value, "least": least, "holds": holds})
+    return outcomes
 
 
 def has_broken_rule(outcomes: Iterable[Fields]) -> bool:
@@ -81,23 +84,26 @@ def has_broken_rule(outcomes: Iterable[Fields]) -> bool:
     return any(outcome["holds"] is False for outcome in outcomes)
 
 
-def smallest_valid_size(
+def find_smallest_valid_size(
     declared: Fields, name: str, values: Fields, machine: Fields, at_least: int, multiple: int
 ) -> int:
     """Return the smallest multiple of a number for which a parameter meets its size rules.
 
-    Only rules on this parameter alone are considered.
+    Rules on a product of several parameters are not considered.
     declared, values, machine: as for :func:`check_sizes`.
     name: the name of the parameter.
     at_least: the smallest value, also if the rules require less or a fact is unknown.
     """
-    numbers, size = _numbers(declared, values, machine), at_least
+    quantities = _collect_quantities(declared, values, machine)
+    size = at_least
     for rule in declared.get("sizes", []):
-        if rule.get("value") == name:
-            least = _product(numbers, as_list(rule.get("of", [])), rule["at_least"])
-            if least is not None:
-                factor, shape = rule.get("bytes", "1*n").split("*", 1)
-                size = max(size, SHAPES[shape][1](least / int(factor)))
+        if rule.get("value") != name:
+            continue
+        least = _multiply(quantities, as_list(rule.get("of", [])), rule["at_least"])
+        if least is not None:
+            factor, shape = rule.get("bytes", "1*n").split("*", 1)
+            _, find_smallest_n = SHAPES[shape]
+            size = max(size, find_smallest_n(least / int(factor)))
     return math.ceil(size / multiple) * multiple
 
 
@@ -107,39 +113,44 @@ def compute_bytes(form: str, value: float) -> float:
     form: a factor and a shape of :data:`SHAPES`, such as ``24*n``, ``8*n^2`` or ``8*2^n``.
     """
     factor, shape = form.split("*", 1)
+    compute_count, _ = SHAPES[shape]
     # Larger values never fit, and 2^n of them would fill the memory with one number.
-    return int(factor) * SHAPES[shape][0](min(value, 2**60))
+    return int(factor) * compute_count(min(value, 2**60))
 
 
-def _numbers(
+def _collect_quantities(
     declared: Fields, values: Fields, machine: Fields, metrics: Iterable[tuple[str, float]] = ()
 ) -> dict[str, float | None]:
     """Return the number for each name that size rules use; None if it is unknown.
 
+    The arguments are as for :func:`check_sizes`.
     The largest number of a list counts, and the smallest value of a metric.
     """
-    numbers: dict[str, float | None] = {name: machine.get(key) for name, key in FACTS.items()}
-    numbers["laps"] = 1
+    quantities: dict[str, float | None] = {name: machine.get(key) for name, key in FACTS.items()}
+    quantities["laps"] = 1
     for name, value in sorted(metrics, key=lambda metric: metric[1]):
-        numbers.setdefault(name, value)
+        # The first value, which is the smallest, stays.
+        quantities.setdefault(name, value)
     for name, value in values.items():
-        items = [item for item in as_list(value) if type(item) in (int, float)]
-        numbers[name] = max(items, default=None)
+        # The type of True is no int, although True is an instance of it.
+        numbers = [item for item in as_list(value) if type(item) in (int, float)]
+        quantities[name] = max(numbers, default=None)
     for name, fact in declared.get("facts", {}).items():
-        index, of_each = numbers.get(fact["of"]), fact["each"]
-        is_index = isinstance(index, int) and 0 <= index < len(of_each)
-        numbers[name] = of_each[index] if is_index else None
-    return numbers
+        index = quantities.get(fact["of"])
+        value_of_each = fact["each"]
+        is_index = isinstance(index, int) and 0 <= index < len(value_of_each)
+        quantities[name] = value_of_each[index] if is_index else None
+    return quantities
 
 
-def _product(
-    numbers: Mapping[str, float | None], names: list[str], factor: float = 1
+def _multiply(
+    quantities: Mapping[str, float | None], names: list[str], factor: float = 1
 ) -> float | None:
-    """Return the product of a factor and the numbers with these names; None if one is unknown."""
+    """Return the product of a factor and the quantities of these names; None if one is unknown."""
     product = factor
     for name in names:
-        number = numbers.get(name)
-        if number is None:
+        quantity = quantities.get(name)
+        if quantity is None:
             return None
-        product *= number
+        product *= quantity
     return product

@@ -1,4 +1,4 @@
-"""Workloads: what a folder of workloads/ declares, and its parameters in one experiment."""
+"""Workloads: their declarations in workloads/, and their parameters in one experiment."""
 
 import functools
 import os
@@ -13,15 +13,15 @@ from strata.util.data_types import Fields, HostFacts, Step
 from strata.util.errors import UserError
 from strata.util.placeholders import BUILT_IN, as_list, find_parameter
 from strata.util.validation import Finding, find_unknown, show_value
+from strata.vm.settings import MOST_OF_MEMORY
 
 FOLDER = "workloads"
-SCALES = ("value", "tiny", "standard", "paper")
+# Keys of a parameter's declaration that hold values: one for all scales, or one for each.
+VALUE_KEYS = ("value", "tiny", "standard", "paper")
 # The folder of the image in which Strata's own programs are.
 STRATA = "/opt/strata/"
 # Keys of a declaration that the plan's `cell` holds unchanged.
 AS_DECLARED = ("systems", "laps", "slice", "log_limit", "ports", "roles", "sizes", "facts")
-# Systems under test that run at the same time need at most this share of a machine's memory.
-MOST_OF_MEMORY = 0.9
 
 
 def list_workloads() -> list[str]:
@@ -33,8 +33,8 @@ def list_workloads() -> list[str]:
         return []
     names = []
     for entry in os.scandir(FOLDER):
-        is_closed = os.path.isdir(entry.path) and not os.access(entry.path, os.X_OK)
-        if is_closed or os.path.isfile(f"{entry.path}/workload.yaml"):
+        is_unreadable = os.path.isdir(entry.path) and not os.access(entry.path, os.X_OK)
+        if is_unreadable or os.path.isfile(f"{entry.path}/workload.yaml"):
             names.append(entry.name)
     return sorted(names)
 
@@ -61,39 +61,51 @@ def read_declaration(name: str) -> Fields:
             f"{path}: there is no such file: write one (docs/adding-a-workload.md), or remove "
             f"{name} from the configuration"
         )
-    data = yaml_files.read_mapping(path)
-    roles = data.get("roles")
+    declared = yaml_files.read_mapping(path)
+    roles = declared.get("roles")
     names: dict[str, Any] = {
         "role": roles.get("ports") if isinstance(roles, dict) else {},
         "facts of the machine": [*sizes.FACTS],
         "laps": ["laps"],
     }
-    mistakes = validation.find_faults(validation.load_schema("workload"), data, names=names)
+    mistakes = validation.find_faults(validation.load_schema("workload"), declared, names=names)
     validation.raise_findings(path, mistakes)
-    validation.raise_findings(path, [*_cross_check(data)])
-    return {"packages": [], "parameters": {}, "warmup": {"about": "none"}, **data}
+    validation.raise_findings(path, [*_list_mistakes(declared)])
+    return {"packages": [], "parameters": {}, "warmup": {"about": "none"}, **declared}
 
 
-def _cross_check(data: Fields) -> Iterator[Finding]:
+def _list_mistakes(declared: Fields) -> Iterator[Finding]:
     """Yield the mistakes of a declaration that its schema cannot express.
 
     These are an unknown question, invalid values of parameters, unknown placeholders, and ports
     without a single role.
     """
-    question = data.get("question", "?")
+    question = declared.get("question", "?")
     if not question.rstrip().endswith("?"):
         known = constants.read_constants("questions")
         for key, sentence in find_unknown("question", question, known, "question"):
             yield key, f"{sentence} (a question of its own ends with a question mark)"
-    parameters = data.get("parameters", {})
-    for name, parameter in parameters.items():
+    for name, parameter in declared.get("parameters", {}).items():
         accepted = validation.make_validator(parameter["schema"])
-        for scale in SCALES:
-            value = parameter.get(scale, {})
+        for value_key in VALUE_KEYS:
+            value = parameter.get(value_key, {})
+            # A mapping is a rule, whose result is checked when the workload is planned.
             if not isinstance(value, dict):
-                yield from validation.find_faults(accepted, value, f"parameters.{name}.{scale}")
-    roles = data.get("roles", {}).get("ports", {})
-    for key, argv in _commands(data):
+                yield from validation.find_faults(accepted, value, f"parameters.{name}.{value_key}")
+    yield from _list_placeholder_mistakes(declared)
+    roles = declared.get("roles", {}).get("ports", {})
+    ports_of_roles = [port for ports in roles.values() for port in ports]
+    for port in declared.get("ports", []) if roles else []:
+        count = ports_of_roles.count(port)
+        if count != 1:
+            yield "roles.ports", f"'{port}' is in {count} roles; each port must be in one"
+
+
+def _list_placeholder_mistakes(declared: Fields) -> Iterator[Finding]:
+    """Yield a mistake for each ``{name}`` in a command that names nothing, or is part of a word."""
+    parameters = declared.get("parameters", {})
+    roles = declared.get("roles", {}).get("ports", {})
+    for key, argv in _list_commands(declared):
         built_in = [*BUILT_IN, *(f"address.{role}" for role in roles)]
         if key == "data.argv":
             # The data set is made once for all systems, in none of them.
@@ -103,47 +115,52 @@ def _cross_check(data: Fields) -> Iterator[Finding]:
                 yield from find_unknown(key, name, [*parameters, *built_in], "parameter")
             elif any(f"{{{name}}}" in word for name in parameters):
                 yield key, f"'{word}' contains a parameter; a parameter must be a whole word"
-    ports_of_roles = [port for ports in roles.values() for port in ports]
-    for port in data.get("ports", []) if roles else []:
-        count = ports_of_roles.count(port)
-        if count != 1:
-            yield "roles.ports", f"'{port}' is in {count} roles; each port must be in one"
 
 
-def list_sections(data: Fields) -> list[tuple[str, list[Any]]]:
+def list_sections(declared: Fields) -> list[tuple[str, list[Any]]]:
     """Return the (section, steps) of a workload's declaration in the order of their execution."""
+    # Only a warm-up has keys besides its steps.
     return [
-        ("prepare", data.get("prepare", [])),
-        ("warmup", data.get("warmup", {}).get("steps", [])),
-        ("run", data.get("run", [])),
+        ("prepare", declared.get("prepare", [])),
+        ("warmup", declared.get("warmup", {}).get("steps", [])),
+        ("run", declared.get("run", [])),
     ]
 
 
-def _commands(data: Fields) -> Iterator[tuple[str, list[str]]]:
-    """Yield the (key, argv) of every command in a workload's declaration."""
+def _list_commands(declared: Fields) -> Iterator[tuple[str, list[str]]]:
+    """Yield the (key, argv) of every command in a workload's declaration.
 
-    def commands_of(key: str, steps: list[Step]) -> Iterator[tuple[str, list[str]]]:
-        for number, step in enumerate(steps):
-            if "argv" in step:
-                yield f"{key}.{number}.argv", step["argv"]
-            yield from commands_of(f"{key}.{number}.steps", step.get("steps", []))
-
-    for section, steps in list_sections(data):
-        yield from commands_of(f"{section}.steps" if section == "warmup" else section, steps)
-    if "data" in data:
-        yield "data.argv", data["data"]["argv"]
-    for number, server in enumerate(data.get("servers", [])):
+    The key is that of the argv, with dots between its steps, such as ``run.0.steps.1.argv``.
+    """
+    for section, steps in list_sections(declared):
+        yield from _list_step_commands(
+            f"{section}.steps" if section == "warmup" else section, steps
+        )
+    if "data" in declared:
+        yield "data.argv", declared["data"]["argv"]
+    for number, server in enumerate(declared.get("servers", [])):
         yield f"servers.{number}.argv", server["argv"]
         yield f"servers.{number}.ready.argv", server["ready"]["argv"]
 
 
+def _list_step_commands(key: str, steps: list[Step]) -> Iterator[tuple[str, list[str]]]:
+    """Yield the (key, argv) of every command in steps, and in the steps within them.
+
+    key: the key of the steps.
+    """
+    for number, step in enumerate(steps):
+        if "argv" in step:
+            yield f"{key}.{number}.argv", step["argv"]
+        yield from _list_step_commands(f"{key}.{number}.steps", step.get("steps", []))
+
+
 def is_portable(name: str) -> bool:
-    """Return whether a workload's programs run in any image: scripts for sh, and static programs."""
+    """Return whether a workload's programs run in any image: scripts for sh, static programs."""
     return bool(read_declaration(name).get("portable"))
 
 
 def list_image_needs(name: str) -> list[str]:
-    """Return what a workload needs that only Strata's own image has, as words for a message.
+    """Return the needs of a workload that only Strata's own image meets, as words for a message.
 
     These are packages, programs that a build script makes, and the program that holds servers.  The
     programs of a portable workload are brought along.
@@ -153,16 +170,17 @@ def list_image_needs(name: str) -> list[str]:
     if is_portable(name):
         return needs
     needs += declared["packages"]
-    for _, argv in _commands(declared):
+    for _, argv in _list_commands(declared):
         program = argv[0]
         if not find_parameter(program) and ("/" not in program or program.startswith(STRATA)):
             needs.append(program)
     return [*dict.fromkeys(needs)]
 
 
-def _overrides_validator(name: str) -> Any:
+def _make_overrides_validator(name: str) -> Any:
     """Return the validator of the parameters that the configuration sets for a workload."""
-    schemas = {key: entry["schema"] for key, entry in read_declaration(name)["parameters"].items()}
+    parameters = read_declaration(name)["parameters"]
+    schemas = {key: parameter["schema"] for key, parameter in parameters.items()}
     return validation.make_validator(
         {"type": "object", "properties": schemas, "additionalProperties": False}
     )
@@ -173,8 +191,9 @@ def convert_overrides(name: str, overrides: Fields) -> Fields:
 
     overrides: the configured parameters; values from the command line are texts.
     """
-    texts = {str(key): value for key, value in overrides.items()}
-    converted: Fields = validation.convert_texts(_overrides_validator(name), texts)
+    # YAML may have keys that are numbers.
+    with_text_keys = {str(key): value for key, value in overrides.items()}
+    converted: Fields = validation.convert_texts(_make_overrides_validator(name), with_text_keys)
     return converted
 
 
@@ -183,8 +202,9 @@ def check_overrides(name: str, overrides: Fields) -> Iterator[Finding]:
 
     Raises UserError for mistakes in the workload's own declaration.
     """
-    values, key_of_workload = convert_overrides(name, overrides), f"workloads.{name}"
-    mistakes = validation.find_faults(_overrides_validator(name), values, key_of_workload)
+    values = convert_overrides(name, overrides)
+    key_of_workload = f"workloads.{name}"
+    mistakes = validation.find_faults(_make_overrides_validator(name), values, key_of_workload)
     yield from mistakes
     if mistakes:
         return
@@ -208,16 +228,20 @@ def plan_workload(name: str, overrides: Fields, scale: str, machine: HostFacts) 
     declared = read_declaration(name)
     parameters, notes = resolve_parameters(name, overrides, scale, machine)
     optional = ("question", "figures", "headline", "storage")
-    more = dict(map(read_pattern, parameters.get(declared.get("more_metrics", ""), ())))
-    headline = {"headline": [{"metric": key} for key in more]} if more else {}
+    # The parameter that `more_metrics` names holds patterns, each of which is a metric.
+    patterns = parameters.get(declared.get("more_metrics", ""), ())
+    metrics_of_patterns = dict(map(read_pattern, patterns))
+    headline = {}
+    if metrics_of_patterns:
+        headline["headline"] = [{"metric": key} for key in metrics_of_patterns]
     return {
         **{key: declared[key] for key in ("title", "about")},
-        "metrics": {**declared["metrics"], **more},
+        "metrics": {**declared["metrics"], **metrics_of_patterns},
         "parameters": parameters,
         "notes": notes,
         "warmup": declared["warmup"]["about"],
         "cell": plan_cell(name, scale),
-        **_memory_entry(name, parameters),
+        **_describe_memory(name, parameters),
         # Without a key the analysis makes its own choice.
         **{key: declared[key] for key in optional if key in declared},
         **headline,
@@ -227,12 +251,13 @@ def plan_workload(name: str, overrides: Fields, scale: str, machine: HostFacts) 
 def read_pattern(text: str) -> tuple[str, Fields]:
     """Return the (name, metric) that ``NAME[:UNIT[:lower|higher]]=REGEX`` declares.
 
-    The metric's value is what the regular expression finds in what a program prints.
+    The metric's value is the number that the regular expression finds in a program's output.
     Raises UserError unless the expression is valid and has exactly one group.
     """
     declared, _, regex = text.partition("=")
     name, *settings = declared.split(":")
-    unit, better = [*settings, *("units", "higher")[len(settings) :]]
+    unit = settings[0] if settings else "units"
+    better = settings[1] if len(settings) > 1 else "higher"
     try:
         groups = re.compile(regex).groups
     except re.error as error:
@@ -252,18 +277,18 @@ def plan_small_sizes(name: str, overrides: Fields, machine: HostFacts) -> Fields
     """
     declared = read_declaration(name)["parameters"]
     kept = {key: value for key, value in overrides.items() if "value" in declared[key]}
-    parameters = resolve_parameters(name, kept, blocks.SMALL_SCALE, machine)[0]
+    parameters, _ = resolve_parameters(name, kept, blocks.SMALL_SCALE, machine)
     tiny_cell = plan_cell(name, blocks.SMALL_SCALE)
-    return {"parameters": parameters, "cell": tiny_cell, **_memory_entry(name, parameters)}
+    return {"parameters": parameters, "cell": tiny_cell, **_describe_memory(name, parameters)}
 
 
-def _memory_entry(name: str, parameters: Fields) -> Fields:
+def _describe_memory(name: str, parameters: Fields) -> Fields:
     """Return ``{memory_bytes}``, the memory that a workload needs in each system.
 
     The mapping is empty if no parameter declares a need of memory.
     """
-    needed = memory_needed(name, parameters)
-    return {"memory_bytes": sum(size for _, size in needed)} if needed else {}
+    needs = _list_memory_needs(name, parameters)
+    return {"memory_bytes": sum(size for _, size in needs)} if needs else {}
 
 
 def resolve_parameters(
@@ -271,33 +296,35 @@ def resolve_parameters(
 ) -> tuple[Fields, list[str]]:
     """Return a workload's parameters on this machine, and sentences that explain their values.
 
-    Rules that only a cell can resolve remain mappings.  Several equal systems share the machine's
-    memory evenly.
+    Rules that only a cell can resolve remain mappings.  The values that rules give are checked;
+    `overrides` are checked before (:func:`check_overrides`).  Several equal systems share the
+    machine's memory evenly.
     Raises UserError if a value needs more memory than the machine has, or breaks its schema.
     """
     declared = read_declaration(name)
     values: dict[str, Any] = {}
-    for key, entry in declared["parameters"].items():
-        default = entry["value"] if "value" in entry else entry[scale]
+    for key, parameter in declared["parameters"].items():
+        default = parameter["value"] if "value" in parameter else parameter[scale]
         values[key] = overrides.get(key, default)
     _check_roles(name, declared, values)
     systems = values[declared["systems"]] if "systems" in declared else 1
     share = sizes.share_machine(dict(machine), systems)
     notes: list[str] = []
     by_default = [key for key in values if key not in overrides]
+    # Rules of the first kind need only the machine; `smallest` needs the other values, too.
     for key in by_default:
         values[key], note = sizing.resolve_rule(values[key], share)
         if note:
             notes.append(note)
     for key, value in values.items():
         if isinstance(value, dict) and value["rule"] == sizing.SMALLEST:
-            least = sizes.smallest_valid_size(
+            least = sizes.find_smallest_valid_size(
                 declared, key, values, share, value["at_least"], value["multiple"]
             )
             is_list = declared["parameters"][key]["schema"]["type"] == "array"
             values[key] = [least] if is_list else least
     for key in by_default:
-        _check_resolved(name, key, values[key], scale)
+        _check_value_of_rule(name, key, values[key], scale)
     _check_memory(name, values, systems, machine["memory_bytes"])
     return values, notes
 
@@ -309,12 +336,12 @@ def _check_memory(name: str, values: Fields, systems: int, memory: int) -> None:
     systems: the number of equal systems, each of which needs the memory.
     memory: the bytes of memory of the machine.
     """
-    for key, needed in memory_needed(name, values):
-        if needed * systems > MOST_OF_MEMORY * memory:
+    for key, needed_bytes in _list_memory_needs(name, values):
+        if needed_bytes * systems > MOST_OF_MEMORY * memory:
             count = f" in {systems} systems" if systems > 1 else ""
             raise UserError(
                 f"config.yaml: workloads.{name}.{key}: {values[key]}{count} needs "
-                f"{needed * systems / 1e9:.1f} GB of memory, of which this machine has "
+                f"{needed_bytes * systems / 1e9:.1f} GB of memory, of which this machine has "
                 f"{memory / 1e9:.1f}; choose a smaller value"
             )
 
@@ -333,31 +360,34 @@ def _check_roles(name: str, declared: Fields, values: Fields) -> None:
         )
 
 
-def _check_resolved(name: str, parameter: str, value: Any, scale: str) -> None:
+def _check_value_of_rule(name: str, parameter: str, value: Any, scale: str) -> None:
     """Raise UserError if the value that a rule gave breaks the schema of its parameter.
 
     A value that is a mapping is not checked: it is a rule that only the cell can resolve.
     """
     if not isinstance(value, dict):
-        entry = read_declaration(name)["parameters"][parameter]
-        key = f"parameters.{parameter}.{'value' if 'value' in entry else scale}"
-        mistakes = validation.find_faults(validation.make_validator(entry["schema"]), value, key)
+        declared = read_declaration(name)["parameters"][parameter]
+        key = f"parameters.{parameter}.{'value' if 'value' in declared else scale}"
+        mistakes = validation.find_faults(validation.make_validator(declared["schema"]), value, key)
         validation.raise_findings(f"{FOLDER}/{name}/workload.yaml", mistakes)
 
 
-def memory_needed(name: str, values: Fields) -> list[tuple[str, int]]:
-    """Return (parameter, bytes) for each parameter that needs memory, in each system."""
+def _list_memory_needs(name: str, values: Fields) -> list[tuple[str, int]]:
+    """Return (parameter, bytes) for each parameter that needs memory, in each system.
+
+    values: the workload's parameters by name; the largest value of a list counts.
+    """
     declared = read_declaration(name)["parameters"]
-    needed = []
+    needs = []
     for key, value in values.items():
         if "memory" in declared[key] and isinstance(value, (int, list)):
             largest = max(as_list(value), default=0)
-            needed.append((key, int(sizes.compute_bytes(declared[key]["memory"], largest))))
-    return needed
+            needs.append((key, int(sizes.compute_bytes(declared[key]["memory"], largest))))
+    return needs
 
 
 def plan_cell(name: str, scale: str) -> Fields:
-    """Return what a cell of the workload does, for the plan's `cell` (docs/files.md).
+    """Return the work of a cell of a workload, for the plan's `cell` (docs/files.md).
 
     Always present: ``steps`` and ``files``, the names of parameters whose values are files of the
     host.  Present if declared: ``servers``; ``data``; ``ports``, the names of parameters that hold
@@ -367,34 +397,30 @@ def plan_cell(name: str, scale: str) -> Fields:
     """
     declared = read_declaration(name)
 
-    def plan_step(section: str, step: Fields) -> Any:
-        inner = {}
+    def plan_step(section: str, step: Fields) -> Fields:
+        """Return a declared step with its section and time limit, and so the steps within it."""
+        planned = resolve_limit({"step": section, **step})
         if "steps" in step:
-            inner["steps"] = [plan_step(section, inner_step) for inner_step in step["steps"]]
-        return at_scale({"step": section, **step, **inner})
+            planned["steps"] = [plan_step(section, inner_step) for inner_step in step["steps"]]
+        return planned
 
-    def at_scale(entry: Fields) -> Fields:
-        """Return an entry with the time limit of this scale, if it has one."""
-        if "timeout" not in entry:
-            return entry
-        return {**entry, "timeout": sizing.value_at_scale(entry["timeout"], scale)}
+    def resolve_limit(command: Fields) -> Fields:
+        """Return a declared command with the time limit of this scale, if it has one."""
+        if "timeout" not in command:
+            return command
+        return {**command, "timeout": sizing.value_at_scale(command["timeout"], scale)}
 
     steps = []
     for section, declared_steps in list_sections(declared):
         steps += [plan_step(section, step) for step in declared_steps]
-    servers = [
-        {
-            "exits": [0],
-            **server,
-            "ready": at_scale(server["ready"]),
-            "stop": at_scale(server["stop"]),
-        }
-        for server in declared.get("servers", [])
-    ]
+    servers = []
+    for server in declared.get("servers", []):
+        probes = {key: resolve_limit(server[key]) for key in ("ready", "stop")}
+        servers.append({"exits": [0], **server, **probes})
     return {
         "steps": steps,
         "files": [key for key, parameter in declared["parameters"].items() if "file" in parameter],
         **{key: declared[key] for key in AS_DECLARED if key in declared},
         **({"servers": servers} if servers else {}),
-        **({"data": at_scale(declared["data"])} if "data" in declared else {}),
+        **({"data": resolve_limit(declared["data"])} if "data" in declared else {}),
     }

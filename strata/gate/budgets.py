@@ -1,4 +1,4 @@
-"""The budgets of a gate: what an environment may cost, as a file says it."""
+"""The budgets of a gate: the largest cost of an environment, as a file sets it."""
 
 import os
 from collections.abc import Iterator
@@ -49,73 +49,79 @@ class Budget:
 def read_budgets(path: str, settings: Fields) -> tuple[float, list[Budget]]:
     """Read the file of budgets, and return the seconds for measuring and the budgets.
 
-    path: of the file.  settings: the project's, as `config.read_config` returns them.
-    Raises UserError with one line for each mistake: file, key, what is wrong, what is accepted.
+    path: the path of the file.
+    settings: the project's, as :func:`strata.experiment.config.read_config` returns them.
+    Raises UserError with one line for each mistake: its file, its key, and what is accepted.
     """
-    data = yaml_files.read_mapping(path)
+    content = yaml_files.read_mapping(path)
     schema = validation.load_schema("gate")
     names = {key: settings[key] for key in ("environments", "workloads")}
-    validation.raise_findings(path, validation.find_faults(schema, data, names=names))
-    validation.raise_findings(path, [*_cross_check(path, data, settings)])
-    budgets = [_make_budget(path, entry) for entry in data["budgets"]]
-    seconds = parse_amount(data.get("time", "30min"))
+    validation.raise_findings(path, validation.find_faults(schema, content, names=names))
+    validation.raise_findings(path, [*_list_mistakes(path, content, settings)])
+    budgets = [_make_budget(path, budget) for budget in content["budgets"]]
+    seconds = parse_amount(content.get("time", "30min"))
     assert seconds is not None
     return seconds, budgets
 
 
-def _make_budget(path: str, entry: Fields) -> Budget:
-    """Return the budget of a checked entry of the file."""
-    at_most = parse_amount(entry["costs_at_most"])
+def _make_budget(path: str, declared: Fields) -> Budget:
+    """Return a budget of the file at `path`.
+
+    declared: the budget's mapping in the file, which is checked.
+    """
+    at_most = parse_amount(declared["costs_at_most"])
     assert at_most is not None
-    baseline = entry.get("baseline", "")
+    baseline = declared.get("baseline", "")
     return Budget(
-        environment=entry["environment"],
-        workload=entry["workload"],
-        metric=entry.get("metric"),
-        reference=entry.get("reference", blocks.REFERENCE),
+        environment=declared["environment"],
+        workload=declared["workload"],
+        metric=declared.get("metric"),
+        reference=declared.get("reference", blocks.REFERENCE),
         at_most=at_most,
         baseline=baseline,
-        sessions=tuple(list_sessions(_beside(path, baseline))) if baseline else (),
+        sessions=tuple(list_sessions(_locate_baseline(path, baseline))) if baseline else (),
     )
 
 
-def _beside(path: str, name: str) -> str:
-    """Return the path of a file that another file names, relative to its folder."""
-    return os.path.join(os.path.dirname(path), name)
+def _locate_baseline(path: str, baseline: str) -> str:
+    """Return the path of a baseline, which the file at `path` gives relative to its own folder."""
+    return os.path.join(os.path.dirname(path), baseline)
 
 
-def _cross_check(path: str, data: Fields, settings: Fields) -> Iterator[Finding]:
-    """Yield the mistakes that the schema of the file cannot express."""
+def _list_mistakes(path: str, content: Fields, settings: Fields) -> Iterator[Finding]:
+    """Yield the mistakes that the schema of the file cannot express.
+
+    path, settings: as for :func:`read_budgets`.  content: the content of the file.
+    """
     if settings["scale"] == "tiny":
         yield "budgets", "tiny sizes are for tests and decide no budget; set scale: standard"
-    for number, entry in enumerate(data["budgets"]):
+    for number, budget in enumerate(content["budgets"]):
         key = f"budgets.{number}"
-        reference = entry.get("reference", blocks.REFERENCE)
+        reference = budget.get("reference", blocks.REFERENCE)
         if reference not in settings["environments"]:
             yield f"{key}.reference", f"{reference} is no environment of the configuration; add it"
-        if entry["environment"] == reference:
+        if budget["environment"] == reference:
             yield f"{key}.environment", f"is {reference}, which cannot be compared with itself"
-        if "metric" in entry:
-            metrics = workload.read_declaration(entry["workload"])["metrics"]
+        if "metric" in budget:
+            metrics = workload.read_declaration(budget["workload"])["metrics"]
             yield from validation.find_unknown(
-                f"{key}.metric", entry["metric"], metrics, f"metric of {entry['workload']}"
+                f"{key}.metric", budget["metric"], metrics, f"metric of {budget['workload']}"
             )
-        for workload_name in settings.get("leave_out", {}).get(entry["environment"], []):
-            if workload_name == entry["workload"]:
-                yield f"{key}.workload", f"{workload_name} is left out in {entry['environment']}"
-        if "baseline" not in entry:
+        if budget["workload"] in settings.get("leave_out", {}).get(budget["environment"], []):
+            yield f"{key}.workload", f"{budget['workload']} is left out in {budget['environment']}"
+        if "baseline" not in budget:
             continue
         if reference != blocks.REFERENCE:
             yield f"{key}.reference", "a baseline is compared by ratios to native; leave one out"
-        folder = _beside(path, entry["baseline"])
+        folder = _locate_baseline(path, budget["baseline"])
         if not os.path.exists(folder):
             yield f"{key}.baseline", f"there is no file or folder {folder}"
             continue
-        held = len(list_sessions(folder))
-        if held < SESSIONS:
+        session_count = len(list_sessions(folder))
+        if session_count < SESSIONS:
             yield (
                 f"{key}.baseline",
-                f"{folder} holds {held} of the at least {SESSIONS} sessions that are needed, each "
-                "measured after a restart; two versions that can run side by side need none: name "
-                "the old one as `reference`",
+                f"{folder} holds {session_count} of the at least {SESSIONS} sessions that are "
+                "needed, each measured after a restart; two versions that can run side by side "
+                "need none: name the old one as `reference`",
             )

@@ -1,9 +1,11 @@
 """The command ``gate``: it measures until each budget is decided, or the time is over."""
 
 import contextlib
+import math
 import os
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 
 from strata import __version__
 from strata.archive import compare
@@ -11,37 +13,44 @@ from strata.archive.checksums import hash_file
 from strata.experiment import config, plan, planning
 from strata.gate import reports
 from strata.gate.budgets import Budget, read_budgets
-from strata.gate.measure import Pair, Session, session_config
+from strata.gate.measure import Pair, Session, make_session_config
 from strata.host import capacity, node
 from strata.util import paths, programs, progress, yaml_files
 from strata.util.clock import Clock
 from strata.util.data_types import Fields
-from strata.util.errors import MachineError
 from strata.util.files import read_json, write_json, write_text
 
-# After so many blocks a budget is judged; each look takes its share of the error rate.
+# The numbers of blocks after which a budget is judged; each look takes its share of the error rate.
 LOOKS = (8, 16, 32, 64, 128)
-# With a baseline a session has so many blocks, and after so many sessions a budget is judged.
+# The number of blocks of a session for a budget with a baseline, and the numbers of sessions after
+# which this budget is judged.
 SESSION_BLOCKS = 16
 SESSION_LOOKS = (3, 4, 6, 8, 12)
-WITHIN, BEYOND, NOT_COMPARABLE, UNDECIDED = 0, 1, 2, 3
-# The file of a session that is complete: what it is a session of.
+# The exit status for each verdict: the first of these that a budget has decides.
+STATUSES = {
+    reports.FAILED: 1,
+    reports.NOT_COMPARABLE: 2,
+    reports.UNDECIDED: 3,
+    reports.PASSED: 0,
+}
+# The file in the folder of a complete session: its description (Session.describe).
 _DONE = "gate.json"
 
 
 def run_gate(file: str, out: str, overrides: Fields) -> int:
     """Measure and judge the budgets of a file, write the reports, and return the exit status.
 
-    file: path of the budgets.  out: the folder for reports and sessions.
-    overrides: values that replace those of config.yaml.
+    file: the path of the budgets.  out: the folder for reports and sessions.
+    overrides: values that replace values of config.yaml.
     Returns 0 if all budgets are kept, 1 if one is surely exceeded, 2 if one cannot be compared, 3
     if one is undecided.
     Raises UserError for mistakes in the files, and MachineError if measuring fails.
     """
-    begun = time.monotonic()
+    started = time.monotonic()
     settings = config.read_config(overrides)
     seconds, budgets = read_budgets(file, settings)
     content = config.merge_mappings(yaml_files.read_mapping(config.FILE), overrides)
+    # One for each budget, in their order.
     verdicts: list[Fields] = [{} for _ in budgets]
     open_budgets = _refuse_unavailable(budgets, verdicts, content)
     session = None
@@ -55,24 +64,25 @@ def run_gate(file: str, out: str, overrides: Fields) -> int:
         if open_budgets:
             pairs = _list_pairs([budgets[number] for number in open_budgets])
             folder = _choose_folder(out)
-            session = Session(folder, session_config(content, pairs, LOOKS[-1]))
+            session = Session(folder, make_session_config(content, pairs, LOOKS[-1]))
             gate = _Gate(out, session, budgets, verdicts, baselines, seconds)
             gate.measure_until_decided(open_budgets)
-    spent = time.monotonic() - begun
-    return _report(file, out, session, budgets, verdicts, spent)
+    seconds_spent = time.monotonic() - started
+    return _report(file, out, session, budgets, verdicts, seconds_spent)
 
 
 def _refuse_unavailable(
     budgets: Sequence[Budget], verdicts: list[Fields], content: Fields
 ) -> list[int]:
-    """Give a verdict to each budget whose environments are not available here.
+    """Set the verdict on each budget whose environments are not available here.
 
-    Returns the numbers of the others.
+    content: config.yaml with the caller's overrides.
+    Returns the numbers of the other budgets, from 0.
     """
-    names = [name for budget in budgets for name in (budget.environment, budget.reference)]
+    pairs = _list_pairs(budgets)
     only = {
-        "environments": [*dict.fromkeys(names)],
-        "workloads": [*dict.fromkeys(budget.workload for budget in budgets)],
+        "environments": [*dict.fromkeys(environment for environment, _ in pairs)],
+        "workloads": [*dict.fromkeys(workload for _, workload in pairs)],
     }
     narrowed = config.read_config({**content, "only": only, "emulation": False})
     planned = planning.make_plan(narrowed, capacity.read_facts())["environments"]
@@ -91,7 +101,7 @@ def _refuse_unavailable(
 
 
 def _list_pairs(budgets: Iterable[Budget]) -> list[Pair]:
-    """Return the environments and workloads that budgets need, each once."""
+    """Return the (environment, workload) pairs that budgets need, each once."""
     pairs: list[Pair] = []
     for budget in budgets:
         pairs += [(name, budget.workload) for name in (budget.reference, budget.environment)]
@@ -99,11 +109,11 @@ def _list_pairs(budgets: Iterable[Budget]) -> list[Pair]:
 
 
 def _list_session_folders(out: str) -> list[str]:
-    """Return the paths of the folders of a gate's sessions, in their order."""
-    base = os.path.join(out, "sessions")
-    names = os.listdir(base) if os.path.isdir(base) else []
+    """Return the paths of the folders of a gate's sessions, in the order of their numbers."""
+    parent = os.path.join(out, "sessions")
+    names = os.listdir(parent) if os.path.isdir(parent) else []
     numbers = sorted(int(name) for name in names if name.isdecimal())
-    return [os.path.join(base, str(number)) for number in numbers]
+    return [os.path.join(parent, str(number)) for number in numbers]
 
 
 def _choose_folder(out: str) -> str:
@@ -120,147 +130,152 @@ def _choose_folder(out: str) -> str:
     return os.path.join(out, "sessions", str(number))
 
 
+@dataclass
 class _Gate:
-    """The looks of one call at the blocks that it measures."""
+    """Measure the blocks of one call, and judge the budgets by them after planned numbers.
 
-    def __init__(
-        self,
-        out: str,
-        session: Session,
-        budgets: Sequence[Budget],
-        verdicts: list[Fields],
-        baselines: dict[str, str],
-        seconds: float,
-    ) -> None:
-        """Set what is judged.
+    out: the folder of the gate.  session: the session that is measured.
+    verdicts: one for each budget, in the order of the budgets; the methods set them.
+    baselines: the path of a session of a baseline → its folder of results.
+    seconds: the time for measuring.  It begins before the first block, once the image is built.
+    end: when the time is over, by the monotonic clock; infinite until the first block is measured.
+    blocks: the number of measured blocks of each workload.
+    """
 
-        out: the folder of the gate.  session: measured now.  verdicts: one for each budget, which
-        are set.  baselines: path of a session → its folder of results.
-        seconds: for measuring, once the image is built and the first block is measured.
-        """
-        self._out = out
-        self._session = session
-        self._budgets = budgets
-        self._verdicts = verdicts
-        self._baselines = baselines
-        self._seconds = seconds
-        self._end = time.monotonic() + seconds
-        self._blocks: dict[str, int] = {}
+    out: str
+    session: Session
+    budgets: Sequence[Budget]
+    verdicts: list[Fields]
+    baselines: dict[str, str]
+    seconds: float
+    end: float = math.inf
+    blocks: dict[str, int] = field(default_factory=dict)
 
     def measure_until_decided(self, numbers: Sequence[int]) -> None:
         """Measure in planned steps, and judge after each, until nothing is open or time is over.
 
-        numbers: of the budgets that are judged.  Those with a baseline are judged once, when the
-        session is complete.
+        numbers: the numbers of the budgets that are judged.  Those with a baseline are judged once,
+        when the session is complete.
+        Writes the session's description, which marks it as complete.
         """
-        by_session = [number for number in numbers if self._budgets[number].baseline]
-        remaining = [number for number in numbers if number not in by_session]
+        with_baseline = [number for number in numbers if self.budgets[number].baseline]
+        undecided = [number for number in numbers if number not in with_baseline]
         # The first block tells how long blocks take; before it, an image may have to be built.
         self._measure(numbers, 1)
-        self._end = time.monotonic() + self._seconds - sum(self._session.block_seconds().values())
+        first_seconds = sum(self.session.compute_block_seconds().values())
+        self.end = time.monotonic() + self.seconds - first_seconds
         for look in LOOKS:
-            short = by_session if look <= SESSION_BLOCKS else []
-            in_time = self._measure([*remaining, *short], look)
-            remaining = self._judge(remaining, [self._session.folder])
-            if not in_time or not (remaining or (look < SESSION_BLOCKS and by_session)):
+            unfinished = with_baseline if look <= SESSION_BLOCKS else []
+            is_in_time = self._measure([*undecided, *unfinished], look)
+            undecided = self._judge(undecided, [self.session.folder])
+            needs_blocks = undecided or (with_baseline and look < SESSION_BLOCKS)
+            if not is_in_time or not needs_blocks:
                 break
-        description = self._session.describe()
-        write_json(os.path.join(self._session.folder, _DONE), description)
+        description = self.session.describe()
+        write_json(os.path.join(self.session.folder, _DONE), description)
         sessions = self._list_sessions(description)
         if reason := _explain_no_look(len(sessions)):
-            for number in by_session:
-                self._verdicts[number] = {"verdict": reports.NOT_COMPARABLE, "why": reason}
+            for number in with_baseline:
+                self.verdicts[number] = {"verdict": reports.NOT_COMPARABLE, "why": reason}
         else:
-            self._judge(by_session, sessions)
+            self._judge(with_baseline, sessions)
 
-    def _measure(self, remaining: Sequence[int], blocks: int) -> bool:
-        """Measure so many blocks in all for the open budgets, as far as the time allows.
+    def _measure(self, numbers: Sequence[int], blocks: int) -> bool:
+        """Measure blocks of the workloads of some budgets, as far as the time allows.
 
+        numbers: the numbers of the budgets.
+        blocks: the wanted number of blocks of each workload, measured ones included.
         Returns whether all of them were measured.
         """
-        budgets = [self._budgets[number] for number in remaining]
-        wanted = {
-            budget.workload: max(blocks, self._blocks.get(budget.workload, 0)) for budget in budgets
-        }
-        added = {name: number - self._blocks.get(name, 0) for name, number in wanted.items()}
-        costs = self._session.block_seconds() if self._blocks else {}
-        left = self._end - time.monotonic()
-        cost = sum(added[name] * costs.get(name, 0.0) for name in added)
-        share = min(1.0, max(left, 0.0) / cost) if cost > 0 else 1.0
-        for name, number in added.items():
-            wanted[name] -= number - int(number * share)
-        if any(number > self._blocks.get(name, 0) for name, number in wanted.items()):
-            self._session.measure(_list_pairs(budgets), wanted)
-            self._blocks |= wanted
+        budgets = [self.budgets[number] for number in numbers]
+        measured = {budget.workload: self.blocks.get(budget.workload, 0) for budget in budgets}
+        added = {name: max(blocks - count, 0) for name, count in measured.items()}
+        # Before the first block no time is known.
+        seconds = self.session.compute_block_seconds() if self.blocks else {}
+        needed_seconds = sum(count * seconds.get(name, 0.0) for name, count in added.items())
+        share = 1.0
+        if needed_seconds > 0:
+            seconds_left = max(self.end - time.monotonic(), 0.0)
+            share = min(1.0, seconds_left / needed_seconds)
+        # Where time is short, each workload gets the same share of its blocks.
+        affordable = {name: int(count * share) for name, count in added.items()}
+        if any(affordable.values()):
+            wanted = {name: measured[name] + count for name, count in affordable.items()}
+            self.session.measure(_list_pairs(budgets), wanted)
+            self.blocks |= wanted
         return share == 1.0
 
     def _judge(self, numbers: Sequence[int], sessions: Sequence[str]) -> list[int]:
-        """Judge budgets by the blocks so far, print a line for each, and return the open ones.
+        """Judge budgets by the blocks so far, and return the numbers of the undecided ones.
 
-        numbers: of the budgets.  sessions: the folders of the sessions that count.
+        Sets their verdicts, and prints a line for each.
+        numbers: the numbers of the budgets.  sessions: the folders of the sessions that count.
         """
         for number, verdict in zip(numbers, self._judge_in_r(numbers, sessions), strict=True):
-            self._verdicts[number] = verdict
-            sentence = reports.describe_verdict(self._budgets[number], verdict)
+            self.verdicts[number] = verdict
+            sentence = reports.describe_verdict(self.budgets[number], verdict)
             progress.print_message(f"gate: {sentence}")
         return [
-            number for number in numbers if self._verdicts[number]["verdict"] == reports.UNDECIDED
+            number for number in numbers if self.verdicts[number]["verdict"] == reports.UNDECIDED
         ]
 
     def _list_sessions(self, description: Fields) -> list[str]:
         """Return the folders of the sessions of the same versions, this one last.
 
-        description: of this session.  Of several within one start of kernel and Docker the last
-        one counts.
+        description: the description of this session.
+        Of several sessions after one start of kernel and Docker the last one counts.
         """
-        of_start: dict[str, str] = {}
-        for folder in _list_session_folders(self._out):
-            done = read_json(os.path.join(folder, _DONE))
-            if done and done["subject"] == description["subject"]:
-                of_start.pop(done["start"], None)
-                of_start[done["start"]] = folder
-        return [*of_start.values()]
+        folders_by_start: dict[str, str] = {}
+        for folder in _list_session_folders(self.out):
+            complete = read_json(os.path.join(folder, _DONE))
+            if complete and complete["subject"] == description["subject"]:
+                # Removed first, so that the folder comes last.
+                folders_by_start.pop(complete["start"], None)
+                folders_by_start[complete["start"]] = folder
+        return [*folders_by_start.values()]
 
     def _judge_in_r(self, numbers: Sequence[int], sessions: Sequence[str]) -> list[Fields]:
-        """Return the verdicts of R on some budgets, in their order.
+        """Return the verdicts of analysis/gate.R on some budgets, in their order.
 
-        numbers: of the budgets.  sessions: the folders of the sessions that count.
-        Raises MachineError if R does not write a verdict for each.
+        numbers: the numbers of the budgets.  sessions: the folders of the sessions that count.
         """
         if not numbers:
             return []
-        entries = []
+        requests = []
         for number in numbers:
-            budget = self._budgets[number]
-            entry = {
+            budget = self.budgets[number]
+            request = {
                 "environment": budget.environment,
                 "workload": budget.workload,
                 "reference": budget.reference,
                 "at_most": budget.at_most,
-                "baseline": [self._baselines[path] for path in budget.sessions],
-                "blocks": self._blocks[budget.workload],
+                "baseline": [self.baselines[path] for path in budget.sessions],
+                "blocks": self.blocks[budget.workload],
             }
             if budget.metric:
-                entry["metric"] = budget.metric
-            entries.append(entry)
-        request = {
+                request["metric"] = budget.metric
+            requests.append(request)
+        question = {
             "looks": len(LOOKS),
-            "gate": len(self._budgets),
+            "gate": len(self.budgets),
             "sessions": [os.path.abspath(os.path.join(path, "results")) for path in sessions],
-            "budgets": entries,
+            "budgets": requests,
         }
         with programs.temporary_folder("gate") as folder:
-            question, answer = (os.path.join(folder, name) for name in ("in.json", "out.json"))
-            write_json(question, request)
-            programs.run_r(os.path.join(paths.PROJECT, "analysis/gate.R"), question, answer)
-            verdicts = (read_json(answer) or {}).get("verdicts")
-        if not isinstance(verdicts, list) or len(verdicts) != len(numbers):
-            raise MachineError("analysis/gate.R: it ended without writing its verdicts")
+            question_path = os.path.join(folder, "in.json")
+            answer_path = os.path.join(folder, "out.json")
+            write_json(question_path, question)
+            script = os.path.join(paths.PROJECT, "analysis/gate.R")
+            programs.run_r(script, question_path, answer_path)
+            verdicts: list[Fields] = read_json(answer_path)["verdicts"]
         return verdicts
 
 
 def _explain_no_look(sessions: int) -> str:
-    """Return why so many sessions are not judged, with the remedy; "" if they are judged."""
+    """Return why so many sessions are not judged, with the remedy; "" if they are judged.
+
+    sessions: how many sessions of the same versions are complete.
+    """
     if sessions in SESSION_LOOKS:
         return ""
     later = [number for number in SESSION_LOOKS if number > sessions]
@@ -285,30 +300,20 @@ def _report(
 ) -> int:
     """Write the reports, print the outcome, and return the exit status.
 
-    file: path of the budgets.  out: the folder of the gate.
-    session: measured now; None if no budget could be measured.  verdicts: one for each budget.
+    file: the path of the budgets.  out: the folder of the gate.
+    session: the session that was measured; None if no budget could be measured.
+    verdicts: one for each budget.
     seconds: how long the call took.
     """
     outcomes = [verdict["verdict"] for verdict in verdicts]
-    # The first of these that a budget has decides the exit status.
-    statuses = {
-        reports.FAILED: BEYOND,
-        reports.NOT_COMPARABLE: NOT_COMPARABLE,
-        reports.UNDECIDED: UNDECIDED,
-        reports.PASSED: WITHIN,
-    }
-    status = next(code for outcome, code in statuses.items() if outcome in outcomes)
-    counts = [
-        f"{outcomes.count(outcome)} {outcome}"
-        for outcome in (reports.PASSED, *statuses)
-        if outcome in outcomes
-    ]
-    counts = [*dict.fromkeys(counts)]
+    status = next(code for outcome, code in STATUSES.items() if outcome in outcomes)
+    kinds = dict.fromkeys((reports.PASSED, *STATUSES))
+    counts = [f"{outcomes.count(kind)} {kind}" for kind in kinds if kind in outcomes]
     text = f"Of {len(budgets)} budgets: {', '.join(counts)}."
     write_text(os.path.join(out, "junit.xml"), reports.make_junit(budgets, verdicts, seconds))
     write_text(os.path.join(out, "summary.md"), reports.make_summary(text, budgets, verdicts))
     source = plan.read_source(os.getcwd())
-    entry = {
+    outcome = {
         "date": Clock().now(),
         "strata": __version__,
         "commit": source["revision"],
@@ -322,7 +327,7 @@ def _report(
             for budget, verdict in zip(budgets, verdicts, strict=True)
         ],
     }
-    reports.append_history(os.path.join(out, "history.jsonl"), entry)
+    reports.append_history(os.path.join(out, "history.jsonl"), outcome)
     for budget, verdict in zip(budgets, verdicts, strict=True):
         progress.print_line(reports.describe_verdict(budget, verdict))
     progress.print_line(text)

@@ -4,7 +4,6 @@ import contextlib
 import glob
 import json
 import os
-import re
 import shlex
 import shutil
 
@@ -12,7 +11,7 @@ from strata.archive import compare, light, output
 from strata.archive.checksums import hash_file
 from strata.environments.common import docker_daemon
 from strata.experiment import blocks, config, measuring, plan, planning, workload
-from strata.experiment.folder import check_repetitions, make_folder
+from strata.experiment.folder import check_repetitions, make_folder, make_name, require_name
 from strata.experiment.precision import SMALLEST_DIFFERENCE
 from strata.host import capacity, observe
 from strata.image import kvm_trial
@@ -26,13 +25,9 @@ from strata.util.errors import MachineError, UserError
 from strata.util.files import read_json, remove_tree, write_json, write_text
 from strata.util.signals import Interrupted
 
-AGREES, DIFFERS, CANNOT, UNDECIDED = range(4)
-_STATUS = {
-    "agrees": AGREES,
-    "differs": DIFFERS,
-    "not testable here": CANNOT,
-    "undecided": UNDECIDED,
-}
+# Outcomes and their exit statuses.
+UNDECIDED = 3
+_STATUS = {"agrees": 0, "differs": 1, "not testable here": 2, "undecided": UNDECIDED}
 # The folder that holds a folder for each reproduction.
 FOLDER = "reproduce"
 PAGE, CARD = "index.html", "card.md"
@@ -58,21 +53,20 @@ def reproduce(
     archive: the path of an archive, a project or a folder of results.
     budget: the largest time of measurement, such as ``10min``.
     effect: the change of a ratio that must not be overlooked, such as ``5%``.
-    name: of the folder below `FOLDER`; None: the archive's.
+    name: the name of the folder below `FOLDER`; None: one that follows from the archive's.
     trust: whether commands and programs that the archive names are run.
     fresh: whether all is measured anew.  dry: whether nothing is measured.
     json_file: a file for the answer as JSON, or ``-``; None: none.
-
     Returns 0 if all that can be tested agrees, 1 if something differs, 2 if nothing can be tested,
     3 if something is undecided.
     Raises UserError for a bad archive or option, and MachineError if nothing could be measured.
     """
-    share = compare.parse_share(effect)
-    if share <= SMALLEST_DIFFERENCE:
+    effect_share = compare.parse_share(effect)
+    if effect_share <= SMALLEST_DIFFERENCE:
         raise UserError(
             f"--effect: is {effect}; must be a share above {SMALLEST_DIFFERENCE:.0%}, such as 5%"
         )
-    repetitions = _plan_repetitions(budget, share)
+    repetitions = _plan_repetitions(budget, effect_share)
     folder = _choose_folder(archive, name)
     with compare.open_results(archive) as results:
         results = os.path.abspath(results)
@@ -82,7 +76,11 @@ def reproduce(
                 f"{archive}: is at the scale {original['scale']}, whose sizes are for tests and "
                 "answer nothing; name results of the scale standard or paper"
             )
-        restored = _restore(original, repetitions)
+        _, base = config.read_nearest()
+        with contextlib.chdir(paths.PROJECT):
+            restored = settings.restore_experiment(
+                original, base, repetitions, capacity.read_facts()
+            )
         own_plan = _prepare(folder, results, restored, fresh, dry)
         differences = _print_differences(results, original, own_plan)
         _require_trust(restored, trust or dry)
@@ -94,12 +92,9 @@ def reproduce(
         if own_plan is not None:
             _measure(folder, budget)
         request = {
-            "name": os.path.basename(os.path.abspath(archive)),
-            "sha256": hash_file(archive) if os.path.isfile(archive) else "",
-            "command": f"strata reproduce {shlex.quote(os.path.basename(archive))}",
-            "original": results,
+            **_describe_archive(archive, results),
             **_collect_results(folder, restored),
-            "effect": share,
+            "effect": effect_share,
             "differences": differences,
         }
         answer = _judge(folder, request)
@@ -111,87 +106,107 @@ def reproduce(
     return _STATUS[answer["outcome"]]
 
 
+def _choose_folder(archive: str, name: str | None) -> str:
+    """Return the folder of a reproduction: the chosen name's, or one that follows from the archive.
+
+    Raises UserError for a wrong name.
+    """
+    if name is None:
+        name = make_name(compare.name_file(os.path.abspath(archive)), "archive")
+    else:
+        require_name(name)
+    return os.path.join(FOLDER, name)
+
+
+def _describe_archive(archive: str, results: str) -> Fields:
+    """Return ``{name, sha256, command, original}`` of an archive, for analysis/reproduce.R.
+
+    sha256: empty for a folder.  original: the absolute path of the archive's folder of results.
+    """
+    return {
+        "name": os.path.basename(os.path.abspath(archive)),
+        "sha256": hash_file(archive) if os.path.isfile(archive) else "",
+        "command": f"strata reproduce {shlex.quote(os.path.basename(archive))}",
+        "original": results,
+    }
+
+
 def _plan_repetitions(budget: str, effect: float) -> Fields:
-    """Return the configuration's `repetitions`.  Raises UserError for a wrong budget."""
-    rule = {
+    """Return the configuration's `repetitions` of a reproduction.
+
+    effect: the share of a ratio whose change must not be overlooked.
+    Raises UserError, which names the option, for a wrong budget.
+    """
+    repetitions = {
         "min": FEWEST_BLOCKS,
         "max": MOST_BLOCKS,
         "target": f"{100 * SHARE_OF_EFFECT * effect:.2f}%",
         "budget": budget,
     }
-    check_repetitions(rule, {"budget": "--budget", "target": "--effect"})
-    return rule
-
-
-def _choose_folder(archive: str, name: str | None) -> str:
-    """Return the folder of a reproduction.  Raises UserError for a wrong name."""
-    if name is None:
-        stem = compare.name_file(os.path.abspath(archive)).lower()
-        name = re.sub("[^a-z0-9._-]+", "-", stem).strip("-.")[:40] or "archive"
-    elif not re.fullmatch("[a-z0-9][a-z0-9._-]{0,39}", name):
-        raise UserError(
-            f"--name: is {name!r}; must be at most 40 lower-case letters, digits, points, hyphens "
-            "and underscores"
-        )
-    return os.path.join(FOLDER, name)
-
-
-def _restore(original: Plan, repetitions: Fields) -> Restored:
-    """Return the experiment of a plan as a configuration for this machine."""
-    base_file = config.FILE if os.path.exists(config.FILE) else f"{paths.PROJECT}/{config.FILE}"
-    base = yaml_files.read_mapping(base_file)
-    with contextlib.chdir(paths.PROJECT):
-        return settings.restore_experiment(original, base, repetitions, capacity.read_facts())
+    check_repetitions(repetitions, {"budget": "--budget", "target": "--effect"})
+    return repetitions
 
 
 def _prepare(folder: str, results: str, restored: Restored, fresh: bool, dry: bool) -> Plan | None:
     """Make the folder of a reproduction, and return its plan; None if nothing can be compared.
 
-    folder: its path.  results: the folder of the original's.
-    restored: what is measured, to which the reasons are added for what cannot be measured here.
+    folder: its path.  results: the original's folder of results.
+    restored: the experiment, to which the reasons are added for what cannot be measured here.
     fresh: whether earlier results are removed.  dry: whether KVM stays untried.
     Raises UserError if the folder holds another experiment.
     """
     path = os.path.join(folder, config.FILE)
-    known = yaml_files.read_mapping(path) if os.path.exists(path) else None
+    earlier_settings = yaml_files.read_mapping(path) if os.path.exists(path) else None
     make_folder(folder)
-    if fresh and os.path.isdir(os.path.join(folder, "results")):
-        remove_tree(os.path.join(folder, "results"))
+    results_here = os.path.join(folder, "results")
+    if fresh and os.path.isdir(results_here):
+        remove_tree(results_here)
     files = settings.find_files(restored, results)
     settings_here = restored.settings
-    ignored = {"repetitions": None, "leave_out": None}
-    if known is not None and not fresh and {**known, **ignored} != {**settings_here, **ignored}:
-        raise UserError(
-            f"{folder}: holds another experiment: choose another --name, or add --fresh to begin it "
-            "anew"
-        )
-    if not settings_here["only"]["workloads"] or len(settings_here["only"]["environments"]) < 2:
+    if earlier_settings is not None and not fresh:
+        # The number of blocks may change; workloads that always failed are left out later.
+        ignored = {"repetitions": None, "leave_out": None}
+        if {**earlier_settings, **ignored} != {**settings_here, **ignored}:
+            raise UserError(
+                f"{folder}: holds another experiment: choose another --name, or add --fresh to "
+                "begin it anew"
+            )
+    only = settings_here["only"]
+    if not only["workloads"] or len(only["environments"]) < 2:
         return None
     make_folder(folder, settings_here)
     for name, source in files.items():
-        os.makedirs(os.path.dirname(os.path.join(folder, name)), exist_ok=True)
-        shutil.copyfile(source, os.path.join(folder, name))
+        target = os.path.join(folder, name)
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        shutil.copyfile(source, target)
+    # The declarations of another folder may differ.
     workload.read_declaration.cache_clear()
     with contextlib.chdir(folder):
         if dry:
             own_plan = planning.make_plan(config.read_config({}), capacity.read_facts())
         else:
             own_plan = kvm_trial.plan_after_trial({})
-    entries = own_plan["environments"]
-    for name, entry in entries.items():
-        if not entry["available"]:
-            restored.omitted[name, ""] = f"not available here: {entry['reason']}"
-    available = [name for name, entry in entries.items() if entry["available"]]
-    if blocks.REFERENCE not in available:
-        known_entry: Fields = dict(entries.get(blocks.REFERENCE, {}))
-        reason = known_entry.get("reason") or "it was not measured there"
-        restored.omitted["", ""] = f"there is no {blocks.REFERENCE} to compare with: {reason}"
-        return None
-    return own_plan if len(available) > 1 else None
+    return own_plan if _has_comparison(own_plan, restored) else None
+
+
+def _has_comparison(own_plan: Plan, restored: Restored) -> bool:
+    """Return whether native and another environment are available, and add reasons if not.
+
+    Adds to ``omitted`` of `restored`.
+    """
+    entries: Fields = dict(own_plan["environments"])
+    unavailable = {key: entry for key, entry in entries.items() if not entry["available"]}
+    for name, entry in unavailable.items():
+        restored.omitted[name, ""] = f"not available here: {entry['reason']}"
+    if blocks.REFERENCE in entries and blocks.REFERENCE not in unavailable:
+        return len(entries) - len(unavailable) > 1
+    reason = entries.get(blocks.REFERENCE, {}).get("reason") or "it was not measured there"
+    restored.omitted["", ""] = f"there is no {blocks.REFERENCE} to compare with: {reason}"
+    return False
 
 
 def _require_trust(restored: Restored, trust: bool) -> None:
-    """Raise UserError if an archive brings commands along, and these are not trusted."""
+    """Raise UserError, which lists them, if an archive names commands that are not trusted."""
     if restored.foreign and not trust:
         raise UserError(
             "the archive names commands, programs or options of its own, which would run here "
@@ -201,14 +216,15 @@ def _require_trust(restored: Restored, trust: bool) -> None:
 
 
 def _print_differences(results: str, original: Plan, own_plan: Plan | None) -> list[Fields]:
-    """Print what differs between the original's machine and this one, and return it.
+    """Print what differs between the original's machine and this one.
 
+    results: the original's folder of results.  original: its plan.
     own_plan: the plan on this machine; None if nothing is measured.
+    Returns the differences as :func:`strata.reproduce.settings.list_differences` does.
     """
-    pattern = os.path.join(glob.escape(results), "raw/*/*/*.json")
-    records = [record for path in sorted(glob.glob(pattern)) if (record := read_json(path))]
     there, here = settings.describe_plan(original), {}
-    for record in records:
+    # The first record of Docker says all; without one the last record counts.
+    for record in measuring.read_records(results):
         there["machine"] = record["observed"]["host"]["static"]
         there["Strata"] = {"revision": record["source"]["revision"]}
         if facts := record["system"].get("docker"):
@@ -220,7 +236,7 @@ def _print_differences(results: str, original: Plan, own_plan: Plan | None) -> l
             here["Docker"] = docker_daemon.record_facts(docker_daemon.read_info())
     here["machine"] = observe.observe_host(capacity.usable_processors())
     here["Strata"] = {"revision": plan.read_source(paths.PROJECT)["revision"]}
-    # The control group is of the process that measured, and not of the machine.
+    # The control group is a fact of the process that measured, and not of the machine.
     here["machine"].pop("cgroup", None)
     differences = settings.list_differences(there, here)
     if differences:
@@ -238,39 +254,38 @@ def _measure(folder: str, budget: str) -> None:
     Environments in which a workload always failed are left out in a second try.
     Raises MachineError if nothing was measured.
     """
-    targets = [result_path("comparisons")]
 
     def describe_round(number: int) -> str:
+        """Return the number of a round, and the time that was spent until then."""
         decision = read_json(os.path.join(folder, result_path("precision", round=number))) or {}
         spent = progress.format_duration(decision.get("spent_seconds", 0))
         return f"round {number} ({spent} of {budget})"
 
+    def measure() -> bool:
+        """Measure the missing cells, and return whether all were measured."""
+        targets = [result_path("comparisons")]
+        return measuring.run_snakemake(
+            folder, targets, "--keep-going", line=line, at_round=describe_round
+        )
+
     line = measuring.ProgressLine()
     try:
-        if not measuring.run_snakemake(
-            folder, targets, "--keep-going", line=line, at_round=describe_round
-        ) and _leave_out_failing(folder):
-            measuring.run_snakemake(
-                folder, targets, "--keep-going", line=line, at_round=describe_round
-            )
+        if not measure() and _leave_out_failing(folder):
+            measure()
     except Interrupted:
         line.clear()
         progress.print_message("strata: ended early; this is the answer so far:")
     line.clear()
-    if not _list_cells(folder, "raw"):
+    if not measuring.list_pairs(folder, "raw"):
         raise MachineError(f"nothing was measured: {os.path.join(folder, measuring.LOG)} says why")
 
 
-def _list_cells(folder: str, kind: str) -> set[tuple[str, str]]:
-    """Return the (environment, workload) of all logs of a kind, "raw" or "failed"."""
-    pattern = os.path.join(glob.escape(folder), "results", kind, "*/*/*.log")
-    pairs = [path.split(os.sep)[-3:-1] for path in glob.glob(pattern)]
-    return {(environment, workload_name) for environment, workload_name in pairs}
-
-
 def _leave_out_failing(folder: str) -> bool:
-    """Leave out the workloads that always failed in an environment; return whether there are."""
-    failing = _list_cells(folder, "failed") - _list_cells(folder, "raw")
+    """Leave workloads out of the configuration in the environments in which they always failed.
+
+    Returns whether some are left out.
+    """
+    failing = measuring.list_pairs(folder, "failed") - measuring.list_pairs(folder, "raw")
     path = os.path.join(folder, config.FILE)
     settings_here = yaml_files.read_mapping(path)
     leave_out = settings_here.setdefault("leave_out", {})
@@ -281,57 +296,69 @@ def _leave_out_failing(folder: str) -> bool:
     return bool(failing)
 
 
-def _collect_results(folder: str, restored: Restored) -> Fields:
-    """Return ``{replication, logs, omitted}`` of a reproduction, for analysis/reproduce.R."""
-    measured = _list_cells(folder, "raw")
-    for environment, workload_name in _list_cells(folder, "failed") - measured:
+def _add_failures(folder: str, restored: Restored) -> None:
+    """Add to ``omitted`` the reason for each workload that always failed in an environment."""
+    failing = measuring.list_pairs(folder, "failed") - measuring.list_pairs(folder, "raw")
+    for environment, workload_name in sorted(failing):
         pattern = os.path.join(
             glob.escape(folder), f"results/failed/{environment}/{workload_name}/*.json"
         )
         records = [read_json(path) or {} for path in sorted(glob.glob(pattern))]
+        # The first failure; later ones may only follow from it.
         error = next((record["error"] for record in records if "error" in record), "no reason")
         reason = f"it failed here: {' '.join(error.split())[:300]}"
         restored.omitted[environment, workload_name] = reason
+
+
+def _collect_results(folder: str, restored: Restored) -> Fields:
+    """Make the tables of a reproduction, and return ``{replication, logs, omitted}`` for R.
+
+    replication: the folder of results; empty if nothing was measured.
+    logs: the digest of all logs.
+    omitted: ``[{environment, workload, reason}, …]``; the failures here are added to `restored`.
+    """
+    _add_failures(folder, restored)
     omitted = [
         {"environment": environment, "workload": workload_name, "reason": reason}
         for (environment, workload_name), reason in restored.omitted.items()
     ]
-    if not measured:
+    if not measuring.list_pairs(folder, "raw"):
         return {"replication": "", "logs": "", "omitted": omitted}
     programs.run_python(folder, "tidy", "--partial")
     digest = light.collect_facts(folder, {})["raw"]["sha256"]
-    folder_of_results = os.path.abspath(os.path.join(folder, "results"))
-    return {"replication": folder_of_results, "logs": digest, "omitted": omitted}
+    results = os.path.abspath(os.path.join(folder, "results"))
+    return {"replication": results, "logs": digest, "omitted": omitted}
 
 
 def _judge(folder: str, request: Fields) -> Fields:
-    """Return the answer of R, with what was asked; the page, the card and tables are written."""
+    """Return the answer of analysis/reproduce.R, with keys of the request.
+
+    R writes the page, the card and tables into the folder, which stay as they were if R fails.
+    """
     with programs.temporary_folder("reproduce") as work, output.whole_folder(folder) as target:
         question = os.path.join(work, "request.json")
         write_json(question, request)
         programs.run_r(os.path.join(paths.PROJECT, "analysis/reproduce.R"), question, target)
-        answer = read_json(os.path.join(target, "outcome.json"))
-    if not answer or answer.get("outcome") not in _STATUS:
-        raise MachineError("analysis/reproduce.R: it ended without writing a good outcome.json")
+        answer: Fields = read_json(os.path.join(target, "outcome.json"))
     kept = ("name", "sha256", "command", "logs", "effect", "omitted", "differences")
     return {**{key: request[key] for key in kept}, **answer}
 
 
 def _print_answer(answer: Fields, folder: str) -> None:
     """Print the table of an answer, its claims, its outcome and its card."""
-    rows = [("ratio to native", "there", "here", "")]
-    rows += [
-        (f"{row['label']} · {row['series']}", row["shown_there"], row["shown_here"], row["text"])
-        for row in answer["rows"]
-    ]
+    table = [("ratio to native", "there", "here", "")]
+    for row in answer["rows"]:
+        series = f"{row['label']} · {row['series']}"
+        table.append((series, row["shown_there"], row["shown_here"], row["text"]))
     if answer["rows"]:
-        progress.print_table(rows)
+        progress.print_table(table)
     for claim in answer["claims"]:
-        why = f" ({claim['why']})" if claim["why"] else ""
+        reason = f" ({claim['why']})" if claim["why"] else ""
         progress.print_line(
             f"{claim['id']}: {claim['verdict_there']} there, {claim['verdict_here']} here: "
-            f"{claim['outcome']}{why}"
+            f"{claim['outcome']}{reason}"
         )
     progress.print_line(answer["text"])
-    page, card = (os.path.join(folder, name) for name in (PAGE, CARD))
+    page = os.path.join(folder, PAGE)
+    card = os.path.join(folder, CARD)
     progress.print_line(f"page: {page}; a card for an issue or a README: {card}")

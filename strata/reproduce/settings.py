@@ -16,7 +16,7 @@ from strata.vm import acceleration
 
 # Keys of a plan that config.yaml has in the same form.
 _SAME_KEYS = ("title", "question", "about", "scale", "seed", "order", "ways")
-# Keys of the image that are of a site, or follow from the workloads.
+# Keys of the image that depend on the site, or follow from the workloads.
 _SITE_KEYS = ("mirror", "workloads")
 # Options of layers that name a program, or are passed on to one.
 _PROGRAM_OPTIONS = ("options", "program", "dockerd", "image")
@@ -24,12 +24,12 @@ _PROGRAM_OPTIONS = ("options", "program", "dockerd", "image")
 
 @dataclass
 class Restored:
-    """The experiment of a plan as a configuration, with what of it cannot be measured here.
+    """The experiment of a plan as a configuration, and the parts that cannot be measured here.
 
     settings: the content of config.yaml.
     omitted: the reason for each (environment, workload) that is left out; "" stands for any.
     foreign: commands, programs and options that the plan brings along, as ``KEY: value``.
-    files: the values of parameters that name files, which lie beside the plan's results.
+    files: the values of parameters that name files, which are in the project of the plan's results.
     """
 
     settings: Fields
@@ -44,7 +44,7 @@ def restore_experiment(
     """Return the experiment of a checked plan as a configuration for this machine.
 
     original: the plan.
-    base: config.yaml of this project, whose client, mirror and thresholds of interference count.
+    base: the content of config.yaml here; its client, mirror and thresholds of interference count.
     repetitions: how many blocks are measured, as in config.yaml.
     machine: the facts of :func:`strata.host.capacity.read_facts`.
     Parameters that the plan's machine decided follow this machine.  Raises UserError if the load
@@ -52,31 +52,30 @@ def restore_experiment(
     """
     restored = Restored({key: value for key, value in original.items() if key in _SAME_KEYS})
     environments = _restore_environments(original, restored)
-    chosen = _restore_workloads(original, machine, restored)
-    image = {
-        key: value for key, value in original["image"]["settings"].items() if key not in _SITE_KEYS
-    }
+    workloads = _restore_workloads(original, machine, restored)
+    settings_of_image = original["image"]["settings"]
+    image = {key: value for key, value in settings_of_image.items() if key not in _SITE_KEYS}
     if "mirror" in base.get("image", {}):
         image["mirror"] = base["image"]["mirror"]
     if "docker" in image:
         restored.foreign.append(f"image.docker: {image['docker']}")
-    # These are not measured; with them the image is the same.
-    provisioned = original["image"]["settings"].get("workloads", [])
-    known_names = set(workload.list_workloads())
-    extra: Fields = {name: {} for name in provisioned if name in known_names and name not in chosen}
-    only = {"environments": [*environments], "workloads": [*chosen]}
+    # With the unmeasured workloads that the plan's image holds, the image is the same.
+    known_names = set(workload.list_workloads()) - set(workloads)
+    names_in_image = settings_of_image.get("workloads", [])
+    unmeasured: Fields = {name: {} for name in names_in_image if name in known_names}
     leave_out: dict[str, list[str]] = {}
     for environment in environments:
         left_out = original.get("leave_out", {}).get(environment, [])
-        if names := [name for name in left_out if name in chosen]:
+        if names := [name for name in left_out if name in workloads]:
             leave_out[environment] = names
-    uses_vm = any("vm" in layer for entry in environments.values() for layer in entry["layers"])
+    layers = [layer for environment in environments.values() for layer in environment["layers"]]
+    uses_vm = any("vm" in layer for layer in layers)
     restored.settings |= {
         "repetitions": repetitions,
         **({"image": image} if image else {}),
         "environments": environments,
-        "workloads": {**chosen, **extra},
-        "only": only,
+        "workloads": {**workloads, **unmeasured},
+        "only": {"environments": [*environments], "workloads": [*workloads]},
         **({"leave_out": leave_out} if leave_out else {}),
         **({"vm": original["vm"]} if uses_vm else {}),
         "client": _restore_client(original, base),
@@ -87,21 +86,22 @@ def restore_experiment(
 
 
 def _restore_environments(original: Plan, restored: Restored) -> Fields:
-    """Return the environments of a plan that were measured, as in config.yaml."""
+    """Return the environments of a plan that were measured in blocks, as in config.yaml.
+
+    Adds to ``omitted`` and ``foreign`` of `restored`.
+    """
     environments: Fields = {}
-    for name, entry in original["environments"].items():
-        if not entry["available"] or blocks.is_unpaired(entry):
+    for name, planned in original["environments"].items():
+        if not planned["available"] or blocks.is_unpaired(planned):
             # It has no ratio to native.
             continue
-        layer_names = [layer_name for layer in entry["layers"] for layer_name in layer]
-        unknown = [
-            layer_name for layer_name in layer_names if layer_name not in registry.layer_names()
-        ]
+        layer_names = [layer_name for layer in planned["layers"] for layer_name in layer]
+        unknown = [layer for layer in layer_names if layer not in registry.layer_names()]
         if unknown:
             restored.omitted[name, ""] = f"this version of Strata has no layer {unknown[0]}"
             continue
         layers = []
-        for layer in entry["layers"]:
+        for layer in planned["layers"]:
             ((layer_name, resolved),) = layer.items()
             options = registry.layer_class(layer_name).restore_options(resolved)
             layers.append({layer_name: options})
@@ -110,25 +110,29 @@ def _restore_environments(original: Plan, restored: Restored) -> Fields:
                 for key in _PROGRAM_OPTIONS
                 if key in options
             ]
-        environments[name] = {"label": _restore_label(entry), "layers": layers}
+        environments[name] = {"label": _restore_label(planned), "layers": layers}
     return environments
 
 
-def _restore_label(entry: Any) -> str:
+def _restore_label(environment: Any) -> str:
     """Return the label of a planned environment without what its machine added."""
-    label: str = entry["label"]
-    if "otherwise" in entry:
-        label = label.removesuffix(f" ({entry['otherwise']})")
-    if "accelerator" in entry:
-        label = label.replace(acceleration.MACHINE_NAMES[entry["accelerator"]], "{vm}")
+    label: str = environment["label"]
+    if "otherwise" in environment:
+        label = label.removesuffix(f" ({environment['otherwise']})")
+    if "accelerator" in environment:
+        label = label.replace(acceleration.MACHINE_NAMES[environment["accelerator"]], "{vm}")
     return label
 
 
 def _restore_client(original: Plan, base: Fields) -> str | Fields:
-    """Return the client of a plan as in config.yaml; a second machine is the project's own."""
-    overrides: Fields = dict(original["client"])
-    rate = {"rate": overrides["rate"]} if overrides["rate"] else {}
-    if overrides["kind"] == "namespace":
+    """Return the client of a plan as in config.yaml; a second machine is that of config.yaml here.
+
+    base: the content of config.yaml here.
+    Raises UserError if the plan's client was a second machine, and config.yaml names none.
+    """
+    planned = original["client"]
+    rate = {"rate": planned["rate"]} if planned["rate"] else {}
+    if planned["kind"] == "namespace":
         return rate or "namespace"
     configured = base.get("client")
     if not isinstance(configured, dict) or "ssh" not in configured:
@@ -141,8 +145,12 @@ def _restore_client(original: Plan, base: Fields) -> str | Fields:
 
 
 def _restore_workloads(original: Plan, machine: HostFacts, restored: Restored) -> Fields:
-    """Return the workloads of a plan with the parameters that its configuration set."""
-    chosen: Fields = {}
+    """Return ``{workload: {parameter: value}}`` with the parameters that a configuration set.
+
+    Workloads and parameters that do not fit this version or machine are left out.
+    Adds to ``omitted``, ``foreign`` and ``files`` of `restored`.
+    """
+    workloads: Fields = {}
     known_names = set(workload.list_workloads())
     for name, planned in original["workloads"].items():
         if name not in known_names:
@@ -151,43 +159,41 @@ def _restore_workloads(original: Plan, machine: HostFacts, restored: Restored) -
         declared = workload.read_declaration(name)["parameters"]
         try:
             overrides = _find_overrides(name, original, declared)
-            if mistakes := [*workload.check_overrides(name, _without_files(overrides, declared))]:
+            # Files are not copied yet.
+            checked = {
+                key: value for key, value in overrides.items() if "file" not in declared[key]
+            }
+            if mistakes := [*workload.check_overrides(name, checked)]:
                 raise UserError(": ".join(mistakes[0]))
             workload.resolve_parameters(name, overrides, original["scale"], machine)
         except UserError as error:
             restored.omitted["", name] = str(error).removeprefix(f"{config.FILE}: ")
             continue
-        chosen[name] = overrides
+        workloads[name] = overrides
         restored.foreign += _list_free_texts(name, overrides, declared)
         restored.files |= {overrides[key] for key in planned["cell"]["files"] if overrides.get(key)}
-    return chosen
-
-
-def _without_files(overrides: Fields, declared: Fields) -> Fields:
-    """Return parameters without those that name files, which are not copied yet."""
-    return {key: value for key, value in overrides.items() if "file" not in declared[key]}
+    return workloads
 
 
 def _find_overrides(name: str, original: Plan, declared: Fields) -> Fields:
     """Return the parameters of a planned workload that its configuration set.
 
-    Any other has the value that the workload's rules give on the plan's machine.
+    Any other parameter has the value that the workload's rules give on the plan's machine.
+    declared: the parameters of the workload's declaration.
     Raises UserError for a parameter that the workload no longer has.
     """
     values: Fields = dict(original["workloads"][name]["parameters"])
     if unknown := [key for key in values if key not in declared]:
         raise UserError(f"{name} has no parameter {unknown[0]} in this version of Strata")
     scale = original["scale"]
-
-    def default(key: str) -> Any:
-        entry = declared[key]
-        return entry["value"] if "value" in entry else entry[scale]
-
-    overrides = {
-        key: value
-        for key, value in values.items()
-        if not _is_rule(default(key)) and value != default(key)
-    }
+    overrides: Fields = {}
+    for key, value in values.items():
+        parameter = declared[key]
+        default = parameter["value"] if "value" in parameter else parameter[scale]
+        # A mapping is a rule, by which the parameter follows the machine.
+        is_rule = any(isinstance(item, dict) for item in as_list(default))
+        if not is_rule and value != default:
+            overrides[key] = value
     # Rules may depend on the other values.
     ruled, _ = workload.resolve_parameters(name, overrides, scale, original["machine"])
     return overrides | {
@@ -195,13 +201,11 @@ def _find_overrides(name: str, original: Plan, declared: Fields) -> Fields:
     }
 
 
-def _is_rule(value: object) -> bool:
-    """Return whether the value of a parameter is a rule, by which it follows the machine."""
-    return any(isinstance(item, dict) for item in as_list(value))
-
-
 def _list_free_texts(name: str, overrides: Fields, declared: Fields) -> Iterator[str]:
-    """Yield the parameters of a workload that are free texts, such as a command line."""
+    """Yield ``KEY: value`` for the parameters that are free texts, such as a command line.
+
+    A parameter is none if its schema lists its values, or has a pattern for the whole text.
+    """
     for key, value in overrides.items():
         schema = declared[key]["schema"]
         accepted = schema.get("items", schema)
@@ -211,20 +215,17 @@ def _list_free_texts(name: str, overrides: Fields, declared: Fields) -> Iterator
 
 
 def find_files(restored: Restored, results: str) -> dict[str, str]:
-    """Return the path of each file that a parameter names, beside the results of a plan.
+    """Return ``{name: path}`` of each file that a parameter names, in the project of results.
 
     results: the folder of results; an archive holds the files in its source.
-    A workload whose file is not there is left out.
+    A workload whose file does not exist, or is outside the project, is left out of `restored`.
     """
     project_folder = os.path.dirname(os.path.abspath(results))
     paths_by_name: dict[str, str] = {}
     for name in sorted(restored.files):
-        is_plain = not os.path.isabs(name) and ".." not in name.split("/")
-        candidates = [
-            os.path.join(project_folder, "source", name),
-            os.path.join(project_folder, name),
-        ]
-        if is_plain and (path := next(filter(os.path.isfile, candidates), None)):
+        is_inside = not os.path.isabs(name) and ".." not in name.split("/")
+        candidates = [os.path.join(project_folder, folder, name) for folder in ("source", "")]
+        if is_inside and (path := next(filter(os.path.isfile, candidates), None)):
             paths_by_name[name] = path
             continue
         for workload_name, values in [*restored.settings["workloads"].items()]:
@@ -238,20 +239,21 @@ def find_files(restored: Restored, results: str) -> dict[str, str]:
 def list_differences(there: Fields, here: Fields) -> list[Fields]:
     """Return ``[{item, there, here}, …]`` of the facts that are not the same.
 
-    there, here: nested mappings; a fact that one side lacks counts for none.
+    there, here: nested mappings; a fact that one side lacks is no difference.
+    item: the keys that lead to the fact.  The other values are texts.
     """
-    first, second = _flatten(there), _flatten(here)
+    facts_there, facts_here = _flatten(there), _flatten(here)
     return [
-        {"item": item, "there": first[item], "here": second[item]}
-        for item in first
-        if item in second and first[item] != second[item]
+        {"item": item, "there": text, "here": facts_here[item]}
+        for item, text in facts_there.items()
+        if facts_here.get(item, text) != text
     ]
 
 
 def _flatten(value: Any) -> dict[str, str]:
     """Return ``{keys that lead to a value, with spaces between: value as text}`` of a mapping.
 
-    Any other value has no keys that lead to it.
+    A value that is no mapping has the key "".
     """
     if not isinstance(value, dict):
         return {"": " ".join(str(value).split())}

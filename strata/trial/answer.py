@@ -1,6 +1,7 @@
 """The answer of an experiment: its tables as lines for a terminal, as JSON and as CSV."""
 
 import csv
+import glob
 import json
 import os
 import shlex
@@ -10,22 +11,33 @@ from typing import Any
 
 from strata.environments.common import engine
 from strata.experiment import blocks
-from strata.trial.request import REFERENCE, WORK_FOLDER, WORKLOAD, Request
+from strata.experiment.blocks import REFERENCE
+from strata.trial.request import WORK_FOLDER, WORKLOAD, Request
 from strata.util import paths
 from strata.util.constants import result_path
 from strata.util.data_types import Fields, Plan
 from strata.util.files import read_json, write_csv, write_text
 from strata.util.progress import format_duration
 
-# The columns of the answer's rows, and of its CSV.
+# The columns of the answer's rows; their order is the format of its CSV.
 COLUMNS = (
     "metric", "unit", "environment", "label", "n", "level", "level_low", "level_high", "ratio",
     "low", "high", "verdict", "direction", "more", "reason",
 )  # fmt: skip
 
+# The steps of a cell that run the command, whose messages are shortened.
+STEPS = ("run", "warmup", "prepare")
+# Time and size units with smaller prefixes: unit → (value of the prefixed unit, its name), …
+PREFIXED_UNITS = {
+    "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")),
+    "MB": ((1e3, "GB"), (1.0, "MB"), (1e-3, "kB")),
+}
+# An estimate of more blocks says that a ratio is too close to the margin.
+MOST_BLOCKS = 5000
+
 
 def read_table(folder: str, name: str) -> list[dict[str, str]]:
-    """Return the rows of a table of an experiment; none if the table is not there."""
+    """Return the rows of a table of an experiment; none if the table does not exist."""
     path = os.path.join(folder, result_path(name))
     if not os.path.exists(path):
         return []
@@ -33,21 +45,24 @@ def read_table(folder: str, name: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def collect_rows(folder: str, experiment: Plan) -> list[Fields]:
+def collect_rows(folder: str) -> list[Fields]:
     """Return the answer: a row for each metric and environment, the deciding metrics first.
 
-    Numbers are those of summary.csv and comparisons.csv; an unknown one is None.
-    `reason` says why an environment has no value; `more` is how many blocks would decide.
+    The keys are COLUMNS and `headline`: whether the metric decides.  Numbers come
+    from summary.csv and comparisons.csv; an unknown one is None.
+    `reason` says why a ratio has no interval; `more` is how many blocks would decide.
     """
     compared = {
         (row["metric"], row["environment"]): row for row in read_table(folder, "comparisons")
     }
     measured = read_table(folder, "summary")
     rows: list[Fields] = []
+    # False is sorted before True.
     for row in sorted(measured, key=lambda row: row["headline"] != "yes"):
         comparison = compared.get((row["metric"], row["environment"]), {})
-        numbers = {key: _number(row[key]) for key in ("level", "level_low", "level_high")}
-        numbers |= {key: _number(comparison.get(key, "")) for key in ("ratio", "low", "high")}
+        numbers = {key: _parse_number(row[key]) for key in ("level", "level_low", "level_high")}
+        for key in ("ratio", "low", "high", "more"):
+            numbers[key] = _parse_number(comparison.get(key, ""))
         rows.append(
             {
                 **{key: row[key] for key in ("metric", "unit", "environment", "label")},
@@ -55,7 +70,6 @@ def collect_rows(folder: str, experiment: Plan) -> list[Fields]:
                 **numbers,
                 "verdict": comparison.get("verdict", ""),
                 "direction": comparison.get("direction", ""),
-                "more": _number(comparison.get("more", "")),
                 "reason": comparison.get("why", ""),
                 "headline": row["headline"] == "yes",
             }
@@ -64,59 +78,65 @@ def collect_rows(folder: str, experiment: Plan) -> list[Fields]:
 
 
 def explain_missing(folder: str, experiment: Plan, rows: Sequence[Fields]) -> dict[str, str]:
-    """Return the reason, by its name, for each environment of the plan that has no value."""
-    present = {row["environment"] for row in rows}
+    """Return ``{environment: reason}`` for each environment of the plan that has no value.
+
+    rows: the answer, as :func:`collect_rows` returns it.
+    """
+    answered = {row["environment"] for row in rows}
     reasons = {}
-    for name, entry in experiment["environments"].items():
-        if name in present:
+    for name, environment in experiment["environments"].items():
+        if name in answered:
             continue
-        if not entry["available"]:
-            reasons[name] = f"not available: {entry['reason']}"
+        if not environment["available"]:
+            reasons[name] = f"not available: {environment['reason']}"
             continue
         reasons[name] = "not measured"
         for kind in ("failed", "raw"):
-            path = os.path.join(folder, f"results/{kind}/{name}/{WORKLOAD}")
-            for record in sorted(os.listdir(path)) if os.path.isdir(path) else ():
-                facts = read_json(os.path.join(path, record)) or {}
-                if "error" in facts:
-                    reasons[name] = shorten_error(facts["error"])
-                elif "cannot" in facts:
-                    reasons[name] = f"cannot run it: {shorten_error(facts['cannot']['reason'])}"
+            pattern = f"{glob.escape(folder)}/results/{kind}/{name}/{WORKLOAD}/*.json"
+            for path in sorted(glob.glob(pattern)):
+                record = read_json(path) or {}
+                if "error" in record:
+                    reasons[name] = shorten_error(record["error"])
+                elif "cannot" in record:
+                    reasons[name] = f"cannot run it: {shorten_error(record['cannot']['reason'])}"
     return reasons
 
 
 def shorten_error(error: str) -> str:
     """Return a cell's error without the words that a command's author need not know."""
     text = " ".join(error.split()).removeprefix("its parser refuses the log: ")
-    for step in ("run", "warmup", "prepare"):
+    for step in STEPS:
         text = text.removeprefix(f"its {step} step ended with exit code 3; it printed last: ")
     # The log holds lines of the harness, too.
     return " / ".join(part for part in text.split(" / ") if not part.startswith("{"))
 
 
-def _number(text: str) -> float | None:
+def _parse_number(text: str) -> float | None:
+    """Return the number in a cell of a table; None if the cell is empty."""
     return float(text) if text else None
 
 
 def format_level(value: float, unit: str) -> str:
     """Return a value with three digits and its unit; seconds and bytes with the fitting prefix."""
-    scales = {
-        "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")),
-        "MB": ((1e3, "GB"), (1.0, "MB"), (1e-3, "kB")),
-    }
-    factor, shown = next(
-        (pair for pair in scales.get(unit, ((1.0, unit),)) if value >= pair[0]),
-        scales.get(unit, ((1.0, unit),))[-1],
-    )
-    scaled = value / factor
-    digits = 2 if scaled < 9.995 else 1 if scaled < 99.95 else 0
-    return f"{scaled:,.{digits}f} {shown}"
+    for size, name in PREFIXED_UNITS.get(unit, ((1.0, unit),)):
+        # Values below the smallest unit have this unit, too: it is the last of the loop.
+        scaled, shown_unit = value / size, name
+        if value >= size:
+            break
+    decimals = 0
+    # The limits follow from rounding: 9.996 is 10.0, and 99.96 is 100.
+    if scaled < 9.995:
+        decimals = 2
+    elif scaled < 99.95:
+        decimals = 1
+    return f"{scaled:,.{decimals}f} {shown_unit}"
 
 
 def format_verdict(row: Fields, margin: float, seconds: float) -> str:
-    """Return what is known of a ratio, in plain words.
+    """Return the verdict on a ratio in plain words, or why it is not known.
 
-    margin: the smallest difference that matters.  seconds: that one more block takes.
+    row: a row of :func:`collect_rows`.  margin: the smallest difference that matters.
+    seconds: how long one more block takes.
     """
     share = f"{100 * margin:g} %"
     if row["verdict"] == "different":
@@ -127,7 +147,7 @@ def format_verdict(row: Fields, margin: float, seconds: float) -> str:
         return row["reason"] or "not decided"
     if row["more"] is None:
         return f"undecided at {share}"
-    if row["more"] > 5000:
+    if row["more"] > MOST_BLOCKS:
         return f"undecided at {share}: too close to it"
     needed = format_duration(row["more"] * seconds)
     return f"undecided at {share}: about {row['more']:.0f} more blocks ({needed}) would decide"
@@ -138,79 +158,95 @@ def format_lines(
 ) -> list[str]:
     """Return the answer as lines of a terminal.
 
-    rows: as of :func:`collect_rows`.  missing: reasons by the names of environments.
-    margin: the smallest difference that matters.  seconds: that one more block takes.
+    rows: as :func:`collect_rows` returns them.  missing: as :func:`explain_missing` returns it.
+    margin: the smallest difference that matters.  seconds: how long one more block takes.
     """
     lines = []
     width = max(map(len, [*(row["environment"] for row in rows), *missing]), default=0)
     metrics = list(dict.fromkeys(row["metric"] for row in rows if row["headline"]))
     for metric in metrics:
-        of_metric = [row for row in rows if row["metric"] == metric]
         if len(metrics) > 1 or metric != "time":
             lines.append(f"{metric}:")
-        for row in of_metric:
-            name = f"  {row['environment']:{width}}  "
-            level = format_level(row["level"], row["unit"])
-            if row["environment"] == REFERENCE or row["ratio"] is None:
-                reason = "" if row["environment"] == REFERENCE else "  not compared with native"
-                lines.append(f"{name}{level}{reason}")
-                continue
-            interval = ""
-            if row["low"] is not None:
-                interval = f" [{100 * row['low']:.1f}, {100 * row['high']:.1f}]"
-            ratio = f"{100 * row['ratio']:.1f} % of native's speed{interval}"
-            count = f"(n = {row['n']})"
-            lines.append(f"{name}{ratio:43}  {format_verdict(row, margin, seconds)} {count}")
+        for row in rows:
+            if row["metric"] == metric:
+                text = _format_row(row, margin, seconds)
+                lines.append(f"  {row['environment']:{width}}  {text}")
     for name, reason in missing.items():
         lines.append(f"  {name:{width}}  {reason}")
     return lines + _format_resources(rows, width)
 
 
+def _format_row(row: Fields, margin: float, seconds: float) -> str:
+    """Return an environment's level, or its ratio to native with the verdict, as a text.
+
+    The arguments are as for :func:`format_verdict`.
+    """
+    level = format_level(row["level"], row["unit"])
+    if row["environment"] == REFERENCE:
+        return level
+    if row["ratio"] is None:
+        return f"{level}  not compared with native"
+    interval = ""
+    if row["low"] is not None:
+        interval = f" [{100 * row['low']:.1f}, {100 * row['high']:.1f}]"
+    ratio = f"{100 * row['ratio']:.1f} % of native's speed{interval}"
+    return f"{ratio:43}  {format_verdict(row, margin, seconds)} (n = {row['n']})"
+
+
 def _format_resources(rows: Sequence[Fields], width: int) -> list[str]:
-    """Return a line for each environment with its CPU time and peak memory."""
-    values: dict[str, dict[str, str]] = {}
+    """Return a line for each environment whose CPU time and peak memory are known.
+
+    width: the number of columns of the environments' names.
+    """
+    metrics = ("cpu", "user", "system", "memory")
+    # Environment → metric → its level as a text.
+    levels: dict[str, dict[str, str]] = {}
     for row in rows:
-        if row["metric"] in ("cpu", "user", "system", "memory"):
+        if row["metric"] in metrics:
             level = format_level(row["level"], row["unit"])
-            values.setdefault(row["environment"], {})[row["metric"]] = level
-    lines = []
-    for name, shown in values.items():
-        if len(shown) == 4:
-            lines.append(
-                f"  {name:{width}}  CPU {shown['cpu']} (user {shown['user']}, system "
-                f"{shown['system']}), peak memory {shown['memory']}"
-            )
-    return lines
+            levels.setdefault(row["environment"], {})[row["metric"]] = level
+    return [
+        f"  {name:{width}}  CPU {shown['cpu']} (user {shown['user']}, system "
+        f"{shown['system']}), peak memory {shown['memory']}"
+        for name, shown in levels.items()
+        if len(shown) == len(metrics)
+    ]
 
 
-def block_seconds(folder: str, experiment: Plan) -> float:
-    """Return the mean seconds that a block of an experiment took."""
+def compute_block_seconds(folder: str, experiment: Plan) -> float:
+    """Return the mean seconds that a block of an experiment took; 0 if none was measured."""
     order = blocks.Order(experiment, os.path.join(folder, "results"))
+    # Repetition, which is the number of the block → its seconds.
     seconds: dict[int, float] = {}
     for cell in order.cells():
-        record = read_json(os.path.join(folder, paths.cell_path("raw", *cell, "json"))) or {}
-        seconds[cell[2]] = seconds.get(cell[2], 0.0) + record.get("seconds", 0.0)
-    known = list(filter(None, seconds.values()))
-    return sum(known) / len(known) if known else 0.0
+        if record := read_json(os.path.join(folder, paths.cell_path("raw", *cell, "json"))):
+            _, _, repetition = cell
+            seconds[repetition] = seconds.get(repetition, 0.0) + record["seconds"]
+    return sum(seconds.values()) / len(seconds) if seconds else 0.0
 
 
 def describe_disturbed(folder: str) -> str:
     """Return a sentence on runs that other programs disturbed; empty if there were none."""
     runs = read_table(folder, "runs")
+    blocks_of_runs = {row["repetition"] for row in runs}
     disturbed = {row["repetition"] for row in runs if row["flags"]}
     if not disturbed:
         return ""
-    count = len({row["repetition"] for row in runs})
     return (
-        f"  {len(disturbed)} of {count} blocks were disturbed by other programs: a quieter machine "
-        "gives narrower intervals"
+        f"  {len(disturbed)} of {len(blocks_of_runs)} blocks were disturbed by other programs: "
+        "a quieter machine gives narrower intervals"
     )
 
 
-def write_files(
+def write_answer(
     rows: Sequence[Fields], facts: Fields, json_path: str | None, csv_path: str | None
 ) -> None:
-    """Write the answer as JSON and CSV where paths are given; ``-`` is standard output."""
+    """Write the answer to a file of JSON and a file of CSV, unless its path is None.
+
+    rows: as :func:`collect_rows` returns them.
+    facts: further keys of the JSON object.
+    json_path: ``-`` is standard output.
+    """
     shown = [{key: row[key] for key in COLUMNS} for row in rows]
     if json_path:
         text = json.dumps({**facts, "rows": shown}, indent=1) + "\n"
@@ -224,17 +260,19 @@ def write_files(
 
 
 def format_by_hand(request: Request, experiment: Plan, name: str) -> str:
-    """Return the command by which a person runs the command in an environment.
+    """Return the shell command by which a person runs a request's command in an environment.
 
-    name: of the environment.  It is empty for machines, which are up for a measurement alone.
+    name: the environment's name.
+    The text is empty unless the environment is one layer, Docker or chroot: others are up only for
+    a measurement.
     """
     layers = experiment["environments"][name]["layers"]
-    kinds = [kind for layer in layers for kind in layer]
+    layer_names = [layer_name for layer in layers for layer_name in layer]
     image: Any = {"recipe": experiment["image"]["recipe"]}
     copy = ""
     if request.files:
         copy = f"mkdir -p /tmp/try && cp -r {shlex.join(request.files)} /tmp/try && "
-    if kinds == ["docker"]:
+    if layer_names == ["docker"]:
         options: Fields = layers[0]["docker"]
         argv = ["docker", "run", "--rm", "-it", "--network", options["network"]]
         if "runtime" in options:
@@ -242,15 +280,15 @@ def format_by_hand(request: Request, experiment: Plan, name: str) -> str:
         argv += options.get("options", [])
         if request.files:
             argv += ["--volume", f"/tmp/try:{WORK_FOLDER}", "--workdir", WORK_FOLDER]
-        tag = request.image or engine.tag(image)
-        return f"{copy}{shlex.join([*argv, tag])} {request.shown}"
-    if kinds == ["chroot"]:
+        argv.append(request.image or engine.tag(image))
+        return f"{copy}{shlex.join(argv)} {request.command_line}"
+    if layer_names == ["chroot"]:
         tree = os.path.join(paths.home_folder(), "images", image["recipe"], "tree")
         if not request.files:
-            return f"sudo chroot {tree} {request.shown}"
-        inner = shlex.quote(f"cd /data && {request.shown}")
+            return f"sudo chroot {tree} {request.command_line}"
+        script = shlex.quote(f"cd /data && {request.command_line}")
         return (
-            f"{copy}sudo mount --bind /tmp/try {tree}/data && sudo chroot {tree} sh -c {inner}; "
+            f"{copy}sudo mount --bind /tmp/try {tree}/data && sudo chroot {tree} sh -c {script}; "
             f"sudo umount {tree}/data"
         )
     return ""

@@ -134,15 +134,15 @@ def test_short_runs_fill_a_lap_and_a_long_one_is_one(seconds):
 def test_an_experiment_is_a_folder_that_the_project_s_code_plans(place, monkeypatch):
     asked = ask("sh", "-c", "echo 'a b' $HOME", metrics=["rate:1/s:lower=([0-9]+)"])
     settings = request.make_configuration(asked, "")
-    place_of_it = request.choose_name(asked, settings, None, False)
+    place_of_it = request.choose_folder(asked, settings, None, False)
     assert place_of_it == "try/sh"
     folder.make_folder(place_of_it)
     own = {**settings["workloads"]["command"], **request.choose_laps(0.3)}
     request.write_settings(place_of_it, {**settings, "workloads": {"command": own}}, "strata try")
     # The same command finds its folder, and another one has its own.
-    assert request.choose_name(asked, settings, None, False) == place_of_it
+    assert request.choose_folder(asked, settings, None, False) == place_of_it
     other = ask("sh", "-c", "true")
-    assert request.choose_name(other, request.make_configuration(other, ""), None, False) != (
+    assert request.choose_folder(other, request.make_configuration(other, ""), None, False) != (
         place_of_it
     )
     monkeypatch.chdir(place_of_it)

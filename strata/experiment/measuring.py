@@ -21,6 +21,8 @@ from strata.util.signals import Interrupted
 LOG = "results/logs/measured.log"
 # How many of its last lines a message repeats.
 _SHOWN = 12
+# Where Snakemake begins to report a rule that failed.
+_REPORT = "\nRuleException:"
 # Lines of a cell that begins or ends, and of a decision.
 _CELL = re.compile(r"\[(\d+) of (\d+) done\] (\S+) · \S+ · repetition (\d+)")
 _ROUND = re.compile(r"round (\d+): (?:no )?more blocks")
@@ -110,9 +112,19 @@ def make_targets(folder: str, targets: Sequence[str], *options: str) -> None:
     finally:
         line.clear()
     log = os.path.join(folder, LOG)
-    with open(log, encoding="utf-8", errors="replace") as file:
-        lines = file.read().strip().splitlines()[-_SHOWN:]
-    raise MachineError(f"{log}: the measurement did not end well:", *lines)
+    raise MachineError(f"{log}: the measurement did not end well:", *read_last_lines(folder))
+
+
+def read_last_lines(folder: str) -> list[str]:
+    """Return the last lines that the cells of an experiment, or Snakemake, printed.
+
+    Of a cell that failed these are the lines before Snakemake's own report of the failure.
+    """
+    with open(os.path.join(folder, LOG), encoding="utf-8", errors="replace") as file:
+        text = file.read()
+    before_report, report, _ = text.rpartition(_REPORT)
+    printed = before_report if report else text
+    return printed.strip().splitlines()[-_SHOWN:]
 
 
 def list_pairs(folder: str, kind: str) -> set[tuple[str, str]]:

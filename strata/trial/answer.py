@@ -264,7 +264,7 @@ def format_by_hand(request: Request, experiment: Plan, name: str) -> str:
 
     name: the environment's name.
     The text is empty unless the environment is one layer, Docker or chroot: others are up only for
-    a measurement.
+    a measurement.  The image has to be built.
     """
     layers = experiment["environments"][name]["layers"]
     layer_names = [layer_name for layer in layers for layer_name in layer]

@@ -252,16 +252,19 @@ def _explain_failures(
 
     failed: ``{environment: reason}``, of available environments only.
     """
-    log = os.path.join(folder, measuring.LOG)
     lines = []
+    printed = [f"  | {text}" for text in measuring.read_last_lines(folder)]
     for name, reason in failed.items():
         if reason == "not measured":
-            reason += f"; {log} has what was printed"
+            # No cell says why: something before the first one failed.
+            lines.append(f"strata: {name}: {request.command_line}: not measured:")
+            lines += printed
+            continue
         lines.append(f"strata: {name}: {request.command_line}: {reason}")
         lines += [f"  remedy: {hint}" for hint in requests.find_hints(request, reason)]
         if by_hand := answer.format_by_hand(request, experiment, name):
             lines.append(f"  by hand: {by_hand}")
-    return lines or [f"strata: nothing was measured: {log} says why"]
+    return lines or ["strata: nothing was measured:", *printed]
 
 
 def _describe_round(folder: str, number: int, request: Request) -> str:

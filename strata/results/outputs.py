@@ -6,7 +6,9 @@ from strata.experiment import blocks
 from strata.util.constants import result_path
 from strata.util.data_types import Plan
 
+# The formats of the paper, the first of which commands name to the reader.
 PAPERS = ("paper/report.pdf", "paper/report.html")
+# Keys of schemas/constants/results.json.
 _TABLES = (
     "left_out",
     "summary",
@@ -27,12 +29,10 @@ _TABLES = (
 
 def table_paths(experiment: Plan) -> list[str]:
     """Return the paths of all tables that are made for a plan, whether or not they exist."""
+    workloads = sorted(experiment["workloads"])
     return [
-        *(
-            result_path(name, workload=workload)
-            for name in ("tidy", "laps")
-            for workload in sorted(experiment["workloads"])
-        ),
+        *(result_path("tidy", workload=workload) for workload in workloads),
+        *(result_path("laps", workload=workload) for workload in workloads),
         *map(result_path, _TABLES),
     ]
 

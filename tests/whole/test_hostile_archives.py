@@ -330,7 +330,7 @@ writeLines(found, basename(tempfile("tries-", ".")))
 def require_sandbox(tmp_path):
     (tmp_path / "probe").mkdir()
     try:
-        with sandbox.sandboxed(str(tmp_path / "probe")):
+        with sandbox.run_sandboxed(str(tmp_path / "probe")):
             pass
     except MachineError as error:
         pytest.skip(str(error))

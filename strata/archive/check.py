@@ -20,9 +20,6 @@ from strata.util.data_types import Fields
 from strata.util.errors import MachineError, UserError
 
 _DECISIONS = "results/precision"
-# Seconds in which all tables, and papers if requested, must be computed again from the logs;
-# STRATA_PATIENCE multiplies them.
-LIMIT = 3600
 
 
 @contextmanager
@@ -284,8 +281,9 @@ def _check_outputs(folder: str, papers: bool) -> Iterator[str]:
     """Yield a sentence for each table, or paper if requested, that does not follow from the logs.
 
     Computes them again, in a temporary folder, by the code of this checkout.
-    Raises MachineError if this checkout lacks a workload, if `LIMIT` is exceeded, or if papers
-    differ and other fonts or versions of R, pandoc or LaTeX may be the reason.
+    Raises UserError if a log is refused or `remake.LIMIT` is exceeded, and MachineError if this
+    checkout lacks a workload, or if papers differ and other fonts or versions of R, pandoc or LaTeX
+    may be the reason.
     """
     experiment = load_object(folder, paths.PLAN)
     for name in experiment["workloads"]:
@@ -297,7 +295,7 @@ def _check_outputs(folder: str, papers: bool) -> Iterator[str]:
     with programs.temporary_folder("derived") as work:
         remake.copy_own_code(work)
         remake.copy_measurements(folder, work)
-        with programs.time_limit(LIMIT, "results: making the tables again from the logs"):
+        with programs.time_limit(remake.LIMIT, "results: making the tables again from the logs"):
             remake.make_outputs(folder, work, papers)
         states = remake.compare_outputs(folder, work, names)
     different = [name for name, state in states.items() if state in ("different", "missing")]

@@ -17,6 +17,7 @@ import tarfile
 import urllib.parse
 import zlib
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from strata.measure import log_sections
@@ -72,13 +73,20 @@ class Part(NamedTuple):
     is_noise: bool = False
 
 
+@dataclass
+class Budget:
+    """How many bytes may still be unpacked from a file; unpacking lowers it."""
+
+    left: int
+
+
 def unwrap_file(name: str, content: bytes) -> Iterator[Part]:
     """Yield a file without the compressed data in it, and then that data, unpacked at any depth.
 
     At most `DEEPEST` levels and `MOST_BYTES` bytes are unpacked: `problem` of a part says so.
     :func:`unwrap_text` relies on the file being the first part.
     """
-    yield from _unwrap(Part(name, content), DEEPEST, [MOST_BYTES])
+    yield from _unwrap(Part(name, content), DEEPEST, Budget(MOST_BYTES))
 
 
 def unwrap_text(name: str, text: str) -> list[Part]:
@@ -92,11 +100,10 @@ def unwrap_text(name: str, text: str) -> list[Part]:
     return list(unwrap_file(name, content))[1:]
 
 
-def _unwrap(part: Part, depth: int, budget: list[int]) -> Iterator[Part]:
+def _unwrap(part: Part, depth: int, budget: Budget) -> Iterator[Part]:
     """Yield a part without the compressed data in it, and then that data, unpacked at any depth.
 
     depth: how many levels may still be unpacked.
-    budget: a list of one number, the bytes that may still be unpacked, which is lowered.
     """
     name, content = part.name, part.content
     if content.startswith(b"\x89PNG"):
@@ -195,17 +202,16 @@ def _read_sqlite(name: str, content: bytes) -> list[Part]:
     return [Part(name, value, is_file=False) for value in (text.encode(errors="replace"), *blobs)]
 
 
-def _find_packed(name: str, content: bytes, budget: list[int]) -> tuple[list[Part], bytes]:
+def _find_packed(name: str, content: bytes, budget: Budget) -> tuple[list[Part], bytes]:
     """Return parts for the compressed data at any offset of a content, and the other bytes.
 
     name: path of the file.
-    budget: a list of one number, the bytes that may still be unpacked, which is lowered.
     """
     members: list[Part] = []
     rest: list[bytes] = []
     # The search goes on at `searched`; the bytes before `copied` are in a member or in `rest`.
     searched = copied = 0
-    while budget[0] > 0 and (match := _PACKED.search(content, searched)):
+    while budget.left > 0 and (match := _PACKED.search(content, searched)):
         searched = match.end()
         if match["base64"]:
             letters = re.sub(rb"\\[nr]|[^A-Za-z0-9+/]", b"", match["base64"])
@@ -229,7 +235,7 @@ def _find_packed(name: str, content: bytes, budget: list[int]) -> tuple[list[Par
 
 
 def _unpack_stream(
-    name: str, content: bytes, start: int, budget: list[int]
+    name: str, content: bytes, start: int, budget: Budget
 ) -> tuple[int, Part, int] | None:
     """Unpack data that gzip, bzip2, xz, lzma or zlib compressed, which may be damaged.
 
@@ -249,13 +255,12 @@ def _unpack_stream(
 
 
 def _unpack_zip_member(
-    name: str, content: bytes, start: int, budget: list[int]
+    name: str, content: bytes, start: int, budget: Budget
 ) -> tuple[int, Part, int] | None:
     """Unpack one member of a zip file, which may be damaged or lack its central directory.
 
     name: path of the zip file.
     start: offset in `content` of the bytes that look like the member's local header.
-    budget: a list of one number, the bytes that may still be unpacked, which is lowered.
 
     Returns the offset of the member's data, the member, and the offset after its data; None if the
     bytes are no such header.
@@ -263,24 +268,26 @@ def _unpack_zip_member(
     # Local file header: signature, version needed, flags, compression method, time, date, CRC-32,
     # compressed size, size, length of the name, length of the extra field.
     header = content[start : start + 30].ljust(30, b"\0")
-    version, flags, method, size, length, extra = struct.unpack("<4xHHH8xI4xHH", header)
+    fields = struct.unpack("<4xHHH8xI4xHH", header)
+    version, flags, method, size, name_length, extra_length = fields
     # No version is above 9.9, and a name this long is no path of Linux.
-    if version > 99 or not 0 < length < 4096:
+    if version > 99 or not 0 < name_length < 4096:
         return None
-    name += "/" + content[start + 30 : start + 30 + length].decode(errors="replace")
-    start += 30 + length + extra
+    name_end = start + 30 + name_length
+    path = f"{name}/{content[start + 30 : name_end].decode(errors='replace')}"
+    data_start = name_end + extra_length
     # Flag 1 is encryption.
     if flags & 1:
-        return start, Part(name, b"", "it is encrypted"), start
+        return data_start, Part(path, b"", "it is encrypted"), data_start
     # Method 0 stores the data without compression.
     if method == 0:
-        end = min(start + size, len(content))
-        return start, Part(name, content[start:end]), end
+        end = min(data_start + size, len(content))
+        return data_start, Part(path, content[data_start:end]), end
     if method not in _UNPACKERS:
         problem = f"its method of packing in zip, {method}, is not known here"
-        return start, Part(name, b"", problem), start
-    data, end, problem = _decompress(_UNPACKERS[method](), content, start, budget)
-    return start, Part(name, data, problem), end
+        return data_start, Part(path, b"", problem), data_start
+    data, end, problem = _decompress(_UNPACKERS[method](), content, data_start, budget)
+    return data_start, Part(path, data, problem), end
 
 
 def _read_gzip_texts(content: bytes, start: int) -> bytes:
@@ -306,12 +313,11 @@ def _read_gzip_texts(content: bytes, start: int) -> bytes:
 
 
 def _decompress(
-    unpacker: Any, content: bytes, start: int, budget: list[int]
+    unpacker: Any, content: bytes, start: int, budget: Budget
 ) -> tuple[bytes, int, str]:
     """Decompress data from an offset of a content until its end, damage, or an empty budget.
 
     unpacker: a new decompressor object of zlib, bz2 or lzma.
-    budget: a list of one number, the bytes that may still be unpacked, which is lowered.
     Returns the data, the offset after its compressed form, and why the data is incomplete, or "".
     """
     pieces: list[bytes] = []
@@ -329,8 +335,8 @@ def _decompress(
                     break
             # At most 1 MiB at a time, so that little is unpacked beyond the budget.
             pieces.append(unpacker.decompress(packed, 1 << 20))
-            budget[0] -= len(pieces[-1])
-            if budget[0] < 0:
+            budget.left -= len(pieces[-1])
+            if budget.left < 0:
                 problem = f"it unpacks to more than {MOST_BYTES >> 20} MiB"
                 break
         else:

@@ -145,12 +145,12 @@ def _find_wrong_rows(folder: str) -> list[str]:
     for line, row in enumerate(sessions, 2):
         if not row["session"].startswith(f"{row['machine']}-") or row["from"] > row["to"]:
             return [f"{SESSIONS}:{line}: session, machine, from and to contradict one another"]
-    pairs = set()
+    series_blocks = set()
     for line, row in enumerate(ratios, 2):
         workload, environment = row["workload"], row["environment"]
         planned = experiment["workloads"].get(workload)
-        known = planned and row["metric"] in planned["metrics"]
-        if not known or environment not in experiment["environments"]:
+        is_planned = planned and row["metric"] in planned["metrics"]
+        if not is_planned or environment not in experiment["environments"]:
             return [f"{RATIOS}:{line}: its workload, metric or environment is not in the plan"]
         if machines.get(row["session"]) != row["machine"]:
             return [f"{RATIOS}:{line}: its session and machine are not in {SESSIONS}"]
@@ -158,9 +158,9 @@ def _find_wrong_rows(folder: str) -> list[str]:
             return [f"{RATIOS}:{line}: a ratio must be above 0, and no larger than 1e9"]
         factors = tuple(text for name, text in row.items() if name.startswith("factor_"))
         key = (workload, row["metric"], factors, environment, row["repetition"])
-        if key in pairs:
+        if key in series_blocks:
             return [f"{RATIOS}:{line}: the block of this series is there twice"]
-        pairs.add(key)
+        series_blocks.add(key)
     return []
 
 

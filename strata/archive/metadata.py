@@ -4,6 +4,7 @@ import functools
 import importlib.metadata
 import os
 import re
+from collections.abc import Iterable
 
 from strata.experiment import blocks
 from strata.host.observe import NOT_AVAILABLE
@@ -135,15 +136,17 @@ def collect_facts(folder: str, given: Fields) -> Fields:
     """
     experiment = load_object(folder, paths.PLAN)
     cells = blocks.Order(experiment, os.path.join(folder, "results")).cells()
-    measured = validate.list_measured_cells(cells, folder)
-    records = [load_object(folder, paths.cell_path("raw", *cell, "json")) for cell in measured]
+    records = {
+        cell: load_object(folder, paths.cell_path("raw", *cell, "json"))
+        for cell in validate.list_measured_cells(cells, folder)
+    }
     if not records:
         raise UserError("nothing was measured yet, so there is nothing to archive")
-    missing = ["/".join(map(str, cell)) for cell in cells if cell not in set(measured)]
+    missing = ["/".join(map(str, cell)) for cell in cells if cell not in records]
     path = os.path.join(folder, "CITATION.cff")
     citation = yaml_files.read_mapping(path) if os.path.exists(path) else {}
-    environments = sorted({record["environment"] for record in records})
-    workloads = sorted({record["workload"] for record in records})
+    environments = sorted({record["environment"] for record in records.values()})
+    workloads = sorted({record["workload"] for record in records.values()})
     return {
         "format": FORMAT,
         **given,
@@ -157,11 +160,11 @@ def collect_facts(folder: str, given: Fields) -> Fields:
         ),
         "scale": experiment["scale"],
         "measured": {
-            "from": min(record["started"] for record in records),
-            "to": max(record["ended"] for record in records),
+            "from": min(record["started"] for record in records.values()),
+            "to": max(record["ended"] for record in records.values()),
             "cells": len(records),
-            "seconds": round(sum(record["seconds"] for record in records), 3),
-            "revisions": _count_revisions(records),
+            "seconds": round(sum(record["seconds"] for record in records.values()), 3),
+            "revisions": _count_revisions(records.values()),
         },
         "partial": bool(missing),
         "missing": missing,
@@ -169,7 +172,7 @@ def collect_facts(folder: str, given: Fields) -> Fields:
     }
 
 
-def _count_revisions(records: list[Fields]) -> dict[str, dict[str, int]]:
+def _count_revisions(records: Iterable[Fields]) -> dict[str, dict[str, int]]:
     """Return commit → ``{cells, changed}``: its measured cells, and those of a changed source.
 
     Cells of no known commit are counted under "unknown"; a source that may have been changed counts

@@ -11,9 +11,6 @@ from strata.util.errors import UserError
 from strata.util.files import remove_tree
 from strata.util.timeouts import stretch
 
-# Seconds in which the archive's code must end; STRATA_PATIENCE multiplies them.
-LIMIT = 3600
-
 
 def rebuild(path: str, target: str | None, boxed: str | None = None) -> int:
     """Run an archive's own code on its logs, and print whether each table and paper is the same.
@@ -25,8 +22,8 @@ def rebuild(path: str, target: str | None, boxed: str | None = None) -> int:
 
     Returns the exit status: 0 if every table is byte-identical and no paper is missing, else 1.
     Raises UserError if a file of the archive does not fit its checksum, if `target` holds files or
-    cannot be written, or if the archive's code fails or exceeds `LIMIT`.  `target` is then as it
-    was before.
+    cannot be written, or if the archive's code fails or exceeds `remake.LIMIT`.  `target` is then
+    as it was before.
     """
     target = target or f"{os.path.basename(os.path.abspath(path)).removesuffix('.zip')}-rebuilt"
     programs.remove_abandoned_folders(target)
@@ -93,14 +90,14 @@ def _run_archived_code(folder: str, work: str, target: str, sandboxed: bool) -> 
     remake.copy_archived_code(folder, project)
     remake.copy_measurements(folder, project)
     with contextlib.ExitStack() as stack:
-        stack.enter_context(programs.time_limit(LIMIT, "rebuild: the archive's own code"))
+        stack.enter_context(programs.time_limit(remake.LIMIT, "rebuild: the archive's own code"))
         stack.enter_context(sandbox.end_processes())
         if sandboxed:
             sandbox.give_to_nobody(project)
             stack.enter_context(sandbox.run_sandboxed(project))
         progress.print_message(
             f"rebuild: what runs now is the archive's own code, for {target}, {reach}; "
-            f"it is ended after {progress.format_duration(stretch(LIMIT))}"
+            f"it is ended after {progress.format_duration(stretch(remake.LIMIT))}"
         )
         remake.make_outputs(folder, project, papers=True)
     if sandboxed:

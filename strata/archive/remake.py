@@ -17,6 +17,8 @@ from strata.util.files import flush_to_disk, write_text
 from strata.util.process import capture
 from strata.util.progress import print_message, print_topic
 
+# Seconds in which all tables and papers must be computed again; STRATA_PATIENCE multiplies them.
+LIMIT = 3600
 # The state of a paper that differs and was made with other fonts or versions than this machine's.
 NOT_COMPARABLE = "not comparable here"
 # Files and folders of results/ that are measured or decided; all others are made from these.
@@ -81,15 +83,14 @@ def copy_measurements(folder: str, work: str) -> None:
 
     folder: of the unpacked archive.  work: the project folder whose ``results`` are written.
     """
-    results = os.path.join(folder, "results")
-
-    def list_left_out(parent: str, names: list[str]) -> set[str]:
-        """Return the names in a folder that are not copied: right in results, all but `INPUTS`."""
-        return set(names) - set(INPUTS) if parent == results else set()
-
-    shutil.copytree(
-        results, os.path.join(work, "results"), ignore=list_left_out, dirs_exist_ok=True
-    )
+    target = os.path.join(work, "results")
+    os.makedirs(target, exist_ok=True)
+    for name in INPUTS:
+        path = os.path.join(folder, "results", name)
+        if os.path.isdir(path):
+            shutil.copytree(path, os.path.join(target, name), dirs_exist_ok=True)
+        elif os.path.exists(path):
+            shutil.copyfile(path, os.path.join(target, name))
 
 
 def make_outputs(folder: str, work: str, papers: bool) -> None:
@@ -163,7 +164,7 @@ def write_paper(out: str) -> None:
     if edited := list_edited_tables():
         print_topic("tables", f"made again, since these were edited: {', '.join(edited)}")
         with programs.temporary_folder("tables", "results/tmp") as folder:
-            write_tables(True, folder)
+            write_tables(partial=True, to=folder)
             for name in [*_list_tables(), f"results/{checksums.NAME}"]:
                 os.replace(os.path.join(folder, os.path.relpath(name, "results")), name)
         for name in sorted({os.path.dirname(name) for name in _list_tables()}):

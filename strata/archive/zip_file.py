@@ -75,28 +75,12 @@ def unpack_archive(path: str, folder: str) -> None:
     """
     if not os.path.isfile(path):
         raise MachineError(f"{path}: there is no such file")
-    with contextlib.ExitStack() as stack:
-        with _explain_reading(path):
-            archive = stack.enter_context(zipfile.ZipFile(path))
-            members = [info for info in archive.infolist() if not _is_folder(info)]
-            _require_plain(members, os.path.getsize(path))
+    with _explain_failure(path, folder), zipfile.ZipFile(path) as archive:
+        members = [info for info in archive.infolist() if not _is_folder(info)]
+        _require_plain(members, os.path.getsize(path))
         for info in members:
-            target = os.path.join(folder, info.filename)
-            with _explain_writing(target):
-                os.makedirs(os.path.dirname(target), exist_ok=True)
-            with (
-                _explain_reading(path),
-                archive.open(info) as source,
-                _explain_writing(target),
-                open(target, "wb") as file,
-            ):
-                while True:
-                    # Within the block for writing: a failure to read must not pass for one.
-                    with _explain_reading(path):
-                        content = source.read(2**20)
-                    if not content:
-                        break
-                    file.write(content)
+            # The names are plain, so that the path is that of the member below the folder.
+            target = archive.extract(info, folder)
             os.chmod(target, 0o755 if info.external_attr >> 16 & stat.S_IXUSR else 0o644)
 
 
@@ -152,20 +136,21 @@ def _require_plain(members: list[zipfile.ZipInfo], size: int) -> None:
 
 
 @contextlib.contextmanager
-def _explain_reading(path: str) -> Iterator[None]:
+def _explain_failure(path: str, folder: str) -> Iterator[None]:
     """Raise MachineError if the block fails for this machine's fault, and UserError for the file's.
 
-    path: of the zip file that the block reads, for the message.
+    path: of the zip file that the block unpacks into the folder.
     """
     try:
         yield
-    except (UserError, MemoryError):
+    except MemoryError:
         raise
     except Exception as error:
         # A broken file makes its reader seek to no place (EINVAL), or bzip2 raise an error without
         # a number.
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
-            raise MachineError(f"{path}: cannot be read: {error.strerror}") from None
+            reason = f"cannot be unpacked into {folder}: {error.strerror}"
+            raise MachineError(f"{path}: {reason}") from None
         reason = _find_reason(path, error)
         raise UserError(f"{path}: cannot be read as an archive: {reason}") from None
 
@@ -185,12 +170,3 @@ def _find_reason(path: str, error: Exception) -> str:
     if not zipfile.is_zipfile(path):
         return "it is no zip file; name an archive, for example docs/small.zip"
     return str(error)
-
-
-@contextlib.contextmanager
-def _explain_writing(target: str) -> Iterator[None]:
-    """Raise MachineError, which names the target, for an OSError of the block."""
-    try:
-        yield
-    except OSError as error:
-        raise MachineError(f"{target}: cannot be written: {error.strerror}") from None

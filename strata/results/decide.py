@@ -55,6 +55,7 @@ class _Decision:
     """
 
     def __init__(self, experiment: Plan, order: blocks.Order, cell_values: tidy.CellValues) -> None:
+        """Decide, in this order, by the budget: what is repeated, and what is added."""
         self._experiment = experiment
         self._order = order
         settings: Fields = experiment.get("precision", {})
@@ -133,16 +134,15 @@ class _Decision:
         environments = order.paired
         if is_selection:
             chosen = {blocks.REFERENCE}
-            chosen.update(row[side] for row in rows for side in ("environment", "reference"))
+            for row in rows:
+                chosen |= {row["environment"], row["reference"]}
             environments = [name for name in order.paired if name in chosen]
         half_width = max((row["half_width"] for row in rows), default=math.inf)
         target = 0.0
         if claim:
             # Of several parts the one decides that is farthest from its width.
-            half_width, target = max(
-                ((row["half_width"], self._claim_width(row)) for row in rows),
-                key=lambda widths: widths[0] / widths[1],
-            )
+            farthest = max(rows, key=lambda row: row["half_width"] / self._claim_width(row))
+            half_width, target = farthest["half_width"], self._claim_width(farthest)
         return Precision(
             counted=min((row["n"] for row in rows), default=0),
             again=repeated,

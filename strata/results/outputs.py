@@ -37,14 +37,10 @@ def table_paths(experiment: Plan) -> list[str]:
     ]
 
 
-def decision_paths(experiment: Plan, folder: str = ".") -> list[str]:
-    """Return the paths of the existing decisions on further blocks, in the order of rounds.
-
-    folder: the folder that holds `results`; the paths are relative to it.
-    """
-    order = blocks.Order(experiment, os.path.join(folder, "results"))
-    paths = [result_path("precision", round=round) for round in order.decision_rounds]
-    return [path for path in paths if os.path.exists(os.path.join(folder, path))]
+def decision_paths(experiment: Plan) -> list[str]:
+    """Return the paths of the existing decisions on further blocks, in the order of rounds."""
+    rounds = blocks.Order(experiment).decision_rounds
+    return [*filter(os.path.exists, (result_path("precision", round=round) for round in rounds))]
 
 
 def output_paths(experiment: Plan) -> list[str]:

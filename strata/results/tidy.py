@@ -167,7 +167,10 @@ def _read_records(
         names = validate.shorten_names(missing)
         raise UserError(f"{len(missing)} of {len(cells)} cells are not measured: {names}")
     if faults := validate.find_faults(experiment, measured):
-        raise UserError(*validate.explain_faults(faults))
+        sentences = [sentence for wrong in faults.values() for sentence in wrong]
+        logs = validate.shorten_names([paths.cell_path("raw", *cell, "log") for cell in faults])
+        remedy = "remove what is not as it was measured, and snakemake measures it again"
+        raise UserError(*sentences, f"{remedy}: {logs}")
     return {
         cell: validate.load_object(".", paths.cell_path("raw", *cell, "json")) for cell in measured
     }

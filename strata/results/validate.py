@@ -15,7 +15,7 @@ from strata.util.errors import UserError
 from strata.vm.acceleration import MACHINE_NAMES
 
 # The most files that a message names.
-_SHOWN = 20
+SHOWN = 20
 # The most digits of a whole number in records and plans: no count or hash of ours has more.
 _MOST_DIGITS = 40
 # Key of a value that records must share → the value and the first file that has it.
@@ -215,18 +215,7 @@ def _is_log_of(record: Record, path: str) -> bool:
     return described.get("bytes") == os.path.getsize(path) and described.get("sha256") == digest
 
 
-def explain_faults(faults: dict[Cell, list[str]]) -> list[str]:
-    """Return the lines of an error message about faults of cells, the last one with the remedy.
-
-    faults: as :func:`find_faults` returns them.
-    """
-    logs = shorten_names([paths.cell_path("raw", *cell, "log") for cell in faults])
-    lines = [sentence for sentences in faults.values() for sentence in sentences]
-    lines.append(f"remove what is not as it was measured, and snakemake measures it again: {logs}")
-    return lines
-
-
-def shorten_names(names: list[str], most: int = _SHOWN, separator: str = " ") -> str:
+def shorten_names(names: list[str], most: int = SHOWN, separator: str = " ") -> str:
     """Return the first names in one line and, if names are left, how many more they are.
 
     most: the number of names that are shown.

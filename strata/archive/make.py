@@ -66,9 +66,8 @@ def write_light(out: str, allowed: list[str] | None = None) -> None:
     os.makedirs("results/tmp", exist_ok=True)
     project = source.list_source(os.getcwd())
     experiment = plan.read_checked_plan()
-    stale = {*light.FILES} & {*remake.list_edited_tables()}
-    if stale or not os.path.exists(paths.PLAN):
-        names = ", ".join(sorted(stale)) or paths.PLAN
+    if stale := {*light.FILES} & {*remake.list_edited_tables()}:
+        names = ", ".join(sorted(stale))
         raise UserError(
             f"{names}: missing or edited; `{run.format_command('light')}` makes it anew"
         )

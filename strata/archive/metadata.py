@@ -107,7 +107,7 @@ def list_differences(folder: str) -> list[str]:
 
 
 def _read_lines(folder: str, name: str) -> list[str]:
-    """Return the lines of an archive's file, stripped; empty lines, or a missing file, give none."""
+    """Return the non-empty lines of an archive's file, stripped; an empty list without the file."""
     path = os.path.join(folder, name)
     if not os.path.isfile(path):
         return []

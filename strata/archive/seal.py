@@ -23,10 +23,10 @@ def hash_plan(plan: Plan) -> str:
 
 
 def seal_plan(plan: Plan, source: Source) -> Fields:
-    """Write the seal of a plan, flushed to disk, and return it: ``{sha256, at, revision, changed}``.
+    """Write the seal of a plan to disk, and return it: ``{sha256, at, revision, changed}``.
 
     source: ``{revision, changed}`` of :func:`strata.experiment.plan.read_source`.
-    Writes results/sealed.json, from which papers quote the seal.
+    Writes results/sealed.json, flushed to disk, from which papers quote the seal.
     Raises UserError if that file exists, if something was measured, or if the plan has a virtual
     machine and it is not known yet whether KVM runs one here.
     """

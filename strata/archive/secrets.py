@@ -34,7 +34,7 @@ class Secret(NamedTuple):
 
 @functools.cache
 def _load_scanner() -> "Scanner":
-    """Return a scanner with the rules of Kingfisher and of secrets.yaml, compiled once a process."""
+    """Return a scanner with the rules of Kingfisher and secrets.yaml, compiled once a process."""
     # The import takes half a second, and only commands that write an archive need it.
     from kingfisher_sdk import Rules, Scanner
 

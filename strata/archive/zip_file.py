@@ -99,7 +99,8 @@ def _file_type(info: zipfile.ZipInfo) -> int:
 def _is_plain(name: str) -> bool:
     """Return whether a path is printable, not too long, relative, normal, and within the archive.
 
-    The path has less than 2,000 characters, and each name in it at most 255 bytes, as Linux demands.
+    Linux demands that each name in it has at most 255 bytes.  The path has less than 2,000
+    characters.
     """
     if len(name) >= 2000 or not name.isprintable() or "\\" in name:
         return False

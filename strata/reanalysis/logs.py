@@ -113,8 +113,8 @@ class LinpackStart(NamedTuple):
 def read_linpack(lines: Sequence[str], name: str) -> Readings:
     """Yield the rate (GFLOPS) of each trial that passed, and a refusal for each problem of a start.
 
-    name: of the log.  vm.log holds the starts of two virtual machines: the tuned one, which sees the
-    topology of the host's CPUs, is the environment ``vm-tuned``.
+    name: of the log.  vm.log holds the starts of two virtual machines: the tuned one, which sees
+    the topology of the host's CPUs, is the environment ``vm-tuned``.
     The original shows the last complete start of each machine: only its values have the selection
     ``paper``, and all others have the factor `run`.
     """
@@ -295,7 +295,7 @@ class RedisRound(NamedTuple):
 
 
 def read_redis(lines: Sequence[str]) -> Readings:
-    """Yield the throughput (requests/s) and the latency (ms) of each test, in the order of the runs.
+    """Yield the throughput (requests/s) and latency (ms) of each test, in the order of the runs.
 
     The latency is computed: the number of connections over the rate.
     Yields a refusal for each result that is missing, and for a last run that was cut off, which is

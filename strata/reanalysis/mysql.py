@@ -44,7 +44,7 @@ def read_sysbench(lines: Sequence[str]) -> Readings:
 
 
 class BusySecond(NamedTuple):
-    """A sample of dstat in which the host was busy: its line in the file, and the idle share (%)."""
+    """A sample of dstat in which the host was busy: its line in the file, and idle share (%)."""
 
     line: int
     idle: float

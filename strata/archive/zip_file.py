@@ -99,8 +99,7 @@ def _file_type(info: zipfile.ZipInfo) -> int:
 def _is_plain(name: str) -> bool:
     """Return whether a path is printable, not too long, relative, normal, and within the archive.
 
-    Linux demands that each name in it has at most 255 bytes.  The path has less than 2,000
-    characters.
+    Linux demands that each name in the path has at most 255 bytes.
     """
     if len(name) >= 2000 or not name.isprintable() or "\\" in name:
         return False
@@ -163,11 +162,10 @@ def _find_reason(path: str, error: Exception) -> str:
     """
     if not isinstance(error, zipfile.BadZipFile):
         return str(error)
-    with contextlib.suppress(OSError), open(path, "rb") as file:
-        # A whole zip file and one that was cut short begin so.
-        if file.read(2) == b"PK":
-            size = os.path.getsize(path)
-            return f"it is cut short ({size:,} bytes) or damaged: copy or download it again"
-    if not zipfile.is_zipfile(path):
-        return "it is no zip file; name an archive, for example docs/small.zip"
-    return str(error)
+    with open(path, "rb") as file:
+        beginning = file.read(2)
+    # A whole zip file and one that was cut short begin so.
+    if beginning == b"PK":
+        size = os.path.getsize(path)
+        return f"it is cut short ({size:,} bytes) or damaged: copy or download it again"
+    return "it is no zip file; name an archive, for example docs/small.zip"

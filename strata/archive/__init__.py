@@ -1,6 +1,7 @@
 """The archive of a project: written, checked, made again from its logs, and compared with others.
 
-make, zip_file: put it together, as one file.  source, metadata, crate, checksums: what it says of
-itself.  private, secrets, wrappings: what must not be in it.  check, remake, rebuild, sandbox: what
-a reader does with it.  compare: two or more.  output: the folder that a command writes.
+make, light, zip_file, seal: write it, as one file.  source, metadata, crate, checksums: describe
+it.  private, secrets, extraction: search it for private texts.  check, remake, rebuild, sandbox:
+make its tables and papers again.  compare, pool: read several.  output: the folder that a command
+writes.
 """

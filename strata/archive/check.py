@@ -20,8 +20,6 @@ from strata.util.data_types import Fields
 from strata.util.errors import MachineError, UserError
 
 _DECISIONS = "results/precision"
-# Seconds in which all tables, and papers if requested, must be computed again from the logs.
-LIMIT = 3600
 
 
 @contextmanager
@@ -29,22 +27,24 @@ def report_machine_failures(path: str) -> Iterator[None]:
     """Raise MachineError for every failure of the block that is no fault of the archive.
 
     path: the archive, named in the message.
-    Such failures have their cause in this machine (a full disk, no memory, a missing program) or in
-    a bug of Strata.  A UserError says what is wrong with the archive, and is raised unchanged.
+    The cause is then this machine (a full disk, no memory, a missing program) or a bug of Strata.
+    A UserError says what is wrong with the archive, and is raised unchanged.
     """
     try:
         yield
     except shutil.Error as error:
-        # One row for each file that could not be copied: the last field of a row is the reason.
-        reason = str(error.args[0][-1][-1])
+        # One row (source, target, reason) for each file that could not be copied.
+        rows = error.args[0]
+        _, _, last_reason = rows[-1]
+        reason = str(last_reason)
     except (MachineError, OSError, MemoryError) as error:
         reason = str(error) or "not enough memory"
     except UserError:
         raise
     except Exception as error:
         *_, frame = traceback.extract_tb(error.__traceback__)
-        place = f"{os.path.relpath(frame.filename, paths.PROJECT)}:{frame.lineno}"
-        reason = f"Strata itself failed at {place}, perhaps on a file of an odd form: {error!r}"
+        code = f"{os.path.relpath(frame.filename, paths.PROJECT)}:{frame.lineno}"
+        reason = f"Strata itself failed at {code}, perhaps on a file of an odd form: {error!r}"
     else:
         return
     raise MachineError(f"{path}: could not be checked: {reason.removeprefix(f'{path}: ')}")
@@ -68,27 +68,27 @@ def open_archive(path: str) -> Iterator[str]:
 
 
 def verify(path: str, papers: bool = False) -> int:
-    """Check an archive, print each finding or, if there is none, notes on its origin.
+    """Check an archive, and print each fault or, if it has none, notes on its origin.
 
     path: the archive's file, or the folder of an unpacked one.
     papers: whether papers are computed again and compared too, and not only tables.
 
-    Returns the command's exit status: 0 for a good archive, 1 for one with findings.
+    Returns the command's exit status: 0 for a good archive, 1 for one with faults.
     Raises MachineError, for which the command exits with status 2, if a check was not possible.
     """
     notes: list[str] = []
-    checked = (
-        "every file is as it was archived, every record fits its log, and all tables follow from "
-        "the logs"
-    )
+    checked = "every file is as it was archived, "
     with report_machine_failures(path), open_archive(path) as folder:
         if light.is_light(folder):
+            checked += "and every row has its session"
             faults = light.find_faults(folder)
-            checked = "every file is as it was archived, and every row has its session"
-            notes = [light.NOTE]
-        elif not (faults := find_faults(folder, papers)):
-            facts = metadata.read_facts(folder)
-            notes = [*metadata.describe_origin(facts), *_note_missing_commit(facts)]
+            notes.append(light.NOTE)
+        else:
+            checked += "every record fits its log, and all tables follow from the logs"
+            faults = find_faults(folder, papers)
+            if not faults:
+                facts = metadata.read_facts(folder)
+                notes = [*metadata.describe_origin(facts), *_note_missing_commit(facts)]
     if faults:
         for fault in faults:
             progress.print_line(fault)
@@ -102,7 +102,7 @@ def verify(path: str, papers: bool = False) -> int:
 
 
 def find_faults(folder: str, papers: bool = False) -> list[str]:
-    """Return a sentence for each fault of an unpacked archive; none for a good one.
+    """Return a sentence for each fault of an unpacked archive; an empty list for a good one.
 
     folder: of the unpacked archive.
     papers: whether papers are computed again and compared too, and not only tables.
@@ -127,11 +127,14 @@ def find_faults(folder: str, papers: bool = False) -> list[str]:
     ):
         if faults := _list_faults(check(folder)):
             return faults
-    return _list_faults(_check_products(folder, papers))
+    return _list_faults(_check_outputs(folder, papers))
 
 
 def _list_faults(faults: Iterable[str]) -> list[str]:
-    """Return the faults that a check yields or, if it raises UserError, the sentences of that."""
+    """Return the faults that a check yields or, if it raises UserError, the error's sentences.
+
+    A MachineError, which is a UserError too, is no fault of the archive, and is raised.
+    """
     try:
         return list(faults)
     except MachineError:
@@ -156,30 +159,35 @@ def _check_format(folder: str) -> Iterator[str]:
 def _check_plan(folder: str) -> Iterator[str]:
     """Yield a sentence for each fault of the plan, decisions, records, logs and order of cells.
 
-    Mistakes of the plan and of decisions are the only ones yielded if there are any, since the
-    order of the cells follows from both.  plan.csv must be byte-identical to that order.
+    A plan with mistakes, or else decisions with mistakes, end the check: the order of cells, by
+    which records are found, follows from both.  plan.csv must be byte-identical to that order.
     """
     experiment = load_object(folder, paths.PLAN)
-    faults = plan.find_mistakes(experiment)
-    schema = validation.load_schema("decision")
-    if not faults:
-        for name in zip_file.list_files(os.path.join(folder, _DECISIONS)):
-            decision = f"{_DECISIONS}/{name}"
-            for key, sentence in validation.find_faults(schema, load_object(folder, decision)):
-                faults.append(f"{decision}: {key}: {sentence}")
-    yield from faults
-    if faults:
+    mistakes = plan.find_mistakes(experiment) or _find_wrong_decisions(folder)
+    yield from mistakes
+    if mistakes:
         return
     order = blocks.Order(experiment, os.path.join(folder, "results"))
-    measured = validate.measured_cells(order.cells(), folder)
+    measured = validate.list_measured_cells(order.cells(), folder)
     for sentences in validate.find_faults(experiment, measured, folder).values():
         yield from sentences
     if _read_file(folder, paths.CELLS) != order.as_csv().encode():
         yield f"{paths.CELLS}: it is not the order that {paths.PLAN} gives"
 
 
+def _find_wrong_decisions(folder: str) -> list[str]:
+    """Return a sentence for each key of a decision that breaks the schema."""
+    schema = validation.load_schema("decision")
+    faults = []
+    for name in zip_file.list_files(os.path.join(folder, _DECISIONS)):
+        decision = f"{_DECISIONS}/{name}"
+        for key, sentence in validation.find_faults(schema, load_object(folder, decision)):
+            faults.append(f"{decision}: {key}: {sentence}")
+    return faults
+
+
 def _read_file(folder: str, name: str) -> bytes:
-    """Return the bytes of a file in the archive.  Raises UserError if it is missing."""
+    """Return the bytes of a file in an archive's folder; raise UserError if it is missing."""
     path = os.path.join(folder, name)
     if not os.path.isfile(path):
         raise UserError(f"{name}: missing")
@@ -202,17 +210,18 @@ def _check_source(folder: str) -> Iterator[str]:
     """Yield a sentence for each fault of the source, which is packed or named by its commit.
 
     Compares the source with its SWHID, the copies at the archive's top (`metadata.ON_TOP`) with the
-    source and, if this repository has the commit, each packed file with that of the commit.
+    source and, if this repository has the commit, each packed file with the file of the commit.
     Yields nothing if the archive holds no source and this repository lacks the commit:
     :func:`verify` then prints a note.
     """
     origin = metadata.read_facts(folder)["source"]
-    packed = os.path.join(folder, "source")
-    if origin["packed"] and not os.path.isdir(packed):
-        yield f"source: missing, and {metadata.FACTS} says that it is packed"
-        return
-    commit = source.read_commit(paths.PROJECT, origin["revision"])
-    tree = source.read_tree(packed) if origin["packed"] else commit
+    commit = tree = source.read_commit(paths.PROJECT, origin["revision"])
+    if origin["packed"]:
+        packed = os.path.join(folder, "source")
+        if not os.path.isdir(packed):
+            yield f"source: missing, and {metadata.FACTS} says that it is packed"
+            return
+        tree = source.read_tree(packed)
     if tree is None:
         return
     if origin["swhid"] != tree.swhid:
@@ -223,11 +232,12 @@ def _check_source(folder: str) -> Iterator[str]:
         return
     for name in metadata.ON_TOP:
         path = os.path.join(folder, name)
-        if os.path.exists(path) and source.hash_blob(path) != tree.files.get(name, ("", ""))[1]:
-            yield f"{name}: it is not the file of the source"
+        _, source_id = tree.files.get(name, ("", ""))
+        if os.path.exists(path) and source.hash_blob(path) != source_id:
+            yield f"{name}: it differs from the source's file of that name"
     if commit is not None:
-        names = tree.files.keys() | commit.files.keys()
-        changed = {name for name in names if tree.files.get(name) != commit.files.get(name)}
+        # Files are pairs (mode, ID); a file that one side lacks differs, too.
+        changed = {name for name, _ in tree.files.items() ^ commit.files.items()}
         for name in sorted(changed - set(origin["changed"])):
             yield (
                 f"source/{name}: it is not that of commit {origin['revision']}, and "
@@ -236,7 +246,10 @@ def _check_source(folder: str) -> Iterator[str]:
 
 
 def _note_missing_commit(facts: Fields) -> list[str]:
-    """Return a note if this repository lacks the archive's commit; else, or without one, none."""
+    """Return a note if this repository lacks the commit that an archive names; else an empty list.
+
+    facts: the object of archive.json.
+    """
     revision = facts["source"]["revision"]
     if revision is None or source.read_commit(paths.PROJECT, revision) is not None:
         return []
@@ -264,12 +277,13 @@ def _check_descriptions(folder: str) -> Iterator[str]:
             yield f"{name}: it is not what follows from {metadata.FACTS} and the archive's files"
 
 
-def _check_products(folder: str, papers: bool) -> Iterator[str]:
+def _check_outputs(folder: str, papers: bool) -> Iterator[str]:
     """Yield a sentence for each table, or paper if requested, that does not follow from the logs.
 
     Computes them again, in a temporary folder, by the code of this checkout.
-    Raises MachineError if this checkout lacks a workload, if `LIMIT` is exceeded, or if papers
-    differ and other fonts or versions of R, pandoc or LaTeX may be the reason.
+    Raises UserError if a log is refused or `remake.LIMIT` is exceeded, and MachineError if this
+    checkout lacks a workload, or if papers differ and other fonts or versions of R, pandoc or LaTeX
+    may be the reason.
     """
     experiment = load_object(folder, paths.PLAN)
     for name in experiment["workloads"]:
@@ -281,12 +295,10 @@ def _check_products(folder: str, papers: bool) -> Iterator[str]:
     with programs.temporary_folder("derived") as work:
         remake.copy_own_code(work)
         remake.copy_measurements(folder, work)
-        with programs.time_limit(LIMIT, "results: making the tables again from the logs"):
+        with programs.time_limit(remake.LIMIT, "results: making the tables again from the logs"):
             remake.make_outputs(folder, work, papers)
-        states = remake.compare_products(folder, work, names)
-    different = [
-        name for name, state in states.items() if state not in ("identical", remake.NOT_COMPARABLE)
-    ]
+        states = remake.compare_outputs(folder, work, names)
+    different = [name for name, state in states.items() if state in ("different", "missing")]
     for name in different:
         yield f"{name}: it is not what the code of this checkout makes of the logs"
     if not different and remake.NOT_COMPARABLE in states.values():

@@ -17,17 +17,26 @@ def hash_file(path: str) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def write_checksums(folder: str) -> None:
-    """Write the file SHA256SUMS of a folder, a line for each other file below it.
+def format_checksum(folder: str, name: str) -> str:
+    """Return the line of SHA256SUMS for a file: its hash, two spaces and its path, as given.
 
-    ``sha256sum --check`` reads the file: each line is the hash, two spaces and the relative path.
+    folder: holds the file.  name: the file's relative path in it.
+    ``sha256sum --check`` reads such lines.
     """
+    return f"{hash_file(os.path.join(folder, name))}  {name}\n"
+
+
+def write_checksums(folder: str) -> None:
+    """Write the file SHA256SUMS of a folder, with a line for each other file below it."""
     with open(os.path.join(folder, NAME), "w", encoding="utf-8", errors="surrogateescape") as file:
-        for name in _list_hashed_files(folder):
-            file.write(f"{hash_file(os.path.join(folder, name))}  {name}\n")
+        file.writelines(format_checksum(folder, name) for name in _list_hashed_files(folder))
 
 
 def _list_hashed_files(folder: str) -> list[str]:
+    """Return the paths of all files below a folder but SHA256SUMS, which cannot hold its own hash.
+
+    The order is that of the lines in SHA256SUMS.
+    """
     return [name for name in list_files(folder) if name != NAME]
 
 
@@ -35,6 +44,7 @@ def find_faults(folder: str) -> list[str]:
     """Compare the files of a folder with its SHA256SUMS, and return a sentence for each fault.
 
     A fault is a file that is changed, missing, added, listed twice, or a link or a special file.
+    SHA256SUMS itself is one if it is missing or has a line of another form.
     """
     try:
         with open(os.path.join(folder, NAME), encoding="utf-8") as file:
@@ -44,8 +54,9 @@ def find_faults(folder: str) -> list[str]:
     except UnicodeDecodeError:
         return [f"{NAME}: changed: it is not text"]
     faults = [] if all(lines) else [f"{NAME}: changed: it is not a list of checksums"]
-    listed = {line[2]: line[1] for line in lines if line}
-    for name, count in sorted(Counter(line[2] for line in lines if line).items()):
+    entries = [line.groups() for line in lines if line]
+    listed = {name: digest for digest, name in entries}
+    for name, count in sorted(Counter(name for _, name in entries).items()):
         if count > 1:
             faults.append(f"{NAME}: changed: it lists {name} {count} times")
     available = set(_list_hashed_files(folder))

@@ -6,22 +6,17 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from strata.archive import check, output
-from strata.archive.checksums import hash_file
+from strata.archive import check, light, output
+from strata.archive.checksums import format_checksum, hash_file
 from strata.util import paths, programs, progress
 from strata.util.errors import MachineError, UserError
 from strata.util.files import read_json, write_json
 
-# Exit statuses, for use in CI.
-SAME, DIFFERENT, NOT_COMPARABLE, UNDECIDED = 0, 1, 2, 3
-_STATUS = {
-    "equivalent": SAME,
-    "difference": DIFFERENT,
-    "nothing to compare": NOT_COMPARABLE,
-    "undecided": UNDECIDED,
-}
+# The exit status for each outcome that analysis/compare.R may write.  CI jobs rely on the numbers.
+_STATUS = {"equivalent": 0, "difference": 1, "nothing to compare": 2, "undecided": 3}
 # Sessions that a side must hold if it holds more than one: fewer say too little of how they vary.
 SESSIONS = 3
+# A side, as analysis/compare.R reads it: {name, results, source, sha256} of open_testbed.
 Testbed = dict[str, Any]
 
 
@@ -31,29 +26,28 @@ def compare(sides: list[str], names: list[str] | None, effect: str | None, out: 
     sides: paths of archives, projects or folders of results, two or more; or of folders that hold
     several of these, one for each session.
     names: a name for each side; None: the names of their files.
-    effect: the smallest difference that matters, such as ``2%``; None: that of the paper.
+    effect: the smallest difference that matters, for example ``2%``; None: that of the paper.
     out: the folder to write index.html and the tables into.
 
-    Returns the exit status: 0 if all that decides is equivalent, 1 if something differs, 2 if no
-    series has an interval on two sides, 3 otherwise.
+    Returns the exit status: 0 if everything that decides is equivalent, 1 if something differs, 2
+    if no series has an interval on two sides, 3 otherwise.
     Raises UserError for sides or options that cannot be compared, and MachineError if the script of
     R writes no outcome.  `out` is then as it was before.
     """
     names = choose_names(sides, names)
     options = [] if effect is None else [repr(parse_share(effect))]
     with contextlib.ExitStack() as stack:
-        listed = [list_sessions(path) for path in sides]
-        _require_equal_design(sides, listed)
+        sessions = {path: list_sessions(path) for path in sides}
+        _require_equal_design(sessions)
         testbeds = [
-            open_testbed(stack, path, sessions, name)
-            for path, sessions, name in zip(sides, listed, names, strict=True)
+            open_testbed(stack, path, sessions[path], name)
+            for path, name in zip(sides, names, strict=True)
         ]
         _refuse_equal(testbeds)
         for path, testbed in zip(sides, testbeds, strict=True):
             require_starts(path, testbed["results"])
-        listing = os.path.join(
-            stack.enter_context(programs.temporary_folder("compare")), "sides.json"
-        )
+        work = stack.enter_context(programs.temporary_folder("compare"))
+        listing = os.path.join(work, "sides.json")
         write_json(listing, testbeds)
         folder = stack.enter_context(output.whole_folder(out))
         script = os.path.join(paths.PROJECT, "analysis/compare.R")
@@ -68,45 +62,49 @@ def compare(sides: list[str], names: list[str] | None, effect: str | None, out: 
 
 
 def list_sessions(side: str) -> list[str]:
-    """Return the paths of the sessions that a side holds: archives, projects or results.
+    """Return the paths of the sessions that a side holds, sorted; at least one.
 
-    side: the path of one of these, which is a session itself, or of a folder of several.
+    side: the path of an archive, a project or its results, which is one session, or of a folder
+    that holds several archives or projects.
+    A path that is none of these is returned as a session, which :func:`open_results` then refuses.
     """
-    is_session = os.path.isfile(side) or any(
-        os.path.exists(os.path.join(side, name))
-        for name in ("archive.json", "plan.json", "results/plan.json")
-    )
-    if is_session or not os.path.isdir(side):
+    if not os.path.isdir(side):
         return [side]
-    entries = [os.path.join(side, name) for name in sorted(os.listdir(side))]
-    sessions = [
-        entry
-        for entry in entries
-        if entry.endswith(".zip") or os.path.exists(os.path.join(entry, "results/plan.json"))
-    ]
+    for name in ("archive.json", "plan.json", "results/plan.json"):
+        if os.path.exists(os.path.join(side, name)):
+            return [side]
+    sessions = []
+    for name in sorted(os.listdir(side)):
+        path = os.path.join(side, name)
+        if name.endswith(".zip") or os.path.exists(os.path.join(path, "results/plan.json")):
+            sessions.append(path)
     return sessions or [side]
 
 
-def _require_equal_design(sides: list[str], listed: list[list[str]]) -> None:
-    """Raise UserError unless each side is one session, or each holds enough of them.
+def _require_equal_design(sessions: dict[str, list[str]]) -> None:
+    """Raise UserError unless each side is one session, or each holds at least `SESSIONS`.
 
-    sides: paths.  listed: the sessions of each.
+    sessions: path of each side → the paths of its sessions.
     """
-    if all(len(sessions) == 1 for sessions in listed):
+    if all(len(held) == 1 for held in sessions.values()):
         return
-    for side, sessions in zip(sides, listed, strict=True):
-        if len(sessions) < SESSIONS:
+    for side, held in sessions.items():
+        if len(held) < SESSIONS:
             raise UserError(
-                f"{side}: holds {len(sessions)} of the at least {SESSIONS} sessions that each side "
+                f"{side}: holds {len(held)} of the at least {SESSIONS} sessions that each side "
                 "needs where one holds several; measure more, each after a restart, or name one "
                 "session for each side"
             )
 
 
 def open_testbed(stack: contextlib.ExitStack, path: str, sessions: list[str], name: str) -> Testbed:
-    """Return a side as analysis/compare.R reads it; its archives stay unpacked with `stack`.
+    """Check and open a side, and return it as analysis/compare.R reads it.
 
+    stack: removes the unpacked archives when it closes.
     path: as it was named.  sessions: as :func:`list_sessions` returns them.  name: of the side.
+    Returns ``{name, results, source, sha256}``: `results` lists the absolute path of each session's
+    results, `source` is the last part of `path`, and `sha256` holds the digests of archives that
+    are files, with spaces between.
     Raises as :func:`open_results`.
     """
     folders = [stack.enter_context(open_results(session)) for session in sessions]
@@ -122,11 +120,17 @@ def open_testbed(stack: contextlib.ExitStack, path: str, sessions: list[str], na
 def read_starts(results: str) -> set[str]:
     """Return the starts of the kernel and of Docker in which cells were measured.
 
-    results: the folder of results.  A cell whose record does not say it counts for none.
+    results: the folder of results.
+    Each start is the kernel's boot ID and Docker's start, with a space between.  Cells whose record
+    names no boot are left out.
     """
-    pattern = os.path.join(glob.escape(results), "raw/*/*/*.json")
-    nodes = [(read_json(path) or {}).get("node") or {} for path in glob.iglob(pattern)]
-    return {f"{node['boot']} {node.get('docker')}" for node in nodes if node.get("boot")}
+    starts = set()
+    for path in glob.iglob(os.path.join(glob.escape(results), "raw/*/*/*.json")):
+        record = read_json(path) or {}
+        node = record.get("node") or {}
+        if node.get("boot"):
+            starts.add(f"{node['boot']} {node.get('docker')}")
+    return starts
 
 
 def require_starts(side: str, sessions: list[str]) -> None:
@@ -147,36 +151,42 @@ def require_starts(side: str, sessions: list[str]) -> None:
 
 def _refuse_equal(testbeds: list[Testbed]) -> None:
     """Raise UserError if two sessions have the same plan and tables, so that nothing can differ."""
-    names: dict[tuple[tuple[str, str], ...], str] = {}
+    # The lines that SHA256SUMS would have for the files of a session → the name of its side.
+    names: dict[str, str] = {}
     for testbed in testbeds:
         for results in testbed["results"]:
-            tables = sorted(glob.glob(f"{glob.escape(results)}/tidy/*.csv"))
-            files = [os.path.join(results, "plan.json"), *tables]
-            values = tuple((os.path.relpath(file, results), hash_file(file)) for file in files)
-            if tables and values in names:
+            tables = sorted(glob.glob("tidy/*.csv", root_dir=results))
+            lines = [format_checksum(results, name) for name in ("plan.json", *tables)]
+            content = "".join(lines)
+            if tables and content in names:
                 raise UserError(
-                    f"{names[values]} and {testbed['name']} hold the same values, so nothing can "
+                    f"{names[content]} and {testbed['name']} hold the same values, so nothing can "
                     "differ; name results of another machine or date"
                 )
-            names[values] = testbed["name"]
+            names[content] = testbed["name"]
 
 
 @contextlib.contextmanager
-def open_results(path: str) -> Iterator[str]:
+def open_results(path: str, takes_light: bool = False) -> Iterator[str]:
     """Yield the folder of results that a path names, after checking it if it is an archive's.
 
     path: an archive (a file or an unpacked folder), a project, or its folder of results.
+    takes_light: whether a light archive will do, which holds plan, ratios and sessions only.
     An archive's file is unpacked into a temporary folder, which is removed when the block ends.
     Raises UserError if there are no results or the archive has faults, and MachineError if the
     archive cannot be checked on this machine.
     """
-    if os.path.isfile(path) or os.path.exists(os.path.join(path, "archive.json")):
+    is_archive = os.path.isfile(path) or os.path.exists(os.path.join(path, "archive.json"))
+    if is_archive or (takes_light and light.is_light(path)):
         with contextlib.ExitStack() as stack:
             with check.report_machine_failures(path):
                 folder = stack.enter_context(check.open_archive(path))
-                faults = check.find_faults(folder)
+                if takes_light and light.is_light(folder):
+                    faults = light.find_faults(folder)
+                else:
+                    faults = check.find_faults(folder)
             if faults:
-                raise UserError(f"{path}: does not verify, and is not compared:", *faults)
+                raise UserError(f"{path}: does not verify, and is not used:", *faults)
             yield os.path.join(folder, "results")
         return
     if not os.path.exists(path):
@@ -195,8 +205,9 @@ def open_results(path: str) -> Iterator[str]:
 def choose_names(sides: list[str], names: list[str] | None) -> list[str]:
     """Return a unique name for each side: the given one, or that of its file.
 
-    sides: paths.  names: one for each side; None or empty: the names of the files, with the number
-    of the side, from 1, appended where two are equal.
+    sides: paths.
+    names: one for each side; None or empty: the names of the files, each with the number of its
+    side, from 1, appended if two are equal.
     Raises UserError for fewer than two sides, for more or fewer names than sides, and for equal
     names that were given.
     """
@@ -220,21 +231,22 @@ def choose_names(sides: list[str], names: list[str] | None) -> list[str]:
 def name_file(path: str) -> str:
     """Return the base name of an archive, without ``.zip``, or of a project.
 
-    The path of a project's folder `results` gives the name of the project.
+    path: an absolute path.  A project's folder `results` has the name of the project.
     """
     project = os.path.dirname(path) if os.path.basename(path) == "results" else path
     return os.path.basename(project).removesuffix(".zip")
 
 
 def parse_share(effect: str, option: str = "--effect") -> float:
-    """Return a percentage such as ``2%`` as a fraction, here 0.02; the percent sign may be missing.
+    """Return a percentage as a fraction, for example 0.02 for ``2%`` or ``2``.
 
-    option: its name in messages.
+    option: the name of the command's option, for the message.
     Raises UserError for another text, and for less than 0 % or 100 % and more.
     """
     try:
         share = float(effect.removesuffix("%")) / 100
     except ValueError:
+        # No share: the message below is for this text, too.
         share = -1.0
     if not 0 <= share < 1:
         raise UserError(

@@ -36,7 +36,7 @@ _MEDIA_TYPES = {
 
 
 def _entity(identifier: str, kind: str | list[str], **properties: Any) -> Fields:
-    """Return an entity of JSON-LD with its ``@id``, its ``@type`` and further properties."""
+    """Return an entity of JSON-LD: an object with ``@id``, ``@type`` and further properties."""
     return {"@id": identifier, "@type": kind, **properties}
 
 
@@ -49,12 +49,14 @@ def _refer(*identifiers: str) -> Any:
 def _describe_file(folder: str, name: str) -> Fields:
     """Return the JSON-LD entity of a file.
 
-    folder: of the archive.  name: the file's path in it, which need not exist for SHA256SUMS.
+    folder: of the archive.
+    name: path of the file in it.  SHA256SUMS need not exist yet, and gets no size: it is written
+    after the crate, which it lists.
     """
     entity = _entity(urllib.parse.quote(name), "File", name=name)
-    other = "application/octet-stream" if name.startswith("image/") else "text/plain"
-    entity["encodingFormat"] = _MEDIA_TYPES.get(os.path.splitext(name)[1], other)
-    # SHA256SUMS is written after the crate, which it lists, so its size is not known yet.
+    _, suffix = os.path.splitext(name)
+    default = "application/octet-stream" if name.startswith("image/") else "text/plain"
+    entity["encodingFormat"] = _MEDIA_TYPES.get(suffix, default)
     if name != checksums.NAME:
         entity["contentSize"] = str(os.path.getsize(os.path.join(folder, name)))
     return entity
@@ -64,12 +66,22 @@ def format_crate(folder: str, facts: Fields) -> str:
     """Return the text of ro-crate-metadata.json for the files in a folder.
 
     facts: the object of archive.json.
-    The text depends on names and sizes of the files and on `facts` alone.  ``verify`` compares it
+    The text depends on names and sizes of the files and on `facts` only.  ``verify`` compares it
     byte by byte with an archive's file: a change here makes it reject all archives written before.
     Raises UserError if Snakefile, the file of the workflow, is missing.
     """
-    source, measured = facts["source"], facts["measured"]
-    workflow = "source/Snakefile" if source["packed"] else "Snakefile"
+    workflow = "source/Snakefile" if facts["source"]["packed"] else "Snakefile"
+    graph = _list_entities(_describe_files(folder, workflow), workflow, facts)
+    crate = {"@context": f"{_SPECIFICATION}/context", "@graph": graph}
+    return json.dumps(crate, indent=1, ensure_ascii=False) + "\n"
+
+
+def _describe_files(folder: str, workflow: str) -> dict[str, Fields]:
+    """Return path → JSON-LD entity of each file that the crate lists, sorted by path.
+
+    Of the source, which is one entity of its own, only the workflow is listed.
+    workflow: path of the Snakefile.  Raises UserError if it is missing.
+    """
     names = {*list_files(folder), checksums.NAME} - {FILE}
     files = {
         name: _describe_file(folder, name)
@@ -84,6 +96,15 @@ def format_crate(folder: str, facts: Fields) -> str:
         "conformsTo": _refer(_WORKFLOW),
         "programmingLanguage": _refer("#snakemake"),
     }
+    return files
+
+
+def _list_entities(files: dict[str, Fields], workflow: str, facts: Fields) -> list[Fields]:
+    """Return all entities of the crate, in the order of its file.
+
+    files: path → entity.  workflow: path of the Snakefile.  facts: the object of archive.json.
+    """
+    source, measured = facts["source"], facts["measured"]
     identifiers = [entity["@id"] for entity in files.values()]
     if source["packed"]:
         identifiers.append("source/")
@@ -93,7 +114,7 @@ def format_crate(folder: str, facts: Fields) -> str:
     code |= {"name": "The project's own files", "identifier": source["swhid"]}
     licence = urllib.parse.quote(facts["license"] or "", safe="")
     terms = f"https://spdx.org/licenses/{licence}" if licence else "#no-licence"
-    graph = [
+    return [
         _entity(
             FILE,
             "CreativeWork",
@@ -146,5 +167,3 @@ def format_crate(folder: str, facts: Fields) -> str:
             agent=_refer("#authors"),
         ),
     ]
-    crate = {"@context": f"{_SPECIFICATION}/context", "@graph": graph}
-    return json.dumps(crate, indent=1, ensure_ascii=False) + "\n"

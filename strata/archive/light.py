@@ -24,7 +24,7 @@ FORMAT = 1
 RATIOS, SESSIONS = result_path("ratios"), result_path("sessions")
 FILES = (paths.PLAN, RATIOS, SESSIONS)
 NOTE = "A light archive holds no logs, from which its tables could be made again."
-# The columns of both tables whose values are numbers or must have a form; "" is a factor's.
+# The columns of both tables, and the regular expression that each value of a column must match.
 _NUMBER = r"[0-9]+(\.[0-9]+)?(e[+-]?[0-9]{1,2})?"
 _MOMENT = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?Z"
 _MACHINE = r"[0-9a-f]{12}"
@@ -60,27 +60,29 @@ Row = dict[str, str]
 def collect_facts(folder: str, given: Fields) -> Fields:
     """Return the object of light.json (schemas/light.schema.json) for results in a folder.
 
-    folder: a project's, with logs.  given: the keys that do not follow from results.
+    folder: of a project, with its logs.
+    given: the values of the keys `strata` and `source`, which do not follow from results.
+    The digest in `raw` is that of the lines which SHA256SUMS of a whole archive has for the logs
+    and records of measured cells: a change would hide that two archives are of the same logs.
     Raises UserError if nothing was measured.
     """
     experiment = load_object(folder, paths.PLAN)
     cells = blocks.Order(experiment, os.path.join(folder, "results")).cells()
-    measured = validate.measured_cells(cells, folder)
+    measured = validate.list_measured_cells(cells, folder)
     if not measured:
         raise UserError("nothing was measured yet, so there is nothing to archive")
     names = {
         paths.cell_path("raw", *cell, suffix) for cell in measured for suffix in ("log", "json")
     }
-    lines = [f"{checksums.hash_file(os.path.join(folder, name))}  {name}\n" for name in names]
-    # The order and form of a whole archive's SHA256SUMS.
-    lines.sort(key=lambda line: line.split("  ", 1)[1].encode())
-    digest = hashlib.sha256("".join(lines).encode()).hexdigest()
+    digest = hashlib.sha256()
+    for name in sorted(names, key=str.encode):
+        digest.update(checksums.format_checksum(folder, name).encode())
     return {
         "format": FORMAT,
         **given,
         "scale": experiment["scale"],
         "missing": len(cells) - len(measured),
-        "raw": {"files": len(lines), "sha256": digest},
+        "raw": {"files": len(names), "sha256": digest.hexdigest()},
     }
 
 
@@ -90,8 +92,9 @@ def is_light(folder: str) -> bool:
 
 
 def find_faults(folder: str) -> list[str]:
-    """Return a sentence for each fault of an unpacked light archive; none for a good one.
+    """Return a sentence for each fault of an unpacked light archive; an empty list for a good one.
 
+    Each check relies on what those before it have checked: one with faults is the last.
     Callers use :func:`strata.archive.check.report_machine_failures` around it.
     """
     try:
@@ -103,7 +106,10 @@ def find_faults(folder: str) -> list[str]:
 
 
 def _find_wrong_facts(folder: str) -> list[str]:
-    """Return a sentence for each file that is missing or too many, and each fault of JSON."""
+    """Return a sentence for each missing or unexpected file or, if none is, each fault of JSON.
+
+    The JSON files are light.json and the plan.
+    """
     names = set(zip_file.list_files(folder))
     expected = {FACTS, checksums.NAME, *FILES}
     faults = [f"{name}: missing" for name in sorted(expected - names)]
@@ -124,21 +130,27 @@ def _find_wrong_facts(folder: str) -> list[str]:
 
 
 def _find_wrong_rows(folder: str) -> list[str]:
-    """Return a sentence for the first wrong row of each table, or for what contradicts the plan."""
+    """Return a sentence for the first wrong row of both tables; an empty list if all are right.
+
+    Rows must agree with the plan, with each other and in themselves.
+    Raises UserError, as :func:`_read_rows`, for a value without its form.
+    """
     experiment: Plan = load_object(folder, paths.PLAN)
-    sessions, ratios = (_read_rows(folder, name) for name in (SESSIONS, RATIOS))
+    sessions = _read_rows(folder, SESSIONS)
+    ratios = _read_rows(folder, RATIOS)
     machines = {row["session"]: row["machine"] for row in sessions}
     if not sessions or len(machines) < len(sessions):
         return [f"{SESSIONS}: it must name each session once"]
+    # The header is line 1.
     for line, row in enumerate(sessions, 2):
         if not row["session"].startswith(f"{row['machine']}-") or row["from"] > row["to"]:
             return [f"{SESSIONS}:{line}: session, machine, from and to contradict one another"]
-    pairs = set()
+    series_blocks = set()
     for line, row in enumerate(ratios, 2):
         workload, environment = row["workload"], row["environment"]
         planned = experiment["workloads"].get(workload)
-        known = planned and row["metric"] in planned["metrics"]
-        if not known or environment not in experiment["environments"]:
+        is_planned = planned and row["metric"] in planned["metrics"]
+        if not is_planned or environment not in experiment["environments"]:
             return [f"{RATIOS}:{line}: its workload, metric or environment is not in the plan"]
         if machines.get(row["session"]) != row["machine"]:
             return [f"{RATIOS}:{line}: its session and machine are not in {SESSIONS}"]
@@ -146,16 +158,18 @@ def _find_wrong_rows(folder: str) -> list[str]:
             return [f"{RATIOS}:{line}: a ratio must be above 0, and no larger than 1e9"]
         factors = tuple(text for name, text in row.items() if name.startswith("factor_"))
         key = (workload, row["metric"], factors, environment, row["repetition"])
-        if key in pairs:
+        if key in series_blocks:
             return [f"{RATIOS}:{line}: the block of this series is there twice"]
-        pairs.add(key)
+        series_blocks.add(key)
     return []
 
 
 def _read_rows(folder: str, name: str) -> list[Row]:
-    """Return the rows of a table whose columns and values all have the form that `_FORMS` gives.
+    """Return the rows of a table, column → text, after checking them against `_FORMS`.
 
-    Raises UserError, which names the line, where one has not.
+    name: path of the table in the archive, `RATIOS` or `SESSIONS`.  Columns may have any order, and
+    ratios may have further columns for factors.
+    Raises UserError, which names the line, for a column or value without its form.
     """
     forms = _FORMS[name]
     try:
@@ -164,8 +178,13 @@ def _read_rows(folder: str, name: str) -> list[Row]:
     except (UnicodeDecodeError, csv.Error) as error:
         raise UserError(f"{name}: is no table of texts: {error}") from None
     header = lines[0] if lines else []
-    factors = [column for column in header if re.fullmatch(r"factor_[A-Za-z0-9_]{1,60}", column)]
-    if sorted(header) != sorted({*forms, *(factors if name == RATIOS else [])}):
+    expected = set(forms)
+    if name == RATIOS:
+        expected.update(
+            column for column in header if re.fullmatch(r"factor_[A-Za-z0-9_]{1,60}", column)
+        )
+    # Sorted lists differ from sets in that a column may not occur twice.
+    if sorted(header) != sorted(expected):
         raise UserError(f"{name}:1: its columns must be {', '.join(forms)}")
     rows = []
     for line, values in enumerate(lines[1:], 2):

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import stat
+from collections.abc import Callable
 from typing import Any
 
 from strata import __version__
@@ -12,6 +13,7 @@ from strata.archive import (
     check,
     checksums,
     crate,
+    extraction,
     light,
     metadata,
     private,
@@ -28,10 +30,10 @@ from strata.util.data_types import Fields, Plan
 from strata.util.errors import UserError
 from strata.util.files import read_json, remove_tree
 
-# A message lists so many files or findings.
-MOST = 40
+# The most files or findings that a message lists.
+_MOST_LINES = 40
 # The files of an image, by the ends of their names; keys of virtual machines are not among them.
-IMAGE_FILES = (".tar", ".qcow2", ".box", ".img", "image.json", "manifest.json", "disk.json")
+_IMAGE_FILES = (".tar", ".qcow2", ".box", ".img", "image.json", "manifest.json", "disk.json")
 _REMEDY = (
     "take it out and measure or write that anew, or allow it: archive_allow in config.yaml lists "
     "such texts, files, or places as FILE:LINE"
@@ -39,11 +41,12 @@ _REMEDY = (
 
 
 def main(is_light: bool, out: str | None, allowed: list[str] | None, **options: Any) -> None:
-    """Run the command ``archive``.
+    """Run the command ``archive``: write a light archive, or a whole one, to a file.
 
-    is_light: whether :func:`write_light` writes the archive; else :func:`write_archive` does.
+    is_light: whether :func:`write_light` writes it; else :func:`write_archive` does.
     out: path of the file; None: archive.zip, or light.zip.
-    options: the further arguments of :func:`write_archive`.
+    allowed, options: further arguments of these functions.
+    Raises UserError for options that a light archive does not have, and as these functions.
     """
     if not is_light:
         write_archive(out or "archive.zip", allowed=allowed, **options)
@@ -63,9 +66,8 @@ def write_light(out: str, allowed: list[str] | None = None) -> None:
     os.makedirs("results/tmp", exist_ok=True)
     project = source.list_source(os.getcwd())
     experiment = plan.read_checked_plan()
-    stale = {*light.FILES} & {*remake.list_edited_tables()}
-    if stale or not os.path.exists(paths.PLAN):
-        names = ", ".join(sorted(stale)) or paths.PLAN
+    if stale := {*light.FILES} & {*remake.list_edited_tables()}:
+        names = ", ".join(sorted(stale))
         raise UserError(
             f"{names}: missing or edited; `{run.format_command('light')}` makes it anew"
         )
@@ -78,13 +80,8 @@ def write_light(out: str, allowed: list[str] | None = None) -> None:
         facts = light.collect_facts(".", given)
         _write_text(folder, light.FACTS, json.dumps(facts, indent=1) + "\n")
         _refuse_private(folder, experiment, project, allowed or [])
-        checksums.write_checksums(folder)
-        if faults := light.find_faults(folder):
-            raise UserError("archive: not written, since it would not verify:", *faults)
-        zip_file.pack_folder(folder, out)
-    progress.print_message(
-        f"archive: {out}: {os.path.getsize(out):,} bytes, SHA-256 {checksums.hash_file(out)}"
-    )
+        _pack_checked(folder, out, light.find_faults)
+    progress.print_message(f"archive: {out}: {_describe_file(out)}")
 
 
 def write_archive(
@@ -99,8 +96,8 @@ def write_archive(
     out: path of the file, which is replaced.
     with_image: whether the files of the image go into the archive.
     allowed: texts, files, or places as FILE:LINE, that are published although they look private.
-    without_source: whether the commit stands for the source, and the manifest of the image is left
-    out.
+    without_source: whether the source is only named by its commit, and the manifest of the image is
+    left out.
     snakemake: the version that made the results; None: the one installed.
 
     Also prints the files that git does not track, and the notes of
@@ -114,55 +111,80 @@ def write_archive(
         raise UserError("an archive without its source is of a commit: commit all changes first")
     experiment = plan.read_checked_plan()
     with programs.temporary_folder("archive", "results/tmp") as folder:
-        on_top = [name for name in metadata.ON_TOP if name in project.files]
-        _copy_files(folder, {name: project.locate(name) for name in on_top})
         _copy_files(folder, {name: name for name in _list_results(experiment, without_source)})
         _require_tracked(experiment, project)
         _copy_files(folder, {f"source/{name}": project.locate(name) for name in project.files})
+        on_top = [name for name in metadata.ON_TOP if name in project.files]
+        _copy_files(folder, {name: project.locate(name) for name in on_top})
         if with_image:
             _copy_files(folder, _list_image(experiment))
-        for name, lines in metadata.list_software().items():
-            _write_text(folder, name, "".join(f"{line}\n" for line in lines))
-        given = {
-            "strata": __version__,
-            "snakemake": snakemake or _installed_version("snakemake"),
-            "source": {
-                "revision": project.revision,
-                "changed": project.changed,
-                "swhid": source.read_tree(os.path.join(folder, "source")).swhid,
-                "packed": not without_source,
-            },
-        }
-        facts = metadata.collect_facts(folder, given)
-        _write_text(folder, metadata.FACTS, json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
-        _write_text(folder, metadata.README, metadata.format_readme(facts))
+        facts = _write_descriptions(folder, project, snakemake, packed=not without_source)
+        # The source is searched even if it is left out: the commit publishes it.
         _refuse_private(folder, experiment, project, allowed or [])
         if without_source:
             remove_tree(os.path.join(folder, "source"))
         _write_text(folder, crate.FILE, crate.format_crate(folder, facts))
-        checksums.write_checksums(folder)
-        with check.report_machine_failures(out):
-            faults = check.find_faults(folder)
-        if faults:
-            raise UserError("archive: not written, since it would not verify:", *faults)
-        zip_file.pack_folder(folder, out)
+        _pack_checked(folder, out, check.find_faults)
         count = len(zip_file.list_files(folder))
     if project.untracked:
         names = ", ".join(_shorten(project.untracked))
         progress.print_message(f"archive: not in it, since git does not track them: {names}")
     for note in metadata.describe_origin(facts):
         progress.print_message(f"archive: note: {note}")
-    size = os.path.getsize(out)
-    progress.print_message(
-        f"archive: {out}: {count} files, {size:,} bytes, SHA-256 {checksums.hash_file(out)}"
-    )
+    progress.print_message(f"archive: {out}: {count} files, {_describe_file(out)}")
+
+
+def _write_descriptions(
+    folder: str, project: source.Source, snakemake: str | None, packed: bool
+) -> Fields:
+    """Write the files of environment/, archive.json and README.md, and return the second's object.
+
+    folder: of the archive, with results and source.
+    snakemake: as of :func:`write_archive`.  packed: whether the archive will hold the source.
+    """
+    for name, lines in metadata.list_software().items():
+        _write_text(folder, name, "".join(f"{line}\n" for line in lines))
+    given = {
+        "strata": __version__,
+        "snakemake": snakemake or _find_version("snakemake"),
+        "source": {
+            "revision": project.revision,
+            "changed": project.changed,
+            "swhid": source.read_tree(os.path.join(folder, "source")).swhid,
+            "packed": packed,
+        },
+    }
+    facts = metadata.collect_facts(folder, given)
+    _write_text(folder, metadata.FACTS, json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
+    _write_text(folder, metadata.README, metadata.format_readme(facts))
+    return facts
+
+
+def _pack_checked(folder: str, out: str, find_faults: Callable[[str], list[str]]) -> None:
+    """Write the checksums of an archive's files, check the archive, and pack it into a file.
+
+    folder: of the archive.  out: path of the file, which is replaced.
+    find_faults: the check that ``verify`` makes of such an archive.
+    Raises UserError if the archive would not verify, and MachineError if that cannot be checked.
+    """
+    checksums.write_checksums(folder)
+    with check.report_machine_failures(out):
+        faults = find_faults(folder)
+    if faults:
+        raise UserError("archive: not written, since it would not verify:", *faults)
+    zip_file.pack_folder(folder, out)
+
+
+def _describe_file(path: str) -> str:
+    """Return the size and the SHA-256 of a file, for a message."""
+    return f"{os.path.getsize(path):,} bytes, SHA-256 {checksums.hash_file(path)}"
 
 
 def _copy_files(folder: str, files: dict[str, str]) -> None:
     """Copy files into a folder, and make the folders between.
 
-    files: the path of each source file, by its relative path in `folder`.
-    Of the modes only the owner's right to execute is kept: archives of equal files are
+    files: relative path in `folder` → path of the file that is copied there.
+    Of a mode only the owner's right to execute is kept, so that archives of equal files are
     byte-identical.
     """
     for name, path in files.items():
@@ -173,14 +195,18 @@ def _copy_files(folder: str, files: dict[str, str]) -> None:
 
 
 def _write_text(folder: str, name: str, text: str) -> None:
-    """Write a text, with the ends of its lines as they are, to a file in a folder."""
+    """Write a text, with the ends of its lines as they are, to a file in a folder.
+
+    name: relative path of the file; the folders between are made.
+    """
     path = os.path.join(folder, name)
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "w", encoding="utf-8", newline="") as file:
         file.write(text)
 
 
-def _installed_version(package: str) -> str:
+def _find_version(package: str) -> str:
+    """Return the version of a package that this Python has; `NOT_AVAILABLE` if it has none."""
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
@@ -206,39 +232,34 @@ def _require_tracked(experiment: Plan, project: source.Source) -> None:
 def _list_results(experiment: Plan, without_manifest: bool) -> list[str]:
     """Return the paths of all files of results that go into the archive.
 
-    These are the plan, the facts on the image, logs, records, decisions, tables and papers; of a
-    failed cell, what is known of it.
+    These are the plan, the facts on the image, logs, records, decisions, tables and papers, and the
+    report and log of each failed cell.
     without_manifest: whether the manifest of the image is left out.
     Raises UserError, with the command that helps, if a record, a table or a paper is missing.
     """
-    manifest = [] if without_manifest else [paths.MANIFEST]
-    optional = [paths.PLAN, paths.CELLS, paths.IMAGE, *manifest]
-    names = [name for name in optional if os.path.exists(name)]
+    optional = [paths.PLAN, paths.CELLS, paths.IMAGE]
+    if not without_manifest:
+        optional.append(paths.MANIFEST)
+    measured = []
     for cell in blocks.Order(experiment).cells():
         log, record = (paths.cell_path("raw", *cell, kind) for kind in ("log", "json"))
         if not os.path.exists(log):
-            failed = (paths.cell_path("failed", *cell, kind) for kind in ("json", "log"))
-            names += [name for name in failed if os.path.exists(name)]
+            optional += [paths.cell_path("failed", *cell, kind) for kind in ("json", "log")]
             continue
         if not os.path.exists(record):
             raise UserError(
                 f"{record}: missing; remove {log} too, so that snakemake measures the cell again"
             )
-        folder, repetition = os.path.split(log.removesuffix(".log"))
-        names += [
-            f"{folder}/{name}"
-            for name in sorted(os.listdir(folder))
-            if name.startswith(f"{repetition}.")
-        ]
-    products = [*outputs.decision_paths(experiment), *outputs.output_paths(experiment)]
-    for name in products:
+        measured += [log, record]
+    required = [*outputs.decision_paths(experiment), *outputs.output_paths(experiment)]
+    for name in required:
         if not os.path.exists(name):
             raise UserError(f"{name}: missing; `{run.format_command('archive')}` makes it first")
-    return names + products
+    return [*filter(os.path.exists, optional), *measured, *required]
 
 
 def _list_image(experiment: Plan) -> dict[str, str]:
-    """Return the paths of the image's files in this machine's cache, by their paths in the archive.
+    """Return path in the archive → path in this machine's cache, for each file of the image.
 
     The unpacked tree is left out, since the image's tar file holds it, and so are the keys of
     virtual machines.
@@ -248,8 +269,8 @@ def _list_image(experiment: Plan) -> dict[str, str]:
     files = {}
     for name in zip_file.list_files(cached):
         path = os.path.join(cached, name)
-        regular = os.path.isfile(path) and not os.path.islink(path)
-        if regular and name.endswith(IMAGE_FILES) and "tree" not in name.split("/"):
+        is_regular = os.path.isfile(path) and not os.path.islink(path)
+        if is_regular and name.endswith(_IMAGE_FILES) and "tree" not in name.split("/"):
             files[f"image/{name}"] = path
     return files
 
@@ -257,42 +278,15 @@ def _list_image(experiment: Plan) -> dict[str, str]:
 def _refuse_private(
     folder: str, experiment: Plan, project: source.Source, allowed: list[str]
 ) -> None:
-    """Raise UserError if an archive holds something private; arguments as of _find_private."""
-    if findings := _find_private(folder, experiment, project, allowed):
-        lines = [f"{finding.place}: {finding.kind}: {finding.text[:80]}" for finding in findings]
-        reason = "archive: not written, since this is private or cannot be looked through:"
-        raise UserError(reason, *_shorten(lines), _REMEDY)
+    """Raise UserError if an archive holds private texts that are not allowed.
 
-
-def _find_private(
-    folder: str, experiment: Plan, project: source.Source, allowed: list[str]
-) -> list[private.Finding]:
-    """Return the private texts in the files of an archive that are not allowed.
-
-    folder: of the files, with the source below ``source``.
+    folder: of the archive's files, with the source below ``source``.
     allowed: texts, files, or places as FILE:LINE, that may be published.
     Files of the image and the manifest are not searched: they hold nothing of this machine.
     Source files that equal the commit, other than config.yaml, count as public.
     """
     changed = {*project.changed, "config.yaml"}
-    public_texts = [*experiment["environments"], *experiment["workloads"]]
-    for name in set(project.files) - changed:
-        with open(project.locate(name), "rb") as file:
-            public_texts.append(private.decode_text(file.read()) or "")
-    folders = set()
-    for workload in experiment["workloads"].values():
-        for key in workload["cell"]["files"]:
-            path = str(workload["parameters"].get(key) or "")
-            if os.path.isabs(path):
-                folders.add(os.path.dirname(path))
-    client: Fields = read_json(paths.CLIENT) or {}
-    scanner = private.Scanner(
-        os.getcwd(),
-        private.split_words(public_texts),
-        allowed,
-        folders - {"/"},
-        client.get("ssh", "").split(),
-    )
+    scanner = _make_scanner(experiment, project, changed, allowed)
     findings: list[private.Finding] = []
     for name in zip_file.list_files(folder):
         if name.startswith("image/") or name == paths.MANIFEST:
@@ -300,9 +294,46 @@ def _find_private(
         public = name.startswith("source/") and name.removeprefix("source/") not in changed
         with open(os.path.join(folder, name), "rb") as file:
             findings += scanner.scan_file(name, file.read(), public)
-    return findings
+    if findings:
+        lines = [f"{finding.place}: {finding.kind}: {finding.text[:80]}" for finding in findings]
+        reason = "archive: not written, since this is private or cannot be looked through:"
+        raise UserError(reason, *_shorten(lines), _REMEDY)
+
+
+def _make_scanner(
+    experiment: Plan, project: source.Source, changed: set[str], allowed: list[str]
+) -> private.Scanner:
+    """Return the scanner for an archive, to which words of the public source are not private.
+
+    changed: paths of the source files that are not public.
+    allowed: as of :func:`_refuse_private`.
+    Private are also the folders of files that workloads name by their parameters, and the machine
+    of the client.
+    """
+    public_texts = [*experiment["environments"], *experiment["workloads"]]
+    for name in set(project.files) - changed:
+        with open(project.locate(name), "rb") as file:
+            text = extraction.decode_text(file.read())
+        # Letters in a binary file are no words.
+        if "\0" not in text:
+            public_texts.append(text)
+    folders = set()
+    for workload in experiment["workloads"].values():
+        for key in workload["cell"]["files"]:
+            path = str(workload["parameters"].get(key) or "")
+            if os.path.isabs(path):
+                folders.add(os.path.dirname(path))
+    client: Fields = read_json(paths.CLIENT) or {}
+    return private.Scanner(
+        os.getcwd(),
+        private.split_words(public_texts),
+        allowed,
+        folders - {"/"},
+        client.get("ssh", "").split(),
+    )
 
 
 def _shorten(lines: list[str]) -> list[str]:
-    """Return the first `MOST` lines, and if there are more, a last line that counts the others."""
-    return lines[:MOST] + ([f"… and {len(lines) - MOST} more"] if len(lines) > MOST else [])
+    """Return the first `_MOST_LINES` lines and, if any are left, a last line that counts them."""
+    left = len(lines) - _MOST_LINES
+    return [*lines[:_MOST_LINES], f"… and {left} more"] if left > 0 else lines

@@ -4,6 +4,7 @@ import functools
 import importlib.metadata
 import os
 import re
+from collections.abc import Iterable
 
 from strata.experiment import blocks
 from strata.host.observe import NOT_AVAILABLE
@@ -22,10 +23,10 @@ FORMAT = 4
 GIVEN = ("strata", "snakemake", "source")
 # Files of the source that an archive holds at its top too.
 ON_TOP = ("LICENSE", "CITATION.cff", "Snakefile")
-# Tools whose versions an archive lists; the bytes of papers follow from the first two.
+# Tools whose versions decide the bytes of papers, and all tools whose versions an archive lists.
+_TOOLS_OF_PAPERS = ("pandoc", "pdflatex")
 _TOOLS = (
-    "pandoc",
-    "pdflatex",
+    *_TOOLS_OF_PAPERS,
     "docker",
     "packer",
     "mmdebstrap",
@@ -33,35 +34,37 @@ _TOOLS = (
     "qemu-system-x86_64",
     "git",
 )
-# Print the version of R, and of each package, a line each.
+# A program of R that prints the version of R, and then of each package, a line each.
 _R_VERSIONS = (
     'cat(R.version.string, "\\n"); packages <- installed.packages(); '
     'cat(paste(packages[, "Package"], packages[, "Version"]), sep = "\\n")'
 )
 _R_FONTS = 'source("analysis/render.R"); cat(list_font_files(), sep = "\\n")'
-# A note names so many files.
+# The most files that a note names.
 _SHOWN = 10
+_FONTS = "environment/fonts.txt"
 
 
 def _capture_lines(*command: str) -> list[str]:
-    """Run a tool and return the lines that it prints, of stderr if stdout is empty.
+    """Run a command and return the lines that it prints on stdout or, if none, on stderr.
 
-    Returns the one line `NOT_AVAILABLE` if the tool is missing, fails or prints nothing.
+    Returns the one line `NOT_AVAILABLE` if the program is missing, fails or prints nothing.
     """
     try:
-        done = programs.run_tool(command)
+        done = programs.run_tool(command, check=True)
     except UserError:
         return [NOT_AVAILABLE]
     lines = [line.strip() for line in (done.stdout or done.stderr).strip().splitlines()]
-    return lines if lines and done.returncode == 0 else [NOT_AVAILABLE]
+    return lines or [NOT_AVAILABLE]
 
 
 @functools.cache
 def list_software() -> dict[str, list[str]]:
     """Return the lines of each file in environment/: packages of Python and R, fonts, and tools.
 
-    The keys are the files' paths in an archive.  :func:`list_differences` compares the lines with
-    those of an archive: a line begins with the name of a package or tool, then its version.
+    The keys are the files' paths in an archive.  Cached: runs R and each tool once in a process.
+    :func:`list_differences` relies on the form of lines: the name of a package or tool, then its
+    version.
     """
     python = {
         f"{package.metadata['Name']}=={package.version}"
@@ -72,7 +75,7 @@ def list_software() -> dict[str, list[str]]:
     return {
         "environment/python.txt": sorted(python, key=str.lower),
         "environment/r.txt": [version, *sorted(set(packages))],
-        "environment/fonts.txt": fonts,
+        _FONTS: fonts,
         "environment/tools.txt": [
             f"{tool}: {_capture_lines(tool, '--version')[0]}" for tool in _TOOLS
         ],
@@ -80,33 +83,31 @@ def list_software() -> dict[str, list[str]]:
 
 
 def list_differences(folder: str) -> list[str]:
-    """Return a phrase for each difference between this machine's software and that of an archive.
+    """Return a phrase for each difference between this machine's software and an archive's.
 
     folder: of the unpacked archive.
-    Only software on which the bytes of papers depend is compared: R and its packages, pandoc, LaTeX
-    and the font of figures.  Of packages only those installed here are.
+    Only software on which the bytes of papers depend is compared: R and those of its packages that
+    are installed here, pandoc, LaTeX and the font of figures.
     """
-    software, fonts = list_software(), "environment/fonts.txt"
+    software = list_software()
     differences = []
     for name in ("environment/r.txt", "environment/tools.txt"):
-        installed = {
-            line.split()[0]: line
-            for line in software[name]
-            if name == "environment/r.txt" or line.startswith(_TOOLS[:2])
-        }
+        installed = {line.split()[0]: line for line in software[name]}
         for line in _read_lines(folder, name):
-            installed_version = installed.get(line.split()[0])
-            if installed_version is not None and line not in software[name]:
-                differences.append(f"{installed_version} here, {line} there")
-    archived = _read_lines(folder, fonts)
-    if archived != software[fonts]:
-        fonts_here, fonts_there = ", ".join(software[fonts]), ", ".join(archived) or "not named"
+            package = line.split()[0]
+            decides = name == "environment/r.txt" or line.startswith(_TOOLS_OF_PAPERS)
+            if decides and package in installed and line not in software[name]:
+                differences.append(f"{installed[package]} here, {line} there")
+    archived = _read_lines(folder, _FONTS)
+    if archived != software[_FONTS]:
+        fonts_here = ", ".join(software[_FONTS])
+        fonts_there = ", ".join(archived) or "not named"
         differences.append(f"the font of figures: {fonts_here} here, {fonts_there} there")
     return differences
 
 
 def _read_lines(folder: str, name: str) -> list[str]:
-    """Return the lines of an archive's file, stripped, without empty ones; none without a file."""
+    """Return the non-empty lines of an archive's file, stripped; an empty list without the file."""
     path = os.path.join(folder, name)
     if not os.path.isfile(path):
         return []
@@ -127,7 +128,7 @@ def read_facts(folder: str) -> Fields:
 
 
 def collect_facts(folder: str, given: Fields) -> Fields:
-    """Return the object of archive.json (schemas/archive.json) for the files in a folder.
+    """Return the object of archive.json (schemas/archive.schema.json) for the files in a folder.
 
     given: the values of the keys `GIVEN`, which do not follow from the files.
     ``verify`` compares each key with what this function returns for the archive's own files.
@@ -135,21 +136,17 @@ def collect_facts(folder: str, given: Fields) -> Fields:
     """
     experiment = load_object(folder, paths.PLAN)
     cells = blocks.Order(experiment, os.path.join(folder, "results")).cells()
-    measured = validate.measured_cells(cells, folder)
-    records = [load_object(folder, paths.cell_path("raw", *cell, "json")) for cell in measured]
+    records = {
+        cell: load_object(folder, paths.cell_path("raw", *cell, "json"))
+        for cell in validate.list_measured_cells(cells, folder)
+    }
     if not records:
         raise UserError("nothing was measured yet, so there is nothing to archive")
-    missing = ["/".join(map(str, cell)) for cell in cells if cell not in set(measured)]
+    missing = ["/".join(map(str, cell)) for cell in cells if cell not in records]
     path = os.path.join(folder, "CITATION.cff")
     citation = yaml_files.read_mapping(path) if os.path.exists(path) else {}
-    environments = sorted({record["environment"] for record in records})
-    workloads = sorted({record["workload"] for record in records})
-    revisions: dict[str, dict[str, int]] = {}
-    for record in records:
-        revision = record["source"]["revision"] or "unknown"
-        counts = revisions.setdefault(revision, {"cells": 0, "changed": 0})
-        counts["cells"] += 1
-        counts["changed"] += record["source"]["changed"] is not False
+    environments = sorted({record["environment"] for record in records.values()})
+    workloads = sorted({record["workload"] for record in records.values()})
     return {
         "format": FORMAT,
         **given,
@@ -163,11 +160,11 @@ def collect_facts(folder: str, given: Fields) -> Fields:
         ),
         "scale": experiment["scale"],
         "measured": {
-            "from": min(record["started"] for record in records),
-            "to": max(record["ended"] for record in records),
+            "from": min(record["started"] for record in records.values()),
+            "to": max(record["ended"] for record in records.values()),
             "cells": len(records),
-            "seconds": round(sum(record["seconds"] for record in records), 3),
-            "revisions": revisions,
+            "seconds": round(sum(record["seconds"] for record in records.values()), 3),
+            "revisions": _count_revisions(records.values()),
         },
         "partial": bool(missing),
         "missing": missing,
@@ -175,44 +172,59 @@ def collect_facts(folder: str, given: Fields) -> Fields:
     }
 
 
+def _count_revisions(records: Iterable[Fields]) -> dict[str, dict[str, int]]:
+    """Return commit → ``{cells, changed}``: its measured cells, and those of a changed source.
+
+    Cells of no known commit are counted under "unknown"; a source that may have been changed counts
+    as changed.
+    """
+    revisions: dict[str, dict[str, int]] = {}
+    for record in records:
+        revision = record["source"]["revision"] or "unknown"
+        counts = revisions.setdefault(revision, {"cells": 0, "changed": 0})
+        counts["cells"] += 1
+        if record["source"]["changed"] is not False:
+            counts["changed"] += 1
+    return revisions
+
+
 def _list_authors(citation: Fields) -> list[str]:
-    """Return the names of the authors in a CITATION.cff; none where its `authors` are malformed.
+    """Return the names of the authors in a CITATION.cff; malformed entries are left out.
 
     citation: the file's mapping, which is not checked by a schema.
     """
     authors = citation.get("authors")
-    return [
-        str(author.get("name") or f"{author.get('given-names')} {author.get('family-names')}")
-        for author in (authors if isinstance(authors, list) else [])
-        if isinstance(author, dict)
-    ]
+    names = []
+    for author in authors if isinstance(authors, list) else []:
+        if isinstance(author, dict):
+            full_name = f"{author.get('given-names')} {author.get('family-names')}"
+            names.append(str(author.get("name") or full_name))
+    return names
 
 
 def describe_origin(facts: Fields) -> list[str]:
     """Return a note for each way in which the archive and its runs are not of one clean commit.
 
-    facts: the object of archive.json.  README.md holds the notes, so ``verify`` relies on the
-    texts.
+    facts: the object of archive.json.
+    README.md holds the notes: a change of a text makes ``verify`` reject archives written before.
     """
     revision, changed = facts["source"]["revision"], facts["source"]["changed"]
     notes = []
     if revision is None:
         notes.append("The commit of the source is not known.")
     elif changed:
-        names = ", ".join(changed[:_SHOWN])
-        more = f" and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
-        notes.append(f"The source is not that of commit {revision}: {names}{more} differ from it.")
+        names = validate.shorten_names(changed, _SHOWN, ", ")
+        notes.append(f"The source is not that of commit {revision}: {names} differ from it.")
     cells = facts["measured"]["cells"]
     for name, counts in facts["measured"]["revisions"].items():
-        origin = f"the source of commit {name}"
-        if name == "unknown":
-            origin = "a source of no known commit"
+        is_known = name != "unknown"
+        origin = f"the source of commit {name}" if is_known else "a source of no known commit"
         if name != (revision or "unknown"):
             notes.append(
                 f"{counts['cells']} of {cells} runs were measured with {origin}, which is not that "
                 "of the archive."
             )
-        if counts["changed"] and name != "unknown":
+        if counts["changed"] and is_known:
             notes.append(
                 f"{counts['changed']} of {cells} runs were measured with {origin}, of which files "
                 "were changed."
@@ -221,7 +233,7 @@ def describe_origin(facts: Fields) -> list[str]:
 
 
 def _escape_markdown(text: str) -> str:
-    """Return a text as one line of Markdown, escaped so that no character of it is markup."""
+    """Return a text as one line of Markdown in which no character is markup."""
     return re.sub(r"([\\`*<>\[\]|&!])", r"\\\1", " ".join(text.split()))
 
 
@@ -234,7 +246,7 @@ def format_readme(facts: Fields) -> str:
     with open(os.path.join(os.path.dirname(__file__), "review.md"), encoding="utf-8") as file:
         template = file.read()
     source, measured = facts["source"], facts["measured"]
-    partial = revision = ""
+    partial = ""
     if facts["missing"]:
         partial = f" {len(facts['missing'])} planned cells are missing, as the paper says."
     image = (
@@ -243,14 +255,12 @@ def format_readme(facts: Fields) -> str:
     )
     if facts["image"]:
         image = "the image itself"
-    content, place = (
-        "not packed: it is that of the commit",
-        "a clone of the project that has the commit",
-    )
+    content = "not packed: it is that of the commit"
+    checkout = "a clone of the project that has the commit"
     if source["packed"]:
-        content, place = "the project's own files", "the archive's folder `source`"
-    if source["revision"]:
-        revision = f" of commit `{source['revision']}`"
+        content = "the project's own files"
+        checkout = "the archive's folder `source`"
+    revision = f" of commit `{source['revision']}`" if source["revision"] else ""
     licence = "None is named."
     if facts["license"]:
         licence = f"{_escape_markdown(facts['license'])}. See `LICENSE`."
@@ -266,7 +276,7 @@ def format_readme(facts: Fields) -> str:
         ),
         image=image,
         source=content,
-        where=place,
+        where=checkout,
         swhid=source["swhid"],
         revision=revision,
         licence=licence,

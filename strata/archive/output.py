@@ -9,7 +9,7 @@ from strata.util import programs
 from strata.util.errors import MachineError, UserError
 from strata.util.files import remove_tree
 
-# Where a disk has fewer free bytes (1 MiB), this is taken as the reason of a failure.
+# A disk with at most so many free bytes (1 MiB) is taken as the reason of a failure.
 _FULL = 1 << 20
 
 
@@ -21,11 +21,12 @@ def whole_folder(target: str) -> Iterator[str]:
     If the block fails, nothing is moved, and all folders that were made are removed.
     Raises UserError if this user cannot write `target`, and MachineError if its disk is full.
     """
+    # From the innermost folder to the outermost.
     ancestors = [target, *map(str, Path(target).parents)]
     missing = [folder for folder in ancestors if not os.path.lexists(folder)]
     try:
         with contextlib.ExitStack() as stack:
-            with _writing(target):
+            with _explain_failure(target):
                 os.makedirs(target, exist_ok=True)
                 folder = stack.enter_context(programs.temporary_folder("output", target))
             try:
@@ -34,9 +35,9 @@ def whole_folder(target: str) -> Iterator[str]:
                 status = os.statvfs(target)
                 if status.f_bavail * status.f_frsize > _FULL:
                     raise
-                why = f"{target}: its disk is full; free some, or name another folder with --to"
-                raise MachineError(why) from None
-            with _writing(target):
+                reason = f"{target}: its disk is full; free some, or name another folder with --to"
+                raise MachineError(reason) from None
+            with _explain_failure(target):
                 for name in os.listdir(folder):
                     os.replace(os.path.join(folder, name), os.path.join(target, name))
     except BaseException:
@@ -46,7 +47,7 @@ def whole_folder(target: str) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def _writing(target: str) -> Iterator[None]:
+def _explain_failure(target: str) -> Iterator[None]:
     """Raise UserError, which names the target and the remedy, for any failure to write it."""
     try:
         yield

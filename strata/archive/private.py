@@ -10,26 +10,25 @@ import ipaddress
 import os
 import pwd
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
-from strata.archive import secrets, wrappings
+from strata.archive import extraction, secrets
 from strata.host import addresses
 from strata.util.errors import UserError
 
 SECRET = "a key, token or password"
+_UNSEARCHED = "not looked through"
 
 
 class Rule(NamedTuple):
-    """A rule that finds one kind of private text: each match of a pattern that passes a check.
+    """A rule that finds one kind of private text: each match of its pattern is one.
 
     kind: a noun for messages.
-    check: returns whether a matched text is private; by default each one is.
     """
 
     kind: str
     pattern: re.Pattern[str]
-    check: Callable[[str], bool] = bool
 
 
 _NAME = r"[^/\\\s\"'<>:;,)]+"
@@ -44,22 +43,15 @@ _MAIL = Rule(
     "an e-mail address",
     re.compile(rf"(?<![\w.+-])[\w.+-]+@(?:[\w-]+\.)+(?!(?:{_UNITS})\b)[^\W\d_]{{2,}}(?![\w-])"),
 )
-_PAIR = "[0-9A-Fa-f]{2}"
-
-
-def _is_card(text: str) -> bool:
-    """Return whether six pairs of hexadecimal digits are a network interface's (MAC) address.
-
-    Six equal pairs such as zeros are none, nor are decimal digits between hyphens, as in a date.
-    """
-    digits = text.replace("-", "").replace(":", "")
-    return len(set(digits.lower())) > 1 and (":" in text or not digits.isdigit())
-
-
-_CARD = Rule(
+# A network interface's (MAC) address: six pairs of digits, of which not all are equal, for example
+# zeros, and which are not decimal digits between hyphens, as in a date.
+_INTERFACE_ADDRESS = Rule(
     "the address of a network card",
-    re.compile(rf"(?<![\w:-])(?:{_PAIR}(?::{_PAIR}){{5}}|{_PAIR}(?:-{_PAIR}){{5}})(?![\w:-])"),
-    _is_card,
+    re.compile(
+        r"(?<![\w:-])(?!(?P<digit>[0-9a-f])(?:[:-]?(?P=digit)){11})(?![0-9-]{17})"
+        r"[0-9a-f]{2}(?P<separator>[:-])[0-9a-f]{2}(?:(?P=separator)[0-9a-f]{2}){4}(?![\w:-])",
+        re.IGNORECASE,
+    ),
 )
 
 
@@ -81,16 +73,10 @@ class Finding(NamedTuple):
         return f"{self.name}:{self.line}"
 
 
-def decode_text(content: bytes) -> str | None:
-    """Return bytes decoded to text; None for binary content, which has NUL characters."""
-    text = wrappings.decode_text(content)
-    return None if "\0" in text else text
-
-
 def split_words(texts: Iterable[str]) -> set[str]:
-    """Return the words of texts, in each form in which the name of a user or host could occur.
+    """Return the words of texts; a word with dots, hyphens or underscores also in its parts.
 
-    A word with dots, hyphens or underscores is returned whole and in its parts.
+    These are the forms in which the name of a user or host could occur.
     """
     words: set[str] = set()
     for text in texts:
@@ -99,24 +85,30 @@ def split_words(texts: Iterable[str]) -> set[str]:
     return words
 
 
-def _own_users() -> set[str]:
-    """Return the names of the user who runs this process, and of who called sudo; may hold ""."""
+def _list_users() -> set[str]:
+    """Return the names of the user who runs this process, and of the one who called sudo.
+
+    The empty text is among them if a variable of the environment is not set.
+    """
     users = {os.environ.get(key, "") for key in ("USER", "LOGNAME", "SUDO_USER")}
     with contextlib.suppress(KeyError):  # The system need not have a name for the user.
         users.add(pwd.getpwuid(os.getuid()).pw_name)
     return users
 
 
-def _host_names(host: str) -> set[str]:
-    """Return a host's name with and without its domain; of an IP address, the address alone."""
+def _list_host_names(host: str) -> set[str]:
+    """Return a host's name with and without its domain; for an IP address, only the address."""
     with contextlib.suppress(ValueError):
         ipaddress.ip_address(host)
         return {host}
     return {host, host.split(".")[0]}
 
 
-def _own_folders(project: str) -> set[str]:
-    """Return the folders, also with links resolved, that identify this machine or its user."""
+def _list_folders(project: str) -> set[str]:
+    """Return the folders, also with links resolved, that identify this machine or its user.
+
+    project: the project's folder, which is one of them.
+    """
     paths = [project]
     paths += [os.environ.get(key, "") for key in ("HOME", "STRATA_HOME", "XDG_CACHE_HOME")]
     folders: set[str] = set()
@@ -126,16 +118,17 @@ def _own_folders(project: str) -> set[str]:
     return folders - {"/", "/root", "/home", "/tmp", "/var/cache", "/var/cache/strata"}
 
 
-def _own_addresses() -> set[str]:
+def _list_addresses() -> set[str]:
     """Return the addresses of the machine's physical network interfaces; none if unknown."""
     with contextlib.suppress(UserError):
         return addresses.physical_addresses()
     return set()
 
 
-def _rules_for(kind: str, texts: Iterable[str], neighbours: str) -> list[Rule]:
-    """Return one rule that finds any of the texts as a whole word; none if there are no texts.
+def _make_rules(kind: str, texts: Iterable[str], neighbours: str) -> list[Rule]:
+    """Return a list of one rule, which finds any of the texts as a whole word; empty without texts.
 
+    kind: a noun for messages.
     neighbours: character class of a regular expression; a text next to such a character is part of
     a longer word, and not found.
     """
@@ -164,78 +157,87 @@ class Scanner:
         folders: further folders that count as private.
         clients: other machines, as ``user@host`` or ``host``, whose names count as private.
         """
-        users, hosts = _own_users(), _host_names(os.uname().nodename)
+        users = _list_users()
+        hosts = _list_host_names(os.uname().nodename)
         for client in clients:
             user, _, host = client.rpartition("@")
             users.add(user)
-            hosts |= _host_names(host)
+            hosts |= _list_host_names(host)
         users -= {"", "root"} | public
         hosts -= {"", "localhost"} | public
-        self.allowed = set(allowed)
-        self._folders = _rules_for(
-            "a folder of this machine", _own_folders(project) | set(folders), r"[\w.-]"
-        )
+        private_folders = _list_folders(project) | set(folders)
+        self._allowed = set(allowed)
+        self._folder_rules = _make_rules("a folder of this machine", private_folders, r"[\w.-]")
         self._rules = [
-            *self._folders,
+            *self._folder_rules,
             _HOMES,
             _MAIL,
-            _CARD,
-            *_rules_for("the name of a user", users, "[A-Za-z0-9]"),
-            *_rules_for("the name of a machine", hosts, "[A-Za-z0-9]"),
-            *_rules_for("an address of this machine", _own_addresses(), r"[\w.]"),
+            _INTERFACE_ADDRESS,
+            *_make_rules("the name of a user", users, "[A-Za-z0-9]"),
+            *_make_rules("the name of a machine", hosts, "[A-Za-z0-9]"),
+            *_make_rules("an address of this machine", _list_addresses(), r"[\w.]"),
         ]
 
     def scan_file(self, name: str, content: bytes, public: bool = False) -> Iterator[Finding]:
         """Yield a finding, once, for each text of a file that is private and not allowed.
 
-        Yields one also for each part of the file that cannot be searched.
+        Also yields one for each part of the file that cannot be searched.
         name: path of the file, which is searched too.
         public: whether the file is source that git tracks: in it only secrets and folders of this
         machine are found.
         """
         yielded: set[Finding] = set()
-        for part in wrappings.unwrap_file(name, content):
+        for part in extraction.unwrap_file(name, content):
             for finding, text in self._scan_part(part, public):
+                # The user may allow any of these.
                 names = {finding.place, finding.name, name, text}
-                if finding not in yielded and not names & self.allowed:
+                if finding not in yielded and not names & self._allowed:
                     yielded.add(finding)
                     yield finding
 
     def _scan_part(
-        self, part: wrappings.Part, public: bool, depth: int = 2
+        self, part: extraction.Part, public: bool, depth: int = 2
     ) -> Iterator[tuple[Finding, str]]:
-        """Yield each finding in a part of a file, with the whole text, by which it may be allowed.
+        """Yield each finding in a part of a file, with the whole private text, "" without one.
 
+        The user may allow the finding by that text.
         public: whether the file is source that git tracks.
         depth: how many levels of compressed data within decoded texts are searched, too.
         """
         name = part.name
-        if part.trouble:
-            yield Finding(name, 1, "not looked through", part.trouble), ""
+        if part.problem:
+            yield Finding(name, 1, _UNSEARCHED, part.problem), ""
         if secrets.KEY_FILES.search(name):
             yield Finding(name, 1, "a file of keys, by its name", name), ""
-        rules = self._folders if public else self._rules
-        yielded_secrets: set[str] = set()
+        yielded: set[str] = set()
         # The name of a file may be private as its text is.
-        for reading in (wrappings.Reading(name), *wrappings.read_text(part.content)):
+        for reading in (extraction.Reading(name), *extraction.read_text(part.content)):
             try:
-                secrets_in_text = secrets.find_secrets(reading.text, public or reading.cut)
+                secrets_in_text = secrets.find_secrets(reading.text, public or reading.is_guess)
             except TimeoutError:
                 reason = "the search for secrets in it took too long"
-                yield Finding(name, 1, "not looked through", reason), ""
+                yield Finding(name, 1, _UNSEARCHED, reason), ""
                 secrets_in_text = set()
             for secret in secrets_in_text:
-                if reading.cut and any(
-                    secret.text in text or text in secret.text for text in yielded_secrets
+                # A guess may repeat a secret of an earlier reading, longer or shorter.
+                if reading.is_guess and any(
+                    secret.text in text or text in secret.text for text in yielded
                 ):
                     continue
-                yielded_secrets.add(secret.text)
+                yielded.add(secret.text)
                 yield Finding(name, secret.line, SECRET, secret.text[:4] + "…"), secret.text
-            if reading.decoded and depth:
-                for inner in wrappings.unwrap_text(name, reading.text):
+            if reading.is_decoded and depth:
+                for inner in extraction.unwrap_text(name, reading.text):
                     yield from self._scan_part(inner, public, depth - 1)
-            for rule in () if reading.cut or part.noise else rules:
-                for match in rule.pattern.finditer(reading.text):
-                    if rule.check(match[0]):
-                        line = reading.text.count("\n", 0, match.start()) + 1
-                        yield Finding(name, line, rule.kind, match[0]), match[0]
+            if not reading.is_guess and not part.is_noise:
+                yield from self._match_rules(name, reading.text, public)
+
+    def _match_rules(self, name: str, text: str, public: bool) -> Iterator[tuple[Finding, str]]:
+        """Yield a finding for each match of a rule in a text, with the matched text.
+
+        public: whether the file is source that git tracks.
+        """
+        for rule in self._folder_rules if public else self._rules:
+            for match in rule.pattern.finditer(text):
+                line = text.count("\n", 0, match.start()) + 1
+                yield Finding(name, line, rule.kind, match[0]), match[0]

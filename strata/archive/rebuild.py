@@ -11,22 +11,19 @@ from strata.util.errors import UserError
 from strata.util.files import remove_tree
 from strata.util.timeouts import stretch
 
-# Seconds in which the archive's code must end; STRATA_PATIENCE multiplies them.
-LIMIT = 3600
-
 
 def rebuild(path: str, target: str | None, boxed: str | None = None) -> int:
     """Run an archive's own code on its logs, and print whether each table and paper is the same.
 
     path: the archive's file, or the folder of an unpacked one.
     target: the folder to write, empty or missing; None: ARCHIVE-rebuilt in the working directory.
-    boxed: whether the archive's code runs in a sandbox, "yes" or "no"; None: yes if bubblewrap is
-    installed.
+    boxed: "yes" if the archive's code must run in a sandbox, "no" if it runs without one; None: in
+    a sandbox if bubblewrap is installed.
 
     Returns the exit status: 0 if every table is byte-identical and no paper is missing, else 1.
     Raises UserError if a file of the archive does not fit its checksum, if `target` holds files or
-    cannot be written, or if the archive's code fails or exceeds `LIMIT`.  `target` is then as it
-    was before.
+    cannot be written, or if the archive's code fails or exceeds `remake.LIMIT`.  `target` is then
+    as it was before.
     """
     target = target or f"{os.path.basename(os.path.abspath(path)).removesuffix('.zip')}-rebuilt"
     programs.remove_abandoned_folders(target)
@@ -46,55 +43,63 @@ def rebuild(path: str, target: str | None, boxed: str | None = None) -> int:
         sandboxed = sandbox.is_installed() if boxed is None else boxed == "yes"
         with output.whole_folder(target) as work:
             _run_archived_code(folder, work, target, sandboxed)
-            states = remake.compare_products(folder, work, outputs.output_paths(experiment))
-        differences = (
-            metadata.list_differences(folder) if remake.NOT_COMPARABLE in states.values() else []
-        )
+            states = remake.compare_outputs(folder, work, outputs.output_paths(experiment))
+        differences = []
+        if remake.NOT_COMPARABLE in states.values():
+            differences = metadata.list_differences(folder)
     for name, state in states.items():
         progress.print_line(f"{state:9}  {name}")
     for sentence in differences:
         progress.print_message(f"rebuild: papers are {remake.NOT_COMPARABLE}: {sentence}")
+    return _print_summary(states, target)
+
+
+def _print_summary(states: dict[str, str], target: str) -> int:
+    """Print how many tables and papers are identical, and return the exit status of ``rebuild``.
+
+    states: of tables and papers, by their paths.  target: the folder with the papers.
+    """
     tables = [state for name, state in states.items() if name.endswith(".csv")]
     papers = [states[name] for name in outputs.PAPERS]
-    page = os.path.join(target, outputs.PAPERS[0])
+    paper_path = os.path.join(target, outputs.PAPERS[0])
     progress.print_message(
         f"rebuild: {tables.count('identical')} of {len(tables)} tables are byte-identical"
     )
     progress.print_message(
         f"rebuild: {papers.count('identical')} of {len(papers)} papers are (their bytes depend on "
-        f"fonts and the versions of R, pandoc and LaTeX too); the paper is {page}"
+        f"fonts and the versions of R, pandoc and LaTeX too); the paper is {paper_path}"
     )
     return 0 if set(tables) <= {"identical"} and "missing" not in papers else 1
 
 
 def _run_archived_code(folder: str, work: str, target: str, sandboxed: bool) -> None:
-    """Run an archive's own code to compute its tables and papers, and end all its processes.
+    """Run an archive's own code to compute its tables and papers, and kill processes that it left.
 
     folder: of the unpacked archive.
     work: the folder into which code, logs and outputs go; the code may do anything in it.
     target: the folder that messages name.
     sandboxed: whether the code runs in a sandbox.  If not, it can do all that this user can.
     """
+    project = work
     reach = "WITHOUT a sandbox: it can do all that you can"
     if sandboxed:
+        # In the end the sandbox's files are copied, as this user's, and it is removed.
+        project = os.path.join(work, ".sandbox")
         reach = "in a sandbox: without network, and nothing of yours in reach but its folder"
-    announcement = (
-        f"rebuild: what runs now is the archive's own code, for {target}, {reach}; "
-        f"it is ended after {progress.format_duration(stretch(LIMIT))}"
-    )
-    # In the end the sandbox's files are copied, as this user's, and it is removed.
-    project = os.path.join(work, ".sandbox") if sandboxed else work
-    os.makedirs(project, exist_ok=True)
+        os.mkdir(project)
     remake.copy_archived_code(folder, project)
     remake.copy_measurements(folder, project)
-    with programs.time_limit(LIMIT, "rebuild: the archive's own code"), sandbox.all_ended():
-        if not sandboxed:
-            progress.print_message(announcement)
-            remake.make_outputs(folder, project, papers=True)
-            return
-        sandbox.give_to_nobody(project)
-        with sandbox.sandboxed(project):
-            progress.print_message(announcement)
-            remake.make_outputs(folder, project, papers=True)
-    sandbox.copy_plain_files(project, work)
-    remove_tree(project)
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(programs.time_limit(remake.LIMIT, "rebuild: the archive's own code"))
+        stack.enter_context(sandbox.end_processes())
+        if sandboxed:
+            sandbox.give_to_nobody(project)
+            stack.enter_context(sandbox.run_sandboxed(project))
+        progress.print_message(
+            f"rebuild: what runs now is the archive's own code, for {target}, {reach}; "
+            f"it is ended after {progress.format_duration(stretch(remake.LIMIT))}"
+        )
+        remake.make_outputs(folder, project, papers=True)
+    if sandboxed:
+        sandbox.copy_plain_files(project, work)
+        remove_tree(project)

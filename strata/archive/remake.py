@@ -1,4 +1,4 @@
-"""Compute tables and papers from logs, by the code of a folder.
+"""Compute tables and papers from logs, by the code of a folder, and compare them with others.
 
 Nothing is measured, and neither Docker nor QEMU is needed.
 """
@@ -17,6 +17,8 @@ from strata.util.files import flush_to_disk, write_text
 from strata.util.process import capture
 from strata.util.progress import print_message, print_topic
 
+# Seconds in which all tables and papers must be computed again; STRATA_PATIENCE multiplies them.
+LIMIT = 3600
 # The state of a paper that differs and was made with other fonts or versions than this machine's.
 NOT_COMPARABLE = "not comparable here"
 # Files and folders of results/ that are measured or decided; all others are made from these.
@@ -36,7 +38,8 @@ _CODE = ("strata", "schemas", "published", "workloads", "analysis", "paper")
 def copy_own_code(work: str) -> None:
     """Copy the code of this checkout that computes tables and papers into a folder.
 
-    work: the folder.  Tests and fixtures are left out; existing files are overwritten.
+    work: the folder to write, made if missing; files of equal names are overwritten.
+    Tests and fixtures are left out.
     """
     unneeded = shutil.ignore_patterns("__pycache__", "tests", "fixtures")
     for name in _CODE:
@@ -48,8 +51,9 @@ def copy_own_code(work: str) -> None:
 def copy_archived_code(folder: str, work: str) -> None:
     """Copy the source of an archive into a folder: the packed files, or those of its commit.
 
-    folder: of the unpacked archive.  work: the folder into which the source is copied.
-    Raises UserError if the archive holds no source and this repository lacks the commit.
+    folder: of the unpacked archive.  work: an existing folder, into which the source is copied.
+    Raises UserError if the archive holds no source and this repository lacks the commit, and
+    MachineError if git fails.
     """
     origin = metadata.read_facts(folder)["source"]
     if origin["packed"]:
@@ -61,10 +65,8 @@ def copy_archived_code(folder: str, work: str) -> None:
         raise UserError(
             f"the archive holds no source but names a commit. {reason}; or take the whole archive"
         )
-    objects = programs.run_git(
-        paths.PROJECT, "rev-parse", "--git-path", "objects", check=True
-    ).stdout
-    objects = os.path.join(paths.PROJECT, objects.strip())
+    done = programs.run_git(paths.PROJECT, "rev-parse", "--git-path", "objects", check=True)
+    objects = os.path.join(paths.PROJECT, done.stdout.strip())
     tar = os.path.abspath(os.path.join(work, "source.tar"))
     # A new, empty repository that borrows the objects has no settings: settings of the project's
     # repository may name programs (filters) that change the content of files.
@@ -81,12 +83,14 @@ def copy_measurements(folder: str, work: str) -> None:
 
     folder: of the unpacked archive.  work: the project folder whose ``results`` are written.
     """
-    results = os.path.join(folder, "results")
-
-    def ignore(place: str, names: list[str]) -> set[str]:
-        return set(names) - set(INPUTS) if place == results else set()
-
-    shutil.copytree(results, os.path.join(work, "results"), ignore=ignore, dirs_exist_ok=True)
+    target = os.path.join(work, "results")
+    os.makedirs(target, exist_ok=True)
+    for name in INPUTS:
+        path = os.path.join(folder, "results", name)
+        if os.path.isdir(path):
+            shutil.copytree(path, os.path.join(target, name), dirs_exist_ok=True)
+        elif os.path.exists(path):
+            shutil.copyfile(path, os.path.join(target, name))
 
 
 def make_outputs(folder: str, work: str, papers: bool) -> None:
@@ -96,31 +100,36 @@ def make_outputs(folder: str, work: str, papers: bool) -> None:
     work: a copy of code and logs, whose code runs, and into which the outputs go.
     Raises as :func:`make_tables`.
     """
-    make_tables(work, ["--partial"] if metadata.read_facts(folder)["partial"] else [])
+    make_tables(work, metadata.read_facts(folder)["partial"])
     if papers:
         make_papers(work)
 
 
-def make_tables(work: str, options: list[str], to: str = "results") -> str:
+def make_tables(work: str, partial: bool = False, to: str = "results") -> str:
     """Run the code of a project to compute all its tables from its logs.
 
-    work: folder of the project.  options: of its command ``tidy``.
+    work: folder of the project.
+    partial: whether cells may be missing.
     to: the folder to write, relative to `work` or absolute.
 
-    Returns what ``tidy`` prints on stderr: a line for each log that is left out.
+    Returns what its command ``tidy`` prints on stderr: a line for each log that is left out.
     Raises UserError if a log or record is refused, MachineError if a program fails.
     """
-    # Code of older archives has no option for the folder, and needs none.
-    folder = [to] if to != "results" else []
-    notes = programs.run_python(work, "tidy", *options, *(["--to", to] if folder else [])).stderr
-    programs.run_r("analysis/tables.R", "results", *folder, folder=work)
+    options = ["--partial"] if partial else []
+    target = []
+    # The folder is named only if it is another one: code of older archives takes no folder.
+    if to != "results":
+        options += ["--to", to]
+        target = [to]
+    notes = programs.run_python(work, "tidy", *options).stderr
+    programs.run_r("analysis/tables.R", "results", *target, folder=work)
     return notes
 
 
 def make_papers(work: str) -> None:
     """Run the code of a project to write its papers from its tables.
 
-    work: folder of the project.
+    work: folder of the project.  Raises MachineError if R fails.
     """
     for paper_file in outputs.PAPERS:
         programs.run_r("analysis/report.R", paper_file, folder=work)
@@ -131,11 +140,12 @@ def write_tables(partial: bool, to: str) -> None:
 
     The rule `tables` of Snakemake runs this.
     partial: whether cells may be missing.  to: the folder to write, made if missing.
-    :func:`write_paper` reads the checksums to find tables that were edited.  Prints the notes of
-    :func:`make_tables`, and raises as it does.
+    The paths in SHA256SUMS begin with ``results/`` whatever `to` is, since Snakemake moves the
+    tables there: :func:`list_edited_tables` reads them.
+    Prints the notes of :func:`make_tables`, and raises as it does.
     """
     os.makedirs(to, exist_ok=True)
-    for line in make_tables(".", ["--partial"] if partial else [], to).splitlines():
+    for line in make_tables(".", partial, to).splitlines():
         print_message(line)
     lines = []
     for name in _list_tables():
@@ -154,7 +164,7 @@ def write_paper(out: str) -> None:
     if edited := list_edited_tables():
         print_topic("tables", f"made again, since these were edited: {', '.join(edited)}")
         with programs.temporary_folder("tables", "results/tmp") as folder:
-            write_tables(True, folder)
+            write_tables(partial=True, to=folder)
             for name in [*_list_tables(), f"results/{checksums.NAME}"]:
                 os.replace(os.path.join(folder, os.path.relpath(name, "results")), name)
         for name in sorted({os.path.dirname(name) for name in _list_tables()}):
@@ -163,38 +173,43 @@ def write_paper(out: str) -> None:
 
 
 def _list_tables() -> list[str]:
+    """Return the paths below ``results/`` of all tables that the project's plan demands."""
     return outputs.table_paths(plan.read_checked_plan())
 
 
 def list_edited_tables() -> list[str]:
-    """Return the paths of the tables that are missing or do not fit their checksums."""
-    listed: list[str] = []
+    """Return the paths of the project's tables that are missing or do not fit their checksums.
+
+    All tables count as edited if results/SHA256SUMS is missing.
+    """
+    lines: list[str] = []
     with (
         contextlib.suppress(FileNotFoundError),
         open(f"results/{checksums.NAME}", encoding="utf-8") as file,
     ):
-        listed = file.read().splitlines()
+        lines = file.readlines()
     return [
         name
         for name in _list_tables()
-        if not os.path.exists(name) or f"{checksums.hash_file(name)}  {name}" not in listed
+        if not os.path.exists(name) or checksums.format_checksum("", name) not in lines
     ]
 
 
-def compare_products(folder: str, work: str, names: list[str]) -> dict[str, str]:
+def compare_outputs(folder: str, work: str, names: list[str]) -> dict[str, str]:
     """Compare each table and paper of an archive with the one computed again, byte by byte.
 
-    folder: of the unpacked archive.  work: the folder with the new files.  names: relative paths.
-    Returns the state of each: "identical", "different", "missing" (there is no new file), or, for a
+    folder: of the unpacked archive.  work: the folder with the new files.
+    names: paths that are relative to both folders.
+    Returns path → state: "identical", "different", "missing" if it was not computed, or, for a
     paper that differs and was made with other fonts or versions of R, pandoc or LaTeX than this
     machine's, `NOT_COMPARABLE`.  The command ``rebuild`` prints the states.
     """
     states = {}
     for name in names:
-        archived, made = os.path.join(folder, name), os.path.join(work, name)
-        if not os.path.exists(made):
+        archived, computed = os.path.join(folder, name), os.path.join(work, name)
+        if not os.path.exists(computed):
             states[name] = "missing"
-        elif os.path.exists(archived) and filecmp.cmp(archived, made, shallow=False):
+        elif os.path.exists(archived) and filecmp.cmp(archived, computed, shallow=False):
             states[name] = "identical"
         else:
             states[name] = "different"

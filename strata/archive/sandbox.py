@@ -49,15 +49,15 @@ _NAMESPACES = ["--unshare-all", "--cap-drop", "ALL"]
 
 
 def is_installed() -> bool:
-    """Return whether bubblewrap is installed; the kernel may forbid a sandbox all the same."""
+    """Return whether bubblewrap is installed; the kernel may forbid a sandbox even so."""
     return shutil.which("bwrap") is not None
 
 
 @contextlib.contextmanager
-def sandboxed(folder: str) -> Iterator[None]:
-    """Let the block's programs of R and Python run in a sandbox that may write one folder.
+def run_sandboxed(folder: str) -> Iterator[None]:
+    """Run the programs of R and Python that the block starts in a sandbox.
 
-    folder: the one to write; root must first call :func:`give_to_nobody` on it.
+    folder: the only one that they may write; root must first call :func:`give_to_nobody` on it.
     Within the block :func:`strata.util.programs.wrap_programs` puts bubblewrap before each command.
     Raises MachineError if this machine allows no sandbox.
     """
@@ -76,12 +76,12 @@ def sandboxed(folder: str) -> Iterator[None]:
 def _sandbox_argv(folder: str) -> list[str]:
     """Return the arguments to put before a command so that it runs in the sandbox of a folder.
 
-    folder: an absolute path; the only one, besides /tmp, that the command may write.
+    folder: an absolute path; with /tmp the only one that the command may write.
     The order binds: bubblewrap carries out its options one after the other.
     """
-    root = os.geteuid() == 0
+    is_root = os.geteuid() == 0
     readable = [*_SYSTEM, *(f"/etc/{name}" for name in _SETTINGS), *_CACHES, *_program_folders()]
-    argv = ["bwrap", *(_NAMESPACES_OF_ROOT if root else _NAMESPACES)]
+    argv = ["bwrap", *(_NAMESPACES_OF_ROOT if is_root else _NAMESPACES)]
     argv += ["--die-with-parent", "--new-session"]
     argv += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--chmod", "1777", "/tmp"]
     # Bubblewrap would close the folders above mounted ones to all but its own user.
@@ -90,7 +90,8 @@ def _sandbox_argv(folder: str) -> list[str]:
         argv += ["--perms", "0755", "--dir", path]
     for path in readable:
         argv += ["--ro-bind-try", path, path]
-    if root:
+    if is_root:
+        # Without a user namespace root could write the host's kernel settings.
         argv += ["--ro-bind", "/proc/sys", "/proc/sys"]
     argv += ["--setenv", "HOME", "/tmp", "--setenv", "TMPDIR", "/tmp"]
     argv += ["--bind", folder, folder, "--chdir", folder, "--"]
@@ -103,21 +104,22 @@ def _program_folders() -> list[str]:
     These are the installation folders outside the system's own.  The home folder is never one of
     them: of a program right in it, or in ``~/.local``, only the program's file is returned.
     """
-    folders = {sys.prefix, sys.base_prefix}
-    folders |= {path for path in sys.path if path.endswith(("/site-packages", "/dist-packages"))}
+    readable = {sys.prefix, sys.base_prefix}
+    readable |= {path for path in sys.path if path.endswith(("/site-packages", "/dist-packages"))}
     home = os.path.expanduser("~")
     for tool in filter(None, map(shutil.which, _TOOLS)):
-        folders.add(tool)
+        readable.add(tool)
+        # The folder above bin/.
         prefix = os.path.dirname(os.path.dirname(os.path.realpath(tool)))
         if not home.startswith(prefix) and prefix != f"{home}/.local":
-            folders.add(prefix)
-    system = tuple(f"{place}/" for place in _SYSTEM)
-    return sorted(path for path in folders if not f"{path}/".startswith(system))
+            readable.add(prefix)
+    system = tuple(f"{folder}/" for folder in _SYSTEM)
+    return sorted(path for path in readable if not f"{path}/".startswith(system))
 
 
 @contextlib.contextmanager
-def all_ended() -> Iterator[None]:
-    """Kill every process that was started in the block, whatever it did to outlive its parent.
+def end_processes() -> Iterator[None]:
+    """Kill every process that was started in the block when it ends, even one that was detached.
 
     Within the block this process is a subreaper: orphans become its children, among them the first
     process of a sandbox, whose end is the end of all others in it.
@@ -147,13 +149,16 @@ def _list_children() -> set[int]:
 
 
 def give_to_nobody(folder: str) -> None:
-    """Give a folder and all files below it to the user nobody; do so as root only.
+    """Give a folder and all files below it to the user nobody if this user is root.
 
-    Code that root starts in the sandbox runs as nobody.  Links are given, not what they lead to.
+    Code that root starts in the sandbox runs as nobody.  Of a link the link itself is given.
+    Does nothing for other users.
     """
     if os.geteuid() == 0:
-        for place, names, files in os.walk(folder):
-            for path in (place, *(os.path.join(place, name) for name in (*names, *files))):
+        os.chown(folder, _NOBODY, _NOBODY)
+        for parent, folders, files in os.walk(folder):
+            for name in (*folders, *files):
+                path = os.path.join(parent, name)
                 os.chown(path, _NOBODY, _NOBODY, follow_symlinks=False)
 
 
@@ -164,11 +169,11 @@ def copy_plain_files(folder: str, target: str) -> None:
     Links, which may lead elsewhere, pipes and other special files are left out.
     The code's processes must have ended: one could put a link in the place of a checked file.
     """
-    for place, names, files in os.walk(folder):
-        into = os.path.join(target, os.path.relpath(place, folder))
-        os.makedirs(into, exist_ok=True)
-        names[:] = [name for name in names if not os.path.islink(os.path.join(place, name))]
+    # Walking follows no links: linked folders are listed, and not entered.
+    for parent, _, files in os.walk(folder):
+        copy = os.path.join(target, os.path.relpath(parent, folder))
+        os.makedirs(copy, exist_ok=True)
         for name in files:
-            path = os.path.join(place, name)
+            path = os.path.join(parent, name)
             if stat.S_ISREG(os.lstat(path).st_mode):
-                shutil.copyfile(path, os.path.join(into, name), follow_symlinks=False)
+                shutil.copyfile(path, os.path.join(copy, name), follow_symlinks=False)

@@ -1,4 +1,4 @@
-"""The seal of a plan: its hash before the first run, from which a paper tells if it was kept."""
+"""The seal of a plan: its hash before the first run, by which a paper says if it was kept."""
 
 import glob
 import json
@@ -23,12 +23,12 @@ def hash_plan(plan: Plan) -> str:
 
 
 def seal_plan(plan: Plan, source: Source) -> Fields:
-    """Write the seal of a plan, durably, and return it: ``{sha256, at, revision, changed}``.
+    """Write the seal of a plan to disk, and return it: ``{sha256, at, revision, changed}``.
 
     source: ``{revision, changed}`` of :func:`strata.experiment.plan.read_source`.
-    Writes results/sealed.json, from which papers quote the seal.
-    Raises UserError if that file exists, if something was measured, or if it is not known yet
-    whether KVM runs virtual machines here.
+    Writes results/sealed.json, flushed to disk, from which papers quote the seal.
+    Raises UserError if that file exists, if something was measured, or if the plan has a virtual
+    machine and it is not known yet whether KVM runs one here.
     """
     if read_json(FILE) is not None:
         raise UserError(f"{FILE}: the plan is sealed already; remove it to seal another")
@@ -37,13 +37,14 @@ def seal_plan(plan: Plan, source: Source) -> Fields:
             "results/raw: it has logs, and a plan is sealed before the first run: measure in a "
             "fresh folder"
         )
+    # None is an accelerator that was not tried yet; other environments have none.
     if any(entry.get("accelerator", "") is None for entry in plan["environments"].values()):
         raise UserError(
             "it is not known yet whether KVM runs a guest here: run `python3 -m strata image` first"
         )
-    content = {"sha256": hash_plan(plan), "at": Clock().now(), **source}
-    write_json(FILE, content, lasting=True)
-    return content
+    seal = {"sha256": hash_plan(plan), "at": Clock().now(), **source}
+    write_json(FILE, seal, lasting=True)
+    return seal
 
 
 def read_seal(plan: Plan) -> Fields | None:
@@ -51,7 +52,7 @@ def read_seal(plan: Plan) -> Fields | None:
 
     Returns None if no plan was sealed.
     """
-    content = read_json(FILE)
-    return (
-        None if content is None else {**content, "kept": content.get("sha256") == hash_plan(plan)}
-    )
+    seal = read_json(FILE)
+    if seal is None:
+        return None
+    return {**seal, "kept": seal.get("sha256") == hash_plan(plan)}

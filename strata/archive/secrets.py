@@ -19,7 +19,7 @@ KEY_FILES = re.compile(
     r"|[^/]*\.(?:pem|key|p12|pfx|ppk|kdbx))$"
     r"|(?:^|/)\.(?:ssh|gnupg|aws|docker|kube)/"
 )
-# Words after `password=` that are no passwords.
+# Words after `password=` that are no passwords, in lower case.
 _NO_PASSWORDS = ("yes", "no", "none", "null", "true", "false", "default", "required")
 # Seconds that the search in one text may take.  A hundred megabytes need about one.
 _SECONDS = 120
@@ -34,7 +34,7 @@ class Secret(NamedTuple):
 
 @functools.cache
 def _load_scanner() -> "Scanner":
-    """Return the scanner of Kingfisher with the rules of secrets.yaml, compiled once a process."""
+    """Return a scanner with the rules of Kingfisher and secrets.yaml, compiled once a process."""
     # The import takes half a second, and only commands that write an archive need it.
     from kingfisher_sdk import Rules, Scanner
 
@@ -44,15 +44,15 @@ def _load_scanner() -> "Scanner":
 def find_secrets(text: str, public: bool = False) -> set[Secret]:
     """Return the keys, tokens and passwords in a text.
 
-    public: whether the rules named ``results.…`` are left out, which find mere names in source.
+    public: whether the rules named ``results.…`` are left out, which in source find mere names.
     Raises TimeoutError if the search takes longer than `_SECONDS`.
     """
     secrets = set()
     for match in _load_scanner().scan(text, timeout=_SECONDS):
-        if not match.visible:
+        is_doubtful = match.rule_id.startswith("results.")
+        if is_doubtful and (public or match.secret.lower() in _NO_PASSWORDS):
             continue
-        doubtful = match.rule_id.startswith("results.")
-        if doubtful and (public or match.secret.lower() in _NO_PASSWORDS):
-            continue
-        secrets.add(Secret(match.location["line"], match.secret))
+        # Kingfisher hides matches of rules that only support other rules.
+        if match.visible:
+            secrets.add(Secret(match.location["line"], match.secret))
     return secrets

@@ -46,8 +46,8 @@ class Source:
 class Tree(NamedTuple):
     """A tree of files as git knows it.
 
-    id: git's object ID of the tree.  files: by its path, the mode (such as "100644") and object ID
-    of each file.
+    id: git's object ID of the tree.
+    files: path → (mode, object ID) of each file; a mode is, for example, "100644".
     """
 
     id: str
@@ -67,18 +67,20 @@ def list_source(project: str) -> Source:
     Raises UserError if git does not track the project's files, or tracks a link or a folder (a
     submodule).
     """
-    place = os.path.realpath(os.path.join(project, "Snakefile"))
-    if os.path.islink(os.path.join(project, "Snakefile")) and os.path.exists(place):
-        source = list_source(os.path.dirname(place))
-        source.root, source.own = os.path.dirname(place), ["config.yaml"]
+    snakefile = os.path.join(project, "Snakefile")
+    if os.path.islink(snakefile) and os.path.exists(snakefile):
+        root = os.path.dirname(os.path.realpath(snakefile))
+        source = list_source(root)
+        source.root = root
+        source.own = ["config.yaml"]
         source.changed = sorted({*source.changed, *source.own})
         return source
-    names = _git_names(project, "ls-files", "-z")
+    names = _list_git_names(project, "ls-files", "-z")
     if "Snakefile" not in names:
         raise UserError(
             f"which files are the project's is not known: {_explain_untracked(project)}"
         )
-    revision = _git(project, "rev-parse", "--verify", "--quiet", "HEAD") or ""
+    revision = _run_git(project, "rev-parse", "--verify", "--quiet", "HEAD") or ""
     source = Source(revision=revision.strip() or None)
     for name in names:
         path = os.path.join(project, name)
@@ -89,8 +91,8 @@ def list_source(project: str) -> Source:
             )
         if os.path.exists(path):
             source.files.append(name)
-    source.untracked = _git_names(project, "ls-files", "-z", "--others", "--exclude-standard")
-    source.changed = _git_names(
+    source.untracked = _list_git_names(project, "ls-files", "-z", "--others", "--exclude-standard")
+    source.changed = _list_git_names(
         project, "diff", "-z", "--name-only", *_COMPARE_BYTES, "HEAD", "--", "."
     )
     return source
@@ -117,11 +119,11 @@ def read_tree(folder: str) -> Tree:
     Raises MachineError if git is not installed or fails.
     """
     with programs.temporary_folder("tree") as repository:
-        places = (f"--git-dir={repository}", f"--work-tree={os.path.abspath(folder)}")
+        options = (f"--git-dir={repository}", f"--work-tree={os.path.abspath(folder)}")
 
         def git(*arguments: str) -> str:
             """Run git on the temporary repository, and return what it prints."""
-            return programs.run_git(folder, *places, *arguments, check=True).stdout
+            return programs.run_git(folder, *options, *arguments, check=True).stdout
 
         git("init", "--quiet", "--object-format=sha1")
         os.makedirs(os.path.join(repository, "info"), exist_ok=True)
@@ -129,8 +131,7 @@ def read_tree(folder: str) -> Tree:
             # These win over any .gitattributes of the folder, which could have git change bytes.
             file.write("* -text -filter -ident -working-tree-encoding\n")
         git("-c", "core.looseCompression=0", "add", "--all", "--force", ".")
-        entries = git("ls-files", "--stage", "-z")
-        return _parse_git_listing(git("write-tree"), entries, 1)
+        return _parse_git_listing(git("write-tree"), git("ls-files", "--stage", "-z"), 1)
 
 
 def read_commit(project: str, revision: str | None) -> Tree | None:
@@ -140,11 +141,11 @@ def read_commit(project: str, revision: str | None) -> Tree | None:
     """
     if revision is None or not re.fullmatch(r"[0-9a-f]{40,64}", revision):
         return None
-    tree = _git(project, "rev-parse", "--verify", "--quiet", f"{revision}^{{tree}}")
-    if tree is None:
+    tree_id = _run_git(project, "rev-parse", "--verify", "--quiet", f"{revision}^{{tree}}")
+    if tree_id is None:
         return None
-    entries = _git(project, "ls-tree", "-r", "-z", "--full-tree", tree.strip()) or ""
-    return _parse_git_listing(tree, entries, 2)
+    listing = _run_git(project, "ls-tree", "-r", "-z", "--full-tree", tree_id.strip()) or ""
+    return _parse_git_listing(tree_id, listing, 2)
 
 
 def _parse_git_listing(tree_id: str, listing: str, id_column: int) -> Tree:
@@ -155,10 +156,10 @@ def _parse_git_listing(tree_id: str, listing: str, id_column: int) -> Tree:
     id_column: the column of a file's object ID, from 0: 1 in ``ls-files``, 2 in ``ls-tree``.
     """
     files = {}
-    for entry in _split_names(listing):
-        columns, _, path = entry.partition("\t")
-        fields = columns.split()
-        files[path] = (fields[0], fields[id_column])
+    for entry in _split_entries(listing):
+        description, _, path = entry.partition("\t")
+        columns = description.split()
+        files[path] = (columns[0], columns[id_column])
     return Tree(tree_id.strip(), files)
 
 
@@ -170,8 +171,9 @@ def hash_blob(path: str) -> str:
 
 
 def explain_missing_commit(project: str, revision: str | None) -> str:
-    """Return why :func:`read_commit` finds no such commit, and what would help.
+    """Return why :func:`read_commit` does not find a commit, and what would help.
 
+    revision: the commit's ID; None if no commit is named.
     The sentence has no full stop: callers add to it.
     """
     if revision is None:
@@ -182,11 +184,11 @@ def explain_missing_commit(project: str, revision: str | None) -> str:
         return (
             f"Commit {revision} is looked for in this project's repository, and git says: {reason}"
         )
-    shallow = _git(project, "rev-parse", "--is-shallow-repository") or ""
-    remedy = ""
-    if shallow.strip() == "true":
-        remedy = ", which has not its whole history: `git fetch --unshallow` brings it"
-    return f"This repository has no commit {revision}{remedy}"
+    sentence = f"This repository has no commit {revision}"
+    is_shallow = _run_git(project, "rev-parse", "--is-shallow-repository") or ""
+    if is_shallow.strip() == "true":
+        sentence += ", which has not its whole history: `git fetch --unshallow` brings it"
+    return sentence
 
 
 def _explain_untracked(project: str) -> str:
@@ -203,8 +205,9 @@ def _explain_untracked(project: str) -> str:
 
 def _is_in_repository(project: str) -> bool:
     """Return whether a folder, or one above it, has a repository, even one that git refuses."""
-    folder = pathlib.Path(os.path.realpath(project))
-    return any(os.path.lexists(place / ".git") for place in (folder, *folder.parents))
+    project_folder = pathlib.Path(os.path.realpath(project))
+    ancestors = (project_folder, *project_folder.parents)
+    return any(os.path.lexists(folder / ".git") for folder in ancestors)
 
 
 def _read_refusal(project: str) -> str | None:
@@ -213,20 +216,20 @@ def _read_refusal(project: str) -> str | None:
     return None if done.returncode == 0 else done.stderr.strip()
 
 
-def _git(project: str, *arguments: str) -> str | None:
+def _run_git(project: str, *arguments: str) -> str | None:
     """Run git in a project, and return what it prints; None if it fails."""
     done = programs.run_git(project, *arguments)
     return done.stdout if done.returncode == 0 else None
 
 
-def _git_names(project: str, *arguments: str) -> list[str]:
+def _list_git_names(project: str, *arguments: str) -> list[str]:
     """Run git in a project, and return the names that it prints, sorted; none if it fails.
 
     arguments: with the option ``-z``.
     """
-    return sorted(set(_split_names(_git(project, *arguments) or "")))
+    return sorted(set(_split_entries(_run_git(project, *arguments) or "")))
 
 
-def _split_names(text: str) -> list[str]:
-    """Split the output of git's option ``-z``, whose entries end in NUL characters."""
-    return [name for name in text.split("\0") if name]
+def _split_entries(output: str) -> list[str]:
+    """Split what git prints with the option ``-z``: entries that each end in a NUL character."""
+    return [entry for entry in output.split("\0") if entry]

@@ -15,7 +15,7 @@ from strata.util.errors import MachineError, UserError
 EPOCH = (1980, 1, 1, 0, 0, 0)
 # Logs and tables pack to a tenth.  A file whose members claim more than this many times its size is
 # refused.
-MOST = 100
+_MOST_RATIO = 100
 
 
 def list_files(folder: str) -> list[str]:
@@ -24,10 +24,12 @@ def list_files(folder: str) -> list[str]:
     Archives and their SHA256SUMS have this order, so that equal files give equal bytes.
     """
     paths = []
-    for place, folders, names in os.walk(folder):
-        names += [name for name in folders if os.path.islink(os.path.join(place, name))]
-        paths += [os.path.relpath(os.path.join(place, name), folder) for name in names]
-    return sorted(paths, key=lambda name: name.encode(errors="surrogateescape"))
+    for parent, folders, files in os.walk(folder):
+        # Links to folders are not walked, and are listed like files.
+        links = [name for name in folders if os.path.islink(os.path.join(parent, name))]
+        for name in (*files, *links):
+            paths.append(os.path.relpath(os.path.join(parent, name), folder))
+    return sorted(paths, key=lambda path: path.encode(errors="surrogateescape"))
 
 
 def pack_folder(folder: str, out: str) -> None:
@@ -43,7 +45,8 @@ def pack_folder(folder: str, out: str) -> None:
         with zipfile.ZipFile(sibling, "w", zipfile.ZIP_DEFLATED) as archive:
             for name in list_files(folder):
                 path = os.path.join(folder, name)
-                status, info = os.stat(path), zipfile.ZipInfo(name, EPOCH)
+                status = os.stat(path)
+                info = zipfile.ZipInfo(name, EPOCH)
                 mode = 0o755 if status.st_mode & stat.S_IXUSR else 0o644
                 # 3 is Unix: the upper 16 bits of external_attr are then the file's mode.
                 info.create_system = 3
@@ -67,53 +70,42 @@ def unpack_archive(path: str, folder: str) -> None:
     right to execute is kept.
     Raises UserError for a file that is no zip file or is damaged, and, before anything is written,
     for members that no archive of Strata has: links, paths that lead out of the folder or occur
-    twice, and sizes beyond `MOST`.
+    twice, and sizes beyond `_MOST_RATIO`.
     Raises MachineError if the file is missing, or if this machine cannot read or write.
     """
     if not os.path.isfile(path):
         raise MachineError(f"{path}: there is no such file")
-    with contextlib.ExitStack() as stack:
-        with _reading(path):
-            archive = stack.enter_context(zipfile.ZipFile(path))
-            members = [info for info in archive.infolist() if not _is_folder(info)]
-            _require_plain(members, os.path.getsize(path))
+    with _explain_failure(path, folder), zipfile.ZipFile(path) as archive:
+        members = [info for info in archive.infolist() if not _is_folder(info)]
+        _require_plain(members, os.path.getsize(path))
         for info in members:
-            target = os.path.join(folder, info.filename)
-            with _writing(target):
-                os.makedirs(os.path.dirname(target), exist_ok=True)
-            with (
-                _reading(path),
-                archive.open(info) as source,
-                _writing(target),
-                open(target, "wb") as file,
-            ):
-                while True:
-                    with _reading(path):
-                        content = source.read(2**20)
-                    if not content:
-                        break
-                    file.write(content)
+            # The names are plain, so that the path is that of the member below the folder.
+            target = archive.extract(info, folder)
             os.chmod(target, 0o755 if info.external_attr >> 16 & stat.S_IXUSR else 0o644)
 
 
 def _is_folder(info: zipfile.ZipInfo) -> bool:
     """Return whether a member is the entry of a folder, as `zip -r` and file managers add it."""
-    name, kind = info.filename.removesuffix("/"), stat.S_IFMT(info.external_attr >> 16)
-    return info.is_dir() and info.file_size == 0 and kind in (0, stat.S_IFDIR) and _is_plain(name)
+    if not info.is_dir() or info.file_size > 0:
+        return False
+    return _file_type(info) in (0, stat.S_IFDIR) and _is_plain(info.filename.removesuffix("/"))
+
+
+def _file_type(info: zipfile.ZipInfo) -> int:
+    """Return the type bits (stat.S_IF…) of a member's mode; 0 if its packer gave no mode."""
+    return stat.S_IFMT(info.external_attr >> 16)
 
 
 def _is_plain(name: str) -> bool:
     """Return whether a path is printable, not too long, relative, normal, and within the archive.
 
-    A part of the path has at most 255 bytes, as Linux demands.
+    Linux demands that each name in the path has at most 255 bytes.
     """
-    if len(name) >= 2000 or any(
-        len(part.encode(errors="replace")) > 255 for part in name.split("/")
-    ):
+    if len(name) >= 2000 or not name.isprintable() or "\\" in name:
         return False
-    if name != os.path.normpath(name) or name.startswith(("/", "..")) or "\\" in name:
+    if any(len(part.encode(errors="replace")) > 255 for part in name.split("/")):
         return False
-    return name.isprintable()
+    return name == os.path.normpath(name) and not name.startswith(("/", ".."))
 
 
 def _require_plain(members: list[zipfile.ZipInfo], size: int) -> None:
@@ -126,9 +118,9 @@ def _require_plain(members: list[zipfile.ZipInfo], size: int) -> None:
     for info in members:
         folders.update(map(str, pathlib.PurePosixPath(info.filename).parents))
     for info in members:
-        name, kind = info.filename, stat.S_IFMT(info.external_attr >> 16)
+        name = info.filename
         reason = ""
-        if name.endswith("/") or kind not in (0, stat.S_IFREG):
+        if name.endswith("/") or _file_type(info) not in (0, stat.S_IFREG):
             reason = "is a folder that holds something, or no file"
         elif not _is_plain(name):
             reason = "is an odd name"
@@ -138,47 +130,42 @@ def _require_plain(members: list[zipfile.ZipInfo], size: int) -> None:
             raise ValueError(f"{name!r} {reason}; nothing was unpacked")
         names.add(name)
     total = sum(info.file_size for info in members)
-    if total > MOST * size:
-        claim = f"its members claim {total:,} bytes, more than {MOST} times its {size:,}"
+    if total > _MOST_RATIO * size:
+        claim = f"its members claim {total:,} bytes, more than {_MOST_RATIO} times its {size:,}"
         raise ValueError(f"{claim}; nothing was unpacked")
 
 
 @contextlib.contextmanager
-def _reading(path: str) -> Iterator[None]:
-    """Raise MachineError if the block fails for this machine's fault, else UserError.
+def _explain_failure(path: str, folder: str) -> Iterator[None]:
+    """Raise MachineError if the block fails for this machine's fault, and UserError for the file's.
 
-    path: of the zip file that the block reads, for the message.
+    path: of the zip file that the block unpacks into the folder.
     """
     try:
         yield
-    except (UserError, MemoryError):
+    except MemoryError:
         raise
     except Exception as error:
         # A broken file makes its reader seek to no place (EINVAL), or bzip2 raise an error without
         # a number.
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
-            raise MachineError(f"{path}: cannot be read: {error.strerror}") from None
-        raise UserError(f"{path}: cannot be read as an archive: {_explain(path, error)}") from None
+            reason = f"cannot be unpacked into {folder}: {error.strerror}"
+            raise MachineError(f"{path}: {reason}") from None
+        reason = _find_reason(path, error)
+        raise UserError(f"{path}: cannot be read as an archive: {reason}") from None
 
 
-def _explain(path: str, error: Exception) -> str:
-    """Return why a file cannot be read as an archive, also recognising one that was cut short.
+def _find_reason(path: str, error: Exception) -> str:
+    """Return why a file cannot be read as an archive, and the remedy if one is known.
 
-    A whole zip file and one that was cut short both begin with the bytes "PK".
+    error: what the reader of zip files raised.
     """
-    with contextlib.suppress(OSError), open(path, "rb") as file:
-        if isinstance(error, zipfile.BadZipFile) and file.read(2) == b"PK":
-            size = os.path.getsize(path)
-            return f"it is cut short ({size:,} bytes) or damaged: copy or download it again"
-    if isinstance(error, zipfile.BadZipFile) and not zipfile.is_zipfile(path):
-        return "it is no zip file; name an archive, such as docs/small.zip"
-    return str(error)
-
-
-@contextlib.contextmanager
-def _writing(target: str) -> Iterator[None]:
-    """Raise MachineError, which names the target, for an OSError of the block."""
-    try:
-        yield
-    except OSError as error:
-        raise MachineError(f"{target}: cannot be written: {error.strerror}") from None
+    if not isinstance(error, zipfile.BadZipFile):
+        return str(error)
+    with open(path, "rb") as file:
+        beginning = file.read(2)
+    # A whole zip file and one that was cut short begin so.
+    if beginning == b"PK":
+        size = os.path.getsize(path)
+        return f"it is cut short ({size:,} bytes) or damaged: copy or download it again"
+    return "it is no zip file; name an archive, for example docs/small.zip"

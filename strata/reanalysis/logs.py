@@ -7,6 +7,7 @@ from typing import NamedTuple
 from strata.reanalysis.reading import (
     Block,
     Factors,
+    Readings,
     Refusal,
     Value,
     cut_lines,
@@ -14,39 +15,38 @@ from strata.reanalysis.reading import (
     parse_number,
 )
 
-Readings = Iterator[Value | Refusal]
-
 # The number of CPU sockets that a number of threads occupies.
 SOCKETS = {32: 2, 16: 1}
 # Synchronisation between sockets bounds RandomAccess: a run below this rate, in GUPS, was on both.
-GUPS_OF_TWO_SOCKETS = 0.025
+MOST_GUPS_OF_TWO_SOCKETS = 0.025
 # Trials of Linpack behind a published mean.
 TRIALS = 10
 # Jobs of fio that no figure shows.
 HIDDEN_JOBS = ("seq-read-1", "random-write-16")
-# The metrics of fio's means, by its own names.
+# The metrics of fio's means, by fio's own names.
 MEANS = {
     "slat": "latency_submission",
     "clat": "latency_completion",
     "lat": "latency_total",
     "bw": "thread_bandwidth",
 }
-# Factors by which a number in the unit is multiplied to give microseconds, or KB/s.
+# What a number in a unit of time is multiplied with to give µs, and one in a unit of rate, KB/s.
 SCALES = {"nsec": 0.001, "usec": 1.0, "msec": 1e3, "sec": 1e6}
 SCALES |= {"B/s": 1 / 1024, "KB/s": 1.0, "MB/s": 1024.0, "GB/s": 1024.0**2}
 # The tests in the order in which redis-benchmark runs them: the last one completes a round.
 REDIS_TESTS = ("PING_INLINE", "PING_BULK", "SET", "GET", "LPUSH", "LPOP", "SADD")
 
 
-def _select(sockets: int | None) -> str:
-    """Return the selection of a run: the original shows runs on both sockets."""
+def _choose_selection(sockets: int) -> str:
+    """Return the selection of a run's values: the original shows runs on both sockets."""
     return "paper" if sockets == 2 else "variant"
 
 
 def read_randomaccess(lines: Sequence[str]) -> Readings:
     """Yield the rate (GUPS) of each run of RandomAccess; a refusal if it failed its verification.
 
-    The log does not name the number of sockets: the rate tells it (`GUPS_OF_TWO_SOCKETS`).
+    The log does not name the number of sockets: it follows from the rate
+    (`MOST_GUPS_OF_TWO_SOCKETS`).
     """
     for block in find_blocks(lines, "^Running gups", "^Main table size"):
         rate = block.find_number(r"^(\S+) Billion\(10\^9\) Updates +per second")
@@ -55,9 +55,10 @@ def read_randomaccess(lines: Sequence[str]) -> Readings:
         elif not block.contains(r"^Found \d+ errors in \d+ locations \(passed\)"):
             yield Refusal(block.first, "a run whose verification did not pass or is missing")
         else:
-            sockets = 2 if rate < GUPS_OF_TWO_SOCKETS else 1
+            sockets = 2 if rate < MOST_GUPS_OF_TWO_SOCKETS else 1
             line = block.find_line("Updates +per second")
-            yield Value("gups", "GUPS", {"sockets": sockets}, rate, line, _select(sockets))
+            selection = _choose_selection(sockets)
+            yield Value("gups", "GUPS", {"sockets": sockets}, rate, line, selection)
 
 
 def read_stream(lines: Sequence[str]) -> Readings:
@@ -70,8 +71,8 @@ def read_stream(lines: Sequence[str]) -> Readings:
         rates = {kernel: block.find_number(rf"^{kernel}: +(\S+)") or 0 for kernel in kernels}
         threads = int(block.find_number(r"^Number of Threads requested = (\d+)") or 0)
         sockets = SOCKETS.get(threads)
-        # How many units of the log are 1 GB/s; 0 where the log names no unit.
-        scale = 0
+        # How many units of the log are 1 GB/s; None if the log names no unit.
+        scale = None
         if block.contains(r"Rate \(GB/s\)"):
             scale = 1
         elif block.contains(r"Rate \(MB/s\)"):
@@ -80,42 +81,42 @@ def read_stream(lines: Sequence[str]) -> Readings:
             yield Refusal(block.first, f"a run without a rate of {', '.join(missing)}")
         elif not block.contains("^Solution Validates"):
             yield Refusal(block.first, "a run whose solution did not validate")
-        elif sockets is None or not scale:
+        elif sockets is None or scale is None:
             reason = "a run that does not name its threads (32 or 16) or the unit of its rates"
             yield Refusal(block.first, reason)
         else:
+            factors: Factors = {"sockets": sockets}
+            selection = _choose_selection(sockets)
             for kernel, rate in rates.items():
                 line = block.find_line(f"^{kernel}: ")
-                factors: Factors = {"sockets": sockets}
-                metric, value = kernel.lower(), rate / scale
-                yield Value(metric, "GB/s", factors, value, line, _select(sockets))
+                yield Value(kernel.lower(), "GB/s", factors, rate / scale, line, selection)
 
 
 class LinpackStart(NamedTuple):
     """One start of Linpack in a log, with the trials that passed.
 
     number: of the start in the log, from 1.
-    tuned: whether its machine saw the topology of the host's CPUs.
+    is_tuned: whether its machine saw the topology of the host's CPUs.
     sockets: the number of CPU sockets on which it ran.
-    complete: whether the original may show its mean: it ran on both sockets to its end, and all of
-    at least `TRIALS` trials passed.
+    is_complete: whether the original may show its mean: it ran on both sockets to its end, and all
+    of at least `TRIALS` trials passed.
     trials: the order of the matrix, the GFLOPS and the line of each trial that passed.
     """
 
     number: int
-    tuned: bool
+    is_tuned: bool
     sockets: int
-    complete: bool
+    is_complete: bool
     trials: list[tuple[str, float, int]]
 
 
 def read_linpack(lines: Sequence[str], name: str) -> Readings:
     """Yield the rate (GFLOPS) of each trial that passed, and a refusal for each problem of a start.
 
-    name: of the log.  vm.log holds the starts of two virtual machines, of which the tuned one, which
-    sees the topology of the host's CPUs, is the environment ``vm-tuned``.
-    The original shows the last complete start of each machine: its values alone have the selection
-    ``paper``, and the others the factor `run`.
+    name: of the log.  vm.log holds the starts of two virtual machines: the tuned one, which sees
+    the topology of the host's CPUs, is the environment ``vm-tuned``.
+    The original shows the last complete start of each machine: only its values have the selection
+    ``paper``, and all others have the factor `run`.
     """
     starts = []
     for number, block in enumerate(_find_linpack_starts(lines), 1):
@@ -124,15 +125,16 @@ def read_linpack(lines: Sequence[str], name: str) -> Readings:
             yield Refusal(block.first, problem)
         if start is not None:
             starts.append(start)
-    shown = {start.tuned: start.number for start in starts if start.complete}
+    # Of each machine the last one stays.
+    shown = {start.is_tuned: start.number for start in starts if start.is_complete}
     for start in starts:
         factors: Factors = {"sockets": start.sockets}
-        selection = "superseded" if start.sockets == 2 else "variant"
-        if shown.get(start.tuned) == start.number:
+        if shown.get(start.is_tuned) == start.number:
             selection = "paper"
         else:
+            selection = "superseded" if start.sockets == 2 else "variant"
             factors["run"] = f"{name}:{start.number}"
-        environment = "vm-tuned" if start.tuned and name == "vm.log" else ""
+        environment = "vm-tuned" if start.is_tuned and name == "vm.log" else ""
         for order, rate, line in start.trials:
             trial = {"order": order, **factors}
             yield Value("gflops", "GFLOPS", trial, rate, line, selection, environment)
@@ -143,13 +145,17 @@ def _find_linpack_starts(lines: Sequence[str]) -> list[Block]:
 
     A start begins with the heading of the authors or, if that is missing, with that of Linpack.
     """
-    starts, headed = [], False
-    for place, line in enumerate(lines):
-        heading = line.startswith("Running linpack")
-        script = line.startswith("This is a SAMPLE run script")
-        if heading or (script and not headed):
-            starts.append(place)
-        headed = heading or (headed and not script)
+    starts = []
+    # Whether the heading of Linpack that comes next belongs to that of the authors.
+    is_headed = False
+    for index, line in enumerate(lines):
+        if line.startswith("Running linpack"):
+            starts.append(index)
+            is_headed = True
+        elif line.startswith("This is a SAMPLE run script"):
+            if not is_headed:
+                starts.append(index)
+            is_headed = False
     return cut_lines(lines, starts)
 
 
@@ -158,36 +164,40 @@ def _read_linpack_start(number: int, block: Block) -> tuple[LinpackStart | None,
 
     number: of the start in the log, from 1.  The start is None if nothing of it can be used.
     """
-    # A row of 8 columns is a trial; one of 5 belongs to the summary at the end.
-    trials, summary = [], False
+    count = 0
+    has_summary = False
+    passed = []
     for line, text in enumerate(block.lines, block.first):
         row = text.split()
-        if len(row) > 3 and all(parse_number(cell) for cell in row[:4]):
-            summary |= len(row) == 5
-            if len(row) == 8:
-                trials.append((row, line))
+        if len(row) < 4 or not all(parse_number(cell) for cell in row[:4]):
+            continue
+        # A row of 5 columns belongs to the summary at the end.
+        if len(row) == 5:
+            has_summary = True
+        # One of 8 is a trial: order of the matrix, LDA, alignment, time, GFLOPS, residuals, check.
+        elif len(row) == 8:
+            count += 1
+            rate = parse_number(row[4])
+            if row[7] == "pass" and rate:
+                passed.append((row[0], rate, line))
     planned = int(block.find_number(r"^Number of trials to run *: *(\d+)") or 0)
     sockets = SOCKETS.get(int(block.find_number(r"^Number of threads: *(\d+)") or 0))
-    if not trials:
+    if not count:
         return None, ["a block that ended before its first trial"]
     if sockets is None:
         return None, ["a block that does not name its threads (32 or 16)"]
-    passed = []
-    for row, line in trials:
-        rate = parse_number(row[4])
-        if row[-1] == "pass" and rate:
-            passed.append((row[0], rate, line))
     problems = []
-    if len(passed) < len(trials):
+    if len(passed) < count:
         problems.append("a trial whose residual did not pass")
-    if len(trials) != planned or not summary:
-        more = "" if summary else ", and no summary"
-        problems.append(f"a block that was cut off: {len(trials)} of {planned} trials{more}")
-    enough = len(passed) == planned and len(passed) >= TRIALS
+    if count != planned or not has_summary:
+        addition = "" if has_summary else ", and no summary"
+        problems.append(f"a block that was cut off: {count} of {planned} trials{addition}")
+    has_trials = len(passed) == planned and len(passed) >= TRIALS
+    is_complete = has_trials and has_summary and sockets == 2
+    # Without the topology each hardware thread looks like a core.
     cpus = block.find_number(r"^Number of CPUs: *(\d+)") or 0
-    tuned = cpus < (block.find_number(r"^Number of cores: *(\d+)") or 0)
-    complete = enough and summary and sockets == 2
-    return LinpackStart(number, tuned, sockets, complete, passed), problems
+    cores = block.find_number(r"^Number of cores: *(\d+)") or 0
+    return LinpackStart(number, cpus < cores, sockets, is_complete, passed), problems
 
 
 def read_fio(lines: Sequence[str]) -> Readings:
@@ -197,36 +207,44 @@ def read_fio(lines: Sequence[str]) -> Readings:
     ``both`` has the sums of IOPS and of bandwidths.
     Yields a refusal for each job with an error, and for an output without fio's summary.
     """
-    end = next(
-        (place for place, line in enumerate(lines) if line.startswith("Run status group")), None
-    )
-    if end is None:
+    end = None
+    for index, line in enumerate(lines):
+        if line.startswith("Run status group"):
+            end = index
+            break
+    else:
         yield Refusal(len(lines), "the output ends before fio's summary")
     for block in find_blocks(lines[:end], r"^[^ ].*: \(groupid=\d+, jobs=\d+\):"):
-        job = block.lines[0].split(":")[0]
-        heads = [
-            place
-            for place, line in enumerate(block.lines)
-            if re.match(r" *(read|write) *: +io=", line)
-        ]
-        if not re.search(r"err= *0:", block.lines[0]) or not heads:
-            reason = f"the job {job} ended with an error, or has neither reads nor writes"
-            yield Refusal(block.first, reason)
-            continue
-        readings: list[Value | Refusal] = []
-        for section in cut_lines(block.lines, heads, block.first):
-            readings += _read_fio_direction(job, section)
-        values = [reading for reading in readings if isinstance(reading, Value)]
-        for metric in ("iops", "bandwidth"):
-            directions = [value for value in values if value.metric == metric]
-            if len(directions) == 2:
-                total = sum(value.value for value in directions)
-                factors: Factors = {"job": job, "direction": "both"}
-                readings.append(directions[0]._replace(factors=factors, value=total))
-        for reading in readings:
-            if isinstance(reading, Value) and job in HIDDEN_JOBS:
-                reading = reading._replace(selection="variant")
-            yield reading
+        yield from _read_fio_job(block)
+
+
+def _read_fio_job(block: Block) -> Readings:
+    """Yield the values of one job of fio, or a refusal of the job.
+
+    block: the lines of the job; the first has its name and its error.
+    """
+    job = block.lines[0].split(":")[0]
+    starts = [
+        index for index, line in enumerate(block.lines) if re.match(r" *(read|write) *: +io=", line)
+    ]
+    if not re.search(r"err= *0:", block.lines[0]) or not starts:
+        reason = f"the job {job} ended with an error, or has neither reads nor writes"
+        yield Refusal(block.first, reason)
+        return
+    readings: list[Value | Refusal] = []
+    for section in cut_lines(block.lines, starts, block.first):
+        readings += _read_fio_direction(job, section)
+    values = [reading for reading in readings if isinstance(reading, Value)]
+    for metric in ("iops", "bandwidth"):
+        directions = [value for value in values if value.metric == metric]
+        if len(directions) == 2:
+            total = sum(value.value for value in directions)
+            factors: Factors = {"job": job, "direction": "both"}
+            readings.append(directions[0]._replace(factors=factors, value=total))
+    for reading in readings:
+        if isinstance(reading, Value) and job in HIDDEN_JOBS:
+            reading = reading._replace(selection="variant")
+        yield reading
 
 
 def _read_fio_direction(job: str, section: Block) -> Readings:
@@ -240,29 +258,33 @@ def _read_fio_direction(job: str, section: Block) -> Readings:
     if head is None:
         yield Refusal(section.first, f"{job}, {direction}: no bandwidth and operations can be read")
         return
-    operations = float(head[3]) * (1000 if head[4] else 1)
-    yield Value("iops", "IOPS", factors, operations, section.first)
-    yield Value("bandwidth", "KB/s", factors, float(head[1]) * SCALES[head[2]], section.first)
+    rate, rate_unit, operations, thousands = head.groups()
+    iops = float(operations) * (1000 if thousands else 1)
+    yield Value("iops", "IOPS", factors, iops, section.first)
+    yield Value("bandwidth", "KB/s", factors, float(rate) * SCALES[rate_unit], section.first)
+    # Set after the heading of percentiles, whose lines are the last ones with such columns.
     percentile_scale = None
     for number, line in enumerate(section.lines, section.first):
         mean = re.match(r" *(slat|clat|lat|bw) *\(([^)]+)\) *: *min=.*avg= *([\d.]+)(K?)", line)
         if mean and mean[2] in SCALES:
-            value = float(mean[3]) * (1000 if mean[4] else 1) * SCALES[mean[2]]
-            unit = "KB/s" if mean[1] == "bw" else "us"
-            yield Value(MEANS[mean[1]], unit, factors, value, number)
-        elif head := re.match(r" *clat percentiles \((\w+)\)", line):
-            percentile_scale = SCALES.get(head[1])
+            name, unit, average, thousands = mean.groups()
+            value = float(average) * (1000 if thousands else 1) * SCALES[unit]
+            unit = "KB/s" if name == "bw" else "us"
+            yield Value(MEANS[name], unit, factors, value, number)
+        elif heading := re.match(r" *clat percentiles \((\w+)\)", line):
+            percentile_scale = SCALES.get(heading[1])
         elif percentile_scale is not None:
-            for share, latency in re.findall(r"([\d.]+)th=\[ *(\d+)\]", line):
+            for percentile, latency in re.findall(r"([\d.]+)th=\[ *(\d+)\]", line):
                 value = float(latency) * percentile_scale
-                series = {**factors, "percentile": share}
+                series = {**factors, "percentile": percentile}
                 yield Value("latency_percentile", "us", series, value, number)
 
 
 class RedisRound(NamedTuple):
     """The tests of redis-benchmark in one run with one number of connections.
 
-    run: number of the run.  first: number of the round's first line in the file.
+    run: number of the run.
+    first: number of the round's first line in the file.
     tests: name, rate (requests/s) and line of each complete test.
     """
 
@@ -273,7 +295,7 @@ class RedisRound(NamedTuple):
 
 
 def read_redis(lines: Sequence[str]) -> Readings:
-    """Yield the throughput (requests/s) and the latency (ms) of each test, in the order of the runs.
+    """Yield the throughput (requests/s) and latency (ms) of each test, in the order of the runs.
 
     The latency is computed: the number of connections over the rate.
     Yields a refusal for each result that is missing, and for a last run that was cut off, which is
@@ -281,33 +303,44 @@ def read_redis(lines: Sequence[str]) -> Readings:
     """
     rounds = []
     for block in find_blocks(lines, r"^\[DBG\] Run #\d+: Connections \d+"):
-        head = re.match(r"\[DBG\] Run #(\d+): Connections (\d+)", block.lines[0])
-        if head:
-            run, connections = int(head[1]), int(head[2])
-            tests = list(_read_redis_tests(block, connections))
-            rounds.append(RedisRound(run, connections, block.first, tests))
+        # The first line of the block has both.
+        run = int(block.find_number(r"Run #(\d+)") or 0)
+        connections = int(block.find_number(r"Connections (\d+)") or 0)
+        tests = list(_read_redis_tests(block, connections))
+        rounds.append(RedisRound(run, connections, block.first, tests))
     if not rounds:
         return
-    last = [entry for entry in rounds if entry.run == rounds[-1].run]
-    done = {entry.connections for entry in last}
-    before = {entry.connections for entry in rounds if entry.run != last[0].run}
-    # Before the first run ended nothing says how many connections it has.
-    first = rounds[0].run == rounds[-1].run
-    torn = not first and REDIS_TESTS[-1] not in {test for test, _, _ in rounds[-1].tests}
-    if torn or not before <= done:
-        cut_off = f"run {last[0].run} was cut off after {min(done)} to {max(done)} connections"
-        yield Refusal(last[0].first, f"{cut_off}; it is not used")
-        rounds = [entry for entry in rounds if entry.run != last[0].run]
-    for entry in rounds:
-        for missing in sorted({*REDIS_TESTS} - {test for test, _, _ in entry.tests}):
-            place = f"run {entry.run}, {entry.connections} connections"
-            yield Refusal(entry.first, f"{place}: the result of {missing} is lost or not complete")
-        for test, rate, line in entry.tests:
-            factors: Factors = {"test": test, "connections": entry.connections}
+    number = rounds[-1].run
+    last_run = [redis_round for redis_round in rounds if redis_round.run == number]
+    earlier_runs = [redis_round for redis_round in rounds if redis_round.run != number]
+    if _is_cut_off(last_run, earlier_runs):
+        measured = [redis_round.connections for redis_round in last_run]
+        reason = f"run {number} was cut off after {min(measured)} to {max(measured)} connections"
+        yield Refusal(last_run[0].first, f"{reason}; it is not used")
+        rounds = earlier_runs
+    for redis_round in rounds:
+        connections = redis_round.connections
+        for missing in sorted({*REDIS_TESTS} - {test for test, _, _ in redis_round.tests}):
+            reason = f"the result of {missing} is lost or not complete"
+            where = f"run {redis_round.run}, {connections} connections"
+            yield Refusal(redis_round.first, f"{where}: {reason}")
+        for test, rate, line in redis_round.tests:
+            factors: Factors = {"test": test, "connections": connections}
             selection = "paper" if test == "SET" else "variant"
-            latency = 1000 * entry.connections / rate
             yield Value("throughput", "requests/s", factors, rate, line, selection)
-            yield Value("latency", "ms", factors, latency, line, selection)
+            yield Value("latency", "ms", factors, 1000 * connections / rate, line, selection)
+
+
+def _is_cut_off(last_run: Sequence[RedisRound], earlier_runs: Sequence[RedisRound]) -> bool:
+    """Return whether a last run lacks its last test, or connections that earlier runs have.
+
+    Of an only run nothing says how many connections it should have: it never counts as cut off.
+    """
+    if not earlier_runs:
+        return False
+    ended = REDIS_TESTS[-1] in {test for test, _, _ in last_run[-1].tests}
+    measured = {redis_round.connections for redis_round in last_run}
+    return not ended or any(earlier.connections not in measured for earlier in earlier_runs)
 
 
 def _read_redis_tests(block: Block, connections: int) -> Iterator[tuple[str, float, int]]:
@@ -315,10 +348,10 @@ def _read_redis_tests(block: Block, connections: int) -> Iterator[tuple[str, flo
 
     connections: those of the round; a test with another number of clients is left out.
     """
-    heads = [
-        place for place, line in enumerate(block.lines) if re.search("====== .* ======$", line)
+    starts = [
+        index for index, line in enumerate(block.lines) if re.search("====== .* ======$", line)
     ]
-    for section in cut_lines(block.lines, heads, block.first):
+    for section in cut_lines(block.lines, starts, block.first):
         test = re.sub(r"^.*====== (.*) ======$", r"\1", section.lines[0])
         rate = section.find_number(r"^(\S+) requests per second")
         clients = section.find_number(r"^ *(\d+) parallel clients")

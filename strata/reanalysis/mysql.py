@@ -1,14 +1,16 @@
 """Read the results of MySQL: outputs of sysbench, and of dstat on the host."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from typing import NamedTuple
 
-from strata.reanalysis.reading import Factors, Refusal, Value, find_blocks, parse_number
+from strata.reanalysis.reading import Factors, Readings, Refusal, Value, find_blocks, parse_number
 
 # By these a run of sysbench is found in dstat's samples, one a second: at least so many samples in
 # succession, each with at least this share (%) of user time.
 LEAST_SECONDS, BUSY_USER = 20, 2
-FIELDS = {
+# The numbers that sysbench prints after a test, by the names that refusals use.
+PATTERNS = {
     "threads": r"^Number of threads: *(\d+)",
     "transactions": r"^ *transactions: +(\d+)",
     "total time": r"^ *total time: +([\d.]+)s",
@@ -18,14 +20,14 @@ FIELDS = {
 }
 
 
-def read_sysbench(lines: Sequence[str]) -> Iterator[Value | Refusal]:
+def read_sysbench(lines: Sequence[str]) -> Readings:
     """Yield the throughput (tx/s) and latencies (ms) of each complete read-only test of sysbench.
 
     Yields a refusal for each test that was cut off or also wrote.
     Within a test the throughput comes first: the caller takes the factors of runs from it.
     """
     for block in find_blocks(lines, r"^sysbench [\d.]+:"):
-        numbers = {name: block.find_number(pattern) or 0 for name, pattern in FIELDS.items()}
+        numbers = {name: block.find_number(pattern) or 0 for name, pattern in PATTERNS.items()}
         if missing := [name for name, number in numbers.items() if not number]:
             reason = f"an output that was cut off; without {', '.join(missing)}"
             yield Refusal(block.first, reason)
@@ -34,18 +36,25 @@ def read_sysbench(lines: Sequence[str]) -> Iterator[Value | Refusal]:
         else:
             factors: Factors = {"threads": round(numbers["threads"])}
             rate = numbers["transactions"] / numbers["total time"]
-            line = block.find_line(FIELDS["transactions"])
+            line = block.find_line(PATTERNS["transactions"])
             yield Value("throughput", "tx/s", factors, rate, line)
             for metric, name in (("latency", "mean latency"), ("latency_p95", "95th percentile")):
-                line = block.find_line(FIELDS[name])
+                line = block.find_line(PATTERNS[name])
                 yield Value(metric, "ms", factors, numbers[name], line)
 
 
-def read_dstat(lines: Sequence[str], outputs: list[list[Factors]]) -> Iterator[Value | Refusal]:
+class BusySecond(NamedTuple):
+    """A sample of dstat in which the host was busy: its line in the file, and idle share (%)."""
+
+    line: int
+    idle: float
+
+
+def read_dstat(lines: Sequence[str], outputs: list[list[Factors]]) -> Readings:
     """Yield the host's mean CPU usage (%) of each run that a file of dstat shows.
 
-    outputs: for each of sysbench's files, the factors of its runs in their order, by which the runs
-    here are told apart.  Files of equal runs may stand for more repetitions than there are files.
+    outputs: for each of sysbench's files, the factors of its runs in their order, which the runs
+    here get.  Files of equal runs may stand for more repetitions than there are files.
     The first and the last second of a run are left out of its mean.
     Yields one refusal instead of values if dstat shows another number of runs, and one for each
     line that is incomplete.
@@ -53,28 +62,29 @@ def read_dstat(lines: Sequence[str], outputs: list[list[Factors]]) -> Iterator[V
     if not any(line.replace('"', "").startswith("usr,sys,idl") for line in lines):
         yield Refusal(1, "no header of dstat with usr, sys and idl in this file")
         return
-    runs: list[list[tuple[int, float]]] = []
-    # The line and idle share of each second since the host became busy.
-    seconds: list[tuple[int, float]] = []
+    runs: list[list[BusySecond]] = []
+    busy: list[BusySecond] = []
+    # The empty line ends a run that is busy to the end.
     for number, line in enumerate([*lines, ""], 1):
         shares = [parse_number(cell) for cell in line.split(",")[:3]]
-        complete = len(shares) == 3 and None not in shares
-        if not complete and not re.match(r'"|,*$', line):
+        is_sample = len(shares) == 3 and None not in shares
+        if not is_sample and not re.match(r'"|,*$', line):
             yield Refusal(number, "a line that is neither a header nor a whole sample of dstat")
-        if complete and (shares[0] or 0) >= BUSY_USER:
-            seconds.append((number, shares[2] or 0))
+        # The shares are those of user, system and idle time.
+        if is_sample and (shares[0] or 0) >= BUSY_USER:
+            busy.append(BusySecond(number, shares[2] or 0))
             continue
-        if len(seconds) >= LEAST_SECONDS:
-            runs.append(seconds)
-        seconds = []
-    threads = [factors for output in outputs for factors in output]
-    equal = outputs and outputs[0] and all(output == outputs[0] for output in outputs)
-    if equal and len(runs) != len(threads) and len(runs) % len(outputs[0]) == 0:
-        threads = outputs[0] * (len(runs) // len(outputs[0]))
-    if len(runs) != len(threads):
-        reason = f"dstat shows {len(runs)} runs, and sysbench's outputs have {len(threads)}"
+        if len(busy) >= LEAST_SECONDS:
+            runs.append(busy)
+        busy = []
+    settings = [factors for output in outputs for factors in output]
+    are_equal = outputs and outputs[0] and all(output == outputs[0] for output in outputs)
+    if are_equal and len(runs) % len(outputs[0]) == 0:
+        settings = outputs[0] * (len(runs) // len(outputs[0]))
+    if len(runs) != len(settings):
+        reason = f"dstat shows {len(runs)} runs, and sysbench's outputs have {len(settings)}"
         yield Refusal(1, reason)
         return
-    for factors, run in zip(threads, runs, strict=True):
-        idle = [share for _, share in run[1:-1]]
-        yield Value("cpu", "%", factors, 100 - sum(idle) / len(idle), run[0][0])
+    for factors, run in zip(settings, runs, strict=True):
+        idle = [second.idle for second in run[1:-1]]
+        yield Value("cpu", "%", factors, 100 - sum(idle) / len(idle), run[0].line)

@@ -3,7 +3,7 @@
 import itertools
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 Factors = dict[str, int | str]
@@ -12,11 +12,11 @@ Factors = dict[str, int | str]
 class Value(NamedTuple):
     """A measured value of a published file.
 
-    factors: the settings of the measurement, numbers or texts by their names.
+    factors: the settings of the measurement, name → number or text.
     line: number of the value's line or row in the file, from 1.
     selection: ``paper`` for a value that a table or figure of the original shows; ``variant`` for
     another setting; ``superseded`` for a run that was repeated, if the repetition is shown.
-    environment: if the file's content tells it; else empty, and the file's name tells it.
+    environment: as the file's content names it; empty if only the file's name does.
     """
 
     metric: str
@@ -38,6 +38,9 @@ class Refusal(NamedTuple):
     reason: str
 
 
+Readings = Iterator[Value | Refusal]
+
+
 class Block(NamedTuple):
     """A part of a log: its lines, and the number of its first line in the file, from 1."""
 
@@ -45,9 +48,9 @@ class Block(NamedTuple):
     first: int
 
     def find_number(self, pattern: str) -> float | None:
-        """Return the number in group 1 of a pattern in the first line that it matches.
+        """Return the number in group 1 of a pattern, from the first line in which it is found.
 
-        Returns None if it matches no line, or if the group is not a finite number.
+        Returns None if no line has it, or if the group is not a finite number.
         """
         for line in self.lines:
             if match := re.search(pattern, line):
@@ -55,9 +58,9 @@ class Block(NamedTuple):
         return None
 
     def find_line(self, pattern: str) -> int:
-        """Return the number, in the file, of the first line that a pattern matches.
+        """Return the number, in the file, of the first line in which a pattern is found.
 
-        Returns the number of the block's first line if it matches none.
+        Returns the number of the block's first line if no line has it.
         """
         for number, line in enumerate(self.lines, self.first):
             if re.search(pattern, line):
@@ -65,12 +68,12 @@ class Block(NamedTuple):
         return self.first
 
     def contains(self, pattern: str) -> bool:
-        """Return whether a pattern matches any line of the block."""
+        """Return whether a pattern is found in any line of the block."""
         return any(re.search(pattern, line) for line in self.lines)
 
 
 def parse_number(text: str) -> float | None:
-    """Return the finite number that a text represents; None for any other text."""
+    """Return the finite number that a text spells; None for any other text."""
     try:
         number = float(text)
     except ValueError:
@@ -91,13 +94,13 @@ def cut_lines(lines: Sequence[str], starts: Sequence[int], first: int = 1) -> li
 
 
 def find_blocks(lines: Sequence[str], *patterns: str) -> list[Block]:
-    """Cut lines into blocks that each begin with a line which matches a pattern.
+    """Cut lines into blocks that each begin with a line in which a pattern is found.
 
-    patterns: alternatives, of which the first that matches any line is used.
-    Returns no blocks if none matches.
+    patterns: alternatives, of which the first that any line has is used.
+    Returns an empty list if no line has one.
     """
     for pattern in patterns:
-        starts = [place for place, line in enumerate(lines) if re.search(pattern, line)]
+        starts = [index for index, line in enumerate(lines) if re.search(pattern, line)]
         if starts:
             return cut_lines(lines, starts)
     return []

@@ -22,7 +22,7 @@ def explain_refusal(path: str) -> str | None:
             f"{path} cannot be read: {error.strerror}; name a checkout or a git directory of the "
             "published results"
         )
-    names.update(_git_text(path, "ls-tree", "--name-only", "--full-tree", "HEAD").split("\n"))
+    names.update(_read_git_text(path, "ls-tree", "--name-only", "--full-tree", "HEAD").split("\n"))
     if names & set(FOLDERS):
         return None
     return (
@@ -38,19 +38,26 @@ def hash_files(path: str) -> str:
     Callers only compare the hash.  No file is opened: some hold private keys.
     """
     digest = hashlib.sha256(read_revision(path).encode())
-    for folder in FOLDERS:
-        for place, folders, names in os.walk(os.path.join(path, folder)):
-            folders.sort()
-            for name in sorted(names):
-                status = os.lstat(os.path.join(place, name))
-                line = f"{place}/{name} {status.st_size} {status.st_mtime_ns}\n"
-                digest.update(line.encode(errors="surrogateescape"))
+    for file_path in sorted(_list_files(path)):
+        status = os.lstat(file_path)
+        line = f"{file_path} {status.st_size} {status.st_mtime_ns}\n"
+        digest.update(line.encode(errors="surrogateescape"))
     return digest.hexdigest()
+
+
+def _list_files(path: str) -> list[str]:
+    """Return the paths, below the given one, of all files in the folders `FOLDERS`."""
+    file_paths = []
+    for folder in FOLDERS:
+        for parent, _, names in os.walk(os.path.join(path, folder)):
+            file_paths += [os.path.join(parent, name) for name in names]
+    return file_paths
 
 
 def require_folder(settings: Fields) -> str:
     """Return the folder of the published results that the settings name by `published_raw`.
 
+    settings: of config.yaml.
     Raises UserError if they name none, or a folder without published results.
     """
     if settings["published_raw"] is None:
@@ -74,7 +81,7 @@ def check_folder(settings: Fields) -> None:
 
 def read_revision(path: str) -> str:
     """Return the ID of the commit that HEAD names; empty if the folder is not a repository."""
-    return _git_text(path, "rev-parse", "--verify", "--quiet", "HEAD^{commit}").strip()
+    return _read_git_text(path, "rev-parse", "--verify", "--quiet", "HEAD^{commit}").strip()
 
 
 class Files:
@@ -86,18 +93,14 @@ class Files:
     """
 
     def __init__(self, path: str) -> None:
+        """List the files in a folder or, if none of `FOLDERS` is in it, those that git lists."""
         self._path = os.path.realpath(path)
-        self._checked_out = any(os.path.isdir(os.path.join(path, folder)) for folder in FOLDERS)
-        names = []
-        if self._checked_out:
-            for folder in FOLDERS:
-                for place, _, files in os.walk(os.path.join(self._path, folder)):
-                    names += [
-                        os.path.relpath(os.path.join(place, file), self._path) for file in files
-                    ]
+        self._is_checkout = any(os.path.isdir(os.path.join(path, folder)) for folder in FOLDERS)
+        if self._is_checkout:
+            names = [os.path.relpath(file, self._path) for file in _list_files(self._path)]
         else:
             command = ("ls-tree", "-r", "--name-only", "--full-tree", "HEAD")
-            names = _git_text(path, "-c", "core.quotePath=false", *command).split("\n")
+            names = _read_git_text(path, "-c", "core.quotePath=false", *command).split("\n")
         self.names = sorted(names)
 
     def read(self, name: str) -> bytes | None:
@@ -111,18 +114,21 @@ class Files:
             with open(path, "rb") as file:
                 return file.read()
         if match := re.fullmatch("at-([0-9a-f]{7,64})/(.+)", name):
-            return _git(self._path, "cat-file", "blob", f"{match[1]}:{match[2]}")
-        if self._checked_out or name.startswith("at-"):
+            return _run_git(self._path, "cat-file", "blob", f"{match[1]}:{match[2]}")
+        if self._is_checkout or name.startswith("at-"):
             return None
-        return _git(self._path, "cat-file", "blob", f"HEAD:{name}")
+        return _run_git(self._path, "cat-file", "blob", f"HEAD:{name}")
 
 
-def _git_text(path: str, *arguments: str) -> str:
-    """Return as text what git prints for a repository; empty if git fails."""
-    return (_git(path, *arguments) or b"").decode(errors="replace")
+def _read_git_text(path: str, *arguments: str) -> str:
+    """Run git on the repository at a path, and return the text that it prints; empty if it fails.
+
+    Bytes that are not UTF-8 are replaced.
+    """
+    return (_run_git(path, *arguments) or b"").decode(errors="replace")
 
 
-def _git(path: str, *arguments: str) -> bytes | None:
+def _run_git(path: str, *arguments: str) -> bytes | None:
     """Run git on the repository at exactly this path, and return what it prints.
 
     path: a checkout or a git directory; repositories of folders above it do not count.

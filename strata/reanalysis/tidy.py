@@ -11,19 +11,19 @@ from typing import Any, NamedTuple
 
 from strata.host.observe import NOT_AVAILABLE
 from strata.reanalysis import logs, mysql, workbooks
-from strata.reanalysis.reading import Factors, Refusal, Value
+from strata.reanalysis.reading import Factors, Readings, Refusal, Value
 from strata.reanalysis.source import Files, explain_refusal, read_revision
 from strata.results.tidy import FACTOR, merge_orders
 from strata.util import files, paths, programs, progress
 from strata.util.errors import UserError
 
-# The columns of tidy.csv, with those of the factors between: analysis/reanalysis.R reads them.
+# The columns of tidy.csv, between which the columns of factors are: analysis/reanalysis.R reads it.
 SERIES_COLUMNS = ("workload", "environment", "metric", "unit")
 VALUE_COLUMNS = ("selection", "repetition", "value", "file", "line")
-# Files of the repository, and the environments that Strata calls so.
+# Names of files and folders in the repository, and what Strata calls their environments.
 LOGS = {"linux": "native", "docker": "docker", "vm": "vm"}
-# The virtual machine's log of fio was replaced after the figures were made: they show that of this
-# commit.
+# The virtual machine's log of fio was replaced after the figures were made: they show its content
+# in this commit.
 REPLACED, REVISION = "fio/results/vm.log", "b72ae3e"
 # The figures call docker-nofs "NAT with a volume".  It had the host's network and the container's
 # own files: a transaction takes as many packets as natively, and a third of those behind NAT.
@@ -31,17 +31,17 @@ MYSQL = {"bml": "native", "docker": "docker-hostnet", "docker-nofs": "docker-hos
 MYSQL |= {"docker-nofs-nonet": "docker-layered", "KVM": "vm"}
 MYSQL_FOLDER = "mysql/results/performance-governor"
 REDIS = {"native": "native", "dockerbridge": "docker", "dockerhost": "docker-hostnet", "vm": "vm"}
-# A day later it was measured again for all numbers of connections; no figure shows it.
+# A day later this was measured again for all numbers of connections; no figure shows it.
 SUPERSEDED = "redis/results/run_dockerbridge_20140716_2252.txt"
 WORKBOOKS = {"netperf": workbooks.read_netperf, "nuttcp": workbooks.read_nuttcp}
 
-Read = Callable[[Any], Iterator[Value | Refusal]]
+Reader = Callable[[Any], Readings]
 
 
 class Row(NamedTuple):
     """A value or a refusal, and the file that holds it.
 
-    workload, environment: of a value; those of a refusal are not used.
+    workload, environment: of a value; a refusal's are not used.
     """
 
     file: str
@@ -54,44 +54,26 @@ def write_tables(folder: str, to: str, paper: str | None = None) -> None:
     """Write tidy.csv, unreadable.csv and source.json, and if requested the paper of reanalysis.
 
     folder: a checkout or git directory of the published results, or a folder of their files, in
-    which those of the older revision are below ``at-b72ae3e``.
+    which files of the older revision are below ``at-b72ae3e``.
     to: the folder to write, which analysis/reanalyse.R then reads.
     paper: path of the paper, whose tables are written into `to`; None: no paper.
 
     Prints a line for each place that cannot be used, and the number of values.
-    Repetitions of a series are numbered, from 1, in the order in which its values are read.
     Raises UserError if the folder holds no value that can be read.
     """
     if reason := explain_refusal(folder):
         raise UserError(reason)
     rows = list(_read_all(Files(folder)))
-    repetitions: collections.Counter[tuple[object, ...]] = collections.Counter()
-    values: list[tuple[object, ...]] = []
-    names = merge_orders(
-        list(row.reading.factors) for row in rows if isinstance(row.reading, Value)
-    )
-    refused: list[tuple[str, int | str, str]] = []
-    for row in rows:
-        reading = row.reading
-        if isinstance(reading, Refusal):
-            refused.append((row.file, reading.line or "", reading.reason))
-            continue
-        series = (
-            row.workload,
-            row.environment,
-            reading.metric,
-            reading.unit,
-            *(reading.factors.get(name, "") for name in names),
-            reading.selection,
-        )
-        repetitions[series] += 1
-        value = f"{reading.value:.15g}"
-        values.append((*series, repetitions[series], value, row.file, reading.line))
+    refused = [
+        (row.file, row.reading.line or "", row.reading.reason)
+        for row in rows
+        if isinstance(row.reading, Refusal)
+    ]
+    columns, values = _number_values(rows)
     if not values:
         raise UserError(
             f"{folder}: holds none of the logs and workbooks that the original's figures rest on"
         )
-    columns = [*SERIES_COLUMNS, *(f"{FACTOR}{name}" for name in names), *VALUE_COLUMNS]
     files.write_csv(os.path.join(to, "tidy.csv"), columns, values)
     files.write_csv(os.path.join(to, "unreadable.csv"), ["file", "line", "reason"], refused)
     source = {
@@ -101,24 +83,50 @@ def write_tables(folder: str, to: str, paper: str | None = None) -> None:
     files.write_json(os.path.join(to, "source.json"), source)
     for file, line, sentence in refused:
         progress.print_message(f"{file}{f':{line}' if line else ''}: {sentence}")
+    repetition = columns.index("repetition")
+    count = sum(row[repetition] == 1 for row in values)
     unused = f"{len(refused)} places that cannot be used"
-    progress.print_line(f"reanalysis: {len(values)} values in {len(repetitions)} series; {unused}")
+    progress.print_line(f"reanalysis: {len(values)} values in {count} series; {unused}")
     if paper is not None:
         programs.run_r(os.path.join(paths.PROJECT, "analysis/reanalyse.R"), to, paper)
+
+
+def _number_values(rows: list[Row]) -> tuple[list[str], list[tuple[object, ...]]]:
+    """Return the columns of tidy.csv and its rows, with a column for each factor of any value.
+
+    Repetitions of a series are numbered, from 1, in the order in which its values are read.
+    """
+    values = [(row, row.reading) for row in rows if isinstance(row.reading, Value)]
+    factors = merge_orders(list(value.factors) for _, value in values)
+    repetitions: collections.Counter[tuple[object, ...]] = collections.Counter()
+    table: list[tuple[object, ...]] = []
+    for row, value in values:
+        series = (
+            row.workload,
+            row.environment,
+            value.metric,
+            value.unit,
+            *(value.factors.get(name, "") for name in factors),
+            value.selection,
+        )
+        repetitions[series] += 1
+        number = f"{value.value:.15g}"
+        table.append((*series, repetitions[series], number, row.file, value.line))
+    return [*SERIES_COLUMNS, *(f"{FACTOR}{name}" for name in factors), *VALUE_COLUMNS], table
 
 
 def _read_all(source: Files) -> Iterator[Row]:
     """Yield the rows of all files on which the original's figures rest.
 
-    The order binds: it is that of the rows in tidy.csv, and numbers the repetitions.
+    The order binds: tidy.csv has it, and the numbers of repetitions follow from it.
     """
-    for place, workload, read in (
+    for folder, workload, read in (
         ("RandomAccess", "randomaccess", logs.read_randomaccess),
         ("Stream", "stream", logs.read_stream),
         ("fio", "fio", logs.read_fio),
     ):
         for name, environment in LOGS.items():
-            file = f"{place}/results/{name}.log"
+            file = f"{folder}/results/{name}.log"
             if file == REPLACED:
                 yield from _read_replaced_log(source)
             else:
@@ -131,42 +139,44 @@ def _read_all(source: Files) -> Iterator[Row]:
         yield from _read_database(source, f"{MYSQL_FOLDER}/{name}", environment)
     for name, read_book in WORKBOOKS.items():
         file = f"{name}/results/{name}.xlsx"
-        yield from _read_file(source, file, name, "", read_book, text=False)
+        yield from _read_file(source, file, name, "", read_book, is_text=False)
     for name, environment in REDIS.items():
         beginning = f"redis/results/run_{name}_"
         runs = [
             file for file in source.names if file.startswith(beginning) and file.endswith(".txt")
         ]
         if not runs:
-            yield Row(f"{beginning}*.txt", _missing("values of redis", environment))
+            yield Row(f"{beginning}*.txt", _refuse_missing("values of redis", environment))
         for file in runs:
             rows = _read_file(source, file, "redis", environment, logs.read_redis)
-            yield from _select(rows, "superseded") if file == SUPERSEDED else rows
+            if file == SUPERSEDED:
+                rows = _set_selection(rows, "superseded")
+            yield from rows
 
 
-def _missing(values: str, environment: str) -> Refusal:
+def _refuse_missing(values: str, environment: str) -> Refusal:
     """Return a refusal which says that values of an environment, or of all if "", are missing."""
     return Refusal(0, f"missing: no {values}{f' in {environment}' if environment else ''}")
 
 
 def _read_file(
-    source: Files, file: str, workload: str, environment: str, read: Read, text: bool = True
+    source: Files, file: str, workload: str, environment: str, read: Reader, is_text: bool = True
 ) -> Iterator[Row]:
     """Yield the rows of a file; one refusal if the file is missing, empty or unreadable.
 
     environment: of the values that name none themselves.
-    read: the reader; it is given the lines of the file or, unless `text`, its bytes, and raises
+    read: the reader; it is given the lines of the file or, unless `is_text`, its bytes, and raises
     ValueError for content of another kind.
     """
     content = source.read(file)
     if content is None:
-        yield Row(file, _missing(f"values of {workload}", environment))
+        yield Row(file, _refuse_missing(f"values of {workload}", environment))
         return
-    if not content or (text and b"\0" in content):
+    if not content or (is_text and b"\0" in content):
         yield Row(file, Refusal(1, "the file is empty, or holds NUL bytes and is no text"))
         return
     try:
-        readings = list(read(_split_lines(content) if text else content))
+        readings = list(read(_split_lines(content) if is_text else content))
     except ValueError as error:
         yield Row(file, Refusal(1, str(error)))
         return
@@ -190,11 +200,12 @@ def _read_replaced_log(source: Files) -> Iterator[Row]:
     """
     old = f"at-{REVISION}/{REPLACED}"
     if source.read(REPLACED) != source.read(old):
-        yield from _select(_read_file(source, REPLACED, "fio", "vm", logs.read_fio), "variant")
+        rows = _read_file(source, REPLACED, "fio", "vm", logs.read_fio)
+        yield from _set_selection(rows, "variant")
     yield from _read_file(source, old, "fio", "vm", logs.read_fio)
 
 
-def _select(rows: Iterator[Row], selection: str) -> Iterator[Row]:
+def _set_selection(rows: Iterator[Row], selection: str) -> Iterator[Row]:
     """Yield the rows, with the selection of their values set; refusals stay as they are."""
     for row in rows:
         if isinstance(row.reading, Value):
@@ -206,30 +217,30 @@ def _read_database(source: Files, folder: str, environment: str) -> Iterator[Row
     """Yield the values of MySQL in an environment, and the host's CPU usage during its runs.
 
     folder: of the outputs of sysbench (``records-…``) and dstat (``dstat….csv``).
-    Sysbench's come first: dstat's runs get their factors.
+    The order binds: sysbench's outputs give the factors of the runs that dstat shows.
     """
-    names = [file for file in source.names if os.path.dirname(file) == folder]
+    sysbench_files, dstat_files = [], []
+    for file in source.names:
+        parent, name = os.path.split(file)
+        if parent == folder and name.startswith("records-") and not name.endswith(".csv"):
+            sysbench_files.append(file)
+        elif parent == folder and name.startswith("dstat") and name.endswith(".csv"):
+            dstat_files.append(file)
+    if not sysbench_files:
+        yield Row(f"{folder}/records-*", _refuse_missing("values of mysql", environment))
     # The factors of the runs in each of sysbench's outputs.
     outputs: list[list[Factors]] = []
+    for file in sysbench_files:
+        runs: list[Factors] = []
+        for row in _read_file(source, file, "mysql", environment, mysql.read_sysbench):
+            # A run has one throughput, and further values.
+            if isinstance(row.reading, Value) and row.reading.metric == "throughput":
+                runs.append(row.reading.factors)
+            yield row
+        if runs:
+            outputs.append(runs)
+    if not dstat_files:
+        yield Row(f"{folder}/dstat*", _refuse_missing("processor use of mysql", environment))
     read_dstat = functools.partial(mysql.read_dstat, outputs=outputs)
-    for beginning, table, values, read in (
-        ("records-", False, "values of mysql", mysql.read_sysbench),
-        ("dstat", True, "processor use of mysql", read_dstat),
-    ):
-        chosen = [
-            file
-            for file in names
-            if os.path.basename(file).startswith(beginning) and file.endswith(".csv") == table
-        ]
-        if not chosen:
-            yield Row(f"{folder}/{beginning}*", _missing(values, environment))
-        for file in chosen:
-            rows = list(_read_file(source, file, "mysql", environment, read))
-            threads = [
-                row.reading.factors
-                for row in rows
-                if isinstance(row.reading, Value) and row.reading.metric == "throughput"
-            ]
-            if threads:
-                outputs.append(threads)
-            yield from rows
+    for file in dstat_files:
+        yield from _read_file(source, file, "mysql", environment, read_dstat)

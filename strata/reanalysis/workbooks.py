@@ -12,7 +12,7 @@ from typing import Any
 import openpyxl
 from openpyxl.utils.exceptions import InvalidFileException
 
-from strata.reanalysis.reading import Factors, Refusal, Value
+from strata.reanalysis.reading import Factors, Readings, Refusal, Value
 
 # The environments, by the first words of their columns' headings.
 ENVIRONMENTS = {
@@ -25,11 +25,11 @@ ENVIRONMENTS = {
 DIRECTIONS = {"C->S": "transmit", "S->C": "receive"}
 # Rows, from 1, with the headings of columns.
 NETPERF_HEAD, NUTTCP_HEAD, CONNECTIONS_HEAD = 3, 4, 19
-# Rows with rates in Mbit/s.  Those below them hold the same in Gbit/s.
+# Rows with rates in Mbit/s.  The rows below them hold the same in Gbit/s.
 NUTTCP_ROWS = (5, 7)
 
 
-def read_netperf(content: bytes) -> Iterator[Value | Refusal]:
+def read_netperf(content: bytes) -> Readings:
     """Yield the rate (tx/s) and the latency (µs), its reciprocal, of each test and environment.
 
     content: of netperf's workbook.  Yields a refusal for each test without a rate.
@@ -55,7 +55,7 @@ def read_netperf(content: bytes) -> Iterator[Value | Refusal]:
             yield Value("latency", "us", factors, 1e6 / rate, row, environment=environment)
 
 
-def read_nuttcp(content: bytes) -> Iterator[Value | Refusal]:
+def read_nuttcp(content: bytes) -> Readings:
     """Yield the throughput by direction (Mbit/s), and by number of connections (Gbit/s).
 
     content: of nuttcp's workbook.  Raises ValueError if the content is no workbook.
@@ -78,7 +78,8 @@ def _read_throughput(
 ) -> Iterator[Value]:
     """Yield the throughput of each environment in a row; cells without a number are left out.
 
-    head: number of the row with the columns' headings.
+    row: its number, from 1.  head: number of the row with the columns' headings.
+    unit, factors, selection: of the values.
     """
     for column, environment in _find_environments(sheet, head):
         rate = _read_number(sheet, row, column)
@@ -87,7 +88,7 @@ def _read_throughput(
 
 
 def _open_sheet(content: bytes) -> Any:
-    """Return the first sheet of an Excel workbook, with values in the place of formulas.
+    """Return the first sheet of an Excel workbook, with the values of its formulas.
 
     Raises ValueError if the content is no workbook.
     """
@@ -113,11 +114,10 @@ def _find_environments(sheet: Any, row: int) -> Iterator[tuple[int, str]]:
     Columns are numbered from 1; the first one holds the headings of rows and is left out.
     """
     for column in range(2, sheet.max_column + 1):
-        head = _read_text(sheet, row, column)
+        heading = _read_text(sheet, row, column)
         for beginning, environment in ENVIRONMENTS.items():
-            if head.startswith(beginning):
+            if heading.startswith(beginning):
                 yield column, environment
-                break
 
 
 def _read_text(sheet: Any, row: int, column: int) -> str:

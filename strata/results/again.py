@@ -18,18 +18,16 @@ from strata.util.errors import MachineError, UserError
 def measure_again(workload: str, repetition: int, overrides: config.Overrides) -> None:
     """Replace this process by a Snakemake that measures all cells of a block again.
 
-    Each log and record stays until the new one is whole.
-    overrides: values that replace those of config.yaml.
-    Raises UserError for a block that is not planned or is set aside, and for a configuration that
-    is not that of results/plan.json; MachineError where there is no Snakemake.
+    Each log and record stays until the new one is complete.
+    overrides: values that replace values of config.yaml.
+    Raises UserError for a block that is not planned or is set aside, and for a configuration other
+    than that of results/plan.json; MachineError if Snakemake is not installed.
     """
     settings = config.read_config(overrides)
     experiment = planning.make_plan(settings, capacity.read_facts())
     _require_same_plan(experiment)
-    logs = [
-        paths.cell_path("raw", *cell, "log")
-        for cell in _list_cells(blocks.Order(experiment), (workload, repetition))
-    ]
+    cells = _list_cells(blocks.Order(experiment), (workload, repetition))
+    logs = [paths.cell_path("raw", *cell, "log") for cell in cells]
     program = shutil.which("snakemake") or os.path.join(paths.PROJECT, ".venv/bin/snakemake")
     if not os.path.exists(program):
         raise MachineError("Snakemake is not installed: `make setup` installs it")
@@ -42,9 +40,12 @@ def measure_again(workload: str, repetition: int, overrides: config.Overrides) -
 
 def _require_same_plan(experiment: Plan) -> None:
     """Raise UserError unless a plan is that of results/plan.json, which the last run wrote."""
-    made, last = json.loads(json.dumps(experiment)), plan.read_plan()
-    keys = sorted(made.keys() | last.keys() - {"source", "sealed"})
-    if different := [key for key in keys if made.get(key) != last.get(key)]:
+    # Through JSON, as the last plan: tuples become lists.
+    present = json.loads(json.dumps(experiment))
+    last = plan.read_plan()
+    # These two are added when the plan is written.
+    keys = sorted(present.keys() | (last.keys() - {"source", "sealed"}))
+    if different := [key for key in keys if present.get(key) != last.get(key)]:
         raise UserError(
             f"{paths.PLAN}: the last run had another configuration ({', '.join(different)}): give "
             "its --configfile and --config here, too, or run `snakemake` with these first"
@@ -54,7 +55,7 @@ def _require_same_plan(experiment: Plan) -> None:
 def _list_cells(order: blocks.Order, block: blocks.Block) -> list[blocks.Cell]:
     """Return the cells of a block, in the planned order.
 
-    Raises UserError where the block is not planned, is set aside, or the order has no blocks.
+    Raises UserError if the block is not planned, is set aside, or the order has no blocks.
     """
     workload, repetition = block
     if order.sequential:
@@ -64,9 +65,11 @@ def _list_cells(order: blocks.Order, block: blocks.Block) -> list[blocks.Cell]:
         )
     cells = [cell for cell in order.places if cell[1:] == block and cell[0] in order.paired]
     if not cells:
-        first = [*order.paired, *order.plan["environments"]][0]
-        raise UserError(order.explain_missing(first, *block))
+        # Any environment will do, since none has the block.
+        environment = [*order.paired, *order.plan["environments"]][0]
+        raise UserError(order.explain_missing(environment, *block))
     if block in order.disturbed:
+        # A replacement may be replaced in its turn.
         while (workload, repetition) in order.replacements:
             repetition = order.replacements[workload, repetition]
         raise UserError(

@@ -8,7 +8,7 @@ verdicts do that the tables would hold now (docs/statistics.md).
 import json
 import math
 from collections import defaultdict
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 from strata.experiment import blocks, plan, precision
 from strata.experiment.precision import Precision
@@ -35,7 +35,7 @@ def decide(round: int) -> None:
         if order.decision_rounds:
             due = f"one is due after {order.last}"
         raise UserError(f"no decision is due after round {round}; {due}")
-    decision = _Decision(experiment, order, tidy.parse_cells()).fields()
+    decision = _Decision(experiment, order, tidy.parse_cells()).to_dict()
     write_json(result_path("precision", round=round), decision, lasting=True)
     # The next cell prints how many cells there are.
     plan.write_cell_order(experiment)
@@ -46,15 +46,16 @@ def decide(round: int) -> None:
 class _Decision:
     """The decision that is due in a plan's order of cells, by the values measured so far.
 
-    again: the blocks that are measured again → the disturbance.
-    torn: the blocks in whose place another is measured → the environments that are measured apart.
+    again: disturbed block that is measured again → the disturbance.
+    torn: torn block that is replaced by another → the environments that are measured apart.
     left: the seconds of the budget that are not used; infinite without a budget.
     states: workload → the number of its blocks, its width and its cost, as a :class:`Precision`.
     more: workload → how many blocks are added.
     claims: workload → the published claim for which blocks are added, if they are added for one.
     """
 
-    def __init__(self, experiment: Plan, order: blocks.Order, values: tidy.CellValues) -> None:
+    def __init__(self, experiment: Plan, order: blocks.Order, cell_values: tidy.CellValues) -> None:
+        """Decide, in this order, by the budget: what is repeated, and what is added."""
         self._experiment = experiment
         self._order = order
         settings: Fields = experiment.get("precision", {})
@@ -63,20 +64,25 @@ class _Decision:
         self._retries: int = settings.get("retries", 0)
         self._target: float | None = settings.get("target")
         self._budget: float | None = settings.get("budget")
-        self._costs = precision.mean_cell_seconds(values.records)
+        records = cell_values.records
+        self._costs = precision.mean_cell_seconds(records)
         self.torn = pairs.find_torn_blocks(experiment, order)
         # A block in whose place another one is measured costs the budget nothing.
-        torn = {*self.torn, *order.replacements} - order.disturbed
-        counted = [record for cell, record in values.records.items() if cell[1:] not in torn]
-        self._spent = sum(record["seconds"] for record in counted)
+        unpaid = {*self.torn, *order.replacements} - order.disturbed
+        self._spent = sum(
+            record["seconds"] for cell, record in records.items() if cell[1:] not in unpaid
+        )
         self.left = math.inf if self._budget is None else self._budget - self._spent
         self.again: dict[blocks.Block, str] = {}
-        self._repeat_disturbed_blocks(values)
-        self._ratios: dict[tuple[str, str], list[Fields]] = defaultdict(list)
+        self._repeat_disturbed_blocks(records)
+        # Whether blocks may be added; else they only replace disturbed and torn ones.
         self._adds = self._target is not None or self._margin is not None or bool(self._claims)
-        for row in _interval_widths(values, self.again) if self._adds else ():
-            self._ratios[row["workload"], row["id"]].append(row)
-        self.states = {name: self._state(name) for name in experiment["workloads"]}
+        # (Workload, ID of a claim or "") → the rows of its ratios.
+        self._ratios: dict[tuple[str, str], list[Fields]] = defaultdict(list)
+        if self._adds:
+            for row in _measure_widths(cell_values, self.again):
+                self._ratios[row["workload"], row["id"]].append(row)
+        self.states = {name: self._estimate_precision(name) for name in experiment["workloads"]}
         self.more = dict.fromkeys(self.states, 0)
         self.claims: dict[str, Precision] = {}
         if self._margin is not None:
@@ -89,26 +95,26 @@ class _Decision:
 
         Environments without any measured cell count as 0.
         """
-        names = [
-            name
+        return sum(
+            self._costs.get((name, workload), 0.0)
             for name in self._order.environments_of_next_block(workload)
             if name in environments
-        ]
-        return sum(self._costs.get((name, workload), 0.0) for name in names)
+        )
 
-    def _repeat_disturbed_blocks(self, values: tidy.CellValues) -> None:
+    def _repeat_disturbed_blocks(self, records: Mapping[blocks.Cell, Fields]) -> None:
         """Choose the disturbed blocks that are measured again, as far as the budget allows.
 
+        records: of all measured cells.
         Sets `again`, reduces `left`, and takes the chosen blocks out of `torn`.
         """
         order = self._order
         disturbed: dict[blocks.Block, str] = {}
-        for cell, record in values.records.items():
+        for cell, record in records.items():
             flags = record.get("interference", {}).get("flags")
             if flags and cell[0] in order.paired and cell[1:] not in order.disturbed:
                 disturbed[cell[1:]] = interference.describe_cause(flags)
         # By their numbers, then by workload.
-        for block in sorted(disturbed, key=lambda block: block[::-1]):
+        for block in sorted(disturbed, key=lambda block: (block[1], block[0])):
             environments = {cell[0] for cell in order.places if cell[1:] == block}
             seconds = self._block_seconds(block[0], environments)
             if order.earlier_tries.get(block, 0) < self._retries and seconds <= self.left:
@@ -116,44 +122,32 @@ class _Decision:
                 self.torn.pop(block, None)
                 self.left -= seconds
 
-    def _state(self, workload: str, claim: str = "") -> Precision:
+    def _estimate_precision(self, workload: str, claim: str = "") -> Precision:
         """Return the precision of a workload, or of a published claim on the workload.
 
         claim: the claim's ID; "": the workload as a whole.
         """
-        order, rows = self._order, self._ratios[workload, claim]
+        order = self._order
         repeated = sum(block[0] == workload for block in [*self.again, *self.torn])
         replaced = sum(block[0] == workload for block in order.replacements)
-        # A block that could not be measured takes the place of another; one replaced does not.
-        room = self._experiment["repetitions"] - order.blocks[workload] + replaced
-        wide = [
-            row for row in rows if self._target is not None and row["half_width"] > self._target
-        ]
-        staged = min((row["n"] for row in rows), default=0) >= precision.FIRST_STAGE
-        narrowed = bool(wide) and staged and not claim
-        undecided = [row for row in rows if _is_open(row)]
-        if narrowed:
-            # The next blocks leave out environments whose ratio is within the target already.
-            rows = wide
+        rows, is_selection = self._select_ratios(workload, claim)
         environments = order.paired
-        if undecided:
-            rows, narrowed = undecided, True
-        if claim or narrowed:
+        if is_selection:
             chosen = {blocks.REFERENCE}
-            chosen.update(row[side] for row in rows for side in ("environment", "reference"))
+            for row in rows:
+                chosen |= {row["environment"], row["reference"]}
             environments = [name for name in order.paired if name in chosen]
         half_width = max((row["half_width"] for row in rows), default=math.inf)
         target = 0.0
         if claim:
             # Of several parts the one decides that is farthest from its width.
-            half_width, target = max(
-                ((row["half_width"], self._claim_width(row)) for row in rows),
-                key=lambda widths: widths[0] / widths[1],
-            )
+            farthest = max(rows, key=lambda row: row["half_width"] / self._claim_width(row))
+            half_width, target = farthest["half_width"], self._claim_width(farthest)
         return Precision(
             counted=min((row["n"] for row in rows), default=0),
             again=repeated,
-            room=room,
+            # A block that could not be measured takes the place of another; one replaced does not.
+            room=self._experiment["repetitions"] - order.blocks[workload] + replaced,
             half_width=half_width,
             seconds=self._block_seconds(workload, environments),
             ratios=max(len(rows), 1),
@@ -162,8 +156,30 @@ class _Decision:
             claim=claim,
         )
 
+    def _select_ratios(self, workload: str, claim: str) -> tuple[list[Fields], bool]:
+        """Return the rows of the ratios that need more blocks, and whether blocks hold only these.
+
+        claim: as of :meth:`_estimate_precision`.
+        Blocks hold only the environments of undecided ratios if a verdict is wanted, and of ratios
+        wider than the target after the first stage.  Else they hold those of the claim, or all.
+        """
+        rows = self._ratios[workload, claim]
+        undecided = [row for row in rows if _is_open(row)]
+        if undecided:
+            return undecided, True
+        if claim:
+            return rows, True
+        target = math.inf if self._target is None else self._target
+        wide = [row for row in rows if row["half_width"] > target]
+        if wide and min(row["n"] for row in rows) >= precision.FIRST_STAGE:
+            return wide, True
+        return rows, False
+
     def _claim_width(self, row: Fields) -> float:
-        """Return the half-width that decides a claim's part, or the one that the plan demands."""
+        """Return the half-width that decides a claim's part, or the one that the plan demands.
+
+        row: of the part's ratio.
+        """
         if self._claims is not True:
             return float(self._claims)
         return precision.deciding_half_width(row["low"], row["high"], row["published"])
@@ -171,25 +187,27 @@ class _Decision:
     def _add_blocks(self) -> None:
         """Choose how many blocks each workload gets: for the target, else for published claims.
 
-        Sets `more` and `claims`.  Without a target there is the first stage, and then claims.
+        Sets `more` and `claims`.  Without a target, blocks of the first stage come before claims.
         """
         target = math.inf if self._target is None else self._target
         self.more = precision.allot_blocks(self.states, target, self._budget, self.left)
         if not self._claims or any(self.more.values()):
             return
         states = [
-            (workload, self._state(workload, claim)) for workload, claim in [*self._ratios] if claim
+            (workload, self._estimate_precision(workload, claim))
+            for workload, claim in [*self._ratios]
+            if claim
         ]
-        for workload, (number, claim) in precision.allot_blocks_to_claims(
-            states, self.left
-        ).items():
-            self.more[workload], self.claims[workload] = number, claim
+        allotted = precision.allot_blocks_to_claims(states, self.left)
+        for workload, (number, claim_state) in allotted.items():
+            self.more[workload] = number
+            self.claims[workload] = claim_state
 
     def _add_blocks_to_look(self) -> None:
         """Choose how many blocks follow until differences are tested again.
 
         Workloads with an undecided ratio get blocks, of native and the undecided environments.
-        Sets `more`.
+        Sets `more`, and reduces `left`.
         """
         for workload, state in self.states.items():
             if any(map(_is_open, self._ratios[workload, ""])):
@@ -199,57 +217,104 @@ class _Decision:
                 self.more[workload] = min(blocks_to_look, max(state.room, 0))
                 self.left -= self.more[workload] * state.seconds
 
-    def fields(self) -> Fields:
-        """Return the decision for results/precision: readers rely on its keys (docs/files.md)."""
-        workloads = {workload: self._entry(workload) for workload in self.states}
-        of_reason: dict[str, list[str]] = defaultdict(list)
-        for workload, entry in workloads.items():
-            of_reason[entry["reason"]].append(workload)
-        sentences = [f"{', '.join(names)}: {reason}" for reason, names in of_reason.items()]
+    def to_dict(self) -> Fields:
+        """Return the decision as the object that results/precision stores.
+
+        Readers rely on its keys (docs/files.md).
+        """
+        decisions = {workload: self._describe_workload(workload) for workload in self.states}
+        workloads_by_reason: dict[str, list[str]] = defaultdict(list)
+        for workload, decision in decisions.items():
+            workloads_by_reason[decision["reason"]].append(workload)
+        reasons = [f"{', '.join(names)}: {why}" for why, names in workloads_by_reason.items()]
         if self._budget is not None:
-            sentences.append(f"{self._spent:.0f} of {self._budget:.0f} s are used")
+            reasons.append(f"{self._spent:.0f} of {self._budget:.0f} s are used")
         return {
             "round": self._order.last,
-            "enough": not any(
-                entry["again"] or entry["torn"] or entry["more"] for entry in workloads.values()
-            ),
-            "reason": "; ".join(sentences),
+            "enough": not (self.again or self.torn or any(self.more.values())),
+            "reason": "; ".join(reasons),
             "rests_on": blocks.hash_decision_basis(self._experiment),
             "spent_seconds": round(self._spent, 3),
-            "workloads": workloads,
+            "workloads": decisions,
         }
 
-    def _entry(self, workload: str) -> Fields:
-        """Return the decision on one workload, as an entry of `workloads` in :meth:`fields`."""
+    def _describe_workload(self, workload: str) -> Fields:
+        """Return the decision on one workload, as `workloads` in :meth:`to_dict` holds it.
+
+        `environments` are those of the added blocks; None: all.  Only if a margin decides, it has
+        the key `verdicts`.
+        """
         state, more = self.states[workload], self.more[workload]
         claim = self.claims.get(workload)
         environments: Sequence[str] | None = (claim or state).environments
         if not more or environments == self._order.paired:
             environments = None
-        again = {number: cause for (name, number), cause in self.again.items() if name == workload}
-        torn = {number: names for (name, number), names in self.torn.items() if name == workload}
-        return {
+        decision: Fields = {
             "blocks": self._order.blocks[workload],
             "seconds": round(state.seconds, 3),
             "half_width": state.half_width if math.isfinite(state.half_width) else None,
-            "again": [*again],
-            "torn": [*torn],
+            "again": [number for name, number in self.again if name == workload],
+            "torn": [number for name, number in self.torn if name == workload],
             "more": more,
             "environments": environments,
             "claim": claim.claim if claim else None,
-            "reason": _reason(
-                self._adds, state, more, environments, self._target, claim, again, torn
-            ),
-            **self._describe_verdicts(workload),
+            "reason": self._explain_workload(workload, environments),
         }
+        if self._margin is not None:
+            keys = ("environment", "n", "ratio", "from", "to", "verdict")
+            rows = self._ratios[workload, ""]
+            decision["verdicts"] = [{key: row[key] for key in keys} for row in rows]
+        return decision
 
-    def _describe_verdicts(self, workload: str) -> Fields:
-        """Return ``{verdicts}`` where a margin decides: the ratios so far, with their verdicts."""
-        if self._margin is None:
-            return {}
-        keys = ("environment", "n", "ratio", "from", "to", "verdict")
-        rows = self._ratios[workload, ""]
-        return {"verdicts": [{key: row[key] for key in keys} for row in rows]}
+    def _explain_workload(self, workload: str, environments: Sequence[str] | None) -> str:
+        """Return phrases on a workload's interval width, and on the blocks that are added.
+
+        environments: of the added blocks; None: all.
+        """
+        replacements = []
+        for (name, number), cause in self.again.items():
+            if name == workload:
+                replacements.append(f"block {number} again: {cause}")
+        for (name, number), names in self.torn.items():
+            if name == workload:
+                clause = pairs.describe_environments(names)
+                replacements.append(f"block {number} is replaced: {clause}")
+        if not self._adds:
+            return ", ".join(replacements) or "no block was disturbed or torn"
+        half_width = self.states[workload].half_width
+        width = _format_width(half_width) if math.isfinite(half_width) else "no interval"
+        if self._target is not None:
+            width += f" (target {_format_width(self._target)})"
+        return ", ".join([width, *replacements, self._explain_number(workload, environments)])
+
+    def _explain_number(self, workload: str, environments: Sequence[str] | None) -> str:
+        """Return a phrase on how many blocks are added to a workload, or why none is.
+
+        environments: as of :meth:`_explain_workload`.
+        """
+        state, more = self.states[workload], self.more[workload]
+        if more:
+            phrase = f"{more} more"
+            if environments:
+                phrase += f" of {', '.join(environments)}"
+            if claim := self.claims.get(workload):
+                widths = f"target {_format_width(claim.target)}"
+                if math.isfinite(claim.half_width):
+                    widths = f"{_format_width(claim.half_width)}, {widths}"
+                phrase += f" for {claim.claim} ({widths})"
+            return phrase
+        if self._target is None:
+            return "no more"
+        if state.half_width <= self._target:
+            return "within the target"
+        if state.room <= 0:
+            return "the largest number of blocks"
+        return "the budget pays for no more"
+
+
+def _format_width(half_width: float) -> str:
+    """Return a relative half-width in percent, for example ``± 2.0 %``."""
+    return f"± {100 * half_width:.1f} %"
 
 
 def _is_open(row: Fields) -> bool:
@@ -258,10 +323,12 @@ def _is_open(row: Fields) -> bool:
     return row["verdict"] == "undecided" and (row["from"] is not None or is_early)
 
 
-def _interval_widths(values: tidy.CellValues, aside: Container[blocks.Block]) -> list[Fields]:
+def _measure_widths(
+    cell_values: tidy.CellValues, set_aside: Container[blocks.Block]
+) -> list[Fields]:
     """Return one row for each ratio to native whose interval width decides on blocks.
 
-    values: the measured values.  aside: blocks whose values are not used.
+    set_aside: blocks whose values are not used.
     Each row is ``{id, workload, environment, reference, n, half_width, low, high, published}``:
     `half_width` is relative, and infinite without an interval; `id` is that of the claim to which
     the ratio belongs, whose tolerance ranges from `low` to `high` (None: no limit) and whose value
@@ -271,64 +338,16 @@ def _interval_widths(values: tidy.CellValues, aside: Container[blocks.Block]) ->
     Runs R (analysis/widths.R), which relies on the columns of the tables.
     """
     counted = {
-        workload: [row for row in rows if (workload, row["repetition"]) not in aside]
-        for workload, rows in values.values.items()
+        workload: [row for row in rows if (workload, row["repetition"]) not in set_aside]
+        for workload, rows in cell_values.values.items()
     }
     if not any(counted.values()):
         return []
     with programs.temporary_folder("widths") as folder:
-        tidy.write_value_tables(values._replace(values=counted), folder)
+        tidy.write_value_tables(cell_values._replace(values=counted), folder)
         printed = programs.run_r("analysis/widths.R", "results", folder)
     ratios: list[Fields] = json.loads(printed)
     for ratio in ratios:
         if ratio["half_width"] is None:
             ratio["half_width"] = math.inf
     return ratios
-
-
-def _reason(
-    adds: bool,
-    state: Precision,
-    more: int,
-    environments: Sequence[str] | None,
-    target: float | None,
-    claim: Precision | None,
-    again: dict[int, str],
-    torn: dict[int, list[str]],
-) -> str:
-    """Return a phrase on a workload's interval width and target, and on the blocks that are added.
-
-    adds: whether blocks may be added; else they only replace disturbed and torn ones.
-    more: the number of added blocks.  environments: those of the added blocks; None: all.
-    target: the largest relative half-width that is wanted; None without one.
-    claim: the published claim for which blocks are added, or None.
-    again: number of a block that is measured again → its disturbance.
-    torn: number of a torn block that is replaced → its environments that are measured apart.
-    """
-    phrases = [f"block {number} again: {cause}" for number, cause in again.items()]
-    for number, names in torn.items():
-        phrases.append(f"block {number} is replaced: {pairs.describe_environments(names)}")
-    if not adds:
-        return ", ".join(phrases) or "no block was disturbed or torn"
-    known = math.isfinite(state.half_width)
-    width = f"± {100 * state.half_width:.1f} %" if known else "no interval"
-    if target is not None:
-        width += f" (target ± {100 * target:.1f} %)"
-    phrases.insert(0, width)
-    if more:
-        blocks_added = f"{more} more"
-        if environments:
-            blocks_added += f" of {', '.join(environments)}"
-        if claim:
-            wide = f"± {100 * claim.half_width:.1f} %, " if math.isfinite(claim.half_width) else ""
-            blocks_added += f" for {claim.claim} ({wide}target ± {100 * claim.target:.1f} %)"
-        phrases.append(blocks_added)
-    elif target is None:
-        phrases.append("no more")
-    elif state.half_width <= target:
-        phrases.append("within the target")
-    elif state.room <= 0:
-        phrases.append("the largest number of blocks")
-    else:
-        phrases.append("the budget pays for no more")
-    return ", ".join(phrases)

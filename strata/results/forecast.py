@@ -1,4 +1,4 @@
-"""Print what a run would do: due cells, builds, and the time.  No file is written."""
+"""Print the due cells of a plan, what must be built, and the expected time; write no file."""
 
 import os
 from collections import Counter, defaultdict
@@ -14,7 +14,7 @@ from strata.util.files import read_json
 from strata.util.progress import format_duration
 from strata.vm import vagrant_box
 
-# The number of first repetitions of a cell whose mean time is expected of the others.
+# Of so many first repetitions of a cell the mean time is expected of further ones.
 SAMPLE = 5
 
 
@@ -22,15 +22,15 @@ def print_forecast(experiment: Plan, order: bool = False, samples: str = ".") ->
     """Print the due cells of a plan, what must be built, and the expected time.
 
     order: whether every cell is also printed, in the order of measurement.
-    samples: another project, whose records give the time of cells that have none here.
+    samples: folder of another project, whose records give the time of cells without records here.
     """
     planned = blocks.Order(experiment)
     torn = pairs.find_torn_blocks(experiment, planned)
     planned.add_replacements(torn)
     if order:
-        for (environment, workload, repetition), (place, round) in planned.places.items():
+        for (environment, workload, repetition), (number, round) in planned.places.items():
             cell = f"{environment} · {workload} · repetition {repetition}"
-            progress.print_line(f"{place:6d}  round {round:<5d} {cell}")
+            progress.print_line(f"{number:6d}  round {round:<5d} {cell}")
     due = [cell for cell in planned.places if pending.is_due(experiment, cell)]
     more = "" if planned.decided else "; further ones are decided once these are measured"
     progress.print_line(
@@ -38,13 +38,13 @@ def print_forecast(experiment: Plan, order: bool = False, samples: str = ".") ->
     )
     for sentence in pairs.describe_torn_blocks(torn):
         progress.print_line(sentence)
-    _show_environments(experiment, due)
-    _show_obstacles(experiment, due)
-    _show_builds(experiment, due)
-    progress.print_line(f"time: {_expected_time(experiment, planned, due, samples)}")
+    _print_environments(experiment, due)
+    _print_obstacles(experiment, due)
+    _print_builds(experiment, due)
+    progress.print_line(f"time: {_estimate_time(experiment, planned, due, samples)}")
 
 
-def _show_environments(experiment: Plan, due: list[blocks.Cell]) -> None:
+def _print_environments(experiment: Plan, due: list[blocks.Cell]) -> None:
     """Print each environment's due cells by workload, or the reason why it is not available."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for environment, workload, _ in due:
@@ -55,23 +55,30 @@ def _show_environments(experiment: Plan, due: list[blocks.Cell]) -> None:
             progress.print_line(f"  {name:{width}}  not available here: {entry['reason']}")
         elif name in counts:
             workloads = sorted(counts[name].items())
-            listed = ", ".join(f"{workload} {count}" for workload, count in workloads)
-            otherwise = f"; {entry['otherwise']}" if "otherwise" in entry else ""
-            progress.print_line(f"  {name:{width}}  {counts[name].total()}: {listed}{otherwise}")
+            line = ", ".join(f"{workload} {count}" for workload, count in workloads)
+            # How the daemon of this machine changes the environment.
+            if "otherwise" in entry:
+                line += f"; {entry['otherwise']}"
+            progress.print_line(f"  {name:{width}}  {counts[name].total()}: {line}")
 
 
-def _show_obstacles(experiment: Plan, due: list[blocks.Cell]) -> None:
-    """Print why this user lacks the rights to bring up environments of due cells."""
+def _print_obstacles(experiment: Plan, due: list[blocks.Cell]) -> None:
+    """Print why this user lacks the rights to bring up environments of due cells.
+
+    The outermost layer, if an environment has any, decides which rights are needed.
+    """
     reasons = set()
     for name in {cell[0] for cell in due}:
         for layer in experiment["environments"][name]["layers"][:1]:
-            reasons.add(registry.layer_class(next(iter(layer))).permission_reason())
+            layer_name = next(iter(layer))
+            reasons.add(registry.layer_class(layer_name).permission_reason())
     for reason in sorted(filter(None, reasons)):
         progress.print_line(f"before that can be measured: {reason}")
 
 
-def _show_builds(experiment: Plan, due: list[blocks.Cell]) -> None:
-    """Print what must be built before the due cells are measured."""
+def _print_builds(experiment: Plan, due: list[blocks.Cell]) -> None:
+    """Print what must be built before the due cells are measured: the image, the machines' disk."""
+    # The forms of the image that the layers need, for example "disk".
     forms: set[str] = set()
     for name in {cell[0] for cell in due}:
         for layer in experiment["environments"][name]["layers"]:
@@ -86,12 +93,12 @@ def _show_builds(experiment: Plan, due: list[blocks.Cell]) -> None:
         progress.print_line("to build: the machines' disk, less than a minute")
 
 
-def _expected_time(
+def _estimate_time(
     experiment: Plan, order: blocks.Order, due: list[blocks.Cell], samples: str
 ) -> str:
     """Return a phrase on how long the due cells take, estimated from measured cells.
 
-    order: the plan's order of cells.  samples: another project with measured cells.
+    order: the plan's order of cells.  samples: folder of another project with measured cells.
     """
     if not due:
         return "nothing to measure"
@@ -109,7 +116,7 @@ def _expected_time(
         bound = f"; blocks are added until {format_duration(budget)} were measured"
     if not known:
         return f"not known before the first cells are measured{bound}"
-    rest = ""
+    unknown = ""
     if len(known) < len(due):
-        rest = f"; no timing yet for the other {len(due) - len(known)} cells"
-    return f"about {format_duration(sum(known))} for {len(known)} of these cells{rest}{bound}"
+        unknown = f"; no timing yet for the other {len(due) - len(known)} cells"
+    return f"about {format_duration(sum(known))} for {len(known)} of these cells{unknown}{bound}"

@@ -6,7 +6,9 @@ from strata.experiment import blocks
 from strata.util.constants import result_path
 from strata.util.data_types import Plan
 
+# The formats of the paper, the first of which commands name to the reader.
 PAPERS = ("paper/report.pdf", "paper/report.html")
+# Keys of schemas/constants/results.json.
 _TABLES = (
     "left_out",
     "summary",
@@ -27,24 +29,18 @@ _TABLES = (
 
 def table_paths(experiment: Plan) -> list[str]:
     """Return the paths of all tables that are made for a plan, whether or not they exist."""
+    workloads = sorted(experiment["workloads"])
     return [
-        *(
-            result_path(name, workload=workload)
-            for name in ("tidy", "laps")
-            for workload in sorted(experiment["workloads"])
-        ),
+        *(result_path("tidy", workload=workload) for workload in workloads),
+        *(result_path("laps", workload=workload) for workload in workloads),
         *map(result_path, _TABLES),
     ]
 
 
-def decision_paths(experiment: Plan, folder: str = ".") -> list[str]:
-    """Return the paths of the existing decisions on further blocks, in the order of rounds.
-
-    folder: the folder that holds `results`; the paths are relative to it.
-    """
-    order = blocks.Order(experiment, os.path.join(folder, "results"))
-    paths = [result_path("precision", round=round) for round in order.decision_rounds]
-    return [path for path in paths if os.path.exists(os.path.join(folder, path))]
+def decision_paths(experiment: Plan) -> list[str]:
+    """Return the paths of the existing decisions on further blocks, in the order of rounds."""
+    rounds = blocks.Order(experiment).decision_rounds
+    return [*filter(os.path.exists, (result_path("precision", round=round) for round in rounds))]
 
 
 def output_paths(experiment: Plan) -> list[str]:

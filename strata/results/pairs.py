@@ -1,4 +1,4 @@
-"""Find the blocks that are torn: runs of them are measured apart from native's.
+"""Find the torn blocks, in which some runs are not measured together with native's run.
 
 Such runs form no ratio to native, so that a whole block is added in place of a torn one.  Only the
 times in records decide that, never a value.
@@ -23,56 +23,62 @@ def find_torn_blocks(experiment: Plan, order: blocks.Order) -> Torn:
     """Return the torn blocks in whose place another block is due, by number, then by workload.
 
     A due cell counts as measured now if others of its block are measured already.
-    Left out are blocks that were replaced already or too often, those measured on several nodes,
+    Left out are blocks that were replaced already or too often, blocks measured on several nodes,
     and pairs with a cell whose environment cannot run the workload.
     """
-    cells: dict[Block, list[str]] = defaultdict(list)
+    environments: dict[Block, list[str]] = defaultdict(list)
     for environment, workload, number in order.places:
         if environment in order.paired and not order.sequential:
-            cells[workload, number].append(environment)
+            environments[workload, number].append(environment)
     torn: Torn = {}
-    for block, names in sorted(cells.items(), key=lambda item: item[0][::-1]):
+    for block in sorted(environments, key=lambda block: (block[1], block[0])):
+        names = environments[block]
         tries = order.earlier_tries.get(block, 0)
         if REFERENCE not in names or block in order.replacements or tries >= blocks.MAX_RETRIES:
             continue
         records = {name: pending.read_measured(experiment, (name, *block)) for name in names}
-        if unpaired_runs := _list_apart(records):
-            torn[block] = unpaired_runs
+        if unpaired := _list_unpaired(records):
+            torn[block] = unpaired
     return torn
 
 
-def _list_apart(records: Mapping[str, Fields]) -> list[str]:
-    """Return the environments of a block that are, or will be, measured apart from native.
+def _list_unpaired(records: Mapping[str, Fields]) -> list[str]:
+    """Return the environments of a block whose runs form no pair with native's run.
 
-    records: environment → its record in the block; empty where the cell is due.
+    records: environment → its record in the block; empty if the cell is due.
+    The list is empty for a block that is not measured yet, or was measured on several nodes.
     """
     measured = [record for record in records.values() if record]
     if not measured or len(set(map(node.node_of_record, measured))) > 1:
         return []
-    # The others are expected to take as long.
+    # Due cells are expected to take the mean time of measured ones.
     seconds = sum(record["seconds"] for record in measured) * len(records) / len(measured)
     native = records[REFERENCE]
-    pairs = {name: (record, native) for name, record in records.items() if name != REFERENCE}
-    return [name for name, pair in pairs.items() if _are_apart(pair, seconds)]
+    return [
+        name
+        for name, record in records.items()
+        if name != REFERENCE and not _is_pair(record, native, seconds)
+    ]
 
 
-def _are_apart(pair: Sequence[Fields], seconds: float) -> bool:
-    """Return whether two cells of a block are, or will be, measured apart.
+def _is_pair(record: Fields, native: Fields, seconds: float) -> bool:
+    """Return whether two cells of a block are, or will be, measured together.
 
-    pair: their records; empty where a cell is due.
+    record, native: their records; empty if a cell is due.
     seconds: the time of all cells of the block, the longest gap between the two.
+    True also if no cell is measured, or one cannot run: no other block would mend that.
     The same rule decides in analysis/statistics.R which runs form a ratio.
     """
-    measured = [record for record in pair if record]
-    if not measured or any("cannot" in record for record in measured):
-        return False
-    together = [record.get("together") for record in measured]
-    if len(measured) == 2 and all(together):
-        return together[0] != together[1]
-    begun = [_read_moment(record["started"]) for record in measured]
+    measured = [entry for entry in (record, native) if entry]
+    if not measured or any("cannot" in entry for entry in measured):
+        return True
+    interleaved = [entry.get("together") for entry in measured]
+    if len(measured) == 2 and all(interleaved):
+        return interleaved[0] == interleaved[1]
+    starts = [_read_moment(entry["started"]) for entry in measured]
     if len(measured) == 1:
-        begun.append(time.time())
-    return max(begun) - min(_read_moment(record["ended"]) for record in measured) > seconds
+        starts.append(time.time())
+    return max(starts) - min(_read_moment(entry["ended"]) for entry in measured) <= seconds
 
 
 def _read_moment(text: str) -> float:
@@ -82,22 +88,20 @@ def _read_moment(text: str) -> float:
 
 def describe_torn_blocks(torn: Torn) -> list[str]:
     """Return a sentence for each workload with torn blocks: which they are, and what is added."""
-    of_workload: dict[str, Torn] = defaultdict(dict)
-    for block, names in torn.items():
-        of_workload[block[0]][block] = names
+    numbers: dict[str, list[int]] = defaultdict(list)
+    # Dictionaries keep the order in which names first occur.
+    environments: dict[str, dict[str, None]] = defaultdict(dict)
+    for (workload, number), names in torn.items():
+        numbers[workload].append(number)
+        environments[workload].update(dict.fromkeys(names))
     sentences = []
-    for workload, its_torn in of_workload.items():
-        names = list(
-            dict.fromkeys(name for unpaired_runs in its_torn.values() for name in unpaired_runs)
-        )
-        numbers = ", ".join(str(number) for _, number in its_torn)
-        repetitions, added = "repetition", "a whole block is added in its place"
-        if len(its_torn) > 1:
-            repetitions = "repetitions"
-            added = f"{len(its_torn)} whole blocks are added in their place"
-        sentences.append(
-            f"{workload}, {repetitions} {numbers}: {describe_environments(names)}; {added}"
-        )
+    for workload, repetitions in numbers.items():
+        noun, added = "repetition", "a whole block is added in its place"
+        if len(repetitions) > 1:
+            noun, added = "repetitions", f"{len(repetitions)} whole blocks are added in their place"
+        listed = ", ".join(map(str, repetitions))
+        clause = describe_environments([*environments[workload]])
+        sentences.append(f"{workload}, {noun} {listed}: {clause}; {added}")
     return sentences
 
 

@@ -18,7 +18,7 @@ from strata.measure.parsing import plain
 from strata.results import validate
 from strata.util import paths, progress
 from strata.util.constants import result_path
-from strata.util.data_types import Fields
+from strata.util.data_types import Fields, Plan
 from strata.util.errors import UserError
 from strata.util.files import write_csv
 
@@ -31,8 +31,10 @@ FACTOR = "factor_"
 class CellValues(NamedTuple):
     """The values from the parsed logs of a plan's cells.
 
-    cells: all planned cells.  values, laps: workload → the rows of its table.
-    records: measured cell → its record.  left_out: (log, reason) for each refused log.
+    cells: all planned cells.
+    values, laps: workload → the rows of its table, each column → value; empty lists without values.
+    records: measured cell → its record.
+    left_out: (log, reason) for each log that its parser refuses.
     """
 
     cells: list[blocks.Cell]
@@ -74,7 +76,7 @@ def _write_table(
 ) -> None:
     """Write one table of a workload; where a row lacks a column, the table's cell stays empty.
 
-    name: the table's key in schemas/constants/results.json.
+    name: the table's key in schemas/constants/results.json.  columns: its columns, in their order.
     """
     lines = [[row.get(column, "") for column in columns] for row in rows]
     write_csv(_locate(folder, result_path(name, workload=workload)), columns, lines)
@@ -88,15 +90,16 @@ def _locate(folder: str, name: str) -> str:
 def merge_orders(orders: Iterable[Sequence[str]]) -> list[str]:
     """Merge lists of names into one list, without repetitions, that keeps the order of each.
 
-    Where the orders contradict each other, the result keeps only some of them.
+    If the orders contradict each other, the result keeps only some of them.
     """
     merged: list[str] = []
     for names in dict.fromkeys(map(tuple, orders)):
-        place = 0
+        # A new name comes right after the name before it.
+        position = 0
         for name in names:
             if name not in merged:
-                merged.insert(place, name)
-            place = merged.index(name) + 1
+                merged.insert(position, name)
+            position = merged.index(name) + 1
     return merged
 
 
@@ -105,102 +108,111 @@ def parse_cells(partial: bool = False) -> CellValues:
 
     partial: whether cells may be missing.
     Prints which logs a parser refuses, and writes the plan's order of cells.
-    Raises UserError, which names the file and the remedy, where a cell is missing and may not be,
-    and where a record or log contradicts the plan.
+    Raises UserError, which names the file and the remedy, if a cell is missing and may not be, or
+    if a record or log contradicts the plan.
     """
     experiment = plan.read_checked_plan()
     order = blocks.Order(experiment)
     plan.write_cell_order(experiment)
     cells = order.cells()
-    measured = validate.measured_cells(cells)
-    missing = [paths.cell_path("raw", *cell, "log") for cell in sorted(set(cells) - set(measured))]
-    if missing and not partial:
-        raise UserError(
-            f"{len(missing)} of {len(cells)} cells are not measured: {validate.shortened(missing)}"
-        )
-    if wrong := validate.find_faults(experiment, measured):
-        raise UserError(*validate.complaint(wrong))
-    records = {
-        cell: validate.load_object(".", paths.cell_path("raw", *cell, "json")) for cell in measured
-    }
+    records = _read_records(experiment, cells, partial)
     paired = {cell: record for cell, record in records.items() if cell[0] in order.paired}
-    aside = order.disturbed.union(_list_torn_blocks(paired))
+    set_aside = order.disturbed | _find_split_blocks(paired)
     # Cells of a block begin at about the same moment.
     by_start = sorted(records, key=lambda cell: records[cell]["started"])
-    place = {cell: number for number, cell in enumerate(by_start, 1)}
-    values = CellValues(
-        cells,
-        {name: [] for name in experiment["workloads"]},
-        {name: [] for name in experiment["workloads"]},
-        records,
-        [],
+    order_numbers = {cell: number for number, cell in enumerate(by_start, 1)}
+    cell_values = CellValues(
+        cells=cells,
+        values={name: [] for name in experiment["workloads"]},
+        laps={name: [] for name in experiment["workloads"]},
+        records=records,
+        left_out=[],
     )
-    able = [cell for cell in measured if "cannot" not in records[cell]]
-    logs: list[parsing.LoggedCell] = [
-        (
-            paths.cell_path("raw", *cell, "log"),
-            records[cell],
-            plan.workload_in_environment(experiment, *cell[:2]),
-        )
-        for cell in able
-    ]
+    # A record with this key says why the environment cannot run the workload: it has no values.
+    able = [cell for cell, record in records.items() if "cannot" not in record]
+    logs: list[parsing.LoggedCell] = []
+    for cell in able:
+        workload = plan.workload_in_environment(experiment, *cell[:2])
+        logs.append((paths.cell_path("raw", *cell, "log"), records[cell], workload))
     outcomes = parsed.read(able, logs)
     for cell, (path, record, _), outcome in zip(able, logs, outcomes, strict=True):
         if "broken" in outcome:
-            values.left_out.append((path, outcome["broken"]))
+            cell_values.left_out.append((path, outcome["broken"]))
             remedy = "remove it, and it is measured again"
             progress.print_message(f"tidy: left out: {path}: {outcome['broken']}; {remedy}")
             continue
-        run = {
+        is_set_aside = cell in paired and cell[1:] in set_aside
+        shared = {
             **dict(zip(CELL_COLUMNS, cell, strict=True)),
             "round": record["round"],
-            "order": place[cell],
-            "counts": "no" if cell in paired and cell[1:] in aside else "yes",
+            "order": order_numbers[cell],
+            "counts": "no" if is_set_aside else "yes",
             "log": path,
         }
-        counting = [lap["lap"] for lap in record.get("laps", ()) if lap["counts"]]
-        _add_rows(values, cell[1], run, outcome["values"], counting)
-    return values
+        counted_laps = [lap["lap"] for lap in record.get("laps", ()) if lap["counts"]]
+        _add_rows(cell_values, shared, outcome["values"], counted_laps)
+    return cell_values
+
+
+def _read_records(
+    experiment: Plan, cells: list[blocks.Cell], partial: bool
+) -> dict[blocks.Cell, Any]:
+    """Return measured cell → its record, in the order of cells, after checking records and logs.
+
+    partial: whether cells may be missing.  Raises UserError as :func:`parse_cells`.
+    """
+    measured = validate.list_measured_cells(cells)
+    missing = [paths.cell_path("raw", *cell, "log") for cell in sorted(set(cells) - set(measured))]
+    if missing and not partial:
+        names = validate.shorten_names(missing)
+        raise UserError(f"{len(missing)} of {len(cells)} cells are not measured: {names}")
+    if faults := validate.find_faults(experiment, measured):
+        sentences = [sentence for wrong in faults.values() for sentence in wrong]
+        logs = validate.shorten_names([paths.cell_path("raw", *cell, "log") for cell in faults])
+        remedy = "remove what is not as it was measured, and snakemake measures it again"
+        raise UserError(*sentences, f"{remedy}: {logs}")
+    return {
+        cell: validate.load_object(".", paths.cell_path("raw", *cell, "json")) for cell in measured
+    }
 
 
 def _add_rows(
-    values: CellValues,
-    workload: str,
-    run: Fields,
+    cell_values: CellValues,
+    shared: Fields,
     outcome: Sequence[tuple[Sequence[Any], str, list[float]]],
-    counting: Sequence[int],
+    counted_laps: Sequence[int],
 ) -> None:
-    """Add the rows of a cell to the tables of its workload.
+    """Add the rows of a cell to the tables of its workload in `cell_values`.
 
-    values: the tables, which are changed.  run: the columns that all rows of the cell share.
+    shared: the columns that all rows of the cell share.
     outcome: for each value, (metric, unit, value, factors), how it ran, and the values of its laps.
-    counting: the numbers of the laps that count; empty if all do.
+    counted_laps: the numbers of the laps that count; empty if all do.
     """
-    for (metric, unit, number, factors), how, laps in outcome:
+    workload = shared["workload"]
+    for (metric, unit, number, factors), how, lap_values in outcome:
         columns = {f"{FACTOR}{name}": plain(factor) for name, factor in factors.items()}
-        row = {**run, **columns, "how": how, "metric": metric}
-        values.values[workload].append({**row, "unit": unit, "value": plain(number)})
-        values.laps[workload] += [
-            {**row, "lap": lap, "value": plain(value)}
-            for lap, value in zip(counting or range(1, len(laps) + 1), laps, strict=False)
-        ]
+        row = {**shared, **columns, "how": how, "metric": metric}
+        cell_values.values[workload].append({**row, "unit": unit, "value": plain(number)})
+        laps = counted_laps or range(1, len(lap_values) + 1)
+        # Not strict: a cell that ran in slices and whole has fewer values of each way than laps.
+        for lap, value in zip(laps, lap_values, strict=False):
+            cell_values.laps[workload].append({**row, "lap": lap, "value": plain(value)})
 
 
-def _list_torn_blocks(records: dict[blocks.Cell, Fields]) -> list[tuple[str, int]]:
-    """Return the blocks (workload, repetition) that were measured on several nodes.
-
-    Their runs do not count in comparisons.
-    """
-    nodes: dict[tuple[str, int], set[str | None]] = {}
+def _find_split_blocks(records: dict[blocks.Cell, Fields]) -> set[blocks.Block]:
+    """Return the blocks that were measured on several nodes, whose runs form no ratios."""
+    nodes: dict[blocks.Block, set[str | None]] = {}
     for cell, record in records.items():
         nodes.setdefault(cell[1:], set()).add(node.node_of_record(record))
-    return [key for key, names in nodes.items() if len(names) > 1]
+    return {block for block, names in nodes.items() if len(names) > 1}
 
 
 def _print_unplanned(cells: Iterable[blocks.Cell]) -> None:
-    """Print which logs in results/raw are left out because their cells are not in the plan."""
+    """Print which logs in results/raw are left out because their cells are not in the plan.
+
+    cells: all planned cells.
+    """
     planned = {paths.cell_path("raw", *cell, "log") for cell in cells}
     if unplanned := sorted(set(glob.glob("results/raw/**/*.log", recursive=True)) - planned):
-        progress.print_message(
-            f"tidy: left out, since they are not in the plan: {validate.shortened(unplanned)}"
-        )
+        names = validate.shorten_names(unplanned)
+        progress.print_message(f"tidy: left out, since they are not in the plan: {names}")

@@ -376,6 +376,6 @@ def project(
 
 def pretend(folder: Path) -> None:
     """All tables of a project, and files in the places of its papers, where a test is not about these."""
-    remake.make_tables(str(folder), ["--partial"])
+    remake.make_tables(str(folder), partial=True)
     for name in outputs.PAPERS:
         (folder / name).write_text(f"{name}\n")

@@ -371,7 +371,7 @@ def deep(content):
 def test_a_file_that_cannot_be_looked_through_is_named_until_it_is_allowed(
     machine, monkeypatch, content, why
 ):
-    monkeypatch.setattr("strata.archive.wrappings.MOST_BYTES", 1 << 20)
+    monkeypatch.setattr("strata.archive.extraction.MOST_BYTES", 1 << 20)
     for public in (True, False):
         findings = list(machine().scan_file("a.bin", content, public))
         assert {finding.kind for finding in findings} == {"not looked through"}

@@ -42,7 +42,7 @@ def faults():
     """Return the faults of all measured cells' records."""
     experiment = plan.read_plan()
     return validate.find_faults(
-        experiment, validate.measured_cells(blocks.Order(experiment).cells())
+        experiment, validate.list_measured_cells(blocks.Order(experiment).cells())
     )
 
 
@@ -93,7 +93,7 @@ def test_cells_of_added_blocks_are_good_for_a_fixed_number_of_blocks(tmp_path, m
     fixed = measured.planned()
     plan.write_plan({**fixed, "source": {"revision": None, "changed": None}})
     cells = blocks.Order(plan.read_plan()).cells()
-    assert validate.measured_cells(cells) == cells
+    assert validate.list_measured_cells(cells) == cells
     assert faults() == {}
 
 

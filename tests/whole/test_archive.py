@@ -293,7 +293,7 @@ def test_a_paper_that_was_made_with_other_software_is_not_comparable(
     (again / "paper").mkdir(parents=True)
     for paper in outputs.PAPERS:
         (again / paper).write_text("another\n")
-    states = remake.compare_products(str(unpacked), str(again), list(outputs.PAPERS))
+    states = remake.compare_outputs(str(unpacked), str(again), list(outputs.PAPERS))
     assert set(states.values()) == {remake.NOT_COMPARABLE if says else "different"}
     differences = [
         text for text in metadata.list_differences(str(unpacked)) if says and says in text
@@ -338,7 +338,7 @@ def test_a_missing_cell_makes_the_archive_partial_and_its_failure_goes_along(pro
     for kind in ("log", "json"):
         (project / f"results/raw/docker/stream/2.{kind}").unlink()
     measured.write_json(project / "results/failed/docker/stream/2.json", {"error": "it failed"})
-    remake.make_tables(str(project), ["--partial"])
+    remake.make_tables(str(project), partial=True)
     (project / "results/tidy/pxz.csv").write_text("of a former plan\n")
     (project / "results/raw/native/pxz").mkdir()
     (project / "results/raw/native/pxz/1.log").write_text("of a former plan\n")
@@ -456,7 +456,7 @@ def paper(tmp_path_factory, patch):
     settings = measured.page(interference={"action": "retry"})
     place = tmp_path_factory.mktemp("archived") / "project"
     folder = measured.project(place, patch, settings, commit=True)
-    remake.make_tables(str(folder), [])
+    remake.make_tables(str(folder))
     remake.make_papers(str(folder))
     make.write_archive("archive.zip")
     make.write_archive("light.zip", without_source=True)
@@ -492,7 +492,7 @@ def test_tables_and_papers_are_made_of_nothing_but_the_inputs_of_their_rules(pap
             target = alone / path.relative_to(paper)
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, target)
-    remake.make_tables(str(alone), [])
+    remake.make_tables(str(alone))
     remake.make_papers(str(alone))
     for name in outputs.table_paths(validate.load_object(str(paper), "results/plan.json")):
         assert (alone / name).read_bytes() == (paper / name).read_bytes(), name

@@ -20,10 +20,8 @@ from archives import put, sign
 
 from strata import command_line
 from strata.archive import (
-    check,
     checksums,
     metadata,
-    rebuild,
     remake,
     sandbox,
     source,
@@ -330,7 +328,7 @@ writeLines(found, basename(tempfile("tries-", ".")))
 def require_sandbox(tmp_path):
     (tmp_path / "probe").mkdir()
     try:
-        with sandbox.sandboxed(str(tmp_path / "probe")):
+        with sandbox.run_sandboxed(str(tmp_path / "probe")):
             pass
     except MachineError as error:
         pytest.skip(str(error))
@@ -416,7 +414,7 @@ def test_code_without_an_end_is_ended_with_all_that_it_started(
     members, tmp_path, trap, monkeypatch, boxed
 ):
     require_sandbox(tmp_path)
-    monkeypatch.setattr(rebuild, "LIMIT", 4)
+    monkeypatch.setattr(remake, "LIMIT", 4)
     mark = f"endless-{tmp_path.name}-{os.getpid()}"
     code = ENDLESS.replace("{mark}", mark).replace("{boxed}", str(boxed == "yes"))
     programs = {"Snakefile": "", "strata/__init__.py": "", "strata/__main__.py": code}
@@ -432,7 +430,7 @@ def test_code_without_an_end_is_ended_with_all_that_it_started(
 def test_parsers_without_an_end_are_ended_together(members, tmp_path, trap, monkeypatch):
     """Each of them stays below the limit of its own."""
     folder = laid_out(tmp_path / "unpacked", members)
-    monkeypatch.setattr(check, "LIMIT", 4)
+    monkeypatch.setattr(remake, "LIMIT", 4)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     (tmp_path / "temporary").mkdir()
     lay_out = remake.copy_own_code

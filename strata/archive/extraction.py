@@ -17,11 +17,13 @@ import tarfile
 import urllib.parse
 import zlib
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from strata.measure import log_sections
 
-# The most bytes to which one file may unpack, and the most levels of compression in compression.
+# The most bytes (64 MiB) to which one file may unpack, and the most levels of compression in
+# compression.
 MOST_BYTES = 64 << 20
 DEEPEST = 6
 # Bytes that are decompressed at a time: few, so that little is lost before a damaged place.
@@ -51,7 +53,7 @@ _MEDIA = re.compile(rb"\x89PNG|\xff\xd8\xff|GIF8|RIFF|wOF[F2]|%PDF|\0{3}.ftyp", 
 # A value of a database that is no text, as SQL writes it.
 _BLOB = re.compile("X'((?:[0-9A-Fa-f]{2})+)'")
 # Bytes of an ASCII text.
-_PRINTED = bytes(range(32, 127)) + b"\t\n\r\x1b"
+_PRINTABLE = bytes(range(32, 127)) + b"\t\n\r\x1b"
 
 
 class Part(NamedTuple):
@@ -59,91 +61,103 @@ class Part(NamedTuple):
 
     name: path of the file; a member of an archive format adds its own path after a slash.
     content: the bytes, without those that other parts hold unpacked.
-    trouble: why not all of the part can be searched; empty if all can.
-    whole: whether the part is a file of its own, and not a piece of one.
-    noise: whether its bytes look random, so that short texts in them mean nothing.
+    problem: a clause that says why the part cannot be searched as a whole; empty if it can.
+    is_file: whether the part is a file of its own, and not a piece of one.
+    is_noise: whether its bytes look random, so that short texts in them mean nothing.
     """
 
     name: str
     content: bytes
-    trouble: str = ""
-    whole: bool = True
-    noise: bool = False
+    problem: str = ""
+    is_file: bool = True
+    is_noise: bool = False
+
+
+@dataclass
+class Budget:
+    """How many bytes may still be unpacked from a file; unpacking lowers it."""
+
+    left: int
 
 
 def unwrap_file(name: str, content: bytes) -> Iterator[Part]:
     """Yield a file without the compressed data in it, and then that data, unpacked at any depth.
 
-    At most `DEEPEST` levels and `MOST_BYTES` bytes are unpacked: `trouble` of a part says so.
+    At most `DEEPEST` levels and `MOST_BYTES` bytes are unpacked: `problem` of a part says so.
     :func:`unwrap_text` relies on the file being the first part.
     """
-    yield from _unwrap(Part(name, content), DEEPEST, [MOST_BYTES])
+    yield from _unwrap(Part(name, content), DEEPEST, Budget(MOST_BYTES))
 
 
 def unwrap_text(name: str, text: str) -> list[Part]:
-    """Return all that is unpacked from base64 in a text; none if it holds no compressed base64."""
+    """Return the parts that are unpacked from base64 in a text; an empty list without such base64.
+
+    name: path of the file that holds the text.
+    """
     content = text.encode(errors="replace")
     if not any(match["base64"] for match in _PACKED.finditer(content)):
         return []
     return list(unwrap_file(name, content))[1:]
 
 
-def _unwrap(part: Part, depth: int, budget: list[int]) -> Iterator[Part]:
+def _unwrap(part: Part, depth: int, budget: Budget) -> Iterator[Part]:
     """Yield a part without the compressed data in it, and then that data, unpacked at any depth.
 
     depth: how many levels may still be unpacked.
-    budget: a list of one number, the bytes that may still be unpacked, which is lowered.
     """
-    name, content, trouble, whole, _ = part
+    name, content = part.name, part.content
     if content.startswith(b"\x89PNG"):
         content = _remove_pixels(content)
+    rest = content
     if content.startswith(b"SQLite format 3\0"):
-        inner, rest = _read_sqlite(name, content), content
+        inner = _read_sqlite(name, content)
     # The magic of a tar header.
     elif content[257:262] == b"ustar":
         inner, rest = _split_tar(name, content)
     else:
         inner, rest = _find_packed(name, content, budget)
-    noise = _is_noise(rest)
-    if not trouble:
+    problem, is_noise = part.problem, _is_noise(rest)
+    if not problem:
         if b"/Encrypt" in content and content.startswith(b"%PDF"):
-            trouble = "it is encrypted"
+            problem = "it is encrypted"
         elif inner and not depth:
-            trouble = f"it is packed more than {DEEPEST} times"
-        elif noise and whole and not inner and not _MEDIA.match(content):
-            trouble = "it is packed or encrypted in a way that is not known here"
-    yield Part(name, rest, trouble, whole, noise)
-    for member in inner if depth else []:
-        yield from _unwrap(member, depth - 1, budget)
+            problem = f"it is packed more than {DEEPEST} times"
+        elif is_noise and part.is_file and not inner and not _MEDIA.match(content):
+            problem = "it is packed or encrypted in a way that is not known here"
+    yield Part(name, rest, problem, part.is_file, is_noise)
+    if depth:
+        for member in inner:
+            yield from _unwrap(member, depth - 1, budget)
 
 
 def _remove_pixels(content: bytes) -> bytes:
     """Return a PNG file without its pixels (chunks IDAT); bytes that are no chunk stay."""
     # After a signature of 8 bytes, a chunk is its length (4 bytes), type (4), data and CRC (4).
-    kept, at = [content[:8]], 8
-    while at + 12 <= len(content):
-        end = at + 12 + int.from_bytes(content[at : at + 4], "big")
+    start = 8
+    kept = [content[:start]]
+    while start + 12 <= len(content):
+        end = start + 12 + int.from_bytes(content[start : start + 4], "big")
         if end > len(content):
             break
         # The length and checksum around a chunk's data could pass for letters of its text.
-        if content[at + 4 : at + 8] != b"IDAT":
-            kept.append(b"\n" + content[at + 8 : end - 4] + b"\n")
-        at = end
-    return b"".join([*kept, content[at:]])
+        if content[start + 4 : start + 8] != b"IDAT":
+            kept.append(b"\n" + content[start + 8 : end - 4] + b"\n")
+        start = end
+    return b"".join([*kept, content[start:]])
 
 
 def _is_noise(content: bytes) -> bool:
     """Return whether bytes look random, as compressed or encrypted data does.
 
-    Such bytes are no UTF-8, are mostly not printable, and compress by less than 5 %; only the first
-    256 KiB are considered.
+    These are at least 16 bytes other than zero that are no UTF-8, of which at most 60 % are
+    printable, and which compress by less than 5 %.  Only the first 256 KiB are considered.
     """
     sample = content[: 1 << 18].replace(b"\0", b"")
     with contextlib.suppress(UnicodeError):
         sample.decode()
         return False
-    printed = len(sample) - len(sample.translate(None, _PRINTED))
-    if len(sample) < 16 or printed > 0.6 * len(sample):
+    printable = len(sample) - len(sample.translate(None, _PRINTABLE))
+    if len(sample) < 16 or printable > 0.6 * len(sample):
         return False
     return len(zlib.compress(sample)) > 0.95 * len(sample)
 
@@ -151,30 +165,32 @@ def _is_noise(content: bytes) -> bool:
 def _split_tar(name: str, content: bytes) -> tuple[list[Part], bytes]:
     """Return the regular files in a tar archive as parts, and its other bytes.
 
+    name: path of the archive.
     Of a damaged archive the files before the damaged place are returned, and a part that names the
-    trouble.
+    problem.
     """
     members: list[Part] = []
     rest: list[bytes] = []
-    at = 0
+    end = 0
     try:
         with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as archive:
             for member in archive:
                 if member.isreg() and not member.sparse:
-                    begin = member.offset_data
-                    rest.append(content[at:begin])
-                    at = begin + member.size
-                    trouble = "its end is missing" if at > len(content) else ""
-                    members.append(Part(f"{name}/{member.name}", content[begin:at], trouble))
+                    start = member.offset_data
+                    rest.append(content[end:start])
+                    end = start + member.size
+                    problem = "its end is missing" if end > len(content) else ""
+                    members.append(Part(f"{name}/{member.name}", content[start:end], problem))
     except (tarfile.TarError, OSError, ValueError):
         members.append(Part(name, b"", "it is damaged"))
-    return members, b"".join([*rest, content[at:]])
+    return members, b"".join([*rest, content[end:]])
 
 
 def _read_sqlite(name: str, content: bytes) -> list[Part]:
     """Return parts with the content of an SQLite database: all of it as SQL, and each binary value.
 
-    In the database's file a long text may be split over pages.
+    The file's bytes are not enough: a long text may be split over pages.
+    name: path of the database.  A damaged one gives one part, which names the problem.
     """
     with contextlib.closing(sqlite3.connect(":memory:")) as database:
         try:
@@ -183,55 +199,68 @@ def _read_sqlite(name: str, content: bytes) -> list[Part]:
         except (sqlite3.Error, OverflowError, UnicodeError):
             return [Part(name, b"", "it is damaged")]
     blobs = [bytes.fromhex(digits) for digits in _BLOB.findall(text)]
-    return [Part(name, value, whole=False) for value in (text.encode(errors="replace"), *blobs)]
+    return [Part(name, value, is_file=False) for value in (text.encode(errors="replace"), *blobs)]
 
 
-def _find_packed(name: str, content: bytes, budget: list[int]) -> tuple[list[Part], bytes]:
+def _find_packed(name: str, content: bytes, budget: Budget) -> tuple[list[Part], bytes]:
     """Return parts for the compressed data at any offset of a content, and the other bytes.
 
-    budget: a list of one number, the bytes that may still be unpacked, which is lowered.
+    name: path of the file.
     """
     members: list[Part] = []
     rest: list[bytes] = []
-    at = done = 0
-    while budget[0] > 0 and (match := _PACKED.search(content, at)):
-        at = match.end()
+    # The search goes on at `searched`; the bytes before `copied` are in a member or in `rest`.
+    searched = copied = 0
+    while budget.left > 0 and (match := _PACKED.search(content, searched)):
+        searched = match.end()
         if match["base64"]:
             letters = re.sub(rb"\\[nr]|[^A-Za-z0-9+/]", b"", match["base64"])
             data = base64.b64decode(letters[: len(letters) // 4 * 4])
-            # Other letters may look like the beginning of packed data in base64, too.
-            members.append(Part(name, data, whole=False))
+            # The letters stay in the rest: others may look like packed data in base64, too.
+            members.append(Part(name, data, is_file=False))
             continue
-        mark = match[0][:1]
-        if mark == b"P":
+        if match[0].startswith(b"P"):
             unpacked = _unpack_zip_member(name, content, match.start(), budget)
-            if unpacked is None:
-                continue
-            start, member, end = unpacked
         else:
-            start = match.start()
-            data, end, trouble = _decompress(_UNPACKERS[mark](), content, start, budget)
-            member = Part(name, data, trouble, whole=mark != b"x")
-            # Two bytes of a text or a picture may look like a beginning.
-            first = start == 0 and mark != b"x"
-            likely = data and (mark != b"x" or not trouble)
-            if not (first or likely or len(data) > 255):
-                continue
+            unpacked = _unpack_stream(name, content, match.start(), budget)
+        if unpacked is None:
+            continue
+        start, member, end = unpacked
         members.append(member)
-        rest.append(content[done:start])
-        if mark == b"\x1f":
+        rest.append(content[copied:start])
+        if match[0].startswith(b"\x1f"):
             rest.append(_read_gzip_texts(content, start))
-        at = done = max(at, end)
-    return members, b" ".join([*rest, content[done:]])
+        searched = copied = max(searched, end)
+    return members, b" ".join([*rest, content[copied:]])
+
+
+def _unpack_stream(
+    name: str, content: bytes, start: int, budget: Budget
+) -> tuple[int, Part, int] | None:
+    """Unpack data that gzip, bzip2, xz, lzma or zlib compressed, which may be damaged.
+
+    start: offset in `content` of the first byte, by which the format is known.
+    Further arguments and the result are those of :func:`_unpack_zip_member`.
+    """
+    mark = content[start : start + 1]
+    data, end, problem = _decompress(_UNPACKERS[mark](), content, start, budget)
+    # Bytes of a text or a picture may look like the beginning of compressed data, most often the
+    # two bytes of zlib: little is then unpacked, or damage is met.
+    is_likely = bool(data) or start == 0
+    if mark == b"x":
+        is_likely = bool(data) and not problem
+    if not is_likely and len(data) < 256:
+        return None
+    return start, Part(name, data, problem, is_file=mark != b"x"), end
 
 
 def _unpack_zip_member(
-    name: str, content: bytes, start: int, budget: list[int]
+    name: str, content: bytes, start: int, budget: Budget
 ) -> tuple[int, Part, int] | None:
     """Unpack one member of a zip file, which may be damaged or lack its central directory.
 
+    name: path of the zip file.
     start: offset in `content` of the bytes that look like the member's local header.
-    budget: a list of one number, the bytes that may still be unpacked, which is lowered.
 
     Returns the offset of the member's data, the member, and the offset after its data; None if the
     bytes are no such header.
@@ -239,24 +268,26 @@ def _unpack_zip_member(
     # Local file header: signature, version needed, flags, compression method, time, date, CRC-32,
     # compressed size, size, length of the name, length of the extra field.
     header = content[start : start + 30].ljust(30, b"\0")
-    version, flags, method, size, length, extra = struct.unpack("<4xHHH8xI4xHH", header)
+    fields = struct.unpack("<4xHHH8xI4xHH", header)
+    version, flags, method, size, name_length, extra_length = fields
     # No version is above 9.9, and a name this long is no path of Linux.
-    if version > 99 or not 0 < length < 4096:
+    if version > 99 or not 0 < name_length < 4096:
         return None
-    name += "/" + content[start + 30 : start + 30 + length].decode(errors="replace")
-    start += 30 + length + extra
+    name_end = start + 30 + name_length
+    path = f"{name}/{content[start + 30 : name_end].decode(errors='replace')}"
+    data_start = name_end + extra_length
     # Flag 1 is encryption.
     if flags & 1:
-        return start, Part(name, b"", "it is encrypted"), start
+        return data_start, Part(path, b"", "it is encrypted"), data_start
     # Method 0 stores the data without compression.
     if method == 0:
-        end = min(start + size, len(content))
-        return start, Part(name, content[start:end]), end
+        end = min(data_start + size, len(content))
+        return data_start, Part(path, content[data_start:end]), end
     if method not in _UNPACKERS:
-        trouble = f"its method of packing in zip, {method}, is not known here"
-        return start, Part(name, b"", trouble), start
-    data, end, trouble = _decompress(_UNPACKERS[method](), content, start, budget)
-    return start, Part(name, data, trouble), end
+        problem = f"its method of packing in zip, {method}, is not known here"
+        return data_start, Part(path, b"", problem), data_start
+    data, end, problem = _decompress(_UNPACKERS[method](), content, data_start, budget)
+    return data_start, Part(path, data, problem), end
 
 
 def _read_gzip_texts(content: bytes, start: int) -> bytes:
@@ -266,50 +297,53 @@ def _read_gzip_texts(content: bytes, start: int) -> bytes:
     """
     # The fixed header has 10 bytes, its flags at 3: 4 FEXTRA (with a length of 2 bytes), 8 FNAME
     # and 16 FCOMMENT (each ended by NUL).
-    flags, at, texts = content[start + 3], start + 10, b""
+    flags = content[start + 3]
+    field = start + 10
+    texts = b""
     if flags & 4:
-        end = at + 2 + int.from_bytes(content[at : at + 2], "little")
-        texts += b" " + content[at:end]
-        at = end
-    for field in (8, 16):
-        if flags & field:
-            end = content.find(b"\0", at) + 1 or len(content)
-            texts += b" " + content[at:end]
-            at = end
+        end = field + 2 + int.from_bytes(content[field : field + 2], "little")
+        texts += b" " + content[field:end]
+        field = end
+    for flag in (8, 16):
+        if flags & flag:
+            end = content.find(b"\0", field) + 1 or len(content)
+            texts += b" " + content[field:end]
+            field = end
     return texts
 
 
 def _decompress(
-    unpacker: Any, content: bytes, start: int, budget: list[int]
+    unpacker: Any, content: bytes, start: int, budget: Budget
 ) -> tuple[bytes, int, str]:
     """Decompress data from an offset of a content until its end, damage, or an empty budget.
 
     unpacker: a new decompressor object of zlib, bz2 or lzma.
-    budget: a list of one number, the bytes that may still be unpacked, which is lowered.
     Returns the data, the offset after its compressed form, and why the data is incomplete, or "".
     """
     pieces: list[bytes] = []
-    at = start
-    trouble = ""
+    end = start
+    problem = ""
     try:
         while not unpacker.eof:
+            # zlib keeps input that it has not used yet here; the others keep it inside.
             packed = getattr(unpacker, "unconsumed_tail", b"")
             if not packed and getattr(unpacker, "needs_input", True):
-                packed = content[at : at + _STEP]
-                at += len(packed)
+                packed = content[end : end + _STEP]
+                end += len(packed)
                 if not packed:
-                    trouble = "its end is missing"
+                    problem = "its end is missing"
                     break
+            # At most 1 MiB at a time, so that little is unpacked beyond the budget.
             pieces.append(unpacker.decompress(packed, 1 << 20))
-            budget[0] -= len(pieces[-1])
-            if budget[0] < 0:
-                trouble = f"it unpacks to more than {MOST_BYTES >> 20} MiB"
+            budget.left -= len(pieces[-1])
+            if budget.left < 0:
+                problem = f"it unpacks to more than {MOST_BYTES >> 20} MiB"
                 break
         else:
-            at -= len(unpacker.unused_data)
+            end -= len(unpacker.unused_data)
     except (zlib.error, OSError, lzma.LZMAError, EOFError, ValueError):
-        trouble = "it is damaged"
-    return b"".join(pieces), at, trouble
+        problem = "it is damaged"
+    return b"".join(pieces), end, problem
 
 
 # Characters that nobody sees: controls, and formats such as marks of direction or without width.
@@ -318,11 +352,13 @@ _HIDDEN = (
     "\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0"
     "\ufff9-\ufffb\U000e0000-\U000e0fff"
 )
-# Text that a terminal does not show: these, colours, titles, the letter that a backspace removes.
+# Text that a terminal does not show: hidden characters, colours, titles, the letter before a
+# backspace.
 _UNSEEN = re.compile(
     r"(?:\x1b|\\e)(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\^_])"
     rf"|\x9b[0-9;]+[mK]|[^\n]\x08|[{_HIDDEN}]+"
 )
+# Escapes of URLs, JSON, programming languages and shells.
 _ESCAPED = re.compile(
     r"""(?P<percent>(?:%[0-9A-Fa-f]{2})+)|\\(?:(?:x|u00)(?P<byte>[0-9A-Fa-f]{2})"""
     r"""|u(?P<code>[0-9A-Fa-f]{4})|(?P<octal>[0-3][0-7]{2})|[nrtfb]|(?P<letter>[\\/"']))"""
@@ -331,10 +367,11 @@ _ESCAPED = re.compile(
 _COUNT = re.compile(r"([\0-\x08\x0e-\x1f\ufffd])[ -~](?=[!-~]{8})")
 # The end of one quoted text and the beginning of the next, as programs and lists of JSON join them.
 _QUOTES = re.compile(r"""(?<=[\w.+/=-])(["'`])[ \t]*[+.,]?[ \t]*\1(?=[\w.+/=-])""")
-# Characters that may follow a secret.  Those that begin a placeholder, such as < and {, are not
-# replaced.
+# Characters that may follow a secret.  Characters that begin a placeholder, for example < and {,
+# are not among them.
 _AFTER_SECRET = re.compile(r"</|[,)\]}>&|*]")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{12,}={0,2}")
+# A piece of a text that may be cut over lines.
 _PIECE = re.compile(r"[\w.+/=~:%@-]+")
 # What may stand before the rest of a text that was cut over lines.
 _MARGIN = " \t\"'`+>|#*"
@@ -342,6 +379,10 @@ _MARGIN = " \t\"'`+>|#*"
 _LONGEST = 4096
 # The fewest letters in a line of a block of base64.
 _BLOCK = 40
+# The most lines of a short text, which are also joined to fewer; and of any text but a block.
+_SHORT, _MOST_PIECES = 4, 8
+# A line that Strata writes between two sections of a log, over which a text runs on.
+_MARKER = re.compile(f"{log_sections.SYSTEM_MARKER.pattern}|{log_sections.LAP_MARKER.pattern}")
 # How many layers of escapes and base64, one around the other, are decoded.
 _LAYERS = 8
 
@@ -351,13 +392,13 @@ class Reading(NamedTuple):
 
     text: has the line numbers of the content; lines equal to those of an earlier reading may be
     empty.
-    cut: whether letters were joined or separated that need not belong together.
-    decoded: whether escapes or base64 were decoded.
+    is_guess: whether letters were joined or separated that need not belong together or apart.
+    is_decoded: whether escapes or base64 were decoded.
     """
 
     text: str
-    cut: bool = False
-    decoded: bool = False
+    is_guess: bool = False
+    is_decoded: bool = False
 
 
 def decode_text(content: bytes) -> str:
@@ -385,16 +426,19 @@ def read_text(content: bytes) -> Iterator[Reading]:
     The order binds: the caller skips a secret of a later reading that an earlier one has shown.
     """
     plain = decode_text(content)
+    separated = plain
     # Letters of UTF-16 and UTF-32 without a mark stand between zeros, also amid other data.
-    parted = _COUNT.sub(r"\1 ", plain) if "\0" in plain else plain
-    quoted = _QUOTES.sub("", _unescape(plain, ""))
-    joined = _join_lines(quoted.split("\n"))
+    if "\0" in plain:
+        separated = _COUNT.sub(r"\1 ", plain)
+    unquoted = _QUOTES.sub("", _unescape(plain, ""))
+    joined = _join_lines(unquoted.split("\n"))
     yield Reading(plain)
-    for text, gap in ((plain, ""), (parted, " "), (joined, "")):
-        yield from _decode_layers(text, gap)
-    for text in (_AFTER_SECRET.sub(" ", _unescape(parted, " ")), quoted, joined):
+    yield from _decode_layers(plain, "")
+    yield from _decode_layers(separated, " ")
+    yield from _decode_layers(joined, "")
+    for text in (_AFTER_SECRET.sub(" ", _unescape(separated, " ")), unquoted, joined):
         if changed := _keep_changed_lines(plain, text):
-            yield Reading(changed, cut=True)
+            yield Reading(changed, is_guess=True)
 
 
 def _decode_layers(text: str, gap: str) -> Iterator[Reading]:
@@ -408,20 +452,20 @@ def _decode_layers(text: str, gap: str) -> Iterator[Reading]:
             unescaped = _unescape(text, gap)
             if unescaped == text:
                 break
-            yield Reading(_keep_changed_lines(text, unescaped), decoded=True)
+            yield Reading(_keep_changed_lines(text, unescaped), is_decoded=True)
             text = unescaped
         # Base64 comes last: half of a word in which an escape stands may look like it.
         text = _keep_changed_lines(text, _BASE64.sub(_decode_base64, text))
         if not text:
             return
-        yield Reading(text, decoded=True)
+        yield Reading(text, is_decoded=True)
 
 
 def _unescape(text: str, gap: str) -> str:
-    """Return a text without invisible characters, with its escapes decoded once.
+    """Return a text with its escapes decoded once, and without its invisible characters.
 
     gap: the text that replaces invisible characters and escapes of white space.
-    The number of lines stays.
+    The number of lines stays: :func:`_keep_changed_lines` relies on it.
     """
 
     def decode(match: re.Match[str]) -> str:
@@ -457,14 +501,15 @@ def _decode_base64(match: re.Match[str]) -> str:
     Returns the base64 itself if its decoded bytes are no text.
     """
     letters = match[0].rstrip("=").replace("-", "+").replace("_", "/")
-    with contextlib.suppress(ValueError):
-        whole = letters[: len(letters) - (len(letters) % 4 == 1)]
-        content = base64.b64decode(whole + "=" * (-len(whole) % 4))
-        content = content.replace(b"\0", b"").replace(b"\n", b" ")
-        head = content[:64]
-        # Few bytes of data are letters, and few of a text are none, such as those beyond ASCII.
-        if len(content) > 5 and len(head.translate(None, _PRINTED)) <= len(head) / 4:
-            return content.decode(errors="replace")
+    # Four letters stand for three bytes; one letter more stands for none.
+    if len(letters) % 4 == 1:
+        letters = letters[:-1]
+    content = base64.b64decode(letters + "=" * (-len(letters) % 4))
+    content = content.replace(b"\0", b"").replace(b"\n", b" ")
+    head = content[:64]
+    # Of data few bytes are printable; of a text few are not, for example those beyond ASCII.
+    if len(content) > 5 and len(head.translate(None, _PRINTABLE)) <= len(head) / 4:
+        return content.decode(errors="replace")
     return match[0]
 
 
@@ -475,31 +520,32 @@ def _join_lines(lines: list[str]) -> str:
     empty if no text runs on over the line's end.  The number of lines stays.
     """
     joined = [""] * len(lines)
+    # Whether a line has the length of the line before, as within a block of base64.
+    continues_block = [False]
+    for line, before in zip(lines[1:], lines, strict=False):
+        continues_block.append(len(line) == len(before) >= _BLOCK)
     for number, line in enumerate(lines):
-        text = _strip_joint(line[-_LONGEST:])
-        if not _PIECE.match(text[-1:]):
+        beginning = _strip_joint(line[-_LONGEST:])
+        # No text runs on after another character, and none begins within a block.
+        if not _PIECE.match(beginning[-1:]) or (continues_block[number] and _PIECE.fullmatch(line)):
             continue
-        # Within a block of lines of one length, as base64 has them, no text begins.
-        if number and len(line) == len(lines[number - 1]) >= _BLOCK and _PIECE.fullmatch(line):
-            continue
-        pieces, texts = [text], []
-        for at in range(number + 1, len(lines)):
-            # Strata writes these lines between two sections of a log.
-            if log_sections.SYSTEM_MARKER.fullmatch(lines[at]) or log_sections.LAP_MARKER.fullmatch(
-                lines[at]
-            ):
+        pieces = [beginning]
+        texts = []
+        for following in range(number + 1, len(lines)):
+            next_line = lines[following]
+            if _MARKER.fullmatch(next_line):
                 continue
-            rest = lines[at][:_LONGEST].lstrip(_MARGIN)
+            rest = next_line[:_LONGEST].lstrip(_MARGIN)
             if not _PIECE.match(rest):
                 break
             # The line after the last piece of a short text may be another text.
-            if len(pieces) < 4:
+            if len(pieces) < _SHORT:
                 texts.append("".join([*pieces, rest]))
             pieces.append(_strip_joint(rest))
-            ends = len(pieces) > 8 and not len(lines[at]) == len(lines[at - 1]) >= _BLOCK
+            ends = len(pieces) > _MOST_PIECES and not continues_block[following]
             if ends or not _PIECE.fullmatch(pieces[-1]):
                 break
-        if len(pieces) > 4:
+        if len(pieces) > _SHORT:
             texts.append("".join(pieces))
         joined[number] = " ".join(texts)
     return "\n".join(joined)

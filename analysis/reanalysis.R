@@ -106,13 +106,6 @@ key_printed_and_raw <- function(printed, tidy) {
   list(printed = utils::head(keys, nrow(printed)), tidy = utils::tail(keys, nrow(tidy)))
 }
 
-# Half of the width of the 95 % interval of a mean by Student's t; NA of fewer than two values.
-compute_half_width <- function(x) {
-  n <- length(x)
-  if (n < 2) return(NA_real_)
-  stats::qt(1 - ALPHA / 2, n - 1) * stats::sd(x) / sqrt(n)
-}
-
 # A printed statistic, computed from raw values and from native's; NA if they are missing.
 recompute_statistic <- function(x, native, statistic, workload) {
   n <- length(x)

@@ -2,10 +2,8 @@
 # prediction interval of a replication, and each claim has the same verdict.
 # Sources of the methods: docs/statistics.md.
 
-# What a comparison or a claim of the original can be.
+# The outcomes of a comparison or a claim of the original.
 REPLICATION_OUTCOMES <- c("agrees", "differs", "undecided", "not testable here")
-# A change that matters is to be found with this probability.
-POWER <- 0.8
 
 #' Estimate the mean of a side, and the variance that a mean of its kind has
 #'

@@ -32,7 +32,7 @@ draw_statements <- function(statements) {
                  label = paste0(id, ": ", format_claim_value(published, unit), here),
                  label = factor(label, rev(label)),
                  outcome = factor(outcome, names(STATEMENT_OUTCOMES)),
-                 question = wrap_at(18)(as.character(question)),
+                 question = make_wrapper(18)(as.character(question)),
                  question = factor(question, unique(question)))
   ggplot(rows, aes(clip(ratio / base), label, colour = outcome)) +
     geom_vline(xintercept = 1, linewidth = 0.3, colour = "grey50") +

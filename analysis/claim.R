@@ -10,7 +10,8 @@ source(file.path(analysis, "script.R"))
 load_files("read", "statistics", "claims", "forecast", "format", "markdown_tables", "figures",
            "render")
 
-main <- function(folder, claims, out) {
+# Writes the page of the claim in the file `claims`, and prints its rows.
+write_claim_page <- function(folder, claims, out) {
   results <- read_results(folder)
   published <- jsonlite::read_json(claims)
   rows <- forecast_claims(results, published)
@@ -21,4 +22,4 @@ main <- function(folder, claims, out) {
   cat(jsonlite::toJSON(rows, na = "null", digits = NA))
 }
 
-run_main(main, "claim.R RESULTS CLAIMS.json OUT.html", 3)
+run_script(write_claim_page, "claim.R RESULTS CLAIMS.json OUT.html", 3)

@@ -274,6 +274,7 @@ list_pair_parts <- function(pair, claim, published, rows, context) {
   }
   # Series of the two environments are matched by all factors in which the claim sets them equal.
   differing <- unique(unlist(lapply(entries, function(entry) names(entry$factors))))
+  # Selects the rows of the pair's i-th environment; `matched` is equal for matching series.
   select_rows <- function(i) {
     selected <- select_claimed_rows(rows, environments[[i]], claim$factors, entries[[i]]$factors)
     equal <- setdiff(list_factor_columns(selected), paste0(FACTOR, differing))
@@ -339,7 +340,8 @@ make_part <- function(claim, rows, reference_rows, context) {
     return(c(part, list(workload = rows$workload[[1]]), level))
   }
   pairs <- pair_runs(rows, reference_rows)
-  lower_is_better <- rows$better[[1]] == "lower"
-  if (isTRUE(claim$performance) && lower_is_better) pairs$ratio <- 1 / pairs$ratio
+  # A claim is about the values as they are, unless it is one of performance.
+  is_cost <- rows$better[[1]] == "lower"
+  if (isTRUE(claim$performance) && is_cost) pairs$ratio <- 1 / pairs$ratio
   c(part, list(workload = rows$workload[[1]]), pairs[c("ratio", "session", "machine")])
 }

@@ -11,7 +11,8 @@ analysis <- dirname(gsub("~+~", " ", script, fixed = TRUE))
 source(file.path(analysis, "script.R"))
 load_files("read", "statistics", "testbeds", "format", "markdown_tables", "figures", "render")
 
-main <- function(listing, out, effect = MARGIN) {
+# Writes all files of a comparison into the folder `out`; listing: path of SIDES.json.
+write_comparison <- function(listing, out, effect = MARGIN) {
   effect <- as.numeric(effect)
   sides <- lapply(jsonlite::read_json(listing), read_side)
   rows <- compare_sides(sides, effect)
@@ -21,11 +22,11 @@ main <- function(listing, out, effect = MARGIN) {
   replace_table(file.path(out, "comparison.csv"), rows)
   replace_table(file.path(out, "provenance.csv"), origins)
   values <- list(sides = sides, rows = rows, origins = origins, outcome = outcome, effect = effect)
-  render_document(ROOT, "compare.Rmd", file.path(out, "index.html"), "A comparison", values)
+  render_document(ROOT, "compare.Rmd", file.path(out, "index.html"), values = values)
   # outcome.json says that all is written.
   replace_file(file.path(out, "outcome.json"), function(part) {
     jsonlite::write_json(outcome, part, auto_unbox = TRUE)
   })
 }
 
-run_main(main, "compare.R SIDES.json OUT [EFFECT]", 2, 3)
+run_script(write_comparison, "compare.R SIDES.json OUT [EFFECT]", 2, 3)

@@ -37,19 +37,18 @@ add_up_costs <- function(records) {
 # Makes a text for each cell of a record, data frame or list of environment, workload, repetition.
 make_cell_keys <- function(rows) paste(rows$environment, rows$workload, rows$repetition)
 
-#' Get the seconds that a unit of work takes
+#' Compute the seconds that a unit of work takes
 #'
-#' @param rows data frame: workload, metric, unit, better, value
-#' @param metrics data frame of all metrics with their units: workload, unit, better
+#' @param rows data frame of all metrics of its workloads: workload, metric, unit, better, value
 #' @return numeric vector; NA of metrics that are neither a rate nor a time, of times where the
 #'   workload has a rate, and of CPU times
-get_unit_seconds <- function(rows, metrics = rows) {
-  is_rate <- function(rows) rows$better == "higher" & grepl("(/s|/min|OPS|UPS)$", rows$unit)
+compute_unit_seconds <- function(rows) {
+  is_rate <- rows$better == "higher" & grepl("(/s|/min|OPS|UPS)$", rows$unit)
   unit_seconds <- c(s = 1, ms = 1e-3, us = 1e-6, ns = 1e-9, "s/GB" = 1)[rows$unit]
-  is_time <- rows$better == "lower" & !rows$workload %in% metrics$workload[is_rate(metrics)] &
+  is_time <- rows$better == "lower" & !rows$workload %in% rows$workload[is_rate] &
     !rows$metric %in% c("cpu", "user", "system")
   of_rate <- ifelse(grepl("/min$", rows$unit), 60, 1) / rows$value
-  unname(ifelse(is_rate(rows), of_rate, ifelse(is_time, rows$value * unit_seconds, NA)))
+  unname(ifelse(is_rate, of_rate, ifelse(is_time, rows$value * unit_seconds, NA)))
 }
 
 #' Compare the costs of each environment's and native's runs per unit of work, part by part
@@ -64,7 +63,7 @@ compare_costs <- function(results, comparisons, pairs) {
   costs <- add_up_costs(results$records)
   if (is.null(costs) || is.null(comparisons)) return(NULL)
   tidy <- results$tidy
-  tidy$seconds <- get_unit_seconds(tidy)
+  tidy$seconds <- compute_unit_seconds(tidy)
   keys <- paste(make_keys(tidy), tidy$environment)
   blocks <- split(pairs$repetition, paste(make_keys(pairs), pairs$environment))
   add_up_cells <- function(environment, workload, repetitions, how) {

@@ -30,7 +30,7 @@ HORIZONTAL_GRID <- theme(panel.grid.major.y = element_line(colour = "grey92", li
 SHARE_OF_NATIVE <- "Performance, % of native\u2019s (logarithmic)"
 
 # Returns the number of letters in a line of a series' label, by the columns of its figure.
-choose_label_width <- function(columns = 1) {
+choose_label_width <- function(columns) {
   if (knitr::is_html_output()) return(26)
   if (columns > 6) 30 else 44
 }
@@ -112,6 +112,7 @@ select_forest_marks <- function(paper, verdicts) {
 #' @return rows of comparisons as of omit_start_up
 select_forest_rows <- function(comparisons, most = 24) {
   rows <- omit_start_up(comparisons)
+  # Keeps of each group of the columns in `...` only the first series.
   keep_first_series <- function(rows, ...) {
     semi_join(rows, distinct(rows, ..., .keep_all = TRUE), by = c("workload", "series"))
   }

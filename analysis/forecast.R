@@ -9,11 +9,10 @@ MOST_BLOCKS <- 1e6
 #'
 #' @param row of compare_pairs
 #' @param n number of blocks
-#' @param level confidence level
-#' @return relative half-width
-forecast_half_width <- function(row, n, level = 1 - ALPHA) {
+#' @return half-width of the interval of 95 % as a share of the ratio
+forecast_half_width <- function(row, n) {
   scatter <- row$se * sqrt(row$n)
-  sinh(stats::qt((1 + level) / 2, forecast_df(row, n)) * scatter / sqrt(n))
+  sinh(stats::qt(1 - ALPHA / 2, forecast_df(row, n)) * scatter / sqrt(n))
 }
 
 # Forecasts the degrees of freedom of n blocks: as large a share of them is independent as in `row`.

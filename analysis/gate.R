@@ -11,11 +11,12 @@ analysis <- dirname(gsub("~+~", " ", script, fixed = TRUE))
 source(file.path(analysis, "script.R"))
 load_files("read", "statistics", "testbeds", "budgets", "render")
 
-main <- function(request, out) {
+# Writes the verdicts on the budgets of a request; both arguments are paths.
+write_verdicts <- function(request, out) {
   answer <- list(verdicts = judge_budgets(jsonlite::read_json(request)))
   replace_file(out, function(part) {
     jsonlite::write_json(answer, part, auto_unbox = TRUE, na = "null", digits = 8)
   })
 }
 
-run_main(main, "gate.R REQUEST.json OUT.json", 2)
+run_script(write_verdicts, "gate.R REQUEST.json OUT.json", 2)

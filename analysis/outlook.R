@@ -9,7 +9,8 @@ analysis <- dirname(gsub("~+~", " ", script, fixed = TRUE))
 source(file.path(analysis, "script.R"))
 load_files("read", "statistics", "claims", "forecast")
 
-main <- function(folder, tables, width, budget) {
+# Prints the forecasts for ratios and claims; arguments as in the usage above, all of them texts.
+print_outlook <- function(folder, tables, width, budget) {
   results <- read_results(folder, tables)
   ratios <- forecast_ratios(results, as.numeric(width), suppressWarnings(as.numeric(budget)))
   claims <- forecast_claims(results, read_published(folder, ROOT))
@@ -17,4 +18,4 @@ main <- function(folder, tables, width, budget) {
   cat(jsonlite::toJSON(outlook, na = "null", digits = NA, auto_unbox = TRUE))
 }
 
-run_main(main, "outlook.R RESULTS TABLES WIDTH BUDGET", 4)
+run_script(print_outlook, "outlook.R RESULTS TABLES WIDTH BUDGET", 4)

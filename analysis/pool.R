@@ -11,7 +11,8 @@ analysis <- dirname(gsub("~+~", " ", script, fixed = TRUE))
 source(file.path(analysis, "script.R"))
 load_files("read", "statistics", "pooling", "format", "markdown_tables", "figures", "render")
 
-main <- function(listing, out, ...) {
+# Writes all files of a pool into the folder `out`; listing: path of SOURCES.json; ...: ENVIRONMENT.
+write_pool <- function(listing, out, ...) {
   sources <- read_sources(jsonlite::read_json(listing))
   pooled <- pool_sessions(sources$pairs, sources$sessions)
   replace_table(file.path(out, "pool.csv"), pooled$comparisons)
@@ -21,8 +22,7 @@ main <- function(listing, out, ...) {
   replace_file(file.path(out, "table.md"), function(part) {
     writeLines(format_scope_table(pooled, sources$sessions, environments), part)
   })
-  render_document(ROOT, "pool.Rmd", file.path(out, "index.html"), "Sessions, pooled",
-                  c(sources, pooled))
+  render_document(ROOT, "pool.Rmd", file.path(out, "index.html"), values = c(sources, pooled))
 }
 
-run_main(main, "pool.R SOURCES.json OUT [ENVIRONMENT...]", 2, Inf)
+run_script(write_pool, "pool.R SOURCES.json OUT [ENVIRONMENT...]", 2, Inf)

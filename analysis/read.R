@@ -37,6 +37,7 @@ read_published <- function(results, project) {
 stack_rows <- function(tables) {
   tables <- Filter(Negate(is.null), unname(tables))
   if (length(tables) == 0) return(NULL)
+  # Returns one column of all tables.
   bind_column <- function(name) {
     columns <- lapply(tables, function(table) {
       lacks_factor <- startsWith(name, FACTOR) && !name %in% names(table)
@@ -199,6 +200,7 @@ get_moments <- function(records, key) {
 #' @return data frame, one row for each session: session, machine, from, to (moments), cells
 #'   (number), and the facts of SESSION_FACTS and ENGINE_FACTS as texts; an unknown fact is ""
 describe_sessions <- function(results) {
+  # Joins the distinct known values of a fact, sorted, by semicolons.
   join_facts <- function(records, get_value) {
     values <- unlist(lapply(records, function(record) {
       value <- get_value(record) %or% ""

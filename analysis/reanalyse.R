@@ -10,7 +10,8 @@ source(file.path(analysis, "script.R"))
 load_files("read", "statistics", "claims", "reanalysis", "format", "markdown_tables", "figures",
            "render")
 
-main <- function(folder, out) {
+# Writes the tables of the reanalysis into their folder, and the document `out`.
+write_reanalysis <- function(folder, out) {
   results <- read_reanalysis(folder, file.path(ROOT, "published"))
   for (name in c("differences", "claims")) {
     replace_table(file.path(folder, paste0(name, ".csv")), results[[name]])
@@ -19,4 +20,4 @@ main <- function(folder, out) {
                   list(results = results))
 }
 
-run_main(main, "reanalyse.R FOLDER OUT.pdf", 2)
+run_script(write_reanalysis, "reanalyse.R FOLDER OUT.pdf", 2)

@@ -10,7 +10,8 @@ source(file.path(analysis, "script.R"))
 load_files("read", "statistics", "costs", "format", "paper_data", "markdown_tables", "figures",
            "statements", "render")
 
-main <- function(out, results = "results") {
+# Writes the paper `out` of the folder `results`.
+write_paper <- function(out, results = "results") {
   if (!grepl("[.](pdf|html)$", out)) {
     stop(out, ": a paper ends in .pdf or .html", call. = FALSE)
   }
@@ -18,4 +19,4 @@ main <- function(out, results = "results") {
   render_document(ROOT, "report.Rmd", out, values = list(paper = paper))
 }
 
-run_main(main, "report.R OUT.pdf|OUT.html [RESULTS]", 1, 2)
+run_script(write_paper, "report.R OUT.pdf|OUT.html [RESULTS]", 1, 2)

@@ -19,7 +19,8 @@ tabulate_objects <- function(objects, columns) {
     as.data.frame(sapply(columns, function(column) character(), simplify = FALSE))
 }
 
-main <- function(path, out) {
+# Writes all files of a reproduction into the folder `out`; path: of REQUEST.json.
+write_reproduction <- function(path, out) {
   request <- jsonlite::read_json(path)
   open_side <- function(folder, name) {
     if (folder != "") read_side(list(name = name, source = "", sha256 = "", results = folder))
@@ -40,7 +41,7 @@ main <- function(path, out) {
   replace_file(file.path(out, "card.md"), function(part) writeLines(card, part))
   values <- list(request = request, rows = rows, claims = claims, outcome = outcome, card = card,
                  differences = differences, facts = facts)
-  render_document(ROOT, "reproduce.Rmd", file.path(out, "index.html"), "A reproduction", values)
+  render_document(ROOT, "reproduce.Rmd", file.path(out, "index.html"), values = values)
   if (!is.null(rows)) {
     rows$text <- describe_replications(rows)
     rows$shown_there <- format_share_interval(rows$there, rows$there_low, rows$there_high)
@@ -62,4 +63,4 @@ describe_machine_and_date <- function(side) {
          join_facts(make_host_getter("kernel")), ".")
 }
 
-run_main(main, "reproduce.R REQUEST.json OUT", 2)
+run_script(write_reproduction, "reproduce.R REQUEST.json OUT", 2)

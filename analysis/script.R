@@ -1,5 +1,5 @@
 # What the scripts of this folder begin with.  A script sets `analysis`, the path of this folder,
-# and sources this file; then it loads the files that it needs, and runs its function `main`.
+# and sources this file; then it loads the files that it needs, and runs its function.
 
 # The folder of the project.
 ROOT <- dirname(normalizePath(analysis))
@@ -23,16 +23,16 @@ load_files <- function(...) {
 #'
 #' An error ends R with exit status 1 and its message on standard error.
 #'
-#' @param main function of the arguments, which are texts
+#' @param write function of the arguments, which are texts
 #' @param usage names of the script and of its arguments
 #' @param least,most how many arguments the script takes
-run_main <- function(main, usage, least, most = least) {
+run_script <- function(write, usage, least, most = least) {
   arguments <- commandArgs(TRUE)
   tryCatch({
     if (length(arguments) < least || length(arguments) > most) {
       stop("usage: ", usage, call. = FALSE)
     }
-    do.call(main, as.list(arguments))
+    do.call(write, as.list(arguments))
   }, error = function(error) {
     # Only an error that nobody foresaw names the function in which it arose.
     is_foreseen <- is.null(conditionCall(error))

@@ -93,7 +93,8 @@ classify_runs <- function(records, native_at, is_emulated) {
   paste0(vapply(ways, paste, "", collapse = " and "), ifelse(is_unlike, ", unlike native", ""))
 }
 
-main <- function(folder, out = folder) {
+# Writes all TABLES into the folder `out`, which holds tidy/ and laps/; folder: of the results.
+write_tables <- function(folder, out = folder) {
   results <- read_results(folder, out)
   write_result <- function(rows, name) {
     if (!is.null(rows)) rows$valid <- !rows$workload %in% results$invalid
@@ -120,4 +121,4 @@ main <- function(folder, out = folder) {
   write_result(test_claims(published, results$tidy, describe_run(results)), "claims")
 }
 
-run_main(main, "tables.R RESULTS [OUT]", 1, 2)
+run_script(write_tables, "tables.R RESULTS [OUT]", 1, 2)

@@ -42,6 +42,7 @@ combine_sessions <- function(sessions, entry) {
 # native's in the same block; NA of a run that is not paired) and with_native (whether native was
 # measured in the same series).
 list_session_values <- function(session) {
+  # A scalar cannot be bound to a table without rows.
   rows <- rbind(cbind(session$tidy, emulated = rep(FALSE, nrow(session$tidy))),
                 cbind(session$emulated, emulated = rep(TRUE, nrow(session$emulated))))
   pairs <- pair_with_native(session$tidy)
@@ -290,7 +291,9 @@ summarise_outcome <- function(rows, sides, effect) {
     if (nrow(native) > 0) list(native = count_outcomes(native)))
 }
 
-# Describes the rows that decide in sentences; arguments as of summarise_outcome.
+# Describes the rows that decide in sentences: how many differ on each side, how many are undecided
+# and how many more blocks would decide, and how many have no interval.
+# rows: of compare_sides that are judged, at least one; sides, effect: as of summarise_outcome.
 describe_outcome <- function(rows, sides, effect) {
   margin <- paste0(format(100 * effect), " %")
   judged <- rows[rows$outcome != "no interval", ]

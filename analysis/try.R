@@ -8,10 +8,11 @@ analysis <- dirname(gsub("~+~", " ", script, fixed = TRUE))
 source(file.path(analysis, "script.R"))
 load_files("read", "statistics", "format", "paper_data", "markdown_tables", "figures", "render")
 
-main <- function(folder, out) {
+# Writes the page OUT of the results in a folder.
+write_try_page <- function(folder, out) {
   tables <- lapply(c(comparisons = "comparisons", summary = "summary", runs = "runs"), read_result,
                    folder)
   render_document(ROOT, "try.Rmd", out, values = c(tables, list(results = read_results(folder))))
 }
 
-run_main(main, "try.R RESULTS OUT.html", 2)
+run_script(write_try_page, "try.R RESULTS OUT.html", 2)

@@ -65,7 +65,8 @@ list_claim_widths <- function(claim, published, results) {
   }))
 }
 
-main <- function(folder, tables) {
+# Prints the half-widths of headline ratios and of claims; arguments as in the usage above.
+print_widths <- function(folder, tables) {
   results <- read_results(folder, tables)
   # Blocks narrow only the interval within a session: all count as of one.
   results$tidy$session <- rep("", nrow(results$tidy))
@@ -75,4 +76,4 @@ main <- function(folder, tables) {
   cat(jsonlite::toJSON(widths %or% list(), na = "null", digits = NA))
 }
 
-run_main(main, "widths.R RESULTS TABLES", 2)
+run_script(print_widths, "widths.R RESULTS TABLES", 2)

@@ -1,5 +1,5 @@
 # Compares environments that differ in exactly one choice.  A choice that a workload cannot notice
-# is a control: every difference that is found there is false.
+# is a control: every difference that is found in it is false.
 
 #' Find the pairs of environments that differ in one choice
 #'

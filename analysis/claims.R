@@ -1,8 +1,8 @@
-# Tests published claims against values, whoever measured them.  A claim is reproduced if the 90 %
-# interval of every part lies within the tolerance, and contradicted if the 95 % interval of a part
-# (Bonferroni over the parts) lies outside.  A published value that the interval of its part
-# contradicts makes the verdict "same direction" or "other size" instead of "reproduced".  Values
-# of one machine are compared in their blocks.  Values of other machines, whose runs are not paired,
+# Tests published claims against values, of this machine or of others.  A claim is reproduced if the
+# 90 % interval of every part lies within the tolerance, and contradicted if the 95 % interval of a
+# part (Bonferroni over the parts) lies outside.  A published value that the interval of its part
+# contradicts makes the verdict "same direction" or "other size" instead of "reproduced".  Values of
+# one machine are compared in their blocks.  Values of other machines, whose runs are not paired,
 # are compared as two samples, and printed values are taken without an error.
 
 # The level of the interval that has to lie within the bounds of a claim: two one-sided tests at

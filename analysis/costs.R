@@ -94,9 +94,9 @@ compare_costs <- function(results, comparisons, pairs) {
 #'
 #' @param native,costs named sums of add_up_costs in native and in the environment
 #' @param ratio of performance: the environment's time per unit of work is 1 / ratio of native's
-#' @return data frame: part, native and value (per native's time for a unit of work), share (of
-#'   that time by which they differ; those of CPU times and `waiting` add up to that of `time`);
-#'   NULL where the CPU time of a system is not known
+#' @return data frame: part, native and value (per native's time for a unit of work), share (their
+#'   difference as a share of that time; the shares of CPU times and of `waiting` add up to the
+#'   share of `time`; NA of counts); NULL where the CPU time of a system is not known
 split_difference <- function(native, costs, ratio) {
   shares <- lapply(list(native, costs), function(sums) sums / sums[["elapsed_seconds"]])
   required <- c("system.user_seconds", "system.system_seconds")

@@ -61,8 +61,8 @@ make_block_clock <- function(results) {
 #' @param budget seconds of a whole run, shared evenly by its workloads; NA for none
 #' @return data frame, one row for each ratio: environment, label, workload, series, n, ratio, low,
 #'   high, verdict, seconds (of a block of native and the environment), width_more (further blocks
-#'   until the half-width is reached), verdict_more (until there is a verdict, with 80 %; NA if
-#'   there is one) and difference (the smallest loss that the budget would show with 80 %, as a
+#'   until the half-width is reached), verdict_more (until a verdict, with 80 %; NA if it has
+#'   one) and difference (the smallest loss that the budget would show with 80 %, as a
 #'   share); NULL without ratios
 forecast_ratios <- function(results, width, budget = NA) {
   rows <- compare_with_native(results)

@@ -72,7 +72,7 @@ drop_empty_columns <- function(table) {
 #' List the environments with their layers and numbers of runs
 #'
 #' @param paper list of read_paper
-#' @return data frame for set_table, as of all functions below
+#' @return data frame for set_table
 tabulate_environments <- function(paper) {
   get_texts <- function(layers, key) vapply(layers, function(layer) layer[[key]] %or% "", "")
   get_innermost <- function(layers, key) utils::tail(c("", get_texts(layers, key)), 1)
@@ -127,6 +127,7 @@ describe_ways <- function(paper, name) {
 #' List the measured workloads with their main parameters and how their runs were taken
 #'
 #' @param paper list of read_paper
+#' @return data frame for set_table
 tabulate_workloads <- function(paper) {
   # An object counts as "all", and of a list of more than three only the length is shown.
   format_parameter <- function(value) {
@@ -154,6 +155,7 @@ tabulate_workloads <- function(paper) {
 #' List the size rules of the workloads and whether they held
 #'
 #' @param paper list of read_paper
+#' @return data frame for set_table
 tabulate_sizes <- function(paper) {
   format_quantity <- function(values) {
     if_else(is.na(values), NO_VALUE, formatC(values, format = "fg", digits = 4, big.mark = ","))
@@ -178,6 +180,7 @@ tabulate_sizes <- function(paper) {
 #' environment has native's level times its ratio, with as many digits as its interval deserves.
 #'
 #' @param paper list of read_paper
+#' @return data frame for set_table
 tabulate_levels <- function(paper) {
   filter(paper$summary, headline == "yes") |>
     mutate(Series = paste0(series, ", ", unit),
@@ -192,6 +195,7 @@ tabulate_levels <- function(paper) {
 #' List comparisons with native
 #'
 #' @param rows of comparisons as of read_result
+#' @return data frame for set_table
 tabulate_comparisons <- function(rows) {
   transmute(rows, Series = if_else(duplicated(series), "", series), Environment = label,
             Blocks = n, "Of native [95\u00a0%]" = format_share_interval(ratio, low, high),
@@ -204,6 +208,7 @@ tabulate_comparisons <- function(rows) {
 #' List the verdicts on each workload in each environment at several margins
 #'
 #' @param paper list of read_paper
+#' @return data frame for set_table
 tabulate_margins <- function(paper) {
   shown <- filter(paper$decisions, !workload %in% paper$invalid)
   format_minutes <- function(minutes) {
@@ -251,6 +256,7 @@ tabulate_costs <- function(paper) {
 #' List the ratios whose robust estimate differs from that of all work over all time
 #'
 #' @param paper list of read_paper
+#' @return data frame for set_table
 tabulate_robust <- function(paper) {
   filter(paper$headlines, robust_differs == "yes") |>
     transmute(Series = if_else(duplicated(series), "", series), Environment = label,
@@ -261,6 +267,7 @@ tabulate_robust <- function(paper) {
 #' List how many laps were left out in each environment, if any were
 #'
 #' @param paper list of read_paper
+#' @return data frame for set_table
 tabulate_disturbances <- function(paper) {
   if (sum(paper$disturbances$left_out) == 0) return(tibble())
   transmute(paper$disturbances, Environment = label, Laps = laps, "Left out" = left_out,
@@ -271,6 +278,7 @@ tabulate_disturbances <- function(paper) {
 #' List how often laps stalled, where they stalled at all
 #'
 #' @param paper list of read_paper
+#' @return data frame for set_table
 tabulate_stalls <- function(paper) {
   filter(paper$stalls, share > 0 | reference_share > 0) |>
     transmute(Series = if_else(duplicated(series), "", series), Environment = label, Laps = laps,
@@ -282,6 +290,7 @@ tabulate_stalls <- function(paper) {
 #' Count outcomes by family and part of the machine, with the expected one
 #'
 #' @param paper list of read_paper; only workloads that publications report on count
+#' @return data frame for set_table
 tabulate_expected <- function(paper) {
   filter(paper$headlines, workload %in% paper$originals) |>
     mutate(Environments = FAMILIES[family],
@@ -298,6 +307,7 @@ tabulate_expected <- function(paper) {
 #' List the published claims that were tested
 #'
 #' @param claims table of claims
+#' @return data frame for set_table
 tabulate_claims <- function(claims) {
   filter(claims, verdict != "not tested") |>
     arrange(match(verdict, VERDICTS)) |>
@@ -326,6 +336,7 @@ REASONS <- c(statement = "It is no statement about a measured difference between
 #' Count the claims that were not tested by reason and publication
 #'
 #' @param claims table of claims
+#' @return data frame for set_table
 tabulate_untested <- function(claims) {
   filter(claims, verdict == "not tested") |>
     count(Publication = publication, reason) |>
@@ -337,6 +348,7 @@ tabulate_untested <- function(claims) {
 #' List the levels of emulated machines, with their shares of native's
 #'
 #' @param paper list of read_paper
+#' @return data frame for set_table
 tabulate_emulated <- function(paper) {
   mutate(paper$emulated, Series = paste0(series, ", ", unit),
          spread = if_else(is.na(sd), "", paste0(SPACE, "\u00b1", SPACE, format_number(sd, sd))),
@@ -350,6 +362,7 @@ tabulate_emulated <- function(paper) {
 #' List planned runs that are missing
 #'
 #' @param paper list of read_paper
+#' @return data frame for set_table
 tabulate_missing <- function(paper) {
   titles <- vapply(paper$plan$workloads, `[[`, "", "title")
   transmute(paper$missing, Workload = unname(titles[workload]), Environment = label, Missing = n,
@@ -365,6 +378,7 @@ select_shown_choices <- function(paper) {
 #' List the comparisons of environments that differ in one choice
 #'
 #' @param paper list of read_paper
+#' @return data frame for set_table
 tabulate_choices <- function(paper) {
   select_shown_choices(paper) |>
     transmute(Choice = if_else(duplicated(choice), "", choice), Series = series,
@@ -387,6 +401,7 @@ HOST_FACTS <- c("cache_bytes", "governor", "turbo")
 #' List what records observed on the host and inside the environments
 #'
 #' @param records list of records; values that differ between them are all listed
+#' @return data frame for set_table
 tabulate_testbed <- function(records) {
   join_values <- function(key, get_side) {
     values <- unlist(lapply(records, function(record) {
@@ -460,6 +475,7 @@ ENGINE_ROWS <- list(
 #' List the engines of containers, their storage and their network
 #'
 #' @param systems list of records' `system`, of engines on the host and in machines
+#' @return data frame for set_table
 tabulate_engines <- function(systems) {
   in_machine <- !vapply(systems, function(system) is.null(system$vm), NA)
   engines <- lapply(systems, function(system) system$docker %or% system$container)
@@ -489,6 +505,7 @@ count_texts <- function(texts) {
 #' A star marks disturbed runs.
 #'
 #' @param paper list of read_paper
+#' @return data frame for set_table
 tabulate_runs <- function(paper) {
   link_runs <- function(number, path, mark) {
     paste(write_markdown("[{number}{mark}](../{path})"), collapse = " ")

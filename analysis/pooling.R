@@ -115,7 +115,7 @@ list_scopes <- function(sessions) {
 
 #' Compare environments with native in each scope
 #'
-#' The verdicts of each scope share an error rate, as those of a paper do.
+#' The verdicts of each scope share an error rate, as the verdicts of a paper do.
 #'
 #' @param pairs,sessions of read_sources
 #' @return list: comparisons (rows of compare_environments and add_verdicts) and verdicts (rows of

@@ -86,7 +86,7 @@ get_factor <- function(rows, name) {
 #' List the keys whose values differ between two lists
 #'
 #' @param pair list of two named lists
-#' @return names of the keys; NULL if there are no keys
+#' @return names of the keys; NULL if neither list has keys
 list_differing_keys <- function(pair) {
   keys <- unique(unlist(lapply(pair, names)))
   Filter(function(key) !identical(pair[[1]][[key]], pair[[2]][[key]]), keys)

@@ -171,7 +171,7 @@ set_chunk_options <- function() {
       if (is.numeric(value) || is.null(value)) value else mark_as_markdown(escape_text(value))
     },
     plot = function(x, options) {
-      # knitr escapes the text of an attribute itself, and bookdown looks for references there too.
+      # knitr escapes the text of an attribute itself, and bookdown looks for references in it, too.
       if (is_web) options$fig.alt <- gsub("[@#\\\\[:cntrl:]]+", " ", options$fig.cap)
       options$fig.cap <- escape_text(options$fig.cap)
       plot(x, options)

@@ -109,7 +109,7 @@ judge_replications <- function(rows, effect) {
   rows
 }
 
-#' Compare all ratios to native of an original with those of a replication
+#' Compare all ratios to native of an original with the ratios of a replication
 #'
 #' @param original,replication lists of read_side; replication is NULL if nothing was measured
 #' @param omitted data frame: environment, workload ("" for any), reason
@@ -195,7 +195,7 @@ explain_omission <- function(series, omitted) {
   if (any(fits)) omitted$reason[fits][[1]] else "it was not measured"
 }
 
-#' Compare the verdicts of claims of an original with those of a replication
+#' Compare the verdicts on claims of an original with the verdicts of a replication
 #'
 #' Only claims that the original decided are listed.  A claim agrees if it has the same verdict, and
 #' differs if it has another one.

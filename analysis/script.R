@@ -4,7 +4,7 @@
 # The folder of the project.
 ROOT <- dirname(normalizePath(analysis))
 
-# Nothing that is written follows from the settings of whoever calls.
+# No result depends on the caller's locale, time zone or date.
 Sys.setenv(SOURCE_DATE_EPOCH = "0", TZ = "UTC", LC_ALL = "C.UTF-8")
 invisible(Sys.setlocale("LC_ALL", "C.UTF-8"))
 # Each function runs too seldom to be worth compiling.

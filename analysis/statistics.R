@@ -68,7 +68,7 @@ compare_samples <- function(x, y = NULL, how = "ratio", level = 1 - ALPHA, items
 #' @param samples list of one or two numeric vectors
 #' @param level as in compare_samples
 #' @param transform_back function from the scale of the samples to the scale of the result
-#' @param items,quantity nouns for `why`, such as "blocks" and "ratio"
+#' @param items,quantity nouns for `why`, for example "blocks" and "ratio"
 #' @param estimate_error function of a sample that returns se and df
 #' @return data frame of one row: n (of the smaller sample), ratio, low, high; se and df (standard
 #'   error and degrees of freedom on the scale of the samples); why (the reason if the row has no
@@ -242,7 +242,7 @@ estimate_standard_error <- function(values) {
   list(se = stats::sd(values) / sqrt(independent), df = max(independent - 1, 2))
 }
 
-#' Estimate the standard error of the mean of independent values, such as the means of sessions
+#' Estimate the standard error of the mean of independent values, for example of sessions' means
 #'
 #' @param values numbers, at least two
 #' @return list: se, df (degrees of freedom)
@@ -306,7 +306,7 @@ estimate_blocks_at_distance <- function(distance, scatter, alpha, power) {
   max(ceiling(n), VERDICT_BLOCKS)
 }
 
-# The columns that identify a series, and those that identify a comparison of it.
+# The columns that identify a series, and the columns that identify a comparison of it.
 SERIES_KEYS <- c("workload", "title", "question", "metric", "metric_label", "factors", "series",
                  "unit", "better", "headline")
 COMPARISON_KEYS <- c(SERIES_KEYS, "environment", "label")
@@ -440,8 +440,8 @@ compute_pseudomedian <- function(x) {
 #' Pair the runs of two environments in every series
 #'
 #' @param rows,reference tidy rows of the two environments
-#' @return data frame: the columns of a comparison, reference, and those of pair_runs (ratios are
-#'   of performance as a share of the reference's); NULL if no runs are paired
+#' @return data frame: the columns of a comparison, reference, and the columns of pair_runs
+#'   (ratios are of performance as a share of the reference's); NULL if no runs are paired
 pair_environments <- function(rows, reference) {
   reference_at <- split(seq_len(nrow(reference)), make_keys(reference))
   map_groups(rows, COMPARISON_KEYS, function(series) {
@@ -465,8 +465,8 @@ pair_with_native <- function(tidy) {
 #' Compare two environments in every series
 #'
 #' @param pairs data frame of pair_environments, or NULL
-#' @return data frame, one row for each series: the columns of a comparison, reference, those of
-#'   compare_sessions, robust, robust_low and robust_high (the same from the robust ratios), and
+#' @return data frame, one row for each series: the columns of a comparison, reference, the columns
+#'   of compare_sessions, robust, robust_low and robust_high (the same from the robust ratios), and
 #'   robust_differs (whether the 95 % interval of the quotient of both excludes 1); NULL of no pairs
 compare_environments <- function(pairs) {
   if (is.null(pairs)) return(NULL)

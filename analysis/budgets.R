@@ -11,41 +11,33 @@
 #'   of the last session count)
 #' @return list of judge_budget, in the order of the budgets
 judge_budgets <- function(request) {
-  read_once <- local({
-    known <- list()
-    function(folder) {
-      if (is.null(known[[folder]])) known[[folder]] <<- read_session(folder)
-      known[[folder]]
-    }
-  })
+  folders <- unique(unlist(c(request$sessions, lapply(request$budgets, `[[`, "baseline"))))
+  sessions <- lapply(stats::setNames(nm = folders), read_session)
+  current <- sessions[unlist(request$sessions)]
+  now <- current[[length(current)]]
   lapply(request$budgets, function(budget) {
-    current <- lapply(request$sessions, read_once)
-    now <- current[[length(current)]]
     if (budget$workload %in% now$invalid) {
       return(refuse_budget("its sizes break a rule, or are those of tests: see docs/sizes.md"))
     }
     by_session <- length(budget$baseline) > 0
     rows <- if (by_session) {
-      compare_with_baseline(lapply(budget$baseline, read_once), current, budget)
+      compare_with_baseline(sessions[unlist(budget$baseline)], current, budget)
     } else {
       compare_side_by_side(now, budget)
     }
-    if (is.null(rows)) return(refuse_budget(explain_no_rows(budget)))
+    if (is.null(rows)) {
+      return(refuse_budget(paste0("no run of ", budget$workload, " in ", budget$environment,
+                                  " is paired with one in ", budget$reference)))
+    }
     judge_budget(rows, budget$at_most, ALPHA / request$looks,
                  ALPHA / request$looks / request$gate, by_session)
   })
 }
 
-# Why a budget has no rows: its environments were not measured together.
-explain_no_rows <- function(budget) {
-  paste0("no run of ", budget$workload, " in ", budget$environment, " is paired with one in ",
-         budget$reference)
-}
-
-# The verdict on a budget that cannot be judged, with the reason.
+# Returns the verdict on a budget that cannot be judged, with the reason.
 refuse_budget <- function(why) list(verdict = "not comparable", why = why)
 
-# The rows of a budget: those of its metric, or the headlines of its workload.
+# Selects the rows of a budget: of its metric, or the headlines of its workload.
 select_budget_rows <- function(rows, budget) {
   rows <- rows[rows$workload == budget$workload, ]
   if (is.null(budget$metric)) rows[rows$headline, ] else rows[rows$metric == budget$metric, ]
@@ -66,7 +58,7 @@ compare_side_by_side <- function(session, budget) {
   map_groups(pairs, COMPARISON_KEYS, function(series) compare_pairs(series$ratio))
 }
 
-#' Compare an environment's ratio to native with that of a baseline, session by session
+#' Compare an environment's ratio to native with its ratio in a baseline, session by session
 #'
 #' @param baseline,current lists of read_session
 #' @param budget as of compare_side_by_side
@@ -75,10 +67,10 @@ compare_side_by_side <- function(session, budget) {
 compare_with_baseline <- function(baseline, current, budget) {
   require_one_scale(c(baseline, current), c(rep("the baseline", length(baseline)),
                                             rep("this run", length(current))))
-  join <- function(name, sessions) {
+  make_side <- function(name, sessions) {
     combine_sessions(sessions, list(name = name, source = "", sha256 = ""))
   }
-  rows <- compare_two_sides(join("baseline", baseline), join("now", current))
+  rows <- compare_two_sides(make_side("baseline", baseline), make_side("now", current))
   rows <- select_budget_rows(rows, budget)
   rows <- rows[rows$environment == budget$environment & rows$basis == BY_NATIVE, ]
   if (nrow(rows) > 0) cbind(rows["series"], get_decisive(rows), rows[c("n", "se", "df")])
@@ -92,13 +84,15 @@ compare_with_baseline <- function(baseline, current, budget) {
 #' @param at_most the budget, as a share
 #' @param within_alpha,beyond_alpha error rates of the two verdicts
 #' @param by_session whether the samples are sessions, not blocks
-#' @return list: verdict ("within", "beyond", "undecided", "not comparable"), why, parts (number of
-#'   series), and of the series that decides: series, n, unit, ratio, low, high (95 %), low_all,
-#'   high_all (that decide), more (how many further blocks or sessions would decide)
+#' @return list: verdict ("within", "beyond", "undecided", "not comparable"), why (the reason of the
+#'   last), parts (number of series), and of the series that decides: series, n, unit, ratio, low,
+#'   high (95 %), low_all, high_all (the ends that decide), more (how many further blocks or
+#'   sessions would decide); only verdict and why if it is not comparable
 judge_budget <- function(rows, at_most, within_alpha, beyond_alpha, by_session = FALSE) {
   least <- if (by_session) INTERVAL_BLOCKS else VERDICT_BLOCKS
   inner <- compute_intervals(rows, 1 - 2 * within_alpha)
   outer <- compute_intervals(rows, 1 - 2 * beyond_alpha / nrow(rows))
+  # Any gain is within the budget.
   judged <- judge_parts(inner, outer, rows$n, 1 - at_most, Inf, least)
   verdict <- if (all(judged$within)) "within" else "undecided"
   if (any(judged$outside)) verdict <- "beyond"

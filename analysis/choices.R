@@ -1,11 +1,11 @@
 # Compares environments that differ in exactly one choice.  A choice that a workload cannot notice
-# is a control: every difference that is found there is false.
+# is a control: every difference that is found in it is false.
 
 #' Find the pairs of environments that differ in one choice
 #'
 #' @param plan contents of plan.json
-#' @return data frame: base, environment, choice (layer and option, such as "docker network", or the
-#'   layer that one of them has more), touches ("network", "data" or ""); NULL of no pairs
+#' @return data frame: base, environment, choice (layer and option, for example "docker network", or
+#'   the layer that one of them has more), touches ("network", "data" or ""); NULL of no pairs
 find_choice_pairs <- function(plan) {
   is_usable <- function(entry) isTRUE(entry$available) && !isTRUE(entry$emulated)
   entries <- Filter(is_usable, plan$environments)
@@ -19,8 +19,9 @@ find_choice_pairs <- function(plan) {
   }))
 }
 
-# The one choice in which two environments of the plan differ, as list(choice, touches, reversed);
-# `reversed` if the first has a layer more.  NULL if they differ in none or in several.
+# Finds the one choice in which two environments of the plan differ: a list of choice and touches as
+# of find_choice_pairs, and reversed (whether the first has a layer more).  NULL if they differ in
+# none or in several.
 find_single_choice <- function(first, second) {
   stacks <- lapply(list(first$layers, second$layers), lapply, sort_options)
   if (length(stacks[[1]]) != length(stacks[[2]])) return(find_added_layer(stacks))
@@ -32,16 +33,17 @@ find_single_choice <- function(first, second) {
   if (is.null(option)) return(NULL)
   descriptions <- lapply(list(first, second), function(entry) entry$descriptions[[at]])
   touches <- list_differing_keys(descriptions)
-  list(choice = paste(names(layers[[1]]), option), reversed = FALSE,
-       touches = if (length(touches) == 1 && touches %in% c("network", "data")) touches else "")
+  if (length(touches) != 1 || !touches %in% c("network", "data")) touches <- ""
+  list(choice = paste(names(layers[[1]]), option), reversed = FALSE, touches = touches)
 }
 
-# A layer with its options sorted by name, so that equal layers are identical.
+# Sorts the options of a layer by name, so that equal layers are identical.
 sort_options <- function(layer) {
   lapply(layer, function(options) options[sort(as.character(names(options)))])
 }
 
-# The choice of find_single_choice where one of two stacks is the other with a layer more.
+# Finds the choice of find_single_choice where one of two stacks of layers is the other with a layer
+# more; NULL if it is not.
 find_added_layer <- function(stacks) {
   sizes <- lengths(stacks)
   shorter <- stacks[[which.min(sizes)]]
@@ -52,9 +54,9 @@ find_added_layer <- function(stacks) {
   list(choice = names(longer[[added[[1]]]]), touches = "", reversed = sizes[[1]] > sizes[[2]])
 }
 
-# The name of the one option in which two lists of options differ; NULL if there is none or several.
+# Returns the name of the one option in which two lists of options differ; NULL of none or several.
 # An option that holds several settings follows from the option that names them, and does not count
-# unless it alone differs: then one of its settings is the choice.
+# unless it is the only difference: then one of its settings is the choice.
 find_differing_option <- function(options) {
   differing <- list_differing_keys(options)
   holds_settings <- function(key) {
@@ -69,19 +71,22 @@ find_differing_option <- function(options) {
 
 #' Tell whether a workload can notice a choice
 #'
-#' @param touches "network", "data" (where data lie) or "", which every workload can notice
-#' @param entry in the plan's `workloads`
+#' A workload with a step in a fresh system can notice everything.
+#'
+#' @param touches "network", "data" (the place of data) or "", which every workload can notice
+#' @param workload in the plan's `workloads`
 #' @return logical
-can_notice <- function(touches, entry) {
-  any_step <- function(steps, test) {
-    any(vapply(steps, function(step) test(step) || any_step(step$steps, test), NA))
+can_notice <- function(touches, workload) {
+  # Steps may hold steps.
+  has_step <- function(steps, test) {
+    any(vapply(steps, function(step) test(step) || has_step(step$steps, test), NA))
   }
-  is_fresh <- function(step) !is.null(step$fresh)
+  cell <- workload$cell
+  if (has_step(cell$steps, function(step) !is.null(step$fresh))) return(TRUE)
   is_at_client <- function(step) identical(step$at, "client")
-  if (any_step(entry$cell$steps, is_fresh)) return(TRUE)
   switch(touches,
-         data = !identical(entry$storage, FALSE),
-         network = length(entry$cell$ports) > 0 || any_step(entry$cell$steps, is_at_client),
+         data = !identical(workload$storage, FALSE),
+         network = length(cell$ports) > 0 || has_step(cell$steps, is_at_client),
          TRUE)
 }
 
@@ -99,14 +104,14 @@ compare_choices <- function(results) {
     if (nrow(changed) == 0) return(NULL)
     compared <- compare_environments(pair_environments(changed, base))
     if (is.null(compared)) return(NULL)
-    noticed <- vapply(results$plan$workloads[compared$workload], function(entry) {
-      can_notice(pairs$touches[[i]], entry)
+    noticed <- vapply(results$plan$workloads[compared$workload], function(workload) {
+      can_notice(pairs$touches[[i]], workload)
     }, NA)
     cbind(compared, choice = pairs$choice[[i]], control = ifelse(noticed, "no", "yes"),
           family = ifelse(noticed, "choices", "controls"))
   }))
   if (is.null(rows)) return(NULL)
-  # Choices and controls are two sets of verdicts.
+  # The verdicts of each family share an error rate.
   stack_rows(lapply(split(rows, rows$family), function(family) {
     keys <- paste(family$choice, family$reference, family$environment, family$workload)
     add_verdicts(family, match(keys, unique(keys)))

@@ -1,10 +1,13 @@
-# Tests published claims against values, whoever measured them.  A claim is reproduced if the 90 %
-# interval of every part lies within the tolerance, and contradicted if the 95 % interval of a part
-# (Bonferroni over the parts) lies outside.  A published value that the interval of its part
-# contradicts makes the verdict "same direction" or "other size" instead of "reproduced".  Values
-# of one machine are compared in their blocks.
-# Values of other machines, whose runs are not paired, are compared as two samples, and printed
-# values are taken without an error.
+# Tests published claims against values, of this machine or of others.  A claim is reproduced if the
+# 90 % interval of every part lies within the tolerance, and contradicted if the 95 % interval of a
+# part (Bonferroni over the parts) lies outside.  A published value that the interval of its part
+# contradicts makes the verdict "same direction" or "other size" instead of "reproduced".  Values of
+# one machine are compared in their blocks.  Values of other machines, whose runs are not paired,
+# are compared as two samples, and printed values are taken without an error.
+
+# The level of the interval that has to lie within the bounds of a claim: two one-sided tests at
+# ALPHA.
+INNER_LEVEL <- 1 - 2 * ALPHA
 
 #' Test all claims
 #'
@@ -14,9 +17,10 @@
 #' @param context list about the values: invalid (workloads whose sizes answer no question); sockets
 #'   and processors (numbers; NA: not known); emulated (names of environments that were measured in
 #'   emulation only); otherwise (names of environments that a daemon or options made others of);
-#'   paired and exact (by default TRUE and FALSE: values are paired in blocks; values have no error)
-#' @return data frame, one row for each claim, and a second row for a claim about a product that
-#'   another environment stands for
+#'   paired (whether values are paired in blocks; by default TRUE) and exact (whether values have no
+#'   error; by default FALSE)
+#' @return data frame of describe_claim, one row for each claim, and a second row for a claim about
+#'   a product that another environment stands for
 test_claims <- function(published, values, context) {
   rows <- lapply(published$claims, function(claim) {
     rbind(test_claim(claim, published, values, context),
@@ -39,8 +43,8 @@ describe_run <- function(results) {
        otherwise = environments$environment[environments$otherwise])
 }
 
-# Tests a claim about a product by the environment that stands for it; NULL if no environment does,
-# or if nothing can be tested.
+# Tests a claim about a product by the environment that stands for it: a row of test_claim, where
+# `transferred` names the product; NULL if no environment stands for it, or nothing can be tested.
 test_transferred_claim <- function(claim, published, values, context) {
   transferred <- transfer_claim(claim, published)
   if (is.null(transferred)) return(NULL)
@@ -56,8 +60,8 @@ test_transferred_claim <- function(claim, published, values, context) {
 #' @return list: claim, published (as they were given, restated) and from (the product's name); NULL
 #'   if no environment stands for a product of the claim
 transfer_claim <- function(claim, published) {
-  products <- Filter(function(environment) !is.null(environment$transferred),
-                     published$environments[unlist(claim$pairs)])
+  is_product <- function(environment) !is.null(environment$transferred)
+  products <- Filter(is_product, published$environments[unlist(claim$pairs)])
   if (length(products) == 0 || !is.null(claim$untestable)) return(NULL)
   claim$pairs <- Filter(function(pair) any(unlist(pair) %in% names(products)), claim$pairs)
   for (name in names(products)) {
@@ -67,15 +71,24 @@ transfer_claim <- function(claim, published) {
   list(claim = claim, published = published, from = paste(unique(origins), collapse = ", "))
 }
 
-# The row of one claim; arguments as of test_claims.
+# Tells whether a part of list_claim_parts can be tested.
+is_testable <- function(part) is.null(part$reason)
+
+#' Test one claim by all its parts
+#'
+#' @inheritParams test_claims
+#' @param claim an entry of published/claims.json
+#' @return row of describe_claim; environment, reference, series, n, ratio, low, high, level and
+#'   the tolerance are of the part that decides, reason and because of the first part that cannot be
+#'   tested
 test_claim <- function(claim, published, values, context) {
   row <- describe_claim(claim, published)
   parts <- list_claim_parts(claim, published, values, context)
-  untested <- Filter(function(part) !is.null(part$reason), parts)
-  tested <- Filter(function(part) is.null(part$reason), parts)
+  untested <- Filter(Negate(is_testable), parts)
+  tested <- Filter(is_testable, parts)
   if (length(untested) > 0) row[c("reason", "because")] <- untested[[1]][c("reason", "because")]
   if (length(tested) == 0) return(row)
-  inner <- stack_rows(lapply(tested, compare_part, 1 - 2 * ALPHA))
+  inner <- stack_rows(lapply(tested, compare_part, INNER_LEVEL))
   outer_level <- 1 - ALPHA / length(tested)
   outer <- stack_rows(lapply(tested, compare_part, outer_level))
   low <- vapply(tested, function(part) part$bounds[[1]], 0)
@@ -87,28 +100,32 @@ test_claim <- function(claim, published, values, context) {
   row$verdict <- if (all(judged$within)) "reproduced" else "undecided"
   if (length(untested) > 0) row$verdict <- "tested in part"
   if (any(judged$outside)) row$verdict <- "contradicted"
-  # The row shows the part that decides.
   at <- judged$at
   part <- tested[[at]]
-  shown <- (if (judged$within[[at]]) inner else outer)[at, ]
+  is_within <- judged$within[[at]]
+  shown <- (if (is_within) inner else outer)[at, ]
   row[c("tolerance_low", "tolerance_high")] <- as.list(part$bounds)
   row[c("environment", "reference", "series")] <- part[c("environment", "reference", "series")]
   row[c("n", "ratio", "low", "high")] <- shown[c("n", "ratio", "low", "high")]
-  row$level <- if (judged$within[[at]]) 1 - 2 * ALPHA else outer_level
+  row$level <- if (is_within) INNER_LEVEL else outer_level
   row$parts <- length(tested)
-  if (row$unit == "ratio" && !is.na(row$published)) {
-    row$against_published <- compare_with_published(part, row$published)
-    # The originals' own values only have to fit the words of their text.
-    measured_here <- !isFALSE(context$paired)
-    if (measured_here && row$verdict == "reproduced" && row$against_published == "different") {
-      same_side <- log(row$ratio) * log(row$published) > 0
-      row$verdict <- if (same_side) "same direction" else "other size"
-    }
+  # The originals' own values, which are not paired, only have to fit the words of their text.
+  add_published_verdict(row, part, refine = !isFALSE(context$paired))
+}
+
+# Adds to a claim's row how its deciding part compares with the published ratio, if the claim has
+# one: against_published, and, to refine "reproduced", the verdict "same direction" or "other size".
+add_published_verdict <- function(row, part, refine) {
+  if (row$unit != "ratio" || is.na(row$published)) return(row)
+  row$against_published <- compare_with_published(part, row$published)
+  if (refine && row$verdict == "reproduced" && row$against_published == "different") {
+    is_same_side <- log(row$ratio) * log(row$published) > 0
+    row$verdict <- if (is_same_side) "same direction" else "other size"
   }
   row
 }
 
-# The row of a claim before it is tested.
+# Returns the row of a claim before it is tested; its columns are the format of claims.csv.
 describe_claim <- function(claim, published) {
   bounds <- read_tolerance(claim)
   data.frame(
@@ -135,20 +152,23 @@ read_tolerance <- function(claim) {
   bounds
 }
 
-# The second verdict: whether a part is "equal" to the published value, "different" or "undecided".
+# Says whether a part's ratio is "equal" to the published value within MARGIN, "different" or
+# "undecided".
 compare_with_published <- function(part, value) {
-  row <- compare_part(part, 1 - 2 * ALPHA, value)
+  row <- compare_part(part, INNER_LEVEL, value)
   n <- if (isTRUE(part$exact)) Inf else row$n
   judged <- judge_parts(row, row, n, 1 - MARGIN, 1 / (1 - MARGIN))
-  if (judged$within) "equal" else if (judged$outside) "different" else "undecided"
+  if (judged$within) return("equal")
+  if (judged$outside) "different" else "undecided"
 }
 
 #' Compare a part of a claim with a value
 #'
-#' @param part entry of list_claim_parts without a reason
+#' @param part entry of list_claim_parts that can be tested
 #' @param level confidence level of the interval
 #' @param value number by which the part's ratio is divided
-#' @return row of compare_values
+#' @return row of compare_sessions, or of compare_samples where runs are not paired; the interval of
+#'   exact values has no width
 compare_part <- function(part, level, value = 1) {
   if (!is.null(part$ratio)) {
     return(compare_sessions(part$ratio / value, part$session, part$machine, level))
@@ -162,32 +182,31 @@ compare_part <- function(part, level, value = 1) {
 
 #' List the parts of a claim: each series of each pair of environments in each of its tests
 #'
-#' @inheritParams test_claims
-#' @param claim an entry of published/claims.json
+#' @inheritParams test_claim
 #' @return list of lists: environment, reference, series and bounds, with workload and
 #'   ratio, session and machine (of each block) or with x, y and how (as of compare_samples) and
 #'   exact (no errors); for a part that cannot be tested, reason (a code) and because (a sentence)
 list_claim_parts <- function(claim, published, values, context) {
   tests <- claim$tests %or% list(list())
   parts <- lapply(tests, function(test) {
-    tested <- claim
-    tested[names(test)] <- test
-    bounds <- list(bounds = read_tolerance(tested))
-    lapply(list_test_parts(tested, published, values, context), c, bounds)
+    # A test replaces keys of its claim.
+    claim[names(test)] <- test
+    bounds <- list(bounds = read_tolerance(claim))
+    lapply(list_test_parts(claim, published, values, context), c, bounds)
   })
   unlist(parts, recursive = FALSE)
 }
 
 #' List the ratios of a claim's parts with their 90 % intervals
 #'
-#' @inheritParams list_claim_parts
+#' If no part can be tested, the parts are of environments that stand for a product.
+#'
+#' @inheritParams test_claim
 #' @return data frame, one row for each part that can be tested: environment, reference, series, n,
-#'   ratio, low, high, tolerance_low, tolerance_high; NULL of none.  If only environments that stand
-#'   for a product can be tested, the parts are theirs.
+#'   ratio, low, high, tolerance_low, tolerance_high; NULL of none
 list_part_intervals <- function(claim, published, values, context) {
   list_tested <- function(claim, published) {
-    Filter(function(part) is.null(part$reason),
-           list_claim_parts(claim, published, values, context))
+    Filter(is_testable, list_claim_parts(claim, published, values, context))
   }
   tested <- list_tested(claim, published)
   transferred <- transfer_claim(claim, published)
@@ -195,13 +214,14 @@ list_part_intervals <- function(claim, published, values, context) {
     tested <- list_tested(transferred$claim, transferred$published)
   }
   stack_rows(lapply(tested, function(part) {
-    row <- compare_part(part, 1 - 2 * ALPHA)[c("n", "ratio", "low", "high")]
+    row <- compare_part(part, INNER_LEVEL)[c("n", "ratio", "low", "high")]
     data.frame(part[c("environment", "reference", "series")], row,
                tolerance_low = part$bounds[[1]], tolerance_high = part$bounds[[2]])
   }))
 }
 
-# The parts of one test of a claim, as of list_claim_parts without their bounds.
+# Lists the parts of one test of a claim, as list_claim_parts does but without their bounds.
+# claim: with the keys of the test.
 list_test_parts <- function(claim, published, values, context) {
   if (!is.null(claim$untestable)) {
     return(list(refuse_part(claim$untestable$reason, claim$untestable$because)))
@@ -211,17 +231,18 @@ list_test_parts <- function(claim, published, values, context) {
   if (nrow(rows) == 0) {
     return(list(refuse_part("workload", claim$workload, " was not measured")))
   }
-  invalid <- rows$workload %in% context$invalid
-  too_small <- NULL
-  if (any(invalid)) {
-    workload_names <- toString(unique(rows$workload[invalid]))
-    too_small <- list(refuse_part("size", workload_names, " broke a rule of its size"))
+  is_invalid <- rows$workload %in% context$invalid
+  refused <- NULL
+  if (any(is_invalid)) {
+    workload_names <- toString(unique(rows$workload[is_invalid]))
+    refused <- list(refuse_part("size", workload_names, " broke a rule of its size"))
   }
-  rows <- rows[!invalid, ]
-  if (nrow(rows) == 0) return(too_small)
+  rows <- rows[!is_invalid, ]
+  if (nrow(rows) == 0) return(refused)
   for (hardware in c("sockets", "processors")) {
     needed <- claim[[hardware]] %or% 0
     available <- context[[hardware]]
+    # A number that is not known, NA, is not enough.
     if (needed > 0 && !(available >= needed) %in% TRUE) {
       return(list(refuse_part("hardware", "it needs ", needed, " ", hardware, ", and here are ",
                               available)))
@@ -232,25 +253,28 @@ list_test_parts <- function(claim, published, values, context) {
     return(list(refuse_part("metric", toString(unlist(claim$metrics)), " was not measured")))
   }
   parts <- lapply(claim$pairs, list_pair_parts, claim, published, rows, context)
-  c(unlist(parts, recursive = FALSE), too_small)
+  c(unlist(parts, recursive = FALSE), refused)
 }
 
-# A part that cannot be tested: the code of the reason, and texts that make the reason's sentence.
+# Returns a part that cannot be tested: the code of its reason, and the sentence that `...` makes.
 refuse_part <- function(reason, ...) list(reason = reason, because = paste0(...))
 
-# The parts of one pair of environments of a claim, or of one environment whose level is claimed.
+# Lists the parts of one pair of environments of a claim, as list_test_parts does.
+# pair: keys of published environments, one of them where a level is claimed; rows: of the values.
 list_pair_parts <- function(pair, claim, published, rows, context) {
   entries <- published$environments[unlist(pair)]
   environments <- vapply(entries, function(entry) {
-    # Options of the engine may be what a claim is about.
+    # A claim may be about the options of an engine.
     excluded <- if (isTRUE(entry$options)) NULL else context$otherwise
-    c(intersect(unlist(entry$measured_as), setdiff(rows$environment, excluded)), "")[[1]]
+    measured <- intersect(unlist(entry$measured_as), setdiff(rows$environment, excluded))
+    if (length(measured) > 0) measured[[1]] else ""
   }, "")
   if (any(environments == "")) {
     return(list(explain_missing_environment(entries[environments == ""][[1]], context)))
   }
   # Series of the two environments are matched by all factors in which the claim sets them equal.
   differing <- unique(unlist(lapply(entries, function(entry) names(entry$factors))))
+  # Selects the rows of the pair's i-th environment; `matched` is equal for matching series.
   select_rows <- function(i) {
     selected <- select_claimed_rows(rows, environments[[i]], claim$factors, entries[[i]]$factors)
     equal <- setdiff(list_factor_columns(selected), paste0(FACTOR, differing))
@@ -264,9 +288,8 @@ list_pair_parts <- function(pair, claim, published, rows, context) {
     series <- paste(utils::head(unique(rows$series), 6), collapse = "; ")
     return(list(refuse_part("size", "its size or load was not measured, but: ", series)))
   }
-  if (identical(claim$over, "all")) {
-    common <- list(common)
-  }
+  # A claim over all series has one part, which holds them all.
+  if (identical(claim$over, "all")) common <- list(common)
   lapply(common, function(series) {
     series_rows <- first[first$matched %in% series, ]
     reference_rows <- if (length(pair) > 1) second[second$matched %in% series, ]
@@ -274,36 +297,36 @@ list_pair_parts <- function(pair, claim, published, rows, context) {
   })
 }
 
-# Why an environment of a claim has no values; `entry` is of the published environments.
+# Returns the refused part that says why an environment of a claim has no values.
+# entry: the environment's entry among the published environments; context: as of test_claims.
 explain_missing_environment <- function(entry, context) {
   measured_as <- unlist(entry$measured_as)
   if (any(measured_as %in% context$emulated)) {
     return(refuse_part("emulation", entry$label, " was measured in emulation alone"))
   }
-  transferred <- length(measured_as) == 0 && !is.null(entry$transferred)
-  reason <- if (transferred) "other-product" else "environment"
   if (any(measured_as %in% context$otherwise)) {
-    return(refuse_part(reason, entry$label, " was measured with a daemon or options that make ",
-                       "another environment of it"))
+    return(refuse_part("environment", entry$label, " was measured with a daemon or options that ",
+                       "make another environment of it"))
   }
-  refuse_part(reason, entry$label, " was not measured")
+  is_product <- length(measured_as) == 0 && !is.null(entry$transferred)
+  refuse_part(if (is_product) "other-product" else "environment", entry$label, " was not measured")
 }
 
-# The rows of an environment that have the factors of a claim; those of its published environment
-# come first.
+# Selects the rows of an environment that have the factors of a claim.  Factors of the claim's
+# environment replace the claim's own factors of the same name.
 select_claimed_rows <- function(rows, environment, claim_factors, environment_factors) {
   factors <- c(claim_factors[setdiff(names(claim_factors), names(environment_factors))],
                environment_factors)
-  keep <- rows$environment == environment
+  is_claimed <- rows$environment == environment
   for (name in names(factors)) {
-    value <- get_factor(rows, name)
-    keep <- keep & value %in% as.character(unlist(factors[[name]]))
+    is_claimed <- is_claimed & get_factor(rows, name) %in% as.character(unlist(factors[[name]]))
   }
-  rows[keep, ]
+  rows[is_claimed, ]
 }
 
-# A part of a claim that can be tested; `reference_rows` is NULL where a level is claimed, which is
-# then the part's `ratio`.
+# Makes a part of a claim that can be tested, as of list_claim_parts without its bounds.
+# rows, reference_rows: of the two environments; reference_rows is NULL where a level is claimed,
+# which is then the part's `ratio`.
 make_part <- function(claim, rows, reference_rows, context) {
   part <- list(environment = rows$environment[[1]],
                reference = reference_rows$environment[[1]] %or% "",
@@ -317,7 +340,8 @@ make_part <- function(claim, rows, reference_rows, context) {
     return(c(part, list(workload = rows$workload[[1]]), level))
   }
   pairs <- pair_runs(rows, reference_rows)
-  lower_is_better <- rows$better[[1]] == "lower"
-  if (isTRUE(claim$performance) && lower_is_better) pairs$ratio <- 1 / pairs$ratio
+  # A claim is about the values as they are, unless it is one of performance.
+  is_cost <- rows$better[[1]] == "lower"
+  if (isTRUE(claim$performance) && is_cost) pairs$ratio <- 1 / pairs$ratio
   c(part, list(workload = rows$workload[[1]]), pairs[c("ratio", "session", "machine")])
 }

@@ -1,4 +1,4 @@
-# What a difference went to: the costs of runs per unit of work.  Formula: docs/statistics.md.
+# Splits differences into parts: the costs of runs per unit of work.  Formula: docs/statistics.md.
 
 # The parts of a run's CPU time, by the names that records have for them.
 CPU_PARTS <- c(system_user = "system.user_seconds", system_kernel = "system.system_seconds",
@@ -15,43 +15,43 @@ COST_PARTIES <- c("system", "client", "helpers", "machine")
 #'
 #' @param records list of records, named by their logs
 #' @return data frame: cell (the key of make_cell_keys), how, elapsed_seconds and the counts of each
-#'   party, such as system.user_seconds; NA for what is not available; NULL of no costs
+#'   party, for example system.user_seconds; NA of counts that are not available; NULL of no costs
 add_up_costs <- function(records) {
+  read_counts <- function(run) {
+    values <- unlist(run[c("elapsed_seconds", COST_PARTIES)])
+    # "not available" becomes NA.
+    stats::setNames(suppressWarnings(as.numeric(values)), names(values))
+  }
   stack_rows(lapply(unname(records), function(record) {
     counts <- vapply(record$laps, `[[`, NA, "counts")
     left_out <- vapply(record$laps, `[[`, 0, "lap")[!counts]
     runs <- Filter(function(run) !run$lap %in% left_out, record$costs)
     if (length(runs) == 0) return(NULL)
     stack_rows(lapply(split(runs, vapply(runs, `[[`, "", "how")), function(runs) {
-      numbers <- lapply(runs, function(run) {
-        values <- unlist(run[c("elapsed_seconds", COST_PARTIES)])
-        stats::setNames(suppressWarnings(as.numeric(values)), names(values))
-      })
-      cell <- make_cell_keys(record)
-      data.frame(cell = cell, how = runs[[1]]$how, as.list(Reduce(`+`, numbers)))
+      data.frame(cell = make_cell_keys(record), how = runs[[1]]$how,
+                 as.list(Reduce(`+`, lapply(runs, read_counts))))
     }))
   }))
 }
 
-# A text for each cell; `rows` has its environment, workload and repetition.
+# Makes a text for each cell of a record, data frame or list of environment, workload, repetition.
 make_cell_keys <- function(rows) paste(rows$environment, rows$workload, rows$repetition)
 
-#' Get the seconds that a unit of work takes
+#' Compute the seconds that a unit of work takes
 #'
-#' @param rows data frame: workload, metric, unit, better, value
-#' @param metrics data frame of all metrics with their units: workload, unit, better
+#' @param rows data frame of all metrics of its workloads: workload, metric, unit, better, value
 #' @return numeric vector; NA of metrics that are neither a rate nor a time, of times where the
 #'   workload has a rate, and of CPU times
-get_unit_seconds <- function(rows, metrics = rows) {
-  is_rate <- function(rows) rows$better == "higher" & grepl("(/s|/min|OPS|UPS)$", rows$unit)
-  seconds <- c(s = 1, ms = 1e-3, us = 1e-6, ns = 1e-9, "s/GB" = 1)[rows$unit]
-  times <- rows$better == "lower" & !rows$workload %in% metrics$workload[is_rate(metrics)] &
+compute_unit_seconds <- function(rows) {
+  is_rate <- rows$better == "higher" & grepl("(/s|/min|OPS|UPS)$", rows$unit)
+  unit_seconds <- c(s = 1, ms = 1e-3, us = 1e-6, ns = 1e-9, "s/GB" = 1)[rows$unit]
+  is_time <- rows$better == "lower" & !rows$workload %in% rows$workload[is_rate] &
     !rows$metric %in% c("cpu", "user", "system")
   of_rate <- ifelse(grepl("/min$", rows$unit), 60, 1) / rows$value
-  unname(ifelse(is_rate(rows), of_rate, ifelse(times, rows$value * seconds, NA)))
+  unname(ifelse(is_rate, of_rate, ifelse(is_time, rows$value * unit_seconds, NA)))
 }
 
-#' Compare what each environment's and native's runs were spent on, per unit of work
+#' Compare the costs of each environment's and native's runs per unit of work, part by part
 #'
 #' @param results list of read_results
 #' @param comparisons table of compare_with_native, or NULL
@@ -63,24 +63,25 @@ compare_costs <- function(results, comparisons, pairs) {
   costs <- add_up_costs(results$records)
   if (is.null(costs) || is.null(comparisons)) return(NULL)
   tidy <- results$tidy
-  tidy$seconds <- get_unit_seconds(tidy)
+  tidy$seconds <- compute_unit_seconds(tidy)
   keys <- paste(make_keys(tidy), tidy$environment)
   blocks <- split(pairs$repetition, paste(make_keys(pairs), pairs$environment))
-  add_up <- function(environment, workload, repetitions, how) {
+  add_up_cells <- function(environment, workload, repetitions, how) {
     cells <- make_cell_keys(list(environment = environment, workload = workload,
                                  repetition = repetitions))
     rows <- costs[costs$cell %in% cells, ]
-    # Native's runs of the same kind, if it has any.
+    # Native may have no runs of the environment's kind.
     if (how %in% rows$how) rows <- rows[rows$how == how, ]
     colSums(rows[setdiff(names(rows), c("cell", "how"))])
   }
   stack_rows(lapply(seq_len(nrow(comparisons)), function(i) {
     row <- comparisons[i, ]
-    repetitions <- blocks[[paste(make_keys(row), row$environment)]]
-    how <- tidy$how[match(paste(make_keys(row), row$environment), keys)]
-    native <- keys == paste(make_keys(row), NATIVE) & tidy$repetition %in% repetitions
-    seconds <- mean(tidy$seconds[native])
-    sums <- lapply(c(NATIVE, row$environment), add_up, row$workload, repetitions, how)
+    key <- paste(make_keys(row), row$environment)
+    repetitions <- blocks[[key]]
+    how <- tidy$how[match(key, keys)]
+    is_native <- keys == paste(make_keys(row), NATIVE) & tidy$repetition %in% repetitions
+    seconds <- mean(tidy$seconds[is_native])
+    sums <- lapply(c(NATIVE, row$environment), add_up_cells, row$workload, repetitions, how)
     if (is.na(seconds + row$ratio)) return(NULL)
     parts <- split_difference(sums[[1]], sums[[2]], row$ratio)
     if (is.null(parts)) return(NULL)
@@ -91,21 +92,22 @@ compare_costs <- function(results, comparisons, pairs) {
 
 #' Split the difference between two times per unit of work into its parts
 #'
-#' @param native,costs sums of add_up_costs in native and in the environment
+#' @param native,costs named sums of add_up_costs in native and in the environment
 #' @param ratio of performance: the environment's time per unit of work is 1 / ratio of native's
-#' @return data frame: part, native and value (per native's time for a unit of work), share (of
-#'   that time by which they differ; those of CPU times and `waiting` add up to that of `time`);
-#'   NULL where the CPU time of a system is not known
+#' @return data frame: part, native and value (per native's time for a unit of work), share (their
+#'   difference as a share of that time; the shares of CPU times and of `waiting` add up to the
+#'   share of `time`; NA of counts); NULL where the CPU time of a system is not known
 split_difference <- function(native, costs, ratio) {
   shares <- lapply(list(native, costs), function(sums) sums / sums[["elapsed_seconds"]])
-  known <- c("system.user_seconds", "system.system_seconds")
-  if (!all(is.finite(c(shares[[1]][known], shares[[2]][known])))) return(NULL)
+  required <- c("system.user_seconds", "system.system_seconds")
+  if (!all(is.finite(c(shares[[1]][required], shares[[2]][required])))) return(NULL)
   sides <- Map(function(share, time) {
     cpu <- stats::setNames(share[CPU_PARTS], names(CPU_PARTS))
-    others <- share[["machine.busy_seconds"]] - share[["machine.foreign_seconds"]]
-    cpu[["rest"]] <- max(others - sum(cpu, na.rm = TRUE), 0)
-    other <- stats::setNames(share[OTHER_PARTS], names(OTHER_PARTS))
-    list(time = time, cpu = time * cpu, other = time * other)
+    # Busy time of the machine that neither the run nor foreign processes took.
+    busy <- share[["machine.busy_seconds"]] - share[["machine.foreign_seconds"]]
+    cpu[["rest"]] <- max(busy - sum(cpu, na.rm = TRUE), 0)
+    uncounted <- stats::setNames(share[OTHER_PARTS], names(OTHER_PARTS))
+    list(time = time, cpu = time * cpu, uncounted = time * uncounted)
   }, shares, c(1, 1 / ratio))
   # Parts that either side does not know are in no sum.
   counted <- !is.na(sides[[1]]$cpu + sides[[2]]$cpu)
@@ -113,10 +115,10 @@ split_difference <- function(native, costs, ratio) {
   processors <- max(1, sum(sides[[1]]$cpu[counted]))
   columns <- lapply(sides, function(side) {
     waiting <- side$time - sum(side$cpu[counted]) / processors
-    c(time = side$time, side$cpu, waiting = waiting, side$other)
+    c(time = side$time, side$cpu, waiting = waiting, side$uncounted)
   })
-  names <- names(columns[[1]])
-  per_second <- c(1, rep(processors, length(sides[[1]]$cpu)), 1, rep(NA, length(OTHER_PARTS)))
-  data.frame(part = names, native = columns[[1]], value = columns[[2]],
-             share = (columns[[2]] - columns[[1]]) / per_second, row.names = NULL)
+  # In the order of the columns: time, CPU times, waiting, and counts, which are no times.
+  divisors <- c(1, rep(processors, length(sides[[1]]$cpu)), 1, rep(NA, length(OTHER_PARTS)))
+  data.frame(part = names(columns[[1]]), native = columns[[1]], value = columns[[2]],
+             share = (columns[[2]] - columns[[1]]) / divisors, row.names = NULL)
 }

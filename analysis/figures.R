@@ -1,4 +1,4 @@
-# Figures: a function for each, and one theme for all.
+# Figures: a function for each, and one theme for all.  Heights are in inches.
 # `paper` is the list of read_paper, `figure` an entry of a workload's `figures` in the plan.
 
 library(ggplot2)
@@ -6,6 +6,7 @@ library(ggplot2)
 # Colours of Okabe and Ito; the style of the web page inverts them on a dark background.
 COLOURS <- c("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9",
              "#6A3D9A", "#B15928")
+# The colours and shapes of the outcomes of comparisons.
 OUTCOME_COLOURS <- c(slower = "#D55E00", faster = "#0072B2", equivalent = "#009E73",
                      undecided = "grey40", "no interval" = "grey40")
 OUTCOME_SHAPES <- c(slower = 25, faster = 24, equivalent = 21, undecided = 22, "no interval" = 4)
@@ -28,24 +29,24 @@ HORIZONTAL_GRID <- theme(panel.grid.major.y = element_line(colour = "grey92", li
 
 SHARE_OF_NATIVE <- "Performance, % of native\u2019s (logarithmic)"
 
-# The number of letters in a line of a label, by the number of the columns of its figure.
-choose_label_width <- function(columns = 1) {
+# Returns the number of letters in a line of a series' label, by the columns of its figure.
+choose_label_width <- function(columns) {
   if (knitr::is_html_output()) return(26)
   if (columns > 6) 30 else 44
 }
 
-# A function that wraps texts at a width in letters.
-wrap_at <- function(width) function(texts) stringr::str_wrap(texts, width)
+# Makes a function that wraps texts at a width in letters.
+make_wrapper <- function(width) function(texts) stringr::str_wrap(texts, width)
 
-# Ratios as numbers in per cent, under an axis whose title names the unit.
+# Formats ratios as numbers in per cent, under an axis whose title names the unit.
 format_percent <- function(ratios) format(100 * ratios, trim = TRUE, drop0trailing = TRUE)
 
-# Limits of an axis, extended to 0.
+# Extends the limits of an axis to 0.
 include_zero <- function(limits) c(min(0, limits[1]), limits[2])
 
-# The label of an environment.
-find_label <- function(paper, name) {
-  paper$environments$label[match(name, paper$environments$environment)]
+# Returns the labels of environments by their names.
+get_labels <- function(paper, names) {
+  paper$environments$label[match(names, paper$environments$environment)]
 }
 
 #' Make the scales of environments, which are the same in all figures of a paper
@@ -59,23 +60,21 @@ make_environment_scales <- function(paper) {
   }
   shapes <- c(16, 17, 15, 18, 8, 3, 4, 1, 2)
   shown <- intersect(environments, paper$measured$environment)
-  labels <- find_label(paper, shown)
+  labels <- get_labels(paper, shown)
   list(scale_colour_manual(values = assign_values(COLOURS), labels = labels, breaks = shown),
        scale_fill_manual(values = assign_values(COLOURS), labels = labels, breaks = shown),
        scale_shape_manual(values = assign_values(shapes), labels = labels, breaks = shown),
        guides(colour = guide_legend(ncol = count_legend_columns(paper)), fill = "none"))
 }
 
-# The number of labels that fit side by side into a legend.
+# Returns the number of labels that fit side by side into a legend.
 count_legend_columns <- function(paper) {
-  letters <- if (knitr::is_html_output()) 72 else 96
-  max(1, letters %/% (max(nchar(paper$measured$label)) + 5))
+  line_letters <- if (knitr::is_html_output()) 72 else 96
+  # The key of an entry and the gap after it are as wide as five letters.
+  max(1, line_letters %/% (max(nchar(paper$measured$label)) + 5))
 }
 
-#' Compute the height of all rows of a legend but the first, in inches
-#'
-#' @param paper list of read_paper
-#' @return number
+# Computes the height of all rows of a legend but the first.
 compute_legend_height <- function(paper) {
   0.17 * ((nrow(paper$measured) - 1) %/% count_legend_columns(paper))
 }
@@ -83,19 +82,20 @@ compute_legend_height <- function(paper) {
 #' Select the verdicts of the figure on page 1: each workload in each environment
 #'
 #' @param paper list of read_paper
-#' @return rows of paper$decisions, without start-up unless nothing else was measured; `series`
-#'   names the workload where it has several series, and `decisive` is the one that decides
+#' @return rows of paper$decisions as of omit_start_up; `series` names the workload where it has
+#'   several series (their number is `count`), and `decisive` is the series that decides
 select_forest_verdicts <- function(paper) {
   workloads <- distinct(paper$headlines, workload, question, series) |>
     count(workload, question, name = "count")
   rows <- inner_join(paper$decisions, workloads, by = "workload") |>
     omit_start_up() |>
     mutate(decisive = series)
-  several <- mark_broken_sizes(mutate(rows, series = paste0(title, " (", count, " series)")), paper)
-  mutate(rows, series = if_else(count > 1, several$series, series))
+  renamed <- mark_broken_sizes(mutate(rows, series = paste0(title, " (", count, " series)")), paper)
+  mutate(rows, series = if_else(count > 1, renamed$series, series))
 }
 
-# The published ratios of the series that decide, as rows of draw_forest's `published`.
+# Selects the published ratios of the series that decide, as rows of draw_forest's `published`;
+# verdicts: rows of select_forest_verdicts.
 select_forest_marks <- function(paper, verdicts) {
   if (nrow(paper$published) == 0) return(tibble())
   shown <- select(verdicts, workload, environment, decisive, shown = series)
@@ -107,11 +107,12 @@ select_forest_marks <- function(paper, verdicts) {
 #' Select the series of a figure of all comparisons
 #'
 #' @param comparisons headline rows of comparisons
-#' @param most number of series that fit; above it only the first series of each workload and metric
-#'   stays, and above it still only the first of each workload
-#' @return rows of comparisons, without start-up times unless nothing else was measured
+#' @param most number of series that fit; of more only the first series of each workload and metric
+#'   stays, and if these are too many the first series of each workload
+#' @return rows of comparisons as of omit_start_up
 select_forest_rows <- function(comparisons, most = 24) {
-  rows <- filter(comparisons, question != "start-up" | n_distinct(question) == 1)
+  rows <- omit_start_up(comparisons)
+  # Keeps of each group of the columns in `...` only the first series.
   keep_first_series <- function(rows, ...) {
     semi_join(rows, distinct(rows, ..., .keep_all = TRUE), by = c("workload", "series"))
   }
@@ -131,9 +132,9 @@ draw_forest <- function(comparisons, published = tibble(), margin = MARGIN) {
                  label = factor(label, unique(label)),
                  workload = factor(workload, unique(workload)))
   # The axis ends at twice the spread of the ratios, where wider intervals are cut.
-  spread <- max(abs(log(rows$ratio)), 0.05)
-  shown <- pmin(pmax(log(c(rows$low, rows$high, rows$ratio)), -2 * spread), 2 * spread)
-  limits <- exp(range(shown, c(-1, 1) * log(1 - margin), na.rm = TRUE))
+  reach <- 2 * max(abs(log(rows$ratio)), 0.05)
+  ends <- pmin(pmax(log(c(rows$low, rows$high, rows$ratio)), -reach), reach)
+  limits <- exp(range(ends, c(-1, 1) * log(1 - margin), na.rm = TRUE))
   columns <- nlevels(rows$label)
   plot <- ggplot(rows, aes(ratio, series, colour = outcome, shape = outcome, fill = outcome)) +
     draw_margin(margin) +
@@ -141,8 +142,8 @@ draw_forest <- function(comparisons, published = tibble(), margin = MARGIN) {
                    filter(rows, !is.na(low)), linewidth = 0.6, show.legend = FALSE) +
     geom_point(size = 1.7) +
     facet_grid(rows = vars(workload), cols = vars(label), scales = "free_y", space = "free_y",
-               labeller = labeller(label = wrap_at(max(7, 48 %/% columns)))) +
-    scale_y_discrete(limits = rev, labels = wrap_at(choose_label_width(columns))) +
+               labeller = labeller(label = make_wrapper(max(7, 48 %/% columns)))) +
+    scale_y_discrete(limits = rev, labels = make_wrapper(choose_label_width(columns))) +
     scale_x_log10(labels = format_percent,
                   breaks = choose_ratio_breaks(limits, if (columns > 3) 2 else 4),
                   guide = guide_axis(check.overlap = TRUE)) +
@@ -180,16 +181,17 @@ write_forest_caption <- function(paper, verdicts) {
          if (any(is.na(verdicts$low))) " Crosses have no interval.")
 }
 
-# A grey band of the ratios that count as equal, with a line at 1.
+# Returns layers of ggplot: a grey band of the ratios that count as equal, and a line at 1.
 draw_margin <- function(margin = MARGIN) {
   list(annotate("rect", xmin = 1 - margin, xmax = 1 / (1 - margin), ymin = -Inf, ymax = Inf,
                 fill = "grey85"),
        geom_vline(xintercept = 1, linewidth = 0.3, colour = "grey40"))
 }
 
-# Round ratios within the limits of an axis: about n of them, among them 1 on a wide axis.
+# Chooses about n round ratios within the limits of an axis; on a wide axis 1 is among them.
 choose_ratio_breaks <- function(limits, n) {
-  if (diff(log(limits)) > log(2.5)) {
+  is_wide <- limits[2] > 2.5 * limits[1]
+  if (is_wide) {
     breaks <- c(0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)
     breaks <- breaks[breaks >= limits[1] & breaks <= limits[2]]
     if (length(breaks) > n + 1) return(unique(c(breaks[1], 1, breaks[length(breaks)])))
@@ -198,10 +200,11 @@ choose_ratio_breaks <- function(limits, n) {
   scales::breaks_pretty(n)(limits)
 }
 
-#' Compute the height of the figure on page 1 in inches
+#' Compute the height of draw_forest's figure
 #'
 #' @param comparisons rows of draw_forest
-#' @return number
+#' @return inches: of the axis and legend, of all rows, of the gaps between workloads, and of the
+#'   lines that the titles of more than three columns need
 compute_forest_height <- function(comparisons) {
   series <- unique(comparisons$series)
   columns <- n_distinct(comparisons$label)
@@ -211,8 +214,8 @@ compute_forest_height <- function(comparisons) {
   0.95 + 0.165 * lines + 0.04 * n_distinct(comparisons$workload) + 0.06 * max(0, columns - 3)
 }
 
-# Names of panels: the metric if the figure has several, and the factors that its series do not
-# share.  `along` is the factor on the axis.
+# Names the panels of a figure's rows, as a factor in their order: by the metric if the figure has
+# several, and by the factors that differ between its rows.  along: the factor on the axis, or NULL.
 name_panels <- function(rows, along = NULL) {
   columns <- setdiff(list_factor_columns(rows), paste0(FACTOR, along))
   differs <- vapply(columns, function(column) n_distinct(rows[[column]]) > 1, NA)
@@ -224,11 +227,12 @@ name_panels <- function(rows, along = NULL) {
   factor(panel, unique(panel))
 }
 
-# Adds `low` and `high`: the intervals of levels, cut near the range of the levels of their panel.
+# Adds `low` and `high`: the intervals of levels, cut near the range of the levels of their panel;
+# NA of fewer than INTERVAL_BLOCKS runs.
 cut_intervals <- function(rows) {
   rows |>
     group_by(panel) |>
-    mutate(across(c(level_low, level_high), \(end) if_else(n < 3, NA_real_, end)),
+    mutate(across(c(level_low, level_high), \(end) if_else(n < INTERVAL_BLOCKS, NA_real_, end)),
            space = 0.4 * max(diff(range(level)), max(abs(level)) / 20),
            least = if (min(level) >= 0) max(min(level) - space, 0) else min(level) - space,
            low = pmax(level_low, least),
@@ -236,11 +240,11 @@ cut_intervals <- function(rows) {
     ungroup()
 }
 
-# The title of an axis of levels; NULL if they are of several metrics.
+# Makes the title of an axis of levels; NULL if the rows are of several metrics.
 make_axis_title <- function(rows) {
   if (n_distinct(rows$metric_label, rows$unit) > 1) return(NULL)
   title <- glue("{rows$metric_label[1]} ({rows$unit[1]}), {rows$better[1]} is better")
-  wrap_at(if (knitr::is_html_output()) 48 else 80)(title)
+  make_wrapper(if (knitr::is_html_output()) 48 else 80)(title)
 }
 
 #' Draw the ratios to native of a workload, block by block, with their means and 95 % intervals
@@ -269,8 +273,8 @@ draw_runs <- function(paper, name, figure) {
                    linewidth = 0.6) +
     geom_point(data = rows, position = below, size = 1.5, shape = 18) +
     facet_wrap(vars(panel), scales = "free_x", ncol = choose_columns(rows$panel),
-               labeller = labeller(panel = wrap_at(22))) +
-    scale_y_discrete(labels = function(names) wrap_at(28)(find_label(paper, names))) +
+               labeller = labeller(panel = make_wrapper(RUNS_TITLE_WIDTH))) +
+    scale_y_discrete(labels = function(names) make_wrapper(28)(get_labels(paper, names))) +
     scale_x_log10(labels = format_percent,
                   breaks = function(limits) choose_ratio_breaks(limits, 3),
                   guide = guide_axis(check.overlap = TRUE)) +
@@ -278,10 +282,14 @@ draw_runs <- function(paper, name, figure) {
     labs(x = SHARE_OF_NATIVE, y = NULL)
 }
 
-# The number of columns in which panels are arranged.
+# The number of letters in a line of a panel's title in draw_runs.
+RUNS_TITLE_WIDTH <- 22
+
+# Returns the number of columns in which panels, a factor, are arranged.
 choose_columns <- function(panels) {
   count <- nlevels(droplevels(panels))
-  min(count, if (count == 4 || knitr::is_html_output()) 2 else 3)
+  most <- if (count == 4 || knitr::is_html_output()) 2 else 3
+  min(count, most)
 }
 
 #' Draw curves of environments with 95 % intervals: levels along a factor, or against another metric
@@ -313,10 +321,10 @@ draw_curves <- function(paper, name, figure) {
     geom_path(linewidth = 0.4, show.legend = FALSE) +
     geom_point(size = 1.5) +
     facet_wrap(vars(panel), scales = "free", ncol = choose_columns(rows$panel),
-               labeller = labeller(panel = wrap_at(40))) +
+               labeller = labeller(panel = make_wrapper(40))) +
     scale_y_continuous(labels = scales::label_comma(), limits = include_zero) +
     make_environment_scales(paper) +
-    labs(x = x_title, y = wrap_at(26)(y_title)) +
+    labs(x = x_title, y = make_wrapper(26)(y_title)) +
     HORIZONTAL_GRID
   if (identical(figure$scale, "log")) {
     return(plot + scale_x_log10(breaks = sort(unique(rows$along))))
@@ -338,7 +346,7 @@ draw_cdf <- function(paper, name, figure) {
     geom_path(linewidth = 0.4, show.legend = FALSE) +
     geom_point(size = 1) +
     facet_wrap(vars(panel), scales = "free_x", ncol = choose_columns(rows$panel),
-               labeller = labeller(panel = wrap_at(24))) +
+               labeller = labeller(panel = make_wrapper(24))) +
     scale_x_log10(labels = scales::label_comma(drop0trailing = TRUE),
                   guide = guide_axis(check.overlap = TRUE)) +
     scale_y_continuous(trans = "logit", breaks = c(0.01, 0.1, 0.5, 0.9, 0.99, 0.999, 0.9999),
@@ -356,18 +364,18 @@ draw_workload <- function(paper, name, figure) {
          draw_curves(paper, name, figure))
 }
 
-#' Compute the height of a workload's figure in inches
+#' Compute the height of a workload's figure
 #'
 #' @inheritParams draw_runs
-#' @return number
+#' @return inches
 compute_figure_height <- function(paper, name, figure) {
-  shown <- if (figure$kind == "runs") paper$comparisons else paper$summary
-  rows <- select_figure_rows(shown, name, figure)
+  table <- if (figure$kind == "runs") paper$comparisons else paper$summary
+  rows <- select_figure_rows(table, name, figure)
   series <- rows[!duplicated(make_keys(rows)), ]
   panels <- name_panels(series, figure$along)
   lines <- ceiling(nlevels(panels) / choose_columns(panels))
   if (figure$kind != "runs") return(0.6 + 1.55 * lines + compute_legend_height(paper))
-  title_height <- 0.13 * max(ceiling(nchar(levels(panels)) / 22), 1)
+  title_height <- 0.13 * max(ceiling(nchar(levels(panels)) / RUNS_TITLE_WIDTH), 1)
   0.45 + lines * (0.2 + title_height + 0.24 * n_distinct(rows$environment))
 }
 
@@ -378,6 +386,7 @@ compute_figure_height <- function(paper, name, figure) {
 write_caption <- function(paper, name, figure) {
   rows <- select_figure_rows(paper$summary, name, figure)
   n <- paste(unique(range(rows$n)), collapse = " to ")
+  # A figure may have no title.
   title <- paste(c(paper$plan$workloads[[name]]$title, lower_first(figure$title)), collapse = ", ")
   metric <- lower_first(rows$metric_label[1])
   of_metric <- if (n_distinct(rows$metric_label) == 1) paste0(": ", metric) else ""
@@ -395,7 +404,7 @@ write_caption <- function(paper, name, figure) {
 #' Select the tested claims that fit into a figure, decided ones first
 #'
 #' @param claims table of claims
-#' @return rows of claims
+#' @return rows of claims: on paper at most 24, on a web page all
 select_drawn_claims <- function(claims) {
   filter(claims, verdict != "not tested", !is.na(ratio)) |>
     arrange(match(verdict, VERDICTS)) |>
@@ -408,7 +417,7 @@ select_drawn_claims <- function(claims) {
 #' @return ggplot
 draw_claims <- function(claims) {
   rows <- select_drawn_claims(claims) |>
-    mutate(claim = wrap_at(if (knitr::is_html_output()) 34 else 58)(statement),
+    mutate(claim = make_wrapper(if (knitr::is_html_output()) 34 else 58)(statement),
            verdict = factor(verdict, VERDICTS))
   published <- rows$published[rows$unit == "ratio"]
   limits <- range(rows$ratio, published, 0.9, 1.1, na.rm = TRUE) * c(0.8, 1.25)
@@ -461,12 +470,14 @@ draw_order <- function(paper) {
     labs(x = "Place in the order of measurement", y = "Deviation from the mean")
 }
 
-# The caption of draw_order, and its height in inches; `paper` as of read_paper.
+# Writes the caption of draw_order.
 write_order_caption <- function(paper) {
   paste0("Every value behind the levels of the appendix, in the order of measurement.",
          if (paper$facts$disturbed > 0) " Circles: something else used the machine.",
          if (any(paper$runs$counts == "no")) " Pale: set aside, and in no table or ratio.")
 }
+
+# Computes the height of draw_order's figure: at most 8, so that it fits on a page.
 compute_order_height <- function(paper) {
   lines <- ceiling(n_distinct(paper$tidy$title) / 2)
   min(0.6 + 1.35 * lines + compute_legend_height(paper), 8)
@@ -489,7 +500,7 @@ draw_up <- function(paper) {
     geom_point(position = position_jitter(height = 0.2, width = 0, seed = 1), size = 0.8,
                alpha = 0.5) +
     stat_summary(fun = median, geom = "point", shape = 18, size = 2.4) +
-    scale_y_discrete(labels = function(names) find_label(paper, names)) +
+    scale_y_discrete(labels = function(names) get_labels(paper, names)) +
     scale_x_log10(labels = scales::label_comma(drop0trailing = TRUE)) +
     make_environment_scales(paper) +
     guides(colour = "none", fill = "none", shape = "none") +

@@ -1,5 +1,6 @@
-# What would decide the ratios and claims of a run: further blocks, their time, and the smallest
-# difference that a budget would show.  All forecasts assume that ratio and scatter stay.
+# Forecasts how the ratios and claims of a run would be decided: by how many further blocks, in how
+# much time, and which difference a budget would show.  All forecasts assume that ratio and scatter
+# stay.
 
 # The largest number of blocks that a forecast looks at.
 MOST_BLOCKS <- 1e6
@@ -8,13 +9,14 @@ MOST_BLOCKS <- 1e6
 #'
 #' @param row of compare_pairs
 #' @param n number of blocks
-#' @param level confidence level
-#' @return relative half-width
-forecast_half_width <- function(row, n, level = 1 - ALPHA) {
+#' @return half-width of the interval of 95 % as a share of the ratio
+forecast_half_width <- function(row, n) {
   scatter <- row$se * sqrt(row$n)
-  freedom <- pmax(n * (row$df + 1) / row$n - 1, 2)
-  sinh(stats::qt((1 + level) / 2, freedom) * scatter / sqrt(n))
+  sinh(stats::qt(1 - ALPHA / 2, forecast_df(row, n)) * scatter / sqrt(n))
 }
+
+# Forecasts the degrees of freedom of n blocks: as large a share of them is independent as in `row`.
+forecast_df <- function(row, n) pmax(n * (row$df + 1) / row$n - 1, 2)
 
 #' Forecast how many blocks give a ratio's interval a half-width
 #'
@@ -26,6 +28,7 @@ forecast_blocks <- function(row, width) {
   if (is.na(row$se)) return(NA_real_)
   is_enough <- function(n) forecast_half_width(row, n) <= width
   if (!is_enough(MOST_BLOCKS)) return(NA_real_)
+  # Bisection: `high` is always enough; `low` is not, or less than any interval takes.
   low <- INTERVAL_BLOCKS - 1
   high <- MOST_BLOCKS
   while (high - low > 1) {
@@ -35,16 +38,16 @@ forecast_blocks <- function(row, width) {
   high
 }
 
-#' Compute the mean seconds of the cells of each environment and workload
+#' Make a function that forecasts the time of blocks from the mean time of measured cells
 #'
 #' @param results list of read_results
-#' @return function of environments and a workload that returns the seconds of a block of them
+#' @return function of environments and a workload that returns the seconds of one block of them; NA
+#'   if one of them was not measured
 make_block_clock <- function(results) {
   cells <- vapply(results$records, function(record) {
     paste(record$environment, record$workload, sep = "\r")
   }, "")
-  seconds <- vapply(results$records, function(record) as.numeric(record$seconds %or% NA), 0)
-  means <- tapply(seconds, cells, mean)
+  means <- tapply(get_cell_seconds(results$records), cells, mean)
   function(environments, workload) {
     known <- means[paste(unique(environments), workload, sep = "\r")]
     if (anyNA(known)) NA_real_ else sum(known)
@@ -58,8 +61,8 @@ make_block_clock <- function(results) {
 #' @param budget seconds of a whole run, shared evenly by its workloads; NA for none
 #' @return data frame, one row for each ratio: environment, label, workload, series, n, ratio, low,
 #'   high, verdict, seconds (of a block of native and the environment), width_more (further blocks
-#'   until the half-width is reached), verdict_more (until there is a verdict, with 80 %; NA if
-#'   there is one) and difference (the smallest loss that the budget would show with 80 %, as a
+#'   until the half-width is reached), verdict_more (until a verdict, with 80 %; NA if it has
+#'   one) and difference (the smallest loss that the budget would show with 80 %, as a
 #'   share); NULL without ratios
 forecast_ratios <- function(results, width, budget = NA) {
   rows <- compare_with_native(results)
@@ -67,21 +70,21 @@ forecast_ratios <- function(results, width, budget = NA) {
   rows <- rows[rows$headline, ]
   groups <- list_verdict_groups(rows)
   verdicts <- max(groups, 0)
+  # The error rate of a row: verdicts share it, and so do the rows of a verdict.
   outer_alpha <- ALPHA / (verdicts * tabulate(groups, verdicts)[groups])
-  get_seconds <- make_block_clock(results)
-  everywhere <- unique(results$tidy$environment)
-  loads <- unique(results$tidy$workload)
-  rows$seconds <- rows$width_more <- rows$difference <- NA_real_
+  forecast_seconds <- make_block_clock(results)
+  tidy <- results$tidy
+  workload_budget <- budget / length(unique(tidy$workload))
+  rows[c("seconds", "width_more", "difference")] <- NA_real_
   for (i in seq_len(nrow(rows))) {
     row <- rows[i, ]
-    rows$seconds[[i]] <- get_seconds(c(NATIVE, row$environment), row$workload)
+    rows$seconds[[i]] <- forecast_seconds(c(NATIVE, row$environment), row$workload)
     rows$width_more[[i]] <- max(forecast_blocks(row, width) - row$n, 0)
-    measured <- intersect(everywhere, results$tidy$environment[results$tidy$workload ==
-                                                                  row$workload])
-    blocks <- budget / length(loads) / get_seconds(measured, row$workload)
+    environments <- tidy$environment[tidy$workload == row$workload]
+    blocks <- workload_budget / forecast_seconds(environments, row$workload)
     if (is.na(blocks) || is.na(row$se) || blocks < VERDICT_BLOCKS) next
-    freedom <- max(blocks * (row$df + 1) / row$n - 1, 2)
-    quantiles <- stats::qt(1 - outer_alpha[[i]], freedom) + stats::qt(0.8, freedom)
+    df <- forecast_df(row, blocks)
+    quantiles <- stats::qt(1 - outer_alpha[[i]], df) + stats::qt(POWER, df)
     limit <- log(1 - MARGIN) - quantiles * row$se * sqrt(row$n / blocks)
     rows$difference[[i]] <- 1 - exp(limit)
   }
@@ -92,36 +95,33 @@ forecast_ratios <- function(results, width, budget = NA) {
 
 #' Forecast what would decide a claim
 #'
-#' @inheritParams test_claims
-#' @param claim an entry of published/claims.json
-#' @param get_seconds function of make_block_clock
+#' @inheritParams test_claim
+#' @param forecast_seconds function of make_block_clock
 #' @return data frame of one row: more (further blocks that decide with 80 %; NA: not known, or no
 #'   number is enough) and seconds (of these blocks)
-forecast_claim <- function(claim, published, values, context, get_seconds) {
-  parts <- Filter(function(part) is.null(part$reason),
-                  list_claim_parts(claim, published, values, context))
+forecast_claim <- function(claim, published, values, context, forecast_seconds) {
+  parts <- Filter(is_testable, list_claim_parts(claim, published, values, context))
   estimates <- stack_rows(lapply(parts, function(part) {
     row <- compare_part(part, 1 - ALPHA)
+    # A tolerance may begin at 0, which has no logarithm.
     bounds <- log(pmax(part$bounds, 1e-9))
-    ends <- c(-Inf, Inf)
-    ends[!is.na(bounds)] <- bounds[!is.na(bounds)]
+    ends <- ifelse(is.na(bounds), c(-Inf, Inf), bounds)
     distance <- min(log(row$ratio) - ends[[1]], ends[[2]] - log(row$ratio))
     is_within <- (distance >= 0) %in% TRUE
     alpha <- if (is_within) ALPHA else ALPHA / length(parts) / 2
-    power <- if (is_within && all(is.finite(ends))) 0.9 else 0.8
+    # Within two bounds, two tests have to succeed.
+    power <- if (is_within && all(is.finite(ends))) POWER_OF_TWO else POWER
     needed <- estimate_blocks_at_distance(abs(distance), row$se * sqrt(row$n), alpha, power)
     more <- max(needed - row$n, 1)
     environments <- setdiff(c(part$environment, part$reference), "")
     data.frame(within = is_within, more = more,
-               seconds = more * get_seconds(environments, part$workload))
+               seconds = more * forecast_seconds(environments, part$workload))
   }))
   if (is.null(estimates)) return(data.frame(more = NA_real_, seconds = NA_real_))
-  # One part outside contradicts a claim; all have to be within to reproduce it.
+  # One part outside contradicts a claim, and the fastest decides; to reproduce it all have to be
+  # within.
   outside <- estimates[!estimates$within, ]
-  if (nrow(outside) > 0) {
-    at <- order(outside$seconds)[[1]]
-    return(outside[at, c("more", "seconds")])
-  }
+  if (nrow(outside) > 0) return(outside[order(outside$seconds)[[1]], c("more", "seconds")])
   data.frame(more = max(estimates$more), seconds = max(estimates$seconds))
 }
 
@@ -133,19 +133,16 @@ forecast_claim <- function(claim, published, values, context, get_seconds) {
 #'   forecast_claim
 forecast_claims <- function(results, published) {
   context <- describe_run(results)
-  get_seconds <- make_block_clock(results)
+  forecast_seconds <- make_block_clock(results)
   rows <- test_claims(published, results$tidy, context)
   forecasts <- lapply(seq_len(nrow(rows)), function(i) {
     if (!rows$verdict[[i]] %in% c("undecided", "tested in part")) {
       return(data.frame(more = NA_real_, seconds = NA_real_))
     }
     claim <- Find(function(claim) claim$id == rows$id[[i]], published$claims)
-    if (rows$transferred[[i]] != "") {
-      transferred <- transfer_claim(claim, published)
-      claim <- transferred$claim
-      published <- transferred$published
-    }
-    forecast_claim(claim, published, results$tidy, context, get_seconds)
+    stated <- list(claim = claim, published = published)
+    if (rows$transferred[[i]] != "") stated <- transfer_claim(claim, published)
+    forecast_claim(stated$claim, stated$published, results$tidy, context, forecast_seconds)
   })
   cbind(rows, stack_rows(forecasts))
 }

@@ -4,15 +4,17 @@
 library(dplyr)
 library(glue)
 
+# A space at which no line breaks, and the sign of a value that does not exist.
 SPACE <- "\u00a0"
 NO_VALUE <- "\u2014"
 
 #' Make texts legible: without characters that control a device or the direction of writing
 #'
-#' Each run of them becomes a space.  The joiners of Arabic and Indic scripts and of emoji stay.
+#' A run of these characters becomes a space.  The joiners of Arabic and Indic scripts and of emoji
+#' stay.
 #'
 #' @param texts character vector; bytes that are no UTF-8 become replacement characters
-#' @param keep characters that stay, such as the line ends of a label in a figure
+#' @param keep characters that stay, for example the line ends of a label in a figure
 #' @return character vector
 make_legible <- function(texts, keep = "") {
   texts <- iconv(as.character(texts), "UTF-8", "UTF-8", sub = "\ufffd")
@@ -27,14 +29,14 @@ STRAIGHT_QUOTES <- c("'" = "\\textquotesingle{}", "`" = "\\textasciigrave{}", ",
 #'
 #' The paper shows them letter by letter, in one line.
 #'
-#' @param texts vector; what mark_as_markdown has marked stays as it is
+#' @param texts vector; texts that mark_as_markdown has marked stay as they are
 #' @return character vector of Markdown
 escape_text <- function(texts) {
   if (inherits(texts, "knit_asis")) return(as.character(texts))
   texts <- make_legible(texts)
-  # These mark anywhere: brackets and the like, the colon of an address, quotes, dots, commas and
-  # dashes of several, and what begins a block.  They become numbers, since to rmarkdown a
-  # backslash before a bracket begins mathematics.
+  # The marks of Markdown: brackets and other signs, the colon of an address, a dot, comma or dash
+  # before another, and the signs that begin a block.  Each becomes the number of its character,
+  # since to rmarkdown a backslash before a bracket begins mathematics.
   marks <- "[][!#$()*<>@\\\\^_`{|}~&\"']|:(?=\\S)|[-.,](?=[-.,])|(?<!\\S)[-+=%:]"
   escape_mark <- function(mark) {
     number <- sprintf("&#%d;", vapply(mark, utf8ToInt, 1L))
@@ -45,14 +47,15 @@ escape_text <- function(texts) {
   known <- !is.na(texts)
   at <- gregexpr(marks, texts[known], perl = TRUE)
   regmatches(texts[known], at) <- lapply(regmatches(texts[known], at), escape_mark)
+  # A word and a dot may begin a list.
   texts <- sub("^( *\\w+)[.]", "\\1&#46;", texts, perl = TRUE)
   # bookdown looks for its labels and references in the output of pandoc.
   gsub("(&#40;|&#64;ref)(?=&#35;|ref(:|&#58;)|&#40;)", "\\1[]{}", texts, perl = TRUE)
 }
 
-#' Convert prose of others to Markdown, of which a few marks count
+#' Convert prose of others to Markdown, of which only a few marks count
 #'
-#' They are empty lines between paragraphs, "- " or "1. " before an item of a list, *emphasis*,
+#' The marks are empty lines between paragraphs, "- " or "1. " before an item of a list, *emphasis*,
 #' **strong emphasis** and [links](https://example.org).  All else is shown letter by letter.
 #'
 #' @param text one text with its lines
@@ -62,18 +65,22 @@ convert_prose <- function(text) {
   item_mark <- "^ {0,3}([-*]|[0-9]{1,3}[.])\\s+(?=\\S)"
   is_item <- grepl(item_mark, lines, perl = TRUE)
   is_blank <- !grepl("\\S", lines)
-  block <- cumsum(is_item | c(TRUE, is_blank)[seq_along(lines)])
-  first <- !duplicated(block)
-  marks <- ifelse(!is_item, "", ifelse(grepl("^ *[-*]", lines), "- ", "1. "))[first]
+  # A block begins with the text, with an item, and after a blank line.
+  follows_blank <- c(TRUE, is_blank)[seq_along(lines)]
+  block <- cumsum(is_item | follows_blank)
+  is_first <- !duplicated(block)
+  marks <- ifelse(!is_item, "", ifelse(grepl("^ *[-*]", lines), "- ", "1. "))[is_first]
   texts <- tapply(sub(item_mark, "", lines, perl = TRUE), block, paste, collapse = " ")
-  texts <- paste0(marks, restore_marks(escape_text(trimws(texts))))[!is_blank[first]]
-  marks <- marks[!is_blank[first]]
+  # A block whose first line is blank holds nothing.
+  is_shown <- !is_blank[is_first]
+  texts <- paste0(marks, restore_marks(escape_text(trimws(texts))))[is_shown]
+  marks <- marks[is_shown]
   continues_list <- marks != "" & marks == c("", marks)[seq_along(marks)]
   mark_as_markdown(paste0(ifelse(continues_list, "\n", "\n\n"), texts, collapse = ""))
 }
 
-# Turns escaped marks of links and of emphasis back into marks.  Everything within them stays
-# escaped.
+# Turns the escaped marks of links and of emphasis in texts of escape_text back into marks.  Text
+# within the marks stays escaped.
 restore_marks <- function(texts) {
   label <- "&#91;((?:(?!&#9[13];).)+)&#93;"
   # Letters and signs of an address, some of them escaped.
@@ -100,26 +107,28 @@ write_markdown <- function(template, .envir = parent.frame()) {
   mark_as_markdown(glue(template, .envir = .envir, .transformer = escape_value))
 }
 
-# Marks texts as Markdown, which escape_text leaves as it is.
+# Marks texts as Markdown (class knit_asis), so that escape_text and knitr leave them as they are.
 mark_as_markdown <- function(texts) structure(as.character(texts), class = "knit_asis")
 
-# Shares as texts in per cent, such as "12 %".
+# Formats shares in per cent with a number of digits behind the point, for example "12 %".
 format_share <- function(shares, digits = 0) {
   texts <- paste0(formatC(100 * shares, format = "f", digits = digits), SPACE, "%")
   ifelse(is.na(shares), NO_VALUE, texts)
 }
 
-# The smallest difference that matters, a share, with the digits that it was given with.
+# Formats a smallest difference that matters, a share, with all its digits: "2 %", "0.5 %".
 format_margin <- function(margin) paste0(format(100 * margin), SPACE, "%")
 
 #' Format numbers with two digits of their uncertainty (Particle Data Group)
 #'
 #' @param numbers numeric vector
-#' @param half_width half-widths of their intervals in the same unit; NA gives three digits
+#' @param half_width half-widths of their intervals in the same unit; NA gives three digits, and so
+#'   does a half-width below 1/100,000 of the number
 #' @return character vector
 format_number <- function(numbers, half_width = NA) {
   unknown <- is.na(half_width) | half_width < abs(numbers) / 1e5
   size <- ifelse(unknown, abs(numbers) / 10, half_width)
+  # At most six digits behind the point.
   digits <- pmin(pmax(0, 1 - floor(log10(size))), 6)
   digits[!is.finite(digits)] <- 0
   texts <- mapply(formatC, numbers, digits = digits,
@@ -127,25 +136,39 @@ format_number <- function(numbers, half_width = NA) {
   ifelse(is.na(numbers), NO_VALUE, texts)
 }
 
-# The ends of intervals of ratios, such as "[93, 97]".
-format_ends <- function(low, high) sub("^[^[]*", "", format_share_interval(low, low, high))
-
-#' Format ratios with their intervals, such as "95 % [93, 97]"
-#'
-#' @param ratio,low,high numeric vectors; narrow intervals get a decimal
-#' @return character vector
-format_share_interval <- function(ratio, low, high) {
+# Formats ratios in per cent without a unit; an interval below 0.03 gives them a decimal.
+format_in_percent <- function(ratios, low, high) {
   digits <- ifelse(coalesce(high - low, 1) < 0.03, 1, 0)
-  format_percent <- function(x) {
-    mapply(formatC, 100 * x, digits = digits, MoreArgs = list(format = "f"))
-  }
-  interval <- paste0(" [", format_percent(low), ", ", format_percent(high), "]")
-  interval[is.na(low)] <- ""
-  ifelse(is.na(ratio), NO_VALUE, paste0(format_percent(ratio), SPACE, "%", interval))
+  mapply(formatC, 100 * ratios, digits = digits, MoreArgs = list(format = "f"))
 }
 
-# Distinct words as an enumeration: "a, b and c".
+# Formats intervals of ratios in per cent, for example "[93, 97]"; "" of no interval.
+format_ends <- function(low, high) {
+  ends <- paste0("[", format_in_percent(low, low, high), ", ", format_in_percent(high, low, high),
+                 "]")
+  ifelse(is.na(low), "", ends)
+}
+
+#' Format ratios with their intervals, for example "95 % [93, 97]"
+#'
+#' @param ratio,low,high numeric vectors; low and high are NA without an interval
+#' @return character vector; NO_VALUE where the ratio is NA
+format_share_interval <- function(ratio, low, high) {
+  texts <- paste0(format_in_percent(ratio, low, high), SPACE, "% ", format_ends(low, high))
+  ifelse(is.na(ratio), NO_VALUE, trimws(texts))
+}
+
+# Joins distinct words into an enumeration: "a, b and c".
 join_words <- function(words) paste(knitr::combine_words(unique(words), oxford_comma = FALSE))
+
+#' Enumerate the distinct values of a fact in records
+#'
+#' @param records list of records
+#' @param get_fact function of a record, for example of make_host_getter; NULL of an unknown fact
+#' @return text; "not recorded" if no record has the fact
+join_record_facts <- function(records, get_fact) {
+  join_words(as.character(unlist(lapply(records, get_fact)) %or% "not recorded"))
+}
 
 #' Join sentences that a paper may have
 #'
@@ -156,12 +179,12 @@ join_sentences <- function(...) {
   mark_as_markdown(paste(sentences[sentences != ""], collapse = " "))
 }
 
-# A number with its noun: "1 run", "2 runs".
+# Formats a number with its noun: "1 run", "2 runs".
 format_count <- function(count, noun, plural = paste0(noun, "s")) {
   paste0(format(count, big.mark = ","), SPACE, if (count == 1) noun else plural)
 }
 
-# A text with a small first letter, for the middle of a sentence.
+# Returns a text with a small first letter, for the middle of a sentence.
 lower_first <- function(text) paste0(tolower(substr(text, 1, 1)), substr(text, 2, nchar(text)))
 
 #' Name the workloads whose laps did not alternate because memory was short
@@ -169,8 +192,9 @@ lower_first <- function(text) paste0(tolower(substr(text, 1, 1)), substr(text, 2
 #' @param paper list of read_paper
 #' @return sentence; NULL of none
 describe_unshared_laps <- function(paper) {
-  is_alone <- function(record) !is.null(record$alone)
-  workloads <- vapply(Filter(is_alone, paper$records), `[[`, "", "workload")
+  # The key `alone` of a record holds the reason.
+  is_unshared <- function(record) !is.null(record$alone)
+  workloads <- vapply(Filter(is_unshared, paper$records), `[[`, "", "workload")
   titles <- vapply(unique(workloads), function(name) paper$plan$workloads[[name]]$title, "")
   if (length(titles) == 0) return(NULL)
   glue("The memory did not hold all systems of {join_words(titles)}: here one environment took ",
@@ -198,15 +222,20 @@ name_workloads <- function(paper) {
   if (length(titles) < 6) join_words(titles) else format_count(length(titles), "workload")
 }
 
-#' Format values that claims are about, with their intervals and units; a ratio has no unit
+#' Format values that claims are about, with three digits, their intervals and units
 #'
-#' @param value,low,high numbers; NA: nothing, or no interval
-#' @param unit texts
+#' @param value,low,high numbers; low and high are NA without an interval
+#' @param unit texts; "ratio" and "" are not shown
+#' @return texts; "" where the value is NA
 format_claim_value <- function(value, unit, low = NA_real_, high = NA_real_) {
-  format_one <- function(x) vapply(x, function(one) format(signif(one, 3), trim = TRUE), "")
-  interval <- if_else(is.na(low), "", paste0(" [", format_one(low), ", ", format_one(high), "]"))
+  # One by one: format gives all numbers of a vector the same digits.
+  format_numbers <- function(numbers) {
+    vapply(numbers, function(number) format(signif(number, 3), trim = TRUE), "")
+  }
+  interval <- paste0(" [", format_numbers(low), ", ", format_numbers(high), "]")
+  interval <- if_else(is.na(low), "", interval)
   unit <- if_else(unit %in% c("ratio", ""), "", paste0(SPACE, unit))
-  if_else(is.na(value), "", paste0(format_one(value), interval, unit))
+  if_else(is.na(value), "", paste0(format_numbers(value), interval, unit))
 }
 
 #' Say how many published claims were reproduced, contradicted and left undecided
@@ -242,7 +271,7 @@ describe_broken_sizes <- function(paper) {
                        "\\@ref(tab:sizes)): its results answer no question and test no claim."))
 }
 
-#' Count the kinds of disturbances, such as "busy during a run (3 times)"
+#' Count the kinds of disturbances, for example "busy during a run (3 times)"
 #'
 #' @param flags list of records' flags: what, when
 #' @return enumeration
@@ -263,32 +292,34 @@ describe_disturbed_runs <- function(runs) {
   paste(paste(subjects, fates)[counts > 0], collapse = ", ")
 }
 
-#' Say for what the intervals of a table or figure hold, for its caption
+#' Say within which scope the intervals of a table or figure hold, for its caption
 #'
 #' @param rows data frame: low, holds, sessions, machines, as of compare_sessions
 #' @return sentence; "" of no intervals
 describe_scope <- function(rows) {
   rows <- rows[!is.na(rows$low), ]
   if (nrow(rows) == 0) return("")
-  describe <- function(holds, rows) {
+  name_scope <- function(scope) {
+    rows <- rows[rows$holds == scope, ]
     sessions <- join_words(sort(unique(rows$sessions)))
-    of_sessions <- paste(sessions, if (sessions == "1") "session" else "sessions")
-    switch(holds,
+    count <- paste(sessions, if (sessions == "1") "session" else "sessions")
+    switch(scope,
            session = "within this session",
-           sessions = paste("within these", of_sessions),
-           machine = paste0("for this machine (", of_sessions, ")"),
+           sessions = paste("within these", count),
+           machine = paste0("for this machine (", count, ")"),
            machines = paste("for machines like these", join_words(sort(unique(rows$machines)))))
   }
-  kinds <- intersect(SCOPES, rows$holds)
-  scopes <- vapply(kinds, function(holds) describe(holds, rows[rows$holds == holds, ]), "")
-  counts <- vapply(kinds, function(holds) sum(rows$holds == holds), 0L)
-  if (length(kinds) > 1) scopes <- paste0(counts, " ", scopes)
-  paste0("Intervals hold ", join_words(scopes), ".")
+  scopes <- intersect(SCOPES, rows$holds)
+  clauses <- vapply(scopes, name_scope, "")
+  counts <- vapply(scopes, function(scope) sum(rows$holds == scope), 0L)
+  if (length(scopes) > 1) clauses <- paste0(counts, " ", clauses)
+  paste0("Intervals hold ", join_words(clauses), ".")
 }
 
-# For what intervals may hold, from the narrowest on.
+# The scopes of intervals (column `holds`), from the narrowest on.
 SCOPES <- c("session", "sessions", "machine", "machines")
 
+# The outcomes of a comparison, in the order of legends and counts.
 OUTCOMES <- c("slower", "faster", "equivalent", "undecided", "no interval")
 
 #' Classify comparisons by one word of OUTCOMES each
@@ -301,28 +332,35 @@ classify_outcomes <- function(rows) {
   factor(outcomes, OUTCOMES)
 }
 
+# The verdicts on tested claims, decided ones first.
 VERDICTS <- c("contradicted", "other size", "same direction", "reproduced", "undecided",
               "tested in part")
 
+# The names of the families of environments.
 FAMILIES <- c(containers = "Containers", sandboxes = "Sandboxed containers",
               machines = "Virtual machines")
 
-# The name of the environments of one family in `rows`: the label if they are one environment, else
-# that of `families`.
+# Leaves out rows about start-up, whose ratios are of another size, unless all rows are about it.
+omit_start_up <- function(rows) {
+  filter(rows, question != "start-up" | n_distinct(question) == 1)
+}
+
+# Names the environments of one family: by the label if `rows` have one environment, else by the
+# family's name in `families`.
 name_family <- function(rows, families = FAMILIES) {
   labels <- unique(rows$label)
   if (length(labels) == 1) labels else families[[rows$family[[1]]]]
 }
 
-#' Say what a family of environments costs: the least and the most of all its series
+#' Say how much a family of environments costs: the least and the most of all its series
 #'
 #' The least cost of all series is at least the least end of their intervals, and their most is at
 #' most the largest end, each with the error rate of one interval.
 #'
 #' @param rows headline comparisons of the family; low_all and high_all are the intervals that
 #'   decide
-#' @param verdicts those of the family, one for each workload and environment
-#' @param of what the shares are of, with a space before it, where the clause is to say so
+#' @param verdicts rows of `decisions` of the family, one for each workload and environment
+#' @param of a phrase with a space before it that follows the shares: " of ..."; or ""
 #' @return clause
 describe_cost <- function(rows, verdicts, of = "") {
   name <- name_family(rows, vapply(FAMILIES, lower_first, ""))
@@ -330,26 +368,31 @@ describe_cost <- function(rows, verdicts, of = "") {
   known <- !is.na(rows$low_all)
   if (!any(known)) return(glue("what {name} {if (is_plural) 'cost' else 'costs'} is not known"))
   end <- paste0(of, if (!all(known)) " where an interval is known")
-  round_outward <- function(cost, round_up) {
-    digits <- if (abs(cost) < 0.1) 1 else 0
-    unit <- 10 ^ (digits + 2)
-    units <- round(cost * unit, 6)
-    format_share((if (round_up) ceiling(units) else floor(units)) / unit, digits)
-  }
   least <- 1 - max(rows$high_all[known])
   most <- 1 - min(rows$low_all[known])
-  shown <- c(round_outward(least, FALSE), round_outward(most, TRUE))
   if (most <= 0) {
     verb <- if (is_plural) "are" else "is"
-    return(glue("{name} {verb} faster by at least {round_outward(-most, FALSE)}{end}"))
+    return(glue("{name} {verb} faster by at least {round_share(-most, floor)}{end}"))
   }
-  between <- glue("between {sub(paste0(SPACE, '%'), '', shown[1])} and {shown[2]}")
+  upper <- round_share(most, ceiling)
+  lower <- sub(paste0(SPACE, "%"), "", round_share(least, floor))
+  between <- glue("between {lower} and {upper}")
   if (all(verdicts$outcome %in% c("undecided", "no interval"))) {
-    range <- if (least > 0) between else glue("nothing or up to {shown[2]}")
+    range <- if (least > 0) between else glue("nothing or up to {upper}")
     return(glue("{name} may cost {range}{end}"))
   }
-  range <- if (least > 0) between else glue("at most {shown[2]}")
+  range <- if (least > 0) between else glue("at most {upper}")
   glue("{name} {if (is_plural) 'cost' else 'costs'} {range}{end}")
+}
+
+# Formats a share in per cent, rounded by `floor` or `ceiling` to a whole per cent, or below 10 % to
+# a tenth.
+round_share <- function(share, round_units) {
+  digits <- if (abs(share) < 0.1) 1 else 0
+  units_of_one <- 10 ^ (digits + 2)
+  # Without the error of binary fractions, which would move a round number to the next.
+  units <- round(share * units_of_one, 6)
+  format_share(round_units(units) / units_of_one, digits)
 }
 
 #' Describe the verdicts of one family of environments
@@ -372,7 +415,7 @@ describe_family <- function(rows) {
   glue("{name_family(rows)}: of {compared}, {outcomes}.")
 }
 
-#' Say how many runs form no ratio, since they were measured apart from native's
+#' Say how many runs form no ratio, since they were not measured together with native's run
 #'
 #' @param paper list of read_paper
 #' @return sentence; "" of none
@@ -422,29 +465,25 @@ describe_disturbances <- function(rows) {
   compared <- filter(rows, !is.na(p))
   native <- filter(rows, environment == NATIVE)
   differing <- filter(compared, p < ALPHA / nrow(compared))
-  format_frequency <- function(row) glue("{row$disturbed} of {row$runs}")
   if (nrow(differing) == 0) {
     return(paste("No environment\u2019s whole runs were seen to be disturbed in another share than",
                  "native\u2019s."))
   }
-  parts <- vapply(seq_len(nrow(differing)), function(i) {
-    glue("{differing$label[[i]]} ({format_frequency(differing[i, ])})")
-  }, "")
-  parts <- join_words(parts)
-  write_markdown(paste("Whole runs of {parts} were disturbed in another share than native\u2019s",
-                       "({format_frequency(native)}): an environment may itself make the machine",
-                       "do what laps are left out for."))
+  environments <- join_words(with(differing, glue("{label} ({disturbed} of {runs})")))
+  write_markdown(paste("Whole runs of {environments} were disturbed in another share than",
+                       "native\u2019s ({native$disturbed} of {native$runs}): an environment may",
+                       "itself make the machine do what laps are left out for."))
 }
 
-#' Describe the outcomes of one workload, such as "Slower than native: KVM (80 %, 2 of 4)."
+#' Describe the outcomes of one workload, for example "Slower than native: KVM (80 %, 2 of 4)."
 #'
 #' @param rows headline comparisons of the workload
 #' @return marked Markdown; NULL of no rows
 describe_workload_outcomes <- function(rows) {
   if (nrow(rows) == 0) return(NULL)
-  heads <- c(slower = "Slower than native", faster = "Faster than native",
-             equivalent = "Equivalent to native", undecided = "Undecided",
-             "no interval" = "Without an interval")
+  headings <- c(slower = "Slower than native", faster = "Faster than native",
+                equivalent = "Equivalent to native", undecided = "Undecided",
+                "no interval" = "Without an interval")
   series <- n_distinct(rows$series)
   sentences <- rows |>
     group_by(outcome, label = factor(label, unique(label))) |>
@@ -453,12 +492,12 @@ describe_workload_outcomes <- function(rows) {
     mutate(share = if (series > 1) paste0(", ", n, " of ", series) else "",
            text = paste0(label, " (", range, share, ")")) |>
     group_by(outcome) |>
-    summarise(text = write_markdown("**{heads[as.character(outcome[1])]}:** {join_words(text)}."),
-              .groups = "drop")
+    summarise(heading = headings[as.character(outcome[1])],
+              text = write_markdown("**{heading}:** {join_words(text)}."), .groups = "drop")
   mark_as_markdown(paste(sentences$text, collapse = " "))
 }
 
-#' Name the environments in which the configuration leaves a workload out
+#' List the environments in which the configuration leaves a workload out
 #'
 #' @param paper list of read_paper
 #' @param workload its name

@@ -7,22 +7,16 @@
 
 script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
 # R writes a space in the path of a script as "~+~".
-root <- normalizePath(file.path(dirname(gsub("~+~", " ", script, fixed = TRUE)), ".."))
-for (file in c("read", "statistics", "testbeds", "budgets", "render")) {
-  source(file.path(root, "analysis", paste0(file, ".R")))
-}
+analysis <- dirname(gsub("~+~", " ", script, fixed = TRUE))
+source(file.path(analysis, "script.R"))
+load_files("read", "statistics", "testbeds", "budgets", "render")
 
-main <- function(request, out) {
-  request <- jsonlite::read_json(request)
-  answer <- list(verdicts = judge_budgets(request))
+# Writes the verdicts on the budgets of a request; both arguments are paths.
+write_verdicts <- function(request, out) {
+  answer <- list(verdicts = judge_budgets(jsonlite::read_json(request)))
   replace_file(out, function(part) {
     jsonlite::write_json(answer, part, auto_unbox = TRUE, na = "null", digits = 8)
   })
 }
 
-arguments <- commandArgs(TRUE)
-if (length(arguments) != 2) stop("usage: gate.R REQUEST.json OUT.json", call. = FALSE)
-tryCatch(main(arguments[[1]], arguments[[2]]), error = function(error) {
-  message(conditionMessage(error))
-  quit(status = 1)
-})
+run_script(write_verdicts, "gate.R REQUEST.json OUT.json", 2)

@@ -3,24 +3,26 @@
 
 #' Set a table with its caption, in a chunk with a label
 #'
-#' @param data data frame of texts and numbers as they are to be read
+#' Columns of numbers and shares are set flush right.
+#'
+#' @param table data frame of texts and numbers as they are to be read
 #' @param caption Markdown
 #' @param runs whether the caption links to the page's table of runs
 #' @return marked Markdown
-set_table <- function(data, caption, runs = FALSE) {
-  is_numeric <- vapply(data, function(column) {
+set_table <- function(table, caption, runs = FALSE) {
+  is_numeric <- vapply(table, function(column) {
     all(grepl("^[-+\u2212]?[0-9.,]*(\u00a0%.*)?$", column))
   }, NA)
   if (runs && knitr::is_html_output()) {
     caption <- paste(caption, "Logs and records: [Runs](#runs).")
   }
   # If lines are longer than a page's, pandoc makes columns as wide as these dashes say.
-  widths <- choose_column_widths(data)
+  widths <- choose_column_widths(table)
   dashes <- strrep("-", widths - 1L)
   dashes <- ifelse(is_numeric, paste0(dashes, ":"), paste0(":", dashes))
   columns <- Map(function(column, name, width) {
     formatC(c(escape_text(name), escape_text(column)), width = -width)
-  }, data, names(data), widths)
+  }, table, names(table), widths)
   lines <- do.call(paste, c(unname(columns), sep = "|"))
   lines <- paste0("|", c(lines[1], paste(dashes, collapse = "|"), lines[-1]), "|")
   caption <- paste0("Table: (\\#tab:", knitr::opts_current$get("label"), ")", caption)
@@ -37,17 +39,18 @@ LINE_LETTERS <- 116L
 #' one by one from the column whose narrowing adds the fewest lines to the table.  No column gets
 #' narrower than its longest word.
 #'
-#' @param data data frame
+#' @param table data frame
 #' @return integer vector
-choose_column_widths <- function(data) {
-  data <- lapply(data, as.character)
-  letters <- lapply(data, function(column) pmax(nchar(column, "width"), 1L))
+choose_column_widths <- function(table) {
+  texts <- lapply(table, as.character)
+  letters <- lapply(texts, function(column) pmax(nchar(column, "width"), 1L))
   least <- mapply(function(column, name) {
     max(nchar(unlist(strsplit(c(column, name), " ")), "width"))
-  }, data, names(data))
+  }, texts, names(texts))
   widths <- pmax(vapply(letters, max, 1L, 1L), least)
   count_lines <- function(letters, width) ceiling(letters / width)
   lines <- Map(count_lines, letters, widths)
+  # A column has a gap of two letters.
   while (sum(widths + 2L) > LINE_LETTERS && any(widths > least)) {
     candidates <- which(widths > least)
     table_lines <- vapply(candidates, function(i) {
@@ -61,15 +64,15 @@ choose_column_widths <- function(data) {
   widths + 2L
 }
 
-# Drops columns whose values are all empty.
-drop_empty_columns <- function(data) {
-  select(data, where(function(column) !all(is.na(column) | column == "")))
+# Drops the columns of a table whose values are all NA or "".
+drop_empty_columns <- function(table) {
+  select(table, where(function(column) !all(is.na(column) | column == "")))
 }
 
 #' List the environments with their layers and numbers of runs
 #'
 #' @param paper list of read_paper
-#' @return data frame for set_table, as of all functions below
+#' @return data frame for set_table
 tabulate_environments <- function(paper) {
   get_texts <- function(layers, key) vapply(layers, function(layer) layer[[key]] %or% "", "")
   get_innermost <- function(layers, key) utils::tail(c("", get_texts(layers, key)), 1)
@@ -94,31 +97,39 @@ tabulate_environments <- function(paper) {
               Runs = if_else(available, shown, paste("not available:", reason)))
 }
 
-# Parameters that every paper would show alike, or that concern the harness alone.
-HIDDEN_PARAMETERS <- c("corpus", "corpus_sha1", "laps", "systems")
+# Parameters that every paper would show alike, or that concern only the harness: their names, and a
+# pattern of names.
+HIDDEN_PARAMETERS <- c("corpus", "laps", "systems")
 HIDDEN_PARAMETER_NAMES <- "port|sha1|timeout|warm"
 
-# How the runs of a workload were taken, such as "4 laps; in slices: Docker; whole: KVM".
+# The names of the ways in which runs are taken, by the words of the column `how` of runs.csv.
+WAYS <- c(alone = "alone", laps = "whole", slices = "in slices",
+          "slices and laps" = "in slices and whole")
+
+# Describes how the runs of a workload, `name`, were taken, for example "4 laps; in slices: Docker;
+# whole: KVM".
 describe_ways <- function(paper, name) {
-  words <- c(alone = "alone", laps = "whole", slices = "in slices",
-             "slices and laps" = "in slices and whole")
   runs <- paper$runs[paper$runs$workload == name, ]
-  ways <- words[sub(",.*", "", runs$how)]
-  environments <- vapply(split(runs$label, factor(ways, unique(ways))), function(labels) {
+  # Text after a comma compares the run with native's.
+  ways <- WAYS[sub(",.*", "", runs$how)]
+  labels <- vapply(split(runs$label, factor(ways, unique(ways))), function(labels) {
     join_words(intersect(paper$environments$label, labels))
   }, "")
-  if (length(environments) > 1) environments <- paste0(names(environments), ": ", environments)
-  else environments <- names(environments)
-  entry <- paper$plan$workloads[[name]]
-  laps <- if (!is.null(entry$cell$laps)) entry$parameters[[entry$cell$laps]]
+  clauses <- names(labels)
+  if (length(labels) > 1) clauses <- paste0(names(labels), ": ", labels)
+  workload <- paper$plan$workloads[[name]]
+  # `cell.laps` names the parameter that holds the number of laps.
+  laps <- if (!is.null(workload$cell$laps)) workload$parameters[[workload$cell$laps]]
   if (!is.null(laps)) laps <- format_count(laps, "lap")
-  paste(c(laps, environments), collapse = "; ")
+  paste(c(laps, clauses), collapse = "; ")
 }
 
 #' List the measured workloads with their main parameters and how their runs were taken
 #'
 #' @param paper list of read_paper
+#' @return data frame for set_table
 tabulate_workloads <- function(paper) {
+  # An object counts as "all", and of a list of more than three only the length is shown.
   format_parameter <- function(value) {
     if (is.null(value)) return("none")
     if (!is.null(names(value))) return("all")
@@ -144,6 +155,7 @@ tabulate_workloads <- function(paper) {
 #' List the size rules of the workloads and whether they held
 #'
 #' @param paper list of read_paper
+#' @return data frame for set_table
 tabulate_sizes <- function(paper) {
   format_quantity <- function(values) {
     if_else(is.na(values), NO_VALUE, formatC(values, format = "fg", digits = 4, big.mark = ","))
@@ -168,6 +180,7 @@ tabulate_sizes <- function(paper) {
 #' environment has native's level times its ratio, with as many digits as its interval deserves.
 #'
 #' @param paper list of read_paper
+#' @return data frame for set_table
 tabulate_levels <- function(paper) {
   filter(paper$summary, headline == "yes") |>
     mutate(Series = paste0(series, ", ", unit),
@@ -181,7 +194,8 @@ tabulate_levels <- function(paper) {
 
 #' List comparisons with native
 #'
-#' @param rows of comparisons with their outcome
+#' @param rows of comparisons as of read_result
+#' @return data frame for set_table
 tabulate_comparisons <- function(rows) {
   transmute(rows, Series = if_else(duplicated(series), "", series), Environment = label,
             Blocks = n, "Of native [95\u00a0%]" = format_share_interval(ratio, low, high),
@@ -194,6 +208,7 @@ tabulate_comparisons <- function(rows) {
 #' List the verdicts on each workload in each environment at several margins
 #'
 #' @param paper list of read_paper
+#' @return data frame for set_table
 tabulate_margins <- function(paper) {
   shown <- filter(paper$decisions, !workload %in% paper$invalid)
   format_minutes <- function(minutes) {
@@ -201,7 +216,7 @@ tabulate_margins <- function(paper) {
     if_else(is.finite(minutes), text, "")
   }
   outcomes <- paper$verdicts |>
-    mutate(margin = paste0("\u00b1", SPACE, format_margin_column(margin)),
+    mutate(margin = paste0("\u00b1", SPACE, vapply(margin, format_margin, "")),
            outcome = as.character(outcome)) |>
     tidyr::pivot_wider(id_cols = c(workload, environment), names_from = margin,
                        values_from = outcome)
@@ -213,22 +228,20 @@ tabulate_margins <- function(paper) {
     drop_empty_columns()
 }
 
-# Margins as texts, one by one.
-format_margin_column <- function(margins) vapply(margins, format_margin, "")
-
-#' List what the differences from native went to, in shares of native's time per unit of work
+#' List the parts of the differences from native, in shares of native's time per unit of work
 #'
-#' @param paper list of read_paper; a row for each headline series that differs
+#' @param paper list of read_paper
+#' @return data frame for set_table, a row for each headline series that differs in an environment
 tabulate_costs <- function(paper) {
   differing <- filter(paper$headlines, outcome %in% c("slower", "faster"))
+  # Formats the sum of one part or of two, side by side: "+3.1 %"; "" if one is not known.
   format_change <- function(parts) {
     sums <- rowSums(as.matrix(parts))
     text <- sub("-", "\u2212", sprintf("%+.1f\u00a0%%", 100 * sums), fixed = TRUE)
     if_else(is.na(sums), "", text)
   }
-  names <- c("time", names(CPU_PARTS), "rest", "waiting")
   rows <- semi_join(paper$costs, differing, by = c("series", "environment")) |>
-    filter(part %in% names)
+    filter(part %in% c("time", names(CPU_PARTS), "rest", "waiting"))
   if (nrow(rows) == 0) return(tibble())
   tidyr::pivot_wider(rows, id_cols = c(series, label), names_from = part, values_from = share) |>
     transmute(Series = if_else(duplicated(series), "", series), Environment = label,
@@ -243,6 +256,7 @@ tabulate_costs <- function(paper) {
 #' List the ratios whose robust estimate differs from that of all work over all time
 #'
 #' @param paper list of read_paper
+#' @return data frame for set_table
 tabulate_robust <- function(paper) {
   filter(paper$headlines, robust_differs == "yes") |>
     transmute(Series = if_else(duplicated(series), "", series), Environment = label,
@@ -253,6 +267,7 @@ tabulate_robust <- function(paper) {
 #' List how many laps were left out in each environment, if any were
 #'
 #' @param paper list of read_paper
+#' @return data frame for set_table
 tabulate_disturbances <- function(paper) {
   if (sum(paper$disturbances$left_out) == 0) return(tibble())
   transmute(paper$disturbances, Environment = label, Laps = laps, "Left out" = left_out,
@@ -263,6 +278,7 @@ tabulate_disturbances <- function(paper) {
 #' List how often laps stalled, where they stalled at all
 #'
 #' @param paper list of read_paper
+#' @return data frame for set_table
 tabulate_stalls <- function(paper) {
   filter(paper$stalls, share > 0 | reference_share > 0) |>
     transmute(Series = if_else(duplicated(series), "", series), Environment = label, Laps = laps,
@@ -273,7 +289,8 @@ tabulate_stalls <- function(paper) {
 
 #' Count outcomes by family and part of the machine, with the expected one
 #'
-#' @param paper list of read_paper, of whose workloads those count that publications report on
+#' @param paper list of read_paper; only workloads that publications report on count
+#' @return data frame for set_table
 tabulate_expected <- function(paper) {
   filter(paper$headlines, workload %in% paper$originals) |>
     mutate(Environments = FAMILIES[family],
@@ -290,6 +307,7 @@ tabulate_expected <- function(paper) {
 #' List the published claims that were tested
 #'
 #' @param claims table of claims
+#' @return data frame for set_table
 tabulate_claims <- function(claims) {
   filter(claims, verdict != "not tested") |>
     arrange(match(verdict, VERDICTS)) |>
@@ -318,6 +336,7 @@ REASONS <- c(statement = "It is no statement about a measured difference between
 #' Count the claims that were not tested by reason and publication
 #'
 #' @param claims table of claims
+#' @return data frame for set_table
 tabulate_untested <- function(claims) {
   filter(claims, verdict == "not tested") |>
     count(Publication = publication, reason) |>
@@ -329,6 +348,7 @@ tabulate_untested <- function(claims) {
 #' List the levels of emulated machines, with their shares of native's
 #'
 #' @param paper list of read_paper
+#' @return data frame for set_table
 tabulate_emulated <- function(paper) {
   mutate(paper$emulated, Series = paste0(series, ", ", unit),
          spread = if_else(is.na(sd), "", paste0(SPACE, "\u00b1", SPACE, format_number(sd, sd))),
@@ -342,14 +362,15 @@ tabulate_emulated <- function(paper) {
 #' List planned runs that are missing
 #'
 #' @param paper list of read_paper
+#' @return data frame for set_table
 tabulate_missing <- function(paper) {
   titles <- vapply(paper$plan$workloads, `[[`, "", "title")
   transmute(paper$missing, Workload = unname(titles[workload]), Environment = label, Missing = n,
             Why = why)
 }
 
-# Headline comparisons of single choices: those that a workload may notice, and controls that were
-# called different.
+# Selects the comparisons of single choices that a paper shows: headline series of workloads that
+# may notice the choice, and controls that were called different.
 select_shown_choices <- function(paper) {
   filter(paper$choices, headline == "yes", control != "yes" | verdict == "different")
 }
@@ -357,6 +378,7 @@ select_shown_choices <- function(paper) {
 #' List the comparisons of environments that differ in one choice
 #'
 #' @param paper list of read_paper
+#' @return data frame for set_table
 tabulate_choices <- function(paper) {
   select_shown_choices(paper) |>
     transmute(Choice = if_else(duplicated(choice), "", choice), Series = series,
@@ -373,14 +395,15 @@ TESTBED_FACTS <- c(os = "Operating system", kernel = "Kernel", cpu_model = "Proc
                    huge_pages = "Transparent huge pages", clocksource = "Clock source",
                    virtualization = "Virtualisation", governor = "Frequency governor",
                    turbo = "Turbo", microcode = "Microcode")
-# Those that are observed on the host alone.
+# The facts that are observed only on the host.
 HOST_FACTS <- c("cache_bytes", "governor", "turbo")
 
 #' List what records observed on the host and inside the environments
 #'
 #' @param records list of records; values that differ between them are all listed
+#' @return data frame for set_table
 tabulate_testbed <- function(records) {
-  list_values <- function(key, get_side) {
+  join_values <- function(key, get_side) {
     values <- unlist(lapply(records, function(record) {
       value <- get_side(record$observed)[[key]] %or% "not available"
       if (!endsWith(key, "_bytes") || !is.numeric(value)) return(as.character(value))
@@ -389,25 +412,25 @@ tabulate_testbed <- function(records) {
     paste(unique(values), collapse = "; ")
   }
   keys <- names(TESTBED_FACTS)
-  inside <- vapply(keys, list_values, "", function(observed) observed$inside)
+  inside <- vapply(keys, join_values, "", function(observed) observed$inside)
   inside[HOST_FACTS] <- ""
   facts <- tibble(
     Observed = unname(TESTBED_FACTS),
-    "On the host" = vapply(keys, list_values, "", function(observed) observed$host$static),
+    "On the host" = vapply(keys, join_values, "", function(observed) observed$host$static),
     "Inside the environments" = inside
   )
   bind_rows(facts, tabulate_engines(lapply(records, `[[`, "system")))
 }
 
-# Texts that are known, joined by commas.
+# Joins the texts that are known by commas; NULL and "not available" are left out.
 join_known <- function(...) {
   texts <- unlist(list(...))
   paste(texts[texts != "not available"], collapse = ", ")
 }
 
-# Rows of tabulate_engines about the engine of one system: functions of the record of Docker or of
-# another engine; NULL or "" of nothing.  `network` is read by its whole name, since Podman has a
-# network_backend too.
+# The rows of tabulate_engines: functions that describe a side of the engine of one system, from the
+# record's `docker` or `container`; NULL or "" of nothing.  `network` is read by its whole name,
+# since `$` would find Podman's network_backend, too.
 ENGINE_ROWS <- list(
   Docker = function(engine) if (is.null(engine$program)) engine$engine,
   gVisor = function(engine) {
@@ -452,6 +475,7 @@ ENGINE_ROWS <- list(
 #' List the engines of containers, their storage and their network
 #'
 #' @param systems list of records' `system`, of engines on the host and in machines
+#' @return data frame for set_table
 tabulate_engines <- function(systems) {
   in_machine <- !vapply(systems, function(system) is.null(system$vm), NA)
   engines <- lapply(systems, function(system) system$docker %or% system$container)
@@ -469,7 +493,7 @@ tabulate_engines <- function(systems) {
     filter(.data[["On the host"]] != "" | .data[["Inside the environments"]] != "")
 }
 
-# "slices", or "slices (9); alone (1)" if not all texts are equal.
+# Counts equal texts: "slices", or "slices (9); alone (1)" if not all texts are equal.
 count_texts <- function(texts) {
   counts <- table(factor(texts, unique(texts)))
   if (length(counts) == 1) return(names(counts))
@@ -478,7 +502,10 @@ count_texts <- function(texts) {
 
 #' List the runs of each workload and environment with links to their raw logs and records
 #'
+#' A star marks disturbed runs.
+#'
 #' @param paper list of read_paper
+#' @return data frame for set_table
 tabulate_runs <- function(paper) {
   link_runs <- function(number, path, mark) {
     paste(write_markdown("[{number}{mark}](../{path})"), collapse = " ")
@@ -494,11 +521,11 @@ tabulate_runs <- function(paper) {
     mutate(across(c("Raw logs", "Records"), mark_as_markdown))
 }
 
-#' List in which states programs start that differ from native's, and what declares the difference
+#' List how the state in which programs start differs from native's, and the option that declares it
 #'
 #' @param paper list of read_paper
-#' @return data frame, in which environments with the same differences share rows; NULL if no record
-#'   holds any
+#' @return data frame for set_table, in which environments with the same differences share rows;
+#'   NULL of no differences
 tabulate_states <- function(paper) {
   rows <- bind_rows(lapply(unname(paper$records), function(record) {
     bind_rows(lapply(record$starting_state$differences, as_tibble)) |>
@@ -516,10 +543,10 @@ tabulate_states <- function(paper) {
               "Declared by" = by)
 }
 
-#' List the options that were passed on to Docker, and what was seen of them inside
+#' List the options that were passed on to Docker, and the effects that were seen inside
 #'
 #' @param paper list of read_paper
-#' @return data frame; NULL if no environment has such options
+#' @return data frame for set_table; NULL of no options
 tabulate_options <- function(paper) {
   rows <- bind_rows(lapply(unname(paper$records), function(record) {
     settings <- bind_rows(lapply(record$system$docker$settings, as_tibble))

@@ -11,31 +11,38 @@ PAPER_TEXT_COLUMNS <- c("workload", "metric", "question", "environment", "series
                         "transferred", "session", "machine", "holds", "kernel",
                         "docker", "gvisor", "part")
 
+#' Read a table of results
+#'
+#' @param name of PAPER_TABLES
+#' @param folder of results
+#' @return data frame; comparisons, verdicts and choices have their `outcome`
+read_result <- function(name, folder) {
+  rows <- read_table(file.path(folder, paste0(name, ".csv")), PAPER_TEXT_COLUMNS)
+  if (name %in% c("comparisons", "verdicts", "choices")) rows$outcome <- classify_outcomes(rows)
+  rows
+}
+
 #' Read the data of a paper
 #'
+#' In all tables but `verdicts` and `claims` series are marked as of mark_broken_sizes.
+#'
 #' @param folder of results: plan.json, plan.csv, records and all tables
-#' @param published the project's folder of published data
-#' @param emulated path of the file that names emulated hosts and their mark
+#' @param root folder of the project, with published data and the constants of emulated hosts
 #' @return list of read_results with
-#'   the tables of PAPER_TABLES (comparisons, verdicts and choices with their `outcome`);
+#'   the tables of PAPER_TABLES as of read_result;
 #'   decisions (the verdicts at MARGIN, with `minutes`: how long the blocks take that would decide);
 #'   headlines (the headline comparisons);
 #'   measured (environments whose values count and are not emulated);
 #'   missing (runs that were planned and gave no values, counted by workload, label and why);
-#'   originals (names of measured workloads that published claims are about);
+#'   originals (names of the measured workloads that published claims are about);
 #'   publications (titles of these claims' publications, named by their keys);
 #'   catalogue (list of read_published);
 #'   statements (data frame of join_statements; NULL if the claims are no statements of today);
 #'   published (table of read_published_ratios), facts (list of collect_run_facts);
 #'   mark (text for every page of a paper of an emulated host or of tiny sizes; or "")
-read_paper <- function(folder, published, emulated) {
+read_paper <- function(folder, root) {
   paper <- read_results(folder)
-  for (name in PAPER_TABLES) {
-    paper[[name]] <- read_table(file.path(folder, paste0(name, ".csv")), PAPER_TEXT_COLUMNS)
-  }
-  paper$comparisons$outcome <- classify_outcomes(paper$comparisons)
-  paper$choices$outcome <- classify_outcomes(paper$choices)
-  paper$verdicts$outcome <- classify_outcomes(paper$verdicts)
+  paper[PAPER_TABLES] <- lapply(PAPER_TABLES, read_result, folder)
   paper$decisions <- filter(paper$verdicts, margin == MARGIN) |> add_minutes(paper)
   paper$headlines <- filter(paper$comparisons, headline == "yes")
   paper$measured <- filter(paper$environments, environment %in% paper$tidy$environment)
@@ -43,35 +50,36 @@ read_paper <- function(folder, published, emulated) {
   marked <- c("tidy", "summary", "comparisons", "ratios", "choices", "headlines", "decisions",
               "costs", "blocks")
   paper[marked] <- lapply(paper[marked], mark_broken_sizes, paper)
-  claims <- read_published(folder, dirname(published))
-  paper$catalogue <- claims
-  paper$statements <- join_statements(paper$claims, claims)
-  measured <- if (is.null(paper$statements)) unique(paper$runs$workload)
-  paper[c("originals", "publications")] <- find_originals(claims, measured)
+  paper$catalogue <- read_published(folder, root)
+  paper$statements <- join_statements(paper$claims, paper$catalogue)
+  # Statements of today reproduce no original.
+  candidates <- if (is.null(paper$statements)) unique(paper$runs$workload)
+  paper[c("originals", "publications")] <- find_originals(paper$catalogue, candidates)
   paper$published <- tibble()
   if (paper$valid && length(paper$originals) > 0) {
-    paper$published <- read_published_ratios(published, claims, paper$headlines)
+    paper$published <- read_published_ratios(file.path(root, "published"), paper$catalogue,
+                                             paper$headlines)
   }
   paper$facts <- collect_run_facts(paper)
-  hosts <- jsonlite::read_json(emulated)
+  hosts <- jsonlite::read_json(file.path(root, "schemas/constants/hosts.json"))
   is_emulated <- any(paper$facts$hosts %in% unlist(hosts$emulated))
   tiny <- "Tiny sizes: a test of the pipeline, which answers no question"
   paper$mark <- paste(c(if (is_emulated) hosts$mark, if (!paper$valid) tiny), collapse = ". ")
   paper
 }
 
-# Adds to undecided verdicts the minutes that the blocks which would decide them take: those of the
-# environment's cells and of native's.
+# Adds `minutes` to verdicts: how long the further blocks take that would decide (column `more`), of
+# cells of the environment and of native; NA where no number of blocks is known.
 add_minutes <- function(decisions, paper) {
   seconds <- tapply(paper$runs$seconds, paste(paper$runs$environment, paper$runs$workload), mean)
-  get_seconds <- function(environment) {
+  get_mean_seconds <- function(environment) {
     as.numeric(seconds[paste(environment, decisions$workload)])
   }
-  pair_seconds <- get_seconds(decisions$environment) + get_seconds(decisions$reference)
+  pair_seconds <- get_mean_seconds(decisions$environment) + get_mean_seconds(decisions$reference)
   mutate(decisions, minutes = more * pair_seconds / 60)
 }
 
-# Counts planned runs without values by workload, label and `why`; `paper` as in read_paper.
+# Counts the planned runs without values: a data frame of workload, label, why and n.
 count_missing_runs <- function(paper) {
   anti_join(paper$planned, paper$runs, by = "log") |>
     left_join(select(paper$environments, environment, label, reason), by = "environment") |>
@@ -83,8 +91,8 @@ count_missing_runs <- function(paper) {
     count(workload, label, why)
 }
 
-# Adds a dagger to the series of workloads that broke a rule of their size.  At the scale `tiny` the
-# top of the page says it of all.
+# Adds a dagger to the series of workloads that broke a rule of their size.  At the scale `tiny`
+# rows stay as they are, since paper$mark says it of all.
 mark_broken_sizes <- function(rows, paper) {
   if (!paper$valid) return(rows)
   mutate(rows, series = paste0(series, if_else(workload %in% paper$invalid, "\u2020", "")))
@@ -92,31 +100,31 @@ mark_broken_sizes <- function(rows, paper) {
 
 #' Find the workloads that publications report on
 #'
-#' @param claims contents of claims.json
+#' @param catalogue list as in published/claims.json
 #' @param workloads names of measured workloads
-#' @return list: names of those that a claim is about, and the titles of the claims' publications,
-#'   named by their keys
-find_originals <- function(claims, workloads) {
+#' @return list of two: the names of the workloads that a claim is about, and the titles of these
+#'   claims' publications, named by their keys
+find_originals <- function(catalogue, workloads) {
   list_workloads <- function(claim) {
-    intersect(unlist(claims$workload_groups[[claim$workload]] %or% claim$workload), workloads)
+    intersect(unlist(catalogue$workload_groups[[claim$workload]] %or% claim$workload), workloads)
   }
-  measured <- lapply(claims$claims, list_workloads)
-  keys <- unique(vapply(claims$claims[lengths(measured) > 0], `[[`, "", "publication"))
+  measured <- lapply(catalogue$claims, list_workloads)
+  keys <- unique(vapply(catalogue$claims[lengths(measured) > 0], `[[`, "", "publication"))
   list(intersect(workloads, unlist(measured)),
-       vapply(claims$publications[keys], `[[`, "", "title"))
+       vapply(catalogue$publications[keys], `[[`, "", "title"))
 }
 
-#' Join the table of claims with what their file says of them
+#' Join the table of claims with their entries in the file of claims
 #'
 #' @param claims table of claims
 #' @param catalogue list as in published/today.json
 #' @return data frame of claims in the order of the file, with `question` and `source` (factors of
-#'   texts), `remarks` (on the conditions of the source, and what differs here) and `outcome` (of
+#'   texts), `remarks` (on the conditions of the source, and differences here) and `outcome` (of
 #'   STATEMENT_OUTCOMES); NULL if the file has no questions
 join_statements <- function(claims, catalogue) {
   if (length(catalogue$questions) == 0) return(NULL)
   entries <- catalogue$claims
-  get_text <- function(name) vapply(entries, function(entry) entry[[name]] %or% "", "")
+  get_text <- function(key) vapply(entries, function(claim) claim[[key]] %or% "", "")
   seen <- get_text("seen")
   texts <- tibble(
     id = get_text("id"),
@@ -125,7 +133,7 @@ join_statements <- function(claims, catalogue) {
     source = factor(get_text("publication"), names(catalogue$publications)),
     remarks = trimws(paste(get_text("conditions"), get_text("note"),
                            if_else(seen == "", "", paste0("Read ", seen, ".")))),
-    untestable = vapply(entries, function(entry) !is.null(entry$untestable), NA)
+    untestable = vapply(entries, function(claim) !is.null(claim$untestable), NA)
   )
   inner_join(texts, select(claims, !"note"), by = "id") |>
     mutate(outcome = case_when(
@@ -138,13 +146,13 @@ join_statements <- function(claims, catalogue) {
 #' Read the ratios to native in the original's Table I
 #'
 #' @param folder of published data
-#' @param claims contents of its claims.json
+#' @param catalogue list as in published/claims.json
 #' @param headlines headline comparisons
 #' @return data frame, one row for each headline series and environment that the table has too:
 #'   workload, metric, environment, then (the published performance as a share of native's), series,
 #'   label
-read_published_ratios <- function(folder, claims, headlines) {
-  environments <- claims$environments
+read_published_ratios <- function(folder, catalogue, headlines) {
+  environments <- catalogue$environments
   read_ratio <- function(row, name) {
     ratio <- as.numeric(row$values[[name]]$mean) / as.numeric(row$values$native$mean)
     tibble(workload = row$workload, metric = row$metric,
@@ -172,7 +180,7 @@ read_published_ratios <- function(folder, claims, headlines) {
 collect_run_facts <- function(paper) {
   records <- paper$records
   hosts <- lapply(records, function(record) record$observed$host)
-  observe <- function(key) {
+  list_known <- function(key) {
     setdiff(unlist(lapply(hosts, function(host) host$static[[key]])), "not available")
   }
   steal <- unlist(lapply(hosts, function(host) host$during$steal_share))
@@ -181,13 +189,13 @@ collect_run_facts <- function(paper) {
   machine <- paper$plan$machine
   mask <- ""
   if (!is.null(machine$mask)) mask <- glue(" (the run was held to processors {machine$mask})")
-  processors <- observe("cpu_model")
+  processors <- list_known("cpu_model")
   if (length(processors) == 0) processors <- "a processor that was not recorded"
   list(
     processor = gsub("\\((R|TM)\\)", "", join_words(processors)),
-    hosts = observe("machine"), nodes = list_nodes("name"), boots = length(list_nodes("boot")),
+    hosts = list_known("machine"), nodes = list_nodes("name"), boots = length(list_nodes("boot")),
     cpus = machine$cpus, mask = mask, memory = round(machine$memory_bytes / 2^30),
-    guest = "guest of a hypervisor" %in% observe("virtualization"),
+    guest = "guest of a hypervisor" %in% list_known("virtualization"),
     steal = suppressWarnings(as.numeric(steal)),
     days = if (length(started) > 0) unique(substr(range(started), 1, 10)) else "",
     disturbed = sum(paper$runs$flags != ""),
@@ -201,14 +209,15 @@ collect_run_facts <- function(paper) {
   )
 }
 
-# The names of an environment's layers, from the lowest to the highest.
+# Lists the names of an environment's layers, from the outermost to the innermost.
 list_layers <- function(plan, environment) {
   as.character(unlist(lapply(plan$environments[[environment]]$layers, names)))
 }
 
-# Whether commands of a workload of the plan run at a client.
+# Tells whether a step of a workload runs at a client; workload: in the plan's `workloads`.
 has_client <- function(workload) {
   values <- unlist(workload$cell)
+  # unlist names a value by the keys that lead to it; it numbers equal keys.
   any(values == "client" & grepl("(^|[.])at[0-9]*$", names(values)))
 }
 
@@ -225,18 +234,16 @@ describe_seal <- function(plan) {
        "{substr(sealed$sha256, 1, 16)}), and {fate}.")
 }
 
-#' Make the title of a paper
-#'
-#' It is the configuration's, or made of what was measured.
+#' Make the title of a paper: the configuration's, or else of the names of all that was measured
 #'
 #' @param paper list of read_paper
 #' @return text
 make_title <- function(paper) {
   if (!is.null(paper$plan$title)) return(paper$plan$title)
   families <- unique(paper$measured$family)
-  kinds <- c("Virtual Machines"[any(families == "machines")],
-             "Containers"[any(families %in% c("containers", "sandboxes"))])
-  bare <- "Bare Linux"[any(paper$measured$environment == NATIVE)]
+  kinds <- c(if ("machines" %in% families) "Virtual Machines",
+             if (any(families %in% c("containers", "sandboxes"))) "Containers")
+  bare <- if (NATIVE %in% paper$measured$environment) "Bare Linux"
   if (length(paper$originals) > 0) return(paste0(join_words(c(kinds, bare)), ", Measured Again"))
   workloads <- name_workloads(paper)
   if (length(kinds) == 0) return(glue("{workloads} on {join_words(bare)}"))
@@ -256,11 +263,13 @@ describe_answer <- function(paper) {
   running <- omit_start_up(rows)
   families <- split_families(running)
   has_interval <- vapply(families, function(family) !all(is.na(family$low_all)), NA)
+  # Only the first share in the sentence says what it is a share of.
+  is_first <- seq_along(families) == match(TRUE, has_interval, 0)
   clauses <- mapply(function(family, is_first) {
     pairs <- distinct(family, workload, environment)
     verdicts <- semi_join(paper$decisions, pairs, by = c("workload", "environment"))
     describe_cost(family, verdicts, if (is_first) " of native\u2019s performance" else "")
-  }, families, seq_along(families) == match(TRUE, has_interval, 0))
+  }, families, is_first)
   sentence <- paste(clauses, collapse = "; ")
   scope <- if (nrow(running) < nrow(rows)) ", start-up apart"
   paste0(toupper(substr(sentence, 1, 1)), substring(sentence, 2), scope, ".")
@@ -276,14 +285,9 @@ describe_verdicts <- function(paper) {
   paste(vapply(split_families(verdicts), describe_family, ""), collapse = " ")
 }
 
-# Rows by their families, in the order of FAMILIES.
+# Splits rows by their families: a list of data frames in the order of FAMILIES.
 split_families <- function(rows) {
   split(rows, factor(rows$family, intersect(names(FAMILIES), rows$family)))
-}
-
-# Rows without those about start-up, unless all are: there ratios are of another size.
-omit_start_up <- function(rows) {
-  filter(rows, question != "start-up" | n_distinct(question) == 1)
 }
 
 #' Suggest what to measure next
@@ -323,23 +327,23 @@ group_by_question <- function(paper) {
   split(rows$workload, factor(rows$question, unique(rows$question)))
 }
 
-#' Choose the figures of a workload
+#' Choose the figures of a workload: the ones that it declares, or one of every run
 #'
-#' They are those that it declares, or one of every run.  A sweep of one point is drawn as runs.
+#' A sweep of one point is drawn as runs, and a trade-off of one point not at all.
 #'
 #' @param paper list of read_paper
 #' @param name of the workload
-#' @return list of figures in the form of the plan's `figures`
+#' @return list of figures in the form of the plan's `figures`; each has rows to show
 choose_figures <- function(paper, name) {
   declared <- paper$plan$workloads[[name]]$figures
   if (length(declared) == 0) declared <- list(list(kind = "runs", name = "runs"))
   figures <- lapply(declared, function(figure) {
     points <- get_factor(select_figure_rows(paper$summary, name, figure), figure$along %or% "")
-    is_curve <- n_distinct(points) != 1
-    if (figure$kind == "sweep" && !is_curve) {
+    point_count <- n_distinct(points)
+    if (figure$kind == "sweep" && point_count == 1) {
       figure <- utils::modifyList(figure, list(kind = "runs", along = NULL))
     }
-    if (figure$kind == "against" && n_distinct(points) < 2) return(NULL)
+    if (figure$kind == "against" && point_count < 2) return(NULL)
     rows <- if (figure$kind == "runs") paper$comparisons else paper$summary
     if (nrow(select_figure_rows(rows, name, figure)) > 0) figure
   })

@@ -3,9 +3,9 @@
 #' Read the ratios of headline series, and the sessions, of several folders of results
 #'
 #' @param sources list of lists: name, results (folder with plan.json, ratios.csv, sessions.csv)
-#' @return list: pairs (rows of ratios.csv with the labels of the first source that has them, and
-#'   `headline` logical), sessions (rows of sessions.csv with source; and `mark`, a letter for each
-#'   machine)
+#' @return list: pairs (rows of ratios.csv of valid headline series, with the labels of the first
+#'   source that has them, and `headline` TRUE), sessions (rows of sessions.csv with source; and
+#'   `mark`, a letter for each machine)
 #' @section Errors: scales or options of an environment differ; a session is in two sources; two
 #'   sessions of a machine overlap; no ratio is of a valid size
 read_sources <- function(sources) {
@@ -21,13 +21,13 @@ read_sources <- function(sources) {
     }))
   }
   sessions <- read_rows("sessions.csv")
-  twice <- which(duplicated(sessions$session))
+  twice <- sessions$session[duplicated(sessions$session)]
   if (length(twice) > 0) {
-    session <- sessions[sessions$session == sessions$session[[twice[[1]]]], ]
-    stop(join_words(session$source), " hold the same session, ", session$session[[1]],
-         "; name one of them", call. = FALSE)
+    holders <- sessions$source[sessions$session == twice[[1]]]
+    stop(join_words(holders), " hold the same session, ", twice[[1]], "; name one of them",
+         call. = FALSE)
   }
-  require_apart(sessions)
+  require_disjoint(sessions)
   machines <- unique(sessions$machine)
   sessions$mark <- make_marks(length(machines))[match(sessions$machine, machines)]
   pairs <- read_rows("ratios.csv")
@@ -36,43 +36,48 @@ read_sources <- function(sources) {
     stop("no ratio to native in ", join_words(names(plans)), " is of a valid size", call. = FALSE)
   }
   pairs$headline <- TRUE
+  # All rows of a series, and of an environment, take the labels of the first.
   keys <- make_keys(pairs, c("workload", "metric", "factors", "unit", "better"))
   pairs[POOL_LABELS] <- pairs[match(keys, keys), POOL_LABELS]
   pairs$label <- pairs$label[match(pairs$environment, pairs$environment)]
   list(pairs = pairs, sessions = sessions)
 }
 
-# Columns of texts, and those of them that may differ between sources without meaning anything.
+# The labels that may differ between sources without meaning anything, and all columns of texts.
 POOL_LABELS <- c("title", "question", "metric_label", "series")
 POOL_TEXTS <- c(POOL_LABELS, "workload", "metric", "unit", "better", "environment", "label",
                 "reference", "family", "session", "machine", "from", "to", SESSION_FACTS,
                 names(ENGINE_FACTS))
 
 # Stops if two sessions of one machine were at the same time: they are of clones of one disk.
-require_apart <- function(sessions) {
+# sessions: rows of sessions.csv with source.
+require_disjoint <- function(sessions) {
   sessions <- sessions[order(sessions$machine, sessions$from, method = "radix"), ]
   before <- sessions[-nrow(sessions), ]
   after <- sessions[-1, ]
-  at <- which(before$machine == after$machine & after$from < before$to)
-  if (length(at) > 0) {
-    stop(join_words(c(before$source[at[[1]]], after$source[at[[1]]])), " hold sessions of one ",
-         "machine at the same time, ", after$from[[at[[1]]]], ", as clones of one disk do; give ",
-         "each machine a host name of its own before it measures", call. = FALSE)
+  overlaps <- which(before$machine == after$machine & after$from < before$to)
+  if (length(overlaps) > 0) {
+    at <- overlaps[[1]]
+    stop(join_words(c(before$source[[at]], after$source[[at]])), " hold sessions of one machine ",
+         "at the same time, ", after$from[[at]], ", as clones of one disk do; give each machine a ",
+         "host name of its own before it measures", call. = FALSE)
   }
 }
 
-# Letters for machines: A, B, …, Z, A2, B2, …
+# Makes letters for a number of machines: A, B, …, Z, A2, B2, …
 make_marks <- function(count) {
-  turns <- (seq_len(count) - 1) %/% 26
-  paste0(LETTERS[(seq_len(count) - 1) %% 26 + 1], ifelse(turns == 0, "", turns + 1))
+  index <- seq_len(count) - 1
+  round <- index %/% 26
+  paste0(LETTERS[index %% 26 + 1], ifelse(round == 0, "", round + 1))
 }
 
-# Stops unless the named plans have one scale, and equal options for equal environments.
+# Stops unless all plans have one scale, and equal options for equal environments.
+# plans: contents of plan.json, named by their sources.
 require_alike <- function(plans) {
-  require_equal <- function(what, values) {
+  require_equal <- function(quality, values) {
     differing <- which(!vapply(values, identical, NA, values[[1]]))
     if (length(differing) > 0) {
-      stop(names(values)[[1]], " and ", names(values)[[differing[[1]]]], " differ in ", what,
+      stop(names(values)[[1]], " and ", names(values)[[differing[[1]]]], " differ in ", quality,
            "; sessions are pooled only if they measured the same", call. = FALSE)
     }
   }
@@ -98,9 +103,10 @@ list_scopes <- function(sessions) {
                             began = sub("T", " ", substr(rows$from, 1, 16)),
                             widest = rep(!has_machine, nrow(rows)),
                             sessions = as.list(rows$session)))
-    whole <- list2DF(list(scope = "machine", mark = rows$mark[[1]], began = "", widest = TRUE,
-                          sessions = list(rows$session)))
-    if (has_machine) stack_rows(list(singles, whole)) else singles
+    if (!has_machine) return(singles)
+    machine <- list2DF(list(scope = "machine", mark = rows$mark[[1]], began = "", widest = TRUE,
+                            sessions = list(rows$session)))
+    stack_rows(list(singles, machine))
   }))
   if (length(by_machine) < POOLED_MACHINES) return(scopes)
   stack_rows(list(scopes, list2DF(list(scope = "machines", mark = "", began = "", widest = TRUE,
@@ -109,7 +115,7 @@ list_scopes <- function(sessions) {
 
 #' Compare environments with native in each scope
 #'
-#' The verdicts of each scope share an error rate, as those of a paper do.
+#' The verdicts of each scope share an error rate, as the verdicts of a paper do.
 #'
 #' @param pairs,sessions of read_sources
 #' @return list: comparisons (rows of compare_environments and add_verdicts) and verdicts (rows of
@@ -138,15 +144,15 @@ pool_sessions <- function(pairs, sessions) {
 #' Name a scope for readers
 #'
 #' @param rows data frame: scope, mark, began, holds, sessions, machines
-#' @return texts such as "machine A (3 sessions)" or "machine B, session of 2026-11-27 10:05"; with
-#'   "within" where too few sessions have enough blocks for the scope
+#' @return texts, for example "machine A (3 sessions)" or "machine B, session of 2026-11-27 10:05";
+#'   with "within" where too few sessions have enough blocks for the scope
 name_scopes <- function(rows) {
-  machine <- ifelse(rows$scope == "machines", paste(rows$machines, "machines"),
-                    paste("machine", rows$mark))
+  place <- ifelse(rows$scope == "machines", paste(rows$machines, "machines"),
+                  paste("machine", rows$mark))
   sessions <- paste(rows$sessions, "sessions")
-  ifelse(rows$scope == "session", paste0(machine, ", session of ", rows$began),
-         ifelse(rows$scope == rows$holds, paste0(machine, " (", sessions, ")"),
-                paste0(machine, ", within ", sessions)))
+  case_when(rows$scope == "session" ~ paste0(place, ", session of ", rows$began),
+            rows$scope == rows$holds ~ paste0(place, " (", sessions, ")"),
+            TRUE ~ paste0(place, ", within ", sessions))
 }
 
 #' Set the verdicts of the widest scopes as a Markdown table, with a line about each machine
@@ -159,8 +165,9 @@ name_scopes <- function(rows) {
 #' @return lines of Markdown
 format_scope_table <- function(pooled, sessions, environments) {
   rows <- pooled$verdicts
-  key <- c("place", "environment", "series")
-  at <- match(make_keys(rows, key), make_keys(pooled$comparisons, key))
+  keys <- c("place", "environment", "series")
+  # A verdict has the interval that decides; the table shows the one of 95 %.
+  at <- match(make_keys(rows, keys), make_keys(pooled$comparisons, keys))
   rows[c("low", "high")] <- pooled$comparisons[at, c("low", "high")]
   rows <- rows[rows$widest & rows$environment %in% environments, ]
   rows$cell <- ifelse(is.na(rows$low), "no interval",
@@ -168,31 +175,34 @@ format_scope_table <- function(pooled, sessions, environments) {
                              rows$outcome, " (n\u00a0=\u00a0", rows$n, ")"))
   columns <- intersect(environments, rows$environment)
   labels <- rows$label[match(columns, rows$environment)]
-  places <- unique(rows[c("workload", "title", "place")])
+  lines <- unique(rows[c("workload", "title", "place")])
   cells <- lapply(columns, function(name) {
     column <- rows[rows$environment == name, ]
-    at <- match(paste(places$workload, places$place), paste(column$workload, column$place))
+    at <- match(paste(lines$workload, lines$place), paste(column$workload, column$place))
     ifelse(is.na(at), NO_VALUE, column$cell[at])
   })
-  set_line <- function(...) paste0("| ", paste(..., sep = " | "), " |")
-  c(do.call(set_line, as.list(c("speed as a share of native\u2019s", "on", escape_text(labels)))),
-    do.call(set_line, as.list(rep("---", 2 + length(labels)))),
-    do.call(set_line, c(list(escape_text(places$title), places$place), cells)),
-    "", paste("-", vapply(split(sessions, factor(sessions$mark, unique(sessions$mark))),
-                          describe_machine, "")))
+  format_lines <- function(columns) {
+    paste0("| ", do.call(paste, c(as.list(columns), sep = " | ")), " |")
+  }
+  machines <- split(sessions, factor(sessions$mark, unique(sessions$mark)))
+  c(format_lines(c("speed as a share of native\u2019s", "on", escape_text(labels))),
+    format_lines(rep("---", 2 + length(labels))),
+    format_lines(c(list(escape_text(lines$title), lines$place), cells)),
+    "", paste("-", vapply(machines, describe_machine, "")))
 }
 
-# A line of Markdown about a machine and its sessions.
+# Describes a machine and its sessions, rows of read_sources, in a line of Markdown.
 describe_machine <- function(sessions) {
-  list_values <- function(column, ...) {
+  # Returns the known values of a column after a prefix; NULL of none.
+  join_values <- function(column, prefix = "") {
     values <- setdiff(unique(sessions[[column]]), "")
-    if (length(values) > 0) paste0(..., join_words(values))
+    if (length(values) > 0) paste0(prefix, join_words(values))
   }
   memory <- suppressWarnings(as.numeric(sessions$memory_bytes[[1]])) / 2 ^ 30
-  facts <- c(list_values("cpu_model"), paste(list_values("cpus"), "CPUs"),
-             if (!is.na(memory)) paste0(round(memory), SPACE, "GiB"), list_values("virtualization"),
-             list_values("kernel", "Linux "), list_values("docker", "Docker "),
-             list_values("gvisor", "gVisor "))
+  facts <- c(join_values("cpu_model"), paste(join_values("cpus"), "CPUs"),
+             if (!is.na(memory)) paste0(round(memory), SPACE, "GiB"), join_values("virtualization"),
+             join_values("kernel", "Linux "), join_values("docker", "Docker "),
+             join_values("gvisor", "gVisor "))
   days <- unique(substr(range(sessions$from), 1, 10))
   paste0("Machine ", sessions$mark[[1]], ": ", escape_text(paste(facts, collapse = ", ")), "; ",
          format_count(nrow(sessions), "session"), ", ", paste(days, collapse = " to "), ".")

@@ -5,19 +5,22 @@ NATIVE <- "native"
 # Columns of the tidy tables that hold texts, whatever they look like.
 TEXT_COLUMNS <- c("metric", "unit", "counts", "log", "how")
 
-# The names of the columns of factors begin so.  A column is empty where a row has no such factor.
+# The prefix of the columns of factors.  A column is empty where a row lacks its factor.
 FACTOR <- "factor_"
 
-# A sitting ends if no cell was measured for so many seconds.
-SITTING_GAP <- 3600
+# A session ends if no cell was measured for so many seconds.
+SESSION_GAP <- 3600
 
-# A value, or `default` where the value is NULL.
+# Returns a value, or `default` where the value is NULL.
 `%or%` <- function(value, default) if (is.null(value)) default else value
 
-#' Read the claims that a project tests: those of the file that its plan names
+#' Read the claims that a project tests
 #'
-#' @param results folder of results; an experiment of its own has claims of its own beside it
-#' @param project folder of the project, whose claims are read otherwise
+#' The plan names their file.  It is looked for in the folder that holds the results, which an
+#' experiment of its own fills, and then in the project.
+#'
+#' @param results folder of results, with plan.json
+#' @param project folder of the project
 #' @return list as in published/claims.json
 read_published <- function(results, project) {
   plan <- jsonlite::read_json(file.path(results, "plan.json"))
@@ -29,21 +32,24 @@ read_published <- function(results, project) {
 #' Bind data frames with the same columns below one another; only their factors may differ
 #'
 #' @param tables list of data frames and NULLs
-#' @return data frame; NULL if all are NULL
+#' @return data frame with the columns of the first table, then all factors (a table without a
+#'   factor gives "" for it); NULL if all tables are NULL
 stack_rows <- function(tables) {
   tables <- Filter(Negate(is.null), unname(tables))
   if (length(tables) == 0) return(NULL)
+  # Returns one column of all tables.
   bind_column <- function(name) {
-    do.call(c, lapply(tables, function(table) {
-      if (startsWith(name, FACTOR) && !name %in% names(table)) rep("", nrow(table))
-      else table[[name]]
-    }))
+    columns <- lapply(tables, function(table) {
+      lacks_factor <- startsWith(name, FACTOR) && !name %in% names(table)
+      if (lacks_factor) rep("", nrow(table)) else table[[name]]
+    })
+    do.call(c, columns)
   }
   columns <- unique(c(names(tables[[1]]), unlist(lapply(tables, list_factor_columns))))
   list2DF(lapply(stats::setNames(nm = columns), bind_column))
 }
 
-# The names of the columns of factors.
+# Returns the names of a data frame's columns of factors, in their order.
 list_factor_columns <- function(rows) grep(paste0("^", FACTOR), names(rows), value = TRUE)
 
 #' Expand the word "factors" in a list of columns to the columns of all factors
@@ -59,9 +65,10 @@ expand_factors <- function(columns, rows) {
 
 #' Make a text for each row that is equal for rows with equal values in some columns
 #'
-#' @param rows data frame, or NULL
+#' @param rows data frame, or NULL, which has no keys
 #' @param columns names of columns; "factors" stands for the columns of all factors
-#' @return character vector
+#' @return character vector.  Keys of two data frames are comparable only if both have the same
+#'   columns of factors.
 make_keys <- function(rows, columns = c("workload", "metric", "factors")) {
   values <- unname(as.list(rows[expand_factors(columns, rows)]))
   do.call(paste, c(list(rep("", NROW(rows))), values, sep = "\r"))
@@ -70,8 +77,8 @@ make_keys <- function(rows, columns = c("workload", "metric", "factors")) {
 #' Get the values of one factor
 #'
 #' @param rows data frame
-#' @param name of the factor
-#' @return texts such as "4"; "" where a row has no such factor
+#' @param name of the factor, without its prefix
+#' @return texts, for example "4"; "" where a row lacks the factor
 get_factor <- function(rows, name) {
   rows[[paste0(FACTOR, name)]] %or% rep("", nrow(rows))
 }
@@ -79,7 +86,7 @@ get_factor <- function(rows, name) {
 #' List the keys whose values differ between two lists
 #'
 #' @param pair list of two named lists
-#' @return names of the keys; NULL if there are no keys
+#' @return names of the keys; NULL if neither list has keys
 list_differing_keys <- function(pair) {
   keys <- unique(unlist(lapply(pair, names)))
   Filter(function(key) !identical(pair[[1]][[key]], pair[[2]][[key]]), keys)
@@ -93,20 +100,21 @@ list_differing_keys <- function(pair) {
 #'   folder, plan;
 #'   environments, metrics (data frames in the plan's order);
 #'   all (rows of the tidy tables as of keep_whole_runs, with their labels, and `laps`, a list of
-#'   the values of each row's laps), tidy (those that count, of environments that are not emulated),
-#'   emulated (those that count, of emulated machines and of the native runs at their sizes);
+#'   the values of each row's laps), tidy (the rows that count, of environments that are not
+#'   emulated), emulated (the rows that count, of emulated machines and of the native runs at their
+#'   sizes);
 #'   planned (cells), records (of planned cells, named by their log), sessions (data frame of
 #'   assign_sessions);
 #'   valid (whether the scale can answer a question), sizes (rules of the sizes), invalid (workloads
 #'   that answer no question, because the scale is tiny or a size rule is broken)
 #' @section Errors: the plan or all values are missing; an environment or metric is not in the plan
 read_results <- function(folder, tables = folder) {
-  path <- file.path(folder, "plan.json")
-  if (!file.exists(path)) {
-    stop(path, ": missing: `snakemake --cores 1 paper/report.pdf` writes it; or name its folder",
-         call. = FALSE)
+  plan_path <- file.path(folder, "plan.json")
+  if (!file.exists(plan_path)) {
+    stop(plan_path, ": missing: `snakemake --cores 1 paper/report.pdf` writes it; or name its ",
+         "folder", call. = FALSE)
   }
-  plan <- jsonlite::read_json(path)
+  plan <- jsonlite::read_json(plan_path)
   environments <- stack_rows(Map(describe_environment, names(plan$environments), plan$environments))
   metrics <- stack_rows(Map(list_metrics, names(plan$workloads), plan$workloads))
   # Tables of workloads that are not planned were left by an earlier plan.
@@ -115,7 +123,7 @@ read_results <- function(folder, tables = folder) {
   unknown <- c(setdiff(paste(rows$workload, rows$metric), paste(metrics$workload, metrics$metric)),
                setdiff(rows$environment, environments$environment))
   if (length(unknown) > 0) {
-    stop(folder, "/tidy: ", unknown[[1]], " is not in ", path, call. = FALSE)
+    stop(folder, "/tidy: ", unknown[[1]], " is not in ", plan_path, call. = FALSE)
   }
   rows <- label_rows(rows, metrics, environments)
   rows$headline <- mark_headlines(rows, plan)
@@ -128,22 +136,22 @@ read_results <- function(folder, tables = folder) {
                 sessions[match(rows$log, sessions$log), c("session", "machine")])
   rows <- keep_whole_runs(rows)
   emulated_names <- environments$environment[environments$emulated]
-  emulated <- rows$environment %in% emulated_names
+  is_emulated <- rows$environment %in% emulated_names
   counts <- rows$counts == "yes"
   is_measured <- function(record) !record$environment %in% emulated_names
   sizes <- collect_size_rules(Filter(is_measured, records))
   valid <- plan$scale != "tiny"
   broken <- unique(sizes$workload[sizes$holds %in% FALSE])
   list(folder = folder, plan = plan, environments = environments, metrics = metrics, all = rows,
-       planned = planned, tidy = rows[!emulated & counts, ], emulated = rows[emulated & counts, ],
-       records = records, sessions = sessions, valid = valid, sizes = sizes,
-       invalid = if (valid) broken else names(plan$workloads))
+       planned = planned, tidy = rows[!is_emulated & counts, ],
+       emulated = rows[is_emulated & counts, ], records = records, sessions = sessions,
+       valid = valid, sizes = sizes, invalid = if (valid) broken else names(plan$workloads))
 }
 
 #' Assign each cell to its session: one sitting on one machine, with its engines started once
 #'
 #' A session ends with a boot of the machine, with a start of Docker's daemon, and where no cell was
-#' measured for SITTING_GAP.  A cell during which no daemon was seen belongs to the session around
+#' measured for SESSION_GAP.  A cell during which no daemon was seen belongs to the session around
 #' it.
 #'
 #' @param records list of records, named by their logs
@@ -151,35 +159,38 @@ read_results <- function(folder, tables = folder) {
 #'   session (machine and first start; equal for the cells of a session) and machine
 assign_sessions <- function(records) {
   get_text <- function(record, key) as.character(record$node[[key]] %or% NA)
-  get_moments <- function(key) {
-    parse_moments(vapply(records, function(record) record[[key]] %or% NA_character_, ""))
-  }
   runs <- data.frame(log = as.character(names(records)),
                      machine = vapply(records, function(record) record$node$machine %or% "", ""),
                      boot = vapply(records, get_text, "", "boot"),
                      docker = vapply(records, get_text, "", "docker"),
-                     started = get_moments("started"), ended = get_moments("ended"))
+                     started = get_moments(records, "started"),
+                     ended = get_moments(records, "ended"))
   runs <- runs[order(runs$machine, runs$started, method = "radix"), ]
   rownames(runs) <- NULL
   by_machine <- split(runs, factor(runs$machine, unique(runs$machine)))
   sessions <- stack_rows(lapply(by_machine, function(runs) {
     last_end <- c(-Inf, cummax(runs$ended)[-nrow(runs)])
-    begins <- runs$started - last_end > SITTING_GAP | changes(runs$boot) | changes(runs$docker)
-    first <- runs$started[begins][cumsum(begins)]
-    text <- format(as.POSIXct(first, origin = "1970-01-01", tz = "UTC"), "%Y-%m-%dT%H:%M:%SZ")
-    data.frame(log = runs$log, session = paste0(runs$machine, "-", text), machine = runs$machine)
+    begins <- runs$started - last_end > SESSION_GAP | is_changed(runs$boot) |
+      is_changed(runs$docker)
+    session_start <- runs$started[begins][cumsum(begins)]
+    moment <- as.POSIXct(session_start, origin = "1970-01-01", tz = "UTC")
+    session <- paste0(runs$machine, "-", format(moment, "%Y-%m-%dT%H:%M:%SZ"))
+    data.frame(log = runs$log, session = session, machine = runs$machine)
   }))
   sessions %or% data.frame(log = character(), session = character(), machine = character())
 }
 
-# Whether each value differs from the last known one before it; NA differs from none.
-changes <- function(values) {
-  known <- c(NA, values)[cummax(ifelse(is.na(values), 0, seq_along(values))) + 1]
+# Tells whether each value differs from the last known one before it; NA differs from none.
+is_changed <- function(values) {
+  last_known <- cummax(ifelse(is.na(values), 0, seq_along(values)))
+  # Index 1 is "not yet known".
+  known <- c(NA, values)[last_known + 1]
   (known != c(NA, known[-length(known)])) %in% TRUE
 }
 
-# Moments of records as seconds.
-parse_moments <- function(texts) {
+# Returns the moments that records have under a key, in seconds since 1970; NA where one is missing.
+get_moments <- function(records, key) {
+  texts <- vapply(records, function(record) record[[key]] %or% NA_character_, "")
   as.numeric(as.POSIXct(texts, format = "%Y-%m-%dT%H:%M:%OS", tz = "UTC"))
 }
 
@@ -187,31 +198,32 @@ parse_moments <- function(texts) {
 #'
 #' @param results list of read_results
 #' @return data frame, one row for each session: session, machine, from, to (moments), cells
-#'   (number), and the facts of SESSION_FACTS and ENGINE_FACTS as texts; "" for what is not known
+#'   (number), and the facts of SESSION_FACTS and ENGINE_FACTS as texts; an unknown fact is ""
 describe_sessions <- function(results) {
-  list_values <- function(records, get_value) {
+  # Joins the distinct known values of a fact, sorted, by semicolons.
+  join_facts <- function(records, get_value) {
     values <- unlist(lapply(records, function(record) {
       value <- get_value(record) %or% ""
       if (is.numeric(value)) format(value, scientific = FALSE, digits = 15) else value
     }))
-    paste(sort(setdiff(unique(values), c("", "not available")), method = "radix"),
-          collapse = "; ")
+    known <- setdiff(unique(values), c("", "not available"))
+    paste(sort(known, method = "radix"), collapse = "; ")
   }
   logs <- split(results$sessions$log,
                 factor(results$sessions$session, unique(results$sessions$session)))
-  rows <- stack_rows(Map(function(session, logs) {
+  stack_rows(Map(function(session, logs) {
     records <- unname(results$records[logs])
-    host <- lapply(SESSION_FACTS, function(key) {
-      list_values(records, function(record) record$observed$host$static[[key]])
-    })
-    engines <- lapply(ENGINE_FACTS, function(get_value) list_values(records, get_value))
+    host <- lapply(SESSION_FACTS, function(key) join_facts(records, make_host_getter(key)))
+    engines <- lapply(ENGINE_FACTS, function(get_value) join_facts(records, get_value))
     moments <- range(vapply(records, `[[`, "", "started"), vapply(records, `[[`, "", "ended"))
-    data.frame(session = session, from = moments[[1]], to = moments[[2]], cells = length(logs),
-               stats::setNames(host, SESSION_FACTS), engines)
+    machine <- results$sessions$machine[[match(session, results$sessions$session)]]
+    data.frame(session = session, machine = machine, from = moments[[1]], to = moments[[2]],
+               cells = length(logs), stats::setNames(host, SESSION_FACTS), engines)
   }, names(logs), logs))
-  machine <- results$sessions$machine[match(rows$session, results$sessions$session)]
-  cbind(rows["session"], machine = machine, rows[names(rows) != "session"])
 }
+
+# Makes a function of a record that returns one observed fact of its host; NULL if it is unknown.
+make_host_getter <- function(key) function(record) record$observed$host$static[[key]]
 
 # The facts of a session: keys of `observed.host.static` of records, and functions of records.
 SESSION_FACTS <- c("cpu_model", "cpus", "memory_bytes", "cache_bytes", "kernel", "os",
@@ -222,20 +234,24 @@ ENGINE_FACTS <- list(
   vm = function(record) record$system$vm$accelerator
 )
 
-#' Keep one row for each value of a cell: that of whole runs, or else that of runs in slices
+#' Keep one row for each value of a cell: the one of whole runs, or else the one of runs in slices
+#'
+#' A value in slices is compared with whole runs by way of native, which took both in the block.
 #'
 #' @param rows tidy rows, with `together`
-#' @return rows; those in slices with what makes them comparable with whole runs: native_laps (list
-#'   of the laps of native in slices, measured together with the row), and scale and lap_scale
-#'   (list), native's value and laps in whole runs as a share of those in slices.  Rows of whole
-#'   runs have a scale of 1; the scale is NA where native has no such runs.
+#' @return rows with three columns more: native_laps (list: the laps of native in slices, measured
+#'   together with a row in slices; NULL for rows of whole runs), scale (native's value in whole
+#'   runs as a share of its value in slices) and lap_scale (list: the same, lap by lap).  The scales
+#'   of whole runs are 1; they are NA where native lacks one of the two.
 keep_whole_runs <- function(rows) {
   keys <- paste(make_keys(rows), rows$repetition, sep = "\r")
   is_whole <- rows$how == "whole"
+  # Returns for each row the position of native's row that was measured together with it, or NA.
   find_native <- function(candidates) {
     at <- which(candidates & rows$environment == NATIVE)
     at <- at[match(keys, keys[at])]
-    replace(at, !(rows$together[at] == rows$together & rows$together != "") %in% TRUE, NA)
+    is_together <- (rows$together[at] == rows$together & rows$together != "") %in% TRUE
+    replace(at, !is_together, NA)
   }
   in_slices <- find_native(!is_whole)
   whole <- find_native(is_whole)
@@ -251,27 +267,28 @@ keep_whole_runs <- function(rows) {
   rows
 }
 
-# When each tidy row was measured, from the records: together (the same text for runs whose laps
-# were interleaved; "" for others), started and ended (seconds), block_seconds (the time of all
-# cells of the row's block).
+# Returns when each tidy row was measured, from the records: a data frame of together (the same text
+# for runs whose laps were interleaved; "" for others), started and ended (seconds since 1970),
+# block_seconds (the time of all cells of the row's block).
 list_run_times <- function(rows, records) {
   records <- records[unique(rows$log)]
-  read_moment <- function(key) {
-    parse_moments(vapply(records, function(record) record[[key]] %or% NA_character_, ""))
-  }
   together <- vapply(records, function(record) paste(unlist(record$together), collapse = " "), "")
-  seconds <- vapply(records, function(record) as.numeric(record$seconds %or% NA), 0)
   cells <- rows[match(names(records), rows$log), ]
   block <- paste(cells$workload, cells$repetition)
-  runs <- data.frame(together = together, started = read_moment("started"),
-                     ended = read_moment("ended"),
-                     block_seconds = stats::ave(seconds, block, FUN = sum))
+  runs <- data.frame(together = together, started = get_moments(records, "started"),
+                     ended = get_moments(records, "ended"),
+                     block_seconds = stats::ave(get_cell_seconds(records), block, FUN = sum))
   times <- runs[match(rows$log, names(records)), ]
   rownames(times) <- NULL
   times
 }
 
-#' Read the values of a workload with those of their laps
+# Returns how long the cells of records took, in seconds; NA where a record does not say it.
+get_cell_seconds <- function(records) {
+  vapply(records, function(record) as.numeric(record$seconds %or% NA), 0)
+}
+
+#' Read the values of a workload, and the values of their laps
 #'
 #' @param workload its name
 #' @param tables folder that holds tidy/ and laps/
@@ -291,7 +308,8 @@ read_values <- function(workload, tables) {
   rows
 }
 
-# Records that exist, as a list named by the paths of their logs; `folder` holds the results.
+# Reads the records that exist, as a list named by the paths of their logs.
+# logs: paths from the project, "results/raw/..."; folder: holds the results, whatever its name.
 read_records <- function(logs, folder) {
   paths <- stats::setNames(sub("log$", "json", sub("^results", folder, logs)), logs)
   lapply(paths[file.exists(paths)], jsonlite::read_json)
@@ -300,8 +318,9 @@ read_records <- function(logs, folder) {
 #' Collect the size rules of workloads, and whether they held in all runs
 #'
 #' @param records list of records
-#' @return data frame, one row for each rule: workload, rule, source, unchecked (the reason if the
-#'   rule is not checked), value, least, holds (NA: not known); NULL of no rules
+#' @return data frame, one row for each rule of a workload: workload, rule, source, unchecked (the
+#'   reason if the rule is not checked), value (of a run that broke the rule, else the least of all
+#'   runs), least (allowed value), holds (NA: not known); NULL of no rules
 collect_size_rules <- function(records) {
   rows <- stack_rows(lapply(unname(records), function(record) {
     stack_rows(lapply(record$sizes, function(rule) {
@@ -311,7 +330,6 @@ collect_size_rules <- function(records) {
     }))
   }))
   if (is.null(rows)) return(NULL)
-  # The first row of each rule is kept: a run that broke it, else the run with the least value.
   key <- paste(rows$workload, rows$rule)
   rows <- rows[order(match(key, unique(key)), !rows$holds %in% FALSE, rows$value), ]
   rows[!duplicated(rows[c("workload", "rule")]), ]
@@ -320,9 +338,9 @@ collect_size_rules <- function(records) {
 #' Read a CSV table
 #'
 #' @param path file
-#' @param text names of the columns that hold texts, besides those of factors; the types of the
-#'   others follow from their values, and an empty column holds numbers
-#' @return data frame
+#' @param text names of the columns that hold texts; factors are texts, too
+#' @return data frame; the types of other columns follow from their values, an empty column holds
+#'   numbers, and an empty field of them is NA
 read_table <- function(path, text = character()) {
   rows <- utils::read.csv(path, colClasses = "character", na.strings = character(),
                           check.names = FALSE)
@@ -340,8 +358,8 @@ read_table <- function(path, text = character()) {
 #' @param entry in the plan's `environments`
 #' @return data frame of one row: environment, label, available, reason, family ("containers",
 #'   "sandboxes", "machines"; "" for native), otherwise (whether a daemon or options make another
-#'   environment of it), emulated (whether its values are set apart), beside (whether it is native
-#'   at the sizes of emulated machines)
+#'   environment of it), emulated (whether its values enter no comparison), counterpart (whether it
+#'   is native at the sizes of emulated machines)
 describe_environment <- function(name, entry) {
   kinds <- vapply(entry$descriptions, function(layer) layer$kind %or% "", "")
   has_vm <- vapply(entry$layers, function(layer) "vm" %in% names(layer), NA)
@@ -370,22 +388,24 @@ list_metrics <- function(workload, entry) {
   }, names(entry$metrics), entry$metrics))
 }
 
-# Adds labels to the rows of read_values, and sorts them by the plan's order of workloads, metrics
-# and environments, and by their factors.
+# Returns the rows of read_values with their labels (title, question, metric_label, better, label
+# and series), sorted by the plan's order of workloads and metrics, by factors, by the plan's order
+# of environments and by repetitions.
+# metrics, environments: data frames of read_results.
 label_rows <- function(rows, metrics, environments) {
-  metric <- match(paste(rows$workload, rows$metric), paste(metrics$workload, metrics$metric))
-  rows <- cbind(rows, metrics[metric, c("title", "question", "metric_label", "better")])
-  environment <- match(rows$environment, environments$environment)
-  rows$label <- environments$label[environment]
+  metric_at <- match(paste(rows$workload, rows$metric), paste(metrics$workload, metrics$metric))
+  rows <- cbind(rows, metrics[metric_at, c("title", "question", "metric_label", "better")])
+  environment_at <- match(rows$environment, environments$environment)
+  rows$label <- environments$label[environment_at]
   separator <- ifelse(rows$described == "", "", ", ")
   rows$series <- paste0(rows$title, " ", rows$metric_label, separator, rows$described)
-  rows <- rows[order(metric, rows$sorted, environment, rows$repetition, method = "radix"),
+  rows <- rows[order(metric_at, rows$sorted, environment_at, rows$repetition, method = "radix"),
                setdiff(names(rows), c("described", "sorted"))]
   rownames(rows) <- NULL
   rows
 }
 
-# Texts whose numbers are padded with zeros, so that the order of texts is that of numbers.
+# Pads the numbers in texts to 12 digits with zeros, so that texts sort as their numbers do.
 pad_numbers <- function(texts) {
   padded <- gsub("([0-9]+)", "000000000000\\1", texts)
   gsub("0*([0-9]{12})(?![0-9])", "\\1", padded, perl = TRUE)
@@ -398,7 +418,8 @@ SELF_EXPLANATORY <- c("test", "job", "operation", "setup", "direction")
 #'
 #' @param rows data frame
 #' @param columns names of the columns of factors
-#' @return texts such as "SET, connections 4"; names that their values explain are left out
+#' @return texts, for example "SET, connections 4": the names of SELF_EXPLANATORY are left out, and
+#'   so are factors that a row lacks
 describe_factors <- function(rows, columns = list_factor_columns(rows)) {
   descriptions <- lapply(columns, function(column) {
     name <- substring(column, nchar(FACTOR) + 1)
@@ -413,8 +434,8 @@ describe_factors <- function(rows, columns = list_factor_columns(rows)) {
 
 #' Mark the rows of the headline series
 #'
-#' The headlines of a workload are those that it declares, or the series of its figures; of a sweep
-#' the largest point.  Without any of these all series are headlines.
+#' A workload declares its headlines.  Else they are the series of its figures, and of a sweep the
+#' largest point.  If no row is among them, all series are headlines.
 #'
 #' @param rows tidy rows
 #' @param plan contents of plan.json
@@ -431,7 +452,7 @@ mark_headlines <- function(rows, plan) {
   headline
 }
 
-# The headlines of a workload as selections of match_rows.
+# Lists the headlines of a workload as selections of match_rows; entry: in the plan's `workloads`.
 list_headlines <- function(entry) {
   if (!is.null(entry$headline)) return(entry$headline)
   figures <- Filter(function(figure) figure$kind %in% c("runs", "sweep"), entry$figures)
@@ -445,22 +466,24 @@ list_headlines <- function(entry) {
 #' Match rows against a selection
 #'
 #' @param selection list: metric (names; NULL for all), where (named by factors: their values,
-#'   "none", "largest" or "smallest")
+#'   "none", "largest" or "smallest").  The largest is that of the rows that match the metric and
+#'   the factors named before.
 #' @param rows data frame: metric, and columns of factors
 #' @return logical vector
 match_rows <- function(selection, rows) {
-  keep <- is.null(selection$metric) | rows$metric %in% unlist(selection$metric)
+  is_match <- is.null(selection$metric) | rows$metric %in% unlist(selection$metric)
   for (name in names(selection$where)) {
     value <- get_factor(rows, name)
     wanted <- as.character(unlist(selection$where[[name]]))
     number <- suppressWarnings(as.numeric(value))
-    keep <- keep & if (identical(wanted, "largest")) {
-      !is.na(number) & number == max(number[keep], -Inf, na.rm = TRUE)
+    has_factor <- if (identical(wanted, "largest")) {
+      !is.na(number) & number == max(number[is_match], -Inf, na.rm = TRUE)
     } else if (identical(wanted, "smallest")) {
-      !is.na(number) & number == min(number[keep], Inf, na.rm = TRUE)
+      !is.na(number) & number == min(number[is_match], Inf, na.rm = TRUE)
     } else {
       value %in% sub("^none$", "", wanted)
     }
+    is_match <- is_match & has_factor
   }
-  keep
+  is_match
 }

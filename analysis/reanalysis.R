@@ -6,8 +6,8 @@
 #' @param folder in which `python3 -m strata reanalyse` wrote its tables
 #' @param published folder of the printed values and of the claims
 #' @return list: tidy (values of the runs that the original shows), refused (places in the logs that
-#'   cannot be used), source (revision of the logs), differences (table of compare_printed), claims
-#'   (table of test_own_claims)
+#'   cannot be used), source (revision of the logs, and number of files), differences (table of
+#'   compare_printed), claims (table of test_own_claims)
 read_reanalysis <- function(folder, published) {
   tidy <- read_table(file.path(folder, "tidy.csv"), text = "unit")
   tidy <- tidy[tidy$selection == "paper", ]
@@ -21,10 +21,11 @@ read_reanalysis <- function(folder, published) {
 #' Read the printed values: Table I with its digits, and the figures as they were read off
 #'
 #' @param folder of the printed values
-#' @return data frame: place, workload, environment, metric, unit, columns of factors, statistic
-#'   (value, mean, sd, min, max, deviation_percent), n (number of values behind it), published
-#'   (text), tolerance (half of the last digit, or the precision of reading a figure), doubted
-#'   (whether the raw logs contradict the name of its environment)
+#' @return data frame, one row for each printed number: place, workload, environment, metric, unit,
+#'   columns of factors, statistic ("value", "mean", "sd", "min", "max" or "deviation_percent"), n
+#'   (number of values behind it), published (text), tolerance (half of the last digit, or the
+#'   precision of reading a figure), doubted (whether the raw logs contradict the name of its
+#'   environment)
 read_printed_values <- function(folder) {
   figures <- read_table(file.path(folder, "ibm-figures.csv"), text = c("published", "unit"))
   figures <- cbind(place = paste("Figure", figures$figure), figures[-1])
@@ -37,9 +38,13 @@ read_printed_values <- function(folder) {
   values
 }
 
-# The values of one row of Table I, as of read_printed_values without `doubted`.
+# The environments of Table I by their names in ibm-table1.json, and the number of its runs.
+TABLE_ENVIRONMENTS <- c(native = "native", docker = "docker", kvm = "vm", kvm_tuned = "vm-tuned")
+TABLE_RUNS <- 10
+
+# Reads the values of one row of Table I, as of read_printed_values without `doubted`.
+# row: of ibm-table1.json.
 read_table_row <- function(row) {
-  environments <- c(native = "native", docker = "docker", kvm = "vm", kvm_tuned = "vm-tuned")
   factors <- lapply(row$conditions, as.character)
   if (length(factors) > 0) names(factors) <- paste0(FACTOR, names(factors))
   stack_rows(lapply(names(row$values), function(name) {
@@ -47,15 +52,15 @@ read_table_row <- function(row) {
     statistic <- names(printed)
     unit <- ifelse(statistic == "deviation_percent", "%", row$unit)
     values <- data.frame(place = "Table I", workload = row$workload,
-                         environment = environments[[name]], metric = row$metric, unit = unit,
-                         statistic = statistic, n = 10, published = printed,
+                         environment = TABLE_ENVIRONMENTS[[name]], metric = row$metric,
+                         unit = unit, statistic = statistic, n = TABLE_RUNS, published = printed,
                          tolerance = 0.5 * 10 ^ -count_decimals(printed))
     values[names(factors)] <- factors
     values
   }))
 }
 
-# The number of digits behind the decimal point of printed numbers.
+# Counts the digits behind the decimal point of printed numbers.
 count_decimals <- function(printed) nchar(sub("^[^.]*[.]?", "", printed))
 
 #' Compare every printed value with the one that the raw logs give
@@ -64,10 +69,11 @@ count_decimals <- function(printed) nchar(sub("^[^.]*[.]?", "", printed))
 #'
 #' @param printed data frame of read_printed_values
 #' @param tidy data frame: workload, environment, metric, columns of factors, value, file
-#' @return `printed` with n_read, recomputed, low and high (Student's 95 % interval of a mean),
-#'   difference (recomputed - printed), verdict, files
+#' @return `printed` with n_read (number of raw values), recomputed, low and high (Student's 95 %
+#'   interval of a mean; NA of other statistics), difference (recomputed - printed), verdict
+#'   ("agrees", "label contradicted", "differs", "incomplete" or "not available"), files
 compare_printed <- function(printed, tidy) {
-  keys <- key_printed_and_raw(printed, tidy)
+  keys <- make_common_keys(printed, tidy)
   groups <- split(seq_len(nrow(tidy)), paste(tidy$environment, keys$tidy))
   # The figures show MB/s of 1000 KB/s.
   tidy$value <- tidy$value / ifelse(tidy$metric == "thread_bandwidth", 1000, 1)
@@ -84,10 +90,10 @@ compare_printed <- function(printed, tidy) {
   printed$low <- printed$recomputed - unname(half_width)
   printed$high <- printed$recomputed + unname(half_width)
   printed$difference <- printed$recomputed - as.numeric(printed$published)
-  # A printed number may be any that rounds to it, whichever way halves were rounded.
+  # A printed number agrees with each number that rounds to it, whichever way halves were rounded.
   agrees <- abs(printed$difference) <= printed$tolerance * (1 + 1e-9)
-  printed$verdict <- ifelse(agrees, ifelse(printed$doubted, "label contradicted", "agrees"),
-                            "differs")
+  printed$verdict <- ifelse(agrees, "agrees", "differs")
+  printed$verdict[agrees & printed$doubted] <- "label contradicted"
   printed$verdict[printed$n_read < printed$n] <- "incomplete"
   printed$verdict[is.na(printed$recomputed)] <- "not available"
   printed$files <- vapply(groups[paste(printed$environment, keys$printed)], function(at) {
@@ -96,9 +102,9 @@ compare_printed <- function(printed, tidy) {
   printed
 }
 
-# Keys of printed and of raw values, which are equal for values of the same workload, metric and
-# factors.
-key_printed_and_raw <- function(printed, tidy) {
+# Makes keys of printed and of raw values, which are equal for values of the same workload, metric
+# and factors: a list of printed and tidy.
+make_common_keys <- function(printed, tidy) {
   columns <- c("workload", "metric", "factors")
   all_rows <- stack_rows(list(printed[expand_factors(columns, printed)],
                               tidy[expand_factors(columns, tidy)]))
@@ -106,21 +112,16 @@ key_printed_and_raw <- function(printed, tidy) {
   list(printed = utils::head(keys, nrow(printed)), tidy = utils::tail(keys, nrow(tidy)))
 }
 
-# Half of the width of the 95 % interval of a mean by Student's t; NA of fewer than two values.
-compute_half_width <- function(x) {
-  n <- length(x)
-  if (n < 2) return(NA_real_)
-  stats::qt(1 - ALPHA / 2, n - 1) * stats::sd(x) / sqrt(n)
-}
-
-# A printed statistic, computed from raw values and from native's; NA if they are missing.
+# Computes a printed statistic of a workload from raw values x and, where it compares with native,
+# from native's values; NA if they are missing.
 recompute_statistic <- function(x, native, statistic, workload) {
   n <- length(x)
   if (n == 0) return(NA_real_)
+  # The standard deviations of STREAM have the divisor n.
+  correction <- if (workload == "stream") sqrt((n - 1) / n) else 1
   switch(
     statistic,
-    value = , mean = mean(x), min = min(x), max = max(x),
-    sd = stats::sd(x) * if (workload == "stream") sqrt((n - 1) / n) else 1,
+    value = , mean = mean(x), min = min(x), max = max(x), sd = stats::sd(x) * correction,
     deviation_percent = if (length(native) > 0) 100 * (mean(x) / mean(native) - 1) else NA_real_
   )
 }
@@ -139,16 +140,19 @@ test_own_claims <- function(published, printed, tidy) {
   keys <- c("workload", "environment", "metric", "factors")
   levels <- levels[!duplicated(make_keys(levels, keys)), ]
   levels$value <- as.numeric(levels$published)
-  claims <- stack_rows(Map(function(rows, source) {
+  test_by <- function(rows, source) {
     factors <- describe_factors(rows)
     rows$series <- paste0(rows$metric, ifelse(factors == "", "", ", "), factors)
+    # The machine of the original had two sockets and 32 processors.
     context <- list(invalid = character(), sockets = 2, processors = 32, emulated = character(),
                     paired = FALSE, exact = source == "printed")
     tested <- test_claims(catalogue, rows, context)
     tested$source <- source
     if (context$exact) tested$n <- NA
     tested
-  }, list(levels, tidy), c("printed", "raw")))
+  }
+  claims <- rbind(test_by(levels, "printed"), test_by(tidy, "raw"))
+  # A label that the raw logs contradict is in the entries of its claims.
   has_label <- function(claim) !is.null(claim$label)
   labelled <- vapply(Filter(has_label, catalogue$claims), `[[`, "", "id")
   contradicted <- claims$id %in% labelled & claims$verdict != "not tested"
@@ -156,23 +160,25 @@ test_own_claims <- function(published, printed, tidy) {
   claims
 }
 
-# The original's own claims in the form of published/claims.json: entries of ibm-own-claims.json,
-# completed by the entries of claims.json with the same id.
+# Reads the original's own claims in the form of published/claims.json: entries of
+# ibm-own-claims.json, completed by the entries of claims.json with the same id.
 read_own_claims <- function(folder) {
   published <- jsonlite::read_json(file.path(folder, "claims.json"))
   catalogue <- jsonlite::read_json(file.path(folder, "ibm-own-claims.json"))
   ids <- vapply(published$claims, `[[`, "", "id")
   catalogue$publications <- published$publications
   catalogue$claims <- lapply(catalogue$claims, function(claim) {
-    complete <- if (claim$id %in% ids) published$claims[[match(claim$id, ids)]] else list()
-    complete[c("untestable", "performance", "note")] <- NULL
-    complete[names(claim)] <- claim
-    if (!is.null(claim$label)) complete$note <- claim$label
-    complete
+    completed <- if (claim$id %in% ids) published$claims[[match(claim$id, ids)]] else list()
+    # These keys concern a test by today's values.
+    completed[c("untestable", "performance", "note")] <- NULL
+    completed[names(claim)] <- claim
+    if (!is.null(claim$label)) completed$note <- claim$label
+    completed
   })
   catalogue
 }
 
+# The labels of the original's environments, in the order of legends.
 ORIGINAL_LABELS <- c(native = "Native", docker = "Docker",
                      "docker-hostnet" = "Docker, host network",
                      "docker-hostnet-layered" = "Docker, host network, AUFS",
@@ -199,8 +205,9 @@ tabulate_table_one <- function(differences) {
   rows <- differences[differences$place == "Table I", ]
   decimals <- count_decimals(rows$published)
   rows$rounded <- ifelse(is.na(rows$recomputed), NA, sprintf("%.*f", decimals, rows$recomputed))
+  # Without the sign of "-0.0".
   rows$rounded <- sub("^-(0([.]0*)?)$", "\\1", rows$rounded)
-  make_cell <- function(group, column) {
+  format_cell <- function(group, column) {
     get_statistic <- function(name) group[[column]][match(name, group$statistic)]
     if (is.na(get_statistic("mean"))) return("")
     deviation <- get_statistic("deviation_percent")
@@ -209,8 +216,9 @@ tabulate_table_one <- function(differences) {
   }
   map_groups(rows, c("workload", "metric", "environment"), function(group) {
     verdicts <- c("differs", "label contradicted", "incomplete", "not available", "agrees")
-    data.frame(printed = make_cell(group, "published"), recomputed = make_cell(group, "rounded"),
-               n = max(group$n_read), verdict = verdicts[verdicts %in% group$verdict][[1]])
+    data.frame(printed = format_cell(group, "published"),
+               recomputed = format_cell(group, "rounded"), n = max(group$n_read),
+               verdict = verdicts[verdicts %in% group$verdict][[1]])
   })
 }
 
@@ -242,16 +250,16 @@ tabulate_own_claims <- function(claims) {
     high <- format_number(rows$high, half_width)
     interval <- ifelse(is.na(rows$n) | is.na(rows$low), "", paste0(" [", low, ", ", high, "]"))
     n <- ifelse(is.na(rows$n), "", paste0(", n = ", rows$n))
-    ifelse(rows$verdict == "not tested", "\u2014",
+    ifelse(rows$verdict == "not tested", NO_VALUE,
            paste0(value, interval, n, ": ", rows$verdict))
   }
   printed <- claims[claims$source == "printed", ]
   raw <- claims[claims$source == "raw", ]
-  contradicted <- grepl("contradicted", paste(printed$verdict, raw$verdict))
+  is_contradicted <- grepl("contradicted", paste(printed$verdict, raw$verdict))
   rows <- data.frame(Claim = printed$statement, Place = printed$place,
                      "By the print" = describe_verdict(printed),
                      "By the raw logs" = describe_verdict(raw), check.names = FALSE)
-  rows[order(!contradicted), ]
+  rows[order(!is_contradicted), ]
 }
 
 #' Draw a figure of the original: circles as printed, crosses as recomputed
@@ -262,14 +270,15 @@ tabulate_own_claims <- function(claims) {
 draw_original <- function(differences, number) {
   rows <- differences[differences$place == paste("Figure", number), ]
   rows <- rows[rows$statistic %in% c("mean", "value"), ]
-  present <- Filter(function(column) any(rows[[column]] != ""), list_factor_columns(rows))
-  present_names <- substring(present, nchar(FACTOR) + 1)
-  along <- intersect(c("connections", "threads", "percentile"), present_names)
+  columns <- Filter(function(column) any(rows[[column]] != ""), list_factor_columns(rows))
+  factors <- substring(columns, nchar(FACTOR) + 1)
+  # A figure is a curve along one of these factors, else it has a point for each set of factors.
+  along <- intersect(c("connections", "threads", "percentile"), factors)
   is_curve <- length(along) > 0
   if (is_curve) {
     x <- as.numeric(get_factor(rows, along[[1]]))
   } else {
-    x <- do.call(paste, c(unname(as.list(rows[present])), sep = "\n"))
+    x <- do.call(paste, c(unname(as.list(rows[columns])), sep = "\n"))
   }
   points <- rbind(
     data.frame(rows, x = x, value = as.numeric(rows$published), source = "printed"),

@@ -1,5 +1,6 @@
-# Makes documents of paper/.  Each is knitted in a copy of the folder, so that two can be made at
-# once, and is written completely or not at all.  Its bytes follow from the results.
+# Writes files and documents of paper/.  Each document is knitted in a copy of the folder, so that
+# two can be made at once, and is written completely or not at all.  Its bytes follow from the
+# results.
 
 # The font of all figures (scripts/packages.txt), so that a system's default font does not matter.
 FONT <- "DejaVu Sans"
@@ -18,8 +19,9 @@ fail_on_full_disk <- function(code) {
 
 #' Replace a file by a new one that is complete and on the disk
 #'
-#' @param path of the file
+#' @param path of the file; PATH.part is its draft
 #' @param write function that writes the new content to the path that it is given
+#' @section Errors: the disk is full, or the path cannot be written
 replace_file <- function(path, write) {
   part <- paste0(path, ".part")
   fail_on_full_disk(write(part))
@@ -30,6 +32,17 @@ replace_file <- function(path, write) {
   sync(part)
   if (!file.rename(part, path)) stop(path, ": cannot be written", call. = FALSE)
   invisible(sync(dirname(path)))
+}
+
+#' Replace a CSV file by the rows of a data frame, with NA as an empty field
+#'
+#' @param path of the file
+#' @param rows data frame
+#' @param quote as of write.csv
+replace_table <- function(path, rows, quote = TRUE) {
+  replace_file(path, function(part) {
+    utils::write.csv(rows, part, row.names = FALSE, na = "", quote = quote)
+  })
 }
 
 #' List the font files of figures
@@ -54,8 +67,8 @@ list_font_files <- function() {
 #' @param out path of the result; its ending says the format
 #' @param title for the PDF's metadata, unless the document writes it itself
 #' @param values named list of variables for the document
-#' @param params parameters of the document
-render_document <- function(root, rmd, out, title = "", values = list(), params = NULL) {
+#' @section Errors: a program is missing, the document fails, or the result cannot be written
+render_document <- function(root, rmd, out, title = "", values = list()) {
   format <- sub(".*[.]", "", out)
   programs <- c("pandoc", if (format == "pdf") "pdflatex")
   missing <- programs[Sys.which(programs) == ""]
@@ -63,24 +76,24 @@ render_document <- function(root, rmd, out, title = "", values = list(), params 
     stop(paste(missing, collapse = " and "), " is not installed: run `make setup-paper`",
          call. = FALSE)
   }
-  Sys.setenv(SOURCE_DATE_EPOCH = "0", TZ = "UTC", LC_ALL = "C.UTF-8")
-  invisible(Sys.setlocale("LC_ALL", "C.UTF-8"))
   work <- tempfile("document-")
   dir.create(work)
   on.exit(unlink(work, recursive = TRUE))
-  # Everything but PDFs, of papers that are there already.
+  # Everything but names that end in "f": the PDFs of earlier papers.
   sources <- list.files(file.path(root, "paper"), full.names = TRUE, pattern = "[^f]$")
   file.copy(sources, work, recursive = TRUE)
   write_title(title, folder = work)
-  made <- fail_on_full_disk(rmarkdown::render(
+  document <- fail_on_full_disk(rmarkdown::render(
     file.path(work, rmd), paste0("bookdown::", format, "_document2"),
-    output_file = paste0("made.", format), params = params, quiet = TRUE,
+    output_file = paste0("made.", format), quiet = TRUE,
     envir = list2env(values, parent = globalenv())
   ))
-  if (format == "html") lower_headings(made)
+  if (format == "html") lower_headings(document)
   dir.create(dirname(out), recursive = TRUE, showWarnings = FALSE)
   replace_file(out, function(part) {
-    if (!file.copy(made, part, overwrite = TRUE)) stop(out, ": cannot be written", call. = FALSE)
+    if (!file.copy(document, part, overwrite = TRUE)) {
+      stop(out, ": cannot be written", call. = FALSE)
+    }
   })
 }
 
@@ -90,18 +103,20 @@ render_document <- function(root, rmd, out, title = "", values = list(), params 
 #' @param mark LaTeX
 #' @param folder in which the document is knitted
 write_title <- function(title, mark = "", folder = ".") {
-  # Within a macro a character is a reference of XML, whose signs mean nothing to TeX.
+  # In a macro each character is written as a reference of XML, whose signs mean nothing to TeX.
   at <- gregexpr("[^A-Za-z0-9 ]", title, perl = TRUE)
   regmatches(title, at) <- lapply(regmatches(title, at), function(characters) {
     sprintf("&\\string##%d;", vapply(characters, utf8ToInt, 1L))
   })
-  heads <- paste0("\\newcommand\\", c("papertitle", "papermark"), "{", c(title, mark), "}")
-  writeLines(heads, file.path(folder, "title.tex"))
+  macros <- paste0("\\newcommand\\", c("papertitle", "papermark"), "{", c(title, mark), "}")
+  writeLines(macros, file.path(folder, "title.tex"))
 }
 
-# Lowers all headings of an HTML file by a level, so that its title is the only one of the first.
+# Lowers all headings of an HTML file by a level, in place, so that its title is the only heading of
+# the first level: the template (paper/page.html) sets it as <h0>.
 lower_headings <- function(path) {
   page <- paste(readLines(path, encoding = "UTF-8"), collapse = "\n")
+  # From the lowest level on, so that none is lowered twice.
   for (level in 5:0) {
     page <- gsub(paste0("<(/?)h", level, "([ >])"), paste0("<\\1h", level + 1, "\\2"), page)
   }
@@ -112,8 +127,9 @@ lower_headings <- function(path) {
 #'
 #' @param ... Markdown texts, named by their keys; texts that are not marked are escaped
 write_metadata <- function(...) {
-  fields <- vapply(list(...), escape_text, "")
-  blocks <- paste0(names(fields), ": |-\n  ", gsub("\n", "\n  ", trimws(fields), fixed = TRUE))
+  texts <- vapply(list(...), escape_text, "")
+  # Lines of a text are indented, as a block of YAML has them.
+  blocks <- paste0(names(texts), ": |-\n  ", gsub("\n", "\n  ", trimws(texts), fixed = TRUE))
   cat("\n\n---\n", paste0(blocks, "\n"), "---\n\n", sep = "")
 }
 
@@ -127,11 +143,12 @@ knit_section <- function(name, ...) {
   mark_as_markdown(knitr::knit_child(text = knitr::knit_expand(path, ...), quiet = TRUE))
 }
 
-# A drawing of grid whose texts are all legible, whatever the labels of others hold.
+# Returns a drawing of grid with make_legible applied to all its texts: labels may come from others.
 make_labels_legible <- function(grob) {
   if (is.character(grob$label)) grob$label[] <- make_legible(grob$label, keep = "\n")
-  for (parts in c("children", "grobs")) {
-    if (length(grob[[parts]]) > 0) grob[[parts]][] <- lapply(grob[[parts]], make_labels_legible)
+  # Trees of drawings keep their parts in "children", tables of drawings in "grobs".
+  for (slot in c("children", "grobs")) {
+    if (length(grob[[slot]]) > 0) grob[[slot]][] <- lapply(grob[[slot]], make_labels_legible)
   }
   grob
 }
@@ -154,7 +171,7 @@ set_chunk_options <- function() {
       if (is.numeric(value) || is.null(value)) value else mark_as_markdown(escape_text(value))
     },
     plot = function(x, options) {
-      # knitr escapes the text of an attribute itself, and bookdown looks for references there too.
+      # knitr escapes the text of an attribute itself, and bookdown looks for references in it, too.
       if (is_web) options$fig.alt <- gsub("[@#\\\\[:cntrl:]]+", " ", options$fig.cap)
       options$fig.cap <- escape_text(options$fig.cap)
       plot(x, options)
@@ -163,7 +180,8 @@ set_chunk_options <- function() {
   registerS3method("knit_print", "ggplot", print_figure, envir = asNamespace("knitr"))
 }
 
-# The method of knit_print for figures of ggplot: draws one as SVG for the web and as PDF else.
+# Draws a figure of ggplot, x, as a file in the size of its chunk: SVG for the web, else PDF.  It is
+# the method of knit_print and returns the figure's inclusion; options: of the chunk.
 print_figure <- function(x, options, ...) {
   is_web <- knitr::is_html_output()
   file <- knitr::fig_path(if (is_web) "svg" else "pdf", options)

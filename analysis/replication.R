@@ -2,12 +2,12 @@
 # prediction interval of a replication, and each claim has the same verdict.
 # Sources of the methods: docs/statistics.md.
 
-# What a comparison or a claim of the original can be.
+# The outcomes of a comparison or a claim of the original.
 REPLICATION_OUTCOMES <- c("agrees", "differs", "undecided", "not testable here")
-# A change that matters is to be found with this probability.
-POWER <- 0.8
 
-#' Estimate the mean of a side, and the variance that a mean of its kind has
+#' Estimate the mean of a side, and the variance of the mean
+#'
+#' From MACHINE_SESSIONS on, the values are the means of sessions, else all blocks.
 #'
 #' @param logs logarithms of ratios, one for each block
 #' @param sessions the name of each block's session
@@ -29,7 +29,7 @@ estimate_side <- function(logs, sessions) {
 #' Compare the ratio of a replication with the one of the original
 #'
 #' The distance of two means has the standard error by which a replication is predicted (Patil, Peng
-#' and Leek 2016; Spence and Stanley 2016).  Where one side alone shows how sessions vary, the other
+#' and Leek 2016; Spence and Stanley 2016).  Where only one side shows how sessions vary, the other
 #' side's sessions are taken to vary as much.
 #'
 #' @param original,replication data frames, one row for each block: share (ratio to native), session
@@ -55,12 +55,13 @@ predict_replication <- function(original, replication) {
   variances <- vapply(sides, `[[`, 0, "variance")
   df <- vapply(sides, `[[`, 0, "df")
   row$df <- sum(variances) ^ 2 / sum(variances ^ 2 / df)
-  known <- which(!is.na(between))
-  row$by_session <- length(known) > 0
-  if (length(known) == 1) {
-    other <- 3 - known
-    variances[[other]] <- max(variances[[other]], between[[known]] / sides[[other]]$sessions)
-    row$df <- df[[known]]
+  is_known <- !is.na(between)
+  row$by_session <- any(is_known)
+  if (sum(is_known) == 1) {
+    unknown <- which(!is_known)
+    variances[[unknown]] <- max(variances[[unknown]],
+                                between[is_known] / sides[[unknown]]$sessions)
+    row$df <- df[is_known]
   }
   row$se <- sqrt(sum(variances))
   row[c("there", "here")] <- as.list(exp(vapply(sides, `[[`, 0, "mean")))
@@ -99,16 +100,16 @@ judge_replications <- function(rows, effect) {
   differs <- (abs(distance) > limit) %in% TRUE
   agrees <- !differs & (rows$detectable <= effect) %in% TRUE
   rows$outcome <- ifelse(differs, "differs", ifelse(agrees, "agrees", "undecided"))
-  # The standard error that would do, less what the original's blocks have of it.
-  here <- rows$scatter_here ^ 2 / rows$n_here
-  largest <- (-log(1 - effect) - allowance) / (quantile + power)
-  left <- largest ^ 2 - (rows$se ^ 2 - here)
+  # The variance that would decide, less the part of the original's blocks, is left for blocks here.
+  variance_here <- rows$scatter_here ^ 2 / rows$n_here
+  largest_error <- (-log(1 - effect) - allowance) / (quantile + power)
+  left <- largest_error ^ 2 - (rows$se ^ 2 - variance_here)
   needed <- ifelse(left > 0, ceiling(rows$scatter_here ^ 2 / left), NA)
   rows$more <- ifelse(rows$outcome == "undecided", pmax(needed - rows$n_here, 1), NA_real_)
   rows
 }
 
-#' Compare all ratios to native of an original with those of a replication
+#' Compare all ratios to native of an original with the ratios of a replication
 #'
 #' @param original,replication lists of read_side; replication is NULL if nothing was measured
 #' @param omitted data frame: environment, workload ("" for any), reason
@@ -118,74 +119,83 @@ judge_replications <- function(rows, effect) {
 #'   (parameters and layers that are not the same), and why (of an outcome that is "undecided" or
 #'   "not testable here"); NULL of none
 compare_replication <- function(original, replication, omitted, effect) {
-  list_ratios <- function(side) {
-    rows <- side$values
-    if (is.null(rows)) return(NULL)
-    rows[rows$headline & rows$environment != NATIVE & !rows$emulated & !is.na(rows$share), ]
-  }
   ratios <- list_ratios(original)
   if (NROW(ratios) == 0) return(NULL)
   repeated <- list_ratios(replication)
   invalid <- unlist(lapply(c(original$sessions, replication$sessions), `[[`, "invalid"))
   find_differences <- function(...) ""
   if (!is.null(replication)) find_differences <- make_difference_finder(original, replication)
-  exact <- c("environment", "workload", "metric", "unit", "factors")
-  series_keys <- make_keys(ratios, exact)
+  series_keys <- make_keys(ratios, RATIO_KEYS)
   rows <- stack_rows(lapply(unique(series_keys), function(key) {
     runs <- ratios[series_keys == key, ]
     series <- runs[1, ]
-    described <- data.frame(series[c("environment", "label", "workload", "metric", "series",
-                                     "question")],
-                            differs = find_differences(series$environment, series$workload))
-    partner <- find_partner(runs, ratios, repeated, exact)
+    partner <- find_partner(runs, ratios, repeated)
     reason <- ""
     if (series$workload %in% invalid) {
       reason <- "its sizes break a rule: see docs/sizes.md"
     } else if (is.null(partner)) {
       reason <- explain_omission(series, omitted)
     }
-    predicted <- predict_replication(runs, if (reason == "") partner else runs[0, ])
-    cbind(described, predicted, reason = reason)
+    cbind(series[c("environment", "label", "workload", "metric", "series", "question")],
+          differs = find_differences(series$environment, series$workload),
+          predict_replication(runs, if (reason == "") partner else runs[0, ]), reason = reason,
+          row.names = NULL)
   }))
-  tested <- rows$reason == ""
-  rows$why[!tested] <- ""
-  judged <- judge_replications(rows[tested, ], effect)
-  missing <- judge_replications(rows[!tested, ], effect)
-  missing$outcome <- rep("not testable here", nrow(missing))
-  missing$more <- rep(NA_real_, nrow(missing))
-  missing$why <- missing$reason
-  rows <- rbind(judged, missing)
+  is_tested <- rows$reason == ""
+  rows$why[!is_tested] <- ""
+  judged <- judge_replications(rows[is_tested, ], effect)
+  untested <- judge_replications(rows[!is_tested, ], effect)
+  untested$outcome <- rep("not testable here", nrow(untested))
+  untested$more <- rep(NA_real_, nrow(untested))
+  untested$why <- untested$reason
+  rows <- rbind(judged, untested)
   rows <- rows[order(match(rows$workload, ratios$workload)), setdiff(names(rows), "reason")]
   rownames(rows) <- NULL
   rows
 }
 
-# The rows of a replication that repeat a series of the original; NULL of none.  Where a factor
-# follows the size of the machine, the only series of a metric repeats the only one of the original.
-find_partner <- function(runs, ratios, repeated, exact) {
+# The columns that identify the ratios of a series.
+RATIO_KEYS <- c("environment", "workload", "metric", "unit", "factors")
+
+# Lists the headline ratios to native of a side of read_side: rows of its values with a share; NULL
+# of no side.
+list_ratios <- function(side) {
+  rows <- side$values
+  if (is.null(rows)) return(NULL)
+  rows[rows$headline & rows$environment != NATIVE & !rows$emulated & !is.na(rows$share), ]
+}
+
+# Finds the rows of a replication that repeat a series of the original; NULL of none.  Where a
+# factor follows the size of the machine, the only series of a metric repeats the original's only
+# one.
+# runs: rows of the series; ratios, repeated: list_ratios of the original and of the replication.
+find_partner <- function(runs, ratios, repeated) {
   if (is.null(repeated)) return(NULL)
+  # Keys are equal only between rows with the same columns of factors.
+  aligned <- stack_rows(list(runs, repeated))
+  runs <- aligned[seq_len(nrow(runs)), ]
+  repeated <- aligned[-seq_len(nrow(runs)), ]
   select_equal <- function(rows, columns) {
     rows[make_keys(rows, columns) == make_keys(runs[1, ], columns), ]
   }
-  align <- stack_rows(list(runs, repeated))
-  runs <- align[seq_len(nrow(runs)), ]
-  repeated <- align[-seq_len(nrow(runs)), ]
-  partner <- select_equal(repeated, exact)
+  partner <- select_equal(repeated, RATIO_KEYS)
   if (nrow(partner) > 0) return(partner)
-  loose <- setdiff(exact, "factors")
-  partner <- select_equal(repeated, loose)
-  is_single <- function(rows) nrow(unique(rows[expand_factors("factors", rows)])) == 1
-  if (nrow(partner) > 0 && is_single(partner) && is_single(select_equal(ratios, loose))) partner
+  without_factors <- setdiff(RATIO_KEYS, "factors")
+  partner <- select_equal(repeated, without_factors)
+  is_single <- function(rows) nrow(unique(rows[list_factor_columns(rows)])) == 1
+  if (nrow(partner) == 0 || !is_single(partner)) return(NULL)
+  if (is_single(select_equal(ratios, without_factors))) partner
 }
 
-# Why a series of the original was not repeated.
+# Explains in a clause why a series of the original was not repeated.
+# series: a row of it; omitted: as of compare_replication.
 explain_omission <- function(series, omitted) {
   fits <- omitted$environment %in% c("", series$environment) &
     omitted$workload %in% c("", series$workload)
-  c(omitted$reason[fits], "it was not measured")[[1]]
+  if (any(fits)) omitted$reason[fits][[1]] else "it was not measured"
 }
 
-#' Compare the verdicts of claims of an original with those of a replication
+#' Compare the verdicts on claims of an original with the verdicts of a replication
 #'
 #' Only claims that the original decided are listed.  A claim agrees if it has the same verdict, and
 #' differs if it has another one.
@@ -209,9 +219,9 @@ compare_claims <- function(published, original, replication) {
     at <- match(paste(first$id, first$transferred), paste(rows$id, rows$transferred))
     second[!is.na(at), ] <- rows[at[!is.na(at)], ]
   }
-  outcome <- ifelse(second$verdict == "not tested", "not testable here",
-                    ifelse(!second$verdict %in% decided, "undecided",
-                           ifelse(second$verdict == first$verdict, "agrees", "differs")))
+  outcome <- ifelse(second$verdict == first$verdict, "agrees", "differs")
+  outcome[!second$verdict %in% decided] <- "undecided"
+  outcome[second$verdict == "not tested"] <- "not testable here"
   data.frame(first[c("id", "statement", "environment", "reference", "series")],
              there = first$ratio, there_low = first$low, there_high = first$high,
              verdict_there = first$verdict, here = second$ratio, here_low = second$low,
@@ -227,12 +237,13 @@ compare_claims <- function(published, original, replication) {
 #'   anything agrees, "not testable here" otherwise) and text (sentences)
 summarise_replication <- function(rows, claims) {
   outcomes <- c(rows$outcome, claims$outcome)
+  # From the one that decides on.
   ranked <- c("differs", "undecided", "agrees", "not testable here")
   count_outcomes <- function(rows, noun) {
     if (NROW(rows) == 0) return(NULL)
     counts <- table(factor(rows$outcome, REPLICATION_OUTCOMES))
     counts <- counts[counts > 0]
-    verbs <- sub("^agrees$", "agree", sub("^differs$", "differ", names(counts)))
+    verbs <- sub("^(agree|differ)s$", "\\1", names(counts))
     paste0("Of ", format_count(nrow(rows), noun), ", ", paste(counts, verbs, collapse = ", "), ".")
   }
   list(outcome = c(intersect(ranked, outcomes), "not testable here")[[1]],
@@ -241,10 +252,10 @@ summarise_replication <- function(rows, claims) {
                     collapse = " "))
 }
 
-#' Describe the outcome of a row in a few words, with what would decide it
+#' Describe the outcomes of rows in a few words, and how undecided rows would be decided
 #'
 #' @param rows data frame of compare_replication
-#' @return texts
+#' @return texts, one for each row
 describe_replications <- function(rows) {
   change <- paste0(sub("^-", "\u2212", sprintf("%+.1f", 100 * (rows$change - 1))), SPACE, "%")
   needs <- ifelse(is.na(rows$more), "no number of blocks here would decide it",
@@ -256,7 +267,7 @@ describe_replications <- function(rows) {
                 paste0(rows$outcome, ": ", ifelse(rows$why != "", rows$why, detectable))))
 }
 
-#' Write the card of a replication in Markdown, which can be pasted into an issue or a README
+#' Write the card of a replication in Markdown, to be pasted into an issue or a README
 #'
 #' @param rows data frame of compare_replication, or NULL
 #' @param claims data frame of compare_claims, or NULL
@@ -265,22 +276,22 @@ describe_replications <- function(rows) {
 #' @param facts a sentence about the machine and the date
 #' @return lines
 format_card <- function(rows, claims, outcome, request, facts) {
-  set_lines <- function(statements, there, here, outcomes) {
+  format_rows <- function(statements, there, here, outcomes) {
     if (length(statements) == 0) return(NULL)
     paste0("| ", escape_text(statements), " | ", there, " | ", here, " | ", outcomes, " |")
+  }
+  # Formats the columns of one side with their intervals.
+  format_shares <- function(rows, side) {
+    format_share_interval(rows[[side]], rows[[paste0(side, "_low")]], rows[[paste0(side, "_high")]])
   }
   digest <- if (request$sha256 == "") "" else paste0(" (SHA-256 `", request$sha256, "`)")
   c(paste0("**", escape_text(request$name), ", measured again.** ", outcome$text), "",
     "| ratio to native, or claim | there [95\u00a0%] | here [95\u00a0%] | outcome |",
     "| --- | --- | --- | --- |",
-    set_lines(paste0(rows$label, ", ", rows$series),
-              format_share_interval(rows$there, rows$there_low, rows$there_high),
-              format_share_interval(rows$here, rows$here_low, rows$here_high), rows$outcome),
-    set_lines(claims$statement,
-              paste(format_share_interval(claims$there, claims$there_low, claims$there_high),
-                    claims$verdict_there),
-              paste(format_share_interval(claims$here, claims$here_low, claims$here_high),
-                    claims$verdict_here), claims$outcome),
+    format_rows(paste0(rows$label, ", ", rows$series), format_shares(rows, "there"),
+                format_shares(rows, "here"), rows$outcome),
+    format_rows(claims$statement, paste(format_shares(claims, "there"), claims$verdict_there),
+                paste(format_shares(claims, "here"), claims$verdict_here), claims$outcome),
     "", paste0(facts, " Logs here: SHA-256 `", request$logs, "`. Original: ",
                escape_text(request$name), digest, "; check it by `", request$command, "`."))
 }

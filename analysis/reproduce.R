@@ -8,18 +8,19 @@
 
 script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
 # R writes a space in the path of a script as "~+~".
-root <- normalizePath(file.path(dirname(gsub("~+~", " ", script, fixed = TRUE)), ".."))
-files <- c("read", "statistics", "claims", "testbeds", "replication", "format", "markdown_tables",
+analysis <- dirname(gsub("~+~", " ", script, fixed = TRUE))
+source(file.path(analysis, "script.R"))
+load_files("read", "statistics", "claims", "testbeds", "replication", "format", "markdown_tables",
            "figures", "render")
-for (file in files) suppressMessages(source(file.path(root, "analysis", paste0(file, ".R"))))
 
-# A data frame of a list of records; with the columns alone if it is empty.
-read_records_table <- function(records, columns) {
-  stack_rows(lapply(records, function(record) data.frame(record[columns]))) %or%
+# Makes a data frame of a list of objects of texts; an empty list has the columns, too.
+tabulate_objects <- function(objects, columns) {
+  stack_rows(lapply(objects, function(object) data.frame(object[columns]))) %or%
     as.data.frame(sapply(columns, function(column) character(), simplify = FALSE))
 }
 
-main <- function(path, out) {
+# Writes all files of a reproduction into the folder `out`; path: of REQUEST.json.
+write_reproduction <- function(path, out) {
   request <- jsonlite::read_json(path)
   open_side <- function(folder, name) {
     if (folder != "") read_side(list(name = name, source = "", sha256 = "", results = folder))
@@ -27,53 +28,39 @@ main <- function(path, out) {
   original <- open_side(request$original, "there")
   replication <- open_side(request$replication, "here")
   if (!is.null(replication)) require_one_scale(list(original, replication), c("there", "here"))
-  omitted <- read_records_table(request$omitted, c("environment", "workload", "reason"))
-  differences <- read_records_table(request$differences, c("item", "there", "here"))
+  omitted <- tabulate_objects(request$omitted, c("environment", "workload", "reason"))
+  differences <- tabulate_objects(request$differences, c("item", "there", "here"))
   rows <- compare_replication(original, replication, omitted, request$effect)
-  published <- read_published(request$original, root)
+  published <- read_published(request$original, ROOT)
   claims <- compare_claims(published, original$sessions[[1]], replication$sessions[[1]])
   outcome <- summarise_replication(rows, claims)
   facts <- describe_machine_and_date(replication)
   card <- format_card(rows, claims, outcome, request, facts)
-  write_file <- function(name, write) replace_file(file.path(out, name), write)
-  write_rows <- function(name, rows) {
-    write_file(name, function(part) {
-      utils::write.csv(rows %or% data.frame(), part, row.names = FALSE, na = "")
-    })
-  }
-  write_rows("reproduction.csv", rows)
-  write_rows("claims.csv", claims)
-  write_file("card.md", function(part) writeLines(card, part))
+  replace_table(file.path(out, "reproduction.csv"), rows %or% data.frame())
+  replace_table(file.path(out, "claims.csv"), claims %or% data.frame())
+  replace_file(file.path(out, "card.md"), function(part) writeLines(card, part))
   values <- list(request = request, rows = rows, claims = claims, outcome = outcome, card = card,
                  differences = differences, facts = facts)
-  page <- file.path(normalizePath(out), "index.html")
-  render_document(root, "reproduce.Rmd", page, "A reproduction", values)
+  render_document(ROOT, "reproduce.Rmd", file.path(out, "index.html"), values = values)
   if (!is.null(rows)) {
     rows$text <- describe_replications(rows)
     rows$shown_there <- format_share_interval(rows$there, rows$there_low, rows$there_high)
     rows$shown_here <- format_share_interval(rows$here, rows$here_low, rows$here_high)
   }
-  write_file("outcome.json", function(part) {
+  # outcome.json says that all is written.
+  replace_file(file.path(out, "outcome.json"), function(part) {
     jsonlite::write_json(c(outcome, list(rows = rows %or% list(), claims = claims %or% list())),
                          part, auto_unbox = TRUE, na = "null", digits = 8)
   })
 }
 
-# A sentence about the machine and the days of a side; "" of none.
+# Describes the machine and the days of a side of read_side in a sentence.
 describe_machine_and_date <- function(side) {
   if (is.null(side)) return("Nothing was measured here.")
-  list_facts <- function(get) {
-    facts <- unlist(lapply(side$records, get))
-    join_words(as.character(facts %or% "not recorded"))
-  }
-  get_host <- function(key) function(record) record$observed$host$static[[key]]
-  paste0("Measured here on ", list_facts(function(record) substr(record$started, 1, 10)), ": ",
-         list_facts(get_host("cpu_model")), ", Linux ", list_facts(get_host("kernel")), ".")
+  join_facts <- function(get_fact) join_record_facts(side$records, get_fact)
+  days <- join_facts(function(record) substr(record$started, 1, 10))
+  paste0("Measured here on ", days, ": ", join_facts(make_host_getter("cpu_model")), ", Linux ",
+         join_facts(make_host_getter("kernel")), ".")
 }
 
-arguments <- commandArgs(TRUE)
-if (length(arguments) != 2) stop("usage: reproduce.R REQUEST.json OUT", call. = FALSE)
-tryCatch(main(arguments[[1]], arguments[[2]]), error = function(error) {
-  message(conditionMessage(error))
-  quit(status = 1)
-})
+run_script(write_reproduction, "reproduce.R REQUEST.json OUT", 2)

@@ -1,4 +1,4 @@
-# What is said today, and what was measured here: published claims that stand under questions.
+# Compares statements of today with this machine: published claims that stand under questions.
 
 # The outcomes of statements, and their colours in the figure; the last two have no value here.
 STATEMENT_OUTCOMES <- c(reproduced = "#009E73", contradicted = "#D55E00", undecided = "grey40",
@@ -18,12 +18,15 @@ describe_statements <- function(paper) {
        "here: {counts[['not testable']]}.")
 }
 
-#' Draw all statements: the tolerance (grey) and the interval of this machine, as multiples of what
-#' was published, which is 1
+#' Draw all statements: the tolerance (grey) and the interval of this machine, as multiples of the
+#' published value, which is 1
+#'
+#' Without a published value the multiples are of an end of the tolerance.
 #'
 #' @param statements data frame of join_statements
 #' @return ggplot
 draw_statements <- function(statements) {
+  # The axis; values beyond it are drawn at its ends.
   limits <- c(1 / 16, 16)
   clip <- function(x) pmin(pmax(x, limits[[1]]), limits[[2]])
   rows <- mutate(statements, base = coalesce(published, tolerance_low, tolerance_high),
@@ -32,7 +35,7 @@ draw_statements <- function(statements) {
                  label = paste0(id, ": ", format_claim_value(published, unit), here),
                  label = factor(label, rev(label)),
                  outcome = factor(outcome, names(STATEMENT_OUTCOMES)),
-                 question = wrap_at(18)(as.character(question)),
+                 question = make_wrapper(18)(as.character(question)),
                  question = factor(question, unique(question)))
   ggplot(rows, aes(clip(ratio / base), label, colour = outcome)) +
     geom_vline(xintercept = 1, linewidth = 0.3, colour = "grey50") +
@@ -60,6 +63,7 @@ draw_statements <- function(statements) {
 #' List the statements under one question
 #'
 #' @param statements data frame of join_statements
+#' @return data frame for set_table
 tabulate_statements <- function(statements) {
   clause <- if_else(statements$because == "", "", paste0(": ", statements$because))
   transmute(statements, Statement = paste0(statement, " (", publication, ") ", remarks),
@@ -70,7 +74,7 @@ tabulate_statements <- function(statements) {
 
 #' List the sources of statements with links
 #'
-#' @param publications of a list as in published/today.json
+#' @param publications the entry `publications` of published/today.json
 #' @return marked Markdown
 list_statement_sources <- function(publications) {
   items <- vapply(publications, function(source) {

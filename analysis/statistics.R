@@ -7,10 +7,11 @@ MARGIN <- 0.02
 MARGINS <- c(0.01, 0.02, 0.05)
 # The error rate of intervals, and of all verdicts of a table together.
 ALPHA <- 0.05
-# An interval takes so many blocks, and a verdict so many.
+# The least number of blocks for an interval, and for a verdict.
 INTERVAL_BLOCKS <- 3
 VERDICT_BLOCKS <- 5
-# So many sessions give an interval for their machine, and so many machines one for machines.
+# The least number of sessions for an interval that holds for their machine, and of machines for one
+# that holds for machines.
 MACHINE_SESSIONS <- 3
 POOLED_MACHINES <- 5
 # Limits of the estimated correlation of neighbouring blocks.
@@ -18,6 +19,12 @@ LEAST_CORRELATION <- 0.15
 MOST_CORRELATION <- 0.8
 # A lap stalled if it took so many times the median of its cell's laps.
 STALL <- 1.2
+# A standard deviation below it is rounding: the values do not vary.
+NO_SCATTER <- 1e-12
+# The probability with which a test is to find what it looks for: one test, and each of two tests
+# that both have to.
+POWER <- 0.8
+POWER_OF_TWO <- 0.9
 
 #' Estimate the mean ratio of blocks, with its interval
 #'
@@ -35,7 +42,7 @@ compare_pairs <- function(ratios, level = 1 - ALPHA) {
 #'
 #' Samples share no blocks if they are of two experiments, or of logs whose runs are not paired.
 #'
-#' @param x,y values in the order of measurement; y is NULL for x alone
+#' @param x,y values in the order of measurement; y is NULL for one sample
 #' @param how "ratio" (x / y), "difference" (x - y) or "level" (x)
 #' @param level as in compare_pairs
 #' @param items,estimate_error as in compare_values, for ratios
@@ -50,7 +57,8 @@ compare_samples <- function(x, y = NULL, how = "ratio", level = 1 - ALPHA, items
   # Values are divided by the largest, so that no square overflows or vanishes.
   largest <- max(abs(unlist(samples)), 0)
   if (!is.finite(largest) || largest == 0) largest <- 1
-  compare_values(lapply(samples, `/`, largest), level, function(value) value * largest)
+  compare_values(lapply(samples, `/`, largest), level,
+                 transform_back = function(value) value * largest)
 }
 
 #' Estimate the mean of one sample, or the distance between the means of two, with its interval
@@ -60,11 +68,11 @@ compare_samples <- function(x, y = NULL, how = "ratio", level = 1 - ALPHA, items
 #' @param samples list of one or two numeric vectors
 #' @param level as in compare_samples
 #' @param transform_back function from the scale of the samples to the scale of the result
-#' @param items,quantity nouns for `why`, such as "blocks" and "ratio"
+#' @param items,quantity nouns for `why`, for example "blocks" and "ratio"
 #' @param estimate_error function of a sample that returns se and df
 #' @return data frame of one row: n (of the smaller sample), ratio, low, high; se and df (standard
-#'   error and degrees of freedom on the scale of the samples); why (the reason if there is no
-#'   interval); unknown values are NA, and none is NaN
+#'   error and degrees of freedom on the scale of the samples); why (the reason if the row has no
+#'   interval, else ""); unknown values are NA, and none is NaN
 compare_values <- function(samples, level, transform_back = exp, items = "runs",
                            quantity = "value", estimate_error = estimate_standard_error) {
   n <- min(lengths(samples))
@@ -89,16 +97,16 @@ compare_values <- function(samples, level, transform_back = exp, items = "runs",
 
 #' Estimate the mean ratio of blocks of several sessions, which are nested in machines
 #'
-#' From three sessions on, all of one machine, the interval is Student's of the means of the
-#' sessions, and holds for the machine.  From five machines on it is that of pool_machines, and
-#' holds for machines.  A session counts if it has INTERVAL_BLOCKS.  Of fewer sessions, or of two to
-#' four machines, the interval is that of all blocks, and holds within these sessions.
+#' From MACHINE_SESSIONS on, all of one machine, the interval is Student's of the means of the
+#' sessions, and holds for the machine.  From POOLED_MACHINES on it comes from pool_machines, and
+#' holds for machines.  A session counts if it has INTERVAL_BLOCKS.  Otherwise the interval is of
+#' all blocks, and holds within these sessions.
 #'
 #' @param ratios,level as of compare_pairs
 #' @param sessions,machines names, for each ratio
-#' @return the row of compare_pairs with sessions and machines (numbers), holds (for what the
-#'   interval holds: "session", "sessions", "machine" or "machines"), next_low and next_high (the
-#'   interval that holds another machine's ratio; NA unless it holds for machines)
+#' @return the row of compare_pairs with sessions and machines (numbers), holds (the scope of the
+#'   interval: "session", "sessions", "machine" or "machines"), next_low and next_high (the interval
+#'   that holds another machine's ratio; NA unless the scope is "machines")
 compare_sessions <- function(ratios, sessions, machines, level = 1 - ALPHA) {
   row <- compare_pairs(ratios, level)
   row$sessions <- length(unique(sessions))
@@ -109,71 +117,79 @@ compare_sessions <- function(ratios, sessions, machines, level = 1 - ALPHA) {
   means <- summarise_sessions(log(ratios), sessions, machines)
   nested <- nest_sessions(means)
   if (is.null(nested)) return(row)
-  half_widths <- stats::qt((1 + level) / 2, nested$df) * nested$se
+  compute_ends <- function(se, df) {
+    exp(nested$mean + c(-1, 1) * stats::qt((1 + level) / 2, df) * se)
+  }
   row$n <- sum(means$n)
   row$ratio <- exp(nested$mean)
-  row[c("low", "high")] <- exp(nested$mean + c(-1, 1) * half_widths)
+  row[c("low", "high")] <- compute_ends(nested$se, nested$df)
   row[c("se", "df", "holds")] <- nested[c("se", "df", "holds")]
   row$sessions <- nrow(means)
   row$machines <- length(unique(means$machine))
   if (!is.null(nested$next_se)) {
-    half_widths <- stats::qt((1 + level) / 2, nested$next_df) * nested$next_se
-    row[c("next_low", "next_high")] <- exp(nested$mean + c(-1, 1) * half_widths)
+    row[c("next_low", "next_high")] <- compute_ends(nested$next_se, nested$next_df)
   }
   row
 }
 
-# The sessions with at least INTERVAL_BLOCKS values: data frame of session, machine, n, mean and se
-# (standard error within the session); NULL of none.
+# Summarises the sessions with at least INTERVAL_BLOCKS values: a data frame of session, machine, n,
+# mean and se (standard error within the session), one row for each; NULL of none.
+# values, sessions, machines: one for each block, in the order of measurement.
 summarise_sessions <- function(values, sessions, machines) {
-  places <- split(seq_along(values), factor(sessions, unique(sessions)))
-  stack_rows(lapply(places, function(at) {
+  blocks <- split(seq_along(values), factor(sessions, unique(sessions)))
+  stack_rows(lapply(blocks, function(at) {
     if (length(at) < INTERVAL_BLOCKS) return(NULL)
-    data.frame(session = sessions[[at[[1]]]], machine = machines[[at[[1]]]], n = length(at),
+    first <- at[[1]]
+    data.frame(session = sessions[[first]], machine = machines[[first]], n = length(at),
                mean = mean(values[at]), se = estimate_standard_error(values[at])$se)
   }))
 }
 
-# The mean of sessions with its standard error and degrees of freedom, and for what it holds;
-# `means` as of summarise_sessions.  NULL if there are too few, or if they do not vary.
+# Estimates the mean of sessions: a list of mean, se, df and holds (the scope, as of
+# compare_sessions), and of next_se and next_df where pool_machines gives them; NULL of too few
+# sessions, or of means that do not vary.
+# means: data frame of summarise_sessions.
 nest_sessions <- function(means) {
   count <- NROW(means)
   machines <- length(unique(means$machine))
   if (machines >= POOLED_MACHINES) return(c(pool_machines(means), holds = "machines"))
   if (machines != 1 || count < MACHINE_SESSIONS) return(NULL)
   scatter <- stats::sd(means$mean)
-  if (scatter < 1e-12) return(NULL)
+  if (scatter < NO_SCATTER) return(NULL)
   list(mean = mean(means$mean), se = scatter / sqrt(count), df = count - 1, holds = "machine")
 }
 
 #' Pool the means of machines that differ at random
 #'
-#' The variance between machines is that of Paule and Mandel (1982), the interval that of Hartung
-#' and Knapp (2001), which is never narrower than the variances of the machines' means allow.  The
-#' interval for another machine is that of Higgins, Thompson and Spiegelhalter (2009).
+#' The variance between machines follows Paule and Mandel (1982).  The interval follows Hartung and
+#' Knapp (2001), but is never narrower than the variances of the machines' means allow.  The
+#' interval for another machine follows Higgins, Thompson and Spiegelhalter (2009).
 #'
 #' @param means data frame of summarise_sessions, of three machines at least
 #' @return list: mean, se, df; next_se and next_df (of another machine's mean)
 pool_machines <- function(means) {
-  groups <- split(means, means$machine)
-  counts <- vapply(groups, nrow, 1L)
-  values <- vapply(groups, function(sessions) mean(sessions$mean), 0)
+  machines <- split(means, means$machine)
+  counts <- vapply(machines, nrow, 1L)
+  values <- vapply(machines, function(sessions) mean(sessions$mean), 0)
   # The variance of a session's mean: from machines with several, else as it is within a session.
-  between <- sum(vapply(groups, function(group) sum((group$mean - mean(group$mean)) ^ 2), 0))
+  add_squares <- function(values) sum((values - mean(values)) ^ 2)
+  between <- sum(vapply(machines, function(sessions) add_squares(sessions$mean), 0))
   variance <- between / max(sum(counts - 1), 1)
-  within <- vapply(groups, function(sessions) mean(sessions$se ^ 2), 0)
+  within <- vapply(machines, function(sessions) mean(sessions$se ^ 2), 0)
+  # No variance is 0, so that every weight is finite.
   variances <- pmax(variance, within, 1e-12) / counts
   df <- length(values) - 1
   compute_weights <- function(heterogeneity) 1 / (variances + heterogeneity)
   compute_spread <- function(weights) {
     sum(weights * (values - stats::weighted.mean(values, weights)) ^ 2)
   }
-  exceeds <- function(heterogeneity) compute_spread(compute_weights(heterogeneity)) - df
+  # The expectation of the spread is df; the heterogeneity is chosen so that it has this value.
+  compute_excess <- function(heterogeneity) compute_spread(compute_weights(heterogeneity)) - df
   heterogeneity <- 0
-  if (exceeds(0) > 0) {
-    # There the spread is at most 1, and so below its expectation.
-    upper <- sum((values - mean(values)) ^ 2)
-    heterogeneity <- stats::uniroot(exceeds, c(0, upper), tol = 1e-12)$root
+  if (compute_excess(0) > 0) {
+    # With a heterogeneity of `upper` the spread is at most 1, and so below its expectation.
+    upper <- add_squares(values)
+    heterogeneity <- stats::uniroot(compute_excess, c(0, upper), tol = 1e-12)$root
   }
   weights <- compute_weights(heterogeneity)
   variance_of_mean <- max(compute_spread(weights) / df, 1) / sum(weights)
@@ -191,14 +207,15 @@ compute_intervals <- function(rows, level) {
   data.frame(low = rows$ratio * exp(-half_width), high = rows$ratio * exp(half_width))
 }
 
-# Why samples cannot have an interval; "" if they can.
+# Explains in a clause why samples cannot have an interval; "" if they can.
+# samples, items, quantity: as of compare_values.
 explain_missing_interval <- function(samples, items, quantity) {
   if (min(lengths(samples)) < INTERVAL_BLOCKS) {
     return(paste("fewer than", INTERVAL_BLOCKS, items))
   }
   # The logarithm of a value that is not above 0 is not finite.
   if (!all(is.finite(unlist(samples)))) return(paste("not all", items, "give a", quantity))
-  if (any(vapply(samples, stats::sd, 0) >= 1e-12)) return("")
+  if (any(vapply(samples, stats::sd, 0) >= NO_SCATTER)) return("")
   side <- if (length(samples) > 1) " of a side" else ""
   paste0("all ", items, side, " give the same ", quantity)
 }
@@ -206,8 +223,9 @@ explain_missing_interval <- function(samples, items, quantity) {
 #' Estimate the standard error of a mean whose neighbouring values may be correlated
 #'
 #' The number of independent values follows from the correlation of neighbours (Bartlett 1946),
-#' corrected for its bias (Marriott and Pope 1954).  The correlation counts as 0.15 at least, since
-#' few blocks do not show it.  The mean of values that do not vary has no error.
+#' corrected for its bias (Marriott and Pope 1954).  The correlation counts as LEAST_CORRELATION at
+#' least, since few blocks do not show it.  The mean of values that do not vary has no error.
+#' studies/stopping.py computes the same.
 #'
 #' @param values numbers in the order of measurement, at least two
 #' @return list: se, df (degrees of freedom)
@@ -224,7 +242,7 @@ estimate_standard_error <- function(values) {
   list(se = stats::sd(values) / sqrt(independent), df = max(independent - 1, 2))
 }
 
-#' Estimate the standard error of the mean of independent values, such as the means of sessions
+#' Estimate the standard error of the mean of independent values, for example of sessions' means
 #'
 #' @param values numbers, at least two
 #' @return list: se, df (degrees of freedom)
@@ -241,8 +259,8 @@ estimate_independent_error <- function(values) {
 #' @param n number of blocks of each part
 #' @param low,high bounds of each part
 #' @param least the number of blocks that a verdict takes
-#' @return list: within and outside (logical, for each part), at (the part that decides: one that
-#'   lies outside, else the one that is farthest from lying within)
+#' @return list: within and outside (logical, for each part), at (position of the part that decides:
+#'   one that lies outside, else the one that is farthest from lying within)
 judge_parts <- function(inner, outer, n, low, high, least = VERDICT_BLOCKS) {
   enough <- rep_len(n >= least, nrow(inner))
   within <- (enough & inner$low >= low & inner$high <= high) %in% TRUE
@@ -266,7 +284,7 @@ estimate_blocks_needed <- function(ratio, scatter, margin = MARGIN, alpha = ALPH
   distance <- abs(log(ratio))
   edge <- -log(1 - margin)
   # Equivalence takes two one-sided tests: at 90 % each, both succeed with 80 % at least.
-  power <- if ((distance > edge) %in% TRUE) 0.8 else 0.9
+  power <- if ((distance > edge) %in% TRUE) POWER else POWER_OF_TWO
   estimate_blocks_at_distance(abs(distance - edge), scatter, alpha, power)
 }
 
@@ -279,6 +297,7 @@ estimate_blocks_needed <- function(ratio, scatter, margin = MARGIN, alpha = ALPH
 #' @return number of blocks, VERDICT_BLOCKS at least; NA if no number is enough or nothing is known
 estimate_blocks_at_distance <- function(distance, scatter, alpha, power) {
   if (is.na(distance) || is.na(scatter)) return(NA_real_)
+  # At a distance of 0 no number would be enough, and power.t.test finds none.
   n <- tryCatch(
     stats::power.t.test(delta = max(distance, 1e-4), sd = scatter, sig.level = alpha,
                         power = power, type = "one.sample", alternative = "one.sided")$n,
@@ -287,7 +306,7 @@ estimate_blocks_at_distance <- function(distance, scatter, alpha, power) {
   max(ceiling(n), VERDICT_BLOCKS)
 }
 
-# The columns that identify a series, and those that identify a comparison of it.
+# The columns that identify a series, and the columns that identify a comparison of it.
 SERIES_KEYS <- c("workload", "title", "question", "metric", "metric_label", "factors", "series",
                  "unit", "better", "headline")
 COMPARISON_KEYS <- c(SERIES_KEYS, "environment", "label")
@@ -303,8 +322,7 @@ summarise_runs <- function(tidy) {
   map_groups(tidy, setdiff(COMPARISON_KEYS, "question"), function(rows) {
     x <- rows$value
     n <- length(x)
-    half_width <- NA_real_
-    if (n > 1) half_width <- stats::qt(1 - ALPHA / 2, n - 1) * stats::sd(x) / sqrt(n)
+    half_width <- compute_half_width(x)
     # The interval of the median ends at the rank-th smallest and the rank-th largest value.
     rank <- stats::qbinom(ALPHA / 2, n, 0.5)
     ends <- if (rank < 1) c(NA_real_, NA_real_) else sort(x)[c(rank, n + 1 - rank)]
@@ -315,9 +333,17 @@ summarise_runs <- function(tidy) {
   })
 }
 
+# Returns half of the width of the 95 % interval of a mean by Student's t; NA of fewer than two
+# values.
+compute_half_width <- function(x) {
+  n <- length(x)
+  if (n < 2) return(NA_real_)
+  stats::qt(1 - ALPHA / 2, n - 1) * stats::sd(x) / sqrt(n)
+}
+
 #' Add levels that agree with the ratios
 #'
-#' Native's level is its mean with the interval of it.  The level of another environment is native's
+#' Native's level is its mean with its interval.  The level of another environment is native's level
 #' times the ratio of the blocks, with the interval of the ratio; without a ratio it is the
 #' environment's mean, without an interval.
 #'
@@ -352,26 +378,26 @@ add_levels <- function(summary, comparisons) {
 map_groups <- function(rows, keys, make) {
   keys <- expand_factors(keys, rows)
   group <- make_keys(rows, keys)
-  places <- unname(split(seq_len(nrow(rows)), factor(group, unique(group))))
-  results <- lapply(places, function(at) make(rows[at, ]))
-  first <- rep(vapply(places, `[[`, 1L, 1), vapply(results, NROW, 1L))
+  groups <- unname(split(seq_len(nrow(rows)), factor(group, unique(group))))
+  results <- lapply(groups, function(at) make(rows[at, ]))
+  # Each row of a result has the keys of its group's first row.
+  first <- rep(vapply(groups, `[[`, 1L, 1), vapply(results, NROW, 1L))
   bound <- stack_rows(results)
   if (!is.null(bound)) cbind(rows[first, keys], bound, row.names = NULL)
 }
 
 #' Pair the runs of two environments in the same blocks
 #'
-#' Two runs of a block form a pair if their laps were interleaved, or if both were measured within
-#' the time that the whole block takes.  A run in slices and a whole run are compared by way of
-#' native, which took both in the block: so each ratio to native is of two runs of one kind.
+#' A run in slices and a whole run are compared by way of native, which took both in the block: so
+#' each ratio to native is of two runs of one kind.
 #'
 #' @param rows,reference tidy rows of one series in the two environments
-#' @return data frame, one row for each pair: session and machine (of the row), repetition (the
-#'   block), ratio (of rows to reference), robust (the pseudomedian of the ratios of their laps; the
-#'   ratio where they have no laps)
+#' @return data frame, one row for each pair (see is_paired): session and machine (of the row),
+#'   repetition (the block), ratio (of rows to reference), robust (the pseudomedian of the ratios of
+#'   their laps; the ratio where the laps cannot be compared one by one)
 pair_runs <- function(rows, reference) {
   at <- match(rows$repetition, reference$repetition)
-  at[!are_paired(rows, reference[at, ])] <- NA
+  at[!is_paired(rows, reference[at, ])] <- NA
   measured <- rows[!is.na(at), ]
   base <- reference[at[!is.na(at)], ]
   alike <- measured$how == base$how
@@ -379,17 +405,18 @@ pair_runs <- function(rows, reference) {
   measured$lap_scale[alike] <- list(1)
   base$lap_scale[alike] <- list(1)
   robust <- mapply(function(laps, base_laps, scale, base_scale, ratio) {
-    paired <- length(laps) > 1 && length(laps) == length(base_laps)
-    if (!paired || anyNA(scale / base_scale)) return(ratio)
-    pseudomedian(laps / base_laps * (scale / base_scale))
+    has_lap_pairs <- length(laps) > 1 && length(laps) == length(base_laps)
+    if (!has_lap_pairs || anyNA(scale / base_scale)) return(ratio)
+    compute_pseudomedian(laps / base_laps * (scale / base_scale))
   }, measured$laps, base$laps, measured$lap_scale, base$lap_scale, ratio)
   data.frame(measured[c("session", "machine", "repetition")], ratio = ratio,
              robust = as.numeric(robust))
 }
 
-# Whether each row and the row of the reference beside it were measured close enough in time, and in
-# one way or in ways that can be compared.
-are_paired <- function(rows, reference) {
+# Tells whether each tidy row and the row of `reference` at the same place form a pair.  Their laps
+# were interleaved, or both were measured within the time that the whole block takes; and they were
+# measured in one way, or in ways that native's scales compare.
+is_paired <- function(rows, reference) {
   comparable <- rows$how == reference$how | !is.na(rows$scale + reference$scale)
   gap <- pmax(rows$started, reference$started) - pmin(rows$ended, reference$ended)
   interleaved <- rows$together != "" & reference$together != ""
@@ -397,7 +424,7 @@ are_paired <- function(rows, reference) {
   (near & comparable) %in% TRUE
 }
 
-#' The pseudomedian of positive values (Hodges and Lehmann 1963)
+#' Compute the pseudomedian of positive values (Hodges and Lehmann 1963)
 #'
 #' It is the median of the geometric means of all pairs of values, including each value with itself.
 #' With normal noise it is nearly as precise as the mean, and it withstands nearly a third of wild
@@ -405,7 +432,7 @@ are_paired <- function(rows, reference) {
 #'
 #' @param x numbers above 0
 #' @return number
-pseudomedian <- function(x) {
+compute_pseudomedian <- function(x) {
   means <- outer(log(x), log(x), `+`) / 2
   exp(stats::median(means[upper.tri(means, diag = TRUE)]))
 }
@@ -413,12 +440,12 @@ pseudomedian <- function(x) {
 #' Pair the runs of two environments in every series
 #'
 #' @param rows,reference tidy rows of the two environments
-#' @return data frame: the columns of a comparison, reference, and those of pair_runs (ratios are
-#'   of performance as a share of the reference's); NULL if no runs are paired
+#' @return data frame: the columns of a comparison, reference, and the columns of pair_runs
+#'   (ratios are of performance as a share of the reference's); NULL if no runs are paired
 pair_environments <- function(rows, reference) {
-  places <- split(seq_len(nrow(reference)), make_keys(reference))
+  reference_at <- split(seq_len(nrow(reference)), make_keys(reference))
   map_groups(rows, COMPARISON_KEYS, function(series) {
-    base <- reference[places[[make_keys(series[1, ])]], ]
+    base <- reference[reference_at[[make_keys(series[1, ])]], ]
     pairs <- pair_runs(series, base)
     if (nrow(pairs) == 0) return(NULL)
     ratios <- c("ratio", "robust")
@@ -438,8 +465,8 @@ pair_with_native <- function(tidy) {
 #' Compare two environments in every series
 #'
 #' @param pairs data frame of pair_environments, or NULL
-#' @return data frame, one row for each series: the columns of a comparison, reference, those of
-#'   compare_sessions, robust, robust_low and robust_high (the same from the robust ratios), and
+#' @return data frame, one row for each series: the columns of a comparison, reference, the columns
+#'   of compare_sessions, robust, robust_low and robust_high (the same from the robust ratios), and
 #'   robust_differs (whether the 95 % interval of the quotient of both excludes 1); NULL of no pairs
 compare_environments <- function(pairs) {
   if (is.null(pairs)) return(NULL)
@@ -466,7 +493,7 @@ compare_with_native <- function(results, pairs = pair_with_native(results$tidy))
                precision$looks %or% 1)
 }
 
-# Adds the family of each row's environment; NULL stays NULL.
+# Adds the family of each row's environment, as of describe_environment; NULL stays NULL.
 add_families <- function(rows, results) {
   if (is.null(rows)) return(NULL)
   environments <- results$environments
@@ -487,9 +514,9 @@ list_verdict_groups <- function(rows) {
 #' Add the intervals that decide, and the verdict of each row
 #'
 #' All verdicts of a table share the error rate ALPHA (Bonferroni), and so do the planned looks, if
-#' differences decide how many blocks there are.  A row is equivalent if its
-#' interval for all verdicts lies within the margin, and different if the interval that also allows
-#' for the rows of its verdict lies outside.
+#' differences decide how many blocks are measured.  A row is equivalent if its interval for all
+#' verdicts lies within the margin, and different if the interval that also allows for the rows of
+#' its verdict lies outside.
 #'
 #' @param rows data frame: ratio, low, se, df, n, why
 #' @param groups number of the verdict to which each row belongs; NA of rows without a verdict
@@ -501,11 +528,12 @@ list_verdict_groups <- function(rows) {
 #'   different) and more (how many further blocks would decide, if undecided and if the interval
 #'   is of blocks, not of sessions)
 add_verdicts <- function(rows, groups, margin = MARGIN, looks = 1, least = VERDICT_BLOCKS) {
-  count <- max(groups, 0, na.rm = TRUE) * looks
-  sizes <- tabulate(as.integer(groups), max(groups, 0, na.rm = TRUE))[groups]
+  group_count <- max(groups, 0, na.rm = TRUE)
+  count <- group_count * looks
+  rows_of_verdict <- tabulate(as.integer(groups), group_count)[groups]
   level <- 1 - 2 * ALPHA / max(count, 1)
   inner <- compute_intervals(rows, level)
-  outer <- compute_intervals(rows, 1 - 2 * ALPHA / (count * sizes))
+  outer <- compute_intervals(rows, 1 - 2 * ALPHA / (count * rows_of_verdict))
   judged <- judge_parts(inner, outer, rows$n, 1 - margin, 1 / (1 - margin), least)
   rows[c("low_all", "high_all")] <- inner
   rows$level_all <- level
@@ -517,8 +545,8 @@ add_verdicts <- function(rows, groups, margin = MARGIN, looks = 1, least = VERDI
                            ifelse(rows$ratio < 1, "slower", "faster"))
   needed <- mapply(estimate_blocks_needed, rows$ratio, rows$se * sqrt(rows$n), margin,
                    ALPHA / max(count, 1))
-  of_blocks <- !(rows$holds %or% "") %in% c("machine", "machines")
-  rows$more <- ifelse(rows$verdict == "undecided" & rows$why == "" & of_blocks,
+  is_of_blocks <- !(rows$holds %or% "") %in% c("machine", "machines")
+  rows$more <- ifelse(rows$verdict == "undecided" & rows$why == "" & is_of_blocks,
                       pmax(needed - rows$n, 1), NA_real_)
   rows
 }
@@ -561,7 +589,7 @@ decide_workloads <- function(rows, margin = MARGIN, looks = 1) {
 #' Compare how often laps stall in an environment and natively
 #'
 #' A lap stalled if it took more than STALL times the median of its cell's laps.  Laps in slices are
-#' compared with native's in slices.  A one-sided sign test asks whether more blocks have more
+#' compared with native's laps in slices.  A one-sided sign test asks whether more blocks have more
 #' stalled laps in the environment than natively.
 #'
 #' @param tidy tidy rows
@@ -580,7 +608,7 @@ compare_stalls <- function(tidy) {
   reference <- rows[rows$environment == NATIVE, ]
   make_key <- function(rows) paste(make_keys(rows), rows$repetition)
   at <- match(make_key(rows), make_key(reference))
-  at[!are_paired(rows, reference[at, ])] <- NA
+  at[!is_paired(rows, reference[at, ])] <- NA
   base_laps <- ifelse(rows$how == "slices", rows$native_laps, reference$laps[at])
   rows$base_stalled <- mapply(count_stalls, base_laps, rows$better)
   rows$base_count <- lengths(base_laps)
@@ -599,28 +627,28 @@ compare_stalls <- function(tidy) {
 
 #' Compare how often the machine was disturbed in an environment's laps and in native's
 #'
-#' Fisher's exact test of whole runs, in which no other environment has a part: a difference may be
-#' what the environment makes the machine do.
+#' Fisher's exact test is of whole runs, in which no other environment has a part: a difference may
+#' be caused by the environment itself.
 #'
 #' @param results list of read_results
 #' @return data frame, one row for each environment whose laps were judged: environment, label,
 #'   laps, left_out (of these), runs (whole ones), disturbed (of these), steal and busy (by the
 #'   hypervisor and by other processes), p (against native; NA without whole runs); NULL of no rows
 compare_disturbances <- function(results) {
+  environments <- results$environments
   records <- Filter(function(record) length(record$laps) > 0, results$records)
   names <- vapply(records, `[[`, "", "environment")
-  rows <- stack_rows(lapply(intersect(results$environments$environment, names), function(name) {
+  rows <- stack_rows(lapply(intersect(environments$environment, names), function(name) {
     laps <- do.call(c, lapply(unname(records[names == name]), `[[`, "laps"))
     runs <- do.call(c, lapply(laps, `[[`, "runs"))
     causes <- lapply(Filter(function(run) run$how == "whole", runs), `[[`, "disturbed_by")
-    count_cause <- function(cause) sum(vapply(causes, function(all) cause %in% unlist(all), NA))
+    count_cause <- function(cause) sum(vapply(causes, function(run) cause %in% unlist(run), NA))
     list2DF(list(environment = name, laps = length(laps),
                  left_out = sum(!vapply(laps, `[[`, NA, "counts")), runs = length(causes),
                  steal = count_cause("steal"), busy = count_cause("busy"),
                  disturbed = sum(lengths(causes) > 0)))
   }))
   if (is.null(rows)) return(NULL)
-  environments <- results$environments
   rows$label <- environments$label[match(rows$environment, environments$environment)]
   native <- rows[rows$environment == NATIVE, ]
   rows$p <- vapply(seq_len(nrow(rows)), function(i) {
@@ -644,10 +672,11 @@ estimate_block_share <- function(tidy) {
     environments <- length(unique(rows$environment))
     if (blocks < 3 || environments < 2) return(NULL)
     rows$repetition <- factor(rows$repetition)
-    # R warns of values that do not vary, since they fit perfectly.
     model <- stats::lm(log(value) ~ environment + repetition, rows)
+    # R warns of values that do not vary, since they fit perfectly.
     tests <- suppressWarnings(stats::anova(model))
     f <- tests["repetition", "F value"]
+    # The share of the variance between blocks, by the expectations of the mean squares.
     data.frame(blocks = blocks, share = max(0, (f - 1) / (f + environments - 1)),
                p = tests["repetition", "Pr(>F)"])
   })

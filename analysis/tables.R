@@ -3,16 +3,14 @@
 # Makes all tables of results from OUT/tidy and from the plan and the records in RESULTS, and writes
 # them to OUT, which is RESULTS by default.
 
-# Each function runs too seldom to be worth compiling.
-invisible(compiler::enableJIT(0))
 script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
 # R writes a space in the path of a script as "~+~".
 analysis <- dirname(gsub("~+~", " ", script, fixed = TRUE))
-files <- c("read", "statistics", "costs", "claims", "choices", "render")
-for (file in files) source(file.path(analysis, paste0(file, ".R")))
+source(file.path(analysis, "script.R"))
+load_files("read", "statistics", "costs", "claims", "choices", "render")
 
-# The columns of every table in their order, which an empty table has too; "factors" stands for the
-# columns of all factors.
+# The columns of every table in their order: the files' format, which an empty table has, too;
+# "factors" stands for the columns of all factors.
 SERIES_COLUMNS <- "workload,title,metric,metric_label,factors,series,unit,better,environment,label"
 LEVEL_COLUMNS <- "how,n,mean,sd,mean_low,mean_high,median,median_low,median_high,min,max"
 RATIO_COLUMNS <- paste("n,sessions,machines,holds,ratio,low,high,low_all,high_all,level_all",
@@ -44,64 +42,59 @@ TABLES <- c(
                    paste(names(ENGINE_FACTS), collapse = ","), sep = ",")
 )
 
-# Writes the CSV table `name` of TABLES into a folder; NULL is an empty table, with the columns of
-# factors of the `tidy` rows.
+# Writes the CSV table `name` of TABLES into a folder: logical values as "yes" and "no", numbers
+# with ten digits.  NULL is an empty table, with the columns of factors of the `tidy` rows.
 write_table <- function(rows, name, folder, tidy) {
   columns <- expand_factors(strsplit(TABLES[[name]], ",")[[1]], tidy)
   if (is.null(rows)) rows <- as.data.frame(sapply(columns, function(column) character()))
   rows <- rows[columns]
   rows[] <- lapply(rows, function(column) {
-    if (is.logical(column)) {
-      ifelse(column, "yes", "no")
-    } else if (is.double(column)) {
-      signif(column, 10)
-    } else {
-      column
-    }
+    if (is.logical(column)) return(ifelse(column, "yes", "no"))
+    if (is.double(column)) return(signif(column, 10))
+    column
   })
-  text <- which(!vapply(rows, is.numeric, NA))
-  replace_file(file.path(folder, paste0(name, ".csv")), function(part) {
-    utils::write.csv(rows, part, row.names = FALSE, na = "", quote = text)
-  })
+  text_columns <- which(!vapply(rows, is.numeric, NA))
+  replace_table(file.path(folder, paste0(name, ".csv")), rows, quote = text_columns)
 }
 
-# Lists the cells that gave values, with the paths of their raw logs and records.
+# Lists the cells that gave values: the columns of the table `runs`, where `paired` is NA for cells
+# that no pair is made of.
 list_runs <- function(results) {
   rows <- results$all[!duplicated(results$all$log), ]
   records <- results$records[rows$log]
   rows$flags <- vapply(records, function(record) {
     paste(unlist(record$interference$flags), collapse = ";")
   }, "")
-  seconds <- vapply(records, function(record) as.character(record$seconds %or% NA), "")
-  rows$seconds <- as.numeric(seconds)
+  rows$seconds <- get_cell_seconds(records)
   environments <- results$environments
   rows$emulated <- environments$emulated[match(rows$environment, environments$environment)]
   rows$record <- sub("log$", "json", rows$log)
-  rows$how <- classify_runs(rows, results)
-  native <- match(paste(NATIVE, rows$workload, rows$repetition),
-                  paste(rows$environment, rows$workload, rows$repetition))
-  rows$paired <- are_paired(rows, rows[native, ])
+  native_at <- match(paste(NATIVE, rows$workload, rows$repetition),
+                     paste(rows$environment, rows$workload, rows$repetition))
+  rows$how <- classify_runs(records, native_at, rows$emulated)
+  rows$paired <- is_paired(rows, rows[native_at, ])
   # Native itself, emulated machines and runs that do not count form no pairs.
   rows$paired[rows$environment == NATIVE | rows$emulated | rows$counts != "yes"] <- NA
   rows
 }
 
-# How each run was measured: "alone" to its end, in whole "laps" that alternate with those of the
-# block's other cells, in laps whose runs go on in "slices", or in both ("slices and laps").
-# ", unlike native" follows where native's run of the block was not measured in this way.
-classify_runs <- function(rows, results) {
-  ways <- lapply(results$records[rows$log], function(record) {
+# Says how each cell was measured: "alone" to its end, in whole "laps" that alternate with the laps
+# of the block's other cells, in laps whose runs go on in "slices", or in both ("slices and laps").
+# ", unlike native" follows where native was measured in another way in this block.
+# native_at: for each record, the position of native's record in its block, or NA; is_emulated: for
+# each record.
+classify_runs <- function(records, native_at, is_emulated) {
+  ways <- lapply(records, function(record) {
     if (length(record$interleaved) == 0) return("alone")
     c(slices = "slices", whole = "laps")[unlist(record$ways)]
   })
-  native <- match(paste(NATIVE, rows$workload, rows$repetition),
-                  paste(rows$environment, rows$workload, rows$repetition))
-  alike <- mapply(function(ways, native) all(ways %in% native), ways, ways[native])
-  unlike <- !is.na(native) & !alike & !rows$emulated
-  paste0(vapply(ways, paste, "", collapse = " and "), ifelse(unlike, ", unlike native", ""))
+  is_alike <- mapply(function(ways, native_ways) all(ways %in% native_ways), ways, ways[native_at])
+  is_unlike <- !is.na(native_at) & !is_alike & !is_emulated
+  paste0(vapply(ways, paste, "", collapse = " and "), ifelse(is_unlike, ", unlike native", ""))
 }
 
-main <- function(folder, out = folder) {
+# Writes all TABLES into the folder `out`, which holds tidy/ and laps/; folder: of the results.
+write_tables <- function(folder, out = folder) {
   results <- read_results(folder, out)
   write_result <- function(rows, name) {
     if (!is.null(rows)) rows$valid <- !rows$workload %in% results$invalid
@@ -124,10 +117,8 @@ main <- function(folder, out = folder) {
   write_result(estimate_block_share(results$tidy), "blocks")
   write_result(list_runs(results), "runs")
   write_table(describe_sessions(results), "sessions", out, results$all)
-  published <- read_published(folder, dirname(analysis))
+  published <- read_published(folder, ROOT)
   write_result(test_claims(published, results$tidy, describe_run(results)), "claims")
 }
 
-arguments <- commandArgs(TRUE)
-if (!length(arguments) %in% 1:2) stop("usage: tables.R RESULTS [OUT]", call. = FALSE)
-do.call(main, as.list(arguments))
+run_script(write_tables, "tables.R RESULTS [OUT]", 1, 2)

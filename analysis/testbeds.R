@@ -1,6 +1,7 @@
-# Compares testbeds, or one testbed at several dates: every side with the first, and with the side
-# before it.  An environment is judged by the change of its ratio to native, since native is the
-# control of host, day and clock; native itself is judged by its values.
+# Compares the sides of a comparison: testbeds, or one testbed at several dates.  Every side is
+# compared with the first, and with the side before it.  An environment is judged by the change of
+# its ratio to native, since native is the control of host, day and clock; native itself is judged
+# by its values.
 
 #' Read one side of a comparison
 #'
@@ -15,7 +16,8 @@ read_side <- function(entry) {
   combine_sessions(sessions, entry)
 }
 
-# A session of a side: read_results with image (facts and packages).
+# Reads a session of a side: the list of read_results, and image (the facts of image.json, and
+# packages).
 read_session <- function(folder) {
   session <- read_results(folder)
   read_image_file <- function(name) {
@@ -27,22 +29,22 @@ read_session <- function(folder) {
   session
 }
 
-# The side of read_side; sessions: lists of read_session.
+# Makes the side of read_side of its sessions, lists of read_session; entry: name, source, sha256.
 combine_sessions <- function(sessions, entry) {
-  values <- stack_rows(Map(list_session_values, sessions, seq_along(sessions)))
+  values <- stack_rows(lapply(sessions, list_session_values))
   records <- unlist(lapply(sessions, `[[`, "records"), recursive = FALSE)
   c(entry[c("name", "source", "sha256")],
     list(plan = sessions[[1]]$plan, valid = sessions[[1]]$valid, records = unname(records),
          sessions = sessions, values = values))
 }
 
-# The tidy rows of a session with the columns emulated, session (`number`, unless the rows say it),
-# share (performance as a share of native's in the same block; NA of a run that is not paired) and
-# with_native (whether native was measured in the same series).
-list_session_values <- function(session, number) {
+# Lists the tidy rows of a session with the columns emulated, share (performance as a share of
+# native's in the same block; NA of a run that is not paired) and with_native (whether native was
+# measured in the same series).
+list_session_values <- function(session) {
+  # A scalar cannot be bound to a table without rows.
   rows <- rbind(cbind(session$tidy, emulated = rep(FALSE, nrow(session$tidy))),
                 cbind(session$emulated, emulated = rep(TRUE, nrow(session$emulated))))
-  if (is.null(rows$session)) rows$session <- rep(number, nrow(rows))
   pairs <- pair_with_native(session$tidy)
   keys <- c("environment", "workload", "metric", "factors", "repetition")
   at <- match(make_keys(rows, keys), make_keys(pairs, keys))
@@ -54,7 +56,7 @@ list_session_values <- function(session, number) {
   rows
 }
 
-# Stops unless all results are of one scale; names: what each is called in the message.
+# Stops unless all results (lists with `plan`) are of one scale; names: of each, for the message.
 require_one_scale <- function(results, names) {
   scales <- vapply(results, function(result) result$plan$scale, "")
   differing <- which(scales != scales[[1]])
@@ -65,7 +67,7 @@ require_one_scale <- function(results, names) {
   }
 }
 
-# By what a row is judged.
+# The bases on which a row is judged.
 BY_NATIVE <- "ratio to native"
 BY_VALUE <- "value"
 
@@ -96,9 +98,9 @@ compare_sides <- function(sides, effect = MARGIN) {
   has_interval <- !is.na(decisive$low)
   keys <- make_keys(rows, c("from", "to", "emulated", "environment", "workload"))
   keys[!rows$headline | !has_interval] <- NA
+  groups <- match(keys, unique(keys[!is.na(keys)]))
   least <- if (has_several_sessions(sides)) INTERVAL_BLOCKS else VERDICT_BLOCKS
-  judged <- add_verdicts(cbind(decisive, rows[c("se", "df", "n")]),
-                         match(keys, unique(keys[!is.na(keys)])), effect, least = least)
+  judged <- add_verdicts(cbind(decisive, rows[c("se", "df", "n")]), groups, effect, least = least)
   rows[c("low_all", "high_all", "more")] <- judged[c("low_all", "high_all", "more")]
   rows$outcome <- ifelse(judged$verdict == "different", judged$direction, judged$verdict)
   rows$outcome[rows$headline & !has_interval] <- "no interval"
@@ -116,16 +118,18 @@ get_decisive <- function(rows) {
              high = ifelse(by_native, rows$change_high, rows$high), why = rows$why)
 }
 
-# Whether the samples are sessions: each side has enough of them for an interval.
+# Tells whether the samples are sessions: whether each side has enough of them for an interval.
 has_several_sessions <- function(sides) {
   counts <- vapply(sides, function(side) length(unique(side$values$session)), 1L)
   all(counts >= INTERVAL_BLOCKS)
 }
 
-# The columns by which the series of two sides are matched; "factors" stands for those of factors.
+# The columns by which the series of two sides are matched; "factors" stands for the columns of all
+# factors.
 SIDE_KEYS <- c("emulated", "environment", "workload", "metric", "unit", "better", "factors")
 
-# The rows of compare_sides for two sides before their verdicts, with the decisive n, se and df.
+# Compares two sides in every series of either: the rows of compare_sides before their verdicts,
+# with n, se and df of the estimate that decides.
 compare_two_sides <- function(first, second) {
   sides <- list(first, second)
   side_names <- c(first$name, second$name)
@@ -133,61 +137,64 @@ compare_two_sides <- function(first, second) {
   tables <- lapply(sides, `[[`, "values")
   all_rows <- stack_rows(tables)
   all_keys <- make_keys(all_rows, SIDE_KEYS)
-  series_keys <- split(all_keys, factor(rep(1:2, vapply(tables, nrow, 1L)), 1:2))
-  at <- which(!duplicated(all_keys))
+  side_keys <- split(all_keys, factor(rep(1:2, vapply(tables, nrow, 1L)), 1:2))
   find_differences <- make_difference_finder(first, second)
-  stack_rows(lapply(at, function(i) {
+  stack_rows(lapply(which(!duplicated(all_keys)), function(i) {
     series <- all_rows[i, ]
-    runs <- Map(function(rows, keys) rows[keys == all_keys[[i]], ], tables, series_keys)
-    values <- lapply(runs, make_sample, "value", by_session)
-    # The ratio is of performance, so that the second side's cost is divided.
-    ordered <- if (series$better == "lower") values else rev(values)
-    value <- compare_side_samples(ordered, by_session, "runs")
-    shares <- lapply(runs, make_sample, "share", by_session)
-    change <- compare_side_samples(rev(shares), by_session, "blocks")
-    by_native <- all(vapply(runs, function(rows) any(rows$with_native), NA))
-    decisive <- if (by_native) change else value
-    why <- decisive$why
-    absent <- lengths(values) == 0
-    if (any(absent)) why <- paste("measured on", side_names[!absent], "alone")
+    runs <- Map(function(rows, keys) rows[keys == all_keys[[i]], ], tables, side_keys)
+    compared <- compare_series(runs, series$better == "lower", by_session)
+    is_absent <- vapply(runs, function(rows) all(is.na(rows$value)), NA)
+    if (any(is_absent)) compared$why <- paste("measured on", side_names[!is_absent], "alone")
     cbind(data.frame(from = first$name, to = second$name),
           series[c(expand_factors(SIDE_KEYS, series), "series", "label", "question", "headline")],
-          n_from = nrow(runs[[1]]), mean_from = average(values[[1]]),
-          n_to = nrow(runs[[2]]), mean_to = average(values[[2]]),
-          value[c("ratio", "low", "high")],
-          blocks_from = sum(!is.na(runs[[1]]$share)), share_from = average(shares[[1]]),
-          blocks_to = sum(!is.na(runs[[2]]$share)), share_to = average(shares[[2]]),
-          change = change$ratio, change_low = change$low, change_high = change$high,
-          basis = if (by_native) BY_NATIVE else BY_VALUE, why = why,
-          decisive[c("n", "se", "df")],
-          differs = find_differences(series$environment, series$workload), row.names = NULL)
+          compared, differs = find_differences(series$environment, series$workload),
+          row.names = NULL)
   }))
 }
 
-# The values of a column of runs that are known; of several sessions their geometric means.
+# Compares the runs of one series on two sides: the columns n_from to why of compare_sides, with n,
+# se and df of the estimate that decides.
+# runs: list of two data frames, as of list_session_values; is_cost: whether lower is better.
+compare_series <- function(runs, is_cost, by_session) {
+  values <- lapply(runs, make_sample, "value", by_session)
+  # The ratio is of performance, so that of a cost the first side is divided by the second.
+  value <- compare_side_samples(if (is_cost) values else rev(values), by_session, "runs")
+  shares <- lapply(runs, make_sample, "share", by_session)
+  change <- compare_side_samples(rev(shares), by_session, "blocks")
+  by_native <- all(vapply(runs, function(rows) any(rows$with_native), NA))
+  decisive <- if (by_native) change else value
+  data.frame(n_from = nrow(runs[[1]]), mean_from = average(values[[1]]),
+             n_to = nrow(runs[[2]]), mean_to = average(values[[2]]),
+             value[c("ratio", "low", "high")],
+             blocks_from = sum(!is.na(runs[[1]]$share)), share_from = average(shares[[1]]),
+             blocks_to = sum(!is.na(runs[[2]]$share)), share_to = average(shares[[2]]),
+             change = change$ratio, change_low = change$low, change_high = change$high,
+             basis = if (by_native) BY_NATIVE else BY_VALUE, why = decisive$why,
+             decisive[c("n", "se", "df")])
+}
+
+# Returns the known values of a column of runs; of several sessions their geometric means.
 make_sample <- function(runs, column, by_session) {
   runs <- runs[!is.na(runs[[column]]), ]
   values <- runs[[column]]
-  if (by_session && length(values) > 0) {
-    values <- as.vector(tapply(values, runs$session, average))
-  }
-  values
+  if (!by_session || length(values) == 0) return(values)
+  as.vector(tapply(values, runs$session, average))
 }
 
-# The geometric mean; NA of no values, and of values that are not above 0.
+# Returns the geometric mean; NA of no values, and of values that are not above 0.
 average <- function(values) {
   if (length(values) == 0 || any(values <= 0)) NA_real_ else exp(mean(log(values)))
 }
 
-# Compares the samples of two sides; items: the noun for values that are no sessions.
+# Returns compare_samples of the first sample by the second, whose values are sessions or `items`.
 compare_side_samples <- function(samples, by_session, items) {
   if (!by_session) return(compare_samples(samples[[1]], samples[[2]], items = items))
   compare_samples(samples[[1]], samples[[2]], items = "sessions",
                   estimate_error = estimate_independent_error)
 }
 
-# A function of an environment and a workload that names the parameters of their cells, and
-# "layers", that differ between two sides; "" if a side has no cell of them.
+# Makes a function of an environment and a workload that names the parameters of their cells, and
+# "layers", that differ between two sides, joined by commas; "" if a side has no cell of them.
 make_difference_finder <- function(first, second) {
   sides <- list(first, second)
   cell_keys <- lapply(sides, function(side) {
@@ -223,7 +230,8 @@ compare_origins <- function(sides) {
   rows[lengths(distinct_values) > 1, ]
 }
 
-# What the plans, the images and all records of a side state of its origin, as texts named by item.
+# Collects the facts of a side's origin from its plans, images and records, as texts named by item;
+# different values of an item are joined by " | ".
 collect_facts <- function(side) {
   list_record_facts <- function(record) {
     inside <- record$observed$inside
@@ -269,73 +277,74 @@ summarise_outcome <- function(rows, sides, effect) {
   native <- rows[is_native, ]
   count_outcomes <- function(rows) as.list(table(factor(rows$outcome, OUTCOMES)))
   counts <- count_outcomes(deciding)
-  without <- counts[["no interval"]]
-  compared <- nrow(deciding) - without
+  compared <- nrow(deciding) - counts[["no interval"]]
   outcome <- "undecided"
   if (counts$equivalent == compared) outcome <- "equivalent"
   if (counts$slower + counts$faster > 0) outcome <- "difference"
   if (compared == 0) outcome <- "nothing to compare"
-  text <- c(
-    if (compared == 0) {
-      paste("Of", without, "rows none has an interval: nothing can be said.")
-    } else {
-      c(describe_outcome(deciding, sides, effect),
-        if (without > 0) paste0(without, " more without an interval."))
-    },
-    if (any(deciding$basis == BY_VALUE & deciding$environment != NATIVE & !deciding$emulated &
-              deciding$outcome != "no interval")) {
-      "Rows by value have no native on both sides: a slower host looks like a slower environment."
-    },
-    if (any(native$outcome != "no interval")) {
-      paste0("Native's own values, which tell of the machine and not of an environment: ",
-             describe_all_sides(native, sides), ".")
-    }
-  )
+  text <- describe_outcome(deciding, sides, effect)
+  if (any(native$outcome != "no interval")) {
+    text <- c(text, paste0("Native's own values, which tell of the machine and not of an ",
+                           "environment: ", describe_all_sides(native, sides), "."))
+  }
   c(list(outcome = outcome, text = paste(text, collapse = " "), compared = compared), counts,
     if (nrow(native) > 0) list(native = count_outcomes(native)))
 }
 
-# Sentences about the rows that decide; arguments as of summarise_outcome.
+# Describes the rows that decide in sentences: how many differ on each side, how many are undecided
+# and how many more blocks would decide, and how many have no interval.
+# rows: of compare_sides that are judged, at least one; sides, effect: as of summarise_outcome.
 describe_outcome <- function(rows, sides, effect) {
   margin <- paste0(format(100 * effect), " %")
   judged <- rows[rows$outcome != "no interval", ]
-  open <- judged[judged$outcome == "undecided", ]
-  unit <- if (has_several_sessions(sides)) "sessions" else "blocks"
-  need <- describe_need(open$more, unit)
-  if (nrow(open) == nrow(judged)) {
-    return(paste0(nrow(open), " of ", nrow(judged), " undecided: nothing can be said of changes ",
-                  "of more than ", margin, "; ", need, "."))
+  without <- nrow(rows) - nrow(judged)
+  if (nrow(judged) == 0) {
+    return(paste("Of", without, "rows none has an interval: nothing can be said."))
   }
-  noun <- "ratio to native"
+  open <- judged[judged$outcome == "undecided", ]
+  need <- describe_need(open$more, if (has_several_sessions(sides)) "sessions" else "blocks")
+  undecided <- paste(nrow(open), "of", nrow(judged), "undecided: ")
   by_value <- judged$basis == BY_VALUE
-  if (any(by_value)) noun <- "ratio to native, or without native of the value,"
-  if (all(by_value)) noun <- "performance"
-  c(paste0("Changes of the ", noun, " by more than ", margin, ": ",
-           describe_all_sides(rows, sides), "."),
-    if (nrow(open) > 0) {
-      paste0(nrow(open), " of ", nrow(judged), " undecided: ", need, ".")
+  if (nrow(open) == nrow(judged)) {
+    text <- paste0(undecided, "nothing can be said of changes of more than ", margin, "; ", need,
+                   ".")
+  } else {
+    noun <- "ratio to native"
+    if (any(by_value)) noun <- "ratio to native, or without native of the value,"
+    if (all(by_value)) noun <- "performance"
+    text <- c(paste0("Changes of the ", noun, " by more than ", margin, ": ",
+                     describe_all_sides(rows, sides), "."),
+              if (nrow(open) > 0) paste0(undecided, need, "."))
+  }
+  c(text, if (without > 0) paste0(without, " more without an interval."),
+    if (any(by_value & judged$environment != NATIVE & !judged$emulated)) {
+      "Rows by value have no native on both sides: a slower host looks like a slower environment."
     })
 }
 
 # A number of blocks that nobody measures.
 TOO_MANY <- 10000
 
-# A clause about how many more blocks or sessions, `unit`, would decide; more: for each row.
+# Says in a clause how many more blocks or sessions would decide.
+# more: their number for each undecided row, or NA; unit: "blocks" or "sessions".
 describe_need <- function(more, unit) {
   known <- more[!is.na(more) & more < TOO_MANY]
   if (length(known) == 0) return(paste("they lie at the margin, where no number of", unit, "tells"))
-  say <- function(number) paste("about", format(signif(number, 2), big.mark = ","))
+  format_about <- function(number) paste("about", format(signif(number, 2), big.mark = ","))
   half <- stats::quantile(known, 0.5, type = 1, names = FALSE)
-  rest <- paste("more", unit, "on each side would")
+  would <- paste("more", unit, "on each side would tell")
   if (length(known) < length(more)) {
-    return(paste(say(max(known)), rest, "tell for", length(known), "of them, and the others lie at",
-                 "the margin, where no number tells"))
+    return(paste(format_about(max(known)), would, "for", length(known), "of them, and the others",
+                 "lie at the margin, where no number tells"))
   }
-  if (max(known) <= 1.5 * half) return(paste(say(max(known)), rest, "tell"))
-  paste0(say(half), " ", rest, " tell for half of them, ", say(max(known)), " for all")
+  # One number is enough where half of them and all take nearly the same.
+  if (max(known) <= 1.5 * half) return(paste(format_about(max(known)), would))
+  paste0(format_about(half), " ", would, " for half of them, ", format_about(max(known)),
+         " for all")
 }
 
-# Clauses about every side compared with the one before it, and with the first.
+# Describes in clauses every side compared with the one before it, and with the first.
+# rows: of compare_sides.
 describe_all_sides <- function(rows, sides) {
   side_names <- vapply(sides, `[[`, "", "name")
   consecutive <- match(rows$from, side_names) == match(rows$to, side_names) - 1
@@ -350,16 +359,16 @@ describe_all_sides <- function(rows, sides) {
   paste0(text, "; compared with ", side_names[[1]], ": ", describe_sides(rows[!consecutive, ]))
 }
 
-# A clause about the outcomes of one side's series, such as "b is slower in 1 of 2 series
+# Describes the outcomes of one side's series in a clause, for example "b is slower in 1 of 2 series
 # (1 undecided)".
 describe_side <- function(name, outcomes) {
   decisive <- c("slower", "faster")
   open <- c("equivalent", "undecided")
   counts <- c(table(factor(outcomes, OUTCOMES)))[c(decisive, open)]
   if (sum(counts) == 0) return(paste(name, "has no series that can be compared"))
-  # `template` places a count, %1$d, and its label, %2$s.
-  join_counts <- function(labels, template, separator) {
-    present <- labels[counts[labels] > 0]
+  # In `template` %1$d is a count and %2$s its outcome.
+  join_counts <- function(outcomes, template, separator) {
+    present <- outcomes[counts[outcomes] > 0]
     paste(sprintf(template, counts[present], present), collapse = separator)
   }
   series <- paste(sum(counts), "series")

@@ -2,12 +2,17 @@
 # Usage: try.R RESULTS OUT.html
 # Makes the one-page report of an experiment of `strata try` from its tables.
 
-arguments <- commandArgs(TRUE)
-if (length(arguments) != 2) stop("usage: try.R RESULTS OUT.html", call. = FALSE)
 script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
 # R writes a space in the path of a script as "~+~".
-root <- dirname(dirname(normalizePath(gsub("~+~", " ", script, fixed = TRUE))))
-out <- file.path(normalizePath(dirname(arguments[[2]])), basename(arguments[[2]]))
-results <- normalizePath(arguments[[1]])
-source(file.path(root, "analysis", "render.R"))
-render_document(root, "try.Rmd", out, params = list(results = results, root = root))
+analysis <- dirname(gsub("~+~", " ", script, fixed = TRUE))
+source(file.path(analysis, "script.R"))
+load_files("read", "statistics", "format", "paper_data", "markdown_tables", "figures", "render")
+
+# Writes the page OUT of the results in a folder.
+write_try_page <- function(folder, out) {
+  tables <- lapply(c(comparisons = "comparisons", summary = "summary", runs = "runs"), read_result,
+                   folder)
+  render_document(ROOT, "try.Rmd", out, values = c(tables, list(results = read_results(folder))))
+}
+
+run_script(write_try_page, "try.R RESULTS OUT.html", 2)

@@ -138,7 +138,7 @@ test_that("a paper of one's own question has its words, and nothing of the origi
   expect_equal(read_all("//main//li[not(ancestor::nav)]")[1:3], c("one more", "two", "third"))
   # Without words of its own it is named by what was measured.
   load_analysis(c("read", "statistics", "format", "paper_data", "markdown_tables", "figures"))
-  paper <- read_paper(folder, file.path(root, "published"), HOSTS)
+  paper <- read_paper(folder, root)
   paper$plan$title <- NULL
   expect_equal(as.character(make_title(paper)), "What Does It Cost to Run Web shop in Containers?")
 })
@@ -171,7 +171,7 @@ test_that("a paper of today's statements answers, draws all and has a section fo
   expect_length(unlist(rows, recursive = FALSE), nrow(claims))
   load_analysis(c("read", "statistics", "format", "paper_data", "markdown_tables", "figures",
                   "statements"))
-  paper <- read_paper(folder, file.path(root, "published"), HOSTS)
+  paper <- read_paper(folder, root)
   at <- match(c("database-stream", "gvisor-memory-free"), paper$statements$id)
   expect_equal(paper$statements$outcome[at], c("reproduced", "contradicted"))
   expect_equal(draw_statements(paper$statements)$data$id,
@@ -288,7 +288,7 @@ test_that("runs that were set aside are named, counted and drawn, and those that
   # All values are drawn, and a circle for each that was disturbed.
   expect_says(papers$text, "Pale: set aside")
   load_analysis(c("read", "statistics", "format", "paper_data", "markdown_tables", "figures"))
-  paper <- read_paper(folder, file.path(root, "published"), HOSTS)
+  paper <- read_paper(folder, root)
   figure <- draw_order(paper)
   count_points <- function(layer) nrow(ggplot2::layer_data(figure, layer))
   is_points <- vapply(figure$layers, function(layer) inherits(layer$geom, "GeomPoint"), NA)

@@ -87,5 +87,5 @@ test_that("only a rate or a time gives a unit of work", {
                      unit = c("1/s", "ms", "ms", "s", "MB", "orders/min", "users"),
                      better = c("higher", "lower", "lower", "lower", "lower", "higher", "higher"),
                      value = 2)
-  expect_equal(get_unit_seconds(rows), c(0.5, NA, 0.002, NA, NA, 30, NA))
+  expect_equal(compute_unit_seconds(rows), c(0.5, NA, 0.002, NA, NA, 30, NA))
 })

@@ -309,7 +309,7 @@ class Block:
         """
         judges = self.first.laps > 1 and self.first.is_interleaved and self.first.systems == 1
         cells = [cell for cell in self.seconds if "cannot" not in cell.record]
-        spenders = {cell.environment: cell.steps.spender() for cell in cells}
+        spenders = {cell.environment: cell.steps.describe_spender() for cell in cells}
         return LapMonitor(self.first.plan["interference"]["thresholds"], spenders, daemons, judges)
 
     def _judge_laps(

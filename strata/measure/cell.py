@@ -138,10 +138,10 @@ class Cell:
         offset: the number of systems of the block that are up already; it shifts the ports of
         servers, so that no two systems share one.
         """
-        limit = self.planned["cell"].get("log_limit", log_sections.LIMIT)
+        limit = self.planned["cell"].get("log_limit", log_sections.DEFAULT_LIMIT)
         log = log_sections.Log(self.draft, self.systems, limit)
         data_seed = plan.cell_seed(self.plan, self.workload, 0)
-        data = datasets.ensure(self.workload, self.planned, data_seed, self.image)
+        data = datasets.ensure_data_set(self.workload, self.planned, data_seed, self.image)
         system = self._make_system(self.entry["layers"], link, offset)
         native = lifecycle.read_native_state(self.mask)
         inside, state = lifecycle.observe_system(system.top)
@@ -249,7 +249,7 @@ class Cell:
         assert self.running
         assert self.steps.shell
         clock, thawed = self.steps.shell.clock, time.time_ns()
-        clock.go_on()
+        clock.resume()
         self.system.freeze(False)
         with contextlib.suppress(TimeoutError):
             self.running.exception(seconds)
@@ -259,7 +259,7 @@ class Cell:
         moments = (thawed, requested, time.time_ns())
         self._slices.append([moment // 1000 for moment in moments])
         if self.running.done():
-            clock.go_on()
+            clock.resume()
             ended, self.running = self.running, None
             ended.result()
             self.steps.log.write(json.dumps({"slices": self._slices}))
@@ -304,7 +304,7 @@ class Cell:
 
     def _complete_log(self) -> bytes:
         """Return the whole log, and add its size and digest to the record."""
-        content = self.steps.log.whole()
+        content = self.steps.log.read_all()
         self.record["log"] = {"bytes": len(content), "sha256": sha256(content).hexdigest()}
         return content
 
@@ -333,7 +333,7 @@ class Cell:
         Sets ``cannot`` in the record, and keeps only commands that succeeded and servers that
         ended.
         """
-        last_lines = log_sections.last_words(self._complete_log().decode(errors="replace"))
+        last_lines = log_sections.summarize_output(self._complete_log().decode(errors="replace"))
         # The message of a failed command holds them already.
         printed = (
             f"; it printed last: {last_lines}"
@@ -398,7 +398,7 @@ class Cell:
                 targets[key] = f"/data/given-{key}"
         sources = {target: values[key] for key, target in targets.items()}
         if data:
-            sources[datasets.INSIDE] = data
+            sources[datasets.PATH_IN_SYSTEM] = data
         for top in system.tops:
             for target, source in sources.items():
                 top.copy_in(source, target)

@@ -175,11 +175,11 @@ def _of_systems(lines: list[str], record: Record, parse: Parser) -> list[Value]:
     sections = log_sections.split_sections(lines, log_sections.SYSTEM_MARKER)
     at_client = [command for command in record["commands"] if command.get("at") == "client"]
     if any(command.get("step") == "run" for command in at_client):
-        return parse(log_sections.lines_of_system(sections, None), parameters)
+        return parse(log_sections.select_system_lines(sections, None), parameters)
     values = []
     for system in range(count):
         try:
-            system_values = parse(log_sections.lines_of_system(sections, system), parameters)
+            system_values = parse(log_sections.select_system_lines(sections, system), parameters)
         except BrokenLogError as error:
             raise BrokenLogError(f"system {system}: {error}") from error
         for value in system_values:

@@ -24,7 +24,7 @@ from strata.host import observe, starting_state
 from strata.image import cache
 from strata.measure import interference, pending
 from strata.measure.cell import Cell
-from strata.measure.laps import LapMonitor, flags_of_laps
+from strata.measure.laps import LapMonitor, flag_disturbed_laps
 from strata.testbed import lifecycle
 from strata.util import locks, paths, progress, run, signals
 from strata.util.data_types import Fields, Plan
@@ -345,7 +345,7 @@ class Block:
             for lap in laps:
                 runs = [run for run in lap["runs"] if cell.environment in run["environments"]]
                 cell.record["laps"].append({**lap, "runs": runs})
-        monitor.report["flags"] += flags_of_laps(laps, monitor.report["thresholds"])
+        monitor.report["flags"] += flag_disturbed_laps(laps, monitor.report["thresholds"])
 
     def _run_lap(self, lap: int, ways: dict[Cell, list[str]], lap_monitor: LapMonitor) -> None:
         """Execute the runs of all cells in one lap, each in its ways.

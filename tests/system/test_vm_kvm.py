@@ -46,7 +46,7 @@ def compare(name, text):
 
 def wanted(profile):
     complete = settings.complete(config.read_config()["vm"]["profiles"][profile], "paper")
-    return settings.resolve(complete, tuned.TWO_SOCKETS, MEMORY, "kvm")
+    return settings.resolve_machine(complete, tuned.TWO_SOCKETS, MEMORY, "kvm")
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def defined_by_vagrant(profile, image, folder):
 def same_libvirt():
     """Skip with another libvirt than that of the golden files, or one that knows no KVM."""
     libvirt.start_daemon()
-    version = applied.versions()["libvirt"]
+    version = applied.read_versions()["libvirt"]
     if version != "9.0.0":
         pytest.skip(f"the golden files are of libvirt 9.0.0, this is {version}")
     if not libvirt.virsh("domcapabilities", "--virttype", "kvm", check=False):

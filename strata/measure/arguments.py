@@ -63,6 +63,7 @@ class Inputs:
     """
 
     def __init__(self, workload: str, cell: CellWork, system: System, values: Fields) -> None:
+        """Keep the arguments; the groups of roles follow from the cell and its values."""
         self.workload, self.cell, self.system, self.values = workload, cell, system, values
         self.groups = plan.list_role_groups(cell, values)
         self.parts = len(system.tops)

@@ -2,11 +2,11 @@
 
 Laps of the cells of a block are interleaved (:class:`Block`): a disturbance of the machine meets
 them all alike, and one system serves for many runs.  Cells of virtual machines, whose guests use
-CPU time between commands, are measured alone.
+CPU time between commands, are measured without others.
 
 When the process ends, none of their systems is up.  The results of the other cells are pending
 (:mod:`strata.measure.pending`) until their own Snakemake jobs ask for them.  One of them that
-fails is dropped here, and is measured alone by its own job.
+fails is dropped here, and its own job measures it without others.
 """
 
 import contextlib
@@ -120,7 +120,7 @@ def _measure_block(cell: Cell) -> None:
         except CommandFailed:
             if not others or not cell.entry.get("doubtful"):
                 raise
-            # Only a cell that is measured alone shows that its environment cannot do it.
+            # Only a cell that is measured without others shows that its environment cannot run it.
             Block(cell).measure()
     except BaseException as error:
         raise _clean_up_failure(cell, error) from error
@@ -237,6 +237,7 @@ class Block:
     """
 
     def __init__(self, first: Cell, others: Sequence[Cell] = ()) -> None:
+        """Keep the cells; nothing is up yet."""
         self.first = first
         self.seconds = dict.fromkeys([first, *others], 0.0)
 
@@ -278,10 +279,9 @@ class Block:
     def _prepare(self) -> None:
         """Execute the steps before the run in each cell.
 
-        If the memory cannot hold the systems of all cells, the other cells are dropped and the
-        first one is measured alone, which its record says (`alone`).  Each system is expected to
-        need as much memory as the first one's steps took, and its run as much as the workload
-        declares.
+        If the memory cannot hold the systems of all cells, only the first cell is measured, whose
+        record gets `alone`, and the others are dropped.  Each system is expected to need as much
+        memory as the first cell's steps took, and its run as much as the workload declares.
         """
         first, *others = self.seconds
         before = observe.available_memory()
@@ -320,8 +320,8 @@ class Block:
 
         daemons: the names of the daemons that serve the environments of the cells.
         It judges no laps where the cells have one lap, or where each command is a new process in a
-        system.  The CPU time of such a process is counted twice, in its system and as that of a
-        child of this process.
+        system.  The CPU time of this process is counted twice, in its system and with the children
+        of Strata's process.
         """
         judges = self.first.laps > 1 and self.first.is_interleaved and self.first.systems == 1
         cells = [cell for cell in self.seconds if "cannot" not in cell.record]
@@ -438,7 +438,7 @@ class Block:
     def _drop(self, cell: Cell, error: Exception) -> None:
         """Continue without a cell: take its systems down and remove its log.
 
-        The cell stays due, and its own job measures it alone.
+        The cell stays due, and its own job measures it without others.
         """
         del self.seconds[cell]
         progress.print_topic(

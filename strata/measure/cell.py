@@ -57,6 +57,7 @@ class Cell:
     steps: Steps
 
     def __init__(self, experiment: Plan, key: blocks.Cell, order: blocks.Order) -> None:
+        """Read the cell's parts of the plan; nothing is up yet, and the record is empty."""
         self.plan, self.key, self.order = experiment, key, order
         self.environment, self.workload, self.repetition = key
         self.entry = experiment["environments"][self.environment]
@@ -72,7 +73,7 @@ class Cell:
 
     @property
     def mask(self) -> str | None:
-        """The CPUs to which the systems and the client are bound, such as ``0-3``; None for all."""
+        """The CPUs to which the systems and the client are bound, for example ``0-3``; None for all."""
         return self.plan["machine"]["mask"]
 
     @property
@@ -221,7 +222,7 @@ class Cell:
     def _restart_system(self, way: str) -> lifecycle.System:
         """Take the system down, and bring up and return a new one.
 
-        way: the start method of the virtual machine, such as `boot`.
+        way: the start method of the virtual machine, boot or snapshot.
         The new system's facts hold how long the removal took (`removal_seconds`).
         """
         started = time.monotonic()

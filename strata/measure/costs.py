@@ -129,7 +129,7 @@ class CostCounters:
 def _count_machine(ticks: Sequence[int]) -> dict[str, float]:
     """Return ``{busy_seconds, interrupt_seconds, context_switches}`` of the machine's CPUs.
 
-    ticks: as of :meth:`CostCounters.read`.  A count that the kernel does not show is missing.
+    ticks: as :meth:`CostCounters.read` gets them.  A count that the kernel does not show is missing.
     """
     counts: dict[str, float] = {}
     if len(ticks) > 6:

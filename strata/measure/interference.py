@@ -1,4 +1,4 @@
-"""What else used the machine: read before and after a run, and never while a lap measures.
+"""Detect interference: other uses of the machine, read before and after a run, never in a lap.
 
 An :class:`InterferenceMonitor` takes a reading at the cell's start, one before its first command
 and one after its last, and judges the two times between them by the thresholds of the
@@ -228,7 +228,8 @@ def compare_readings(
     """Return the facts about the time between two readings, as the record holds them.
 
     They are shares of CPU time, the five busiest foreign processes, the bytes swapped, and how
-    often heat throttled the CPUs.  Parameters as of :func:`list_foreign_processes`.
+    often heat throttled the CPUs.  The parameters are those of
+    :func:`list_foreign_processes`.
     """
     processes = list_foreign_processes(early, late, daemons, measuring)
     total_share = NOT_AVAILABLE

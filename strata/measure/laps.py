@@ -32,7 +32,7 @@ class _ForeignCounters:
         """Open the files of all control groups, and of groups and processes that are not foreign.
 
         systems: the names of the systems' control groups.
-        daemons: as of :class:`LapMonitor`.
+        daemons: the names of processes that work for the systems.
         """
         self._usage = _USAGE_V2
         tops = cgroups.hierarchies()
@@ -144,6 +144,7 @@ class LapMonitor:
         daemons: Collection[str],
         judges: bool = True,
     ) -> None:
+        """Open the kernel's files, which :meth:`close` closes, and take a first reading."""
         self._thresholds = {key: thresholds.get(key) for key in ("steal", "busy")}
         systems = [group for spender in spenders.values() for group in spender.groups]
         self._counters = _ForeignCounters(systems, daemons)

@@ -99,6 +99,7 @@ class Log:
     """
 
     def __init__(self, path: str, systems: int = 1, limit: str = DEFAULT_LIMIT) -> None:
+        """Create or empty the file.  Raises OSError if that fails."""
         self._systems, self._bytes_left = systems, parse_size(limit)
         self._last_marked: int | None = None
         os.makedirs(os.path.dirname(path), exist_ok=True)

@@ -28,7 +28,7 @@ AGAIN = "STRATA_AGAIN"
 
 def is_due(experiment: Plan, cell: blocks.Cell) -> bool:
     """Return whether a cell still has to be measured."""
-    return not (is_measured(experiment, cell) or is_pending(experiment, cell))
+    return not read_measured(experiment, cell)
 
 
 def is_measured(experiment: Plan, cell: blocks.Cell) -> bool:
@@ -69,7 +69,7 @@ def _is_current(experiment: Plan, cell: blocks.Cell, record: Fields) -> bool:
     if record.get("fingerprint") != plan.fingerprint(experiment, environment, workload):
         return False
     repeated_block, _, since = os.environ.get(AGAIN, "").rpartition("/")
-    # Moments are texts of one format and time zone, whose order is that of time.
+    # Moments are texts of one format and time zone, which sort by time.
     return repeated_block != f"{workload}/{repetition}" or bool(record["started"] >= since)
 
 

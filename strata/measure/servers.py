@@ -39,6 +39,7 @@ class Server:
     """
 
     def __init__(self, declared: Fields, inputs: Inputs, part: int) -> None:
+        """Begin the server's record; the server is not started yet."""
         self.declared, self._inputs, self._part = declared, inputs, part
         self.record: Fields = {"name": declared["name"]}
         self.shown = declared["name"]

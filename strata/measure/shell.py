@@ -32,6 +32,7 @@ class Stopwatch:
     """
 
     def __init__(self) -> None:
+        """Start the stopwatch."""
         # The seconds until it was last started, and that moment; None while it is stopped.  Both are
         # one value, which is replaced as a whole: another thread never sees one without the other.
         self._state: tuple[float, float | None] = (0.0, time.monotonic())
@@ -58,6 +59,7 @@ class Shell:
     """
 
     def __init__(self, argv: Sequence[str]) -> None:
+        """Start the shell; :meth:`close` ends it.  Raises OSError if that fails."""
         self.clock = Stopwatch()
         # Printed on a line of its own, before the exit code, once a command has ended.
         self._mark = os.urandom(12).hex()

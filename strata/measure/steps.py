@@ -58,6 +58,7 @@ class Steps:
         add_system: Callable[[int], System],
         waits: bool = False,
     ) -> None:
+        """Make the servers' objects and empty records; nothing is executed yet."""
         self.inputs, self.log, self.watch = inputs, log, watch
         self.restart_system = restart_system
         self.add_system = add_system

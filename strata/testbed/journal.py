@@ -56,7 +56,7 @@ def begin_entry(system_id: str, environment: str, owner: Fields) -> None:
     """Write the journal file of a system or client, before any part of it is made.
 
     environment: the environment's name, or the client's (:data:`strata.testbed.lifecycle.CLIENT`).
-    owner: the process that makes the system, as of :func:`strata.util.process.identify_process`.
+    owner: the process that makes the system, from :func:`strata.util.process.identify_process`.
     Raises MachineError if the file cannot be written.
     """
     entry = {

@@ -171,6 +171,7 @@ class Client:
     """
 
     def __init__(self, resolved: Fields, image: Image | None, mask: str | None) -> None:
+        """Bring the client up, after its entry in the journal."""
         client_id = _begin_entry(CLIENT, image)
         folder = os.path.join(paths.systems_folder(), client_id)
         note = functools.partial(journal.note_cleanup, client_id)
@@ -222,6 +223,7 @@ class System:
         shift: int = 0,
         mask: str | None = None,
     ) -> None:
+        """Bring the system up, after its entry in the journal, and join the client to it."""
         self.id = _begin_entry(environment, image)
         self.environment = environment
         self.link = link
@@ -252,7 +254,7 @@ class System:
     ) -> list[list[Layer]]:
         """Return the layers of each part, from the bottom; none of them is up.
 
-        Parameters are as of the class.  The folders of the parts are named after their IDs.
+        The parameters are those of the class.  The folders of the parts are named after their IDs.
         """
         ids = [self.id]
         if parts > 1:

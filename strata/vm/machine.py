@@ -57,6 +57,7 @@ class Machine:
         image: Image,
         warmup: dict[str, list[list[str]]] | None = None,
     ) -> None:
+        """Keep the arguments; the machine is not defined yet."""
         self.options, self.context, self.image = options, context, image
         self.warmup = warmup or {}
         self.folder = context.folder

@@ -213,7 +213,7 @@ def _resolve_memory(requested: str, memory_bytes: int, of: int) -> int:
 def _choose_cpu_model(topology: str, is_kvm: bool) -> Fields:
     """Return libvirt's CPU model, ``{mode, features}``, with `model` under emulation.
 
-    topology: that of the profile; only "host" needs the model that is equal to the host's CPU.
+    topology: the profile's; "host" needs a model that is equal to the host's CPU.
     """
     if not is_kvm:
         return EMULATED_CPU
@@ -224,7 +224,7 @@ def _list_emulator_cpus(vcpus: int, topology: list[Fields], part: int, of: int) 
     """Return the CPUs for QEMU's other threads, as a list separated by commas.
 
     They are the CPUs without a vCPU of any machine, or else the first CPU of this machine.
-    Parameters are as of :func:`_list_machine_cpus`.
+    The parameters are those of :func:`_list_machine_cpus`.
     """
     vcpu_cpus: set[int] = set()
     for machine in range(of):

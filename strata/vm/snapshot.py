@@ -82,17 +82,14 @@ def list_runs_with_snapshots() -> list[str]:
 
 
 def remove_snapshots(owner: Fields | None = None) -> list[str]:
-    """Remove the snapshots of a run, and return the name of the run if it had any.
+    """Remove the snapshots of a run, and return the names of the runs that had any.
 
-    owner: the process of the run; None: the snapshots of all runs are removed.
+    owner: the process of the run; None removes the snapshots of all runs.
     """
     runs = list_runs_with_snapshots()
     if owner is not None:
-        runs = [
-            run
-            for run in runs
-            if vagrant_box.cache_path("snapshots", run) == _snapshot_folder(owner)
-        ]
+        own_run = os.path.basename(_snapshot_folder(owner))
+        runs = [run for run in runs if run == own_run]
     for run in runs:
         remove_tree(vagrant_box.cache_path("snapshots", run))
     return runs

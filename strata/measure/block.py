@@ -287,16 +287,16 @@ class Block:
         before = observe.available_memory()
         self._for_each_cell(Cell.prepare, order=[first])
         after = observe.available_memory()
-        needed = 0.0
+        needed_bytes = 0.0
         # Where the kernel does not show its memory, no cell is dropped.
-        available = math.inf
+        available_bytes = math.inf
         if before is not None and after is not None:
-            needed = max(0, before - after) * len(others)
-            available = after - MEMORY_KEPT * before
+            needed_bytes = max(0, before - after) * len(others)
+            available_bytes = after - MEMORY_KEPT * before
         # Runs in slices hold their memory at the same time; whole runs follow one another.
         in_slices = sum(plan.SLICES in cell.ways for cell in self.seconds)
-        needed += first.planned.get("memory_bytes", 0) * first.systems * in_slices
-        if not others or needed <= available:
+        needed_bytes += first.planned.get("memory_bytes", 0) * first.systems * in_slices
+        if not others or needed_bytes <= available_bytes:
             self._for_each_cell(Cell.prepare, order=others)
             return
         reason = f"the memory does not hold {len(self.seconds)} such systems"

@@ -46,7 +46,7 @@ class Cell:
     systems: the number of equal systems that run the workload at the same time.
     laps: the number of times that the run is repeated.
     slice: the seconds for which its run goes on in slices while those of other cells are frozen;
-    None where the workload has no slices.
+    None if the workload has no slices.
     ways: the ways in which it takes its run in each lap, `whole` and `slices`; slices need another
     cell of the block that takes them, too.
     record: the content of the JSON file in results/raw; complete once the cell is measured.
@@ -93,7 +93,7 @@ class Cell:
 
     @functools.cached_property
     def image(self) -> Image | None:
-        """The image of the cell's system; None where no layer uses one."""
+        """The image of the cell's system; None if no layer uses one."""
         if not registry.image_forms(self.layers):
             return None
         return cache.require_image(self.plan["image"]["recipe"])
@@ -140,10 +140,10 @@ class Cell:
         """Bring the system up, record its facts, and copy the files that its commands need into it.
 
         Sets ``steps`` and creates the log.
-        link: the client; None where the workload has none.
+        link: the client; None if the workload has none.
         offset: the number of systems of the block that are up already; it shifts the ports of
         servers, so that no two systems share one.
-        Raises UserError where the system cannot be brought up, and CellFailed where programs start
+        Raises UserError if the system cannot be brought up, and CellFailed if programs start
         in an undeclared state in it or it does not show its CPUs.
         """
         limit = self.planned["cell"].get("log_limit", log_sections.DEFAULT_LIMIT)
@@ -170,7 +170,7 @@ class Cell:
     def _record_system(self, system: lifecycle.System, link: lifecycle.Client | None) -> Fields:
         """Record the facts of a system that is up, and return the values of the parameters.
 
-        link: the client that reaches it; None where the workload has none.
+        link: the client that reaches it; None if the workload has none.
         docs/files.md describes the keys of the record.  Raises CellFailed as :meth:`bring_up`.
         """
         native_state = lifecycle.read_native_state(self.mask)
@@ -204,7 +204,7 @@ class Cell:
     ) -> lifecycle.System:
         """Bring up and return a system of these layers.
 
-        link: the client that reaches the system; None where the workload has none.
+        link: the client that reaches the system; None if the workload has none.
         offset: the number of other systems; the ports of this one are above theirs.
         """
         ports = sorted({port for _, port in plan.list_ports(self.planned)})
@@ -222,7 +222,7 @@ class Cell:
     def _restart_system(self, way: str) -> lifecycle.System:
         """Take the system down, and bring up and return a new one.
 
-        way: the start method of the virtual machine, boot or snapshot.
+        way: the start method of virtual machines, ``booted`` or ``restored``.
         The new system's facts hold how long the removal took (`removal_seconds`).
         """
         started = time.monotonic()
@@ -375,7 +375,7 @@ class Cell:
             self.record["servers"] = ended
 
     def _count_cpus_of_each(self, system: lifecycle.System, inside: Fields) -> int | None:
-        """Return how many CPUs each system of the cell uses; None where a system does not show any.
+        """Return how many CPUs each system of the cell uses; None if a system does not show any.
 
         inside: the facts observed in the system.
         A virtual machine has CPUs of its own.  Systems that see the host's CPUs get equal shares of

@@ -24,7 +24,7 @@ def ensure_data_set(
 ) -> str | None:
     """Return the path of a workload's data set, and create the data set if the cache lacks it.
 
-    None where the workload declares none.
+    None if the workload declares none.
     seed: the value of `seed` in the command that creates the data set.
     image: the image in whose native system the command is executed; its folder holds the data sets.
     The file's name contains a hash of the image and the command, so that either change creates a

@@ -37,8 +37,8 @@ def parse_cells(cells: Iterable[LoggedCell], folder: str, named: bool = True) ->
     folder: the folder of the project whose parsers are used.
     named: whether error messages name the log.
     values: as from :func:`parse_log`, with lists instead of tuples.
-    program: as from :func:`find_program`; missing where the log does not describe a program.
-    Raises UserError where a parser exceeds a limit or cannot be loaded.
+    program: as from :func:`find_program`; missing if the log does not describe a program.
+    Raises UserError if a parser exceeds a limit or cannot be loaded.
     """
 
     def work(at: bounded.NamePart) -> Iterator[Fields]:

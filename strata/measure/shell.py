@@ -84,8 +84,8 @@ class Shell:
 
         output: called with each piece of text that the command prints.
         timeout: the limit in seconds of ``clock``, before it is stretched for slow machines.
-        The exit code is None where the command does not end in time, and that of the shell where
-        the shell itself ended.  In both cases, and if `output` raises, the shell is ended.
+        The exit code is None if the command does not end in time, and the shell's if the shell
+        itself ended.  In both cases, and if `output` raises, the shell is ended.
         """
         # Cells without laps, which have no shell, do not pay for this import.
         import shlex

@@ -356,12 +356,9 @@ class Steps:
         further_keys: further keys of this record.
         Raises CommandFailed if the command fails.
         """
-        values = self.inputs.system_values(0, values)
-        argv = fill_command(step["argv"], values, self.inputs.workload)
-        command: Fields = {"step": step["step"], **further_keys, "argv": argv}
-        command |= {"exit": None, "started": self.watch.now()}
+        command = {**self._start_record(step, values, 0), **further_keys}
         self.commands.append(command)
-        host_command = self.inputs.system.top.measured_command(argv)
+        host_command = self.inputs.system.top.measured_command(command["argv"])
         started = time.monotonic()
         result = capture(host_command, timeout=step["timeout"], check=False)
         seconds = time.monotonic() - started
@@ -389,7 +386,7 @@ def _list_machine_processes(system: System) -> list[int]:
 
 
 def _name_systems(commands: list[Fields]) -> str:
-    """Return a phrase that names the systems of some commands; empty where only one is up.
+    """Return a phrase that names the systems of some commands; empty if only one is up.
 
     commands: records of commands; only where several systems are up do they have `system`.
     """

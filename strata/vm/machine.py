@@ -276,7 +276,7 @@ class Machine:
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 with one_off(), report_step("vm", "making the machine with Vagrant"):
-                    _define_machine(self.folder, self.wanted)
+                    define_machine(self.folder, self.wanted)
                 started = time.monotonic()
                 with report_step("vm", f"booting the machine, attempt {attempt} of {ATTEMPTS}"):
                     libvirt.virsh("start", name)
@@ -291,7 +291,7 @@ class Machine:
                 print_topic("vm", reason)
                 ssh.close_connection(self.folder)
                 libvirt.remove_domains(name)
-                _remove_vagrant_files(self.folder)
+                remove_vagrant_files(self.folder)
         raise UserError(f"the virtual machine did not boot: {reason}")
 
     def _wait_for_ssh(self) -> None:
@@ -313,7 +313,7 @@ class Machine:
                 raise UserError(f"no ssh answered within {timeout:g} s")
 
 
-def _define_machine(folder: str, requested: WantedMachine) -> None:
+def define_machine(folder: str, requested: WantedMachine) -> None:
     """Define the machine in libvirt, with its console and data disk, without starting it.
 
     folder: the system's, whose vm.json Vagrant reads.
@@ -398,10 +398,10 @@ def remove_machine(folder: str) -> None:
     ssh.close_connection(folder)
     libvirt.start_daemon()
     libvirt.remove_all()
-    _remove_vagrant_files(folder)
+    remove_vagrant_files(folder)
 
 
-def _remove_vagrant_files(folder: str) -> None:
+def remove_vagrant_files(folder: str) -> None:
     """Remove Vagrant's files about the machine of a system, and its index of all machines.
 
     folder: the system's.

@@ -17,7 +17,7 @@ from strata.experiment import config
 from strata.testbed import lifecycle
 from strata.util import locks, paths
 from strata.vm import applied, libvirt, settings
-from strata.vm.machine import Machine, define, forget_vagrant
+from strata.vm.machine import Machine, define_machine, remove_vagrant_files
 
 MEMORY = 64 * 2**30
 # Arguments of QEMU for a tuned machine alone.
@@ -68,8 +68,8 @@ def defined_by_vagrant(profile, image, folder):
     machine = Machine({**options, "settings": settings.complete({}, "paper")}, context, image)
     given = {**machine.prepare(), **wanted(profile), "huge_pages": profile == "tuned"}
     (folder / "vm.json").write_text(json.dumps(given))
-    define(str(folder), given)
-    forget_vagrant(str(folder))
+    define_machine(str(folder), given)
+    remove_vagrant_files(str(folder))
     return libvirt.virsh("dumpxml", "--inactive", given["name"])
 
 

@@ -355,8 +355,8 @@ class Block:
         lap_monitor: takes a reading after each run, while nothing is measured.
         """
 
-        def end_run(cells: list[Cell]) -> None:
-            """Take the reading after a run of these cells."""
+        def end_run(cells: list[Cell], way: str) -> None:
+            """Take the reading after a run that these cells took in one way."""
             able = [cell for cell in cells if "cannot" not in cell.record]
             lap_monitor.end_run(lap, [cell.environment for cell in able], way)
 
@@ -367,10 +367,10 @@ class Block:
             if way == plan.WHOLE:
                 for cell in cells:
                     self._for_each_cell(Cell.run_lap, lap, order=[cell])
-                    end_run([cell])
+                    end_run([cell], way)
             elif cells:
                 self._run_in_slices(lap, cells)
-                end_run(cells)
+                end_run(cells, way)
 
     def _run_in_slices(self, lap: int, cells: list[Cell]) -> None:
         """Execute the runs of some cells in one lap together, each in slices of time.

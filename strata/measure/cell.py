@@ -243,7 +243,7 @@ class Cell:
         lap: the number of the lap, from 1.
         """
         if self.system.frozen:
-            self.system.freeze(False)
+            self.system.set_frozen(False)
             time.sleep(THAWING if "ports" in self.planned["cell"] else 0)
         # Only the log of a divided run has markers of laps.
         self.steps.run(lap if self._is_divided else None)
@@ -274,12 +274,12 @@ class Cell:
         clock = self.steps.shell.clock
         thawed = time.time_ns()
         clock.resume()
-        self.system.freeze(False)
+        self.system.set_frozen(False)
         with contextlib.suppress(TimeoutError):
             self.running.exception(seconds)
         requested = time.time_ns()
         clock.stop()
-        self.system.freeze()
+        self.system.set_frozen(True)
         moments = (thawed, requested, time.time_ns())
         self._slices.append([moment // 1000 for moment in moments])
         if self.running.done():
@@ -293,7 +293,7 @@ class Cell:
 
         Raises CellFailed if a server failed.
         """
-        self.system.freeze(False)
+        self.system.set_frozen(False)
         self.steps.finish()
 
     def freeze(self) -> None:
@@ -304,7 +304,7 @@ class Cell:
         """
         if self.planned.get("storage"):
             os.sync()
-        self.system.freeze()
+        self.system.set_frozen(True)
 
     def parse_log(self) -> None:
         """Parse the log, add the facts that follow from it to the record, and store the values.

@@ -230,7 +230,7 @@ class System:
         self.port_offset = shift
         self.client = link.client if link else None
         self.frozen = False
-        self._freezers: list[str] | None = None
+        self._freezable_folders: list[str] | None = None
         stacks = self._build_stacks(stack, image, ports, parts, mask)
         self.tops = [layers[-1] for layers in stacks]
         self.top = self.tops[0]
@@ -293,24 +293,22 @@ class System:
         forwarded = any(layer.peers_are_clients for layer in top.stack())
         return top.address() if forwarded else self.listen_address(part)
 
-    def freeze(self, frozen: bool = True) -> None:
+    def set_frozen(self, frozen: bool) -> None:
         """Freeze all processes of the system, or thaw them, and set `frozen`.
 
-        The first call notes in the journal that they may be frozen: taking the system down thaws
+        The first freeze notes in the journal that they may be frozen: taking the system down thaws
         them.
-        frozen: whether to freeze; otherwise the system is thawed.
+        frozen: True freezes, False thaws.  Nothing is done if the system is in that state.
         Raises UserError if the processes do not freeze or thaw in time.
         """
         if frozen == self.frozen:
             return
-        if self._freezers is None:
-            groups = [group for top in self.tops if (group := top.cgroup())]
-            for group in groups:
+        if self._freezable_folders is None:
+            self._freezable_folders = []
+            for group in filter(None, [top.cgroup() for top in self.tops]):
                 journal.note_cleanup(self.id, {"kind": "frozen", "id": group})
-            self._freezers = [
-                folder for group in groups for folder in cgroups.freezable_folders(group)
-            ]
-        cgroups.freeze(self._freezers, frozen)
+                self._freezable_folders += cgroups.freezable_folders(group)
+        cgroups.freeze(self._freezable_folders, frozen)
         self.frozen = frozen
 
 

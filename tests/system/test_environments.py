@@ -284,7 +284,7 @@ def test_systems_that_wait_for_their_turn_stand_idle_and_tell_their_own_from_oth
                 assert shell.run(top.context.with_variables(argv), file.write, 60)[0] == 0
             assert (tmp_path / "printed").read_text().strip() == inside(top, *argv)
     for system in systems:
-        system.freeze()
+        system.set_frozen(True)
     time.sleep(1)
     before = seconds_used()
     time.sleep(3)
@@ -292,7 +292,7 @@ def test_systems_that_wait_for_their_turn_stand_idle_and_tell_their_own_from_oth
     assert len(after) >= 3
     assert sum(after[pid] - before.get(pid, 0.0) for pid in after) <= 0.03 * 3
     for system in systems:
-        system.freeze(False)
+        system.set_frozen(False)
     for shell in shells:
         shell.close()
     assert [inside(top, "cat", "/etc/os-release") for top in tops] == [

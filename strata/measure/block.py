@@ -232,14 +232,14 @@ class Block:
     too.
 
     first: the cell that this process was started for; its errors are raised.
-    seconds: the time that the steps of each remaining cell have taken so far.  A cell that is
-    dropped is removed from this mapping.
+    cells: the remaining cell → the seconds that its steps have taken so far, in the order of their
+    start.  A cell that is dropped is removed.
     """
 
     def __init__(self, first: Cell, others: Sequence[Cell] = ()) -> None:
         """Keep the cells; nothing is up yet."""
         self.first = first
-        self.seconds = dict.fromkeys([first, *others], 0.0)
+        self.cells = dict.fromkeys([first, *others], 0.0)
 
     def measure(self) -> None:
         """Measure the cells, and store their pending results.
@@ -257,12 +257,12 @@ class Block:
         link = None
         if plan.uses_client(first.planned["cell"]):
             link = lifecycle.Client(first.plan["client"], first.image, first.mask)
-        for offset, cell in enumerate(list(self.seconds)):
+        for offset, cell in enumerate(list(self.cells)):
             self._for_each_cell(Cell.bring_up, link, offset, order=[cell])
         self._prepare()
         monitor.read_before(plan.list_daemons(first.plan))
         ways = self._choose_ways()
-        daemons = {name for cell in self.seconds for name in cell.entry["daemons"]}
+        daemons = {name for cell in self.cells for name in cell.entry["daemons"]}
         lap_monitor = self._make_lap_monitor(daemons)
         for lap in range(1, first.laps + 1):
             self._run_lap(lap, ways, lap_monitor)
@@ -273,7 +273,7 @@ class Block:
         _try_take_down()
         self._complete_records(time.monotonic() - started, monitor)
         # Results of the other cells count only once the first cell's are stored, so it goes last.
-        for cell in reversed(self.seconds):
+        for cell in reversed(self.cells):
             pending.store_results(cell.key, cell.unfinished_log, cell.record)
 
     def _prepare(self) -> None:
@@ -283,7 +283,7 @@ class Block:
         record gets `alone`, and the others are dropped.  Each system is expected to need as much
         memory as the first cell's steps took, and its run as much as the workload declares.
         """
-        first, *others = self.seconds
+        first, *others = self.cells
         before = observe.available_memory()
         self._for_each_cell(Cell.prepare, order=[first])
         after = observe.available_memory()
@@ -294,12 +294,12 @@ class Block:
             needed_bytes = max(0, before - after) * len(others)
             available_bytes = after - MEMORY_KEPT * before
         # Runs in slices hold their memory at the same time; whole runs follow one another.
-        in_slices = sum(plan.SLICES in cell.ways for cell in self.seconds)
+        in_slices = sum(plan.SLICES in cell.ways for cell in self.cells)
         needed_bytes += first.planned.get("memory_bytes", 0) * first.systems * in_slices
         if not others or needed_bytes <= available_bytes:
             self._for_each_cell(Cell.prepare, order=others)
             return
-        reason = f"the memory does not hold {len(self.seconds)} such systems"
+        reason = f"the memory does not hold {len(self.cells)} such systems"
         for cell in others:
             self._drop(cell, CellFailed(reason))
         first.record["alone"] = "memory"
@@ -309,8 +309,8 @@ class Block:
 
         A cell takes its run in slices only if another cell does so, too.
         """
-        has_slices = sum(plan.SLICES in cell.ways for cell in self.seconds) > 1
-        ways = {cell: cell.ways if has_slices else [plan.WHOLE] for cell in self.seconds}
+        has_slices = sum(plan.SLICES in cell.ways for cell in self.cells) > 1
+        ways = {cell: cell.ways if has_slices else [plan.WHOLE] for cell in self.cells}
         for cell in ways:
             cell.record["ways"] = ways[cell]
         return ways
@@ -324,7 +324,7 @@ class Block:
         of Strata's process.
         """
         judges = self.first.laps > 1 and self.first.is_interleaved and self.first.systems == 1
-        cells = [cell for cell in self.seconds if "cannot" not in cell.record]
+        cells = [cell for cell in self.cells if "cannot" not in cell.record]
         spenders = {cell.environment: cell.steps.describe_spender() for cell in cells}
         return LapMonitor(self.first.plan["interference"]["thresholds"], spenders, daemons, judges)
 
@@ -336,7 +336,7 @@ class Block:
         Closes `lap_monitor`.  If too few laps count, flags are added to the report of `monitor`.
         """
         laps = lap_monitor.close()
-        for cell in self.seconds:
+        for cell in self.cells:
             if "cannot" not in cell.record:
                 cell.record["costs"] = lap_monitor.costs[cell.environment]
             if not lap_monitor.judges:
@@ -400,7 +400,7 @@ class Block:
 
     def _shuffle_cells(self, *numbers: int) -> list[Cell]:
         """Return the remaining cells in a random order, which follows from these numbers."""
-        cells = sorted(self.seconds, key=lambda cell: cell.environment)
+        cells = sorted(self.cells, key=lambda cell: cell.environment)
         self._seeded_random(*numbers).shuffle(cells)
         return cells
 
@@ -415,32 +415,32 @@ class Block:
         Raises the error of the first cell, unless it shows that its environment cannot run the
         workload: then its record says so.  Any other cell that fails is dropped.
         """
-        for cell in list(self.seconds) if order is None else order:
+        for cell in list(self.cells) if order is None else order:
             if "cannot" in cell.record:
                 continue
             started = time.monotonic()
             try:
                 step(cell, *arguments)
-                if step in (Cell.prepare, Cell.run_lap) and len(self.seconds) > 1:
+                if step in (Cell.prepare, Cell.run_lap) and len(self.cells) > 1:
                     cell.freeze()
             except (CellFailed, UserError, OSError) as error:
                 if cell is not self.first:
                     self._drop(cell, error)
                     continue
                 # Only a cell that is measured without others shows an inability.
-                if len(self.seconds) > 1 or not isinstance(error, CommandFailed):
+                if len(self.cells) > 1 or not isinstance(error, CommandFailed):
                     raise
                 if not cell.shows_inability(error):
                     raise
                 cell.record_inability(error)
-            self.seconds[cell] += time.monotonic() - started
+            self.cells[cell] += time.monotonic() - started
 
     def _drop(self, cell: Cell, error: Exception) -> None:
         """Continue without a cell: take its systems down and remove its log.
 
         The cell stays due, and its own job measures it without others.
         """
-        del self.seconds[cell]
+        del self.cells[cell]
         progress.print_topic(
             "cell", f"{cell.name} is no longer interleaved and is measured alone: {error}"
         )
@@ -455,12 +455,12 @@ class Block:
         cell's own steps and an equal share of the rest.
         monitor: the observations of the host; complete.
         """
-        shared = (seconds - sum(self.seconds.values())) / len(self.seconds)
-        for cell, own_seconds in self.seconds.items():
+        shared = (seconds - sum(self.cells.values())) / len(self.cells)
+        for cell, own_seconds in self.cells.items():
             cell.record["observed"]["host"] = monitor.host
             cell.record["interference"] = monitor.report
-            if len(self.seconds) > 1:
-                others = [other.environment for other in self.seconds if other is not cell]
+            if len(self.cells) > 1:
+                others = [other.environment for other in self.cells if other is not cell]
                 cell.record["interleaved"] = sorted(others)
                 started = self.first.record["started"]
                 cell.record["together"] = {"first": self.first.environment, "started": started}
